@@ -1,0 +1,9 @@
+//! The device model of Lodger.
+//!
+//! It answers one question: what does the drive do, and when? Simulated time only: no I/O, no
+//! threads, no clock, no globals, no `unsafe`.
+
+pub mod request;
+pub mod time;
+
+pub use request::{Completion, Op, Request, Status};

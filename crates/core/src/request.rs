@@ -1,0 +1,63 @@
+//! What a host asks of a drive, and what it hears back.
+
+/// Kind of I/O command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Op {
+    /// Read data (NVMe Read).
+    Read,
+    /// Write data (NVMe Write).
+    Write,
+    /// Make everything acknowledged so far durable (NVMe Flush). Offset and length are ignored.
+    Flush,
+    /// Deallocate a range (NVMe Dataset Management, attribute Deallocate).
+    Trim,
+}
+
+/// One I/O command as the host submits it.
+///
+/// Offset and length are bytes; they need not be multiples of 4 KiB (the drive's mapping unit) but
+/// must be multiples of 512 B (the smallest logical block) and lie inside the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Chosen by the host, returned in the [`Completion`]. Need not be unique to the drive.
+    pub tag: u32,
+    /// Submission queue (0-based I/O queue number). Queues are created on first use.
+    pub queue: u16,
+    /// What to do.
+    pub op: Op,
+    /// Force Unit Access: a write completes only once its data is on non-volatile media.
+    pub fua: bool,
+    /// First byte.
+    pub offset_bytes: u64,
+    /// Number of bytes; 0 only for [`Op::Flush`].
+    pub length_bytes: u64,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Status {
+    /// Done.
+    Success,
+    /// The range does not lie inside the drive (NVMe: LBA Out of Range).
+    OutOfRange,
+    /// Offset or length is not a multiple of 512 B, or a data command has no length
+    /// (NVMe: Invalid Field in Command).
+    InvalidField,
+}
+
+/// What the host hears back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The request's own tag.
+    pub tag: u32,
+    /// The request's own operation.
+    pub op: Op,
+    /// How it ended.
+    pub status: Status,
+    /// When [`crate::Device::submit`] was called, in picoseconds of simulated time.
+    pub submitted_ps: u64,
+    /// When the host's completion handler has run, in picoseconds of simulated time.
+    pub completed_ps: u64,
+}

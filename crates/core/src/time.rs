@@ -1,0 +1,38 @@
+//! Simulated time: integer picoseconds, and rates that are rounded once.
+//!
+//! A `u64` of picoseconds lasts 213 days of simulated time.
+
+/// Picoseconds in one nanosecond.
+pub const NS: u64 = 1_000;
+/// Picoseconds in one microsecond.
+pub const US: u64 = 1_000_000;
+/// Picoseconds in one millisecond.
+pub const MS: u64 = 1_000_000_000;
+/// Picoseconds in one second.
+pub const S: u64 = 1_000_000_000_000;
+
+/// Time to move `bytes` at `bytes_per_s`, rounded up once to whole picoseconds.
+///
+/// # Panics
+/// If the rate is zero: a spec with a zero rate never passes validation.
+#[must_use]
+pub const fn transfer_ps(bytes: u64, bytes_per_s: u64) -> u64 {
+    assert!(bytes_per_s > 0);
+    let numerator = bytes as u128 * S as u128;
+    numerator.div_ceil(bytes_per_s as u128) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transfer_above_1000_mt_s_takes_time() {
+        // MQSim's bus rounds to whole nanoseconds per two bytes: above 1000 MT/s a transfer is free.
+        let at = |mt_s: u64| transfer_ps(8192, mt_s * 1_000_000);
+        assert_eq!(at(40), 204_800_000);
+        assert_eq!(at(1000), 8_192_000);
+        assert_eq!(at(1200), 6_826_667);
+        assert_eq!(at(4800), 1_706_667);
+    }
+}

@@ -1,0 +1,89 @@
+//! What is asked of the drive: fio job files, block traces and generators.
+//!
+//! A [`Workload`] is a list of [`Job`]s. Each job is a state machine without a clock: the runner
+//! asks [`Job::next`] what the job wants to do at an instant, submits what it is given, and tells
+//! it of every completion through [`Job::complete`]. Nothing here knows the device model; only its
+//! request types.
+
+use lodger_core::{Completion, Request};
+
+pub mod fio;
+pub mod trace;
+
+/// What a job wants to do at a given instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Submit this request now, then ask again.
+    Submit(Request),
+    /// Nothing before this instant (picoseconds); ask again then, or after a completion.
+    At(u64),
+    /// Nothing until one of the job's own requests completes.
+    Blocked,
+    /// Everything was issued and completed.
+    Done,
+}
+
+/// A set of jobs to run against one drive.
+#[derive(Debug)]
+pub struct Workload {
+    /// What it was taken for, for the user: `fio job file`, `MSR Cambridge trace, ...`.
+    pub description: String,
+    /// In the order of the file.
+    pub jobs: Vec<Job>,
+}
+
+/// One job (for fio: one clone of `numjobs`), or one trace.
+#[derive(Debug)]
+pub struct Job {
+    /// fio's `jobname`.
+    pub name: String,
+    /// fio's `groupid`: a new group starts at every stonewall (and `new_group`).
+    pub group: u32,
+    /// Jobs of stage n start when every job of stage n-1 is done (fio's `stonewall`).
+    pub stage: u32,
+    /// Reported as one with its group (fio's `group_reporting`).
+    pub group_reporting: bool,
+    /// Options in the file's order, as fio echoes them in `job options`.
+    pub options: Vec<(String, String)>,
+    /// Options from `[global]`, as fio echoes them in `global options`.
+    pub global_options: Vec<(String, String)>,
+    /// Percentiles to report, in per cent, ascending (fio's `percentile_list`).
+    pub percentiles: Vec<f64>,
+    /// Largest number of requests in flight (fio's `iodepth`); a trace replayed by time has no
+    /// bound of its own and says 0.
+    pub queue_depth: u32,
+    /// Completions of requests submitted before this much time has passed since the job's start
+    /// are not counted (fio's `ramp_time`), picoseconds.
+    pub ramp_ps: u64,
+    /// Number of requests this job will issue, where it is known beforehand (for progress).
+    pub requests_expected: Option<u64>,
+    /// Where the requests come from.
+    pub source: Source,
+}
+
+/// Where a job's requests come from.
+#[derive(Debug)]
+pub enum Source {
+    /// Generated as fio would.
+    Fio(Box<fio::Generator>),
+    /// Replayed from a trace.
+    Trace(Box<trace::Replay>),
+}
+
+impl Job {
+    /// What the job wants to do at `now_ps`. The first call is the job's start.
+    pub fn next(&mut self, now_ps: u64) -> Next {
+        match &mut self.source {
+            Source::Fio(generator) => generator.next(now_ps),
+            Source::Trace(replay) => replay.next(now_ps),
+        }
+    }
+
+    /// Tells the job that one of its requests has completed. Called at the completion's instant.
+    pub fn complete(&mut self, completion: &Completion) {
+        match &mut self.source {
+            Source::Fio(generator) => generator.complete(completion),
+            Source::Trace(replay) => replay.complete(completion),
+        }
+    }
+}
