@@ -7,8 +7,11 @@
 
 use lodger_core::{Completion, Request};
 
+pub mod error;
 pub mod fio;
 pub mod trace;
+
+pub use error::{Place, WorkloadError};
 
 /// What a job wants to do at a given instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
