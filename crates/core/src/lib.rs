@@ -4,6 +4,8 @@
 //! threads, no clock, no globals, no `unsafe`.
 
 pub mod request;
+pub mod spec;
 pub mod time;
 
 pub use request::{Completion, Op, Request, Status};
+pub use spec::DriveSpec;

@@ -1,0 +1,361 @@
+//! The typed, validated description of a drive.
+//!
+//! A [`DriveSpec`] is what a drive file means once every unit is resolved: times in picoseconds,
+//! sizes in bytes, rates in bytes per second. Limits are checked once, when the spec is built; the
+//! model may assert them afterwards.
+
+/// Size of the mapping unit, the "slot": one logical page of the address map (4 KiB).
+pub const SLOT_BYTES: u64 = 4096;
+/// Map entries in one translation page: 4 KiB of 4-byte entries, as kept in flash.
+pub const ENTRIES_PER_TRANSLATION_PAGE: u64 = 1024;
+
+/// A drive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DriveSpec {
+    /// Name for people, e.g. `Toshiba RC100 480 GB`.
+    pub name: String,
+    /// User capacity, bytes; a multiple of 4 KiB.
+    pub capacity_bytes: u64,
+    /// The link between host and drive.
+    pub link: LinkSpec,
+    /// The host's own share of a request.
+    pub host: HostSpec,
+    /// Firmware cores and what commands cost on them.
+    pub controller: ControllerSpec,
+    /// The flash array.
+    pub nand: NandSpec,
+    /// Flash translation layer.
+    pub ftl: FtlSpec,
+    /// Memories that roles can be placed on.
+    pub tiers: TierSpecs,
+    /// What is kept where.
+    pub roles: RoleSpecs,
+}
+
+/// PCIe link. Both directions are separate resources of the same rate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkSpec {
+    /// Rate of one direction on the wire after line coding, bytes per second
+    /// (PCIe 3.0: 8 GT/s x 128/130 / 8 = 984.6 MB/s per lane).
+    pub bytes_per_s: u64,
+    /// Largest payload of one packet (MPS), bytes.
+    pub max_payload_bytes: u32,
+    /// Header, sequence number, LCRC and framing of one packet, bytes.
+    pub packet_overhead_bytes: u32,
+    /// Time of flight of one packet through PHYs, switches and root complex, one way.
+    pub one_way_ps: u64,
+    /// What the host's memory takes to answer a DMA read.
+    pub host_memory_ps: u64,
+}
+
+/// The host's own share of a request, outside the drive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostSpec {
+    /// From the application's submission to the doorbell write.
+    pub submit_ps: u64,
+    /// From the completion entry's arrival in memory to the application (interrupt, driver).
+    pub complete_ps: u64,
+}
+
+/// Firmware cores and what commands cost on them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ControllerSpec {
+    /// Cores that share the commands.
+    pub cores: u32,
+    /// Core time of a read command's first 4 KiB.
+    pub read_ps: u64,
+    /// Core time of a write command's first 4 KiB.
+    pub write_ps: u64,
+    /// Core time of each further 4 KiB of a read or write.
+    pub next_slot_ps: u64,
+    /// Core time of a flush.
+    pub flush_ps: u64,
+    /// Core time of a deallocate.
+    pub trim_ps: u64,
+    /// Core time of starting one map fill (a map miss).
+    pub map_fill_ps: u64,
+    /// Commands the drive works on at once; further ones wait in their submission queues.
+    pub command_slots: u32,
+    /// Commands fetched from one submission queue before the next has its turn
+    /// (NVMe arbitration burst, round robin).
+    pub arbitration_burst: u32,
+}
+
+/// Bits per flash cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cell {
+    /// One bit.
+    Slc,
+    /// Two bits.
+    Mlc,
+    /// Three bits.
+    Tlc,
+    /// Four bits.
+    Qlc,
+}
+
+impl Cell {
+    /// Bits per cell, and so pages per word line.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        match self {
+            Cell::Slc => 1,
+            Cell::Mlc => 2,
+            Cell::Tlc => 3,
+            Cell::Qlc => 4,
+        }
+    }
+}
+
+/// The flash array.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NandSpec {
+    /// Bits per cell.
+    pub cell: Cell,
+    /// Channels (independent buses).
+    pub channels: u32,
+    /// Dies on each channel.
+    pub dies_per_channel: u32,
+    /// Planes of a die; they work together (multi-plane) on the same page of the same block number.
+    pub planes: u32,
+    /// Blocks of a plane. Validation derives it from capacity and over-provisioning when the file
+    /// does not give it.
+    pub blocks_per_plane: u32,
+    /// Pages of a block, all page types counted; a multiple of [`Cell::bits`].
+    pub pages_per_block: u32,
+    /// User bytes of a page; a multiple of 4 KiB.
+    pub page_bytes: u32,
+    /// Array read time by page type (lower, [middle, [upper, [top]]]); `Cell::bits` entries.
+    pub read_ps: Vec<u64>,
+    /// Array program time by page type; with [`NandSpec::one_shot`] the sum is what programming
+    /// all pages of a word line together takes.
+    pub program_ps: Vec<u64>,
+    /// All pages of a word line are programmed by one operation.
+    pub one_shot: bool,
+    /// Block erase time.
+    pub erase_ps: u64,
+    /// Array read time of a block used in single-bit mode.
+    pub slc_read_ps: u64,
+    /// Array program time of a block used in single-bit mode.
+    pub slc_program_ps: u64,
+    /// Bus rate, bytes per second (an 8-bit bus: 533 MT/s is 533 MB/s).
+    pub channel_bytes_per_s: u64,
+    /// Bytes on the bus for each 4 KiB of user data (parity included).
+    pub codeword_bytes: u32,
+    /// Command and address cycles before an array operation.
+    pub command_ps: u64,
+    /// Decoding after the transfer.
+    pub ecc_ps: u64,
+    /// The die may start its next array read while the previous page's data still waits for, or is
+    /// on, the bus (cache read).
+    pub cache_read: bool,
+    /// Whether reads may interrupt programs and erases.
+    pub suspend: Option<SuspendSpec>,
+}
+
+/// Program and erase suspend.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SuspendSpec {
+    /// From the suspend command to the die being ready, during a program.
+    pub program_ps: u64,
+    /// From the suspend command to the die being ready, during an erase.
+    pub erase_ps: u64,
+    /// Added to the remaining time when the operation resumes.
+    pub resume_ps: u64,
+    /// Suspensions of one operation before it is left alone.
+    pub max_per_operation: u32,
+}
+
+/// Flash translation layer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FtlSpec {
+    /// Physical over user capacity, minus one. Validation turns it into `blocks_per_plane`.
+    pub overprovisioning: f64,
+    /// How a block is chosen for cleaning.
+    pub gc_policy: GcPolicy,
+    /// Free superblocks at or below which cleaning starts.
+    pub gc_start_superblocks: u32,
+    /// Free superblocks at or below which only cleaning may write.
+    pub gc_reserve_superblocks: u32,
+    /// Relocated data goes to a stream of its own rather than beside new data.
+    pub gc_own_stream: bool,
+    /// Rewritten addresses (hot) and first-written ones (cold) go to streams of their own.
+    pub hot_cold_streams: bool,
+    /// Free superblock with the fewest erases is opened first (dynamic wear levelling); otherwise
+    /// the one freed first.
+    pub wear_dynamic: bool,
+    /// Difference of erase counts that makes static wear levelling move cold data; 0 turns it off.
+    pub wear_static_threshold: u32,
+    /// Superblocks run in single-bit mode as a write cache; 0 for none.
+    pub slc_superblocks: u32,
+    /// Idle time after which the single-bit cache is folded into ordinary blocks.
+    pub slc_idle_ps: u64,
+}
+
+/// How a superblock is chosen for cleaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GcPolicy {
+    /// The one with the fewest valid slots.
+    Greedy,
+    /// The one filled first.
+    Fifo,
+    /// Largest (1 - u) / 2u x age (Rosenblum & Ousterhout, SOSP 1991).
+    CostBenefit,
+    /// The one with the fewest valid slots among `d` picked at random.
+    DChoices(u32),
+}
+
+/// A memory that a role can be placed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tier {
+    /// Controller SRAM.
+    Sram,
+    /// DRAM on the drive.
+    Dram,
+    /// Host DRAM owned by the drive (NVMe Host Memory Buffer).
+    Hmb,
+    /// Flash run in single-bit mode.
+    Slc,
+}
+
+impl Tier {
+    /// The name used in drive files and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Tier::Sram => "sram",
+            Tier::Dram => "dram",
+            Tier::Hmb => "hmb",
+            Tier::Slc => "slc",
+        }
+    }
+}
+
+/// Memories that roles can be placed on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TierSpecs {
+    /// Controller SRAM.
+    pub sram: Option<MemorySpec>,
+    /// DRAM on the drive.
+    pub dram: Option<MemorySpec>,
+    /// Host Memory Buffer. Its latency and bandwidth are the link's.
+    pub hmb: Option<HmbSpec>,
+}
+
+/// A memory inside the drive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MemorySpec {
+    /// Size, bytes.
+    pub bytes: u64,
+    /// Latency of one access.
+    pub access_ps: u64,
+    /// Bandwidth, bytes per second.
+    pub bytes_per_s: u64,
+}
+
+/// What a drive asks of the host's memory (NVMe Identify Controller HMPRE, HMMIN, HMMINDS, HMMAXD).
+#[derive(Clone, Debug, PartialEq)]
+pub struct HmbSpec {
+    /// Preferred size (HMPRE), bytes.
+    pub preferred_bytes: u64,
+    /// Minimum size (HMMIN), bytes; the drive makes no use of less.
+    pub min_bytes: u64,
+    /// Smallest useful descriptor (HMMINDS), bytes; 0 for no limit.
+    pub min_descriptor_bytes: u64,
+    /// Most descriptors (HMMAXD); 0 for no limit.
+    pub max_descriptors: u32,
+    /// How much of what is granted the drive can use.
+    pub rounding: Rounding,
+    /// The firmware core waits for each look-up in host memory instead of turning to other work.
+    pub stalls_core: bool,
+}
+
+/// How much of the granted host memory a drive makes use of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// Everything.
+    None,
+    /// The largest power of two that fits.
+    PowerOfTwo,
+}
+
+/// What is kept where.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoleSpecs {
+    /// Cache of the address map.
+    pub map: MapRoleSpec,
+    /// Cache of data read from flash.
+    pub read_cache: Option<ReadCacheSpec>,
+    /// Data acknowledged before it is in flash.
+    pub write_buffer: WriteBufferSpec,
+}
+
+/// Which unit of a full cache gives way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replacement {
+    /// Least recently used.
+    Lru,
+    /// First in, first out.
+    Fifo,
+    /// Second chance.
+    Clock,
+    /// 2Q (Johnson & Shasha, VLDB 1994), simplified version.
+    TwoQ,
+    /// Any.
+    Random,
+}
+
+/// Cache of the address map.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MapRoleSpec {
+    /// Where, nearest first.
+    pub tiers: Vec<MapTierSpec>,
+    /// Which unit gives way.
+    pub replacement: Replacement,
+    /// A unit is kept on one tier only (what one tier evicts moves to the next); otherwise every
+    /// tier holds its own copy.
+    pub exclusive: bool,
+    /// Translation pages that requests wait for and that are being read at the same time; further
+    /// misses wait.
+    pub fills_in_flight: u32,
+    /// Flash reads in flight that complete units larger than the page a request waited for.
+    pub background_reads: u32,
+}
+
+/// The map cache's share of one tier.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MapTierSpec {
+    /// Which memory.
+    pub tier: Tier,
+    /// How much of it, bytes; for `hmb` whatever is granted and usable.
+    pub bytes: u64,
+    /// Caching unit in translation pages (4 KiB of map in flash, 4 MiB of addresses).
+    pub unit_translation_pages: u32,
+    /// Memory taken by one map entry, in thousandths of a byte (4000, or more with tag and check).
+    pub entry_millibytes: u32,
+}
+
+/// Cache of data read from flash, in slots of 4 KiB.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadCacheSpec {
+    /// Which memory.
+    pub tier: Tier,
+    /// How much of it, bytes.
+    pub bytes: u64,
+    /// Which slot gives way.
+    pub replacement: Replacement,
+}
+
+/// Data acknowledged before it is in flash, in slots of 4 KiB.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WriteBufferSpec {
+    /// Which memory.
+    pub tier: Tier,
+    /// How much of it, bytes.
+    pub bytes: u64,
+    /// Share of the buffer, in thousandths, at which writing back starts; 0 writes back as soon as
+    /// a whole program operation is full.
+    pub high_permille: u32,
+    /// Share of the buffer, in thousandths, at which writing back stops.
+    pub low_permille: u32,
+}
