@@ -3,6 +3,25 @@
 //! A [`DriveSpec`] is what a drive file means once every unit is resolved: times in picoseconds,
 //! sizes in bytes, rates in bytes per second. Limits are checked once, when the spec is built; the
 //! model may assert them afterwards.
+//!
+//! [`parse`] reads a drive file; [`reference`] lists every key it may have; [`layout`] says how many
+//! superblocks a drive has and what for.
+
+mod build;
+mod document;
+mod error;
+mod keys;
+pub mod layout;
+mod parse;
+mod source;
+mod units;
+mod value;
+
+pub use error::{Place, Problem, SpecError};
+pub use keys::{KeyReference, reference, reference_markdown};
+pub use layout::Layout;
+pub use parse::{ParsedDrive, ResolvedValue, parse};
+pub use source::{Source, SourceKind};
 
 /// Size of the mapping unit, the "slot": one logical page of the address map (4 KiB).
 pub const SLOT_BYTES: u64 = 4096;

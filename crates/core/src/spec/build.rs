@@ -1,0 +1,482 @@
+//! From checked values to the drive: what they mean together, and whether they can hold together.
+
+use super::error::SpecError;
+use super::layout::Layout;
+use super::parse::Values;
+use super::units::{Pcie, show_size};
+use super::value::Value;
+use super::{
+    Cell, ControllerSpec, DriveSpec, FtlSpec, GcPolicy, HmbSpec, HostSpec, LinkSpec, MapRoleSpec,
+    MapTierSpec, MemorySpec, NandSpec, ReadCacheSpec, Replacement, RoleSpecs, Rounding, SLOT_BYTES,
+    SuspendSpec, Tier, TierSpecs, WriteBufferSpec,
+};
+
+/// Physical slot numbers are 32 bits wide and the two highest mean "nowhere".
+const PHYSICAL_SLOTS: u64 = (1 << 32) - 2;
+/// Superblocks of spare without which cleaning may find nothing to gain.
+const SPARE_SUPERBLOCKS: u64 = 2;
+
+/// The drive that the values describe.
+pub(super) fn drive(values: &mut Values) -> Result<DriveSpec, SpecError> {
+    let name = match values.get("name") {
+        Some(Value::Text(name)) => name.clone(),
+        _ => String::new(),
+    };
+    let capacity_bytes = values.number("capacity");
+    let link = link(values);
+    let mut nand = nand(values)?;
+    let mut ftl = ftl(values)?;
+    blocks(values, capacity_bytes, &mut nand, &mut ftl)?;
+    let tiers = tiers(values)?;
+    let roles = RoleSpecs {
+        read_cache: read_cache(values)?,
+        write_buffer: write_buffer(values, &nand)?,
+        map: map(values, &tiers)?,
+    };
+    Ok(DriveSpec {
+        name,
+        capacity_bytes,
+        link,
+        host: HostSpec {
+            submit_ps: values.number("host.submit"),
+            complete_ps: values.number("host.complete"),
+        },
+        controller: controller(values),
+        nand,
+        ftl,
+        tiers,
+        roles,
+    })
+}
+
+fn link(values: &mut Values) -> LinkSpec {
+    if let (false, Some(Value::Pcie(pcie))) = (values.has("link.rate"), values.get("link.pcie")) {
+        let rate = Pcie::bytes_per_s(*pcie);
+        values.derive("link.rate", Value::Number(rate));
+    }
+    LinkSpec {
+        bytes_per_s: values.number("link.rate"),
+        max_payload_bytes: values.small("link.max_payload"),
+        packet_overhead_bytes: values.small("link.packet_overhead"),
+        one_way_ps: values.number("link.one_way"),
+        host_memory_ps: values.number("link.host_memory"),
+    }
+}
+
+fn controller(values: &Values) -> ControllerSpec {
+    ControllerSpec {
+        cores: values.small("controller.cores"),
+        read_ps: values.number("controller.read"),
+        write_ps: values.number("controller.write"),
+        next_slot_ps: values.number("controller.next_slot"),
+        flush_ps: values.number("controller.flush"),
+        trim_ps: values.number("controller.trim"),
+        map_fill_ps: values.number("controller.map_fill"),
+        command_slots: values.small("controller.command_slots"),
+        arbitration_burst: values.small("controller.arbitration_burst"),
+    }
+}
+
+fn nand(values: &Values) -> Result<NandSpec, SpecError> {
+    let cell = match values.word("nand.cell") {
+        "slc" => Cell::Slc,
+        "mlc" => Cell::Mlc,
+        "tlc" => Cell::Tlc,
+        _ => Cell::Qlc,
+    };
+    let bits = cell.bits();
+    let pages_per_block = values.small("nand.pages_per_block");
+    if !pages_per_block.is_multiple_of(bits) {
+        let must = format!(
+            "must be a multiple of {bits} for {} cells",
+            values.shown("nand.cell")
+        );
+        return Err(values.contradiction("nand.pages_per_block", &must));
+    }
+    let one_shot = values.flag("nand.one_shot");
+    let suspend = values.has("nand.suspend.program").then(|| SuspendSpec {
+        program_ps: values.number("nand.suspend.program"),
+        erase_ps: values.number("nand.suspend.erase"),
+        resume_ps: values.number("nand.suspend.resume"),
+        max_per_operation: values.small("nand.suspend.max_per_operation"),
+    });
+    Ok(NandSpec {
+        cell,
+        channels: values.small("nand.channels"),
+        dies_per_channel: values.small("nand.dies_per_channel"),
+        planes: values.small("nand.planes"),
+        blocks_per_plane: 0,
+        pages_per_block,
+        page_bytes: values.small("nand.page_size"),
+        read_ps: page_times(values, "nand.read", bits, false)?,
+        program_ps: page_times(values, "nand.program", bits, one_shot)?,
+        one_shot,
+        erase_ps: values.number("nand.erase"),
+        slc_read_ps: values.number("nand.slc_read"),
+        slc_program_ps: values.number("nand.slc_program"),
+        channel_bytes_per_s: values.number("nand.channel_mt_s"),
+        codeword_bytes: values.small("nand.codeword"),
+        command_ps: values.number("nand.command"),
+        ecc_ps: values.number("nand.ecc"),
+        cache_read: values.flag("nand.cache_read"),
+        suspend: suspend.filter(|suspend| suspend.max_per_operation > 0),
+    })
+}
+
+/// Times by page type; a single one holds for every type, or with `shared` for all together.
+fn page_times(values: &Values, path: &str, bits: u32, shared: bool) -> Result<Vec<u64>, SpecError> {
+    let Some(Value::Times(times)) = values.get(path) else {
+        unreachable!("`{path}` is a list of times");
+    };
+    let count = u64::from(bits);
+    match &times[..] {
+        [all] if shared => {
+            // The sum stays exact: what does not divide goes to the last page.
+            let mut split = vec![all / count; bits as usize];
+            split[bits as usize - 1] += all % count;
+            Ok(split)
+        }
+        [each] => Ok(vec![*each; bits as usize]),
+        _ if times.len() == bits as usize => Ok(times.clone()),
+        _ => {
+            let cell = values.shown("nand.cell");
+            let must = format!("must be one time or {bits} for {cell} cells");
+            Err(values.contradiction(path, &must))
+        }
+    }
+}
+
+fn ftl(values: &Values) -> Result<FtlSpec, SpecError> {
+    let reserve = values.small("ftl.gc_reserve_superblocks");
+    let start = values.small("ftl.gc_start_superblocks");
+    if reserve >= start {
+        let must = format!("must be less than `ftl.gc_start_superblocks` ({start})");
+        return Err(values.contradiction("ftl.gc_reserve_superblocks", &must));
+    }
+    Ok(FtlSpec {
+        overprovisioning: values.ratio("ftl.overprovisioning"),
+        gc_policy: match values.word("ftl.gc_policy") {
+            "greedy" => GcPolicy::Greedy,
+            "fifo" => GcPolicy::Fifo,
+            "cost-benefit" => GcPolicy::CostBenefit,
+            _ => GcPolicy::DChoices(values.small("ftl.gc_choices")),
+        },
+        gc_start_superblocks: start,
+        gc_reserve_superblocks: reserve,
+        gc_own_stream: values.flag("ftl.gc_own_stream"),
+        hot_cold_streams: values.flag("ftl.hot_cold_streams"),
+        wear_dynamic: values.flag("ftl.wear_dynamic"),
+        wear_static_threshold: values.small("ftl.wear_static_threshold"),
+        slc_superblocks: values.small("ftl.slc_superblocks"),
+        slc_idle_ps: values.number("ftl.slc_idle"),
+    })
+}
+
+/// Settles `blocks_per_plane`, or checks the one given; see [`super::layout`].
+fn blocks(
+    values: &mut Values,
+    capacity_bytes: u64,
+    nand: &mut NandSpec,
+    ftl: &mut FtlSpec,
+) -> Result<(), SpecError> {
+    let given = values.has("nand.blocks_per_plane");
+    let mut layout = Layout::wanted(capacity_bytes, nand, ftl);
+    let superblock = show_size(layout.slots_per_superblock * SLOT_BYTES);
+    let wanted = layout.superblocks();
+    if given {
+        let blocks = values.number("nand.blocks_per_plane");
+        if blocks < wanted {
+            let aside = wanted - layout.data_superblocks;
+            let must = format!(
+                "must be at least {wanted}: {} superblocks of {superblock} for `capacity` and \
+                 over-provisioning, {aside} for map, reserve and single-bit mode",
+                layout.data_superblocks
+            );
+            return Err(values.contradiction("nand.blocks_per_plane", &must));
+        }
+        layout.data_superblocks += blocks - wanted;
+    }
+    let slots = layout
+        .superblocks()
+        .saturating_mul(layout.slots_per_superblock);
+    if slots > PHYSICAL_SLOTS {
+        let path = if given {
+            "nand.blocks_per_plane"
+        } else {
+            "capacity"
+        };
+        let must = format!(
+            "with its spare must stay below 2^32 pages of 4 KiB (16TiB of flash, here {} superblocks \
+             of {superblock})",
+            layout.superblocks()
+        );
+        return Err(values.contradiction(path, &must));
+    }
+    let spare = layout.data_slots() - layout.user_slots;
+    if spare < SPARE_SUPERBLOCKS * layout.slots_per_superblock {
+        let least = SPARE_SUPERBLOCKS * layout.slots_per_superblock;
+        let must = format!(
+            "must leave at least {SPARE_SUPERBLOCKS} superblocks of {superblock} beyond `capacity` \
+             ({:.4} here)",
+            least as f64 / layout.user_slots as f64
+        );
+        return Err(values.contradiction("ftl.overprovisioning", &must));
+    }
+    nand.blocks_per_plane = u32::try_from(layout.superblocks()).expect("fewer than slots");
+    if !given {
+        values.derive("nand.blocks_per_plane", Value::Number(layout.superblocks()));
+    }
+    Ok(())
+}
+
+fn memory(values: &Values, name: &str) -> Option<MemorySpec> {
+    let path = |key: &str| format!("tier.{name}.{key}");
+    values.has(&path("size")).then(|| MemorySpec {
+        bytes: values.number(&path("size")),
+        access_ps: values.number(&path("access")),
+        bytes_per_s: values.number(&path("rate")),
+    })
+}
+
+fn tiers(values: &Values) -> Result<TierSpecs, SpecError> {
+    let hmb = values.has("tier.hmb.preferred").then(|| HmbSpec {
+        preferred_bytes: values.number("tier.hmb.preferred"),
+        min_bytes: values.number("tier.hmb.min"),
+        min_descriptor_bytes: values.number("tier.hmb.min_descriptor"),
+        max_descriptors: values.small("tier.hmb.max_descriptors"),
+        rounding: match values.word("tier.hmb.rounding") {
+            "power-of-two" => Rounding::PowerOfTwo,
+            _ => Rounding::None,
+        },
+        stalls_core: values.flag("tier.hmb.stalls_core"),
+    });
+    if let Some(hmb) = &hmb {
+        let preferred = show_size(hmb.preferred_bytes);
+        let must = format!("must not be larger than `tier.hmb.preferred` ({preferred})");
+        if hmb.min_bytes > hmb.preferred_bytes {
+            return Err(values.contradiction("tier.hmb.min", &must));
+        }
+        if hmb.min_descriptor_bytes > hmb.preferred_bytes {
+            return Err(values.contradiction("tier.hmb.min_descriptor", &must));
+        }
+    }
+    Ok(TierSpecs {
+        sram: memory(values, "sram"),
+        dram: memory(values, "dram"),
+        hmb,
+    })
+}
+
+/// That the tier of a data role is there.
+fn tier_there(values: &Values, path: &str, tier: Tier) -> Result<(), SpecError> {
+    let table = match tier {
+        Tier::Sram => "tier.sram.size",
+        Tier::Dram => "tier.dram.size",
+        Tier::Hmb | Tier::Slc => "tier.hmb.preferred",
+    };
+    if values.has(table) {
+        return Ok(());
+    }
+    let must = format!(
+        "needs a table `[tier.{}]`, which this drive does not have",
+        tier.name()
+    );
+    Err(values.contradiction(path, &must))
+}
+
+fn replacement(values: &Values, path: &str) -> Replacement {
+    match values.word(path) {
+        "lru" => Replacement::Lru,
+        "fifo" => Replacement::Fifo,
+        "clock" => Replacement::Clock,
+        "2q" => Replacement::TwoQ,
+        _ => Replacement::Random,
+    }
+}
+
+fn read_cache(values: &Values) -> Result<Option<ReadCacheSpec>, SpecError> {
+    if !values.has("role.read_cache.size") || values.number("role.read_cache.size") == 0 {
+        return Ok(None);
+    }
+    let bytes = values.number("role.read_cache.size");
+    if bytes < SLOT_BYTES {
+        let must = "must be 0 or at least 4KiB";
+        return Err(values.contradiction("role.read_cache.size", must));
+    }
+    let tier = values.tier("role.read_cache.tier");
+    tier_there(values, "role.read_cache.tier", tier)?;
+    let replacement = replacement(values, "role.read_cache.replacement");
+    Ok(Some(ReadCacheSpec {
+        tier,
+        bytes,
+        replacement,
+    }))
+}
+
+fn write_buffer(values: &Values, nand: &NandSpec) -> Result<WriteBufferSpec, SpecError> {
+    let tier = values.tier("role.write_buffer.tier");
+    tier_there(values, "role.write_buffer.tier", tier)?;
+    let bytes = values.number("role.write_buffer.size");
+    let least = nand.program_bytes();
+    if bytes < least {
+        let must = format!(
+            "must hold a program operation of one die ({})",
+            show_size(least)
+        );
+        return Err(values.contradiction("role.write_buffer.size", &must));
+    }
+    let permille = |path: &str| (values.ratio(path) * 1000.0).round() as u32;
+    let high_permille = permille("role.write_buffer.high");
+    let low_permille = permille("role.write_buffer.low");
+    if low_permille > high_permille {
+        let high = values.shown("role.write_buffer.high");
+        let must = format!("must not be above `role.write_buffer.high` ({high})");
+        return Err(values.contradiction("role.write_buffer.low", &must));
+    }
+    Ok(WriteBufferSpec {
+        tier,
+        bytes,
+        high_permille,
+        low_permille,
+    })
+}
+
+fn map(values: &mut Values, tiers: &TierSpecs) -> Result<MapRoleSpec, SpecError> {
+    let background_reads = values.small("role.map.background_reads");
+    let mut map_tiers = Vec::new();
+    for tier in values.tiers("role.map.tiers") {
+        tier_there(values, "role.map.tiers", tier)?;
+        map_tiers.push(map_tier(values, tiers, tier)?);
+    }
+    for tier in [Tier::Sram, Tier::Dram, Tier::Hmb] {
+        if !map_tiers.iter().any(|t: &MapTierSpec| t.tier == tier) {
+            share_left(values, tiers, tier)?;
+        }
+    }
+    if background_reads == 0 && map_tiers.iter().any(|t| t.unit_translation_pages > 1) {
+        let must = "must not be 0 with units larger than 4KiB: nothing would ever complete them";
+        return Err(values.contradiction("role.map.background_reads", must));
+    }
+    Ok(MapRoleSpec {
+        tiers: map_tiers,
+        replacement: replacement(values, "role.map.replacement"),
+        exclusive: values.flag("role.map.exclusive"),
+        fills_in_flight: values.small("role.map.fills_in_flight"),
+        background_reads,
+    })
+}
+
+/// What the data roles leave of a tier.
+fn share_left(values: &Values, tiers: &TierSpecs, tier: Tier) -> Result<u64, SpecError> {
+    let size = |memory: &Option<MemorySpec>| memory.as_ref().map_or(0, |m| m.bytes);
+    let (path, whole) = match tier {
+        Tier::Sram => ("tier.sram.size", size(&tiers.sram)),
+        Tier::Dram => ("tier.dram.size", size(&tiers.dram)),
+        Tier::Hmb | Tier::Slc => (
+            "tier.hmb.preferred",
+            tiers.hmb.as_ref().map_or(0, |hmb| hmb.preferred_bytes),
+        ),
+    };
+    let mut taken = 0u64;
+    for role in ["role.read_cache", "role.write_buffer"] {
+        let size = format!("{role}.size");
+        if values.has(&size) && values.tier(&format!("{role}.tier")) == tier {
+            taken = taken.saturating_add(values.number(&size));
+        }
+    }
+    whole.checked_sub(taken).ok_or_else(|| {
+        let must = format!("must hold the roles placed on it ({})", show_size(taken));
+        values.contradiction(path, &must)
+    })
+}
+
+fn map_tier(values: &mut Values, tiers: &TierSpecs, tier: Tier) -> Result<MapTierSpec, SpecError> {
+    let own = |path: &str| {
+        let own = format!("{path}.{}", tier.name());
+        if values.has(&own) {
+            own
+        } else {
+            path.to_owned()
+        }
+    };
+    let (unit_path, entry_path) = (own("role.map.unit"), own("role.map.bytes_per_page"));
+    let unit_translation_pages = (values.number(&unit_path) / SLOT_BYTES) as u32;
+    let entry_millibytes = (values.ratio(&entry_path) * 1000.0).round() as u32;
+    let left = share_left(values, tiers, tier)?;
+    let bytes = match tier {
+        Tier::Hmb | Tier::Slc => tiers.hmb.as_ref().map_or(0, |hmb| {
+            let taken = hmb.preferred_bytes - left;
+            hmb.usable_bytes(hmb.preferred_bytes).saturating_sub(taken)
+        }),
+        Tier::Sram => share(values, "role.map.size.sram", left)?,
+        Tier::Dram => share(values, "role.map.size.dram", left)?,
+    };
+    let map_tier = MapTierSpec {
+        tier,
+        bytes,
+        unit_translation_pages,
+        entry_millibytes,
+    };
+    // The least the cache may ever have to do with: of host memory, what its minimum leaves usable.
+    let least = match (&tiers.hmb, tier) {
+        (Some(hmb), Tier::Hmb) => hmb.usable_bytes(hmb.min_bytes),
+        _ => bytes,
+    };
+    if least < map_tier.unit_bytes() {
+        let must = format!(
+            "must let one unit fit: it takes {} and the map has {} of `{}`",
+            show_size(map_tier.unit_bytes()),
+            show_size(least),
+            tier.name()
+        );
+        return Err(values.contradiction(&unit_path, &must));
+    }
+    Ok(map_tier)
+}
+
+/// The map's share of a memory: the one given, or all that is left.
+fn share(values: &mut Values, path: &'static str, left: u64) -> Result<u64, SpecError> {
+    if !values.has(path) {
+        values.derive(path, Value::Number(left));
+    }
+    let bytes = values.number(path);
+    if bytes > left {
+        let must = format!("must fit beside the other roles ({} left)", show_size(left));
+        return Err(values.contradiction(path, &must));
+    }
+    Ok(bytes)
+}
+
+impl MapTierSpec {
+    /// Memory that one caching unit takes, bytes.
+    #[must_use]
+    pub const fn unit_bytes(&self) -> u64 {
+        let entries = self.unit_translation_pages as u64 * super::ENTRIES_PER_TRANSLATION_PAGE;
+        (entries * self.entry_millibytes as u64).div_ceil(1000)
+    }
+
+    /// Addresses that `bytes` of this tier hold the map of: whole units only.
+    #[must_use]
+    pub const fn reach_bytes(&self, bytes: u64) -> u64 {
+        let units = bytes / self.unit_bytes();
+        units
+            * self.unit_translation_pages as u64
+            * super::ENTRIES_PER_TRANSLATION_PAGE
+            * SLOT_BYTES
+    }
+}
+
+impl HmbSpec {
+    /// How much of `granted_bytes` the drive makes use of: nothing below its minimum, otherwise
+    /// what [`Rounding`] leaves.
+    #[must_use]
+    pub const fn usable_bytes(&self, granted_bytes: u64) -> u64 {
+        if granted_bytes < self.min_bytes || granted_bytes == 0 {
+            return 0;
+        }
+        match self.rounding {
+            Rounding::None => granted_bytes,
+            Rounding::PowerOfTwo => 1 << granted_bytes.ilog2(),
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! From text to flat entries: TOML, `extends`, `--set`, `[sources]`.
+
+use super::error::{Place, Problem, SpecError, quoted};
+use super::keys::{self, KEYS, Key};
+use super::source::{Source, SourceKind};
+use super::value::{Item, Raw};
+use std::collections::{BTreeMap, BTreeSet};
+use toml::de::{DeTable, DeValue};
+
+/// Longest chain of `extends`.
+const EXTENDS_DEPTH: usize = 8;
+/// Longest drive file, bytes. The largest of the collection is 10 KiB.
+const TEXT_BYTES: usize = 1 << 20;
+
+/// A given value with where it stands and where it comes from.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub item: Item,
+    pub place: Place,
+    pub source: Source,
+}
+
+/// What a drive file, the drives it extends and `--set` give together.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Entries {
+    pub given: BTreeMap<&'static str, Entry>,
+    /// Optional tables that are there, even when empty.
+    pub tables: BTreeSet<&'static str>,
+}
+
+impl Entries {
+    /// A later layer's value wins, also over earlier values of the key's sub-keys
+    /// (`role.map.unit` over `role.map.unit.hmb`).
+    fn give(&mut self, key: &'static Key, entry: Entry) {
+        let covered = |path: &str| {
+            path.strip_prefix(key.path)
+                .is_some_and(|rest| rest.starts_with('.'))
+        };
+        self.given.retain(|path, _| !covered(path));
+        if let Some(table) = keys::optional_table(key.path) {
+            self.tables.insert(table);
+        }
+        self.given.insert(key.path, entry);
+    }
+
+    fn add(&mut self, layer: Layer) {
+        self.tables.extend(layer.tables);
+        // In order of length, so that a layer's own sub-keys survive their key.
+        let mut entries = layer.entries;
+        entries.sort_by_key(|(key, _)| key.path.len());
+        for (key, entry) in entries {
+            self.give(key, entry);
+        }
+    }
+}
+
+/// Reads `text` and what it extends, then applies `sets`.
+pub(super) fn read(
+    text: &str,
+    file: &str,
+    sets: &[(&str, &str)],
+    extends: &dyn Fn(&str) -> Option<String>,
+) -> Result<Entries, SpecError> {
+    let mut layers = vec![Layer::parse(text, file)?];
+    let mut names = Vec::new();
+    while let Some((name, place)) = layers[layers.len() - 1].extends.clone() {
+        let fail = |message: String| Err(SpecError::new(Problem::Extends, &place, message));
+        if names.contains(&name) || layers.len() > EXTENDS_DEPTH {
+            return fail(format!(
+                "`extends` must not lead in a circle, found `{}`",
+                quoted(&name)
+            ));
+        }
+        let Some(base) = extends(&name) else {
+            return fail(format!(
+                "`extends` names no known drive, found `{}`",
+                quoted(&name)
+            ))
+            .map_err(|e| e.hint("`lodger drives list` prints the known drives"));
+        };
+        layers.push(Layer::parse(&base, &format!("{name}.toml"))?);
+        names.push(name);
+    }
+    let mut entries = Entries::default();
+    for layer in layers.into_iter().rev() {
+        entries.add(layer);
+    }
+    for (path, value) in sets {
+        let place = Place::file("--set");
+        let key = known(path.trim(), &place)?;
+        let source = Source {
+            kind: SourceKind::CommandLine,
+            from: format!("--set {}={}", key.path, quoted(value)),
+        };
+        entries.give(
+            key,
+            Entry {
+                item: Item::from_argument(value.trim()),
+                place,
+                source,
+            },
+        );
+    }
+    Ok(entries)
+}
+
+/// One file.
+#[derive(Debug, Default)]
+struct Layer {
+    entries: Vec<(&'static Key, Entry)>,
+    tables: BTreeSet<&'static str>,
+    extends: Option<(String, Place)>,
+}
+
+/// A value at the end of a dotted path; an empty table has none.
+struct Leaf {
+    path: String,
+    item: Option<Item>,
+    at: usize,
+}
+
+impl Layer {
+    fn parse(text: &str, file: &str) -> Result<Self, SpecError> {
+        let whole = Place::file(file);
+        if text.len() > TEXT_BYTES {
+            let message = format!("a drive file must not be longer than {TEXT_BYTES} bytes");
+            return Err(SpecError::new(Problem::Syntax, &whole, message));
+        }
+        let at = |offset: usize| {
+            let before = &text.as_bytes()[..offset.min(text.len())];
+            let line = before.iter().filter(|b| **b == b'\n').count() + 1;
+            Place {
+                line: Some(line as u32),
+                ..whole.clone()
+            }
+        };
+        let table = DeTable::parse(text).map_err(|e| {
+            let place = e
+                .span()
+                .map_or_else(|| whole.clone(), |span| at(span.start));
+            let message = format!("not valid TOML: {}", e.message().replace('\n', "; "));
+            SpecError::new(Problem::Syntax, &place, message)
+        })?;
+        let mut leaves = Vec::new();
+        let mut stated = Vec::new();
+        for (key, value) in table.get_ref() {
+            let name: &str = key.get_ref();
+            let out = if name == "sources" {
+                &mut stated
+            } else {
+                &mut leaves
+            };
+            flatten(
+                name,
+                key.span().start,
+                value,
+                text,
+                out,
+                usize::from(name == "sources"),
+            );
+        }
+        leaves.sort_by_key(|leaf: &Leaf| leaf.at);
+        let mut layer = Layer::default();
+        for leaf in leaves {
+            layer.leaf(leaf, &at)?;
+        }
+        stated.sort_by_key(|leaf| leaf.at);
+        layer.sources(stated, file, &at)?;
+        Ok(layer)
+    }
+
+    fn leaf(&mut self, leaf: Leaf, at: &dyn Fn(usize) -> Place) -> Result<(), SpecError> {
+        let place = at(leaf.at);
+        if leaf.path == "extends" {
+            let Some(Item {
+                raw: Raw::Text(name),
+                ..
+            }) = leaf.item
+            else {
+                let message = "`extends` must be the name of a drive";
+                return Err(SpecError::new(Problem::Type, &place, message));
+            };
+            self.extends = Some((name, place));
+            return Ok(());
+        }
+        let Some(item) = leaf.item else {
+            if let Some(table) = keys::OPTIONAL_TABLES.iter().find(|t| **t == leaf.path) {
+                self.tables.insert(table);
+            } else if !is_table(&leaf.path) {
+                known(&leaf.path, &place)?;
+            }
+            return Ok(());
+        };
+        let key = known(&leaf.path, &place)?;
+        // `"nand.cell"` in quotes and `cell` under `[nand]` are different keys to TOML.
+        if self.entries.iter().any(|(other, _)| other.path == key.path) {
+            let message = format!("`{}` is given twice", key.path);
+            return Err(SpecError::new(Problem::Contradiction, &place, message));
+        }
+        let source = Source::unstated();
+        self.entries.push((
+            key,
+            Entry {
+                item,
+                place,
+                source,
+            },
+        ));
+        Ok(())
+    }
+
+    /// Puts the `[sources]` of a file to its values.
+    fn sources(
+        &mut self,
+        stated: Vec<Leaf>,
+        file: &str,
+        at: &dyn Fn(usize) -> Place,
+    ) -> Result<(), SpecError> {
+        let mut sources: BTreeMap<String, Source> = BTreeMap::new();
+        for leaf in stated {
+            if leaf.path == "sources" && leaf.item.is_none() {
+                continue;
+            }
+            let place = at(leaf.at);
+            let fail = |message: String| Err(SpecError::new(Problem::Source, &place, message));
+            let Some((path, kind, from)) = leaf.item.as_ref().and_then(kind_and_from) else {
+                let form = "{ kind = \"...\", from = \"...\" }";
+                return fail(format!("every entry of `[sources]` must be `{form}`"));
+            };
+            let Some(kind) = SourceKind::stated(kind) else {
+                let kind = quoted(kind);
+                let words = "`measured`, `datasheet`, `paper`, `fitted`, `assumed`";
+                return fail(format!(
+                    "`kind` of `{path}` must be one of {words}, found `{kind}`"
+                ));
+            };
+            if from.trim().is_empty() {
+                return fail(format!("`from` of `{path}` must name a source or a reason"));
+            }
+            let key = known(path, &place)?;
+            let source = Source {
+                kind,
+                from: from.to_owned(),
+            };
+            if !self.entries.iter().any(|(k, _)| k.path == key.path) {
+                return fail(format!(
+                    "`[sources]` names `{path}`, which {file} does not set"
+                ));
+            }
+            sources.insert(key.path.to_owned(), source);
+        }
+        for (key, entry) in &mut self.entries {
+            if let Some(source) = sources.remove(key.path) {
+                entry.source = source;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The parts of a `[sources]` entry, which [`flatten`] hands over as a list `[key, kind, from]`.
+fn kind_and_from(item: &Item) -> Option<(&str, &str, &str)> {
+    match &item.raw {
+        Raw::List(parts) => match &parts[..] {
+            [a, b, c] => match (&a.raw, &b.raw, &c.raw) {
+                (Raw::Text(a), Raw::Text(b), Raw::Text(c)) => Some((a, b, c)),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Collects the values below `value`. Inside `[sources]` a table with `kind` ends a path.
+fn flatten(
+    path: &str,
+    at: usize,
+    value: &toml::Spanned<DeValue<'_>>,
+    text: &str,
+    out: &mut Vec<Leaf>,
+    sources: usize,
+) {
+    let leaf = |item| Leaf {
+        path: path.to_owned(),
+        item,
+        at,
+    };
+    let DeValue::Table(table) = value.get_ref() else {
+        out.push(leaf(Some(Item::from_toml(
+            value.get_ref(),
+            text,
+            value.span(),
+        ))));
+        return;
+    };
+    if table.is_empty() {
+        out.push(leaf(None));
+    }
+    if sources > 0 && (table.contains_key("kind") || table.contains_key("from")) {
+        let part = |raw| Item {
+            raw,
+            shown: String::new(),
+        };
+        let get = |name: &str| match table.get(name).map(|v| v.get_ref()) {
+            Some(DeValue::String(text)) => part(Raw::Text(text.to_string())),
+            _ => part(Raw::Other),
+        };
+        let name = path.strip_prefix("sources.").unwrap_or(path).to_owned();
+        let mut parts = vec![part(Raw::Text(name)), get("kind"), get("from")];
+        parts.extend(table.iter().skip(2).map(|_| part(Raw::Other)));
+        out.push(leaf(Some(part(Raw::List(parts)))));
+        return;
+    }
+    for (key, value) in table {
+        flatten(
+            &format!("{path}.{}", key.get_ref()),
+            key.span().start,
+            value,
+            text,
+            out,
+            sources,
+        );
+    }
+}
+
+fn is_table(path: &str) -> bool {
+    path == "sources"
+        || KEYS.iter().any(|k| {
+            k.path
+                .strip_prefix(path)
+                .is_some_and(|r| r.starts_with('.'))
+        })
+}
+
+/// The key of that path, or an error with the nearest one.
+fn known(path: &str, place: &Place) -> Result<&'static Key, SpecError> {
+    if let Some(key) = keys::find(path) {
+        return Ok(key);
+    }
+    let shown = quoted(path);
+    if is_table(path) {
+        let message = format!("`{shown}` must be a table");
+        return Err(SpecError::new(Problem::Type, place, message));
+    }
+    let error = SpecError::new(Problem::UnknownKey, place, format!("unknown key `{shown}`"));
+    Err(match nearest(path) {
+        Some(key) => error.hint(format!("did you mean `{key}`?")),
+        None => error.hint("`lodger drives show tiny` prints every key"),
+    })
+}
+
+/// The key with the fewest edits to `path`, if they are few.
+fn nearest(path: &str) -> Option<&'static str> {
+    if path.len() > 100 {
+        return None;
+    }
+    let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
+    KEYS.iter()
+        .map(|key| {
+            // A right name in the wrong table is one mistake, however long the table's name.
+            let misplaced = if last(path) == last(key.path) {
+                2
+            } else {
+                usize::MAX
+            };
+            (edits(path, key.path).min(misplaced), key.path)
+        })
+        .min_by_key(|(edits, _)| *edits)
+        .filter(|(edits, key)| *edits <= (key.len() / 3).max(2))
+        .map(|(_, key)| key)
+}
+
+/// Levenshtein distance.
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let change = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_are_counted() {
+        assert_eq!(edits("kitten", "sitting"), 3);
+        assert_eq!(edits("", "abc"), 3);
+        assert_eq!(nearest("nand.chanels"), Some("nand.channels"));
+        assert_eq!(nearest("hmb.preferred"), Some("tier.hmb.preferred"));
+        assert_eq!(nearest("colour"), None);
+    }
+}

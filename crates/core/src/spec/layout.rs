@@ -1,0 +1,133 @@
+//! How many superblocks a drive has, and what for.
+//!
+//! A superblock is the block of one number on all dies and planes. The flash holds
+//!
+//! | term | superblocks | why |
+//! |---|---|---|
+//! | data | ceil(user slots x (1 + over-provisioning) / slots of a superblock) | user data and the spare that makes cleaning cheap |
+//! | map | ceil(translation pages x 9/8 / slots of a superblock) + 1 | the map's own pages, an eighth more so that cleaning them is cheap, one being written |
+//! | reserve | `gc_start_superblocks` + open superblocks | what cleaning keeps free, and one open superblock of each data stream (host writes, a second one with hot/cold streams, one of cleaning's own) |
+//! | single-bit | `slc_superblocks` | the write cache, apart |
+//!
+//! Cleaning starts when `gc_start_superblocks` are left, so that in steady state closed superblocks
+//! of data number just about the data term, and the spare factor that write-amplification formulas
+//! speak of is 1 - user slots / (data superblocks x slots of a superblock): the map, the reserve
+//! and the single-bit cache do not dilute it.
+//!
+//! When a file gives `nand.blocks_per_plane`, the data term is what the others leave of it.
+
+use super::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, FtlSpec, NandSpec, SLOT_BYTES};
+
+/// Superblocks by purpose, and the sizes they follow from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Slots of 4 KiB that the host can address.
+    pub user_slots: u64,
+    /// Translation pages of the whole map, one slot each.
+    pub translation_pages: u64,
+    /// Slots of a superblock with all its bits in use.
+    pub slots_per_superblock: u64,
+    /// Superblocks for user data, spare included.
+    pub data_superblocks: u64,
+    /// Superblocks for translation pages.
+    pub map_superblocks: u64,
+    /// Superblocks kept free or open.
+    pub reserve_superblocks: u64,
+    /// Superblocks run in single-bit mode.
+    pub slc_superblocks: u64,
+}
+
+impl Layout {
+    /// The layout that capacity and over-provisioning ask for.
+    pub(super) fn wanted(capacity_bytes: u64, nand: &NandSpec, ftl: &FtlSpec) -> Self {
+        let mut layout = Self::without_data(capacity_bytes, nand, ftl);
+        // Exact: 2^32 slots at most, and a double carries 53 bits.
+        let slots = (layout.user_slots as f64 * (1.0 + ftl.overprovisioning)).ceil() as u64;
+        layout.data_superblocks = slots.div_ceil(layout.slots_per_superblock);
+        layout
+    }
+
+    /// The layout of the blocks that there are.
+    fn given(capacity_bytes: u64, nand: &NandSpec, ftl: &FtlSpec) -> Self {
+        let mut layout = Self::without_data(capacity_bytes, nand, ftl);
+        let blocks = u64::from(nand.blocks_per_plane);
+        layout.data_superblocks = blocks.saturating_sub(layout.superblocks());
+        layout
+    }
+
+    fn without_data(capacity_bytes: u64, nand: &NandSpec, ftl: &FtlSpec) -> Self {
+        let user_slots = capacity_bytes / SLOT_BYTES;
+        let translation_pages = user_slots.div_ceil(ENTRIES_PER_TRANSLATION_PAGE);
+        let slots_per_superblock = nand.slots_per_superblock();
+        let streams = 1 + u64::from(ftl.hot_cold_streams) + u64::from(ftl.gc_own_stream);
+        Self {
+            user_slots,
+            translation_pages,
+            slots_per_superblock,
+            data_superblocks: 0,
+            map_superblocks: (translation_pages * 9).div_ceil(8 * slots_per_superblock) + 1,
+            reserve_superblocks: u64::from(ftl.gc_start_superblocks) + streams,
+            slc_superblocks: u64::from(ftl.slc_superblocks),
+        }
+    }
+
+    /// All superblocks; blocks of a plane.
+    #[must_use]
+    pub const fn superblocks(&self) -> u64 {
+        self.data_superblocks
+            + self.map_superblocks
+            + self.reserve_superblocks
+            + self.slc_superblocks
+    }
+
+    /// Share of the data superblocks that is not user data once the drive is full.
+    #[must_use]
+    pub fn spare_factor(&self) -> f64 {
+        1.0 - self.user_slots as f64 / self.data_slots() as f64
+    }
+
+    /// Slots of all data superblocks.
+    #[must_use]
+    pub const fn data_slots(&self) -> u64 {
+        self.data_superblocks * self.slots_per_superblock
+    }
+}
+
+impl NandSpec {
+    /// Dies of all channels.
+    #[must_use]
+    pub const fn dies(&self) -> u32 {
+        self.channels * self.dies_per_channel
+    }
+
+    /// Slots of 4 KiB in a page.
+    #[must_use]
+    pub const fn slots_per_page(&self) -> u32 {
+        self.page_bytes / SLOT_BYTES as u32
+    }
+
+    /// Slots of 4 KiB in the blocks of one number on all dies and planes.
+    #[must_use]
+    pub const fn slots_per_superblock(&self) -> u64 {
+        self.dies() as u64
+            * self.planes as u64
+            * self.pages_per_block as u64
+            * self.slots_per_page() as u64
+    }
+
+    /// User bytes that one program operation of a die takes: a page of every plane, or with
+    /// one-shot programming all pages of a word line of every plane.
+    #[must_use]
+    pub const fn program_bytes(&self) -> u64 {
+        let pages = if self.one_shot { self.cell.bits() } else { 1 };
+        self.planes as u64 * pages as u64 * self.page_bytes as u64
+    }
+}
+
+impl DriveSpec {
+    /// Superblocks by purpose.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        Layout::given(self.capacity_bytes, &self.nand, &self.ftl)
+    }
+}

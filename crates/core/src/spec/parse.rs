@@ -1,0 +1,296 @@
+//! A drive file's text to a [`DriveSpec`] and the list of its values with their sources.
+
+use super::build;
+use super::document::{self, Entries};
+use super::error::{Place, Problem, SpecError};
+use super::keys::{self, Absent, KEYS, Key, Kind};
+use super::source::{Source, SourceKind};
+use super::value::{Item, Value};
+use super::{DriveSpec, Tier};
+use std::collections::BTreeMap;
+
+/// A drive file, understood.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParsedDrive {
+    /// The drive.
+    pub spec: DriveSpec,
+    /// Every value by its dotted key, defaults and derived ones included, in the order of
+    /// [`super::reference`].
+    pub values: Vec<ResolvedValue>,
+}
+
+/// One value as it holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolvedValue {
+    /// Dotted key.
+    pub key: &'static str,
+    /// The value with its unit, as a person reads it.
+    pub text: String,
+    /// The value as TOML.
+    pub toml: String,
+    /// Whether it is a quantity, and so in need of a source.
+    pub numeric: bool,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+impl ParsedDrive {
+    /// Sources by dotted key.
+    #[must_use]
+    pub fn sources(&self) -> BTreeMap<&'static str, &Source> {
+        self.values
+            .iter()
+            .map(|value| (value.key, &value.source))
+            .collect()
+    }
+
+    /// A drive file without `extends` that means the same drive. Stated sources are kept.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let mut out = String::new();
+        let mut sources = String::from("\n[sources]\n");
+        for value in &self.values {
+            if value.source.kind == SourceKind::Derived {
+                continue;
+            }
+            // TOML has no place for a value beside its own sub-keys (`role.map.unit.hmb`): it is
+            // then written as the sub-keys that are missing.
+            let is_given = |path: &str| self.values.iter().any(|v| v.key == path);
+            if self.values.iter().any(|v| is_below(v.key, value.key)) {
+                for key in KEYS.iter().filter(|k| is_below(k.path, value.key)) {
+                    if !is_given(key.path) {
+                        out += &format!("{} = {}\n", key.path, value.toml);
+                    }
+                }
+                continue;
+            }
+            out += &format!("{} = {}\n", value.key, value.toml);
+            if SourceKind::stated(value.source.kind.name()).is_some() {
+                let from = toml::Value::String(value.source.from.clone());
+                sources += &format!(
+                    "\"{}\" = {{ kind = \"{}\", from = {from} }}\n",
+                    value.key,
+                    value.source.kind.name(),
+                );
+            }
+        }
+        out + &sources
+    }
+}
+
+fn is_below(path: &str, parent: &str) -> bool {
+    path.strip_prefix(parent)
+        .is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// Reads a drive file.
+///
+/// `file` names it in messages; `sets` are `(dotted key, value)` pairs that override it; `extends`
+/// gives the text of a drive of the collection by its name.
+///
+/// # Errors
+/// The first thing that is wrong, with its place: syntax, unknown keys, values of the wrong type or
+/// outside their range, missing ones, contradictions.
+pub fn parse(
+    text: &str,
+    file: &str,
+    sets: &[(&str, &str)],
+    extends: &dyn Fn(&str) -> Option<String>,
+) -> Result<ParsedDrive, SpecError> {
+    let entries = document::read(text, file, sets, extends)?;
+    let mut values = Values::resolve(entries, file)?;
+    let spec = build::drive(&mut values)?;
+    let values = KEYS
+        .iter()
+        .filter_map(|key| values.map.get(key.path).map(|r| (key, r)));
+    let values = values.map(|(key, resolved)| ResolvedValue {
+        key: key.path,
+        text: resolved.value.show(key.kind),
+        toml: resolved.value.literal(key.kind),
+        numeric: key.kind.is_numeric(),
+        source: resolved.source.clone(),
+    });
+    Ok(ParsedDrive {
+        spec,
+        values: values.collect(),
+    })
+}
+
+/// A typed value with its place and source.
+#[derive(Clone, Debug)]
+pub(super) struct Resolved {
+    pub value: Value,
+    pub place: Place,
+    pub source: Source,
+}
+
+/// All values that hold: given ones and defaults.
+pub(super) struct Values {
+    map: BTreeMap<&'static str, Resolved>,
+    /// For what is not given anywhere.
+    file: Place,
+}
+
+impl Values {
+    fn resolve(entries: Entries, file: &str) -> Result<Self, SpecError> {
+        let file = Place::file(file);
+        let mut map = BTreeMap::new();
+        for key in KEYS {
+            if let Some(entry) = entries.given.get(key.path) {
+                let value = Value::read(key, &entry.item, &entry.place)?;
+                let (place, source) = (entry.place.clone(), entry.source.clone());
+                map.insert(
+                    key.path,
+                    Resolved {
+                        value,
+                        place,
+                        source,
+                    },
+                );
+            }
+        }
+        for key in KEYS {
+            let table = keys::optional_table(key.path);
+            let absent = table.is_some_and(|t| !entries.tables.contains(t));
+            if map.contains_key(key.path) || absent {
+                continue;
+            }
+            match key.absent {
+                Absent::Required if key.path == "link.pcie" && map.contains_key("link.rate") => {}
+                Absent::Required => return Err(missing(key, table, &file)),
+                Absent::From(_) => {}
+                Absent::Is(text) => {
+                    let value = Value::read(key, &Item::from_argument(text), &file)?;
+                    let (place, source) = (file.clone(), Source::default());
+                    map.insert(
+                        key.path,
+                        Resolved {
+                            value,
+                            place,
+                            source,
+                        },
+                    );
+                }
+            }
+        }
+        Ok(Self { map, file })
+    }
+
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.map.contains_key(path)
+    }
+
+    pub(super) fn get(&self, path: &str) -> Option<&Value> {
+        self.map.get(path).map(|resolved| &resolved.value)
+    }
+
+    /// A number, in the key's base unit.
+    ///
+    /// # Panics
+    /// Like the accessors below if the key has no value of that type: the table of keys says that
+    /// it has, and a test reads every key of it.
+    pub(super) fn number(&self, path: &str) -> u64 {
+        match self.get(path) {
+            Some(Value::Number(n)) => *n,
+            other => unreachable!("`{path}` is a number, not {other:?}"),
+        }
+    }
+
+    /// A number whose range ends below 2^32.
+    pub(super) fn small(&self, path: &str) -> u32 {
+        u32::try_from(self.number(path)).expect("the key's range ends below 2^32")
+    }
+
+    pub(super) fn ratio(&self, path: &str) -> f64 {
+        match self.get(path) {
+            Some(Value::Ratio(ratio)) => *ratio,
+            other => unreachable!("`{path}` is a ratio, not {other:?}"),
+        }
+    }
+
+    pub(super) fn flag(&self, path: &str) -> bool {
+        match self.get(path) {
+            Some(Value::Flag(flag)) => *flag,
+            other => unreachable!("`{path}` is a flag, not {other:?}"),
+        }
+    }
+
+    pub(super) fn word(&self, path: &str) -> &'static str {
+        match self.get(path) {
+            Some(Value::Word(word)) => word,
+            other => unreachable!("`{path}` is a word, not {other:?}"),
+        }
+    }
+
+    pub(super) fn tier(&self, path: &str) -> Tier {
+        tier(self.word(path))
+    }
+
+    pub(super) fn tiers(&self, path: &str) -> Vec<Tier> {
+        match self.get(path) {
+            Some(Value::Words(words)) => words.iter().map(|word| tier(word)).collect(),
+            other => unreachable!("`{path}` is a list, not {other:?}"),
+        }
+    }
+
+    /// A value that follows from others, for `lodger drives show`.
+    pub(super) fn derive(&mut self, path: &'static str, value: Value) {
+        let key = keys::find(path).expect("a derived value has a key");
+        let Absent::From(from) = key.absent else {
+            unreachable!("`{path}` has a default of its own");
+        };
+        let (place, source) = (self.file.clone(), Source::derived(from));
+        self.map.insert(
+            key.path,
+            Resolved {
+                value,
+                place,
+                source,
+            },
+        );
+    }
+
+    /// How the value of `path` reads in a message.
+    pub(super) fn shown(&self, path: &str) -> String {
+        match (self.get(path), keys::find(path)) {
+            (Some(value), Some(key)) => value.show(key.kind),
+            _ => String::new(),
+        }
+    }
+
+    /// An error about the value of `path` in the light of others: "`path` {must}, found ...".
+    pub(super) fn contradiction(&self, path: &str, must: &str) -> SpecError {
+        let place = self
+            .map
+            .get(path)
+            .map_or(&self.file, |resolved| &resolved.place);
+        let message = if self.has(path) {
+            format!("`{path}` {must}, found `{}`", self.shown(path))
+        } else {
+            format!("`{path}` {must}")
+        };
+        SpecError::new(Problem::Contradiction, place, message)
+    }
+}
+
+fn tier(word: &str) -> Tier {
+    match word {
+        "sram" => Tier::Sram,
+        "dram" => Tier::Dram,
+        "hmb" => Tier::Hmb,
+        _ => Tier::Slc,
+    }
+}
+
+fn missing(key: &Key, table: Option<&str>, file: &Place) -> SpecError {
+    let example = match key.kind {
+        Kind::Text | Kind::Choice(_) | Kind::Words(_) => "",
+        _ => " with a value and its source",
+    };
+    let message = match table {
+        Some(table) => format!("`{}` is required with `[{table}]`", key.path),
+        None => format!("`{}` is required", key.path),
+    };
+    let hint = format!("`lodger drives show tiny` prints a small drive{example}");
+    SpecError::new(Problem::Missing, file, message).hint(hint)
+}
