@@ -1,1 +1,3 @@
 //! The command `lodger`.
+
+pub mod drives;

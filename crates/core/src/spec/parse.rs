@@ -49,32 +49,44 @@ impl ParsedDrive {
     pub fn to_toml(&self) -> String {
         let mut out = String::new();
         let mut sources = String::from("\n[sources]\n");
-        for value in &self.values {
-            if value.source.kind == SourceKind::Derived {
+        for key in KEYS {
+            let Some(value) = self.written(key.path) else {
                 continue;
-            }
-            // TOML has no place for a value beside its own sub-keys (`role.map.unit.hmb`): it is
-            // then written as the sub-keys that are missing.
-            let is_given = |path: &str| self.values.iter().any(|v| v.key == path);
-            if self.values.iter().any(|v| is_below(v.key, value.key)) {
-                for key in KEYS.iter().filter(|k| is_below(k.path, value.key)) {
-                    if !is_given(key.path) {
-                        out += &format!("{} = {}\n", key.path, value.toml);
-                    }
-                }
-                continue;
-            }
-            out += &format!("{} = {}\n", value.key, value.toml);
+            };
+            out += &format!("{} = {}\n", key.path, value.toml);
             if SourceKind::stated(value.source.kind.name()).is_some() {
                 let from = toml::Value::String(value.source.from.clone());
+                let kind = value.source.kind.name();
                 sources += &format!(
-                    "\"{}\" = {{ kind = \"{}\", from = {from} }}\n",
-                    value.key,
-                    value.source.kind.name(),
+                    "\"{}\" = {{ kind = \"{kind}\", from = {from} }}\n",
+                    key.path
                 );
             }
         }
         out + &sources
+    }
+
+    /// The value to be written for a key.
+    ///
+    /// TOML has no place for a value beside its own sub-keys (`role.map.unit.hmb`): such a value is
+    /// written as the sub-keys that are missing.
+    fn written(&self, path: &str) -> Option<&ResolvedValue> {
+        let stated = |path: &str| {
+            let found = self.values.iter().find(|value| value.key == path);
+            found.filter(|value| value.source.kind != SourceKind::Derived)
+        };
+        let has_below = |path: &str| {
+            let below = |v: &&ResolvedValue| is_below(v.key, path) && stated(v.key).is_some();
+            self.values.iter().any(|value| below(&value))
+        };
+        if has_below(path) {
+            return None;
+        }
+        let above = path
+            .rsplit_once('.')
+            .map(|(above, _)| above)
+            .filter(|above| has_below(above));
+        stated(path).or_else(|| stated(above?))
     }
 }
 
