@@ -1,18 +1,417 @@
 //! Block traces: recognition, reading, conversion and replay.
+//!
+//! [`load`] reads any of the formats in [`format`] into a [`Trace`], and says in a [`Description`]
+//! what it took the file for: format, units, read/write coding, and everything it left out or
+//! assumed. [`Trace::fit`] makes a trace fit a drive, [`Trace::into_workload`] makes it a workload,
+//! [`info`] describes it and [`convert`] writes it in another format.
+//!
+//! A trace is kept whole in memory, 24 bytes a request; the file is read as a stream.
 
-use crate::Next;
-use lodger_core::Completion;
+mod collect;
+pub mod convert;
+pub mod fit;
+pub mod format;
+pub mod info;
+mod lines;
+mod record;
+mod replay;
+#[cfg(test)]
+mod tests;
+mod text;
 
-/// State machine of one replayed trace.
-#[derive(Debug)]
-pub struct Replay {}
+pub use collect::DeviceCount;
+pub use fit::{Fit, FitReport};
+pub use format::{Format, TimeUnit};
+pub use record::Record;
+pub use replay::{CLOSED_QUEUE_DEPTH, Mode, PERCENTILES, Replay};
 
-impl Replay {
-    /// What the replay wants to do at `now_ps`.
-    pub fn next(&mut self, _now_ps: u64) -> Next {
-        Next::Done
+use crate::WorkloadError;
+use collect::Collector;
+use format::Parser;
+use format::field::{Fault, Parsed};
+use format::recognise;
+use lines::{Lines, is_significant, read_error};
+use lodger_core::Op;
+use record::Packed;
+use std::fmt;
+use std::io::{BufRead, Read};
+use text::{excerpt, plural};
+
+/// How much of a file is looked at to recognise it, in bytes.
+const HEAD_BYTES: usize = 256 * 1024;
+
+/// How to read a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The format, if it shall not be recognised (`--format`).
+    pub format: Option<Format>,
+    /// Which device of several (`--device`).
+    pub device: DeviceChoice,
+    /// The file's unit of time, if it is not the format's (`--time-unit`).
+    pub time_unit: Option<TimeUnit>,
+    /// blkparse only: the action to take (`--action`), `Q` or `D`. Without it, `Q` where the
+    /// device has any, otherwise `D`.
+    pub action: Option<char>,
+    /// Leave lines out that cannot be read and count them, instead of stopping at the first
+    /// (`--skip-malformed`).
+    pub skip_malformed: bool,
+    /// Most requests read before giving up; each takes 24 bytes.
+    pub records_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            format: None,
+            device: DeviceChoice::Busiest,
+            time_unit: None,
+            action: None,
+            skip_malformed: false,
+            // 4.8 GB: what a workstation can hold.
+            records_max: 200_000_000,
+        }
+    }
+}
+
+/// Which device's requests to take from a file that holds several. Each device has its own
+/// addresses, so taking them together makes unrelated requests hit the same bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// The one with the most requests.
+    #[default]
+    Busiest,
+    /// The one of this name.
+    Named(String),
+    /// All, as if they were one.
+    All,
+}
+
+/// What a file was taken for, and what was done to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// The format.
+    pub format: Format,
+    /// The unit its times were read in.
+    pub time_unit: TimeUnit,
+    /// The format, its units and its read/write coding as a sentence.
+    pub summary: String,
+    /// The device taken, where the format names devices.
+    pub device: Option<String>,
+    /// All devices in the file, the busiest first.
+    pub devices: Vec<DeviceCount>,
+    /// Requests taken.
+    pub requests: u64,
+    /// Assumptions and omissions the user should know, one sentence each.
+    pub notes: Vec<String>,
+}
+
+impl fmt::Display for Description {
+    /// The summary, then each note on a line of its own.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.summary)?;
+        for note in &self.notes {
+            write!(f, "\nnote: {note}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A trace in memory: requests in order of time.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// The file's name as the user gave it.
+    name: String,
+    /// What the user is told it is.
+    title: String,
+    records: Vec<Packed>,
+    /// The line of the largest address, if the trace came from a file.
+    end_line: Option<u64>,
+}
+
+impl Trace {
+    /// A trace from requests in any order; times may count from anywhere.
+    ///
+    /// # Panics
+    /// If a request is longer than 2^60 bytes.
+    pub fn from_records(
+        name: impl Into<String>,
+        records: impl IntoIterator<Item = Record>,
+    ) -> Self {
+        let mut records: Vec<Packed> = records.into_iter().map(Packed::new).collect();
+        collect::put_in_order(&mut records);
+        Self {
+            name: name.into(),
+            title: format!("trace, {}", plural(records.len() as u64, "request")),
+            records,
+            end_line: None,
+        }
     }
 
-    /// One of the replay's requests has completed.
-    pub fn complete(&mut self, _completion: &Completion) {}
+    /// The file's name as the user gave it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Number of requests.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there is no request.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The requests in order of time.
+    pub fn records(&self) -> impl ExactSizeIterator<Item = Record> {
+        self.records.iter().map(|packed| packed.record())
+    }
+
+    /// Time from the first request to the last, in picoseconds.
+    #[must_use]
+    pub fn duration_ps(&self) -> u64 {
+        self.records.last().map_or(0, |last| last.time_ps)
+    }
+
+    /// First byte after the largest address.
+    #[must_use]
+    pub fn end_bytes(&self) -> u64 {
+        let ends = self.records().map(|record| record.end_bytes());
+        ends.max().unwrap_or(0)
+    }
+}
+
+/// Reads a trace. `name` is the file's name as the user gave it, for messages.
+///
+/// # Errors
+/// If the format is not recognised, a line cannot be read, the chosen device does not exist, or
+/// nothing in the file is a request.
+pub fn load<'r>(
+    mut reader: impl BufRead + 'r,
+    name: &'r str,
+    options: &Options,
+) -> Result<(Trace, Description), WorkloadError> {
+    let mut head = Vec::new();
+    reader
+        .by_ref()
+        .take(HEAD_BYTES as u64)
+        .read_to_end(&mut head)
+        .map_err(|error| read_error(&error, name))?;
+    let whole = head.len() < HEAD_BYTES;
+    let mut notes = Vec::new();
+    let (format, by) = match options.format {
+        Some(format) => {
+            recognise::reject_foreign(&head, name)?;
+            (format, "as you said")
+        }
+        None => {
+            let recognised = recognise::recognise(&head, whole, name)?;
+            for other in recognised.alternatives {
+                notes.push(format!(
+                    "the columns could also be read as {} (`--format {other}`)",
+                    other.title()
+                ));
+            }
+            (recognised.format, recognised.by)
+        }
+    };
+    let action = check_options(format, options)?;
+    let suggested = recognise::time_unit(format, &head, whole);
+    let time_unit = options.time_unit.unwrap_or(suggested);
+    note_assumptions(format, options, time_unit, &mut notes);
+
+    let all = std::io::Cursor::new(head).chain(reader);
+    let mut file = File {
+        lines: Lines::new(Box::new(all), name),
+        parser: Parser::new(format, time_unit, action),
+        collector: Collector::new(format, &options.device, options.records_max),
+        header: None,
+        format,
+        skip_malformed: options.skip_malformed,
+    };
+    file.read(name, &mut notes)?;
+    let collected = file.collector.finish(name)?;
+    notes.extend(collected.notes);
+    let requests = collected.records.len() as u64;
+    let summary = summary(format, time_unit, by, requests, collected.device.as_deref());
+    let trace = Trace {
+        name: name.to_owned(),
+        title: format!("{}, {}", format.title(), plural(requests, "request")),
+        records: collected.records,
+        end_line: (collected.end_bytes > 0).then_some(collected.end_line),
+    };
+    notes.extend(doubtful_rate(&trace));
+    Ok((
+        trace,
+        Description {
+            format,
+            time_unit,
+            summary,
+            device: collected.device,
+            devices: collected.devices,
+            requests,
+            notes,
+        },
+    ))
+}
+
+/// A file being read.
+struct File<'r, 'o> {
+    lines: Lines<'r>,
+    parser: Parser,
+    collector: Collector<'o>,
+    /// The line that names the columns: files put together with `cat` repeat it.
+    header: Option<Vec<u8>>,
+    format: Format,
+    skip_malformed: bool,
+}
+
+impl File<'_, '_> {
+    fn read(&mut self, name: &str, notes: &mut Vec<String>) -> Result<(), WorkloadError> {
+        let mut first = true;
+        while let Some(line) = self.lines.next_line()? {
+            if !is_significant(line.bytes) {
+                continue;
+            }
+            if std::mem::take(&mut first) && self.format.may_have_header() {
+                let is_header = recognise::looks_like_header(line.bytes);
+                if self.format == Format::Csv && !recognise::is_csv_header(line.bytes) {
+                    return Err(header_missing(line.bytes).at(name, line.number));
+                }
+                if is_header {
+                    self.header = Some(line.bytes.to_vec());
+                    continue;
+                }
+            }
+            if self.header.as_deref() == Some(line.bytes) {
+                continue;
+            }
+            let parsed = self.parser.line(line.bytes);
+            let fault = match parsed {
+                Ok(Parsed::Request(raw)) => self.collector.push(&raw, line.number).err(),
+                Ok(Parsed::Skip(skip)) => {
+                    self.collector.skip(skip);
+                    None
+                }
+                Err(fault) => Some(fault),
+            };
+            let Some(Fault(message)) = fault else {
+                continue;
+            };
+            if self.skip_malformed && !self.collector.is_full() {
+                self.collector.malformed();
+            } else if !line.terminated && self.collector.has_requests() {
+                notes.push(format!(
+                    "the file was cut short: {message} (last line); left out"
+                ));
+            } else {
+                return Err(WorkloadError::new(message).at(name, line.number).hint(format!(
+                    "read as {}; `--format` names another format, `--skip-malformed` leaves such \
+                     lines out",
+                    self.format.title()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn header_missing(found: &[u8]) -> WorkloadError {
+    let columns = Format::Csv.columns();
+    let message = format!(
+        "the first line must be the header `{columns}`, found `{}`",
+        excerpt(found)
+    );
+    WorkloadError::new(message).hint("the column `flags` may be left out")
+}
+
+/// Refuses options that the format cannot honour; gives blkparse's action as its letter.
+fn check_options(format: Format, options: &Options) -> Result<Option<u8>, WorkloadError> {
+    let title = format.title();
+    if let (DeviceChoice::Named(_), None) = (&options.device, format.device_noun()) {
+        let message = format!("`--device` cannot be honoured: {title} has no devices to choose");
+        return Err(WorkloadError::new(message));
+    }
+    if options.time_unit.is_some() && !format.time_unit_may_differ() {
+        let unit = format.time_unit();
+        let message = format!("`--time-unit` cannot be honoured: {title} counts in {unit}");
+        return Err(WorkloadError::new(message));
+    }
+    match options.action {
+        None => Ok(None),
+        Some(_) if format != Format::Blkparse => {
+            let message = format!("`--action` is for blkparse text; this is {title}");
+            Err(WorkloadError::new(message))
+        }
+        Some(letter @ ('Q' | 'D')) => Ok(Some(letter as u8)),
+        Some(letter) => Err(WorkloadError::new(format!(
+            "`--action` must be `Q` (queued) or `D` (issued to the drive), found `{}`",
+            letter.escape_default()
+        ))),
+    }
+}
+
+/// What had to be assumed, because the file cannot say.
+fn note_assumptions(format: Format, options: &Options, unit: TimeUnit, notes: &mut Vec<String>) {
+    match format {
+        Format::Mqsim => {
+            if options.time_unit.is_none() {
+                notes.push(format!(
+                    "MQSim files do not name their unit of time: {unit} assumed; `--time-unit` \
+                     names another"
+                ));
+            }
+            notes.push(
+                "type read as 0 write, 1 read, which is MQSim's coding; Tencent's is the opposite"
+                    .to_owned(),
+            );
+        }
+        Format::Tencent => notes.push(
+            "times are whole seconds: replayed by time, all requests of a second arrive at once"
+                .to_owned(),
+        ),
+        _ => {}
+    }
+}
+
+fn summary(
+    format: Format,
+    unit: TimeUnit,
+    by: &str,
+    requests: u64,
+    device: Option<&str>,
+) -> String {
+    let how = if by == "as you said" {
+        by.to_owned()
+    } else {
+        format!("recognised by {by}")
+    };
+    let of = device.map_or(String::new(), |device| format!(" of `{device}`"));
+    format!(
+        "{} ({how}): time in {unit}, addresses in {}, {}; {}{of}",
+        format.title(),
+        format.address_unit(),
+        format.coding(),
+        plural(requests, "request")
+    )
+}
+
+/// A word of doubt where the unit of time cannot be right: no host sends 20 million requests a
+/// second, and none is traced that sends one in a quarter of an hour.
+fn doubtful_rate(trace: &Trace) -> Option<String> {
+    let gaps = trace.len().checked_sub(1).filter(|&gaps| gaps > 0)? as u64;
+    let mean_ps = trace.duration_ps() / gaps;
+    let doubtful = !(50_000..1_000_000_000_000_000).contains(&mean_ps);
+    doubtful.then(|| {
+        let mean = text::duration(mean_ps);
+        format!("requests are {mean} apart on average: is the unit of time right?")
+    })
+}
+
+/// Whether a request carries an address.
+fn has_address(op: Op) -> bool {
+    op != Op::Flush
 }

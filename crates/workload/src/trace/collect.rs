@@ -1,0 +1,432 @@
+//! From lines to a trace: devices told apart, times made relative and put in order.
+
+use super::DeviceChoice;
+use super::format::Format;
+use super::format::field::{Fault, Raw, Skip};
+use super::record::{LENGTH_MAX_BYTES, Packed, Record};
+use super::text::{excerpt, grouped, plural};
+use crate::WorkloadError;
+use lodger_core::Op;
+use std::collections::HashMap;
+
+/// Most devices told apart in one file. The largest published trace has 5,584 volumes.
+const STREAMS_MAX: usize = u16::MAX as usize;
+
+/// Longest name of a device; fio reads file names of at most 256 bytes.
+const DEVICE_NAME_MAX_BYTES: usize = 256;
+
+/// Times are kept as distances from the first line's, which may be negative until all is sorted:
+/// adding this makes them unsigned without changing their order.
+const TIME_BIAS: u64 = 1 << 63;
+
+/// Number of [`Skip`]s.
+const SKIPS: usize = 6;
+
+/// A request and how many devices share the file, for the user to choose from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceCount {
+    /// As the file names it.
+    pub name: String,
+    /// Requests it has in the file.
+    pub requests: u64,
+}
+
+/// The requests of one device as recorded at one place (blkparse records them at several).
+#[derive(Debug)]
+struct Stream {
+    device: Box<[u8]>,
+    rank: u8,
+    wanted: bool,
+    requests: u64,
+    end_bytes: u64,
+    /// The line of the largest address.
+    end_line: u64,
+}
+
+/// Requests of a file as they are read.
+#[derive(Debug)]
+pub(crate) struct Collector<'o> {
+    choice: &'o DeviceChoice,
+    /// The format's word for a device, if it tells them apart.
+    noun: Option<&'static str>,
+    records_max: usize,
+    records: Vec<Packed>,
+    /// Which stream each record is of; empty as long as there is only one stream.
+    stream_of: Vec<u16>,
+    streams: Vec<Stream>,
+    ids: HashMap<(Box<[u8]>, u8), u16>,
+    /// The stream of the last request: traces come in runs.
+    last: usize,
+    /// The first request's time.
+    base_ps: Option<i128>,
+    skipped: [u64; SKIPS],
+    malformed: u64,
+}
+
+/// What a file held.
+pub(crate) struct Collected {
+    pub(crate) records: Vec<Packed>,
+    pub(crate) device: Option<String>,
+    pub(crate) devices: Vec<DeviceCount>,
+    pub(crate) end_bytes: u64,
+    pub(crate) end_line: u64,
+    pub(crate) notes: Vec<String>,
+}
+
+impl<'o> Collector<'o> {
+    pub(crate) fn new(format: Format, choice: &'o DeviceChoice, records_max: usize) -> Self {
+        let apart = *choice != DeviceChoice::All;
+        Self {
+            choice,
+            noun: format.device_noun().filter(|_| apart),
+            records_max,
+            records: Vec::new(),
+            stream_of: Vec::new(),
+            streams: Vec::new(),
+            ids: HashMap::new(),
+            last: 0,
+            base_ps: None,
+            skipped: [0; SKIPS],
+            malformed: 0,
+        }
+    }
+
+    pub(crate) fn has_requests(&self) -> bool {
+        !self.streams.is_empty()
+    }
+
+    /// Whether no further request may be kept: not a fault of one line.
+    pub(crate) fn is_full(&self) -> bool {
+        self.records.len() >= self.records_max
+    }
+
+    pub(crate) fn skip(&mut self, skip: Skip) {
+        self.skipped[skip as usize] += 1;
+    }
+
+    pub(crate) fn malformed(&mut self) {
+        self.malformed += 1;
+    }
+
+    pub(crate) fn push(&mut self, raw: &Raw<'_>, line: u64) -> Result<(), Fault> {
+        let end_bytes = raw.offset_bytes.checked_add(raw.length_bytes);
+        let end_bytes = end_bytes.filter(|_| raw.length_bytes <= LENGTH_MAX_BYTES);
+        let Some(end_bytes) = end_bytes else {
+            return Err(Fault(format!(
+                "a request must be at most 2^60 bytes long and end below byte 2^64, found {} at {}",
+                plural(raw.length_bytes, "byte"),
+                grouped(raw.offset_bytes)
+            )));
+        };
+        let time_ps = self.relative_time(raw.time_ps)?;
+        let id = self.stream(raw.device, raw.rank)?;
+        let stream = &mut self.streams[id];
+        stream.requests += 1 + u64::from(raw.preflush);
+        if end_bytes > stream.end_bytes {
+            stream.end_bytes = end_bytes;
+            stream.end_line = line;
+        }
+        if !stream.wanted {
+            return Ok(());
+        }
+        let flush = Record {
+            time_ps,
+            op: Op::Flush,
+            fua: false,
+            offset_bytes: 0,
+            length_bytes: 0,
+        };
+        if raw.preflush {
+            self.keep(flush, id)?;
+        }
+        let record = match raw.op {
+            Op::Flush => flush,
+            op => Record {
+                time_ps,
+                op,
+                fua: raw.fua,
+                offset_bytes: raw.offset_bytes,
+                length_bytes: raw.length_bytes,
+            },
+        };
+        self.keep(record, id)
+    }
+
+    fn keep(&mut self, record: Record, id: usize) -> Result<(), Fault> {
+        if self.is_full() {
+            let most = plural(self.records_max as u64, "request");
+            return Err(Fault(format!(
+                "the trace holds more than {most}, the limit set for memory's sake"
+            )));
+        }
+        if self.streams.len() > 1 {
+            // Everything before the second stream appeared was of the first.
+            self.stream_of.resize(self.records.len(), 0);
+            self.stream_of.push(id as u16);
+        }
+        self.records.push(Packed::new(record));
+        Ok(())
+    }
+
+    fn relative_time(&mut self, time_ps: i128) -> Result<u64, Fault> {
+        let base_ps = *self.base_ps.get_or_insert(time_ps);
+        let relative = i64::try_from(time_ps - base_ps).map_err(|_| {
+            Fault("a request must lie within 106 days of the first one in the file".to_owned())
+        })?;
+        Ok((relative as u64) ^ TIME_BIAS)
+    }
+
+    fn stream(&mut self, device: &[u8], rank: u8) -> Result<usize, Fault> {
+        let device = if self.noun.is_some() { device } else { b"" };
+        let is_last = |stream: &Stream| stream.rank == rank && *stream.device == *device;
+        if self.streams.get(self.last).is_some_and(is_last) {
+            return Ok(self.last);
+        }
+        if device.len() > DEVICE_NAME_MAX_BYTES {
+            let allowed = "at most 256 bytes long";
+            return Err(Fault::column(self.noun.unwrap_or(""), allowed, device));
+        }
+        let key = (Box::from(device), rank);
+        let id = match self.ids.get(&key) {
+            Some(&id) => usize::from(id),
+            None if self.streams.len() == STREAMS_MAX => {
+                let message = format!("a trace may hold at most {STREAMS_MAX} devices");
+                return Err(Fault(message));
+            }
+            None => {
+                let id = self.streams.len();
+                self.ids.insert(key, id as u16);
+                self.streams.push(Stream {
+                    device: Box::from(device),
+                    rank,
+                    wanted: match self.choice {
+                        DeviceChoice::Named(wanted) => is_named(device, wanted),
+                        _ => true,
+                    },
+                    requests: 0,
+                    end_bytes: 0,
+                    end_line: 0,
+                });
+                id
+            }
+        };
+        self.last = id;
+        Ok(id)
+    }
+
+    /// Puts everything in order, once the file has been read.
+    pub(crate) fn finish(mut self, name: &str) -> Result<Collected, WorkloadError> {
+        let mut notes = Vec::new();
+        let best = self.best_ranks();
+        let devices = self.devices(&best);
+        let Some(chosen) = self.choose(&best) else {
+            return Err(self.nothing_chosen(name, &devices));
+        };
+        self.note_skipped(chosen, &mut notes);
+        let stream = &self.streams[chosen];
+        let device = self.noun.map(|_| device_name(&stream.device));
+        let (end_bytes, end_line) = (stream.end_bytes, stream.end_line);
+        if let (Some(noun), Some(device), true) = (self.noun, &device, devices.len() > 1) {
+            notes.push(chosen_note(noun, device, self.choice, &devices));
+        }
+        let mut records = std::mem::take(&mut self.records);
+        if !self.stream_of.is_empty() {
+            let mut streams = self.stream_of.iter();
+            let chosen = chosen as u16;
+            records.retain(|_| streams.next() == Some(&chosen));
+        }
+        let backwards = put_in_order(&mut records);
+        if backwards > 0 {
+            let are = if backwards == 1 { "is" } else { "are" };
+            notes.push(format!(
+                "{} {are} earlier than one before it in the file; sorted by time",
+                plural(backwards, "request")
+            ));
+        }
+        Ok(Collected {
+            records,
+            device,
+            devices,
+            end_bytes,
+            end_line,
+            notes,
+        })
+    }
+
+    /// For every device the stream to take: of the smallest rank.
+    fn best_ranks(&self) -> Vec<usize> {
+        let mut best: Vec<usize> = Vec::new();
+        let mut of_device: HashMap<&[u8], usize> = HashMap::new();
+        for (id, stream) in self.streams.iter().enumerate() {
+            match of_device.get(&*stream.device) {
+                None => {
+                    of_device.insert(&stream.device, best.len());
+                    best.push(id);
+                }
+                Some(&at) if stream.rank < self.streams[best[at]].rank => best[at] = id,
+                Some(_) => {}
+            }
+        }
+        best
+    }
+
+    /// Devices by number of requests, the busiest first.
+    fn devices(&self, best: &[usize]) -> Vec<DeviceCount> {
+        if self.noun.is_none() {
+            return Vec::new();
+        }
+        let mut devices: Vec<DeviceCount> = best
+            .iter()
+            .map(|&id| DeviceCount {
+                name: device_name(&self.streams[id].device),
+                requests: self.streams[id].requests,
+            })
+            .collect();
+        devices.sort_by_key(|device| std::cmp::Reverse(device.requests));
+        devices
+    }
+
+    fn choose(&self, best: &[usize]) -> Option<usize> {
+        // The first of equals, so that the choice does not depend on the order of iteration.
+        let mut chosen: Option<usize> = None;
+        for &id in best.iter().filter(|&&id| self.streams[id].wanted) {
+            let requests = self.streams[id].requests;
+            if chosen.is_none_or(|chosen| requests > self.streams[chosen].requests) {
+                chosen = Some(id);
+            }
+        }
+        chosen
+    }
+
+    fn nothing_chosen(&self, name: &str, devices: &[DeviceCount]) -> WorkloadError {
+        if let (DeviceChoice::Named(wanted), Some(noun), false) =
+            (self.choice, self.noun, devices.is_empty())
+        {
+            let message = format!("`{name}` has no {noun} `{}`", excerpt(wanted.as_bytes()));
+            let hint = format!("choose one with `--device`: {}", list(devices));
+            return WorkloadError::new(message).hint(hint);
+        }
+        let mut notes = Vec::new();
+        self.note_counts(&mut notes);
+        let message = format!("`{name}` holds no read, write, flush or trim request");
+        WorkloadError::new(message).hint(if notes.is_empty() {
+            "`--format` names the format if it was taken for a wrong one".to_owned()
+        } else {
+            notes.join("; ")
+        })
+    }
+
+    fn note_skipped(&mut self, chosen: usize, notes: &mut Vec<String>) {
+        let taken = &self.streams[chosen];
+        // The same requests, recorded at another place.
+        let again = |stream: &&Stream| stream.device == taken.device && stream.rank > taken.rank;
+        let again: u64 = self.streams.iter().filter(again).map(|s| s.requests).sum();
+        self.skipped[Skip::OtherAction as usize] += again;
+        self.note_counts(notes);
+    }
+
+    fn note_counts(&self, notes: &mut Vec<String>) {
+        let said = [
+            (Skip::OtherKind, "line", "of other kinds passed over"),
+            (
+                Skip::OtherAction,
+                "event",
+                "of other actions left out: each request is taken once",
+            ),
+            (
+                Skip::OtherOperation,
+                "command",
+                "other than read, write, flush and trim left out",
+            ),
+            (
+                Skip::NoResponse,
+                "request",
+                "without a recorded response left out",
+            ),
+            (Skip::ZeroLength, "request", "of no bytes left out"),
+            (
+                Skip::Lost,
+                "gap",
+                "where the kernel lost events: its trace buffer was too small",
+            ),
+        ];
+        for (skip, noun, what) in said {
+            let n = self.skipped[skip as usize];
+            if n > 0 {
+                notes.push(format!("{} {what}", plural(n, noun)));
+            }
+        }
+        if self.malformed > 0 {
+            notes.push(format!(
+                "{} left out",
+                plural(self.malformed, "malformed line")
+            ));
+        }
+    }
+}
+
+/// Sorts by time, equal times in the file's order, and makes times relative to the earliest.
+/// Says how many records stood behind a later one.
+pub(crate) fn put_in_order(records: &mut [Packed]) -> u64 {
+    let mut latest_ps = 0;
+    let mut backwards = 0;
+    let mut first_ps = u64::MAX;
+    for record in records.iter() {
+        backwards += u64::from(record.time_ps < latest_ps);
+        latest_ps = latest_ps.max(record.time_ps);
+        first_ps = first_ps.min(record.time_ps);
+    }
+    if backwards > 0 {
+        records.sort_by_key(|record| record.time_ps);
+    }
+    for record in records.iter_mut() {
+        record.time_ps -= first_ps;
+    }
+    backwards
+}
+
+/// Whether the user means this device. Between host and disk of MSR (`hm,1` in the file) people
+/// write a dot or, like the files' names, an underscore.
+fn is_named(device: &[u8], wanted: &str) -> bool {
+    let wanted = wanted.as_bytes();
+    device.len() == wanted.len()
+        && device.iter().zip(wanted).all(|(&have, &want)| {
+            have == want || (have == b',' && matches!(want, b'.' | b'_' | b':'))
+        })
+}
+
+fn device_name(device: &[u8]) -> String {
+    // `8,0` is how Linux writes a device; `hm,1` would be read as two.
+    let linux = device.iter().all(|c| c.is_ascii_digit() || *c == b',');
+    let name = excerpt(device);
+    if linux || name.contains('/') {
+        name
+    } else {
+        name.replace(',', ".")
+    }
+}
+
+fn list(devices: &[DeviceCount]) -> String {
+    const SHOWN: usize = 8;
+    let mut words: Vec<String> = devices
+        .iter()
+        .take(SHOWN)
+        .map(|device| format!("`{}` ({})", device.name, grouped(device.requests)))
+        .collect();
+    if devices.len() > SHOWN {
+        words.push(format!("{} more", grouped((devices.len() - SHOWN) as u64)));
+    }
+    words.join(", ")
+}
+
+fn chosen_note(noun: &str, device: &str, choice: &DeviceChoice, devices: &[DeviceCount]) -> String {
+    let why = match choice {
+        DeviceChoice::Busiest => ", the busiest; choose with `--device NAME` or `--device all`",
+        _ => "",
+    };
+    format!(
+        "the file holds {}: {}; taken: `{device}`{why}",
+        plural(devices.len() as u64, noun),
+        list(devices)
+    )
+}

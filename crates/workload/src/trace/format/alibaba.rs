@@ -1,0 +1,61 @@
+//! Alibaba block traces (2020): a month of cloud volumes.
+//!
+//! ```text
+//! 419,W,8792731648,16384,1577808144360767
+//! ```
+//!
+//! | column | unit |
+//! |---|---|
+//! | `device_id` | volume |
+//! | `opcode` | `R` or `W` |
+//! | `offset`, `length` | bytes |
+//! | `timestamp` | Unix microseconds, in the **last** column |
+//!
+//! Traps: one file holds a thousand volumes; no header, no flushes.
+
+use super::field::{Fault, Parsed, Raw, Skip, bare, comma_separated, count, time};
+use crate::trace::record::Record;
+use lodger_core::Op;
+use lodger_core::time::US;
+use std::io::{self, Write};
+
+pub(super) const COLUMNS: &str = "device_id,opcode,offset,length,timestamp";
+
+/// 2020-01-01 in Unix microseconds, for files we write.
+const WRITTEN_BASE_US: u64 = 1_577_836_800_000_000;
+
+pub(super) fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
+    let [device, kind, offset, length, at] = comma_separated::<5>(line, COLUMNS)?;
+    let op = match bare(kind) {
+        b"R" | b"r" => Op::Read,
+        b"W" | b"w" => Op::Write,
+        other => return Err(Fault::column("opcode", "`R` or `W`", other)),
+    };
+    let offset_bytes = count("offset", offset)?;
+    let length_bytes = count("length", length)?;
+    let time_ps = time("timestamp", at, unit_ps)?;
+    if length_bytes == 0 {
+        return Ok(Parsed::Skip(Skip::ZeroLength));
+    }
+    Ok(Parsed::Request(Raw {
+        time_ps,
+        op,
+        fua: false,
+        preflush: false,
+        offset_bytes,
+        length_bytes,
+        device: bare(device),
+        rank: 0,
+    }))
+}
+
+pub(super) fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
+    let at = WRITTEN_BASE_US + record.time_ps / US;
+    let kind = if record.op == Op::Read { 'R' } else { 'W' };
+    let Record {
+        offset_bytes,
+        length_bytes,
+        ..
+    } = record;
+    writeln!(out, "0,{kind},{offset_bytes},{length_bytes},{at}")
+}

@@ -1,0 +1,124 @@
+//! Text of `blkparse` in its default format, from the kernel's blktrace.
+//!
+//! ```text
+//!   8,0    1        4     0.000012345  1234  Q  WS 2048 + 8 [postgres]
+//! ```
+//!
+//! | column | unit |
+//! |---|---|
+//! | device | major,minor |
+//! | cpu, sequence | ignored |
+//! | time | seconds with nine decimals |
+//! | pid | ignored |
+//! | action | the same request appears as `Q` queued, `G`, `I`, `D` issued to the drive, `C` completed |
+//! | RWBS | see the kernel's letters: `W`rite, `R`ead, `D`iscard, `F` first: flush, `F` later: FUA |
+//! | sector `+` sectors | 512 B |
+//!
+//! Traps: taking every line would count each request up to five times. One action is taken: `Q`
+//! where there is one (when the host asked), otherwise `D` (when the drive was asked, after
+//! merging). Lines of other actions and the summary at the end are passed over.
+
+use super::field::{
+    Fault, Parsed, Rwbs, SECTOR_BYTES, Skip, is_device_number, number, sectors, time, words,
+};
+use crate::trace::record::Record;
+use crate::trace::text::excerpt;
+use lodger_core::Op;
+use lodger_core::time::{NS, S};
+use std::io::{self, Write};
+
+pub(super) const COLUMNS: &str = "device cpu sequence time pid action RWBS sector + sectors";
+
+/// `action`: the one to take, or `None` for `Q` before `D`.
+pub(super) fn parse(line: &[u8], action: Option<u8>) -> Result<Parsed<'_>, Fault> {
+    let mut words = words(line);
+    let Some(event) = Event::parse(&mut words) else {
+        return Ok(Parsed::Skip(Skip::OtherKind));
+    };
+    let rank = match (event.action, action) {
+        ([taken], Some(wanted)) if *taken == wanted => 0,
+        (b"Q", None) => 0,
+        (b"D", None) => 1,
+        _ => return Ok(Parsed::Skip(Skip::OtherAction)),
+    };
+    let time_ps = time("time", event.time, S)?;
+    let rwbs = words.next().unwrap_or(b"");
+    let Some(rwbs) = Rwbs::parse(rwbs) else {
+        return Err(Fault::column(
+            "RWBS",
+            "letters such as `R`, `WS`, `FF`",
+            rwbs,
+        ));
+    };
+    let (offset_bytes, length_bytes) = match (words.next(), words.next(), words.next()) {
+        // A flush's sector means nothing and may be 2^64 - 1.
+        _ if rwbs.op == Some(Op::Flush) => (0, 0),
+        (Some(first), Some(b"+"), Some(length)) => {
+            let length_bytes = sectors("sectors", length)?;
+            // An empty flush again, by its length.
+            let first = if length_bytes == 0 { &b"0"[..] } else { first };
+            (sectors("sector", first)?, length_bytes)
+        }
+        // Without an address: an empty flush, or a pass-through command.
+        _ if rwbs.preflush => (0, 0),
+        _ if rwbs.op.is_none() => return Ok(Parsed::Skip(Skip::OtherOperation)),
+        _ => {
+            let message = format!("`sector + sectors` is missing in `{}`", excerpt(line));
+            return Err(Fault(message));
+        }
+    };
+    Ok(rwbs.request(time_ps, offset_bytes, length_bytes, event.device, rank))
+}
+
+/// The fixed columns every event begins with.
+struct Event<'a> {
+    device: &'a [u8],
+    time: &'a [u8],
+    action: &'a [u8],
+}
+
+impl<'a> Event<'a> {
+    fn parse(words: &mut impl Iterator<Item = &'a [u8]>) -> Option<Self> {
+        let device = words.next().filter(|word| is_device_number(word))?;
+        let _cpu = number(words.next()?)?;
+        let _sequence = number(words.next()?)?;
+        let time = words.next().filter(|word| word.contains(&b'.'))?;
+        let _pid = number(words.next()?)?;
+        let action = words.next().filter(|word| word.len() <= 2)?;
+        Some(Self {
+            device,
+            time,
+            action,
+        })
+    }
+}
+
+/// Whether a line has the columns of an event, whatever its action.
+pub(super) fn is_event(line: &[u8]) -> bool {
+    Event::parse(&mut words(line)).is_some()
+}
+
+/// Offset and length must be whole sectors.
+pub(super) fn write(out: &mut dyn Write, record: &Record, sequence: u64) -> io::Result<()> {
+    let seconds = record.time_ps / S;
+    let nanoseconds = record.time_ps % S / NS;
+    write!(
+        out,
+        "  8,0    0 {sequence:8} {seconds:5}.{nanoseconds:09}     0  Q {:>3} ",
+        letters(record)
+    )?;
+    let first = record.offset_bytes / SECTOR_BYTES;
+    let sectors = record.length_bytes / SECTOR_BYTES;
+    writeln!(out, "{first} + {sectors} [lodger]")
+}
+
+/// The kernel's letters for a request.
+pub(super) fn letters(record: &Record) -> &'static str {
+    match record.op {
+        Op::Read => "R",
+        Op::Write if record.fua => "WF",
+        Op::Write => "W",
+        Op::Flush => "FF",
+        Op::Trim => "D",
+    }
+}

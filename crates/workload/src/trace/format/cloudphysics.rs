@@ -1,0 +1,90 @@
+//! CloudPhysics traces: a week of virtual machines' disks, as libCacheSim ships them.
+//!
+//! ```text
+//! version,time,op,size,lbn
+//! 1,5633898,2a,512,42932745
+//! ```
+//!
+//! | column | unit |
+//! |---|---|
+//! | `version` | of the record; ignored |
+//! | `time` | microseconds |
+//! | `op` | SCSI operation code in hexadecimal |
+//! | `size` | **bytes** |
+//! | `lbn` | **sectors** of 512 B |
+//!
+//! Traps: two units in one line. Reads and writes of every SCSI width are taken, SYNCHRONIZE CACHE
+//! becomes a flush; other commands are skipped and counted (UNMAP's range is not in the record).
+
+use super::field::{
+    Fault, Parsed, Raw, SECTOR_BYTES, Skip, bare, comma_separated, count, sectors, time,
+};
+use crate::trace::record::Record;
+use lodger_core::Op;
+use lodger_core::time::US;
+use std::io::{self, Write};
+
+pub(super) const COLUMNS: &str = "version,time,op,size,lbn";
+
+/// SCSI operation codes (SBC-4, table 33) and what they are here.
+fn operation(code: u8) -> Option<Op> {
+    match code {
+        // READ (6), (10), (12), (16)
+        0x08 | 0x28 | 0xa8 | 0x88 => Some(Op::Read),
+        // WRITE (6), (10), (12), (16) and WRITE AND VERIFY (10), (12), (16)
+        0x0a | 0x2a | 0xaa | 0x8a | 0x2e | 0xae | 0x8e => Some(Op::Write),
+        // SYNCHRONIZE CACHE (10), (16)
+        0x35 | 0x91 => Some(Op::Flush),
+        _ => None,
+    }
+}
+
+pub(super) fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
+    let [version, at, code, size, lbn] = comma_separated::<5>(line, COLUMNS)?;
+    count("version", version)?;
+    let time_ps = time("time", at, unit_ps)?;
+    let code = hexadecimal(bare(code))
+        .ok_or_else(|| Fault::column("op", "a SCSI operation code in hexadecimal", code))?;
+    let size_bytes = count("size", size)?;
+    let lbn_bytes = sectors("lbn", lbn)?;
+    let Some(op) = operation(code) else {
+        return Ok(Parsed::Skip(Skip::OtherOperation));
+    };
+    let flush = op == Op::Flush;
+    if size_bytes == 0 && !flush {
+        return Ok(Parsed::Skip(Skip::ZeroLength));
+    }
+    Ok(Parsed::Request(Raw {
+        time_ps,
+        op,
+        fua: false,
+        preflush: false,
+        offset_bytes: if flush { 0 } else { lbn_bytes },
+        length_bytes: if flush { 0 } else { size_bytes },
+        device: b"",
+        rank: 0,
+    }))
+}
+
+fn hexadecimal(field: &[u8]) -> Option<u8> {
+    let digits = field.strip_prefix(b"0x").unwrap_or(field);
+    if digits.is_empty() || digits.len() > 2 {
+        return None;
+    }
+    digits.iter().try_fold(0u8, |value, &byte| {
+        let digit = char::from(byte).to_digit(16)?;
+        Some(value << 4 | digit as u8)
+    })
+}
+
+/// Offset must be a whole number of sectors. Never called for a trim.
+pub(super) fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
+    let code = match record.op {
+        Op::Read => "28",
+        Op::Write | Op::Trim => "2a",
+        Op::Flush => "35",
+    };
+    let at = record.time_ps / US;
+    let lbn = record.offset_bytes / SECTOR_BYTES;
+    writeln!(out, "1,{at},{code},{},{lbn}", record.length_bytes)
+}

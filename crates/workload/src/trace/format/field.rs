@@ -1,0 +1,339 @@
+//! Columns and numbers: the parts every format is made of.
+
+use super::super::text::excerpt;
+use lodger_core::Op;
+
+/// Block addresses of most formats count in these.
+pub(crate) const SECTOR_BYTES: u64 = 512;
+
+/// Why a line cannot be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Fault(pub(crate) String);
+
+impl Fault {
+    /// A column does not hold what it should.
+    #[cold]
+    pub(crate) fn column(name: &str, expected: &str, found: &[u8]) -> Self {
+        Self(format!(
+            "`{name}` must be {expected}, found `{}`",
+            excerpt(found)
+        ))
+    }
+}
+
+/// Why a well-formed line gives no request. Each is counted, and told at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Skip {
+    /// A line of another kind: other events, file opens, summaries.
+    OtherKind,
+    /// An event of an action that was not asked for.
+    OtherAction,
+    /// An operation that has no counterpart here: pass-through commands, write zeroes, zones.
+    OtherOperation,
+    /// The record says that the request was never answered.
+    NoResponse,
+    /// A read, write or trim of no bytes.
+    ZeroLength,
+    /// The tracer says that it lost events here.
+    Lost,
+}
+
+/// What a line says.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Parsed<'a> {
+    Request(Raw<'a>),
+    Skip(Skip),
+}
+
+/// A request as the file has it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Raw<'a> {
+    /// Picoseconds since whatever the format counts from. Signed and wide, because Windows file
+    /// times in picoseconds do not fit 64 bits.
+    pub(crate) time_ps: i128,
+    pub(crate) op: Op,
+    pub(crate) fua: bool,
+    /// A flush goes before the request itself.
+    pub(crate) preflush: bool,
+    pub(crate) offset_bytes: u64,
+    pub(crate) length_bytes: u64,
+    /// Which device, volume or file; empty where the format has none or it is ignored.
+    pub(crate) device: &'a [u8],
+    /// Where a format records one request several times, the smallest rank wins.
+    pub(crate) rank: u8,
+}
+
+/// A plain number: digits only, and it must fit.
+pub(crate) fn number(field: &[u8]) -> Option<u64> {
+    let field = bare(field);
+    if field.is_empty() {
+        return None;
+    }
+    let mut value = 0u64;
+    for &byte in field {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+    }
+    Some(value)
+}
+
+/// A column without white space and without a pair of quotes around it.
+pub(crate) fn bare(field: &[u8]) -> &[u8] {
+    let field = field.trim_ascii();
+    match field {
+        [b'"', inner @ .., b'"'] => inner.trim_ascii(),
+        _ => field,
+    }
+}
+
+/// A named number.
+pub(crate) fn count(name: &str, field: &[u8]) -> Result<u64, Fault> {
+    number(field).ok_or_else(|| Fault::column(name, "a whole number below 2^64", field))
+}
+
+/// A named number of sectors, as bytes.
+pub(crate) fn sectors(name: &str, field: &[u8]) -> Result<u64, Fault> {
+    count(name, field)?
+        .checked_mul(SECTOR_BYTES)
+        .ok_or_else(|| Fault::column(name, "a sector below 2^55", field))
+}
+
+/// A point in time counted in units of `unit_ps`, with or without decimals.
+///
+/// Not through floating point: Unix seconds with nine decimals do not fit a double.
+pub(crate) fn time(name: &str, field: &[u8], unit_ps: u64) -> Result<i128, Fault> {
+    parse_time(bare(field), unit_ps)
+        .ok_or_else(|| Fault::column(name, "a point in time, not negative", field))
+}
+
+fn parse_time(field: &[u8], unit_ps: u64) -> Option<i128> {
+    let dot = field.iter().position(|&byte| byte == b'.');
+    let (whole, decimals) = match dot {
+        Some(dot) => (&field[..dot], &field[dot + 1..]),
+        None => (field, &b""[..]),
+    };
+    let mut time_ps = i128::from(number(whole)?) * i128::from(unit_ps);
+    if !decimals.is_empty() {
+        if !decimals.iter().all(u8::is_ascii_digit) {
+            return None;
+        }
+        // Twelve decimals of a second are a picosecond: more say nothing.
+        let kept = &decimals[..decimals.len().min(12)];
+        let scale = 10i128.pow(kept.len() as u32);
+        time_ps += i128::from(number(kept)?) * i128::from(unit_ps) / scale;
+    }
+    Some(time_ps)
+}
+
+/// Exactly `N` comma-separated columns.
+pub(crate) fn comma_separated<'a, const N: usize>(
+    line: &'a [u8],
+    columns: &str,
+) -> Result<[&'a [u8]; N], Fault> {
+    let mut out = [&b""[..]; N];
+    let mut found = 0;
+    for field in line.split(|&byte| byte == b',') {
+        if found < N {
+            out[found] = field;
+        }
+        found += 1;
+    }
+    if found == N {
+        Ok(out)
+    } else {
+        Err(Fault(format!(
+            "a line must have {N} columns `{columns}`, found {found}: `{}`",
+            excerpt(line)
+        )))
+    }
+}
+
+/// Words separated by white space.
+pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty())
+}
+
+/// Whether two header lines name the same columns.
+pub(crate) fn same_header(line: &[u8], columns: &str) -> bool {
+    let mut wanted = columns.split(',');
+    let mut given = line.split(|&byte| byte == b',');
+    loop {
+        match (wanted.next(), given.next()) {
+            (None, None) => return true,
+            (Some(want), Some(have)) if bare(have).eq_ignore_ascii_case(want.as_bytes()) => {}
+            _ => return false,
+        }
+    }
+}
+
+/// The kernel's `RWBS` column (`blk_fill_rwbs`): `F` first is a flush before the request; then
+/// one letter for the operation; then `F` again for FUA, and hints that do not change the
+/// request: `A` read-ahead, `S` sync, `M` metadata, `U` atomic, `B` barrier of old kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rwbs {
+    pub(crate) preflush: bool,
+    /// `None` for what has no counterpart: `N` pass-through, `WZ` write zeroes, zone operations.
+    pub(crate) op: Option<Op>,
+    pub(crate) fua: bool,
+}
+
+impl Rwbs {
+    /// `None` if the word is no `RWBS` column.
+    pub(crate) fn parse(word: &[u8]) -> Option<Self> {
+        let is_letter = |byte: &u8| b"RWDFNEZAOCSMUB".contains(byte);
+        if word.is_empty() || word.len() > 10 || !word.iter().all(is_letter) {
+            return None;
+        }
+        let (preflush, rest) = match word {
+            [b'F', rest @ ..] => (true, rest),
+            _ => (false, word),
+        };
+        let (op, flags) = match rest {
+            // Write zeroes and zone append are no writes of data; zone commands begin with Z.
+            [b'W', b'Z', flags @ ..] | [b'Z', _, flags @ ..] => (None, flags),
+            [b'R', flags @ ..] => (Some(Op::Read), flags),
+            [b'W', flags @ ..] => (Some(Op::Write), flags),
+            [b'D', b'E', flags @ ..] | [b'D', flags @ ..] => (Some(Op::Trim), flags),
+            [b'F', flags @ ..] => (Some(Op::Flush), flags),
+            // Old kernels write an empty flush as FN.
+            [b'N', flags @ ..] if preflush => (Some(Op::Flush), flags),
+            [b'N', flags @ ..] => (None, flags),
+            _ if preflush => (Some(Op::Flush), rest),
+            _ => return None,
+        };
+        Some(Self {
+            preflush,
+            op,
+            fua: op == Some(Op::Write) && flags.contains(&b'F'),
+        })
+    }
+
+    /// The request this column stands for at `offset_bytes`, if any.
+    pub(crate) fn request<'a>(
+        self,
+        time_ps: i128,
+        offset_bytes: u64,
+        length_bytes: u64,
+        device: &'a [u8],
+        rank: u8,
+    ) -> Parsed<'a> {
+        let mut raw = Raw {
+            time_ps,
+            op: Op::Flush,
+            fua: self.fua,
+            preflush: self.preflush,
+            offset_bytes,
+            length_bytes,
+            device,
+            rank,
+        };
+        match self.op {
+            None => return Parsed::Skip(Skip::OtherOperation),
+            // fsync of a clean file: a write of nothing that is all flush.
+            Some(Op::Flush) => raw.preflush = false,
+            Some(_) if length_bytes == 0 && self.preflush => raw.preflush = false,
+            Some(_) if length_bytes == 0 => return Parsed::Skip(Skip::ZeroLength),
+            Some(op) => raw.op = op,
+        }
+        Parsed::Request(raw)
+    }
+}
+
+/// `8,16`: what Linux calls a block device.
+pub(crate) fn is_device_number(word: &[u8]) -> bool {
+    let mut parts = word.split(|&byte| byte == b',');
+    let numbers = [parts.next(), parts.next()];
+    parts.next().is_none()
+        && numbers
+            .iter()
+            .all(|part| part.is_some_and(|part| part.len() <= 9 && number(part).is_some()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_digits_that_fit() {
+        assert_eq!(number(b"0"), Some(0));
+        assert_eq!(number(b" \"42\" "), Some(42));
+        assert_eq!(number(b"18446744073709551615"), Some(u64::MAX));
+        for bad in [
+            "18446744073709551616",
+            "-1",
+            "+1",
+            "1e3",
+            "NaN",
+            "inf",
+            "",
+            "\"",
+            "0x10",
+            "1 2",
+            "1.0",
+        ] {
+            assert_eq!(number(bad.as_bytes()), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn time_keeps_every_decimal_down_to_a_picosecond() {
+        let s = 1_000_000_000_000;
+        assert_eq!(
+            parse_time(b"1455592809.059104123", s),
+            Some(1_455_592_809_059_104_123_000)
+        );
+        assert_eq!(parse_time(b"0.0000000000019", s), Some(1));
+        assert_eq!(parse_time(b"1.5", 1_000_000), Some(1_500_000));
+        assert_eq!(parse_time(b"7.", 1000), Some(7000));
+        assert_eq!(
+            parse_time(b"18446744073709551615", s),
+            Some(i128::from(u64::MAX) * i128::from(s))
+        );
+        for bad in ["", ".5", "-1", "nan", "1.2.3", "1.-5", "1e9"] {
+            assert_eq!(parse_time(bad.as_bytes(), s), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn rwbs_letters_mean_what_the_kernel_means() {
+        let is = |word: &str, preflush, op, fua| {
+            let want = Rwbs { preflush, op, fua };
+            assert_eq!(Rwbs::parse(word.as_bytes()), Some(want), "{word}");
+        };
+        is("R", false, Some(Op::Read), false);
+        is("RA", false, Some(Op::Read), false);
+        is("RSM", false, Some(Op::Read), false);
+        is("W", false, Some(Op::Write), false);
+        is("WS", false, Some(Op::Write), false);
+        is("WFS", false, Some(Op::Write), true);
+        is("WFSU", false, Some(Op::Write), true);
+        is("FWS", true, Some(Op::Write), false);
+        is("FWFSM", true, Some(Op::Write), true);
+        is("D", false, Some(Op::Trim), false);
+        is("DS", false, Some(Op::Trim), false);
+        is("DE", false, Some(Op::Trim), false);
+        is("F", true, Some(Op::Flush), false);
+        is("FF", true, Some(Op::Flush), false);
+        is("FFS", true, Some(Op::Flush), false);
+        is("FN", true, Some(Op::Flush), false);
+        is("N", false, None, false);
+        is("WZS", false, None, false);
+        is("ZR", false, None, false);
+        for bad in ["", "S", "X", "R1", "RRRRRRRRRRR", "read"] {
+            assert_eq!(Rwbs::parse(bad.as_bytes()), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn device_numbers_are_two_numbers() {
+        assert!(is_device_number(b"8,0"));
+        assert!(is_device_number(b"259,16"));
+        for bad in ["8", "8,", ",0", "8,0,1", "a,b", "8,1234567890"] {
+            assert!(!is_device_number(bad.as_bytes()), "{bad}");
+        }
+    }
+}

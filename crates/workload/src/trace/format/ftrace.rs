@@ -1,0 +1,144 @@
+//! Block events of the kernel's ftrace, from `trace`, `trace_pipe`, `trace-cmd report` or
+//! `perf script`.
+//!
+//! ```text
+//!  fio-18234   [003] d..1.  4731.190123: block_rq_issue: 259,0 WS 4096 () 2048 + 8 none,0,0 [fio]
+//! ```
+//!
+//! | column | unit |
+//! |---|---|
+//! | task, CPU, flags | ignored; the task's name may hold anything |
+//! | time | seconds with decimals |
+//! | event | `block_rq_issue` (sent to the drive); `block_bio_queue` where there is no other |
+//! | device | major,minor |
+//! | RWBS | the kernel's letters, flush and FUA among them |
+//! | bytes, (command) | ignored: old kernels write 0 bytes for ordinary requests |
+//! | sector `+` sectors | 512 B |
+//!
+//! Traps: with trace clocks such as `counter` or `x86-tsc` times are no seconds (they have no
+//! decimals): an error. `[LOST n EVENTS]` means the kernel's buffer was too small: told.
+
+use super::blkparse::letters;
+use super::field::{
+    Fault, Parsed, Rwbs, SECTOR_BYTES, Skip, is_device_number, sectors, time, words,
+};
+use crate::trace::record::Record;
+use crate::trace::text::excerpt;
+use lodger_core::Op;
+use lodger_core::time::{S, US};
+use std::io::{self, Write};
+
+pub(super) const COLUMNS: &str =
+    "task [cpu] flags time: block_rq_issue: device RWBS bytes (command) sector + sectors";
+
+/// Events that record a request, the preferred one first.
+const EVENTS: [&[u8]; 2] = [b"block_rq_issue:", b"block_bio_queue:"];
+
+pub(super) fn parse(line: &[u8]) -> Result<Parsed<'_>, Fault> {
+    for (rank, event) in EVENTS.iter().enumerate() {
+        if let Some((at, details)) = split_event(line, event) {
+            return parse_request(line, at, details, rank as u8);
+        }
+    }
+    if contains(line, b" EVENTS]") && contains(line, b"[LOST ") {
+        return Ok(Parsed::Skip(Skip::Lost));
+    }
+    Ok(Parsed::Skip(Skip::OtherKind))
+}
+
+/// The time before an event's name and the words after it.
+fn split_event<'a>(line: &'a [u8], event: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
+    // A task may call itself `block_rq_issue:`, so a name counts only after a time and a colon.
+    let mut from = 0;
+    while let Some(found) = line[from..].windows(event.len()).position(|w| w == event) {
+        let start = from + found;
+        // perf writes `block:block_rq_issue:`.
+        let before = line[..start]
+            .strip_suffix(b"block:")
+            .unwrap_or(&line[..start]);
+        let at = before.trim_ascii_end().strip_suffix(b":");
+        let at = at.and_then(|before| words(before).last());
+        let after = &line[start + event.len()..];
+        if let Some(at) = at.filter(|at| at.iter().all(|c| c.is_ascii_digit() || *c == b'.')) {
+            return Some((at, after));
+        }
+        from = start + 1;
+    }
+    None
+}
+
+fn parse_request<'a>(
+    line: &'a [u8],
+    at: &[u8],
+    details: &'a [u8],
+    rank: u8,
+) -> Result<Parsed<'a>, Fault> {
+    if !at.contains(&b'.') {
+        let expected = "seconds with decimals (set the trace clock to `local` or `mono`)";
+        return Err(Fault::column("time", expected, at));
+    }
+    let time_ps = time("time", at, S)?;
+    let mut details = words(details);
+    let device = details.next().unwrap_or(b"");
+    if !is_device_number(device) {
+        return Err(Fault::column(
+            "device",
+            "two numbers such as `259,0`",
+            device,
+        ));
+    }
+    let rwbs = details.next().unwrap_or(b"");
+    let Some(rwbs) = Rwbs::parse(rwbs) else {
+        return Err(Fault::column(
+            "RWBS",
+            "letters such as `R`, `WS`, `FF`",
+            rwbs,
+        ));
+    };
+    if rwbs.op == Some(Op::Flush) {
+        return Ok(rwbs.request(time_ps, 0, 0, device, rank));
+    }
+    // Between the letters and the sector stand a byte count and a command in brackets, or not,
+    // depending on the kernel: the plus sign is what can be relied on.
+    let mut first = &b""[..];
+    for word in details.by_ref() {
+        if word == b"+" {
+            let length_bytes = sectors("sectors", details.next().unwrap_or(b""))?;
+            let first = if length_bytes == 0 { &b"0"[..] } else { first };
+            let offset_bytes = sectors("sector", first)?;
+            return Ok(rwbs.request(time_ps, offset_bytes, length_bytes, device, rank));
+        }
+        first = word;
+    }
+    if rwbs.op.is_none() {
+        return Ok(Parsed::Skip(Skip::OtherOperation));
+    }
+    let message = format!("`sector + sectors` is missing in `{}`", excerpt(line));
+    Err(Fault(message))
+}
+
+fn contains(line: &[u8], part: &[u8]) -> bool {
+    line.windows(part.len()).any(|window| window == part)
+}
+
+/// Whether a line shows that the file comes from ftrace, even if it holds no request.
+pub(super) fn is_sign(line: &[u8]) -> bool {
+    line.starts_with(b"# tracer:")
+        || contains(line, b": block_")
+        || contains(line, b" block:block_")
+}
+
+/// Offset and length must be whole sectors.
+pub(super) fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
+    let seconds = record.time_ps / S;
+    let microseconds = record.time_ps % S / US;
+    let first = record.offset_bytes / SECTOR_BYTES;
+    let sectors = record.length_bytes / SECTOR_BYTES;
+    writeln!(
+        out,
+        "          lodger-0       [000] ..... {seconds:5}.{microseconds:06}: block_rq_issue: \
+         8,0 {} {} () {first} + {sectors} none,0,0 [lodger]",
+        letters(record),
+        record.length_bytes
+    )
+}

@@ -1,0 +1,84 @@
+//! MQSim's ASCII traces, which are DiskSim's.
+//!
+//! ```text
+//! 4851300 1 524288 16 0
+//! ```
+//!
+//! | column | unit |
+//! |---|---|
+//! | arrival time | **not in the file**: MQSim takes it from its XML (`Time_Unit`) |
+//! | device | ignored, as MQSim does: the traces spread one volume over many numbers |
+//! | first sector, number of sectors | sectors of 512 B |
+//! | type | **0 write, 1 read** |
+//!
+//! Traps: the type's coding is the opposite of Tencent's. Whole numbers are taken for nanoseconds
+//! and numbers with decimals for DiskSim's milliseconds, and the user is told.
+
+use super::field::{Fault, Parsed, Raw, SECTOR_BYTES, Skip, sectors, time};
+use crate::trace::record::Record;
+use crate::trace::text::excerpt;
+use lodger_core::Op;
+use lodger_core::time::NS;
+use std::io::{self, Write};
+
+pub(super) const COLUMNS: &str = "arrival_time device first_sector sectors type";
+
+/// The columns; commas for spaces are met in the wild.
+fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(|&byte| byte == b',' || byte.is_ascii_whitespace())
+        .filter(|word| !word.is_empty())
+}
+
+pub(super) fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
+    let mut words = words(line);
+    let columns: [Option<&[u8]>; 6] = std::array::from_fn(|_| words.next());
+    let [
+        Some(at),
+        Some(_device),
+        Some(first),
+        Some(length),
+        Some(kind),
+        None,
+    ] = columns
+    else {
+        return Err(Fault(format!(
+            "a line must have 5 columns `{COLUMNS}` separated by spaces, found `{}`",
+            excerpt(line)
+        )));
+    };
+    let time_ps = time("arrival_time", at, unit_ps)?;
+    let offset_bytes = sectors("first_sector", first)?;
+    let length_bytes = sectors("sectors", length)?;
+    let op = match kind {
+        b"0" => Op::Write,
+        b"1" => Op::Read,
+        other => return Err(Fault::column("type", "0 (write) or 1 (read)", other)),
+    };
+    if length_bytes == 0 {
+        return Ok(Parsed::Skip(Skip::ZeroLength));
+    }
+    Ok(Parsed::Request(Raw {
+        time_ps,
+        op,
+        fua: false,
+        preflush: false,
+        offset_bytes,
+        length_bytes,
+        device: b"",
+        rank: 0,
+    }))
+}
+
+/// Whether the arrival time has decimals, which only DiskSim's milliseconds have.
+pub(super) fn has_decimals(line: &[u8]) -> bool {
+    words(line).next().is_some_and(|at| at.contains(&b'.'))
+}
+
+/// Offset and length must be whole sectors.
+pub(super) fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
+    let at = record.time_ps / NS;
+    let first = record.offset_bytes / SECTOR_BYTES;
+    let sectors = record.length_bytes / SECTOR_BYTES;
+    let kind = u8::from(record.op == Op::Read);
+    writeln!(out, "{at} 0 {first} {sectors} {kind}")
+}

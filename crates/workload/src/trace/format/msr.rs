@@ -1,0 +1,75 @@
+//! MSR Cambridge block traces (SNIA IOTTA, 2007): one week of 13 servers, one file per volume.
+//!
+//! ```text
+//! 128166372003061629,hm,1,Read,383496192,32768,413
+//! ```
+//!
+//! | column | unit |
+//! |---|---|
+//! | `Timestamp` | Windows file time: 100 ns ticks since 1601 |
+//! | `Hostname`, `DiskNumber` | together the device, shown as `hm.1` |
+//! | `Type` | `Read` or `Write` |
+//! | `Offset`, `Size` | bytes |
+//! | `ResponseTime` | 100 ns ticks; not used: the simulated drive has its own |
+//!
+//! Traps: there is no header; times are the end of the request's own queueing in the host, not of
+//! a drive; flushes were not recorded.
+
+use super::field::{Fault, Parsed, Raw, Skip, bare, comma_separated, count, time};
+use crate::trace::record::Record;
+use lodger_core::Op;
+use std::io::{self, Write};
+
+pub(super) const COLUMNS: &str = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime";
+
+/// 100 ns.
+pub(super) const TICK_PS: u64 = 100_000;
+
+/// 2020-01-01 as a Windows file time, for files we write: some readers reject times before 1970.
+const WRITTEN_BASE_TICKS: u64 = 132_223_104_000_000_000;
+
+pub(super) fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
+    let [at, host, disk, kind, offset, size, _response] = comma_separated::<7>(line, COLUMNS)?;
+    let time_ps = time("Timestamp", at, unit_ps)?;
+    count("DiskNumber", disk)?;
+    let op = match bare(kind) {
+        kind if kind.eq_ignore_ascii_case(b"read") => Op::Read,
+        kind if kind.eq_ignore_ascii_case(b"write") => Op::Write,
+        other => return Err(Fault::column("Type", "`Read` or `Write`", other)),
+    };
+    let offset_bytes = count("Offset", offset)?;
+    let length_bytes = count("Size", size)?;
+    if length_bytes == 0 {
+        return Ok(Parsed::Skip(Skip::ZeroLength));
+    }
+    // Host and disk are neighbours in the line, so `hm,1` is one slice of it.
+    let host_at = at.len() + 1;
+    Ok(Parsed::Request(Raw {
+        time_ps,
+        op,
+        fua: false,
+        preflush: false,
+        offset_bytes,
+        length_bytes,
+        device: &line[host_at..host_at + host.len() + 1 + disk.len()],
+        rank: 0,
+    }))
+}
+
+pub(super) fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
+    let ticks = WRITTEN_BASE_TICKS + record.time_ps / TICK_PS;
+    let kind = if record.op == Op::Read {
+        "Read"
+    } else {
+        "Write"
+    };
+    let Record {
+        offset_bytes,
+        length_bytes,
+        ..
+    } = record;
+    writeln!(
+        out,
+        "{ticks},lodger,0,{kind},{offset_bytes},{length_bytes},0"
+    )
+}

@@ -1,0 +1,226 @@
+//! Which format is it? Decided from the first lines, before anything is read in earnest.
+
+use super::field::{Parsed, Skip, bare, same_header};
+use super::{Format, Parser, TimeUnit, blkparse, csv, ftrace, iolog, mqsim};
+use crate::WorkloadError;
+use crate::trace::lines::{is_significant, trim_line};
+use crate::trace::text::excerpt;
+
+/// Lines looked at for formats with one request a line; the others are searched further, because
+/// a kernel trace may begin with other events.
+const SAMPLE_LINES: usize = 64;
+
+/// Formats recognised by nothing but their columns, the most telling first. The others have a
+/// first line or events of their own.
+const BY_COLUMNS: [Format; 6] = [
+    Format::Msr,
+    Format::Systor,
+    Format::Alibaba,
+    Format::CloudPhysics,
+    Format::Tencent,
+    Format::Mqsim,
+];
+
+/// What the first lines say.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Recognised {
+    pub(crate) format: Format,
+    /// What gave it away, to be put after "recognised by".
+    pub(crate) by: &'static str,
+    /// Other formats the same lines could be.
+    pub(crate) alternatives: Vec<Format>,
+}
+
+/// Recognises a format by the beginning of a file. `whole`: the head is all there is.
+pub(crate) fn recognise(head: &[u8], whole: bool, name: &str) -> Result<Recognised, WorkloadError> {
+    reject_foreign(head, name)?;
+    let lines = significant_lines(head, whole);
+    let Some(&first) = lines.first() else {
+        return Err(
+            WorkloadError::new(format!("`{name}` holds no request: it is empty"))
+                .hint("a trace is a text file with one request a line"),
+        );
+    };
+    let certain = |format, by| Recognised {
+        format,
+        by,
+        alternatives: Vec::new(),
+    };
+    if iolog::version(first).is_some() {
+        return Ok(certain(Format::FioIolog, "its first line"));
+    }
+    if let Some(format) = by_header(first) {
+        return Ok(certain(format, "its header"));
+    }
+    // The comments count here: `# tracer: nop` is one.
+    let is_ftrace = all_lines(head).any(ftrace::is_sign);
+    if is_ftrace {
+        return Ok(certain(Format::Ftrace, "its block events"));
+    }
+    if lines.iter().any(|line| blkparse::is_event(line)) {
+        return Ok(certain(Format::Blkparse, "its columns"));
+    }
+    let sample = &lines[..lines.len().min(SAMPLE_LINES)];
+    match by_columns(sample).as_slice() {
+        [] => {
+            let above = all_lines(head).position(is_significant).unwrap_or(0);
+            Err(unknown(first, name, above as u64 + 1))
+        }
+        [format, alternatives @ ..] => Ok(Recognised {
+            format: *format,
+            by: "its columns",
+            alternatives: alternatives.to_vec(),
+        }),
+    }
+}
+
+/// The unit of time that the first lines suggest, where the format leaves it open.
+pub(crate) fn time_unit(format: Format, head: &[u8], whole: bool) -> TimeUnit {
+    let first = significant_lines(head, whole).into_iter().next();
+    if format == Format::Mqsim && first.is_some_and(mqsim::has_decimals) {
+        return TimeUnit::Milliseconds;
+    }
+    format.time_unit()
+}
+
+fn all_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+    head.split(|&byte| byte == b'\n').map(trim_line)
+}
+
+fn significant_lines(head: &[u8], whole: bool) -> Vec<&[u8]> {
+    let mut lines: Vec<&[u8]> = all_lines(head).collect();
+    if !whole {
+        // Cut by us, not by the file's end.
+        lines.pop();
+    }
+    lines.retain(|line| is_significant(line));
+    lines
+}
+
+fn by_header(line: &[u8]) -> Option<Format> {
+    if csv::is_header(line) {
+        return Some(Format::Csv);
+    }
+    Format::ALL
+        .into_iter()
+        .filter(|format| format.may_have_header())
+        .find(|format| same_header(line, format.columns()))
+}
+
+/// Whether a line can be the names of columns: the first column of every format with a header is
+/// a number.
+pub(crate) fn looks_like_header(line: &[u8]) -> bool {
+    line.contains(&b',') && bare(line).first().is_some_and(u8::is_ascii_alphabetic)
+}
+
+/// The formats whose columns the sampled lines have. If none has them all, the one that most lines
+/// are of, if half of them are: then the fault is the other lines', and reading will name them.
+fn by_columns(sample: &[&[u8]]) -> Vec<Format> {
+    let fitting = BY_COLUMNS.map(|format| (format, fitting_lines(format, sample)));
+    let most = fitting.iter().map(|&(_, lines)| lines).max().unwrap_or(0);
+    if most == 0 || most * 2 < sample.len() {
+        return Vec::new();
+    }
+    fitting
+        .into_iter()
+        .filter(|&(_, lines)| lines == most)
+        .map(|(format, _)| format)
+        .collect()
+}
+
+/// How many of the sampled lines are of this format; 0 if none of them is a request.
+fn fitting_lines(format: Format, sample: &[&[u8]]) -> usize {
+    let mut parser = Parser::new(format, format.time_unit(), None);
+    let (mut fitting, mut requests) = (0, 0);
+    for line in sample {
+        if let Ok(parsed) = parser.line(line)
+            && plausible(format, &parsed)
+        {
+            fitting += 1;
+            requests += usize::from(matches!(parsed, Parsed::Request(_)));
+        }
+    }
+    if requests == 0 { 0 } else { fitting }
+}
+
+/// What no honest trace of the format holds, though the columns could be read so.
+fn plausible(format: Format, parsed: &Parsed<'_>) -> bool {
+    match (format, parsed) {
+        // SCSI moves whole blocks; Tencent's 0 and 1 in the same column do not.
+        (Format::CloudPhysics, Parsed::Request(raw)) => raw.length_bytes % 512 == 0,
+        (Format::CloudPhysics, Parsed::Skip(skip)) => *skip != Skip::ZeroLength,
+        _ => true,
+    }
+}
+
+/// Files that are no text at all, by their first bytes, with what to do about each.
+pub(crate) fn reject_foreign(head: &[u8], name: &str) -> Result<(), WorkloadError> {
+    let known: [(&[u8], &str, &str); 8] = [
+        (b"\x1f\x8b", "gzip-compressed", "`zcat FILE | lodger ... -`"),
+        (
+            b"\x28\xb5\x2f\xfd",
+            "zstd-compressed",
+            "`zstdcat FILE | lodger ... -`",
+        ),
+        (
+            b"\xfd7zXZ\0",
+            "xz-compressed",
+            "`xzcat FILE | lodger ... -`",
+        ),
+        (b"BZh", "bzip2-compressed", "`bzcat FILE | lodger ... -`"),
+        // BLK_IO_TRACE_MAGIC | version 7 in little-endian.
+        (
+            b"\x07tae",
+            "blktrace's binary format",
+            "`blkparse -i FILE | lodger ... -`",
+        ),
+        (
+            b"\x17\x08\x44tracing",
+            "trace-cmd's binary format",
+            "`trace-cmd report FILE | lodger ... -`",
+        ),
+        (
+            b"PERFILE2",
+            "perf's binary format",
+            "`perf script -i FILE | lodger ... -`",
+        ),
+        (b"PAR1", "a Parquet file", "write it as CSV first"),
+    ];
+    for (magic, what, instead) in known {
+        if head.starts_with(magic) {
+            let message = format!("`{name}` is {what}; a trace must be text");
+            return Err(WorkloadError::new(message).hint(format!("try {instead}")));
+        }
+    }
+    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+        let message = format!("`{name}` is UTF-16 text; a trace must be ASCII or UTF-8");
+        return Err(WorkloadError::new(message).hint("try `iconv -f UTF-16 -t UTF-8 FILE`"));
+    }
+    if head.contains(&0) {
+        let message = format!("`{name}` is a binary file; a trace must be text");
+        return Err(WorkloadError::new(message).hint(formats_hint()));
+    }
+    Ok(())
+}
+
+fn unknown(first: &[u8], name: &str, line: u64) -> WorkloadError {
+    WorkloadError::new(format!(
+        "the trace's format is not recognised; the first line is `{}`",
+        excerpt(first)
+    ))
+    .at(name, line)
+    .hint(formats_hint())
+}
+
+fn formats_hint() -> String {
+    format!(
+        "name the format with `--format`: {}; or write a CSV with the header `{}`",
+        Format::ALL.map(Format::name).join(", "),
+        csv::COLUMNS
+    )
+}
+
+/// Whether a first line is the header that Lodger's own CSV requires.
+pub(crate) fn is_csv_header(line: &[u8]) -> bool {
+    csv::is_header(line)
+}

@@ -1,0 +1,123 @@
+//! Lines of a file that may be anything at all.
+
+use super::text::excerpt;
+use crate::WorkloadError;
+use std::io::{BufRead, Read};
+
+/// Longest line read. The longest honest line (blkparse with a command dump) is a few hundred
+/// bytes; a binary file without newlines must not be read into memory whole.
+pub(crate) const LINE_MAX_BYTES: usize = 64 * 1024;
+
+/// One line, without its line ending.
+pub(crate) struct Line<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Counted from 1.
+    pub(crate) number: u64,
+    /// Whether a newline followed: the last line of a file that was cut short has none.
+    pub(crate) terminated: bool,
+}
+
+/// Reads lines of bounded length.
+pub(crate) struct Lines<'r> {
+    reader: Box<dyn BufRead + 'r>,
+    name: &'r str,
+    buffer: Vec<u8>,
+    number: u64,
+}
+
+impl<'r> Lines<'r> {
+    pub(crate) fn new(reader: Box<dyn BufRead + 'r>, name: &'r str) -> Self {
+        Self {
+            reader,
+            name,
+            buffer: Vec::new(),
+            number: 0,
+        }
+    }
+
+    /// The next line, or `None` at the end of the file.
+    pub(crate) fn next_line(&mut self) -> Result<Option<Line<'_>>, WorkloadError> {
+        self.buffer.clear();
+        // One byte more than allowed tells a line that fits exactly from one that is too long.
+        let limit = LINE_MAX_BYTES as u64 + 2;
+        self.reader
+            .as_mut()
+            .take(limit)
+            .read_until(b'\n', &mut self.buffer)
+            .map_err(|error| read_error(&error, self.name))?;
+        if self.buffer.is_empty() {
+            return Ok(None);
+        }
+        self.number += 1;
+        let terminated = self.buffer.last() == Some(&b'\n');
+        let bytes = trim_line(&self.buffer);
+        if bytes.len() > LINE_MAX_BYTES {
+            let message = format!(
+                "a line may be at most {LINE_MAX_BYTES} bytes long; this one begins `{}`",
+                excerpt(bytes)
+            );
+            return Err(WorkloadError::new(message)
+                .at(self.name, self.number)
+                .hint("a block trace is a text file with one request a line"));
+        }
+        Ok(Some(Line {
+            bytes,
+            number: self.number,
+            terminated,
+        }))
+    }
+}
+
+pub(crate) fn read_error(error: &std::io::Error, name: &str) -> WorkloadError {
+    WorkloadError::new(format!("cannot read `{name}`: {error}"))
+}
+
+/// A line without surrounding white space (a carriage return among it) and without the
+/// byte-order mark that some spreadsheets put first.
+pub(crate) fn trim_line(line: &[u8]) -> &[u8] {
+    line.strip_prefix(b"\xef\xbb\xbf")
+        .unwrap_or(line)
+        .trim_ascii()
+}
+
+/// Whether a line holds data: not empty, and no comment.
+pub(crate) fn is_significant(line: &[u8]) -> bool {
+    !line.is_empty() && line[0] != b'#'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &[u8]) -> Result<Vec<(u64, Vec<u8>, bool)>, WorkloadError> {
+        let mut lines = Lines::new(Box::new(text), "t");
+        let mut out = Vec::new();
+        while let Some(line) = lines.next_line()? {
+            out.push((line.number, line.bytes.to_vec(), line.terminated));
+        }
+        Ok(out)
+    }
+
+    #[test]
+    fn endings_of_every_kind_are_removed() {
+        assert_eq!(
+            lines(b"\xef\xbb\xbfa,b\r\n\n c").unwrap(),
+            [
+                (1, b"a,b".to_vec(), true),
+                (2, b"".to_vec(), true),
+                (3, b"c".to_vec(), false)
+            ]
+        );
+        assert_eq!(lines(b"").unwrap(), []);
+    }
+
+    #[test]
+    fn the_longest_line_is_read_and_one_byte_more_is_an_error() {
+        let mut text = vec![b'a'; LINE_MAX_BYTES];
+        text.push(b'\n');
+        assert_eq!(lines(&text).unwrap().len(), 1);
+        text.insert(0, b'a');
+        let error = lines(&text).unwrap_err();
+        assert_eq!(error.place.unwrap().line, 1);
+    }
+}
