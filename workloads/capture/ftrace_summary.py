@@ -25,8 +25,9 @@ EVENT = re.compile(
 )
 
 # blk_fill_rwbs(): an F for a flush before the request, the operation, then flags in this order.
+# Writing zeroes has no letter of its own and is an N.
 RWBS = re.compile(
-    r"(?P<preflush>F)?(?P<operation>R|WZ|W|DE|D|F|N|Z[A-Z]+)"
+    r"(?P<preflush>F)?(?P<operation>R|W|DE|D|F|N|Z[A-Z]+)"
     r"(?P<fua>F)?(?P<ahead>A)?(?P<sync>S)?(?P<meta>M)?(?P<atomic>U)?"
 )
 

@@ -41,7 +41,7 @@ class Counts(unittest.TestCase):
         self.assertEqual((summary.writes, summary.flushes, summary.fua), (0, 1, 0))
 
     def test_writing_zeroes_is_neither_a_write_nor_lost(self) -> None:
-        summary = one("WZS 4096 () 8 + 8")
+        summary = one("NS 4096 () 8 + 8")
         self.assertEqual((summary.writes, summary.other), (0, 1))
 
     def test_kernels_without_priority(self) -> None:
