@@ -1,0 +1,395 @@
+//! From a job's options to its clones: everything is resolved and checked here, so that the
+//! generator may assume it.
+
+use super::Context;
+use super::distribution::below;
+use super::generator::{Choice, Generator, Plan};
+use super::ini::Section;
+use super::offsets::{Layout, READ, Sizes, Spread, TRIM, WRITE};
+use super::options::{Access, Options};
+use super::pacing::{Pace, Rate};
+use super::value::Extent;
+use crate::{Job, Source, WorkloadError};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+/// fio's default `randseed`.
+const RANDSEED: u64 = 0x89;
+/// Picoseconds in a second.
+const S: u128 = 1_000_000_000_000;
+
+/// Numbers jobs, groups and stages through the file.
+#[derive(Debug, Default)]
+pub(super) struct Numbering {
+    jobs: u64,
+    group: u32,
+    stage: u32,
+}
+
+/// Builds all clones of one job section.
+pub(super) fn clones(
+    section: &Section,
+    options: &Options,
+    numbering: &mut Numbering,
+    context: &Context<'_>,
+) -> Result<Vec<Job>, WorkloadError> {
+    if numbering.jobs > 0 {
+        numbering.stage += u32::from(options.stonewall);
+        numbering.group += u32::from(options.stonewall || options.new_group);
+    }
+    let builder = Builder {
+        section,
+        options,
+        context,
+    };
+    builder.check()?;
+    let mut jobs = Vec::new();
+    for clone in 0..options.numjobs {
+        numbering.jobs += 1;
+        if numbering.jobs > super::JOBS_MAX as u64 {
+            let message = format!("more than {} jobs", super::JOBS_MAX);
+            return Err(builder.error(&["numjobs"], message));
+        }
+        let plan = builder.plan(clone, numbering.jobs)?;
+        jobs.push(Job {
+            name: options.name.clone().unwrap_or(section.name.clone()),
+            group: numbering.group,
+            stage: numbering.stage,
+            group_reporting: options.group_reporting,
+            options: Vec::new(),
+            global_options: Vec::new(),
+            percentiles: options.percentiles.clone(),
+            queue_depth: plan.depth,
+            ramp_ps: match plan.ramp_ps {
+                0 => 0,
+                ramp_ps => plan.delay_ps.saturating_add(ramp_ps),
+            },
+            requests_expected: requests_expected(&plan),
+            source: Source::Fio(Box::new(Generator::new(plan))),
+        });
+    }
+    Ok(jobs)
+}
+
+struct Builder<'a> {
+    section: &'a Section,
+    options: &'a Options,
+    context: &'a Context<'a>,
+}
+
+impl Builder<'_> {
+    /// An error blamed on the first of these options that was given, or on the section.
+    fn error(&self, blame: &[&str], message: impl Into<String>) -> WorkloadError {
+        let place = blame.iter().find_map(|name| self.options.places.get(name));
+        let place = place.unwrap_or(&self.section.place);
+        WorkloadError::new(message).at(&place.file, place.line)
+    }
+
+    /// Options that contradict each other.
+    fn check(&self) -> Result<(), WorkloadError> {
+        let o = self.options;
+        if o.time_based && o.runtime_ps == 0 {
+            return Err(self
+                .error(&["time_based"], "`time_based` needs a `runtime`")
+                .hint("add `runtime=10s`"));
+        }
+        if o.rate.iter().any(|r| *r > 0) && o.rate_iops.iter().any(|r| *r > 0) {
+            let message = "`rate` and `rate_iops` exclude each other";
+            return Err(self.error(&["rate_iops"], message));
+        }
+        let (low, high) = (o.fsync.min(o.fdatasync), o.fsync.max(o.fdatasync));
+        if low > 0 && high % low != 0 {
+            let message = "`fsync` and `fdatasync` exclude each other unless one divides the other";
+            let error = self.error(&["fdatasync"], message);
+            return Err(error.hint("a drive cannot tell them apart: keep one"));
+        }
+        if let Spread::ZonedPercent(zones) = &o.spread
+            && zones
+                .iter()
+                .any(|zones| zones.iter().map(|zone| zone.1).sum::<u64>() > 100)
+        {
+            let message = "the zones of `random_distribution` are larger than 100 %";
+            return Err(self.error(&["random_distribution"], message));
+        }
+        Ok(())
+    }
+
+    fn plan(&self, clone: u64, number: u64) -> Result<Plan, WorkloadError> {
+        let o = self.options;
+        let mut rng = self.rng(number);
+        let layout = self.layout(clone, rng.next_u64())?;
+        let depth = if o.synchronous { 1 } else { o.iodepth as u32 };
+        let low = match o.iodepth_low as u32 {
+            0 => depth,
+            low => low.min(depth),
+        };
+        let reaped = (o.batch_complete_min as u32).clamp(1, depth);
+        let writes = matches!(
+            o.access,
+            Access::Write | Access::ReadWrite | Access::TrimWrite
+        );
+        let limit_bytes = match o.io_size {
+            None => layout.span,
+            Some(Extent::Bytes(bytes)) => bytes,
+            Some(Extent::Percent(percent)) => percent_of(layout.span, percent),
+        };
+        let flush_every = match (o.fsync, o.fdatasync) {
+            (0, n) | (n, 0) => n,
+            (a, b) => a.min(b),
+        };
+        let (delay_low, delay_high) = o.delay_ps;
+        Ok(Plan {
+            queue: clone as u16,
+            depth,
+            refill_at: (depth - reaped).min(low),
+            choice: match o.access {
+                Access::Read => Choice::Always(READ),
+                Access::Write => Choice::Always(WRITE),
+                Access::Trim => Choice::Always(TRIM),
+                Access::ReadWrite => Choice::Mix {
+                    read_percent: o.read_percent,
+                },
+                Access::TrimWrite => Choice::TrimThenWrite,
+            },
+            fua: o.fua,
+            flush_every: if writes { flush_every } else { 0 },
+            flush_at_end: writes && o.flush_at_end,
+            pass_bytes: if layout.random && !layout.map {
+                layout.span.max(limit_bytes)
+            } else {
+                layout.span
+            },
+            limit_bytes,
+            has_io_size: o.io_size.is_some(),
+            loops: o.loops,
+            requests_max: match o.number_ios {
+                0 => u64::MAX,
+                n => n.saturating_mul(o.loops),
+            },
+            time_based: o.time_based,
+            repeat: o.randrepeat && o.randseed.is_none(),
+            delay_ps: delay_low + below(&mut rng, delay_high - delay_low + 1),
+            ramp_ps: o.ramp_ps,
+            runtime_ps: (o.runtime_ps > 0).then_some(o.runtime_ps),
+            pace: self.pace(&layout, rng.next_u64()),
+            seed: rng.next_u64(),
+            layout,
+        })
+    }
+
+    /// Jobs draw independent streams. With `randrepeat=0` fio draws a fresh seed for every run;
+    /// here a run is always repeatable, and the stream differs from that of `randrepeat=1`.
+    fn rng(&self, number: u64) -> Xoshiro256PlusPlus {
+        let o = self.options;
+        let fresh = !o.randrepeat && o.randseed.is_none();
+        let parts = [
+            self.context.seed,
+            o.randseed.unwrap_or(RANDSEED),
+            number,
+            u64::from(fresh),
+        ];
+        let mut seed = 0u64;
+        for part in parts {
+            seed = (seed ^ part)
+                .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+                .rotate_left(29);
+        }
+        Xoshiro256PlusPlus::seed_from_u64(seed)
+    }
+
+    fn layout(&self, clone: u64, seed: u64) -> Result<Layout, WorkloadError> {
+        let o = self.options;
+        let active = match o.access {
+            // The write repeats the range of the trim.
+            Access::TrimWrite => [false, false, true],
+            _ => o.active(),
+        };
+        let mut sizes: [Sizes; 3] =
+            std::array::from_fn(|d| o.sizes[d].clone().unwrap_or(Sizes::Fixed(o.bs[d])));
+        // fio's lengths for sequential and random requests stand where reads and writes do.
+        let by_order = o.sizes_by_order;
+        let class = |d: usize| match (by_order, o.random) {
+            (false, _) => d,
+            (true, false) => READ,
+            (true, true) => WRITE,
+        };
+        if by_order && !o.random {
+            sizes = std::array::from_fn(|_| sizes[READ].clone());
+        }
+        let min = |d: usize| sizes[class(d)].min();
+        let align: [u64; 3] = std::array::from_fn(|d| match o.align[d] {
+            Some(align) if o.random => align,
+            _ => min(d),
+        });
+        let drawn = || (0..3).filter(|&d| active[d]);
+        let smallest = drawn().map(min).min().unwrap_or(512);
+        let largest = drawn().map(|d| min(d).max(align[d])).max().unwrap_or(512);
+        let (base, span) = self.range(clone, smallest, largest)?;
+        let drive_bytes = self.context.drive_bytes;
+        if let Spread::ZonedBytes(zones) = &o.spread
+            && drawn().any(|d| {
+                zones[d].iter().map(|zone| u128::from(zone.1)).sum::<u128>() > u128::from(span)
+            })
+        {
+            let message = format!("the zones of `random_distribution` exceed the job's {span} B");
+            return Err(self.error(&["random_distribution"], message));
+        }
+        let uniform = |d: usize| sizes[class(d)].fixed() == Some(smallest) && align[d] == smallest;
+        let map = o.random && !o.norandommap && o.spread == Spread::Uniform && drawn().all(uniform);
+        Ok(Layout {
+            base,
+            span,
+            room: drive_bytes - base,
+            random: o.random,
+            sizes,
+            align,
+            sizes_by_order: by_order && o.random,
+            map,
+            spread: o.spread.clone(),
+            every: o.every,
+            between: o.between,
+            skip: o.skip,
+            random_percent: o.random_percent,
+            active,
+            seed,
+        })
+    }
+
+    /// First byte and length of a clone's range.
+    fn range(&self, clone: u64, smallest: u64, largest: u64) -> Result<(u64, u64), WorkloadError> {
+        let o = self.options;
+        let drive_bytes = self.context.drive_bytes;
+        let (mut base, percent) = match o.offset {
+            Extent::Bytes(bytes) => (u128::from(bytes), false),
+            Extent::Percent(percent) => (u128::from(percent_of(drive_bytes, percent)), true),
+        };
+        let (increment, increment_percent) = match o.offset_increment {
+            Extent::Bytes(bytes) => (bytes, false),
+            Extent::Percent(percent) => (percent_of(drive_bytes, percent), true),
+        };
+        base += u128::from(increment) * u128::from(clone);
+        if percent || increment_percent {
+            let align = match o.offset_align {
+                0 => smallest,
+                align => align,
+            };
+            base = base.next_multiple_of(u128::from(align));
+        }
+        let moved: &[&str] = match (clone, increment) {
+            (0, _) | (_, 0) => &["offset"],
+            _ => &["offset_increment", "offset"],
+        };
+        if base % 512 != 0 {
+            let message = format!("the job must begin at a multiple of 512 B, not at {base} B");
+            return Err(self.error(moved, message));
+        }
+        if base >= u128::from(drive_bytes) {
+            let message =
+                format!("the job begins at {base} B, but the drive has only {drive_bytes} B");
+            return Err(self.error(moved, message).hint(FIT));
+        }
+        let base = base as u64;
+        let room = drive_bytes - base;
+        let span = match o.size {
+            None => room,
+            Some(Extent::Bytes(bytes)) => bytes,
+            Some(Extent::Percent(percent)) => {
+                let bytes = percent_of(drive_bytes, percent).min(room);
+                bytes - bytes % smallest
+            }
+        };
+        if span > room {
+            let end = u128::from(base) + u128::from(span);
+            let message =
+                format!("the job ends at {end} B, but the drive has only {drive_bytes} B");
+            let blame = ["size", "offset_increment", "offset"];
+            return Err(self.error(&blame, message).hint(FIT));
+        }
+        if span < largest {
+            let message =
+                format!("the job's range of {span} B is smaller than one block of {largest} B");
+            return Err(self.error(&["size", "offset"], message));
+        }
+        Ok((base, span))
+    }
+
+    fn pace(&self, layout: &Layout, seed: u64) -> Option<Pace> {
+        let o = self.options;
+        let rates = std::array::from_fn(|d| {
+            let bytes = u128::from(layout.sizes[d].min());
+            match (o.rate[d], o.rate_iops[d]) {
+                (0, 0) => Rate::Unlimited,
+                (0, iops) if o.poisson => Rate::Poisson((S / u128::from(iops)) as u64),
+                (0, iops) => Rate::PerSecond(iops),
+                (rate, _) if o.poisson => {
+                    let mean_ps = bytes * S / u128::from(rate);
+                    Rate::Poisson(u64::try_from(mean_ps).unwrap_or(u64::MAX))
+                }
+                (rate, _) => Rate::BytesPerSecond(rate),
+            }
+        });
+        let paced = o.think_ps > 0 || rates.iter().any(|rate| *rate != Rate::Unlimited);
+        paced.then_some(Pace {
+            rates,
+            quiesce: !o.offload,
+            think_ps: o.think_ps,
+            think_blocks: match (o.think_blocks, o.think_every_ps) {
+                (None, 0) => Some(1),
+                (blocks, _) => blocks,
+            },
+            think_by_issue: o.think_by_issue,
+            think_every_ps: o.think_every_ps,
+            rate_ignores_think: o.rate_ignores_think,
+            seed,
+        })
+    }
+}
+
+const FIT: &str = "use a smaller `size` or `offset`, give them in per cent of the drive, such as \
+                   `size=50%`, or choose a larger drive; `--fit` applies to traces only";
+
+fn percent_of(bytes: u64, percent: u64) -> u64 {
+    (u128::from(bytes) * u128::from(percent) / 100) as u64
+}
+
+/// How many requests a job issues, where its options alone decide it.
+fn requests_expected(plan: &Plan) -> Option<u64> {
+    let layout = &plan.layout;
+    let mut active = (0..3).filter(|&d| layout.active[d]);
+    let bytes = layout.sizes[active.next()?].fixed()?;
+    let plain = plan.runtime_ps.is_none()
+        && !layout.sizes_by_order
+        && !plan.flush_at_end
+        && active.all(|d| layout.sizes[d].fixed() == Some(bytes))
+        && (plan.flush_every == 0 || plan.choice == Choice::Always(WRITE))
+        && (layout.skip == 0 || layout.random)
+        // Two positions move through the range: which one ends the pass is chance.
+        && (!matches!(plan.choice, Choice::Mix { .. }) || layout.random)
+        && (!layout.map || (layout.every == 1 && layout.random_percent == [100; 3]));
+    if !plain {
+        return None;
+    }
+    let mut per_pass = plan.pass_bytes.div_ceil(bytes);
+    if layout.map {
+        per_pass = per_pass.min(layout.span / bytes);
+    } else if !layout.random {
+        let last_start = (layout.span - 1).min(layout.room - bytes);
+        per_pass = per_pass.min(last_start / bytes + 1);
+    }
+    let mut passes = plan.loops;
+    if plan.has_io_size && plan.limit_bytes >= bytes {
+        let needed = (plan.limit_bytes - bytes) / per_pass.saturating_mul(bytes) + 1;
+        passes = passes.max(needed);
+    }
+    let all_bytes = plan.limit_bytes.saturating_mul(plan.loops);
+    let requests = per_pass
+        .saturating_mul(passes)
+        .min(all_bytes.div_ceil(bytes))
+        .min(plan.requests_max);
+    Some(match (plan.choice, plan.flush_every) {
+        (Choice::TrimThenWrite, _) => requests.saturating_mul(2),
+        (_, 0) => requests,
+        // A flush due after the last write is not issued: the job has ended.
+        (_, every) => requests + (requests - 1) / u64::from(every),
+    })
+}

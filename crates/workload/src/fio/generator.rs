@@ -1,0 +1,388 @@
+//! The state machine of one fio job.
+
+use super::distribution::below;
+use super::offsets::{Direction, Layout, Offsets, READ, TRIM, WRITE};
+use super::pacing::{Gate, Pace, Pacer};
+use crate::Next;
+use lodger_core::{Completion, Op, Request};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+
+/// How a job chooses between reading, writing and trimming.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    Always(Direction),
+    /// Reads with this per cent, writes otherwise, drawn afresh for every request.
+    Mix {
+        read_percent: u32,
+    },
+    /// Trims a range, then writes it.
+    TrimThenWrite,
+}
+
+/// Everything that one job does; validated by the caller.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) queue: u16,
+    pub(super) depth: u32,
+    /// Once full, the queue is filled again when this many are in flight, or fewer.
+    pub(super) refill_at: u32,
+    pub(super) choice: Choice,
+    pub(super) layout: Layout,
+    /// Writes are FUA.
+    pub(super) fua: bool,
+    /// Flush after this many writes, 0 for never.
+    pub(super) flush_every: u32,
+    /// Flush at the end of every pass.
+    pub(super) flush_at_end: bool,
+    /// Bytes in a pass over the range.
+    pub(super) pass_bytes: u64,
+    /// fio's `size` or `io_size`.
+    pub(super) limit_bytes: u64,
+    /// Whether `io_size` was given: passes are repeated until it is reached.
+    pub(super) has_io_size: bool,
+    pub(super) loops: u64,
+    /// Requests over all loops, `u64::MAX` for no limit.
+    pub(super) requests_max: u64,
+    /// Runs until `runtime_ps` whatever the bytes.
+    pub(super) time_based: bool,
+    /// Every pass draws the same order (fio's `randrepeat`).
+    pub(super) repeat: bool,
+    pub(super) delay_ps: u64,
+    pub(super) ramp_ps: u64,
+    /// After the ramp; `None` for no limit.
+    pub(super) runtime_ps: Option<u64>,
+    pub(super) pace: Option<Pace>,
+    pub(super) seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Not asked yet.
+    New,
+    /// Waiting for `startdelay`.
+    Delayed,
+    Running,
+    /// Nothing more in this pass; waiting for what is in flight.
+    Draining,
+    /// Waiting for the flush at the end of a pass.
+    Flushing,
+    Done,
+}
+
+/// State machine of one fio job: says what to submit, hears what has completed.
+///
+/// It has no clock: time is what it is told. Tags are below the queue depth and are reused.
+#[derive(Clone, Debug)]
+pub struct Generator {
+    phase: Phase,
+    in_flight: u32,
+    /// Usually the depth; the refill mark while a full queue drains to it.
+    in_flight_limit: u32,
+    free_tags: Vec<u32>,
+    /// Tags from here on were never used.
+    fresh_tag: u32,
+    pass_left_bytes: u64,
+    total_left_bytes: u64,
+    requests_left: u64,
+    deadline_ps: u64,
+    flush_due: bool,
+    writes_to_flush: u32,
+    offsets: Offsets,
+    mix_rng: Xoshiro256PlusPlus,
+    /// The range trimmed last and not yet written.
+    trimmed: Option<(u64, u64)>,
+    pacer: Option<Box<Pacer>>,
+    plan: Plan,
+    start_ps: u64,
+    /// Whether anything was issued since the last flush.
+    unflushed: bool,
+    passes_left: u64,
+    pass_was_exhausted: bool,
+    issued_in_pass: u64,
+    /// No further pass: out of bytes, requests or time.
+    finished: bool,
+}
+
+impl Generator {
+    pub(super) fn new(plan: Plan) -> Self {
+        Self {
+            phase: Phase::New,
+            in_flight: 0,
+            in_flight_limit: plan.depth,
+            free_tags: Vec::new(),
+            fresh_tag: 0,
+            pass_left_bytes: plan.pass_bytes,
+            total_left_bytes: plan.limit_bytes.saturating_mul(plan.loops),
+            requests_left: plan.requests_max,
+            deadline_ps: u64::MAX,
+            flush_due: false,
+            writes_to_flush: plan.flush_every,
+            offsets: Offsets::new(plan.layout.clone()),
+            mix_rng: Xoshiro256PlusPlus::seed_from_u64(plan.seed),
+            trimmed: None,
+            pacer: plan.pace.clone().map(|pace| Box::new(Pacer::new(pace))),
+            start_ps: 0,
+            unflushed: false,
+            passes_left: plan.loops,
+            pass_was_exhausted: false,
+            issued_in_pass: 0,
+            finished: false,
+            plan,
+        }
+    }
+
+    /// Time from the first call of [`Self::next`] to the start proper (fio's `startdelay`), in
+    /// picoseconds; the runtime counts from there.
+    #[must_use]
+    pub fn start_delay_ps(&self) -> u64 {
+        self.plan.delay_ps
+    }
+
+    /// Submits through another queue than the job's own (its clone number).
+    pub fn set_queue(&mut self, queue: u16) {
+        self.plan.queue = queue;
+    }
+
+    /// What the job wants to do at `now_ps` (picoseconds; never less than before).
+    #[inline]
+    pub fn next(&mut self, now_ps: u64) -> Next {
+        if self.phase != Phase::Running {
+            return self.next_outside(now_ps);
+        }
+        if self.in_flight >= self.in_flight_limit {
+            self.in_flight_limit = self.plan.refill_at + 1;
+            return Next::Blocked;
+        }
+        self.in_flight_limit = self.plan.depth;
+        if now_ps >= self.deadline_ps {
+            self.finished = true;
+            return self.end_pass(now_ps);
+        }
+        if self.pass_left_bytes == 0 || self.total_left_bytes == 0 || self.requests_left == 0 {
+            return self.end_pass(now_ps);
+        }
+        if self.pacer.is_some() {
+            return self.next_paced(now_ps);
+        }
+        if self.flush_due {
+            return Next::Submit(self.flush());
+        }
+        let direction = self.choose();
+        self.issue(direction, now_ps)
+    }
+
+    /// One of the job's requests has completed.
+    #[inline]
+    pub fn complete(&mut self, completion: &Completion) {
+        debug_assert!(self.in_flight > 0 && completion.tag < self.plan.depth);
+        self.in_flight -= 1;
+        self.free_tags.push(completion.tag);
+        if let Some(pacer) = &mut self.pacer
+            && completion.op != Op::Flush
+        {
+            pacer.completed();
+        }
+    }
+
+    #[inline]
+    fn choose(&mut self) -> Direction {
+        match self.plan.choice {
+            Choice::Always(direction) => direction,
+            Choice::Mix { read_percent } => {
+                if (below(&mut self.mix_rng, 100) as u32) < read_percent {
+                    READ
+                } else {
+                    WRITE
+                }
+            }
+            Choice::TrimThenWrite => match self.trimmed {
+                None => TRIM,
+                Some(_) => WRITE,
+            },
+        }
+    }
+
+    fn next_paced(&mut self, now_ps: u64) -> Next {
+        let in_flight = self.in_flight;
+        let deadline_ps = self.deadline_ps;
+        let gate = |gate| match gate {
+            Gate::At(at_ps) => Next::At(at_ps.min(deadline_ps)),
+            _ => Next::Blocked,
+        };
+        let Some(pacer) = &mut self.pacer else {
+            unreachable!("only asked of a paced job");
+        };
+        if let Some(thinking) = pacer.think(now_ps, in_flight) {
+            return gate(thinking);
+        }
+        let waiting = pacer.waiting();
+        if self.flush_due {
+            return Next::Submit(self.flush());
+        }
+        let chosen = match waiting {
+            Some(direction) => direction,
+            None => self.choose(),
+        };
+        let mixed =
+            matches!(self.plan.choice, Choice::Mix { read_percent } if read_percent % 100 != 0);
+        let Some(pacer) = &mut self.pacer else {
+            unreachable!("only asked of a paced job");
+        };
+        match pacer.gate(chosen, mixed, now_ps, in_flight) {
+            Gate::Go(direction) => self.issue(direction, now_ps),
+            wait => gate(wait),
+        }
+    }
+
+    #[inline]
+    fn issue(&mut self, direction: Direction, now_ps: u64) -> Next {
+        let range = match self.trimmed {
+            Some(range) if direction == WRITE => Some(range),
+            _ => self.offsets.next(direction),
+        };
+        let Some((offset, length)) = range.or_else(|| self.wrap(direction)) else {
+            self.pass_was_exhausted = true;
+            return self.end_pass(now_ps);
+        };
+        let op = match direction {
+            READ => Op::Read,
+            WRITE => Op::Write,
+            _ => Op::Trim,
+        };
+        if let Choice::TrimThenWrite = self.plan.choice {
+            // Only the write counts: the pair moves the job on by one range.
+            self.trimmed = (direction == TRIM).then_some((offset, length));
+        }
+        if self.trimmed.is_none() {
+            if !self.plan.time_based {
+                self.pass_left_bytes = self.pass_left_bytes.saturating_sub(length);
+                self.total_left_bytes = self.total_left_bytes.saturating_sub(length);
+            }
+            self.requests_left -= 1;
+        }
+        if direction == WRITE && self.plan.flush_every > 0 {
+            self.writes_to_flush -= 1;
+            if self.writes_to_flush == 0 {
+                self.writes_to_flush = self.plan.flush_every;
+                self.flush_due = true;
+            }
+        }
+        self.unflushed = true;
+        self.issued_in_pass += 1;
+        if let Some(pacer) = &mut self.pacer {
+            pacer.issued(direction, length);
+        }
+        Next::Submit(self.request(op, offset + self.plan.layout.base, length))
+    }
+
+    /// A job that runs by time starts the range again without waiting for anything.
+    #[cold]
+    fn wrap(&mut self, direction: Direction) -> Option<(u64, u64)> {
+        if !self.plan.time_based {
+            return None;
+        }
+        self.offsets.rewind(direction);
+        self.offsets.next(direction)
+    }
+
+    #[inline]
+    fn request(&mut self, op: Op, offset_bytes: u64, length_bytes: u64) -> Request {
+        let tag = self.free_tags.pop().unwrap_or_else(|| {
+            self.fresh_tag += 1;
+            self.fresh_tag - 1
+        });
+        self.in_flight += 1;
+        Request {
+            tag,
+            queue: self.plan.queue,
+            op,
+            fua: self.plan.fua && op == Op::Write,
+            offset_bytes,
+            length_bytes,
+        }
+    }
+
+    fn flush(&mut self) -> Request {
+        self.flush_due = false;
+        self.unflushed = false;
+        self.request(Op::Flush, 0, 0)
+    }
+
+    #[cold]
+    fn end_pass(&mut self, now_ps: u64) -> Next {
+        self.phase = Phase::Draining;
+        self.next_outside(now_ps)
+    }
+
+    /// Everything but the issuing of requests.
+    #[cold]
+    fn next_outside(&mut self, now_ps: u64) -> Next {
+        if self.phase == Phase::New {
+            self.start_ps = now_ps.saturating_add(self.plan.delay_ps);
+            self.phase = Phase::Delayed;
+        }
+        if self.phase == Phase::Delayed {
+            if now_ps < self.start_ps {
+                return Next::At(self.start_ps);
+            }
+            self.start();
+            return self.next(now_ps);
+        }
+        if self.phase == Phase::Done {
+            return Next::Done;
+        }
+        if self.in_flight > 0 {
+            return Next::Blocked;
+        }
+        if self.phase == Phase::Draining && self.plan.flush_at_end && self.unflushed {
+            self.phase = Phase::Flushing;
+            return Next::Submit(self.flush());
+        }
+        if self.finished || !self.begin_pass() {
+            self.phase = Phase::Done;
+            return Next::Done;
+        }
+        self.phase = Phase::Running;
+        self.next(now_ps)
+    }
+
+    fn start(&mut self) {
+        self.phase = Phase::Running;
+        if let Some(runtime_ps) = self.plan.runtime_ps {
+            let after_ramp_ps = self.start_ps.saturating_add(self.plan.ramp_ps);
+            self.deadline_ps = after_ramp_ps.saturating_add(runtime_ps);
+        }
+        if let Some(pacer) = &mut self.pacer {
+            pacer.start(self.start_ps);
+        }
+    }
+
+    /// Begins another pass if there is one: fio's `keep_running`.
+    fn begin_pass(&mut self) -> bool {
+        let plan = &self.plan;
+        if self.total_left_bytes == 0 || self.requests_left == 0 || self.issued_in_pass == 0 {
+            return false;
+        }
+        self.passes_left = self.passes_left.saturating_sub(1);
+        if self.passes_left == 0 {
+            let all_bytes = plan.limit_bytes.saturating_mul(plan.loops);
+            let issued_bytes = all_bytes - self.total_left_bytes;
+            let missing = plan.limit_bytes.saturating_sub(issued_bytes);
+            let largest = (0..3).filter(|&d| plan.layout.active[d]);
+            let largest = largest.map(|d| plan.layout.sizes[d].max()).max();
+            if missing < largest.unwrap_or(0).max(1)
+                || (self.pass_was_exhausted && !plan.has_io_size)
+            {
+                return false;
+            }
+            self.passes_left = 1;
+        }
+        self.pass_left_bytes = plan.pass_bytes;
+        self.pass_was_exhausted = false;
+        self.issued_in_pass = 0;
+        self.trimmed = None;
+        self.offsets.restart(plan.repeat);
+        true
+    }
+}
