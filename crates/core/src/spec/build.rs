@@ -218,7 +218,8 @@ fn blocks(
         let must = format!(
             "must leave at least {SPARE_SUPERBLOCKS} superblocks of {superblock} beyond `capacity` \
              ({:.4} here)",
-            least as f64 / layout.user_slots as f64
+            // Rounded up: the number shown must be one that suffices.
+            (least as f64 / layout.user_slots as f64 * 1e4).ceil() / 1e4
         );
         return Err(values.contradiction("ftl.overprovisioning", &must));
     }

@@ -3,7 +3,7 @@
 use super::build;
 use super::document::{self, Entries};
 use super::error::{Place, Problem, SpecError};
-use super::keys::{self, Absent, KEYS, Key, Kind};
+use super::keys::{self, Absent, KEYS, Key};
 use super::source::{Source, SourceKind};
 use super::value::{Item, Value};
 use super::{DriveSpec, Tier};
@@ -295,14 +295,10 @@ fn tier(word: &str) -> Tier {
 }
 
 fn missing(key: &Key, table: Option<&str>, file: &Place) -> SpecError {
-    let example = match key.kind {
-        Kind::Text | Kind::Choice(_) | Kind::Words(_) => "",
-        _ => " with a value and its source",
-    };
     let message = match table {
         Some(table) => format!("`{}` is required with `[{table}]`", key.path),
         None => format!("`{}` is required", key.path),
     };
-    let hint = format!("`lodger drives show tiny` prints a small drive{example}");
-    SpecError::new(Problem::Missing, file, message).hint(hint)
+    SpecError::new(Problem::Missing, file, message)
+        .hint("`lodger drives show tiny` prints a small drive to start from")
 }
