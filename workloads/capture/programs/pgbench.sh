@@ -76,19 +76,6 @@ program_prepare() {
     pg_home=$scratch/pg
     pg_data=$fs_dir/data
     install -d -m 700 -o "$pg_user" -- "$pg_home" "$pg_data"
-    as_postgres initdb --pgdata="$pg_data" --auth=trust --no-locale --encoding=UTF8 \
-        --data-checksums >"$pg_home/initdb.log" 2>&1 || die_with_log "$pg_home/initdb.log" "initdb failed"
-    # Small buffers, so that reads reach the device; checkpoints as often as PostgreSQL allows,
-    # so that a short run sees one. fsync and full_page_writes stay on.
-    cat >>"$pg_data/postgresql.conf" <<CONF
-listen_addresses = ''
-unix_socket_directories = '$pg_home'
-shared_buffers = 32MB
-checkpoint_timeout = 30s
-max_wal_size = 256MB
-log_checkpoints = on
-CONF
-    start_postgres
 }
 
 start_postgres() {
@@ -109,6 +96,19 @@ die_with_log() {
 }
 
 program_load() {
+    attended as_postgres initdb --pgdata="$pg_data" --auth=trust --no-locale --encoding=UTF8 \
+        --data-checksums >"$pg_home/initdb.log" 2>&1 || die_with_log "$pg_home/initdb.log" "initdb failed"
+    # Small buffers, so that reads reach the device; checkpoints as often as PostgreSQL allows,
+    # so that a short run sees one. fsync and full_page_writes stay on.
+    cat >>"$pg_data/postgresql.conf" <<CONF
+listen_addresses = ''
+unix_socket_directories = '$pg_home'
+shared_buffers = 32MB
+checkpoint_timeout = 30s
+max_wal_size = 256MB
+log_checkpoints = on
+CONF
+    start_postgres
     attended as_postgres pgbench --initialize --quiet --scale="$pg_scale" >"$pg_home/load.log" 2>&1 ||
         die_with_log "$pg_home/load.log" "pgbench --initialize failed"
     # Shut down, so that the run can start with a remounted file system.
