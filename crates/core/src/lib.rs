@@ -3,9 +3,23 @@
 //! It answers one question: what does the drive do, and when? Simulated time only: no I/O, no
 //! threads, no clock, no globals, no `unsafe`.
 
+pub mod controller;
+pub mod device;
+pub mod engine;
+pub mod ftl;
+pub mod host;
+pub mod ids;
+pub mod nand;
+pub mod observe;
 pub mod request;
+pub mod rng;
+pub mod slab;
 pub mod spec;
+pub mod table;
 pub mod time;
+pub mod transport;
 
+pub use device::Device;
+pub use ftl::Precondition;
 pub use request::{Completion, Op, Request, Status};
 pub use spec::DriveSpec;

@@ -1,0 +1,33 @@
+//! Firmware cores: commands take the one that is free first.
+
+use crate::engine::{Now, Timeline};
+
+/// The cores.
+#[derive(Debug)]
+pub struct Cores(Vec<Timeline>);
+
+impl Cores {
+    /// `count` idle cores.
+    #[must_use]
+    pub fn new(count: u32) -> Self {
+        Cores(vec![Timeline::default(); count as usize])
+    }
+
+    /// Work of `duration_ps` on the core that is free first; returns its end.
+    #[inline]
+    pub fn book(&mut self, now: Now, duration_ps: u64) -> u64 {
+        let mut first = 0;
+        for core in 1..self.0.len() {
+            if self.0[core].free_at_ps() < self.0[first].free_at_ps() {
+                first = core;
+            }
+        }
+        self.0[first].book(now, duration_ps)
+    }
+
+    /// Time each core worked.
+    #[must_use]
+    pub fn busy_ps(&self) -> Vec<u64> {
+        self.0.iter().map(Timeline::busy_ps).collect()
+    }
+}

@@ -1,0 +1,522 @@
+//! Role `map`: which parts of the address map are close at hand, on which memory, and what must be
+//! read from or written to flash because they are not.
+//!
+//! The map is read from flash by translation pages (4 KiB, 1024 entries). Each memory of the role
+//! keeps *units* of one or more translation pages. A unit larger than the page a request waits for
+//! is completed in the background; its place is taken from another unit at once, so that with more
+//! units in use than fit, most of the memory can be in the state of being filled. That is the
+//! "replacement by segment" which explains the sharp drop beyond the reach (docs/concepts).
+
+use super::cache::{Cache, Direct, Inserted};
+use crate::ids::{NONE, TranslationPage};
+use crate::slab::Slab;
+use crate::spec::{MapRoleSpec, MapTierSpec, Tier};
+use crate::table::Table;
+use std::collections::VecDeque;
+
+/// What a look-up found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// On this memory (place in the role's list).
+    Tier(usize),
+    /// Nowhere: a translation page must be read.
+    Nowhere,
+}
+
+/// Where a translation page stands besides the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageState {
+    /// In flash.
+    InFlash,
+    /// Nothing of it was ever written: the directory answers, no read is needed.
+    Absent,
+}
+
+/// A translation page that is being read for commands or updates.
+#[derive(Clone, Copy, Debug)]
+pub struct Fill {
+    /// Which.
+    pub page: TranslationPage,
+    /// First waiting command.
+    waiters: u32,
+    /// An entry of it changed while it was on the way.
+    pub dirty: bool,
+    /// Its read has been issued.
+    pub issued: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiter {
+    command: u32,
+    next: u32,
+}
+
+/// A unit that is being completed in the background.
+#[derive(Clone, Copy, Debug)]
+struct Filling {
+    tier: usize,
+    unit: u32,
+    next_page: u32,
+    end_page: u32,
+    reads: u32,
+}
+
+#[derive(Debug)]
+struct MapTier {
+    tier: Tier,
+    unit_pages: u32,
+    /// Everything fits: no look-up can miss once the drive has started.
+    holds_all: bool,
+    cache: Cache<Direct>,
+}
+
+impl MapTier {
+    #[inline]
+    fn unit(&self, page: TranslationPage) -> u32 {
+        page.0 / self.unit_pages
+    }
+}
+
+/// The map cache.
+#[derive(Debug)]
+pub struct MapRole {
+    spec: MapRoleSpec,
+    tiers: Vec<MapTier>,
+    pages: u32,
+    seed: u64,
+    /// Bit per translation page: differs from flash.
+    dirty: Vec<u64>,
+    /// Pages waiting to be written to flash.
+    writebacks: VecDeque<TranslationPage>,
+    staged: Table,
+    fills: Slab<Fill>,
+    fill_of: Table,
+    fill_queue: VecDeque<u32>,
+    fills_issued: u32,
+    waiters: Slab<Waiter>,
+    filling: VecDeque<Filling>,
+    background_reads: u32,
+    /// Units that gave way, by tier.
+    pub evictions: [u64; crate::observe::TIERS_MAX],
+}
+
+impl MapRole {
+    /// An empty cache for a map of `pages` translation pages. `hmb_bytes` is what the host grants
+    /// and the drive can use.
+    #[must_use]
+    pub fn new(spec: &MapRoleSpec, pages: u32, hmb_bytes: u64, seed: u64) -> Self {
+        let mut role = MapRole {
+            spec: spec.clone(),
+            tiers: Vec::new(),
+            pages,
+            seed,
+            dirty: vec![0; pages.div_ceil(64) as usize],
+            writebacks: VecDeque::new(),
+            staged: Table::with_capacity(64),
+            fills: Slab::default(),
+            fill_of: Table::with_capacity(64),
+            fill_queue: VecDeque::new(),
+            fills_issued: 0,
+            waiters: Slab::default(),
+            filling: VecDeque::new(),
+            background_reads: 0,
+            evictions: [0; crate::observe::TIERS_MAX],
+        };
+        role.tiers = spec
+            .tiers
+            .iter()
+            .map(|tier| role.build_tier(tier, hmb_bytes))
+            .collect();
+        role
+    }
+
+    fn build_tier(&self, spec: &MapTierSpec, hmb_bytes: u64) -> MapTier {
+        let bytes = if spec.tier == Tier::Hmb {
+            hmb_bytes
+        } else {
+            spec.bytes
+        };
+        let capacity = Self::units_that_fit(spec, bytes);
+        let units = self.pages.div_ceil(spec.unit_translation_pages);
+        let holds_all = spec.tier != Tier::Hmb && capacity >= units;
+        let held = if holds_all { 0 } else { capacity.min(units) };
+        MapTier {
+            tier: spec.tier,
+            unit_pages: spec.unit_translation_pages,
+            holds_all,
+            cache: Cache::new(Direct::new(units), held, self.spec.replacement, self.seed),
+        }
+    }
+
+    /// Units of a tier that fit into `bytes`.
+    #[must_use]
+    pub fn units_that_fit(spec: &MapTierSpec, bytes: u64) -> u32 {
+        let unit_millibytes = u128::from(spec.unit_translation_pages)
+            * u128::from(crate::spec::ENTRIES_PER_TRANSLATION_PAGE)
+            * u128::from(spec.entry_millibytes);
+        (u128::from(bytes) * 1000 / unit_millibytes).min(u128::from(u32::MAX)) as u32
+    }
+
+    /// Memory of a place in the role's list.
+    #[inline]
+    #[must_use]
+    pub fn tier(&self, place: usize) -> Tier {
+        self.tiers[place].tier
+    }
+
+    /// Bytes of host memory in use: units held, in the size they take there.
+    #[must_use]
+    pub fn hmb_used_bytes(&self) -> u64 {
+        self.tiers
+            .iter()
+            .zip(&self.spec.tiers)
+            .filter(|(tier, _)| tier.tier == Tier::Hmb)
+            .map(|(tier, spec)| {
+                u64::from(tier.cache.len())
+                    * u64::from(spec.unit_translation_pages)
+                    * crate::spec::ENTRIES_PER_TRANSLATION_PAGE
+                    * u64::from(spec.entry_millibytes)
+                    / 1000
+            })
+            .sum()
+    }
+
+    /// Looks a page up on the role's memories, nearest first, and counts the use.
+    #[inline]
+    pub fn look_up(&mut self, page: TranslationPage, state: PageState) -> Found {
+        for (place, tier) in self.tiers.iter_mut().enumerate() {
+            if tier.holds_all || tier.cache.touch(page.0 / tier.unit_pages) {
+                if place > 0 && self.spec.exclusive {
+                    self.promote(page, place);
+                }
+                return Found::Tier(place);
+            }
+        }
+        if state == PageState::Absent || self.staged.get(page.0).is_some() {
+            return Found::Tier(0);
+        }
+        Found::Nowhere
+    }
+
+    /// Exclusive tiers: what is used moves to the nearest memory.
+    fn promote(&mut self, page: TranslationPage, from: usize) {
+        let unit = self.tiers[from].unit(page);
+        self.tiers[from].cache.remove(unit);
+        self.install(0, unit);
+    }
+
+    /// Puts a complete unit on a tier; what gives way moves on (exclusive) or is written back.
+    fn install(&mut self, place: usize, unit: u32) {
+        if self.tiers[place].holds_all
+            || self.tiers[place].cache.capacity() == 0
+            || self.tiers[place].cache.contains(unit)
+        {
+            return;
+        }
+        match self.tiers[place].cache.insert(unit, false) {
+            Inserted::Evicted(gone) => {
+                self.evictions[place] += 1;
+                if self.spec.exclusive && place + 1 < self.tiers.len() {
+                    self.install(place + 1, gone);
+                }
+                self.left(place, gone);
+            }
+            Inserted::Free | Inserted::Full => {}
+        }
+    }
+
+    /// A unit has left a tier: pages that differ from flash and stand nowhere else are staged.
+    fn left(&mut self, place: usize, unit: u32) {
+        let unit_pages = self.tiers[place].unit_pages;
+        let first = unit * unit_pages;
+        for page in first..(first + unit_pages).min(self.pages) {
+            let page = TranslationPage(page);
+            if self.is_dirty(page) && !self.is_held(page) {
+                self.stage(page);
+            }
+        }
+    }
+
+    fn is_held(&self, page: TranslationPage) -> bool {
+        self.tiers
+            .iter()
+            .any(|tier| tier.holds_all || tier.cache.contains(tier.unit(page)))
+    }
+
+    #[inline]
+    fn is_dirty(&self, page: TranslationPage) -> bool {
+        self.dirty[page.index() / 64] >> (page.0 % 64) & 1 != 0
+    }
+
+    #[inline]
+    fn mark(&mut self, page: TranslationPage) {
+        self.dirty[page.index() / 64] |= 1 << (page.0 % 64);
+    }
+
+    fn stage(&mut self, page: TranslationPage) {
+        self.dirty[page.index() / 64] &= !(1 << (page.0 % 64));
+        if self.staged.get(page.0).is_none() {
+            self.staged.insert(page.0, 0);
+            self.writebacks.push_back(page);
+        }
+    }
+
+    /// An entry of a page changes. Returns the memory that takes the change, or `Nowhere`: then the
+    /// page is being brought in (see [`MapRole::fill`]).
+    #[inline]
+    pub fn update(&mut self, page: TranslationPage, state: PageState) -> Found {
+        // The farthest copy is the one that outlives the others.
+        for place in (0..self.tiers.len()).rev() {
+            let tier = &self.tiers[place];
+            if tier.holds_all || tier.cache.contains(tier.unit(page)) {
+                if !tier.holds_all {
+                    self.mark(page);
+                }
+                return Found::Tier(place);
+            }
+        }
+        if self.staged.get(page.0).is_some() {
+            return Found::Tier(0);
+        }
+        if state == PageState::Absent {
+            // A page of which nothing is in flash starts empty: nothing needs to be read.
+            self.mark(page);
+            self.arrive(page);
+            return Found::Tier(0);
+        }
+        Found::Nowhere
+    }
+
+    /// Asks for a page on behalf of a command (or of an update when there is none). Returns true
+    /// when this joined a read already asked for.
+    pub fn fill(&mut self, page: TranslationPage, command: Option<u32>) -> bool {
+        let known = self.fill_of.get(page.0);
+        let fill = known.unwrap_or_else(|| {
+            let fill = self.fills.insert(Fill {
+                page,
+                waiters: NONE,
+                dirty: false,
+                issued: false,
+            });
+            self.fill_of.insert(page.0, fill);
+            self.fill_queue.push_back(fill);
+            fill
+        });
+        match command {
+            None => self.fills[fill].dirty = true,
+            Some(command) => {
+                let next = self.fills[fill].waiters;
+                self.fills[fill].waiters = self.waiters.insert(Waiter { command, next });
+            }
+        }
+        if known.is_none() {
+            self.claim_units(page);
+        }
+        known.is_some()
+    }
+
+    /// Pages asked for and not yet here.
+    #[must_use]
+    pub fn fills(&self) -> usize {
+        self.fills.len()
+    }
+
+    /// The next page to read, if another may be read now.
+    pub fn next_fill(&mut self) -> Option<(u32, TranslationPage)> {
+        if self.fills_issued >= self.spec.fills_in_flight {
+            return None;
+        }
+        let fill = self.fill_queue.pop_front()?;
+        self.fills_issued += 1;
+        self.fills[fill].issued = true;
+        Some((fill, self.fills[fill].page))
+    }
+
+    /// A page asked for has arrived. The waiting commands are put into `commands`, in the order
+    /// they asked.
+    pub fn filled(&mut self, fill: u32, commands: &mut Vec<u32>) -> TranslationPage {
+        let Fill {
+            page,
+            waiters,
+            dirty,
+            issued,
+        } = self.fills[fill];
+        debug_assert!(issued);
+        self.fills_issued -= 1;
+        self.fills.remove(fill);
+        self.fill_of.remove(page.0);
+        let mut at = waiters;
+        while at != NONE {
+            let Waiter { command, next } = self.waiters[at];
+            self.waiters.remove(at);
+            commands.push(command);
+            at = next;
+        }
+        commands.reverse();
+        if dirty {
+            self.mark(page);
+        }
+        self.arrive(page);
+        page
+    }
+
+    /// A whole page is in the controller: tiers with units of one page take it.
+    fn arrive(&mut self, page: TranslationPage) {
+        let places = if self.spec.exclusive {
+            1
+        } else {
+            self.tiers.len()
+        };
+        for place in 0..places {
+            if self.tiers[place].unit_pages == 1 {
+                self.install(place, page.0);
+            }
+        }
+        if self.is_dirty(page) && !self.is_held(page) {
+            self.stage(page);
+        }
+    }
+
+    /// Tiers with larger units make room for the page's unit and have it completed.
+    fn claim_units(&mut self, page: TranslationPage) {
+        for place in 0..self.tiers.len() {
+            let tier = &mut self.tiers[place];
+            let unit = tier.unit(page);
+            if tier.unit_pages == 1
+                || tier.holds_all
+                || tier.cache.capacity() == 0
+                || tier.cache.contains(unit)
+            {
+                continue;
+            }
+            let outcome = tier.cache.insert(unit, true);
+            if outcome == Inserted::Full {
+                continue;
+            }
+            let first = unit * tier.unit_pages;
+            let end_page = (first + tier.unit_pages).min(self.pages);
+            self.filling.push_back(Filling {
+                tier: place,
+                unit,
+                next_page: first,
+                end_page,
+                reads: 0,
+            });
+            if let Inserted::Evicted(gone) = outcome {
+                self.evictions[place] += 1;
+                self.left(place, gone);
+            }
+        }
+    }
+
+    /// The next pages to read in the background: tier, unit and first page. The caller says with
+    /// [`MapRole::background_issued`] how many pages one read brings.
+    #[must_use]
+    pub fn next_background(&self) -> Option<(TranslationPage, u32)> {
+        if self.background_reads >= self.spec.background_reads {
+            return None;
+        }
+        let filling = self.filling.iter().find(|f| f.next_page < f.end_page)?;
+        Some((TranslationPage(filling.next_page), filling.end_page))
+    }
+
+    /// `pages` pages of the unit announced by [`MapRole::next_background`] are being read (or, when
+    /// `absent`, need no read). Returns the unit's key for [`MapRole::background_done`].
+    pub fn background_issued(&mut self, pages: u32, absent: bool) -> u32 {
+        let filling = self
+            .filling
+            .iter_mut()
+            .find(|f| f.next_page < f.end_page)
+            .expect("a unit was announced");
+        filling.next_page += pages;
+        let key = filling.unit << 2 | filling.tier as u32;
+        if !absent {
+            filling.reads += 1;
+            self.background_reads += 1;
+        }
+        key
+    }
+
+    /// A background read of a unit has ended. Returns the unit's memory.
+    pub fn background_done(&mut self, key: u32) -> Tier {
+        self.background_reads -= 1;
+        let tier = (key & 3) as usize;
+        if let Some(filling) = self
+            .filling
+            .iter_mut()
+            .find(|f| f.unit == key >> 2 && f.tier == tier)
+        {
+            // A unit given up with its memory and claimed again starts from nothing.
+            filling.reads = filling.reads.saturating_sub(1);
+        }
+        self.complete_units();
+        self.tiers[tier].tier
+    }
+
+    /// Units whose pages are all here become usable.
+    pub fn complete_units(&mut self) {
+        let tiers = &mut self.tiers;
+        self.filling.retain(|f| {
+            let done = f.next_page == f.end_page && f.reads == 0;
+            if done {
+                tiers[f.tier].cache.unpin(f.unit);
+            }
+            !done
+        });
+    }
+
+    /// Pages waiting to be written to flash.
+    #[inline]
+    #[must_use]
+    pub fn writebacks(&self) -> usize {
+        self.writebacks.len()
+    }
+
+    /// Takes the next page to be written to flash.
+    pub fn pop_writeback(&mut self) -> Option<TranslationPage> {
+        let page = self.writebacks.pop_front()?;
+        self.staged.remove(page.0);
+        Some(page)
+    }
+
+    /// Whether a page is being read or stands among those to be written.
+    #[must_use]
+    pub fn is_busy(&self, page: TranslationPage) -> bool {
+        self.fill_of.get(page.0).is_some() || self.staged.get(page.0).is_some()
+    }
+
+    /// Whether a page that arrives is copied to this memory.
+    #[must_use]
+    pub fn spreads_to(&self, tier: Tier) -> bool {
+        let places = if self.spec.exclusive {
+            1
+        } else {
+            self.tiers.len()
+        };
+        self.tiers[..places]
+            .iter()
+            .any(|held| held.tier == tier && held.unit_pages == 1 && held.cache.capacity() > 0)
+    }
+
+    /// A page has lost all its entries (trim): nothing of it needs to be written.
+    pub fn discard(&mut self, page: TranslationPage) {
+        self.dirty[page.index() / 64] &= !(1 << (page.0 % 64));
+    }
+
+    /// Gives the host memory up or takes another amount; units held there are lost, what differs
+    /// from flash is staged.
+    pub fn set_hmb(&mut self, hmb_bytes: u64) {
+        for place in 0..self.tiers.len() {
+            if self.tiers[place].tier != Tier::Hmb {
+                continue;
+            }
+            let held: Vec<u32> = self.tiers[place].cache.keys().collect();
+            self.filling.retain(|f| f.tier != place);
+            let spec = self.spec.tiers[place].clone();
+            self.tiers[place] = self.build_tier(&spec, hmb_bytes);
+            for unit in held {
+                self.left(place, unit);
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Role `read_cache`: data read from flash, kept for the next reader.
+
+use super::cache::Cache;
+use crate::ids::Lpn;
+use crate::spec::{ReadCacheSpec, SLOT_BYTES, Tier};
+use crate::table::Table;
+
+/// The read cache.
+#[derive(Debug)]
+pub struct ReadCache {
+    /// Which memory it stands on.
+    pub tier: Tier,
+    slots: Cache<Table>,
+}
+
+impl ReadCache {
+    /// An empty cache as the spec says; `bytes` may be less than it wants (host memory).
+    #[must_use]
+    pub fn new(spec: &ReadCacheSpec, bytes: u64, seed: u64) -> Self {
+        let slots = (bytes / SLOT_BYTES) as u32;
+        ReadCache {
+            tier: spec.tier,
+            slots: Cache::new(
+                Table::with_capacity(slots as usize),
+                slots,
+                spec.replacement,
+                seed,
+            ),
+        }
+    }
+
+    /// Whether a page is held; counts the use.
+    #[inline]
+    pub fn touch(&mut self, lpn: Lpn) -> bool {
+        self.slots.touch(lpn.0)
+    }
+
+    /// Keeps a page that was read from flash.
+    #[inline]
+    pub fn keep(&mut self, lpn: Lpn) {
+        if self.slots.capacity() > 0 && !self.slots.touch(lpn.0) {
+            self.slots.insert(lpn.0, false);
+        }
+    }
+
+    /// Forgets a page that was overwritten or trimmed.
+    #[inline]
+    pub fn forget(&mut self, lpn: Lpn) {
+        self.slots.remove(lpn.0);
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        let keys: Vec<u32> = self.slots.keys().collect();
+        for key in keys {
+            self.slots.remove(key);
+        }
+    }
+}

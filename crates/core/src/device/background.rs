@@ -1,0 +1,375 @@
+//! What the drive does without being asked: cleaning, folding, wear levelling, erasing, giving host
+//! memory back.
+
+use super::write::{Program, SOURCES_MAX};
+use super::{Contents, Device};
+use crate::engine::{EventKind, INDEX_MAX};
+use crate::ftl::{Move, State, Stream, TRANSLATION};
+use crate::ids::{DieId, Lpn, Ppn, Superblock, TranslationPage};
+use crate::nand::{Cause, Class, FlashOp};
+
+/// State of the work nobody asked for.
+#[derive(Debug, Default)]
+pub(super) struct Background {
+    /// Superblocks being emptied or erased.
+    emptying: u32,
+    /// Programs of relocated data under way.
+    move_programs: u32,
+    /// Programs of translation pages under way.
+    pub map_programs: u32,
+    /// Write translation pages back even if they do not fill a program operation.
+    pub drain_map: bool,
+    /// The single-bit cache is being folded because the host is idle.
+    folding: bool,
+    /// Number of the current idle period.
+    idle_period: u32,
+    /// The last victim was chosen for wear: the next is not.
+    wear_turn_taken: bool,
+    batch: Vec<Move>,
+}
+
+impl<C: Contents> Device<C> {
+    /// Starts whatever can start now.
+    pub(super) fn pump(&mut self) {
+        self.pump_map();
+        self.pump_cleaning();
+        self.pump_writes();
+        // Writing may have used up space, and cleaning may make more.
+        self.pump_cleaning();
+    }
+
+    fn window(&self) -> u32 {
+        // Enough reads to keep every die busy once.
+        self.ftl.geometry().dies
+    }
+
+    /// Whether new data may be programmed, as far as free space goes.
+    pub(super) fn may_write(&self, stream: Stream) -> bool {
+        if self.map_is_behind() {
+            return false;
+        }
+        stream == Stream::Slc
+            || self.ftl.blocks.free_count(false) > self.spec.ftl.gc_start_superblocks
+            || self.cleaner.credit > 0
+            || !self.is_cleaning()
+    }
+
+    fn is_cleaning(&self) -> bool {
+        self.cleaner.current.is_some() || self.background.emptying > 0
+    }
+
+    pub(super) fn spend_credit(&mut self, stream: Stream, slots: u32) {
+        if stream != Stream::Slc {
+            self.cleaner.credit -= i64::from(slots);
+        }
+    }
+
+    /// Reads from victims, and programs what was read.
+    fn pump_cleaning(&mut self) {
+        loop {
+            self.program_moves(false);
+            if self.cleaner.current.is_none() && !self.start_cleaning() {
+                return;
+            }
+            let staged_max = self.window() * self.ftl.geometry().unit_slots;
+            while self.cleaner.reads < self.window()
+                && (self.cleaner.staged.len() as u32) < staged_max
+            {
+                let Some((group, mask, cause)) = self.cleaner.next_group(&self.ftl) else {
+                    let done = self
+                        .cleaner
+                        .current
+                        .take()
+                        .expect("a victim was being read");
+                    self.try_erase(done.victim);
+                    break;
+                };
+                self.cleaner.reads += 1;
+                self.read_flash(FlashOp::read(Class::Background, cause, 0, group, mask));
+            }
+            if self.cleaner.current.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Chooses the next victim, if there is need.
+    fn start_cleaning(&mut self) -> bool {
+        let ftl = &self.spec.ftl;
+        let free = self.ftl.blocks.free_count(false);
+        let soon = free + self.background.emptying;
+        // With nothing left to wait for, only another victim can fill up what is staged.
+        let stuck = free <= ftl.gc_reserve_superblocks
+            && self.cleaner.reads == 0
+            && self.background.move_programs == 0
+            && !self.cleaner.staged.is_empty();
+        if soon <= ftl.gc_start_superblocks || stuck {
+            let worn = self.ftl.blocks.worn_unevenly(ftl.wear_static_threshold);
+            if let Some(victim) = worn
+                && !self.background.wear_turn_taken
+            {
+                self.background.wear_turn_taken = true;
+                return self.clean(victim, Cause::Wear);
+            }
+            self.background.wear_turn_taken = false;
+            let usable = self.ftl.geometry().usable_slots(false);
+            if let Some(victim) = self.ftl.blocks.choose_victim(ftl.gc_policy, false)
+                && self.ftl.blocks[victim].valid < usable
+            {
+                return self.clean(victim, Cause::Gc);
+            }
+        }
+        self.start_folding()
+    }
+
+    /// Empties a superblock of the single-bit cache when it is full, or in idle time.
+    fn start_folding(&mut self) -> bool {
+        let ftl = &self.spec.ftl;
+        if ftl.slc_superblocks == 0 {
+            return false;
+        }
+        let wanted = self.background.folding || self.ftl.blocks.free_count(true) == 0;
+        let room = self.ftl.blocks.free_count(false) > ftl.gc_start_superblocks;
+        if !wanted || !room || self.background.emptying > 1 {
+            return false;
+        }
+        match self
+            .ftl
+            .blocks
+            .choose_victim(crate::spec::GcPolicy::Fifo, true)
+        {
+            Some(victim) => self.clean(victim, Cause::Fold),
+            None => false,
+        }
+    }
+
+    fn clean(&mut self, victim: Superblock, cause: Cause) -> bool {
+        self.background.emptying += 1;
+        self.cleaner.start(&mut self.ftl, victim, cause);
+        true
+    }
+
+    /// A group of a victim has been read.
+    pub(super) fn on_victim_read(&mut self, op: &FlashOp) {
+        self.cleaner.reads -= 1;
+        self.cleaner.stage(&mut self.ftl, op.ppn, op.mask, op.cause);
+        self.pump();
+    }
+
+    /// Programs staged moves by full units (or what there is, when `partial`).
+    fn program_moves(&mut self, partial: bool) {
+        let unit_slots = self.ftl.geometry().unit_slots as usize;
+        while self.cleaner.staged.len() >= unit_slots
+            || (partial && !self.cleaner.staged.is_empty())
+        {
+            if !self.program_one_unit(false, partial) {
+                break;
+            }
+        }
+        while self.cleaner.staged_pages.len() >= unit_slots
+            || ((partial || self.cleaner.current.is_none())
+                && !self.cleaner.staged_pages.is_empty())
+        {
+            if !self.program_one_unit(true, true) {
+                break;
+            }
+        }
+    }
+
+    /// Fills one unit with staged moves that are still current. Returns false when there are not
+    /// enough of them, or no room.
+    fn program_one_unit(&mut self, pages: bool, partial: bool) -> bool {
+        let unit_slots = self.ftl.geometry().unit_slots as usize;
+        let mut batch = std::mem::take(&mut self.background.batch);
+        let mut sources = [(Superblock(0), 0u32); SOURCES_MAX];
+        self.collect_moves(pages, unit_slots, &mut batch, &mut sources);
+        let stream = match (pages, self.spec.ftl.gc_own_stream) {
+            (true, _) => Stream::Map,
+            (false, true) => Stream::Gc,
+            (false, false) => Stream::Host,
+        };
+        let enough = !batch.is_empty() && (batch.len() == unit_slots || partial);
+        let unit = if enough {
+            self.ftl.allocate(stream, true)
+        } else {
+            None
+        };
+        let Some(unit) = unit else {
+            let staged = self.staged(pages);
+            for m in batch.drain(..).rev() {
+                staged.push_front(m);
+            }
+            self.background.batch = batch;
+            return false;
+        };
+        let cause = batch[0].cause;
+        let filled = batch.len() as u32;
+        for (offset, m) in batch.drain(..).enumerate() {
+            self.relocate(&m, Ppn(unit.ppn.0 + offset as u32));
+        }
+        self.background.batch = batch;
+        let mut program = Program::new(unit.ppn);
+        program.sources = sources;
+        program.is_move = true;
+        self.background.move_programs += 1;
+        self.program_flash(unit, program, cause, filled);
+        true
+    }
+
+    fn staged(&mut self, pages: bool) -> &mut std::collections::VecDeque<Move> {
+        if pages {
+            &mut self.cleaner.staged_pages
+        } else {
+            &mut self.cleaner.staged
+        }
+    }
+
+    /// Takes up to `count` current moves from the staged ones; drops those overwritten meanwhile.
+    fn collect_moves(
+        &mut self,
+        pages: bool,
+        count: usize,
+        batch: &mut Vec<Move>,
+        sources: &mut [(Superblock, u32); SOURCES_MAX],
+    ) {
+        while batch.len() < count {
+            let Some(m) = self.staged(pages).pop_front() else {
+                break;
+            };
+            let victim = self.ftl.geometry().superblock(m.from);
+            if !self.ftl.is_current(m.owner, m.from) {
+                self.ftl.blocks[victim].moves -= 1;
+                self.try_erase(victim);
+                continue;
+            }
+            let place = sources
+                .iter_mut()
+                .find(|source| source.1 == 0 || source.0 == victim);
+            let Some(source) = place else {
+                self.staged(pages).push_front(m);
+                break;
+            };
+            *source = (victim, source.1 + 1);
+            batch.push(m);
+        }
+    }
+
+    fn relocate(&mut self, m: &Move, to: Ppn) {
+        self.contents.relocate(m.from, to);
+        if m.owner & TRANSLATION != 0 {
+            self.ftl
+                .bind_translation(TranslationPage(m.owner & !TRANSLATION), to);
+        } else {
+            self.ftl.bind(Lpn(m.owner), to);
+            self.update_map(super::write::translation_page(Lpn(m.owner)));
+        }
+    }
+
+    /// Relocated data is at its new place: its old one may be erased.
+    pub(super) fn on_moves_programmed(&mut self, program: &Program) {
+        if program.is_map {
+            self.background.map_programs -= 1;
+        }
+        if !program.is_move {
+            return;
+        }
+        self.background.move_programs -= 1;
+        for &(victim, count) in program.sources.iter().filter(|source| source.1 > 0) {
+            self.ftl.blocks[victim].moves -= count;
+            self.try_erase(victim);
+        }
+    }
+
+    /// Erases a victim once nothing of it is needed any more.
+    pub(super) fn try_erase(&mut self, superblock: Superblock) {
+        let block = &self.ftl.blocks[superblock];
+        let is_current = self
+            .cleaner
+            .current
+            .is_some_and(|cleaning| cleaning.victim == superblock);
+        if block.state != State::Cleaning
+            || is_current
+            || block.reads > 0
+            || block.moves > 0
+            || block.programs > 0
+        {
+            return;
+        }
+        assert_eq!(
+            block.valid, 0,
+            "a superblock with current data must not be erased"
+        );
+        let dies = self.ftl.geometry().dies;
+        let first = self.ftl.geometry().first_ppn(superblock);
+        let slc = block.slc;
+        let block = &mut self.ftl.blocks[superblock];
+        block.state = State::Erasing;
+        block.erasing = dies;
+        for die in 0..dies {
+            self.counters.erases += 1;
+            let op = FlashOp::erase(superblock.0, DieId(die), first);
+            self.array.enqueue(&mut self.engine, op, slc);
+        }
+    }
+
+    pub(super) fn on_erased(&mut self, superblock: Superblock) {
+        let block = &mut self.ftl.blocks[superblock];
+        block.erasing -= 1;
+        if block.erasing > 0 {
+            return;
+        }
+        self.ftl.blocks.erased(superblock);
+        self.background.emptying -= 1;
+        if self.ftl.blocks.free_count(false) > self.spec.ftl.gc_start_superblocks {
+            self.cleaner.credit = 0;
+        }
+        self.pump();
+    }
+
+    /// The host has just been served: an idle period may begin.
+    pub(super) fn note_activity(&mut self) {
+        let ftl = &self.spec.ftl;
+        if ftl.slc_superblocks == 0 || ftl.slc_idle_ps == 0 {
+            return;
+        }
+        self.background.folding = false;
+        self.background.idle_period = (self.background.idle_period + 1) & INDEX_MAX;
+        if self.commands.is_empty() {
+            let at_ps = self.engine.now().ps() + ftl.slc_idle_ps;
+            let period = self.background.idle_period;
+            self.engine.schedule(at_ps, EventKind::Idle, period);
+        }
+    }
+
+    pub(super) fn on_idle(&mut self, period: u32) {
+        if period == self.background.idle_period && self.commands.is_empty() {
+            self.background.folding = true;
+            self.pump();
+        }
+    }
+
+    /// The host gives `granted_bytes` of memory, or takes it back (0). Returns at once; while
+    /// [`Device::hmb_is_settling`] the drive still saves what stood there, and a host must wait
+    /// before it reuses the memory.
+    pub fn set_hmb(&mut self, granted_bytes: u64) {
+        let usable = self
+            .spec
+            .tiers
+            .hmb
+            .as_ref()
+            .map_or(0, |hmb| hmb.usable_bytes(granted_bytes));
+        self.background.drain_map = true;
+        if self.buffer_tier == crate::spec::Tier::Hmb {
+            self.counters.buffer_drains += 1;
+            self.buffer.drain();
+        }
+        self.place_roles(usable, 0);
+        self.pump();
+    }
+
+    /// Whether the drive still saves what stood in host memory that was taken back.
+    #[must_use]
+    pub fn hmb_is_settling(&self) -> bool {
+        self.map.writebacks() > 0 || self.background.map_programs > 0
+    }
+}

@@ -1,0 +1,50 @@
+//! What the drive's sectors hold. The model moves data; what the data is, is a parameter: nothing
+//! (fast), or version tags (tests).
+
+use crate::ids::{BufferSlot, Lpn, Ppn};
+
+/// Where a page's data is taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A slot of the write buffer.
+    Buffer(BufferSlot),
+    /// Flash.
+    Flash(Ppn),
+    /// The page was never written, or trimmed.
+    Unwritten,
+}
+
+/// Follows the data through the drive.
+pub trait Contents {
+    /// A command brings sectors of a page into a buffer slot. `sectors`: bit per 512 B.
+    fn arrive(&mut self, tag: u32, lpn: Lpn, slot: BufferSlot, sectors: u8);
+    /// The sectors of `slot` that the host did not write are taken from `source`.
+    fn merge(&mut self, slot: BufferSlot, source: Source, written: u8);
+    /// Sectors that arrived in `from` overwrite those of `to`.
+    fn absorb(&mut self, from: BufferSlot, to: BufferSlot, sectors: u8);
+    /// A buffer slot is programmed.
+    fn program(&mut self, from: BufferSlot, to: Ppn);
+    /// A physical page is copied.
+    fn relocate(&mut self, from: Ppn, to: Ppn);
+    /// A command reads sectors of a page.
+    fn read(&mut self, tag: u32, lpn: Lpn, source: Source, sectors: u8);
+}
+
+/// No contents: timing only.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoContents;
+
+impl Contents for NoContents {
+    #[inline]
+    fn arrive(&mut self, _: u32, _: Lpn, _: BufferSlot, _: u8) {}
+    #[inline]
+    fn merge(&mut self, _: BufferSlot, _: Source, _: u8) {}
+    #[inline]
+    fn absorb(&mut self, _: BufferSlot, _: BufferSlot, _: u8) {}
+    #[inline]
+    fn program(&mut self, _: BufferSlot, _: Ppn) {}
+    #[inline]
+    fn relocate(&mut self, _: Ppn, _: Ppn) {}
+    #[inline]
+    fn read(&mut self, _: u32, _: Lpn, _: Source, _: u8) {}
+}

@@ -1,0 +1,313 @@
+//! Reads: what is at hand, what comes from flash, and when all of it is with the host.
+
+use super::{Command, Contents, Device, Source};
+use crate::controller::Found;
+use crate::engine::EventKind;
+use crate::ids::{Lpn, Ppn, TranslationPage};
+use crate::nand::{Cause, Class, FlashOp};
+use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, Tier};
+
+/// A flash read being put together: neighbouring slots of one group.
+struct Run {
+    group: Ppn,
+    last_slot: u32,
+    mask: u64,
+    bytes: u32,
+}
+
+impl<C: Contents> Device<C> {
+    /// Looks the command's map entries up and returns the core time it takes.
+    pub(super) fn read_core_ps(&mut self, command: u32) -> u64 {
+        let slots = {
+            let command = &self.commands[command];
+            u64::from(command.end_lpn() - command.first_lpn())
+        };
+        let costs = &self.spec.controller;
+        let mut core_ps = costs.read_ps + (slots - 1) * costs.next_slot_ps;
+        let map_fill_ps = costs.map_fill_ps;
+        let (first, last) = self.commands[command].translation_pages();
+        for page in first..=last {
+            self.counters.map.lookups += 1;
+            let page_id = TranslationPage(page);
+            match self.map.look_up(page_id, self.page_state(page_id)) {
+                Found::Tier(place) => {
+                    self.counters.map.hits[place] += 1;
+                    core_ps += self.entry_core_ps(command, place);
+                }
+                Found::Nowhere => {
+                    self.counters.map.misses += 1;
+                    self.commands[command].missed |= 1 << (page - first);
+                    core_ps += map_fill_ps;
+                }
+            }
+        }
+        core_ps
+    }
+
+    /// Core time of taking an entry from a memory. An entry in host memory keeps the core only if
+    /// the firmware waits for it; otherwise the command waits by itself.
+    #[inline]
+    fn entry_core_ps(&mut self, command: u32, place: usize) -> u64 {
+        let tiers = &self.spec.tiers;
+        match self.map.tier(place) {
+            Tier::Sram => tiers.sram.as_ref().map_or(0, |sram| sram.access_ps),
+            Tier::Dram => tiers.dram.as_ref().map_or(0, |dram| dram.access_ps),
+            Tier::Hmb if tiers.hmb.as_ref().is_some_and(|hmb| hmb.stalls_core) => {
+                self.counters.hmb_read_bytes += super::MAP_LINE_BYTES;
+                self.link.from_host_bytes += super::MAP_LINE_BYTES;
+                self.link.round_trip_ps() + self.link.wire_ps(super::MAP_LINE_BYTES)
+            }
+            Tier::Hmb => {
+                self.commands[command].awaits_entry = true;
+                0
+            }
+            Tier::Slc => unreachable!("validation keeps the map off flash tiers"),
+        }
+    }
+
+    /// The command's entry is read from host memory.
+    pub(super) fn fetch_map_entry(&mut self, command: u32) {
+        self.counters.hmb_read_bytes += super::MAP_LINE_BYTES;
+        let at_ps = self.link.read(self.engine.now(), super::MAP_LINE_BYTES);
+        self.engine
+            .schedule(at_ps, EventKind::MapEntryArrived, command);
+    }
+
+    pub(super) fn on_map_entry_arrived(&mut self, command: u32) {
+        self.start_read(command);
+    }
+
+    /// The map says where the data is, or is asked to find out.
+    pub(super) fn start_read(&mut self, id: u32) {
+        let command = self.commands[id];
+        self.counters.host_read_bytes += command.request.length_bytes;
+        // One thing pending until everything has been started, so that it cannot finish early.
+        self.commands[id].pending = 1;
+        if command.missed == 0 {
+            self.read_pages(id, command.first_lpn(), command.end_lpn());
+        } else {
+            self.start_missing_read(id, &command);
+        }
+        self.settle_one(id);
+    }
+
+    #[cold]
+    fn start_missing_read(&mut self, id: u32, command: &Command) {
+        let (first, last) = command.translation_pages();
+        for page in first..=last {
+            if command.missed >> (page - first) & 1 == 0 {
+                let (from, to) = pages_within(command, page);
+                self.read_pages(id, from, to);
+                continue;
+            }
+            self.commands[id].pending += 1;
+            if self.map.fill(TranslationPage(page), Some(id)) {
+                self.counters.map.shared_misses += 1;
+            }
+        }
+        self.pump_map();
+    }
+
+    /// A translation page the command waited for is here.
+    pub(super) fn read_after_fill(&mut self, id: u32, page: TranslationPage) {
+        let command = self.commands[id];
+        let (from, to) = pages_within(&command, page.0);
+        self.read_pages(id, from, to);
+        self.settle_one(id);
+    }
+
+    /// Reads logical pages `from..to` of a command, whose map entries are at hand.
+    fn read_pages(&mut self, id: u32, from: u32, to: u32) {
+        let command = self.commands[id];
+        let mut run: Option<Run> = None;
+        let mut memory_bytes = [0u64; 2];
+        for lpn in from..to {
+            let bytes = command.bytes_in(lpn);
+            let source = self.source_of(Lpn(lpn), &command, bytes, &mut memory_bytes);
+            let Some(ppn) = source else { continue };
+            if let Some(current) = &mut run
+                && ppn.0 == current.group.0 + current.last_slot + 1
+                && current.last_slot + 1 < self.ftl.geometry().group_slots
+            {
+                current.last_slot += 1;
+                current.mask |= 1 << current.last_slot;
+                current.bytes += bytes as u32;
+                continue;
+            }
+            if let Some(done) = run.take() {
+                self.issue_read(id, &done);
+            }
+            let slc = self.ftl.blocks.is_slc(ppn);
+            let place = self.ftl.geometry().place(ppn, slc);
+            run = Some(Run {
+                group: place.group,
+                last_slot: place.slot,
+                mask: 1 << place.slot,
+                bytes: bytes as u32,
+            });
+        }
+        if let Some(done) = run {
+            self.issue_read(id, &done);
+        }
+        self.send_from_memory(id, memory_bytes);
+    }
+
+    /// Where one page's data is: `None` when it is in memory (its bytes are added there).
+    /// `memory_bytes`: inside the drive, and in host memory.
+    #[inline]
+    fn source_of(
+        &mut self,
+        lpn: Lpn,
+        command: &Command,
+        bytes: u64,
+        memory_bytes: &mut [u64; 2],
+    ) -> Option<Ppn> {
+        let tag = command.request.tag;
+        let sectors = command.sectors_in(lpn.0);
+        if let Some(slot) = self.buffer.find(lpn) {
+            self.counters.buffer_read_hits += 1;
+            let in_host = self.buffer_tier == Tier::Hmb;
+            memory_bytes[usize::from(in_host)] += bytes;
+            self.contents.read(tag, lpn, Source::Buffer(slot), sectors);
+            return None;
+        }
+        let Some(ppn) = self.ftl.locate(lpn) else {
+            self.counters.unwritten_slots += 1;
+            memory_bytes[0] += bytes;
+            self.contents.read(tag, lpn, Source::Unwritten, sectors);
+            return None;
+        };
+        self.contents.read(tag, lpn, Source::Flash(ppn), sectors);
+        if let Some(cache) = &mut self.read_cache {
+            self.counters.read_cache_lookups += 1;
+            if cache.touch(lpn) {
+                self.counters.read_cache_hits += 1;
+                memory_bytes[usize::from(cache.tier == Tier::Hmb)] += bytes;
+                return None;
+            }
+        }
+        Some(ppn)
+    }
+
+    #[inline]
+    fn issue_read(&mut self, id: u32, run: &Run) {
+        self.commands[id].pending += 1;
+        let mut op = FlashOp::read(Class::HostRead, Cause::Host, id, run.group, run.mask);
+        op.link_bytes = run.bytes;
+        self.read_flash(op);
+    }
+
+    /// Hands a read to the array; its superblock is not erased before it is done.
+    #[inline]
+    pub(super) fn read_flash(&mut self, op: FlashOp) {
+        self.counters.reads_by_cause[op.cause as usize] += 1;
+        let superblock = self.ftl.geometry().superblock(op.ppn);
+        let block = &mut self.ftl.blocks[superblock];
+        block.reads += 1;
+        let slc = block.slc;
+        self.array.enqueue(&mut self.engine, op, slc);
+    }
+
+    /// Data that needs no flash is fetched from its memory.
+    fn send_from_memory(&mut self, id: u32, [drive_bytes, host_bytes]: [u64; 2]) {
+        let now = self.engine.now();
+        if drive_bytes > 0 {
+            let at_ps = self.drive_memory_ps(drive_bytes);
+            self.commands[id].part_bytes += drive_bytes;
+            self.commands[id].pending += 1;
+            self.engine.schedule(at_ps, EventKind::PartReady, id);
+        }
+        if host_bytes > 0 {
+            self.counters.hmb_read_bytes += host_bytes;
+            let at_ps = self.link.read(now, host_bytes);
+            self.commands[id].part_bytes += host_bytes;
+            self.commands[id].pending += 1;
+            self.engine.schedule(at_ps, EventKind::PartReady, id);
+        }
+    }
+
+    /// When `bytes` of buffered or cached data have been read from the drive's own memory.
+    fn drive_memory_ps(&mut self, bytes: u64) -> u64 {
+        let now = self.engine.now();
+        let tiers = &self.spec.tiers;
+        match (&tiers.dram, &tiers.sram) {
+            (Some(dram), _) => {
+                let transfer_ps = crate::time::transfer_ps(bytes, dram.bytes_per_s);
+                self.dram.book(now, transfer_ps) + dram.access_ps
+            }
+            (None, Some(sram)) => now.ps() + sram.access_ps,
+            (None, None) => now.ps(),
+        }
+    }
+
+    pub(super) fn on_part_ready(&mut self, id: u32) {
+        let bytes = std::mem::take(&mut self.commands[id].part_bytes);
+        if bytes > 0 {
+            self.send(id, bytes);
+        }
+        self.settle_one(id);
+    }
+
+    /// Sends read data to the host.
+    #[inline]
+    fn send(&mut self, id: u32, bytes: u64) {
+        let end_ps = self.link.write(self.engine.now(), bytes);
+        let command = &mut self.commands[id];
+        command.data_end_ps = command.data_end_ps.max(end_ps);
+    }
+
+    /// Data of a flash read has passed bus and decoder.
+    pub(super) fn on_data_ready(&mut self, index: u32) {
+        let op = self.array.ops[index];
+        self.array.ops.remove(index);
+        match (op.cause, op.class) {
+            (Cause::Host, _) => {
+                self.keep_in_read_cache(&op);
+                self.send(op.owner, u64::from(op.link_bytes));
+                self.settle_one(op.owner);
+            }
+            (Cause::Map, Class::MapRead) => self.on_filled(op.owner),
+            (Cause::Map, _) => self.on_background_filled(&op),
+            (Cause::Merge, _) => self.on_merged(op.owner),
+            (Cause::Gc | Cause::Wear | Cause::Fold, _) => self.on_victim_read(&op),
+        }
+        let superblock = self.ftl.geometry().superblock(op.ppn);
+        let block = &mut self.ftl.blocks[superblock];
+        block.reads -= 1;
+        if block.reads == 0 {
+            self.try_erase(superblock);
+        }
+    }
+
+    #[inline]
+    fn keep_in_read_cache(&mut self, op: &FlashOp) {
+        let Some(cache) = &mut self.read_cache else {
+            return;
+        };
+        let mut kept = 0;
+        let mut rest = op.mask;
+        while rest != 0 {
+            let ppn = Ppn(op.ppn.0 + rest.trailing_zeros());
+            rest &= rest - 1;
+            // Overwritten while the read ran: not to be kept.
+            if let Some(owner) = self.ftl.current_owner(ppn)
+                && self.buffer.find(Lpn(owner)).is_none()
+            {
+                cache.keep(Lpn(owner));
+                kept += crate::spec::SLOT_BYTES;
+            }
+        }
+        if cache.tier == Tier::Hmb && kept > 0 {
+            self.counters.hmb_written_bytes += kept;
+            self.link.write(self.engine.now(), kept);
+        }
+    }
+}
+
+/// Logical pages of a command within one translation page.
+fn pages_within(command: &Command, page: u32) -> (u32, u32) {
+    let per_page = ENTRIES_PER_TRANSLATION_PAGE as u32;
+    let first = command.first_lpn().max(page * per_page);
+    let end = u64::from(command.end_lpn()).min((u64::from(page) + 1) * u64::from(per_page)) as u32;
+    (first, end)
+}

@@ -1,0 +1,108 @@
+//! Emptying superblocks: which slots of the victim are read next, and what waits to be rewritten.
+
+use super::{Ftl, State, TRANSLATION};
+use crate::ids::{Ppn, Superblock};
+use crate::nand::Cause;
+use std::collections::VecDeque;
+
+/// A slot on its way from a victim to a new place.
+#[derive(Clone, Copy, Debug)]
+pub struct Move {
+    /// Logical page, or translation page marked by [`TRANSLATION`].
+    pub owner: u32,
+    /// Where it is taken from.
+    pub from: Ppn,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// A superblock that is being emptied.
+#[derive(Clone, Copy, Debug)]
+pub struct Cleaning {
+    /// Which.
+    pub victim: Superblock,
+    /// Why.
+    pub cause: Cause,
+    /// First slot not looked at yet.
+    cursor: u32,
+    end: u32,
+}
+
+/// The cleaner: at most one victim is being read; earlier ones may wait for their last moves.
+#[derive(Debug, Default)]
+pub struct Cleaner {
+    /// The victim being read.
+    pub current: Option<Cleaning>,
+    /// Data slots read and waiting for a program unit of their own.
+    pub staged: VecDeque<Move>,
+    /// Translation pages likewise.
+    pub staged_pages: VecDeque<Move>,
+    /// Reads under way.
+    pub reads: u32,
+    /// Slots that new data may still take while space is short: what cleaning has won so far less
+    /// what was spent, in slots.
+    pub credit: i64,
+}
+
+impl Cleaner {
+    /// Starts to empty a superblock.
+    pub fn start(&mut self, ftl: &mut Ftl, victim: Superblock, cause: Cause) {
+        assert!(self.current.is_none());
+        let block = &mut ftl.blocks[victim];
+        assert_eq!(block.state, State::Closed);
+        assert_eq!(block.programs, 0);
+        block.state = State::Cleaning;
+        let first = ftl.geometry.first_ppn(victim).0;
+        let usable = ftl.geometry.usable_slots(ftl.blocks[victim].slc);
+        self.credit += i64::from(usable) - i64::from(ftl.blocks[victim].valid);
+        self.current = Some(Cleaning {
+            victim,
+            cause,
+            cursor: first,
+            end: first + usable,
+        });
+    }
+
+    /// The next group of the victim that holds current data: its first slot and a bit for each
+    /// such slot. `None` when the victim has been read to its end.
+    pub fn next_group(&mut self, ftl: &Ftl) -> Option<(Ppn, u64, Cause)> {
+        let cleaning = self.current.as_mut()?;
+        let group_slots = ftl.geometry.group_slots;
+        // Once nothing valid is left but what is on its way, the rest need not be looked at.
+        while cleaning.cursor < cleaning.end {
+            let group = cleaning.cursor;
+            cleaning.cursor += group_slots;
+            let mut mask = 0;
+            for slot in 0..group_slots {
+                if ftl.current_owner(Ppn(group + slot)).is_some() {
+                    mask |= 1 << slot;
+                }
+            }
+            if mask != 0 {
+                return Some((Ppn(group), mask, cleaning.cause));
+            }
+        }
+        None
+    }
+
+    /// A group has been read: its slots wait to be rewritten.
+    pub fn stage(&mut self, ftl: &mut Ftl, group: Ppn, mask: u64, cause: Cause) {
+        let victim = ftl.geometry.superblock(group);
+        let mut rest = mask;
+        while rest != 0 {
+            let from = Ppn(group.0 + rest.trailing_zeros());
+            rest &= rest - 1;
+            // What was overwritten meanwhile need not be moved.
+            let Some(owner) = ftl.current_owner(from) else {
+                continue;
+            };
+            ftl.blocks[victim].moves += 1;
+            let staged = if owner & TRANSLATION != 0 {
+                &mut self.staged_pages
+            } else {
+                &mut self.staged
+            };
+            staged.push_back(Move { owner, from, cause });
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Flash translation layer: where data lies, where new data goes, what is cleaned next.
+//!
+//! Nothing here takes time: the device asks, is told what to read and program, and does so.
+
+mod cleaning;
+mod directory;
+mod formula;
+mod page_map;
+mod permutation;
+mod superblocks;
+
+pub use cleaning::{Cleaner, Cleaning, Move};
+pub use formula::{Formula, Precondition};
+pub use superblocks::{Block, PADDING, State, Superblocks, TRANSLATION};
+
+use crate::ids::{Lpn, Ppn, Superblock, TranslationPage};
+use crate::nand::Geometry;
+use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
+use directory::Directory;
+use page_map::PageMap;
+
+/// Who fills a superblock. Each stream has one open at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Stream {
+    /// Host data (with hot/cold streams: addresses written before).
+    Host = 0,
+    /// Addresses written for the first time.
+    Cold = 1,
+    /// Relocated data.
+    Gc = 2,
+    /// Translation pages.
+    Map = 3,
+    /// Host data on its way through the single-bit cache.
+    Slc = 4,
+}
+
+const STREAMS: usize = 5;
+
+/// Room for one program operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// First slot.
+    pub ppn: Ppn,
+    /// Number of slots.
+    pub slots: u32,
+    /// Whether the superblock runs in single-bit mode.
+    pub slc: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Open {
+    superblock: Option<Superblock>,
+    next_slot: u32,
+}
+
+/// The translation layer's state.
+pub struct Ftl {
+    geometry: Geometry,
+    map: PageMap,
+    directory: Directory,
+    /// All superblocks.
+    pub blocks: Superblocks,
+    open: [Open; STREAMS],
+    reserve: u32,
+}
+
+impl Ftl {
+    /// The translation layer of a drive in its initial state.
+    #[must_use]
+    pub fn new(spec: &DriveSpec, precondition: Precondition, seed: u64) -> Self {
+        let geometry = Geometry::new(&spec.nand);
+        let user_slots = (spec.capacity_bytes / SLOT_BYTES) as u32;
+        let ftl = &spec.ftl;
+        let mut blocks = Superblocks::new(geometry, ftl.slc_superblocks, ftl.wear_dynamic, seed);
+        let translation_pages = user_slots.div_ceil(ENTRIES_PER_TRANSLATION_PAGE as u32);
+        let map_blocks = translation_pages.div_ceil(geometry.superblock_slots);
+        let formula = match precondition {
+            Precondition::None => None,
+            Precondition::Sequential => {
+                Some(Formula::sequential(user_slots, geometry.superblock_slots))
+            }
+            Precondition::Random => {
+                // As many closed superblocks of data as there are in steady state.
+                let data_blocks = spec.layout().data_superblocks as u32;
+                let slots = geometry.superblock_slots;
+                Some(Formula::random(user_slots, slots, data_blocks, seed))
+            }
+        };
+        let mut directory = Directory::new(translation_pages);
+        if let Some(formula) = &formula {
+            let data_blocks = formula.superblocks();
+            for number in 0..data_blocks {
+                blocks.precondition(number, formula.valid_slots(number));
+            }
+            let mut left = translation_pages;
+            for number in data_blocks..data_blocks + map_blocks {
+                let valid = left.min(geometry.superblock_slots);
+                blocks.precondition(number, valid);
+                left -= valid;
+            }
+            directory.precondition(Ppn(data_blocks * geometry.superblock_slots));
+        }
+        Ftl {
+            geometry,
+            map: PageMap::new(user_slots, formula),
+            directory,
+            blocks,
+            open: [Open::default(); STREAMS],
+            reserve: ftl.gc_reserve_superblocks,
+        }
+    }
+
+    /// Shape of the array.
+    #[inline]
+    #[must_use]
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Number of logical pages.
+    #[inline]
+    #[must_use]
+    pub fn user_slots(&self) -> u32 {
+        self.map.user_slots()
+    }
+
+    /// Where a logical page lies.
+    #[inline]
+    #[must_use]
+    pub fn locate(&self, lpn: Lpn) -> Option<Ppn> {
+        self.map.get(lpn)
+    }
+
+    /// Where a translation page lies; `None` while nothing of it was ever written to flash.
+    #[inline]
+    #[must_use]
+    pub fn locate_translation(&self, page: TranslationPage) -> Option<Ppn> {
+        self.directory.get(page)
+    }
+
+    /// Whether a stream could be given room now. Streams of new data leave the reserve alone, so
+    /// that cleaning can always go on.
+    #[must_use]
+    pub fn has_room(&self, stream: Stream) -> bool {
+        let open = &self.open[stream as usize];
+        let slc = stream == Stream::Slc;
+        if open.superblock.is_some() && open.next_slot < self.geometry.usable_slots(slc) {
+            return true;
+        }
+        let reserve = match stream {
+            Stream::Host | Stream::Cold => self.reserve,
+            Stream::Gc | Stream::Map | Stream::Slc => 0,
+        };
+        self.blocks.free_count(slc) > reserve
+    }
+
+    /// Room for one program operation of a stream. `relocating` data may use the reserve.
+    pub fn allocate(&mut self, stream: Stream, relocating: bool) -> Option<Unit> {
+        let slc = stream == Stream::Slc;
+        let usable = self.geometry.usable_slots(slc);
+        let open = self.open[stream as usize];
+        if open.superblock.is_none() || open.next_slot == usable {
+            if !relocating && !self.has_room(stream) {
+                return None;
+            }
+            // The full one was closed when its last unit was given out; a free one comes next.
+            let superblock = self.blocks.open(slc)?;
+            self.open[stream as usize] = Open {
+                superblock: Some(superblock),
+                next_slot: 0,
+            };
+        }
+        let open = &mut self.open[stream as usize];
+        let superblock = open.superblock.expect("a superblock was opened");
+        let slots = self.geometry.unit_slots(slc);
+        let ppn = Ppn(self.geometry.first_ppn(superblock).0 + open.next_slot);
+        open.next_slot += slots;
+        self.blocks[superblock].programs += 1;
+        if open.next_slot == usable {
+            open.superblock = None;
+            self.blocks.close(superblock);
+        }
+        Some(Unit { ppn, slots, slc })
+    }
+
+    /// A program operation has ended.
+    #[inline]
+    pub fn programmed(&mut self, ppn: Ppn) {
+        let superblock = self.geometry.superblock(ppn);
+        self.blocks[superblock].programs -= 1;
+    }
+
+    /// A logical page's data goes to `ppn`.
+    #[inline]
+    pub fn bind(&mut self, lpn: Lpn, ppn: Ppn) {
+        let before = self.map.set(lpn, Some(ppn));
+        self.supersede(before);
+        self.occupy(ppn, lpn.0);
+    }
+
+    /// A translation page goes to `ppn`.
+    pub fn bind_translation(&mut self, page: TranslationPage, ppn: Ppn) {
+        let before = self.directory.set(page, Some(ppn));
+        self.supersede(before);
+        self.occupy(ppn, page.0 | TRANSLATION);
+    }
+
+    /// A logical page has no data any more; returns whether it had.
+    pub fn unbind(&mut self, lpn: Lpn) -> bool {
+        if self.map.get(lpn).is_none() {
+            return false;
+        }
+        let before = self.map.set(lpn, None);
+        self.supersede(before);
+        true
+    }
+
+    /// A translation page has no entries any more.
+    pub fn unbind_translation(&mut self, page: TranslationPage) {
+        let before = self.directory.set(page, None);
+        self.supersede(before);
+    }
+
+    #[inline]
+    fn supersede(&mut self, before: Option<Ppn>) {
+        if let Some(ppn) = before {
+            let block = &mut self.blocks[self.geometry.superblock(ppn)];
+            debug_assert!(block.valid > 0);
+            block.valid -= 1;
+        }
+    }
+
+    #[inline]
+    fn occupy(&mut self, ppn: Ppn, owner: u32) {
+        let superblock = self.geometry.superblock(ppn);
+        let offset = ppn.0 - self.geometry.first_ppn(superblock).0;
+        let block = &mut self.blocks[superblock];
+        block.valid += 1;
+        let owners = block
+            .owners
+            .as_mut()
+            .expect("data goes to opened superblocks");
+        owners[offset as usize] = owner;
+    }
+
+    /// What a slot holds, if its data is current: a logical page, or a translation page marked by
+    /// [`TRANSLATION`].
+    #[inline]
+    #[must_use]
+    pub fn current_owner(&self, ppn: Ppn) -> Option<u32> {
+        let superblock = self.geometry.superblock(ppn);
+        let owner = match &self.blocks[superblock].owners {
+            Some(owners) => {
+                let offset = ppn.0 - self.geometry.first_ppn(superblock).0;
+                owners.get(offset as usize).copied().unwrap_or(PADDING)
+            }
+            None => self.initial_owner(ppn),
+        };
+        if owner == PADDING {
+            return None;
+        }
+        self.is_current(owner, ppn).then_some(owner)
+    }
+
+    fn initial_owner(&self, ppn: Ppn) -> u32 {
+        match self.map.formula().and_then(|formula| formula.owner(ppn)) {
+            Some(lpn) => lpn.0,
+            None => self
+                .directory
+                .initial_owner(ppn)
+                .map_or(PADDING, |page| page.0 | TRANSLATION),
+        }
+    }
+
+    /// Whether `owner`'s data still lies at `ppn`.
+    #[inline]
+    #[must_use]
+    pub fn is_current(&self, owner: u32, ppn: Ppn) -> bool {
+        if owner & TRANSLATION != 0 {
+            self.directory.get(TranslationPage(owner & !TRANSLATION)) == Some(ppn)
+        } else {
+            self.map.get(Lpn(owner)) == Some(ppn)
+        }
+    }
+
+    /// Checks that map, reverse map and valid counts agree, and that no superblock is lost.
+    ///
+    /// # Panics
+    /// If they do not. Visits every logical page: for tests and small drives.
+    pub fn check(&self) {
+        let mut valid = vec![0u32; self.geometry.superblocks as usize];
+        for lpn in 0..self.user_slots() {
+            if let Some(ppn) = self.map.get(Lpn(lpn)) {
+                assert_eq!(
+                    self.current_owner(ppn),
+                    Some(lpn),
+                    "map and reverse map disagree"
+                );
+                valid[self.geometry.superblock(ppn).index()] += 1;
+            }
+        }
+        for page in 0..self.directory.pages() {
+            if let Some(ppn) = self.directory.get(TranslationPage(page)) {
+                assert_eq!(self.current_owner(ppn), Some(page | TRANSLATION));
+                valid[self.geometry.superblock(ppn).index()] += 1;
+            }
+        }
+        let mut free = 0;
+        for (number, block) in self.blocks.all().iter().enumerate() {
+            assert_eq!(
+                block.valid, valid[number],
+                "valid count of superblock {number}"
+            );
+            free += u32::from(block.state == State::Free);
+        }
+        assert_eq!(
+            free,
+            self.blocks.free_count(false) + self.blocks.free_count(true),
+            "free superblocks are those in the free lists"
+        );
+    }
+}

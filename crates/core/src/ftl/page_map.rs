@@ -1,0 +1,96 @@
+//! The address map: where each logical page lies. Entries exist only where they differ from the
+//! formula the drive was preconditioned by.
+
+use super::formula::Formula;
+use crate::ids::{Lpn, Ppn};
+
+/// Entries of one chunk: small, because random writes touch one entry of many chunks.
+const CHUNK: u32 = 64;
+/// The entry still is what the formula says.
+const UNTOUCHED: u32 = u32::MAX - 1;
+/// The page has no data.
+const UNMAPPED: u32 = u32::MAX;
+/// Chunk index of a chunk whose pages all lie where the formula says.
+const CHUNK_UNTOUCHED: u32 = 0;
+
+/// The address map.
+#[derive(Debug)]
+pub struct PageMap {
+    /// Place of each chunk in `entries`, plus one. Zeroed memory, so untouched pages cost nothing.
+    chunks: Vec<u32>,
+    entries: Vec<[u32; CHUNK as usize]>,
+    user_slots: u32,
+    formula: Option<Formula>,
+}
+
+impl PageMap {
+    /// The map of a preconditioned drive (or an empty one).
+    #[must_use]
+    pub fn new(user_slots: u32, formula: Option<Formula>) -> Self {
+        PageMap {
+            chunks: vec![CHUNK_UNTOUCHED; user_slots.div_ceil(CHUNK) as usize],
+            entries: Vec::new(),
+            user_slots,
+            formula,
+        }
+    }
+
+    /// Number of logical pages.
+    #[must_use]
+    pub fn user_slots(&self) -> u32 {
+        self.user_slots
+    }
+
+    #[inline]
+    fn initial(&self, lpn: Lpn) -> Option<Ppn> {
+        self.formula.as_ref().map(|formula| formula.locate(lpn))
+    }
+
+    /// Where a logical page lies.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, lpn: Lpn) -> Option<Ppn> {
+        debug_assert!(lpn.0 < self.user_slots);
+        match self.chunks[(lpn.0 / CHUNK) as usize] {
+            CHUNK_UNTOUCHED => self.initial(lpn),
+            place => match self.entries[place as usize - 1][(lpn.0 % CHUNK) as usize] {
+                UNTOUCHED => self.initial(lpn),
+                UNMAPPED => None,
+                ppn => Some(Ppn(ppn)),
+            },
+        }
+    }
+
+    /// Sets where a logical page lies; returns where it lay before.
+    #[inline]
+    pub fn set(&mut self, lpn: Lpn, ppn: Option<Ppn>) -> Option<Ppn> {
+        debug_assert!(lpn.0 < self.user_slots);
+        let chunk = (lpn.0 / CHUNK) as usize;
+        let place = match self.chunks[chunk] {
+            CHUNK_UNTOUCHED => self.grow(chunk, UNTOUCHED),
+            place => place,
+        };
+        let entry = &mut self.entries[place as usize - 1][(lpn.0 % CHUNK) as usize];
+        let before = *entry;
+        *entry = ppn.map_or(UNMAPPED, |ppn| ppn.0);
+        match before {
+            UNTOUCHED => self.initial(lpn),
+            UNMAPPED => None,
+            ppn => Some(Ppn(ppn)),
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, chunk: usize, fill: u32) -> u32 {
+        self.entries.push([fill; CHUNK as usize]);
+        let place = self.entries.len() as u32;
+        self.chunks[chunk] = place;
+        place
+    }
+
+    /// The formula the drive was preconditioned by.
+    #[must_use]
+    pub fn formula(&self) -> Option<&Formula> {
+        self.formula.as_ref()
+    }
+}

@@ -1,0 +1,238 @@
+//! The state of every superblock, and which one to open or clean next.
+
+use crate::ids::{Ppn, Superblock};
+use crate::nand::Geometry;
+use crate::rng::Rng;
+use crate::spec::GcPolicy;
+
+/// What a superblock is used for at present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Erased.
+    Free,
+    /// Being filled by a stream.
+    Open,
+    /// Full.
+    Closed,
+    /// Being emptied.
+    Cleaning,
+    /// Empty, erase under way.
+    Erasing,
+}
+
+/// Reverse-map entry of a slot that holds nothing (padding).
+pub const PADDING: u32 = u32::MAX;
+/// Bit that marks a reverse-map entry as a translation page.
+pub const TRANSLATION: u32 = 1 << 31;
+
+/// One superblock.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// What it is used for.
+    pub state: State,
+    /// Run in single-bit mode.
+    pub slc: bool,
+    /// Slots whose data is current.
+    pub valid: u32,
+    /// Erases so far.
+    pub erases: u32,
+    /// Programs issued and not done.
+    pub programs: u32,
+    /// Reads issued and not done; an erase waits for them.
+    pub reads: u32,
+    /// Slots taken for relocation and not yet at their new place.
+    pub moves: u32,
+    /// Dies whose erase is not done.
+    pub erasing: u32,
+    /// When it was closed, in allocation order.
+    pub closed_at: u64,
+    /// What each slot holds, from the moment it is opened; absent while the formula says it.
+    pub owners: Option<Box<[u32]>>,
+}
+
+/// All superblocks.
+#[derive(Debug)]
+pub struct Superblocks {
+    geometry: Geometry,
+    blocks: Vec<Block>,
+    /// Free superblocks of ordinary and of single-bit mode, in the order they were freed.
+    free: [Vec<u32>; 2],
+    wear_dynamic: bool,
+    closings: u64,
+    rng: Rng,
+}
+
+impl Superblocks {
+    /// All free; the last `slc_count` run in single-bit mode.
+    #[must_use]
+    pub fn new(geometry: Geometry, slc_count: u32, wear_dynamic: bool, seed: u64) -> Self {
+        let ordinary = geometry.superblocks - slc_count;
+        let blocks = (0..geometry.superblocks)
+            .map(|number| Block {
+                state: State::Free,
+                slc: number >= ordinary,
+                valid: 0,
+                erases: 0,
+                programs: 0,
+                reads: 0,
+                moves: 0,
+                erasing: 0,
+                closed_at: 0,
+                owners: None,
+            })
+            .collect();
+        Superblocks {
+            geometry,
+            blocks,
+            free: [
+                (0..ordinary).collect(),
+                (ordinary..geometry.superblocks).collect(),
+            ],
+            wear_dynamic,
+            closings: 0,
+            rng: Rng::new(seed),
+        }
+    }
+
+    /// Free superblocks of a mode.
+    #[inline]
+    #[must_use]
+    pub fn free_count(&self, slc: bool) -> u32 {
+        self.free[usize::from(slc)].len() as u32
+    }
+
+    /// All superblocks, by number.
+    #[must_use]
+    pub fn all(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// Opens a free superblock of a mode.
+    pub fn open(&mut self, slc: bool) -> Option<Superblock> {
+        let free = &mut self.free[usize::from(slc)];
+        if free.is_empty() {
+            return None;
+        }
+        let at = if self.wear_dynamic {
+            let blocks = &self.blocks;
+            (0..free.len()).min_by_key(|&at| (blocks[free[at] as usize].erases, at))?
+        } else {
+            0
+        };
+        let number = free.remove(at);
+        let slots = self.geometry.usable_slots(slc) as usize;
+        let block = &mut self.blocks[number as usize];
+        assert_eq!(block.state, State::Free);
+        assert_eq!(block.valid, 0);
+        block.state = State::Open;
+        block.owners = Some(vec![PADDING; slots].into_boxed_slice());
+        Some(Superblock(number))
+    }
+
+    /// Takes a superblock out of the free list for data that lies there from the start.
+    pub fn precondition(&mut self, number: u32, valid: u32) {
+        let slc = self.blocks[number as usize].slc;
+        self.free[usize::from(slc)].retain(|&free| free != number);
+        self.blocks[number as usize].valid = valid;
+        self.blocks[number as usize].state = State::Open;
+        self.close(Superblock(number));
+    }
+
+    /// Marks an open superblock as full.
+    pub fn close(&mut self, superblock: Superblock) {
+        let block = &mut self.blocks[superblock.index()];
+        assert_eq!(block.state, State::Open);
+        block.state = State::Closed;
+        block.closed_at = self.closings;
+        self.closings += 1;
+    }
+
+    /// Frees a superblock whose last die has been erased.
+    pub fn erased(&mut self, superblock: Superblock) {
+        let block = &mut self.blocks[superblock.index()];
+        assert_eq!(block.state, State::Erasing);
+        assert_eq!(block.valid, 0);
+        block.state = State::Free;
+        block.erases += 1;
+        block.owners = None;
+        let slc = block.slc;
+        self.free[usize::from(slc)].push(superblock.0);
+    }
+
+    /// Chooses the superblock to clean next among the closed ones of a mode.
+    pub fn choose_victim(&mut self, policy: GcPolicy, slc: bool) -> Option<Superblock> {
+        let usable = f64::from(self.geometry.usable_slots(slc));
+        let now = self.closings;
+        let candidates = self.blocks.iter().enumerate().filter(|(_, block)| {
+            block.state == State::Closed && block.slc == slc && block.programs == 0
+        });
+        let best = match policy {
+            GcPolicy::Greedy => candidates.min_by_key(|(_, block)| (block.valid, block.closed_at)),
+            GcPolicy::Fifo => candidates.min_by_key(|(_, block)| block.closed_at),
+            GcPolicy::CostBenefit => candidates.max_by(|(_, a), (_, b)| {
+                let score = |block: &Block| {
+                    let share = f64::from(block.valid) / usable;
+                    (1.0 - share) / (2.0 * share + 1e-9) * (now - block.closed_at) as f64
+                };
+                // The older wins a draw, so that the order never depends on the numbers.
+                score(a)
+                    .total_cmp(&score(b))
+                    .then(b.closed_at.cmp(&a.closed_at))
+            }),
+            GcPolicy::DChoices(d) => {
+                let closed: Vec<usize> = candidates.map(|(number, _)| number).collect();
+                let rng = &mut self.rng;
+                let picks = (!closed.is_empty()).then_some(d.max(1)).unwrap_or(0);
+                let number = (0..picks)
+                    .map(|_| closed[rng.below(closed.len() as u32) as usize])
+                    .min_by_key(|&number| {
+                        (self.blocks[number].valid, self.blocks[number].closed_at)
+                    })?;
+                return Some(Superblock(number as u32));
+            }
+        };
+        best.map(|(number, _)| Superblock(number as u32))
+    }
+
+    /// The closed superblock whose data has lain still the longest in wear terms, when the spread
+    /// of erase counts has reached `threshold`.
+    #[must_use]
+    pub fn worn_unevenly(&self, threshold: u32) -> Option<Superblock> {
+        if threshold == 0 {
+            return None;
+        }
+        let ordinary = || {
+            self.blocks
+                .iter()
+                .enumerate()
+                .filter(|(_, block)| !block.slc)
+        };
+        let most = ordinary().map(|(_, block)| block.erases).max()?;
+        let (number, coldest) = ordinary()
+            .filter(|(_, block)| block.state == State::Closed && block.programs == 0)
+            .min_by_key(|(_, block)| (block.erases, block.closed_at))?;
+        (most - coldest.erases >= threshold).then_some(Superblock(number as u32))
+    }
+
+    /// Slots of the superblock of a physical page run in single-bit mode.
+    #[inline]
+    #[must_use]
+    pub fn is_slc(&self, ppn: Ppn) -> bool {
+        self.blocks[self.geometry.superblock(ppn).index()].slc
+    }
+}
+
+impl std::ops::Index<Superblock> for Superblocks {
+    type Output = Block;
+    #[inline]
+    fn index(&self, superblock: Superblock) -> &Block {
+        &self.blocks[superblock.index()]
+    }
+}
+
+impl std::ops::IndexMut<Superblock> for Superblocks {
+    #[inline]
+    fn index_mut(&mut self, superblock: Superblock) -> &mut Block {
+        &mut self.blocks[superblock.index()]
+    }
+}

@@ -1,0 +1,55 @@
+//! Newtypes for every index, so that one cannot be taken for another.
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// As an index into a column.
+            #[inline]
+            #[must_use]
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+id!(
+    /// Logical page number: which 4 KiB of the drive's address space.
+    Lpn
+);
+id!(
+    /// Physical page number: which 4 KiB slot of the flash array, in allocation order
+    /// (superblock, then program unit, then die, then page, plane and slot).
+    Ppn
+);
+id!(
+    /// Translation page: which 4 KiB of the address map (1024 entries).
+    TranslationPage
+);
+id!(
+    /// One flash die.
+    DieId
+);
+id!(
+    /// The blocks of one number across all dies and planes, opened and erased together.
+    Superblock
+);
+id!(
+    /// A command inside the drive.
+    CommandId
+);
+id!(
+    /// An operation of the flash array.
+    FlashOpId
+);
+id!(
+    /// A slot of the write buffer.
+    BufferSlot
+);
+
+/// "No such thing" in columns of raw indices.
+pub const NONE: u32 = u32::MAX;

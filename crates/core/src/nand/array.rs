@@ -1,0 +1,312 @@
+//! When flash operations start and end: dies are scheduled, buses serve in turn.
+
+use super::geometry::Geometry;
+use super::operation::{CLASSES, Class, FlashOp, OpKind};
+use crate::engine::{Engine, EventKind, Timeline};
+use crate::ids::DieId;
+use crate::slab::{Queue, Slab};
+use crate::spec::{NandSpec, SLOT_BYTES};
+use crate::time::transfer_ps;
+
+/// Operations of more urgent classes that may overtake a waiting one on its die before it has its
+/// turn. Bounds the wait of programs behind a stream of reads; firmware queues do the same.
+const OVERTAKES_MAX: u32 = 8;
+
+/// What a die is doing, and what waits for it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Die {
+    queues: [Queue; CLASSES],
+    /// Bit c: class c has something waiting.
+    waiting: u8,
+    /// An array operation (or the loading of its data) is under way, or a suspend is.
+    running: bool,
+    /// A `DieFree` event is on its way.
+    waking: bool,
+    /// Program or erase under way, plus one; 0 for none (reads are not kept: nothing stops them).
+    current: u32,
+    /// Suspended program or erase, plus one; 0 for none.
+    suspended: u32,
+    overtakes: u32,
+    /// Class that had the last turn out of order.
+    last_turn: u8,
+    /// When the page register is empty again.
+    free_at_ps: u64,
+    /// When the bus transfer of the last read ends.
+    transfer_end_ps: u64,
+    busy_ps: u64,
+}
+
+/// The flash array.
+pub struct Array {
+    geometry: Geometry,
+    nand: NandSpec,
+    dies: Vec<Die>,
+    channels: Vec<Timeline>,
+    slot_transfer_ps: u64,
+    page_load_ps: u64,
+    /// Operations waiting or under way.
+    pub ops: Slab<FlashOp>,
+}
+
+impl Array {
+    /// An idle array.
+    #[must_use]
+    pub fn new(nand: &NandSpec) -> Self {
+        let geometry = Geometry::new(nand);
+        let slots_per_page = u64::from(nand.page_bytes) / SLOT_BYTES;
+        let slot_bytes = u64::from(nand.codeword_bytes);
+        Array {
+            geometry,
+            dies: vec![Die::default(); geometry.dies as usize],
+            channels: vec![Timeline::default(); geometry.channels as usize],
+            slot_transfer_ps: transfer_ps(slot_bytes, nand.channel_bytes_per_s),
+            page_load_ps: transfer_ps(slot_bytes * slots_per_page, nand.channel_bytes_per_s),
+            nand: nand.clone(),
+            ops: Slab::default(),
+        }
+    }
+
+    /// Shape of the array.
+    #[must_use]
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Takes an operation on. `slc` is the mode of its superblock.
+    #[inline]
+    pub fn enqueue(&mut self, engine: &mut Engine, mut op: FlashOp, slc: bool) {
+        match op.kind {
+            OpKind::Read => {
+                let place = self.geometry.place(op.ppn, slc);
+                op.die = place.die;
+                op.array_ps = if slc {
+                    self.nand.slc_read_ps
+                } else {
+                    self.nand.read_ps[place.page_type as usize]
+                };
+            }
+            OpKind::Program => {
+                let place = self.geometry.place(op.ppn, slc);
+                op.die = place.die;
+                op.array_ps = self.program_ps(place.page_type, slc);
+                let groups = self.geometry.unit_slots(slc) / self.geometry.group_slots;
+                op.pieces_left = groups * self.nand.planes;
+            }
+            OpKind::Erase => op.array_ps = self.nand.erase_ps,
+        }
+        let class = op.class;
+        let die_id = op.die;
+        let index = self.ops.insert(op);
+        let die = &mut self.dies[die_id.index()];
+        die.queues[class as usize].push_back(&mut self.ops, index);
+        die.waiting |= 1 << class as u8;
+        if die.running {
+            if die.current != 0 && (class as u8) <= Class::MapRead as u8 {
+                self.try_suspend(engine, die_id);
+            }
+        } else {
+            self.dispatch(engine, die_id);
+        }
+    }
+
+    fn program_ps(&self, page_type: u32, slc: bool) -> u64 {
+        match (slc, self.nand.one_shot) {
+            (true, _) => self.nand.slc_program_ps,
+            (false, true) => self.nand.program_ps.iter().sum(),
+            (false, false) => self.nand.program_ps[page_type as usize],
+        }
+    }
+
+    /// Starts the next operation of a die that runs none, or arranges to be woken.
+    fn dispatch(&mut self, engine: &mut Engine, die_id: DieId) {
+        let now = engine.now();
+        let die = &mut self.dies[die_id.index()];
+        debug_assert!(!die.running);
+        if die.waiting == 0 && die.suspended == 0 {
+            return;
+        }
+        if die.free_at_ps > now.ps() {
+            if !die.waking {
+                die.waking = true;
+                engine.schedule(die.free_at_ps, EventKind::DieFree, die_id.0);
+            }
+            return;
+        }
+        if die.suspended != 0 {
+            let reads = die.waiting & 0b11;
+            if reads == 0 {
+                self.resume(engine, die_id);
+                return;
+            }
+            self.start(engine, die_id, reads.trailing_zeros() as usize);
+            return;
+        }
+        let class = die.pick();
+        self.start(engine, die_id, class);
+    }
+
+    fn start(&mut self, engine: &mut Engine, die_id: DieId, class: usize) {
+        let now = engine.now();
+        let die = &mut self.dies[die_id.index()];
+        let index = die.queues[class]
+            .pop_front(&mut self.ops)
+            .expect("a class marked as waiting has an operation");
+        if die.queues[class].is_empty() {
+            die.waiting &= !(1 << class);
+        }
+        die.running = true;
+        let op = &mut self.ops[index];
+        match op.kind {
+            OpKind::Read => {
+                let duration_ps = self.nand.command_ps + op.array_ps;
+                die.busy_ps += duration_ps;
+                engine.schedule(now.ps() + duration_ps, EventKind::ArrayDone, index);
+            }
+            OpKind::Program => {
+                op.pieces_left -= 1;
+                let channel = op.die.0 % self.geometry.channels;
+                let end_ps = self.channels[channel as usize].book(now, self.page_load_ps);
+                engine.schedule(end_ps, EventKind::DataLoaded, index);
+            }
+            OpKind::Erase => self.run_array(engine, index, 0),
+        }
+    }
+
+    /// Starts (or continues) the array work of a program or erase.
+    fn run_array(&mut self, engine: &mut Engine, index: u32, extra_ps: u64) {
+        let op = &mut self.ops[index];
+        let die = &mut self.dies[op.die.index()];
+        let duration_ps = op.array_ps + extra_ps;
+        op.end_ps = engine.now().ps() + self.nand.command_ps + duration_ps;
+        die.busy_ps += self.nand.command_ps + duration_ps;
+        die.current = index + 1;
+        engine.schedule(op.end_ps, EventKind::ArrayDone, index);
+    }
+
+    /// A piece of program data has reached the die.
+    pub fn on_data_loaded(&mut self, engine: &mut Engine, index: u32) {
+        let op = &mut self.ops[index];
+        if op.pieces_left == 0 {
+            self.run_array(engine, index, 0);
+            return;
+        }
+        op.pieces_left -= 1;
+        let channel = op.die.0 % self.geometry.channels;
+        let end_ps = self.channels[channel as usize].book(engine.now(), self.page_load_ps);
+        engine.schedule(end_ps, EventKind::DataLoaded, index);
+    }
+
+    /// An array operation has ended. For a read the transfer begins and `DataReady` will follow;
+    /// for a program or erase the work is done, and true is returned.
+    #[inline]
+    pub fn on_array_done(&mut self, engine: &mut Engine, index: u32) -> bool {
+        let now = engine.now();
+        let op = &self.ops[index];
+        let die_id = op.die;
+        let die = &mut self.dies[die_id.index()];
+        if op.kind == OpKind::Read {
+            let transfer_ps = self.slot_transfer_ps * u64::from(op.mask.count_ones());
+            let channel = (die_id.0 % self.geometry.channels) as usize;
+            let end_ps = self.channels[channel].book(now, transfer_ps);
+            engine.schedule(end_ps + self.nand.ecc_ps, EventKind::DataReady, index);
+            die.free_at_ps = if self.nand.cache_read {
+                now.ps().max(die.transfer_end_ps)
+            } else {
+                end_ps
+            };
+            die.transfer_end_ps = end_ps;
+            die.running = false;
+            self.dispatch(engine, die_id);
+            return false;
+        }
+        if op.end_ps != now.ps() {
+            // Left over from before a suspension moved the end.
+            return false;
+        }
+        die.running = false;
+        die.current = 0;
+        self.dispatch(engine, die_id);
+        true
+    }
+
+    /// A die's page register is empty again.
+    #[inline]
+    pub fn on_die_free(&mut self, engine: &mut Engine, die_id: DieId) {
+        let die = &mut self.dies[die_id.index()];
+        die.waking = false;
+        if !die.running {
+            self.dispatch(engine, die_id);
+        }
+    }
+
+    /// Interrupts the program or erase under way if that gains anything.
+    fn try_suspend(&mut self, engine: &mut Engine, die_id: DieId) {
+        let Some(suspend) = &self.nand.suspend else {
+            return;
+        };
+        let die = &mut self.dies[die_id.index()];
+        let op = &mut self.ops[die.current - 1];
+        let delay_ps = match op.kind {
+            OpKind::Erase => suspend.erase_ps,
+            _ => suspend.program_ps,
+        };
+        let left_ps = op.end_ps - engine.now().ps();
+        if op.suspensions >= suspend.max_per_operation || left_ps <= delay_ps + suspend.resume_ps {
+            return;
+        }
+        op.suspensions += 1;
+        op.array_ps = left_ps;
+        op.end_ps = 0;
+        die.busy_ps -= left_ps;
+        die.suspended = die.current;
+        die.current = 0;
+        engine.schedule(engine.now().ps() + delay_ps, EventKind::Suspended, die_id.0);
+    }
+
+    /// The program or erase has given way.
+    pub fn on_suspended(&mut self, engine: &mut Engine, die_id: DieId) {
+        self.dies[die_id.index()].running = false;
+        self.dispatch(engine, die_id);
+    }
+
+    fn resume(&mut self, engine: &mut Engine, die_id: DieId) {
+        let die = &mut self.dies[die_id.index()];
+        let index = die.suspended - 1;
+        die.suspended = 0;
+        die.running = true;
+        let resume_ps = self.nand.suspend.as_ref().map_or(0, |s| s.resume_ps);
+        self.run_array(engine, index, resume_ps);
+    }
+
+    /// Time each die spent in array operations, and each bus in transfers.
+    #[must_use]
+    pub fn busy_ps(&self) -> (Vec<u64>, Vec<u64>) {
+        (
+            self.dies.iter().map(|die| die.busy_ps).collect(),
+            self.channels.iter().map(Timeline::busy_ps).collect(),
+        )
+    }
+}
+
+impl Die {
+    /// Class whose turn it is: the most urgent, unless a less urgent one has waited too long.
+    #[inline]
+    fn pick(&mut self) -> usize {
+        let urgent = self.waiting.trailing_zeros() as usize;
+        let others = self.waiting & !(1 << urgent);
+        if others == 0 {
+            self.overtakes = 0;
+            return urgent;
+        }
+        self.overtakes += 1;
+        if self.overtakes <= OVERTAKES_MAX {
+            return urgent;
+        }
+        self.overtakes = 0;
+        // Turns go round the less urgent classes so that none of them starves either.
+        let later = others & !((2u8 << self.last_turn) - 1);
+        let turn = if later != 0 { later } else { others }.trailing_zeros();
+        self.last_turn = turn as u8;
+        turn as usize
+    }
+}

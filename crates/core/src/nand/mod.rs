@@ -1,0 +1,9 @@
+//! The flash array: where a physical page lies, and when its operations start and end.
+
+mod array;
+mod geometry;
+mod operation;
+
+pub use array::Array;
+pub use geometry::{Geometry, Place};
+pub use operation::{Cause, Class, FlashOp, OpKind};

@@ -1,0 +1,162 @@
+//! One operation of the flash array.
+
+use crate::ids::{DieId, Ppn};
+use crate::slab::Linked;
+
+/// What the array does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpKind {
+    /// Read one page on one or more planes.
+    Read,
+    /// Program one unit on all planes.
+    Program,
+    /// Erase a block on all planes.
+    Erase,
+}
+
+/// Scheduling class, most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Class {
+    /// A host waits for the data.
+    HostRead = 0,
+    /// A host's request waits for the map.
+    MapRead = 1,
+    /// Buffered host data and translation pages.
+    HostProgram = 2,
+    /// Reads and programs of cleaning, folding, wear levelling, and map read-ahead.
+    Background = 3,
+    /// Erases.
+    Erase = 4,
+}
+
+/// Number of scheduling classes.
+pub const CLASSES: usize = 5;
+
+/// Why the flash is touched; counted separately.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Cause {
+    /// Host data.
+    Host = 0,
+    /// Translation pages.
+    Map = 1,
+    /// Cleaning.
+    Gc = 2,
+    /// Static wear levelling.
+    Wear = 3,
+    /// Folding of the single-bit cache.
+    Fold = 4,
+    /// Read for a write smaller than 4 KiB.
+    Merge = 5,
+}
+
+impl Cause {
+    /// All causes, in the order of their numbers.
+    pub const ALL: [Cause; 6] = [
+        Cause::Host,
+        Cause::Map,
+        Cause::Gc,
+        Cause::Wear,
+        Cause::Fold,
+        Cause::Merge,
+    ];
+
+    /// The name used in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cause::Host => "host",
+            Cause::Map => "map",
+            Cause::Gc => "gc",
+            Cause::Wear => "wear",
+            Cause::Fold => "fold",
+            Cause::Merge => "merge",
+        }
+    }
+}
+
+/// One operation of the flash array.
+#[derive(Clone, Copy, Debug)]
+pub struct FlashOp {
+    /// Next in its die's queue.
+    pub next: u32,
+    /// What the array does.
+    pub kind: OpKind,
+    /// How urgent it is.
+    pub class: Class,
+    /// Why.
+    pub cause: Cause,
+    /// Whom to tell: a command, a map fill, a superblock, by cause and kind.
+    pub owner: u32,
+    /// Which die.
+    pub die: DieId,
+    /// First slot of the group (read), of the unit (program) or of the superblock (erase).
+    pub ppn: Ppn,
+    /// Slots of the group to transfer (read), by bit.
+    pub mask: u64,
+    /// Bytes the host link carries for it (host read).
+    pub link_bytes: u32,
+    /// Pieces still to be loaded into the die (program).
+    pub pieces_left: u32,
+    /// Times it has been suspended.
+    pub suspensions: u32,
+    /// Array time, or what is left of it after a suspension.
+    pub array_ps: u64,
+    /// When the array work under way ends.
+    pub end_ps: u64,
+}
+
+impl FlashOp {
+    /// A read of the slots of `mask` in the group at `ppn`.
+    #[inline]
+    #[must_use]
+    pub fn read(class: Class, cause: Cause, owner: u32, ppn: Ppn, mask: u64) -> Self {
+        FlashOp {
+            next: 0,
+            kind: OpKind::Read,
+            class,
+            cause,
+            owner,
+            die: DieId(0),
+            ppn,
+            mask,
+            link_bytes: 0,
+            pieces_left: 0,
+            suspensions: 0,
+            array_ps: 0,
+            end_ps: 0,
+        }
+    }
+
+    /// A program of the unit at `ppn`.
+    #[inline]
+    #[must_use]
+    pub fn program(class: Class, cause: Cause, owner: u32, ppn: Ppn) -> Self {
+        FlashOp {
+            kind: OpKind::Program,
+            ..FlashOp::read(class, cause, owner, ppn, 0)
+        }
+    }
+
+    /// An erase of the superblock at `ppn` on one die.
+    #[must_use]
+    pub fn erase(owner: u32, die: DieId, ppn: Ppn) -> Self {
+        FlashOp {
+            kind: OpKind::Erase,
+            die,
+            ..FlashOp::read(Class::Erase, Cause::Gc, owner, ppn, 0)
+        }
+    }
+}
+
+impl Linked for FlashOp {
+    #[inline]
+    fn next(&self) -> u32 {
+        self.next
+    }
+    #[inline]
+    fn set_next(&mut self, next: u32) {
+        self.next = next;
+    }
+}

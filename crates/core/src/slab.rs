@@ -1,0 +1,179 @@
+//! Fixed places for things that come and go, and lists threaded through them.
+
+use crate::ids::NONE;
+
+/// Places for values, addressed by a small index and reused last freed first. Grows while the
+/// largest number of values at once grows, then never allocates again.
+#[derive(Debug)]
+pub struct Slab<T> {
+    places: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Slab {
+            places: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+}
+
+impl<T> Slab<T> {
+    /// Puts a value in a free place.
+    #[inline]
+    pub fn insert(&mut self, value: T) -> u32 {
+        if let Some(index) = self.free.pop() {
+            self.places[index as usize] = value;
+            return index;
+        }
+        self.places.push(value);
+        let index = self.places.len() as u32 - 1;
+        assert!(index <= crate::engine::INDEX_MAX);
+        index
+    }
+
+    /// Frees a place. Its value stays there until the place is used again.
+    #[inline]
+    pub fn remove(&mut self, index: u32) {
+        debug_assert!(!self.free.contains(&index), "place freed twice");
+        self.free.push(index);
+    }
+
+    /// Values at present.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    /// No values at present.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T> std::ops::Index<u32> for Slab<T> {
+    type Output = T;
+    #[inline]
+    fn index(&self, index: u32) -> &T {
+        &self.places[index as usize]
+    }
+}
+
+impl<T> std::ops::IndexMut<u32> for Slab<T> {
+    #[inline]
+    fn index_mut(&mut self, index: u32) -> &mut T {
+        &mut self.places[index as usize]
+    }
+}
+
+/// Something that can stand in one [`Queue`] at a time.
+pub trait Linked {
+    /// Index of the next in the queue.
+    fn next(&self) -> u32;
+    /// Sets the index of the next in the queue.
+    fn set_next(&mut self, next: u32);
+}
+
+/// First-in, first-out queue threaded through the places of a [`Slab`].
+#[derive(Clone, Copy, Debug)]
+pub struct Queue {
+    head: u32,
+    tail: u32,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Queue {
+            head: NONE,
+            tail: NONE,
+        }
+    }
+}
+
+impl Queue {
+    /// First in the queue.
+    #[inline]
+    #[must_use]
+    pub fn front(&self) -> Option<u32> {
+        (self.head != NONE).then_some(self.head)
+    }
+
+    /// Nothing waits.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.head == NONE
+    }
+
+    /// Appends.
+    #[inline]
+    pub fn push_back<T: Linked>(&mut self, slab: &mut Slab<T>, index: u32) {
+        slab[index].set_next(NONE);
+        if self.head == NONE {
+            self.head = index;
+        } else {
+            slab[self.tail].set_next(index);
+        }
+        self.tail = index;
+    }
+
+    /// Puts first.
+    #[inline]
+    pub fn push_front<T: Linked>(&mut self, slab: &mut Slab<T>, index: u32) {
+        slab[index].set_next(self.head);
+        if self.head == NONE {
+            self.tail = index;
+        }
+        self.head = index;
+    }
+
+    /// Takes the first.
+    #[inline]
+    pub fn pop_front<T: Linked>(&mut self, slab: &mut Slab<T>) -> Option<u32> {
+        let index = self.front()?;
+        self.head = slab[index].next();
+        Some(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Node(u32);
+    impl Linked for Node {
+        fn next(&self) -> u32 {
+            self.0
+        }
+        fn set_next(&mut self, next: u32) {
+            self.0 = next;
+        }
+    }
+
+    #[test]
+    fn a_queue_keeps_order_across_pushes_at_both_ends() {
+        let mut slab = Slab::default();
+        let ids: Vec<u32> = (0..4).map(|_| slab.insert(Node(NONE))).collect();
+        let mut queue = Queue::default();
+        queue.push_back(&mut slab, ids[1]);
+        queue.push_back(&mut slab, ids[2]);
+        queue.push_front(&mut slab, ids[0]);
+        assert_eq!(queue.pop_front(&mut slab), Some(ids[0]));
+        queue.push_back(&mut slab, ids[3]);
+        let rest: Vec<_> = std::iter::from_fn(|| queue.pop_front(&mut slab)).collect();
+        assert_eq!(rest, &ids[1..]);
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn a_freed_place_is_used_again() {
+        let mut slab = Slab::default();
+        let first = slab.insert(1);
+        slab.insert(2);
+        slab.remove(first);
+        assert_eq!(slab.insert(3), first);
+        assert_eq!(slab.len(), 2);
+    }
+}

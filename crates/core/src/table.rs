@@ -1,0 +1,146 @@
+//! A hash table from `u32` to `u32` for a bounded number of keys: open addressing, linear probing,
+//! backward-shift deletion. The standard map costs several times more in the path of every request,
+//! and its iteration order would have to be kept out of results.
+
+use crate::ids::NONE;
+
+/// Table from `u32` keys to `u32` values.
+#[derive(Debug)]
+pub struct Table {
+    /// Key and value side by side: one cache line per look-up. Key `NONE` marks a free place.
+    places: Vec<(u32, u32)>,
+    len: usize,
+    shift: u32,
+}
+
+impl Table {
+    /// For up to `keys` keys without growing.
+    #[must_use]
+    pub fn with_capacity(keys: usize) -> Self {
+        let places = (keys * 2).next_power_of_two().max(8);
+        Table {
+            places: vec![(NONE, 0); places],
+            len: 0,
+            shift: 64 - places.trailing_zeros(),
+        }
+    }
+
+    /// Keys at present.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// No keys at present.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Fibonacci hashing: spreads runs of neighbouring keys.
+    #[inline]
+    fn home(&self, key: u32) -> usize {
+        (u64::from(key).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+    }
+
+    #[inline]
+    fn find(&self, key: u32) -> Result<usize, usize> {
+        debug_assert!(key != NONE);
+        let mask = self.places.len() - 1;
+        let mut at = self.home(key);
+        loop {
+            let place = self.places[at].0;
+            if place == key {
+                return Ok(at);
+            }
+            if place == NONE {
+                return Err(at);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// Value of a key.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, key: u32) -> Option<u32> {
+        self.find(key).ok().map(|at| self.places[at].1)
+    }
+
+    /// Sets the value of a key.
+    #[inline]
+    pub fn insert(&mut self, key: u32, value: u32) {
+        match self.find(key) {
+            Ok(at) => self.places[at].1 = value,
+            Err(at) => {
+                self.places[at] = (key, value);
+                self.len += 1;
+                if self.len * 2 > self.places.len() {
+                    self.grow();
+                }
+            }
+        }
+    }
+
+    /// Removes a key; returns its value.
+    #[inline]
+    pub fn remove(&mut self, key: u32) -> Option<u32> {
+        let mut hole = self.find(key).ok()?;
+        let value = self.places[hole].1;
+        let mask = self.places.len() - 1;
+        let mut at = hole;
+        loop {
+            at = (at + 1) & mask;
+            let (next_key, _) = self.places[at];
+            if next_key == NONE {
+                break;
+            }
+            // A key may move back into the hole unless its home lies between hole and key.
+            let distance_home = at.wrapping_sub(self.home(next_key)) & mask;
+            let distance_hole = at.wrapping_sub(hole) & mask;
+            if distance_home >= distance_hole {
+                self.places[hole] = self.places[at];
+                hole = at;
+            }
+        }
+        self.places[hole].0 = NONE;
+        self.len -= 1;
+        Some(value)
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let mut larger = Table::with_capacity(self.places.len());
+        for &(key, value) in self.places.iter().filter(|place| place.0 != NONE) {
+            larger.insert(key, value);
+        }
+        *self = larger;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_standard_map(steps in prop::collection::vec((0u32..3, 0u32..64, 0u32..1000), 0..600)) {
+            let mut table = Table::with_capacity(4);
+            let mut model = HashMap::new();
+            for (what, key, value) in steps {
+                match what {
+                    0 => {
+                        table.insert(key, value);
+                        model.insert(key, value);
+                    }
+                    1 => prop_assert_eq!(table.remove(key), model.remove(&key)),
+                    _ => prop_assert_eq!(table.get(key), model.get(&key).copied()),
+                }
+                prop_assert_eq!(table.len(), model.len());
+            }
+        }
+    }
+}
