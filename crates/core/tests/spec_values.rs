@@ -279,7 +279,7 @@ fn plausible_sets() -> impl Strategy<Value = Vec<(&'static str, String)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
     fn a_valid_drive_reads_back_from_its_own_text(sets in plausible_sets()) {

@@ -219,18 +219,16 @@ impl Pcie {
     ///
     /// PCI Express Base 5.0, 4.2: 2.5 and 5 GT/s code 8 bits in 10, 8 GT/s and above 128 in 130.
     pub(super) fn bytes_per_s(self) -> u64 {
-        let lane = match self.generation {
-            1 => 2_500_000_000 / 10,
-            2 => 5_000_000_000 / 10,
-            generation => {
-                let transfers = 8_000_000_000u64 << (generation - 3);
-                transfers * 128 / 130 * u64::from(self.lanes) / 8
-            }
-        };
+        // Bits per second of all lanes on the wire; below 2^39, so that nothing below overflows.
+        let bits = match self.generation {
+            1 => 2_500_000_000,
+            2 => 5_000_000_000,
+            generation => 8_000_000_000 << (generation - 3),
+        } * u64::from(self.lanes);
         if self.generation < 3 {
-            lane * u64::from(self.lanes)
+            bits / 10
         } else {
-            lane
+            bits * 128 / 130 / 8
         }
     }
 

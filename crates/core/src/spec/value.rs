@@ -77,87 +77,47 @@ impl Value {
     pub(super) fn read(key: &Key, item: &Item, place: &Place) -> Result<Self, SpecError> {
         let form = || wrong(key, item, place, Problem::Type, &key.kind.form());
         match (key.kind, &item.raw) {
-            (Kind::Text, raw) => {
-                let text = if let Raw::Text(text) = raw {
+            (Kind::Text, _) => name(item, place).map(Value::Text).ok_or_else(form),
+            (Kind::Flag, Raw::Flag(flag)) => Ok(Value::Flag(*flag)),
+            (Kind::Choice(words), raw) => {
+                // `2q` and the like are no TOML: on the command line they come as they are.
+                let given = if let Raw::Text(text) = raw {
                     text
                 } else {
                     &item.shown
                 };
-                let printable = !text.is_empty()
-                    && text.chars().count() <= 100
-                    && !text.chars().any(char::is_control);
-                // A number or flag given for a name on the command line is meant as text.
-                let is_text = matches!(raw, Raw::Text(_)) || place.line.is_none();
-                if printable && is_text {
-                    Ok(Value::Text(text.clone()))
-                } else {
-                    Err(form())
-                }
+                let word = words.iter().find(|word| *word == given);
+                word.map(|word| Value::Word(word)).ok_or_else(form)
             }
-            (Kind::Flag, Raw::Flag(flag)) => Ok(Value::Flag(*flag)),
-            (Kind::Choice(words), Raw::Text(text)) => words
-                .iter()
-                .find(|w| *w == text)
-                .map(|w| Value::Word(w))
-                .ok_or_else(form),
-            // `2q` and the like need quotes in TOML, and on the command line parse as they please.
-            (Kind::Choice(words), _) => words
-                .iter()
-                .find(|w| **w == item.shown)
-                .map(|w| Value::Word(w))
-                .ok_or_else(form),
             (Kind::Words(words), Raw::Text(text)) => {
                 let given: Vec<&str> = text.split(',').map(str::trim).collect();
                 words_of(key, words, &given, item, place)
             }
             (Kind::Words(words), Raw::List(items)) => {
-                let given: Vec<&str> = items
-                    .iter()
-                    .map(|i| {
-                        if let Raw::Text(t) = &i.raw {
-                            t.as_str()
-                        } else {
-                            ""
-                        }
-                    })
-                    .collect();
+                let text = |item: &Item| match &item.raw {
+                    Raw::Text(text) => text.clone(),
+                    _ => String::new(),
+                };
+                let given: Vec<String> = items.iter().map(text).collect();
+                let given: Vec<&str> = given.iter().map(String::as_str).collect();
                 words_of(key, words, &given, item, place)
             }
+            (Kind::PageTimes { .. }, Raw::List(items)) if !(1..=4).contains(&items.len()) => {
+                Err(form())
+            }
             (Kind::PageTimes { .. }, Raw::List(items)) => {
-                let times = items
-                    .iter()
-                    .map(|i| number(key, i, place))
-                    .collect::<Result<Vec<u64>, SpecError>>()?;
-                if times.is_empty() || times.len() > 4 {
-                    Err(form())
-                } else {
-                    Ok(Value::Times(times))
-                }
+                let times = items.iter().map(|item| number(key, item, place));
+                times.collect::<Result<_, _>>().map(Value::Times)
             }
             (Kind::PageTimes { .. }, _) => Ok(Value::Times(vec![number(key, item, place)?])),
             (Kind::Pcie, Raw::Text(text)) => Pcie::parse(text).map(Value::Pcie).ok_or_else(form),
-            (Kind::Ratio { min, max }, raw) => {
-                let value = match raw {
-                    Raw::Float(value) => *value,
-                    // Beyond 2^53 no range reaches.
-                    Raw::Integer(value) => value.map_or(f64::INFINITY, |v| v as f64),
-                    _ => return Err(form()),
-                };
-                if value >= min && value <= max {
-                    Ok(Value::Ratio(value))
-                } else {
-                    Err(wrong(key, item, place, Problem::Range, &key.kind.range()))
-                }
-            }
-            (
-                Kind::Size { .. }
-                | Kind::Time { .. }
-                | Kind::Rate { .. }
-                | Kind::Transfers { .. }
-                | Kind::Count { .. },
-                _,
-            ) => number(key, item, place).map(Value::Number),
+            (Kind::Ratio { min, max }, raw) => match ratio(raw) {
+                Some(value) if value >= min && value <= max => Ok(Value::Ratio(value)),
+                Some(_) => Err(wrong(key, item, place, Problem::Range, &key.kind.range())),
+                None => Err(form()),
+            },
             (Kind::Flag | Kind::Words(_) | Kind::Pcie, _) => Err(form()),
+            _ => number(key, item, place).map(Value::Number),
         }
     }
 
@@ -199,6 +159,27 @@ impl Value {
             }
             _ => quote(self.show(kind)),
         }
+    }
+}
+
+/// A name: short and printable.
+fn name(item: &Item, place: &Place) -> Option<String> {
+    let text = match &item.raw {
+        Raw::Text(text) => text,
+        // A number or flag given for a name on the command line is meant as text.
+        _ if place.line.is_none() => &item.shown,
+        _ => return None,
+    };
+    let fits = (1..=100).contains(&text.chars().count());
+    (fits && !text.chars().any(char::is_control)).then(|| text.clone())
+}
+
+fn ratio(raw: &Raw) -> Option<f64> {
+    match raw {
+        Raw::Float(value) => Some(*value),
+        // Beyond 2^53, where this loses digits, no range reaches.
+        Raw::Integer(value) => Some(value.map_or(f64::INFINITY, |v| v as f64)),
+        _ => None,
     }
 }
 
