@@ -274,6 +274,13 @@ impl File<'_, '_> {
         let mut first = true;
         while let Some(line) = self.lines.next_line()? {
             if !is_significant(line.bytes) {
+                let lost = (self.format == Format::Ftrace)
+                    .then(|| format::ftrace::overwritten(line.bytes))
+                    .flatten();
+                notes.extend(lost.map(|lost| {
+                    let lost = plural(lost, "event");
+                    format!("the kernel overwrote {lost} before they were read: buffer too small")
+                }));
                 continue;
             }
             if std::mem::take(&mut first) && self.format.may_have_header() {
@@ -369,11 +376,22 @@ fn note_assumptions(format: Format, options: &Options, unit: TimeUnit, notes: &m
                     .to_owned(),
             );
         }
-        Format::Tencent => notes.push(
+        Format::CloudPhysics if options.time_unit.is_none() => {
+            let why = match unit {
+                TimeUnit::Seconds => "as us they would be too dense to be true",
+                _ => "files with times in s exist too",
+            };
+            notes.push(format!(
+                "times read as {unit}: {why}; `--time-unit` names another"
+            ));
+        }
+        _ => {}
+    }
+    if unit == TimeUnit::Seconds && matches!(format, Format::Tencent | Format::CloudPhysics) {
+        notes.push(
             "times are whole seconds: replayed by time, all requests of a second arrive at once"
                 .to_owned(),
-        ),
-        _ => {}
+        );
     }
 }
 
@@ -399,12 +417,12 @@ fn summary(
     )
 }
 
-/// A word of doubt where the unit of time cannot be right: no host sends 20 million requests a
-/// second, and none is traced that sends one in a quarter of an hour.
+/// A word of doubt where the unit of time cannot be right: no traced host sent 5 million requests
+/// a second, and none is traced that sends one in a quarter of an hour.
 fn doubtful_rate(trace: &Trace) -> Option<String> {
     let gaps = trace.len().checked_sub(1).filter(|&gaps| gaps > 0)? as u64;
     let mean_ps = trace.duration_ps() / gaps;
-    let doubtful = !(50_000..1_000_000_000_000_000).contains(&mean_ps);
+    let doubtful = !(200_000..1_000_000_000_000_000).contains(&mean_ps);
     doubtful.then(|| {
         let mean = text::duration(mean_ps);
         format!("requests are {mean} apart on average: is the unit of time right?")

@@ -8,12 +8,14 @@
 //! | column | unit |
 //! |---|---|
 //! | `version` | of the record; ignored |
-//! | `time` | microseconds |
+//! | `time` | microseconds, or **seconds** in files made through libCacheSim |
 //! | `op` | SCSI operation code in hexadecimal |
 //! | `size` | **bytes** |
 //! | `lbn` | **sectors** of 512 B |
 //!
-//! Traps: two units in one line. Reads and writes of every SCSI width are taken, SYNCHRONIZE CACHE
+//! Traps: two units in one line. The traces' own binary form counts microseconds, but libCacheSim
+//! divides them by a million when it reads them, so CSV files written from there count seconds
+//! (its sample spans 7200 of them: two hours). Which it is shows in the times themselves. Reads and writes of every SCSI width are taken, SYNCHRONIZE CACHE
 //! becomes a flush; other commands are skipped and counted (UNMAP's range is not in the record).
 
 use super::field::{
@@ -31,12 +33,19 @@ fn operation(code: u8) -> Option<Op> {
     match code {
         // READ (6), (10), (12), (16)
         0x08 | 0x28 | 0xa8 | 0x88 => Some(Op::Read),
-        // WRITE (6), (10), (12), (16) and WRITE AND VERIFY (10), (12), (16)
-        0x0a | 0x2a | 0xaa | 0x8a | 0x2e | 0xae | 0x8e => Some(Op::Write),
+        // WRITE (6), (10), (12), (16) WRITE AND VERIFY (10), (12), (16), WRITE ATOMIC (16)
+        0x0a | 0x2a | 0xaa | 0x8a | 0x2e | 0xae | 0x8e | 0x9c => Some(Op::Write),
         // SYNCHRONIZE CACHE (10), (16)
         0x35 | 0x91 => Some(Op::Flush),
         _ => None,
     }
+}
+
+/// Whether times with this many units between one request and the next, on average, can only be
+/// seconds. As microseconds they would be 100,000 requests a second, which no virtual machine of
+/// these traces (2014) sent; as seconds it is at least one in ten seconds.
+pub(crate) fn counts_seconds(mean_gap_ticks: Option<f64>) -> bool {
+    mean_gap_ticks.is_some_and(|ticks| ticks < 10.0)
 }
 
 pub(super) fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {

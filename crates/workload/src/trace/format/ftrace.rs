@@ -20,7 +20,7 @@
 
 use super::blkparse::letters;
 use super::field::{
-    Fault, Parsed, Rwbs, SECTOR_BYTES, Skip, is_device_number, sectors, time, words,
+    Fault, Parsed, Rwbs, SECTOR_BYTES, Skip, is_device_number, number, sectors, time, words,
 };
 use crate::trace::record::Record;
 use crate::trace::text::excerpt;
@@ -119,6 +119,16 @@ fn parse_request<'a>(
 
 fn contains(line: &[u8], part: &[u8]) -> bool {
     line.windows(part.len()).any(|window| window == part)
+}
+
+/// How many events the kernel overwrote before they were read, by the header of its `trace` file:
+/// `# entries-in-buffer/entries-written: 140080/250280   #P:4`.
+pub(crate) fn overwritten(line: &[u8]) -> Option<u64> {
+    let counts = line.strip_prefix(b"# entries-in-buffer/entries-written:")?;
+    let counts = words(counts).next()?;
+    let slash = counts.iter().position(|&byte| byte == b'/')?;
+    let (kept, written) = (number(&counts[..slash])?, number(&counts[slash + 1..])?);
+    written.checked_sub(kept).filter(|&lost| lost > 0)
 }
 
 /// Whether a line shows that the file comes from ftrace, even if it holds no request.

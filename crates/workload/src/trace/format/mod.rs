@@ -4,10 +4,10 @@
 
 mod alibaba;
 mod blkparse;
-mod cloudphysics;
+pub(crate) mod cloudphysics;
 mod csv;
 pub(crate) mod field;
-mod ftrace;
+pub(crate) mod ftrace;
 mod iolog;
 mod mqsim;
 mod msr;

@@ -1,7 +1,7 @@
 //! Which format is it? Decided from the first lines, before anything is read in earnest.
 
 use super::field::{Parsed, Skip, bare, same_header};
-use super::{Format, Parser, TimeUnit, blkparse, csv, ftrace, iolog, mqsim};
+use super::{Format, Parser, TimeUnit, blkparse, cloudphysics, csv, ftrace, iolog, mqsim};
 use crate::WorkloadError;
 use crate::trace::lines::{is_significant, trim_line};
 use crate::trace::text::excerpt;
@@ -76,11 +76,33 @@ pub(crate) fn recognise(head: &[u8], whole: bool, name: &str) -> Result<Recognis
 
 /// The unit of time that the first lines suggest, where the format leaves it open.
 pub(crate) fn time_unit(format: Format, head: &[u8], whole: bool) -> TimeUnit {
-    let first = significant_lines(head, whole).into_iter().next();
-    if format == Format::Mqsim && first.is_some_and(mqsim::has_decimals) {
-        return TimeUnit::Milliseconds;
+    let lines = significant_lines(head, whole);
+    match format {
+        Format::Mqsim if lines.first().is_some_and(|line| mqsim::has_decimals(line)) => {
+            TimeUnit::Milliseconds
+        }
+        Format::CloudPhysics if cloudphysics::counts_seconds(mean_gap_ticks(format, &lines)) => {
+            TimeUnit::Seconds
+        }
+        _ => format.time_unit(),
     }
-    format.time_unit()
+}
+
+/// How many of the file's own units of time lie between one request and the next, on average;
+/// `None` where there are too few requests to say.
+fn mean_gap_ticks(format: Format, lines: &[&[u8]]) -> Option<f64> {
+    const REQUESTS_MIN: u64 = 16;
+    // With a unit of one picosecond, times come out in the file's own unit.
+    let mut parser = Parser::new(format, TimeUnit::Picoseconds, None);
+    let (mut first, mut last, mut requests) = (i128::MAX, i128::MIN, 0u64);
+    for line in lines {
+        if let Ok(Parsed::Request(raw)) = parser.line(line) {
+            first = first.min(raw.time_ps);
+            last = last.max(raw.time_ps);
+            requests += 1;
+        }
+    }
+    (requests >= REQUESTS_MIN).then(|| (last - first) as f64 / (requests - 1) as f64)
 }
 
 fn all_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {

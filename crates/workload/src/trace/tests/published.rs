@@ -5,7 +5,8 @@
 
 use super::*;
 use crate::trace::info::info;
-use crate::trace::{Fit, Format, Mode};
+use crate::trace::{Fit, Format, Mode, TimeUnit};
+use lodger_core::time::S;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -31,8 +32,34 @@ fn cloudphysics() {
     let info = info(&trace);
     println!("{description}\n{info}");
     assert_eq!((info.read.requests, info.write.requests), (46_974, 66_898));
+    // 7200 whole units of time: two hours, as 114 thousand requests of a virtual machine must be.
+    assert_eq!(description.time_unit, TimeUnit::Seconds);
+    assert_eq!(info.duration_ps, 7200 * S);
     let span_gib = (info.end_byte - info.first_byte) as f64 / (1u64 << 30) as f64;
     assert!((30.0..32.0).contains(&span_gib), "{span_gib}");
+}
+
+#[test]
+fn our_own_captures_are_taken_whole() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads");
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for path in files.map(|file| file.path()) {
+        if path
+            .extension()
+            .is_none_or(|extension| extension != "ftrace")
+        {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (trace, description) = read_well(&text);
+        println!("{}: {description}\n{}", path.display(), info(&trace));
+        assert_eq!(description.format, Format::Ftrace);
+        let events = text
+            .lines()
+            .filter(|line| line.contains(": block_rq_issue: "));
+        assert_eq!(trace.len(), events.count());
+        assert_eq!(description.notes, [""; 0]);
+    }
 }
 
 #[test]

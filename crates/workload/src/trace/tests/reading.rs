@@ -171,6 +171,19 @@ CPU:1 [LOST 42 EVENTS]
 }
 
 #[test]
+fn an_ftrace_whose_buffer_was_overwritten_says_so() {
+    let text = |counts: &str| {
+        format!(
+            "# tracer: nop\n#\n# entries-in-buffer/entries-written: {counts}   #P:4\n#\n \
+             fio-1 [000] .... 1.000000: block_rq_issue: 8,0 R 0 () 16 + 8 [fio]\n"
+        )
+    };
+    let (_, description) = read_well(&text("140080/250280"));
+    assert!(noted(&description, &["overwrote 110,200 events"]));
+    assert_eq!(read_well(&text("1/1")).1.notes, [""; 0]);
+}
+
+#[test]
 fn ftrace_without_issue_events_falls_back_on_queued_bios() {
     let text = "# tracer: nop\n fio-1 [000] .... 1.000000: block_bio_queue: 8,0 FW 16 + 8 [fio]\n";
     let ops: Vec<_> = records(text).iter().map(|r| r.op).collect();

@@ -95,6 +95,25 @@ fn decimals_in_mqsim_times_are_disksims_milliseconds() {
 }
 
 #[test]
+fn cloudphysics_times_too_dense_for_microseconds_are_seconds() {
+    let text = |gap: u64| -> String {
+        let line = |i: u64| format!("1,{},28,512,{i}\n", 5_633_898 + i * gap / 4);
+        "version,time,op,size,lbn\n".to_owned() + &(0..100).map(line).collect::<String>()
+    };
+    let (trace, description) = read_well(&text(1));
+    assert_eq!(trace.duration_ps(), 24_000_000_000_000);
+    assert!(noted(&description, &["times read as s", "too dense"]));
+    assert!(noted(
+        &description,
+        &["all requests of a second arrive at once"]
+    ));
+    let (trace, description) = read_well(&text(400));
+    assert_eq!(trace.duration_ps(), 9_900_000_000);
+    assert!(noted(&description, &["times read as us", "--time-unit"]));
+    assert_eq!(description.notes.len(), 1);
+}
+
+#[test]
 fn an_ftrace_that_begins_with_other_events_is_recognised() {
     let mut text = String::new();
     for i in 0..500 {

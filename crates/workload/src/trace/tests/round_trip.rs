@@ -1,8 +1,8 @@
 //! Is what was written read back the same, within what the format can hold?
 
 use super::*;
-use crate::trace::Format;
 use crate::trace::convert::convert;
+use crate::trace::{Format, TimeUnit};
 use proptest::prelude::*;
 
 const DAY_PS: u64 = 86_400_000_000_000_000;
@@ -83,7 +83,9 @@ proptest! {
             Err(_) => prop_assert!(expected.is_empty()),
             Ok(losses) => {
                 prop_assert_eq!(losses.written, expected.len() as u64);
-                let options = Options { format: Some(format), ..Options::default() };
+                // Where the unit of time would be guessed from the times, it is said.
+                let time_unit = (format == Format::CloudPhysics).then_some(TimeUnit::Microseconds);
+                let options = Options { format: Some(format), time_unit, ..Options::default() };
                 let (back, _) = load(&text[..], "t", &options).unwrap();
                 prop_assert_eq!(back.records().collect::<Vec<_>>(), expected);
             }
