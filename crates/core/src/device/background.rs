@@ -11,8 +11,12 @@ use crate::nand::{Cause, Class, FlashOp};
 /// State of the work nobody asked for.
 #[derive(Debug, Default)]
 pub(super) struct Background {
-    /// Superblocks being emptied or erased.
+    /// Ordinary superblocks being emptied or erased: free before long.
     emptying: u32,
+    /// Superblocks of the single-bit cache likewise.
+    folding_blocks: u32,
+    /// Superblocks being erased.
+    erasing: u32,
     /// Programs of relocated data under way.
     move_programs: u32,
     /// Programs of translation pages under way.
@@ -55,7 +59,7 @@ impl<C: Contents> Device<C> {
     }
 
     fn is_cleaning(&self) -> bool {
-        self.cleaner.current.is_some() || self.background.emptying > 0
+        self.cleaner.current.is_some() || self.background.emptying + self.background.folding_blocks > 0
     }
 
     pub(super) fn spend_credit(&mut self, stream: Stream, slots: u32) {
@@ -98,11 +102,12 @@ impl<C: Contents> Device<C> {
         let ftl = &self.spec.ftl;
         let free = self.ftl.blocks.free_count(false);
         let soon = free + self.background.emptying;
-        // With nothing left to wait for, only another victim can fill up what is staged.
-        let stuck = free <= ftl.gc_reserve_superblocks
+        // New data waits, and so does cleaning: for more moves to fill up a program operation.
+        let stuck = free <= ftl.gc_start_superblocks
+            && self.cleaner.credit <= 0
             && self.cleaner.reads == 0
             && self.background.move_programs == 0
-            && !self.cleaner.staged.is_empty();
+            && self.background.erasing == 0;
         if soon <= ftl.gc_start_superblocks || stuck {
             let worn = self.ftl.blocks.worn_unevenly(ftl.wear_static_threshold);
             if let Some(victim) = worn
@@ -119,6 +124,9 @@ impl<C: Contents> Device<C> {
                 return self.clean(victim, Cause::Gc);
             }
         }
+        if stuck && !self.cleaner.staged.is_empty() {
+            self.program_moves(true);
+        }
         self.start_folding()
     }
 
@@ -130,7 +138,7 @@ impl<C: Contents> Device<C> {
         }
         let wanted = self.background.folding || self.ftl.blocks.free_count(true) == 0;
         let room = self.ftl.blocks.free_count(false) > ftl.gc_start_superblocks;
-        if !wanted || !room || self.background.emptying > 1 {
+        if !wanted || !room || self.background.folding_blocks > 1 {
             return false;
         }
         match self
@@ -144,9 +152,18 @@ impl<C: Contents> Device<C> {
     }
 
     fn clean(&mut self, victim: Superblock, cause: Cause) -> bool {
-        self.background.emptying += 1;
+        *self.emptying(victim) += 1;
         self.cleaner.start(&mut self.ftl, victim, cause);
         true
+    }
+
+    /// How many superblocks of the victim's mode are being emptied.
+    fn emptying(&mut self, superblock: Superblock) -> &mut u32 {
+        if self.ftl.blocks[superblock].slc {
+            &mut self.background.folding_blocks
+        } else {
+            &mut self.background.emptying
+        }
     }
 
     /// A group of a victim has been read.
@@ -304,6 +321,7 @@ impl<C: Contents> Device<C> {
         let slc = block.slc;
         let block = &mut self.ftl.blocks[superblock];
         block.state = State::Erasing;
+        self.background.erasing += 1;
         block.erasing = dies;
         for die in 0..dies {
             self.counters.erases += 1;
@@ -319,7 +337,8 @@ impl<C: Contents> Device<C> {
             return;
         }
         self.ftl.blocks.erased(superblock);
-        self.background.emptying -= 1;
+        self.background.erasing -= 1;
+        *self.emptying(superblock) -= 1;
         if self.ftl.blocks.free_count(false) > self.spec.ftl.gc_start_superblocks {
             self.cleaner.credit = 0;
         }
@@ -346,6 +365,11 @@ impl<C: Contents> Device<C> {
             self.background.folding = true;
             self.pump();
         }
+    }
+
+    /// DEBUG
+    pub fn debug_state(&self) -> String {
+        format!("bg {:?} cleaner cur {:?} staged {} pages {} reads {} credit {} free {} slcfree {} fills {} wb {} used {} behind {}", self.background, self.cleaner.current, self.cleaner.staged.len(), self.cleaner.staged_pages.len(), self.cleaner.reads, self.cleaner.credit, self.ftl.blocks.free_count(false), self.ftl.blocks.free_count(true), self.map.fills(), self.map.writebacks(), self.buffer.used(), self.map_is_behind())
     }
 
     /// The host gives `granted_bytes` of memory, or takes it back (0). Returns at once; while
