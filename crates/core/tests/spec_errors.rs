@@ -179,17 +179,22 @@ fn numbers_beyond_any_range() {
     check_set(
         "capacity",
         "0B",
-        "`capacity` must be between 1MiB and 16TiB, found `0B`",
+        "`capacity` must be between 1MiB and 8TiB, found `0B`",
     );
     check_set(
         "capacity",
         "-1GB",
-        "`capacity` must be between 1MiB and 16TiB, found `-1GB`",
+        "`capacity` must be between 1MiB and 8TiB, found `-1GB`",
     );
     check_set(
         "capacity",
         "18446744073709551616B",
-        "`capacity` must be between 1MiB and 16TiB, found `18446744073709551616B`",
+        "`capacity` must be between 1MiB and 8TiB, found `18446744073709551616B`",
+    );
+    check_set(
+        "capacity",
+        "8193GiB",
+        "`capacity` must be between 1MiB and 8TiB, found `8193GiB`",
     );
     check_set(
         "capacity",
@@ -435,11 +440,11 @@ fn flash_that_does_not_add_up() {
         "`ftl.overprovisioning` must leave at least 2 superblocks of 12MiB beyond `capacity` (0.0469 \
          here), found `0.01`",
     );
-    check_set(
-        "capacity",
-        "15TiB",
-        "`capacity` with its spare must stay below 2^32 pages of 4 KiB (16TiB of flash, here 1469458 \
-         superblocks of 12MiB), found `15TiB`",
+    let sets = [("capacity", "8TiB"), ("ftl.overprovisioning", "1.0")];
+    assert_eq!(
+        error(TINY, &sets).to_string(),
+        "`capacity` with its spare must stay below 2^32 pages of 4 KiB (16TiB of flash, here 1398881 \
+         superblocks of 12MiB), found `8TiB` (--set)"
     );
     check_set(
         "ftl.gc_reserve_superblocks",

@@ -46,7 +46,8 @@ const DATA_TIERS: Kind = Kind::Choice(&["sram", "dram", "hmb"]);
 pub(in crate::spec) const KEYS: &[Key] = &[
     key("name", Kind::Text, Required,
         "Name for people"),
-    key("capacity", size(MIB, 16 * TIB, 4 * KIB), Required,
+    // The reverse map says in 31 bits which 4 KiB a slot holds: 8 TiB.
+    key("capacity", size(MIB, 8 * TIB, 4 * KIB), Required,
         "User capacity"),
     // The link.
     key("link.pcie", Kind::Pcie, Required,
