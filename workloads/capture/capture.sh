@@ -6,6 +6,7 @@
 # Everything the script makes (backing file, loop device, mounts, trace instance, servers) is
 # thrown away when it ends, however it ends.
 
+# shellcheck source-path=SCRIPTDIR
 set -euo pipefail
 shopt -s inherit_errexit
 umask 022

@@ -35,6 +35,8 @@ program_options() {
         esac
         shift
     done
+    [[ $pg_rate =~ ^[0-9]+$ ]] ||
+        usage_error "\`--rate\` must be a whole number, found \`$pg_rate\`"
 }
 
 program_needs() {
@@ -116,8 +118,10 @@ CONF
 }
 
 program_run() {
+    local pace=()
+    ((pg_rate == 0)) || pace=(--rate="$pg_rate")
     start_postgres
-    attended as_postgres pgbench --client="$pg_clients" --jobs=2 --rate="$pg_rate" \
+    attended as_postgres pgbench --client="$pg_clients" --jobs=2 "${pace[@]}" \
         --time="$pg_seconds" --random-seed="$pg_seed" --no-vacuum >"$pg_home/run.log" 2>&1 ||
         die_with_log "$pg_home/run.log" "pgbench failed"
     # pgbench's own figures, for the log.
