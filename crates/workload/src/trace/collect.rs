@@ -20,7 +20,7 @@ const DEVICE_NAME_MAX_BYTES: usize = 256;
 const TIME_BIAS: u64 = 1 << 63;
 
 /// Number of [`Skip`]s.
-const SKIPS: usize = 6;
+const SKIPS: usize = Skip::Expected as usize + 1;
 
 /// A request and how many devices share the file, for the user to choose from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,10 +21,10 @@ impl Fault {
     }
 }
 
-/// Why a well-formed line gives no request. Each is counted, and told at the end.
+/// Why a well-formed line gives no request. Each is counted, and most are told at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Skip {
-    /// A line of another kind: other events, file opens, summaries.
+    /// A line of another kind: other events, summaries.
     OtherKind,
     /// An event of an action that was not asked for.
     OtherAction,
@@ -36,6 +36,8 @@ pub(crate) enum Skip {
     ZeroLength,
     /// The tracer says that it lost events here.
     Lost,
+    /// A line that belongs to the format and never is a request; not told.
+    Expected,
 }
 
 /// What a line says.
