@@ -376,6 +376,10 @@ fn requests_expected(plan: &Plan) -> Option<u64> {
         let last_start = (layout.span - 1).min(layout.room - bytes);
         per_pass = per_pass.min(last_start / bytes + 1);
     }
+    if plan.flush_every > 0 && per_pass * bytes < plan.pass_bytes {
+        // The pass ends only after the flush that its last write made due.
+        return None;
+    }
     let mut passes = plan.loops;
     if plan.has_io_size && plan.limit_bytes >= bytes {
         let needed = (plan.limit_bytes - bytes) / per_pass.saturating_mul(bytes) + 1;

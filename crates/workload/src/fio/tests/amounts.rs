@@ -1,0 +1,155 @@
+//! How many requests does a job issue? The numbers are those of fio 3.33 on a 1 MiB file.
+
+use super::*;
+
+/// `(reads, writes, trims)` on a 1 MiB drive.
+fn counts(options: &str) -> (usize, usize, usize) {
+    let text = format!("[job]\n{options}\n");
+    let mut workload = parse_with(&text, MIB, 1, &|_| None, &|_| {
+        Err(io::ErrorKind::NotFound.into())
+    })
+    .unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let job = &mut workload.jobs[0];
+    let expected = job.requests_expected;
+    let log: Vec<Request> = run_with(job, US).iter().map(|d| d.request).collect();
+    check(&log, MIB);
+    if let Some(expected) = expected {
+        assert_eq!(log.len() as u64, expected, "requests expected of {options}");
+    }
+    (
+        count(&log, Op::Read),
+        count(&log, Op::Write),
+        count(&log, Op::Trim),
+    )
+}
+
+#[test]
+fn as_many_as_fio() {
+    for (options, expected) in [
+        ("", (256, 0, 0)),
+        ("rw=read\nsize=512k\nloops=3", (384, 0, 0)),
+        ("rw=read\nsize=512k\nloops=3\nio_size=1m", (384, 0, 0)),
+        ("rw=write\nsize=512k\nloops=3\nio_size=1m", (0, 384, 0)),
+        ("rw=write\nsize=512k\nloops=3\nio_size=256k", (0, 192, 0)),
+        ("rw=randwrite\nsize=512k\nloops=3\nio_size=1m", (0, 384, 0)),
+        ("rw=randread\nsize=512k\nloops=3\nio_size=1m", (384, 0, 0)),
+        (
+            "rw=randread\nsize=512k\nloops=3\nio_size=1m\nnorandommap",
+            (768, 0, 0),
+        ),
+        ("rw=randread\nsize=512k\nio_size=1300k", (325, 0, 0)),
+        ("rw=randread\nsize=512k\nnumber_ios=7", (7, 0, 0)),
+        ("rw=read\nsize=10k\nloops=2", (5, 0, 0)),
+        ("rw=randread\nsize=10k\nloops=2", (4, 0, 0)),
+        ("rw=read\nsize=10k\noffset=4k", (3, 0, 0)),
+        ("rw=write\nsize=64k\nnumber_ios=5\nloops=2", (0, 10, 0)),
+        ("rw=write\nsize=64k\nnumber_ios=50", (0, 16, 0)),
+        ("rw=read:4k\nsize=64k", (8, 0, 0)),
+        ("rw=read:-8k\nsize=64k", (16, 0, 0)),
+        ("rw=write:4k\nsize=64k\nloops=2", (0, 16, 0)),
+        ("rw=write\nsize=50%", (0, 128, 0)),
+        ("rw=write\nsize=50%\noffset=75%", (0, 64, 0)),
+        ("rw=write\noffset=75%", (0, 64, 0)),
+        ("rw=write\nsize=50%\nio_size=50%", (0, 64, 0)),
+        ("rw=write\nsize=512k\nio_size=50%", (0, 64, 0)),
+        ("rw=read\nsize=64k\noffset=10%", (16, 0, 0)),
+        ("rw=randread\nbs=8k\nba=4k\nsize=64k", (8, 0, 0)),
+        ("rw=randread\nbs=4k\nba=8k\nsize=64k", (16, 0, 0)),
+        (
+            "rw=randread\nrandom_distribution=zipf:1.2\nsize=64k",
+            (16, 0, 0),
+        ),
+        (
+            "rw=randread\nrandom_distribution=zoned:50/10:30/20:20/70\nsize=64k",
+            (16, 0, 0),
+        ),
+        ("rw=trimwrite\nsize=64k", (0, 16, 16)),
+        ("rw=randtrimwrite\nsize=64k", (0, 16, 16)),
+        ("rw=trim\nsize=64k\nbs=4k,4k,16k", (0, 0, 4)),
+        ("rw=randtrim\nsize=64k", (0, 0, 16)),
+        ("rw=write\nsize=512k\nbs=4k,64k", (0, 8, 0)),
+        ("rw=write\nsize=512k\nbs=64k,", (0, 128, 0)),
+    ] {
+        assert_eq!(counts(options), expected, "{options}");
+    }
+}
+
+#[test]
+fn a_mix_moves_as_many_bytes_as_fio() {
+    for (options, blocks) in [
+        ("rw=randrw\nsize=512k\nio_size=1300k", 325),
+        ("rw=rw\nsize=512k\nio_size=1300k", 325),
+        ("rw=rw\nsize=512k\nloops=2", 256),
+        ("rw=randrw\nsize=512k\nrwmixread=90", 128),
+    ] {
+        let (reads, writes, _) = counts(options);
+        assert_eq!(reads + writes, blocks, "{options}");
+        assert!(reads > 0 && writes > 0);
+    }
+}
+
+#[test]
+fn flushes_follow_every_nth_write() {
+    for (options, writes, flushes) in [
+        // The flush due after the last write is not issued.
+        ("rw=write\nsize=64k\nfsync=4", 16, 3),
+        ("rw=write\nsize=64k\nfdatasync=4", 16, 3),
+        ("rw=write\nsize=64k\nfsync=4\nfdatasync=2", 16, 7),
+        ("rw=write\nsize=64k\nfsync=5", 16, 3),
+        ("rw=write\nsize=64k\nfsync=4\nloops=2", 32, 7),
+        // At the end of every loop, unless the last request was a flush anyway.
+        ("rw=write\nsize=64k\nfsync=8\nend_fsync=1\nloops=2", 32, 4),
+        ("rw=write\nsize=64k\nfsync_on_close=1", 16, 1),
+        ("rw=read\nsize=64k\nfsync=1\nend_fsync=1", 0, 0),
+    ] {
+        let log = run(&mut job(options));
+        assert_eq!(count(&log, Op::Write), writes, "{options}");
+        assert_eq!(count(&log, Op::Flush), flushes, "{options}");
+    }
+    let log = run(&mut job("rw=write\nsize=32k\nfsync=2\niodepth=8"));
+    let ops: Vec<Op> = log.iter().map(|request| request.op).collect();
+    assert_eq!(ops[..4], [Op::Write, Op::Write, Op::Flush, Op::Write]);
+}
+
+#[test]
+fn a_mixed_job_flushes_by_its_writes() {
+    let log = run(&mut job("rw=randrw\nsize=4m\nfsync=10"));
+    let mut writes = 0;
+    for pair in log.windows(2) {
+        writes += usize::from(pair[0].op == Op::Write);
+        let due = pair[0].op == Op::Write && writes % 10 == 0;
+        assert_eq!(due, pair[1].op == Op::Flush);
+    }
+    assert!(writes > 400);
+}
+
+#[test]
+fn the_mix_is_as_asked() {
+    for (option, percent) in [
+        ("rwmixread=70", 70.0),
+        ("rwmixwrite=90", 10.0),
+        ("rwmixread=0", 0.0),
+        ("rwmixread=100", 100.0),
+        ("", 50.0),
+    ] {
+        let log = run(&mut job(&format!("rw=randrw\nio_size=100m\n{option}")));
+        let share = count(&log, Op::Read) as f64 / log.len() as f64 * 100.0;
+        assert!((share - percent).abs() < 1.0, "{option}: {share}");
+    }
+}
+
+#[test]
+fn sync_writes_are_fua_and_nothing_else_is() {
+    for (option, fua) in [
+        ("sync=1", true),
+        ("sync=dsync", true),
+        ("sync=sync", true),
+        ("sync=none", false),
+        ("sync=0", false),
+    ] {
+        let log = run(&mut job(&format!("rw=randrw\nsize=1m\nfsync=9\n{option}")));
+        for request in log {
+            assert_eq!(request.fua, fua && request.op == Op::Write);
+        }
+    }
+}

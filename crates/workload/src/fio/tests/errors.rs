@@ -1,0 +1,283 @@
+//! What is the user told? Messages name the option, what is allowed, what was found and where.
+
+use super::*;
+
+/// Message with place, and the hint.
+fn error(text: &str) -> (String, Option<String>) {
+    match try_parse(text) {
+        Ok(_) => panic!("accepted: {text}"),
+        Err(error) => (error.to_string(), error.hint),
+    }
+}
+
+/// The error of a job with these options; the first stands on line 2.
+fn of(options: &str) -> String {
+    error(&format!("[job]\n{options}")).0
+}
+
+#[test]
+fn values() {
+    let directions = "read, write, trim, rw, trimwrite, randread, randwrite, randtrim, randrw or \
+                      randtrimwrite";
+    let size = "a size such as `64k`, `10g` or `50%`";
+    let time = "a time such as `10s` (units us, ms, s, m, h, d)";
+    let block = "a multiple of 512 B between 512 and 1g";
+    let split = "parts such as `4k/60:64k/40` that make up 100 %";
+    let zones = "followed by zones such as `60/10:40/90` whose accesses make up 100 %";
+    for (option, allowed) in [
+        ("rw=sideways", directions),
+        ("rw=", directions),
+        ("rw=randread:0", "followed by a number of requests"),
+        ("rw=read:100", "followed by a multiple of 512 B"),
+        ("rw_sequencer=random", "`sequential` or `identical`"),
+        ("rwmixread=101", "between 0 and 100"),
+        ("rwmixwrite=-1", "between 0 and 100"),
+        ("iodepth=0", "between 1 and 65535"),
+        ("iodepth=65536", "between 1 and 65535"),
+        ("iodepth=4x", "between 1 and 65535"),
+        ("iodepth=18446744073709551616", "between 1 and 65535"),
+        ("iodepth=NaN", "between 1 and 65535"),
+        ("numjobs=0", "between 1 and 4096"),
+        ("numjobs=4097", "between 1 and 4096"),
+        ("bs=1000", block),
+        ("bs=0", block),
+        ("bs=2g", block),
+        ("bs=4k,1000", block),
+        ("bs=4q", block),
+        (
+            "bs=4k,4k,4k,4k",
+            "at most three values: reads, writes, trims",
+        ),
+        ("blockalign=100", block),
+        ("bsrange=4k", "a range such as `4k-64k`"),
+        ("bsrange=64k-4k", "a range such as `4k-64k`"),
+        ("bssplit=4k/50:8k/60", split),
+        ("bssplit=4k/x", split),
+        ("bssplit=4k/0", split),
+        ("size=1.5g", size),
+        ("size=-1", size),
+        ("size=101%", size),
+        ("size=99999999p", size),
+        ("size=1${SIZE", size),
+        ("io_size=much", size),
+        ("offset=", size),
+        ("number_ios=few", "a size such as `64k` or `10g`"),
+        ("loops=-2", "between 0 and 4294967295"),
+        ("runtime=60sec", time),
+        ("runtime=1.5", time),
+        ("runtime=1000d", time),
+        ("ramp_time=soon", time),
+        ("thinktime=x", time),
+        ("thinktime_blocks=0", "between 1 and 4294967295"),
+        ("thinktime_blocks_type=often", "`complete` or `issue`"),
+        (
+            "startdelay=9-5",
+            "a time such as `10s`, or a range such as `5s-10s`",
+        ),
+        ("time_based=2", "0 or 1"),
+        ("direct=yes", "0 or 1"),
+        ("sync=maybe", "`none`, `sync` or `dsync`"),
+        ("rate=fast", "bytes per second, such as `64k` or `10m`"),
+        (
+            "rate_iops=5g",
+            "requests per second, such as `500` or `10k`",
+        ),
+        ("rate_process=even", "`linear` or `poisson`"),
+        ("io_submit_mode=later", "`inline` or `offload`"),
+        ("percentage_random=120", "between 0 and 100"),
+        (
+            "random_distribution=flat",
+            "random, zipf, pareto, normal, zoned or zoned_abs",
+        ),
+        (
+            "random_distribution=zipf:1",
+            "`zipf:theta` with a positive theta other than 1",
+        ),
+        (
+            "random_distribution=zipf:NaN",
+            "followed by a number, such as `zipf:1.2`",
+        ),
+        (
+            "random_distribution=zipf:1.2:7",
+            "centred between 0 and 1, such as `zipf:1.2:0.5`",
+        ),
+        (
+            "random_distribution=pareto:1",
+            "`pareto:h` with h above 0 and below 1",
+        ),
+        (
+            "random_distribution=normal:100",
+            "`normal:deviation` with a deviation from 0 to below 100",
+        ),
+        ("random_distribution=zoned", zones),
+        ("random_distribution=zoned:50/10", zones),
+        ("random_distribution=zoned_abs:100/x", zones),
+        (
+            "percentile_list=0:50",
+            "up to 20 numbers above 0 and up to 100, such as `50:99:99.9`",
+        ),
+        ("kb_base=1", "1000 or 1024"),
+    ] {
+        let (key, value) = option.split_once('=').unwrap();
+        let expected = format!("`{key}` must be {allowed}, found `{value}` (job.fio:2)");
+        assert_eq!(of(option), expected);
+    }
+    let expected = "`iodepth` must be between 1 and 65535, found no value (job.fio:2)";
+    assert_eq!(of("iodepth"), expected);
+}
+
+#[test]
+fn aliases_are_named_as_typed() {
+    let expected = "`blocksize` must be a multiple of 512 B between 512 and 1g, found `1` \
+                    (job.fio:3)";
+    assert_eq!(of("\nblocksize=1"), expected);
+}
+
+#[test]
+fn unknown_options_come_with_the_nearest_known_one() {
+    let (message, hint) = error("[global]\n\niodpeth=4");
+    assert_eq!(message, "unknown option `iodpeth` (job.fio:3)");
+    assert_eq!(hint.as_deref(), Some("did you mean `iodepth`?"));
+    let (message, hint) = error("[a]\nnothing_like_it=4");
+    assert_eq!(message, "unknown option `nothing_like_it` (job.fio:2)");
+    assert_eq!(hint, None);
+    let (message, hint) = error("[a]\nrandrepeats");
+    assert_eq!(message, "unknown option `randrepeats` (job.fio:2)");
+    assert_eq!(hint.as_deref(), Some("did you mean `randrepeat`?"));
+}
+
+#[test]
+fn unsupported_options_say_so() {
+    for option in [
+        "zonemode=zbd",
+        "read_iolog=trace",
+        "nrfiles=4",
+        "wait_for=other",
+        "latency_target=1ms",
+        "steadystate=iops:1%",
+        "trim_percentage=5",
+        "serialize_overlap=1",
+        "exitall",
+        "bs_unaligned",
+        "rate_min=1m",
+    ] {
+        let key = option.split('=').next().unwrap();
+        let (message, hint) = error(&format!("[a]\n{option}"));
+        let expected = format!("`{key}` is not supported and would change the result (job.fio:2)");
+        assert_eq!(message, expected);
+        assert!(hint.is_some());
+    }
+    let expected = "`ioengine=cpuio` does no block I/O (job.fio:2)";
+    assert_eq!(of("ioengine=cpuio"), expected);
+}
+
+#[test]
+fn contradictions() {
+    for (options, expected) in [
+        (
+            "bs=4k\ntime_based",
+            "`time_based` needs a `runtime` (job.fio:3)",
+        ),
+        (
+            "rate=1m\nrate_iops=5",
+            "`rate` and `rate_iops` exclude each other (job.fio:3)",
+        ),
+        (
+            "fsync=4\nfdatasync=3",
+            "`fsync` and `fdatasync` exclude each other unless one divides the other (job.fio:3)",
+        ),
+        (
+            "random_distribution=zoned:50/60:50/50",
+            "the zones of `random_distribution` are larger than 100 % (job.fio:2)",
+        ),
+        (
+            "size=1m\nrandom_distribution=zoned_abs:50/1m:50/1m",
+            "the zones of `random_distribution` exceed the job's 1048576 B (job.fio:3)",
+        ),
+    ] {
+        assert_eq!(of(options), expected);
+    }
+}
+
+#[test]
+fn jobs_must_fit_the_drive() {
+    for (options, expected) in [
+        (
+            "size=65m",
+            "the job ends at 68157440 B, but the drive has only 67108864 B (job.fio:2)",
+        ),
+        (
+            "offset=1m\nsize=64m",
+            "the job ends at 68157440 B, but the drive has only 67108864 B (job.fio:3)",
+        ),
+        (
+            "offset=64m",
+            "the job begins at 67108864 B, but the drive has only 67108864 B (job.fio:2)",
+        ),
+        (
+            "size=16m\nnumjobs=8\noffset_increment=16m",
+            "the job begins at 67108864 B, but the drive has only 67108864 B (job.fio:4)",
+        ),
+        (
+            "offset=18446744073709551615\nnumjobs=9\noffset_increment=1p",
+            "the job must begin at a multiple of 512 B, not at 18446744073709551615 B (job.fio:2)",
+        ),
+        (
+            "offset=100",
+            "the job must begin at a multiple of 512 B, not at 100 B (job.fio:2)",
+        ),
+        (
+            "bs=8k\nsize=4k",
+            "the job's range of 4096 B is smaller than one block of 8192 B (job.fio:3)",
+        ),
+        (
+            "offset=65532k\nbs=8k",
+            "the job's range of 4096 B is smaller than one block of 8192 B (job.fio:2)",
+        ),
+    ] {
+        assert_eq!(of(options), expected);
+    }
+    let (_, hint) = error("[a]\nsize=1t");
+    assert!(hint.unwrap().contains("`--fit` applies to traces only"));
+}
+
+#[test]
+fn the_form_of_the_file() {
+    for (text, expected) in [
+        ("", "`job.fio` defines no job"),
+        ("[global]\nbs=4k", "`job.fio` defines no job"),
+        (
+            "bs=4k\n[a]",
+            "option `bs=4k` stands before any section (job.fio:1)",
+        ),
+        ("[a\nbs=4k", "a section must end with `]` (job.fio:1)"),
+        ("[]", "a section must have a name (job.fio:1)"),
+        (
+            "[a]\nsize=${MISSING}",
+            "`${MISSING}` is not set in the environment (job.fio:2)",
+        ),
+        (
+            "[a]\ninclude nowhere.inc",
+            "cannot read the included file `nowhere.inc`: no such file (job.fio:2)",
+        ),
+        (
+            "[a]\ninclude loop.inc",
+            "includes are nested more than 16 deep (loop.inc:1)",
+        ),
+        (
+            "[a]\ninclude section.inc",
+            "an included file must not begin a section (section.inc:1)",
+        ),
+        (
+            "[a]\ninclude typo.inc",
+            "unknown option `iodpeth` (typo.inc:2)",
+        ),
+        (
+            "[a]\nnumjobs=4096\nsize=4k\n[b]\nsize=4k",
+            "more than 4096 jobs (job.fio:4)",
+        ),
+        ("[a]\n=4", "unknown option `` (job.fio:2)"),
+    ] {
+        assert_eq!(error(text).0, expected);
+    }
+}

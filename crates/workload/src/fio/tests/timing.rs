@@ -1,0 +1,229 @@
+//! When does a job ask for what?
+
+use super::*;
+
+fn timed(options: &str, latency_ps: u64) -> Vec<Done> {
+    run_with(&mut job(options), latency_ps)
+}
+
+fn starts(log: &[Done]) -> Vec<u64> {
+    log.iter().map(|done| done.submitted_ps).collect()
+}
+
+#[test]
+fn the_queue_is_kept_full() {
+    let log = timed("rw=randread\nsize=256k\niodepth=4", 100 * US);
+    assert_eq!(
+        starts(&log)[..8],
+        [0, 0, 0, 0, 100 * US, 100 * US, 100 * US, 100 * US]
+    );
+}
+
+#[test]
+fn a_synchronous_engine_has_depth_one() {
+    for (engine, depth) in [
+        ("psync", 1),
+        ("pvsync2", 1),
+        ("mmap", 1),
+        ("libaio", 8),
+        ("io_uring", 8),
+        ("null", 8),
+        ("external:/x/y.so", 8),
+    ] {
+        let job = job(&format!("ioengine={engine}\niodepth=8"));
+        assert_eq!(job.queue_depth, depth, "{engine}");
+    }
+    assert_eq!(job("iodepth=8").queue_depth, 8);
+    assert_eq!(job("").queue_depth, 1);
+}
+
+#[test]
+fn batches_are_refilled_together() {
+    for options in ["iodepth_low=1", "iodepth_batch_complete_min=3"] {
+        let mut job = job(&format!("rw=randread\nsize=64k\niodepth=4\n{options}"));
+        let tag = |next| match next {
+            Next::Submit(request) => request.tag,
+            other => panic!("{other:?}"),
+        };
+        let tags: Vec<u32> = (0..4).map(|_| tag(job.next(0))).collect();
+        assert_eq!(job.next(0), Next::Blocked);
+        for (i, tag) in tags.into_iter().enumerate() {
+            job.complete(&Completion {
+                tag,
+                op: Op::Read,
+                status: Status::Success,
+                submitted_ps: 0,
+                completed_ps: 1,
+            });
+            if i < 2 {
+                assert_eq!(job.next(1), Next::Blocked, "{options}");
+            } else {
+                assert!(matches!(job.next(1), Next::Submit(_)));
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn runtime_stops_the_issue_and_drains() {
+    let log = timed("rw=randread\niodepth=4\nruntime=1ms", 300 * US);
+    assert_eq!(log.len(), 16);
+    assert!(log.iter().all(|done| done.submitted_ps < MS));
+    assert!(log.iter().any(|done| done.completed_ps > MS));
+    // One picosecond decides.
+    let before = timed("rw=read\ntime_based\nruntime=1ms", MS);
+    assert_eq!(before.len(), 1);
+    let after = timed("rw=read\ntime_based\nruntime=1ms", MS - 1);
+    assert_eq!(after.len(), 2);
+}
+
+#[test]
+fn runtime_without_time_based_ends_with_the_range() {
+    assert_eq!(timed("rw=read\nsize=64k\nruntime=1s", US).len(), 16);
+    assert_eq!(
+        timed("rw=read\nsize=64k\nruntime=1s\ntime_based", MS).len(),
+        1000
+    );
+}
+
+#[test]
+fn the_ramp_comes_before_the_runtime_and_the_delay_before_both() {
+    let mut job = job("rw=read\ntime_based\nruntime=10ms\nramp_time=5ms\nstartdelay=3ms");
+    assert_eq!(job.ramp_ps, 8 * MS);
+    let log = run_with(&mut job, MS);
+    assert_eq!(log[0].submitted_ps, 3 * MS);
+    assert_eq!(log.len(), 15);
+}
+
+#[test]
+fn a_range_of_delays_is_drawn_for_each_clone() {
+    let mut workload = parsed("[a]\nnumjobs=8\nsize=4k\nstartdelay=5ms-10ms");
+    let mut delays: Vec<u64> = (workload.jobs.iter_mut())
+        .map(|job| run_with(job, US)[0].submitted_ps)
+        .collect();
+    assert!(delays.iter().all(|d| (5 * MS..=10 * MS).contains(d)));
+    delays.sort_unstable();
+    delays.dedup();
+    assert!(delays.len() > 6);
+}
+
+#[test]
+fn rates_space_requests_evenly() {
+    for options in ["rate_iops=1000", "rate=4096k", "rate=4m,1m"] {
+        let log = timed(&format!("rw=randread\nsize=64k\n{options}"), 100 * US);
+        let gap = log[1].submitted_ps;
+        assert!(
+            (gap as i64 - MS as i64).unsigned_abs() < 30 * US,
+            "{options} {gap}"
+        );
+        for (i, done) in log.iter().enumerate() {
+            assert!(
+                done.submitted_ps.abs_diff(i as u64 * gap) <= i as u64,
+                "{options}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_slow_drive_catches_up_with_the_rate() {
+    // Inline submission lets the request before complete; then the schedule is behind.
+    let log = timed(
+        "rw=randread\nsize=64k\nrate_iops=1000\niodepth=8",
+        2500 * US,
+    );
+    let starts = starts(&log);
+    assert_eq!(starts[..3], [0, 2500 * US, 2500 * US]);
+    // Offloaded submission does not wait.
+    let log = timed(
+        "rw=randread\nsize=64k\nrate_iops=1000\niodepth=8\nio_submit_mode=offload",
+        2500 * US,
+    );
+    assert!(
+        log.iter()
+            .enumerate()
+            .all(|(i, d)| d.submitted_ps == i as u64 * MS)
+    );
+}
+
+#[test]
+fn a_mix_with_one_rate_limited_goes_on_in_the_other() {
+    let log = timed("rw=randrw\nruntime=1s\ntime_based\nrate_iops=,100", MS);
+    let writes = log.iter().filter(|d| d.request.op == Op::Write).count();
+    assert!((95..=101).contains(&writes), "{writes}");
+    assert_eq!(log.len(), 1000);
+}
+
+#[test]
+fn poisson_gaps_are_exponential() {
+    let log = timed(
+        "rw=randread\nio_size=80m\nrate_iops=1000\nrate_process=poisson\niodepth=64\n\
+         io_submit_mode=offload",
+        US,
+    );
+    let gaps: Vec<f64> = starts(&log)
+        .windows(2)
+        .map(|p| (p[1] - p[0]) as f64 / MS as f64)
+        .collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    assert!((mean - 1.0).abs() < 0.03, "{mean}");
+    let long = gaps.iter().filter(|gap| **gap > 2.0).count() as f64 / gaps.len() as f64;
+    assert!((long - (-2f64).exp()).abs() < 0.01, "{long}");
+}
+
+#[test]
+fn thinking_comes_after_every_block() {
+    let log = timed("rw=read\nsize=16k\nthinktime=500", 100 * US);
+    assert_eq!(starts(&log), [0, 600 * US, 1200 * US, 1800 * US]);
+    let log = timed(
+        "rw=read\nsize=16k\nthinktime=1ms\nthinktime_blocks=2",
+        100 * US,
+    );
+    assert_eq!(starts(&log), [0, 100 * US, 1200 * US, 1300 * US]);
+    let log = timed(
+        "rw=read\nsize=16k\niodepth=4\nthinktime=1ms\nthinktime_blocks=2\n\
+         thinktime_blocks_type=issue",
+        100 * US,
+    );
+    assert_eq!(starts(&log), [0, 0, 1100 * US, 1100 * US]);
+}
+
+#[test]
+fn thinking_by_time() {
+    let log = timed(
+        "rw=read\nsize=24k\nthinktime=1s\nthinktime_iotime=300us",
+        100 * US,
+    );
+    let expected = [
+        0,
+        100 * US,
+        200 * US,
+        S + 300 * US,
+        S + 400 * US,
+        S + 500 * US,
+    ];
+    assert_eq!(starts(&log), expected);
+}
+
+#[test]
+fn the_rate_may_ignore_thinking() {
+    let options = "rw=read\nsize=64k\nrate_iops=1000\nthinktime=10ms\nthinktime_blocks=4";
+    let counted = starts(&timed(options, 100 * US));
+    let ignored = starts(&timed(
+        &format!("{options}\nrate_ignore_thinktime=1"),
+        100 * US,
+    ));
+    // Counted: behind by the pause, so the next requests follow at once.
+    assert_eq!(counted[5] - counted[4], 100 * US);
+    // Ignored: the pause moves the schedule.
+    assert_eq!(ignored[5] - ignored[4], MS);
+}
+
+#[test]
+fn a_wait_never_outlasts_the_runtime() {
+    for options in ["rate_iops=1", "thinktime=10s"] {
+        let log = timed(&format!("rw=read\ntime_based\nruntime=5ms\n{options}"), US);
+        assert_eq!(log.len(), 1, "{options}");
+    }
+}
