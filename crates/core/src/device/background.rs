@@ -1,7 +1,7 @@
 //! What the drive does without being asked: cleaning, folding, wear levelling, erasing, giving host
 //! memory back.
 
-use super::write::{Program, SOURCES_MAX};
+use super::write::Program;
 use super::{Contents, Device};
 use crate::engine::{EventKind, INDEX_MAX};
 use crate::ftl::{Move, State, Stream, TRANSLATION};
@@ -30,11 +30,14 @@ pub(super) struct Background {
     /// The last victim was chosen for wear: the next is not.
     wear_turn_taken: bool,
     batch: Vec<Move>,
+    /// Superblocks that the moves of each program operation were taken from.
+    sources: Vec<Vec<Superblock>>,
 }
 
 impl<C: Contents> Device<C> {
     /// Starts whatever can start now.
     pub(super) fn pump(&mut self) {
+        self.serve_buffer_queue();
         self.pump_map();
         self.pump_cleaning();
         self.pump_writes();
@@ -59,7 +62,8 @@ impl<C: Contents> Device<C> {
     }
 
     fn is_cleaning(&self) -> bool {
-        self.cleaner.current.is_some() || self.background.emptying + self.background.folding_blocks > 0
+        self.cleaner.current.is_some()
+            || self.background.emptying + self.background.folding_blocks > 0
     }
 
     pub(super) fn spend_credit(&mut self, stream: Stream, slots: u32) {
@@ -104,7 +108,7 @@ impl<C: Contents> Device<C> {
         let soon = free + self.background.emptying;
         // New data waits, and so does cleaning: for more moves to fill up a program operation.
         let stuck = free <= ftl.gc_start_superblocks
-            && self.cleaner.credit <= 0
+            && (self.cleaner.credit <= 0 || free <= ftl.gc_reserve_superblocks)
             && self.cleaner.reads == 0
             && self.background.move_programs == 0
             && self.background.erasing == 0;
@@ -198,8 +202,7 @@ impl<C: Contents> Device<C> {
     fn program_one_unit(&mut self, pages: bool, partial: bool) -> bool {
         let unit_slots = self.ftl.geometry().unit_slots as usize;
         let mut batch = std::mem::take(&mut self.background.batch);
-        let mut sources = [(Superblock(0), 0u32); SOURCES_MAX];
-        self.collect_moves(pages, unit_slots, &mut batch, &mut sources);
+        self.collect_moves(pages, unit_slots, &mut batch);
         let stream = match (pages, self.spec.ftl.gc_own_stream) {
             (true, _) => Stream::Map,
             (false, true) => Stream::Gc,
@@ -221,15 +224,20 @@ impl<C: Contents> Device<C> {
         };
         let cause = batch[0].cause;
         let filled = batch.len() as u32;
-        for (offset, m) in batch.drain(..).enumerate() {
-            self.relocate(&m, Ppn(unit.ppn.0 + offset as u32));
+        for (offset, m) in batch.iter().enumerate() {
+            self.relocate(m, Ppn(unit.ppn.0 + offset as u32));
         }
-        self.background.batch = batch;
         let mut program = Program::new(unit.ppn);
-        program.sources = sources;
         program.is_move = true;
         self.background.move_programs += 1;
-        self.program_flash(unit, program, cause, filled);
+        let program = self.program_flash(unit, program, cause, filled) as usize;
+        if self.background.sources.len() <= program {
+            self.background.sources.resize_with(program + 1, Vec::new);
+        }
+        let geometry = self.ftl.geometry();
+        let sources = batch.drain(..).map(|m| geometry.superblock(m.from));
+        self.background.sources[program].extend(sources);
+        self.background.batch = batch;
         true
     }
 
@@ -242,13 +250,7 @@ impl<C: Contents> Device<C> {
     }
 
     /// Takes up to `count` current moves from the staged ones; drops those overwritten meanwhile.
-    fn collect_moves(
-        &mut self,
-        pages: bool,
-        count: usize,
-        batch: &mut Vec<Move>,
-        sources: &mut [(Superblock, u32); SOURCES_MAX],
-    ) {
+    fn collect_moves(&mut self, pages: bool, count: usize, batch: &mut Vec<Move>) {
         while batch.len() < count {
             let Some(m) = self.staged(pages).pop_front() else {
                 break;
@@ -259,14 +261,6 @@ impl<C: Contents> Device<C> {
                 self.try_erase(victim);
                 continue;
             }
-            let place = sources
-                .iter_mut()
-                .find(|source| source.1 == 0 || source.0 == victim);
-            let Some(source) = place else {
-                self.staged(pages).push_front(m);
-                break;
-            };
-            *source = (victim, source.1 + 1);
             batch.push(m);
         }
     }
@@ -283,7 +277,7 @@ impl<C: Contents> Device<C> {
     }
 
     /// Relocated data is at its new place: its old one may be erased.
-    pub(super) fn on_moves_programmed(&mut self, program: &Program) {
+    pub(super) fn on_moves_programmed(&mut self, index: u32, program: &Program) {
         if program.is_map {
             self.background.map_programs -= 1;
         }
@@ -291,10 +285,12 @@ impl<C: Contents> Device<C> {
             return;
         }
         self.background.move_programs -= 1;
-        for &(victim, count) in program.sources.iter().filter(|source| source.1 > 0) {
-            self.ftl.blocks[victim].moves -= count;
+        let mut sources = std::mem::take(&mut self.background.sources[index as usize]);
+        for victim in sources.drain(..) {
+            self.ftl.blocks[victim].moves -= 1;
             self.try_erase(victim);
         }
+        self.background.sources[index as usize] = sources;
     }
 
     /// Erases a victim once nothing of it is needed any more.
@@ -367,9 +363,23 @@ impl<C: Contents> Device<C> {
         }
     }
 
-    /// DEBUG
+    /// What the background work is waiting for, for a message about a drive that has stopped.
+    #[must_use]
     pub fn debug_state(&self) -> String {
-        format!("bg {:?} cleaner cur {:?} staged {} pages {} reads {} credit {} free {} slcfree {} fills {} wb {} used {} behind {}", self.background, self.cleaner.current, self.cleaner.staged.len(), self.cleaner.staged_pages.len(), self.cleaner.reads, self.cleaner.credit, self.ftl.blocks.free_count(false), self.ftl.blocks.free_count(true), self.map.fills(), self.map.writebacks(), self.buffer.used(), self.map_is_behind())
+        format!(
+            "{:?}; victim {:?}, {} moves staged, {} reads, credit {}; free superblocks {} (+{} \
+             single-bit); {} map pages awaited, {} to be written; {} buffer slots in use",
+            self.background,
+            self.cleaner.current,
+            self.cleaner.staged.len() + self.cleaner.staged_pages.len(),
+            self.cleaner.reads,
+            self.cleaner.credit,
+            self.ftl.blocks.free_count(false),
+            self.ftl.blocks.free_count(true),
+            self.map.fills(),
+            self.map.writebacks(),
+            self.buffer.used(),
+        )
     }
 
     /// The host gives `granted_bytes` of memory, or takes it back (0). Returns at once; while

@@ -106,10 +106,11 @@ impl<C: Contents> Device<C> {
         let unit_slots = self.ftl.geometry().unit_slots as usize;
         loop {
             let waiting = self.map.writebacks();
+            self.background.drain_map &= waiting > 0;
             if waiting == 0 || (waiting < unit_slots && !self.background.drain_map) {
                 return;
             }
-            let Some(unit) = self.ftl.allocate(Stream::Map, true) else {
+            let Some(unit) = self.ftl.allocate(Stream::Map, false) else {
                 return;
             };
             let mut filled = 0;

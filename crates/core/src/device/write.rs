@@ -4,15 +4,13 @@ use super::{Contents, Device, Source};
 use crate::controller::{Found, Landing, SlotState};
 use crate::engine::EventKind;
 use crate::ftl::{Stream, Unit};
-use crate::ids::{BufferSlot, Lpn, NONE, Ppn, Superblock, TranslationPage};
+use crate::ids::{BufferSlot, Lpn, NONE, Ppn, TranslationPage};
 use crate::nand::{Cause, Class, FlashOp};
 use crate::request::Op;
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES, Tier};
 
 /// Marks a waiter of a map fill as a buffer slot to be merged rather than a command.
 pub(super) const MERGE: u32 = 1 << 31;
-/// Superblocks that the moves of one program operation may come from.
-pub(super) const SOURCES_MAX: usize = 4;
 
 /// Write data on its way from the host's memory into slots of the buffer.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +27,6 @@ pub(super) struct Program {
     pub ppn: Ppn,
     /// First buffer slot (host data), chained; `NONE` otherwise.
     pub first_slot: u32,
-    /// Superblocks that relocated data was taken from, and how many slots.
-    pub sources: [(Superblock, u32); SOURCES_MAX],
     /// Translation pages.
     pub is_map: bool,
     /// Relocated data.
@@ -42,7 +38,6 @@ impl Program {
         Program {
             ppn,
             first_slot: NONE,
-            sources: [(Superblock(0), 0); SOURCES_MAX],
             is_map: false,
             is_move: false,
         }
@@ -102,7 +97,7 @@ impl<C: Contents> Device<C> {
     }
 
     /// Room in the buffer goes to the writes that wait for it, first come, first served.
-    fn serve_buffer_queue(&mut self) {
+    pub(super) fn serve_buffer_queue(&mut self) {
         while let Some(id) = self.buffer_queue.front() {
             if !self.take_slots(id) {
                 return;
@@ -358,7 +353,7 @@ impl<C: Contents> Device<C> {
         program: Program,
         cause: Cause,
         filled: u32,
-    ) {
+    ) -> u32 {
         self.counters.programs_by_cause[cause as usize] += 1;
         self.counters.programmed_slots_by_cause[cause as usize] += u64::from(filled);
         self.counters.padded_slots += u64::from(unit.slots - filled);
@@ -369,6 +364,7 @@ impl<C: Contents> Device<C> {
         let owner = self.programs.insert(program);
         let op = FlashOp::program(class, cause, owner, unit.ppn);
         self.array.enqueue(&mut self.engine, op, unit.slc);
+        owner
     }
 
     pub(super) fn on_programmed(&mut self, index: u32) {
@@ -378,7 +374,7 @@ impl<C: Contents> Device<C> {
         if program.first_slot != NONE {
             self.release_slots(program.first_slot);
         }
-        self.on_moves_programmed(&program);
+        self.on_moves_programmed(index, &program);
         let superblock = self.ftl.geometry().superblock(program.ppn);
         self.try_erase(superblock);
         self.pump();
@@ -400,7 +396,6 @@ impl<C: Contents> Device<C> {
         while let Some(flush) = self.buffer.pop_flushed() {
             self.settle_one(flush);
         }
-        self.serve_buffer_queue();
     }
 }
 

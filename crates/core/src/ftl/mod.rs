@@ -63,6 +63,8 @@ pub struct Ftl {
     pub blocks: Superblocks,
     open: [Open; STREAMS],
     reserve: u32,
+    /// Relocated data goes to the host's stream.
+    shared_stream: bool,
 }
 
 impl Ftl {
@@ -108,6 +110,7 @@ impl Ftl {
             blocks,
             open: [Open::default(); STREAMS],
             reserve: ftl.gc_reserve_superblocks,
+            shared_stream: !ftl.gc_own_stream,
         }
     }
 
@@ -145,12 +148,19 @@ impl Ftl {
     pub fn has_room(&self, stream: Stream) -> bool {
         let open = &self.open[stream as usize];
         let slc = stream == Stream::Slc;
+        // Where cleaning shares the stream, room it took from the reserve is for cleaning alone.
+        if stream == Stream::Host
+            && self.shared_stream
+            && self.blocks.free_count(false) < self.reserve
+        {
+            return false;
+        }
         if open.superblock.is_some() && open.next_slot < self.geometry.usable_slots(slc) {
             return true;
         }
         let reserve = match stream {
-            Stream::Host | Stream::Cold => self.reserve,
-            Stream::Gc | Stream::Map | Stream::Slc => 0,
+            Stream::Host | Stream::Cold | Stream::Map => self.reserve,
+            Stream::Gc | Stream::Slc => 0,
         };
         self.blocks.free_count(slc) > reserve
     }
@@ -159,11 +169,11 @@ impl Ftl {
     pub fn allocate(&mut self, stream: Stream, relocating: bool) -> Option<Unit> {
         let slc = stream == Stream::Slc;
         let usable = self.geometry.usable_slots(slc);
+        if !relocating && !self.has_room(stream) {
+            return None;
+        }
         let open = self.open[stream as usize];
         if open.superblock.is_none() || open.next_slot == usable {
-            if !relocating && !self.has_room(stream) {
-                return None;
-            }
             // The full one was closed when its last unit was given out; a free one comes next.
             let superblock = self.blocks.open(slc)?;
             self.open[stream as usize] = Open {

@@ -93,7 +93,9 @@ pub fn closed_loop<C: Contents>(
         issued += 1;
     }
     while completed < count {
-        let Some(at) = device.next_time() else { panic!("stuck: {}", device.debug_state()) };
+        let Some(at) = device.next_time() else {
+            panic!("stuck: {}", device.debug_state())
+        };
         device.advance(at, &mut done);
         for _ in done.drain(..) {
             completed += 1;

@@ -1,0 +1,333 @@
+//! Does the drive return what was written? The model under long random sequences of reads, writes,
+//! trims, flushes and host-memory grants and withdrawals, against a naive drive: a list of who
+//! wrote each sector, no caching, no cleaning.
+
+mod common;
+
+use common::{drive, settle};
+use lodger_core::device::{Contents, Device, Source};
+use lodger_core::ids::{BufferSlot, Lpn, Ppn};
+use lodger_core::rng::Rng;
+use lodger_core::{Completion, DriveSpec, Op, Precondition, Request, Status};
+use proptest::prelude::*;
+use std::collections::HashMap;
+
+type Page = [u32; 8];
+
+/// Follows the tag of the request that wrote each sector through buffer and flash.
+#[derive(Default)]
+struct Tags {
+    flash: HashMap<Ppn, Page>,
+    buffer: HashMap<BufferSlot, Page>,
+    /// Read tag, sector, value.
+    seen: Vec<(u32, u64, u32)>,
+}
+
+fn overlay(onto: &mut Page, from: &Page, sectors: u8) {
+    for sector in 0..8 {
+        if sectors >> sector & 1 != 0 {
+            onto[sector] = from[sector];
+        }
+    }
+}
+
+impl Tags {
+    fn at(&self, source: Source) -> Page {
+        match source {
+            Source::Buffer(slot) => self.buffer[&slot],
+            Source::Flash(ppn) => self.flash.get(&ppn).copied().unwrap_or_default(),
+            Source::Unwritten => Page::default(),
+        }
+    }
+}
+
+impl Contents for Tags {
+    fn arrive(&mut self, tag: u32, _: Lpn, slot: BufferSlot, sectors: u8) {
+        let mut page = Page::default();
+        overlay(&mut page, &[tag; 8], sectors);
+        self.buffer.insert(slot, page);
+    }
+    fn merge(&mut self, slot: BufferSlot, source: Source, written: u8) {
+        let mut page = self.at(source);
+        overlay(&mut page, &self.buffer[&slot], written);
+        self.buffer.insert(slot, page);
+    }
+    fn absorb(&mut self, from: BufferSlot, to: BufferSlot, sectors: u8) {
+        let newer = self.buffer[&from];
+        overlay(self.buffer.get_mut(&to).unwrap(), &newer, sectors);
+    }
+    fn program(&mut self, from: BufferSlot, to: Ppn) {
+        self.flash.insert(to, self.buffer[&from]);
+    }
+    fn relocate(&mut self, from: Ppn, to: Ppn) {
+        let page = self.at(Source::Flash(from));
+        self.flash.insert(to, page);
+    }
+    fn read(&mut self, tag: u32, lpn: Lpn, source: Source, sectors: u8) {
+        let page = self.at(source);
+        for sector in 0..8 {
+            if sectors >> sector & 1 != 0 {
+                self.seen
+                    .push((tag, u64::from(lpn.0) * 8 + sector as u64, page[sector]));
+            }
+        }
+    }
+}
+
+/// A write (or trim, value 0) of one sector: its order of submission and of completion.
+#[derive(Clone, Copy, Debug)]
+struct Wrote {
+    value: u32,
+    submitted: u64,
+    completed: u64,
+}
+
+/// Who wrote each sector, and when.
+#[derive(Default)]
+struct Naive {
+    wrote: HashMap<u64, Vec<Wrote>>,
+    reads: HashMap<u32, (u64, u64)>,
+    clock: u64,
+}
+
+impl Naive {
+    fn sectors(request: &Request) -> std::ops::Range<u64> {
+        let (mut from, mut to) = (
+            request.offset_bytes,
+            request.offset_bytes + request.length_bytes,
+        );
+        if request.op == Op::Trim {
+            // Only whole pages are deallocated.
+            from = from.next_multiple_of(4096);
+            to = to / 4096 * 4096;
+        }
+        from / 512..(to / 512).max(from / 512)
+    }
+
+    fn submit(&mut self, request: &Request) {
+        self.clock += 1;
+        let at = Wrote {
+            value: if request.op == Op::Trim {
+                0
+            } else {
+                request.tag
+            },
+            submitted: self.clock,
+            completed: u64::MAX,
+        };
+        match request.op {
+            Op::Read => {
+                self.reads.insert(request.tag, (self.clock, u64::MAX));
+            }
+            Op::Write | Op::Trim => {
+                for sector in Self::sectors(request) {
+                    self.wrote.entry(sector).or_default().push(at);
+                }
+            }
+            Op::Flush => {}
+        }
+    }
+
+    fn complete(&mut self, request: &Request) {
+        self.clock += 1;
+        match request.op {
+            Op::Read => self.reads.get_mut(&request.tag).unwrap().1 = self.clock,
+            Op::Write | Op::Trim => {
+                let value = if request.op == Op::Trim {
+                    0
+                } else {
+                    request.tag
+                };
+                for sector in Self::sectors(request) {
+                    let all = self.wrote.get_mut(&sector).unwrap();
+                    let this = all
+                        .iter_mut()
+                        .find(|w| w.value == value && w.completed == u64::MAX)
+                        .unwrap();
+                    this.completed = self.clock;
+                }
+            }
+            Op::Flush => {}
+        }
+    }
+
+    /// A read may return a write that was submitted before it completed and was not overwritten
+    /// before it was submitted by a write that came after.
+    fn allows(&self, tag: u32, sector: u64, value: u32) -> bool {
+        let (submitted, completed) = self.reads[&tag];
+        let none = Vec::new();
+        // In the order of submission; the newest candidates are the likely ones.
+        let all = self.wrote.get(&sector).unwrap_or(&none);
+        let candidates = all.partition_point(|w| w.submitted < completed);
+        let overwritten = |since: usize, completed: u64| {
+            all[since..candidates]
+                .iter()
+                .any(|later| later.submitted > completed && later.completed < submitted)
+        };
+        let newest_first = (0..candidates).rev();
+        let written = newest_first
+            .filter(|&at| all[at].value == value)
+            .any(|at| !overwritten(at, all[at].completed));
+        written || (value == 0 && !overwritten(0, 0))
+    }
+}
+
+/// One kind of drive out of many small ones.
+fn small_drive(shape: u32) -> DriveSpec {
+    let bit =
+        |n: u32, yes: &'static str, no: &'static str| if shape >> n & 1 != 0 { yes } else { no };
+    let hmb_buffer: &[(&str, &str)] = match shape >> 7 & 3 {
+        0 => &[
+            ("role.write_buffer.tier", "hmb"),
+            ("role.write_buffer.size", "128KiB"),
+        ],
+        _ => &[],
+    };
+    let replacement = ["lru", "fifo", "clock", "2q", "random"][(shape >> 9) as usize % 5];
+    let mut sets = vec![
+        ("capacity", "64MiB"),
+        ("nand.pages_per_block", bit(0, "12", "24")),
+        ("nand.one_shot", bit(1, "true", "false")),
+        ("ftl.gc_own_stream", bit(2, "true", "false")),
+        ("ftl.hot_cold_streams", bit(3, "true", "false")),
+        ("ftl.slc_superblocks", bit(4, "3", "0")),
+        ("nand.cache_read", bit(5, "true", "false")),
+        ("role.map.exclusive", bit(6, "true", "false")),
+        ("role.map.size.sram", "8KiB"),
+        ("role.map.replacement", replacement),
+        ("tier.hmb.preferred", "160KiB"),
+        ("tier.hmb.min", "8KiB"),
+    ];
+    sets.extend(hmb_buffer);
+    drive("tiny", &sets)
+}
+
+struct Run {
+    device: Device<Tags>,
+    naive: Naive,
+    open: HashMap<u32, Request>,
+    next_tag: u32,
+}
+
+impl Run {
+    fn submit(&mut self, mut request: Request) {
+        request.tag = self.next_tag;
+        self.next_tag += 1;
+        self.naive.submit(&request);
+        self.open.insert(request.tag, request);
+        self.device.submit(request);
+    }
+
+    fn complete(&mut self, done: &[Completion]) {
+        for completion in done {
+            let request = self
+                .open
+                .remove(&completion.tag)
+                .expect("completes exactly once");
+            assert_eq!(completion.status, Status::Success);
+            self.naive.complete(&request);
+        }
+    }
+}
+
+fn random_request(rng: &mut Rng, sectors: u64) -> Request {
+    // A small hot area makes overwrites, merges and races likely.
+    let hot = rng.below(2) == 0;
+    let span = if hot { 256 } else { sectors };
+    let offset = u64::from(rng.below(span as u32 - 1));
+    let length = match rng.below(4) {
+        0 => 1 + u64::from(rng.below(12)),
+        1 => 8,
+        2 => 64,
+        _ => 8 * (1 + u64::from(rng.below(40))),
+    };
+    let aligned = rng.below(3) != 0;
+    let offset = if aligned { offset / 8 * 8 } else { offset };
+    let op = match rng.below(100) {
+        0..45 => Op::Write,
+        45..88 => Op::Read,
+        88..96 => Op::Trim,
+        _ => Op::Flush,
+    };
+    Request {
+        tag: 0,
+        queue: rng.below(3) as u16,
+        op,
+        fua: op == Op::Write && rng.below(8) == 0,
+        offset_bytes: offset * 512,
+        length_bytes: if op == Op::Flush {
+            0
+        } else {
+            length.min(sectors - offset) * 512
+        },
+    }
+}
+
+fn run(shape: u32, seed: u64, requests: u32) {
+    let spec = small_drive(shape);
+    let mut rng = Rng::new(seed);
+    let precondition = match rng.below(3) {
+        0 => Precondition::None,
+        1 => Precondition::Sequential,
+        _ => Precondition::Random,
+    };
+    let device = Device::with_contents(&spec, precondition, 24 << 10, seed, Tags::default());
+    let mut run = Run {
+        device,
+        naive: Naive::default(),
+        open: HashMap::new(),
+        next_tag: 1,
+    };
+    let sectors = spec.capacity_bytes / 512;
+    let mut done = Vec::new();
+    for step in 0..requests {
+        run.submit(random_request(&mut rng, sectors));
+        if rng.below(200) == 0 {
+            run.device
+                .set_hmb([0, 4 << 10, 24 << 10, 140 << 10, 160 << 10][rng.below(5) as usize]);
+        }
+        while run.open.len() > rng.below(24) as usize {
+            let Some(at) = run.device.next_time() else {
+                panic!(
+                    "stuck at step {step}: {}\n{:?}",
+                    run.device.debug_state(),
+                    run.open
+                )
+            };
+            run.device.advance(at, &mut done);
+            run.complete(&done);
+            done.clear();
+        }
+    }
+    let rest = settle(&mut run.device);
+    run.complete(&rest);
+    assert!(
+        run.open.is_empty(),
+        "every request completes: {:?}",
+        run.open
+    );
+    assert_eq!(run.device.in_flight(), 0);
+    run.device.ftl().check();
+    for &(tag, sector, value) in &run.device.contents.seen {
+        assert!(
+            run.naive.allows(tag, sector, value),
+            "read {tag} of sector {sector} returned {value}: {:?}",
+            run.naive.wrote.get(&sector)
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn every_read_returns_what_a_naive_drive_would(shape in 0u32..(5 << 9), seed: u64) {
+        run(shape, seed, 4_000);
+    }
+}
+
+#[test]
+fn long_sequences_on_one_drive_of_each_kind() {
+    for shape in (0..(5 << 9)).step_by(317) {
+        run(shape, u64::from(shape), 20_000);
+    }
+}
