@@ -2,10 +2,12 @@
 //!
 //! `f64::powf` calls the platform's maths library, whose last bit differs between systems; a
 //! workload must not. These use only `+ - * /`, which IEEE 754 defines exactly, and are faster than
-//! the library because a relative error of 1e-13 is plenty to choose a block.
+//! the library because a relative error of 1e-11 is plenty to choose a block.
 
 const LN_2: f64 = std::f64::consts::LN_2;
+const LOG_2_E: f64 = std::f64::consts::LOG2_E;
 const STEPS: usize = 128;
+const ROUND: f64 = 1.5 * (1u64 << 52) as f64;
 
 /// `(1 / c, log2(c))` for the centre `c` of each of 128 equal parts of 1..2.
 static LOG_TABLE: [(f64, f64); STEPS] = log_table();
@@ -60,9 +62,12 @@ pub(super) fn log2(x: f64) -> f64 {
     let exponent = (bits >> 52) as i64 - 1023;
     let mantissa = f64::from_bits((bits & ((1 << 52) - 1)) | (1023 << 52));
     let (inverse, log) = LOG_TABLE[(bits >> 45) as usize & (STEPS - 1)];
+    // |r| is at most 1/256, so the next term, r^5 / 5, is below 2e-13. Grouped so that the halves
+    // are computed side by side: this chain is what a draw takes.
     let r = mantissa * inverse - 1.0;
-    let series = r * (1.0 + r * (-0.5 + r * (1.0 / 3.0 + r * (-0.25 + r * 0.2))));
-    exponent as f64 + (log + series / LN_2)
+    let series =
+        r * ((LOG_2_E - r * (LOG_2_E / 2.0)) + r * r * (LOG_2_E / 3.0 - r * (LOG_2_E / 4.0)));
+    exponent as f64 + (log + series)
 }
 
 /// Two to the power of `y`; 0 below the smallest normal number, infinity above the largest.
@@ -74,13 +79,14 @@ pub(super) fn exp2(y: f64) -> f64 {
     if y >= 1023.5 {
         return f64::INFINITY;
     }
-    // Rounds to the nearest 128th; floor of a shifted value, since `round` is a library call.
-    let steps = (y * STEPS as f64 + 0.5 + (1024 * STEPS) as f64) as i64 - 1024 * STEPS as i64;
-    let f = (y - steps as f64 / STEPS as f64) * LN_2;
-    let series = 1.0 + f * (1.0 + f * (0.5 + f * (1.0 / 6.0 + f * (1.0 / 24.0 + f / 120.0))));
-    let whole = steps.div_euclid(STEPS as i64);
-    let scale = f64::from_bits(((whole + 1023) as u64) << 52);
-    EXP_TABLE[steps.rem_euclid(STEPS as i64) as usize] * series * scale
+    // Adding 1.5 * 2^52 rounds to a whole number of 128ths and leaves it in the low bits.
+    let shifted = y * STEPS as f64 + ROUND;
+    let steps = shifted.to_bits();
+    // |f| is at most ln(2)/256, so the next term, f^4 / 24, is below 3e-12.
+    let f = (y - (shifted - ROUND) / STEPS as f64) * LN_2;
+    let series = (1.0 + f) + f * f * (0.5 + f * (1.0 / 6.0));
+    let scale = f64::from_bits(((steps >> 7).wrapping_add(1023)) << 52);
+    EXP_TABLE[steps as usize & (STEPS - 1)] * series * scale
 }
 
 /// `x` to the power of `y`, for positive, finite, normal `x`.
@@ -107,15 +113,15 @@ mod tests {
         assert_eq!(exp2(-1e9), 0.0);
         assert_eq!(exp2(1e9), f64::INFINITY);
         assert_eq!(exp2(f64::NEG_INFINITY), 0.0);
-        assert!(ln(1.0).abs() < 1e-15);
+        assert!(ln(1.0).abs() < 1e-12);
     }
 
     proptest! {
         #[test]
         fn agrees_with_the_platform(x in 1e-15f64..1e15, y in -15f64..15.0) {
             let (ours, theirs) = (pow(x, y), x.powf(y));
-            prop_assert!((ours / theirs - 1.0).abs() < 1e-12, "{ours} {theirs}");
-            prop_assert!((log2(x) - x.log2()).abs() < 1e-14 * x.log2().abs().max(1.0));
+            prop_assert!((ours / theirs - 1.0).abs() < 5e-11, "{ours} {theirs}");
+            prop_assert!((log2(x) - x.log2()).abs() < 4e-13);
         }
     }
 }
