@@ -1,0 +1,536 @@
+//! The run loop: one [`Device`], one [`Workload`], simulated time from one completion to the next.
+//!
+//! Jobs of a stage run at the same time; a stage starts when the one before it is done. The loop
+//! has three steps: ask every job that may want something, find the next instant at which anything
+//! happens, let the drive work up to it and tell the jobs what has completed.
+
+mod stats;
+
+pub use stats::{Direction, JobResult, SAMPLE_PS, Samples};
+
+use crate::error::Error;
+use lodger_core::host::hmb::{self, HostPolicy};
+use lodger_core::observe::Counters;
+use lodger_core::spec::{DriveSpec, ParsedDrive, Tier};
+use lodger_core::time::S;
+use lodger_core::{Completion, Device, Precondition, Request};
+use lodger_workload::{Job, Next, Workload};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// Simulated time must stay below this: a `u64` of picoseconds ends at 213 days.
+const SIMULATED_PS_MAX: u64 = 200 * 24 * 3600 * S;
+/// The observer is asked once in this many instants: some milliseconds of work.
+const PROGRESS_EVERY: u64 = 1 << 14;
+/// Instants without any completion while requests are in flight after which the drive counts as
+/// stuck. The longest wait that is none, a write behind cleaning, is thousands of times shorter.
+const STUCK_AFTER: u64 = 50_000_000;
+
+/// A drive to run, with the name the user gave it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drive {
+    /// Name in the collection, or the file.
+    pub name: String,
+    /// What the file says.
+    pub parsed: ParsedDrive,
+}
+
+/// How much host memory the host gives the drive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HmbChoice {
+    /// What the drive prefers, negotiated as Linux does, which gives 128 MiB at most.
+    #[default]
+    Negotiated,
+    /// None.
+    Off,
+    /// Exactly this much is offered, whatever the drive prefers.
+    Bytes(u64),
+}
+
+/// Everything about a run but the workload.
+#[derive(Clone, Debug)]
+pub struct RunConfig {
+    /// The drive.
+    pub drive: Drive,
+    /// Host memory.
+    pub hmb: HmbChoice,
+    /// What was written before.
+    pub precondition: Precondition,
+    /// Seed of everything drawn at random in the drive; the workload has been given its own.
+    pub seed: u64,
+}
+
+impl RunConfig {
+    /// The drive as it comes: host memory as Linux gives it, written once in order, seed 0.
+    #[must_use]
+    pub fn new(drive: Drive) -> Self {
+        Self {
+            drive,
+            hmb: HmbChoice::Negotiated,
+            precondition: Precondition::Sequential,
+            seed: 0,
+        }
+    }
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Requests completed.
+    pub requests: u64,
+    /// Requests in all, where that is known beforehand.
+    pub expected: Option<u64>,
+    /// Simulated time so far, picoseconds.
+    pub simulated_ps: u64,
+}
+
+/// Watches a run. Every method may be left as it is; none costs anything then.
+pub trait Observer {
+    /// Job `job` (its place in the workload) submitted a request.
+    #[inline]
+    fn submitted(&mut self, now_ps: u64, job: usize, request: &Request) {
+        let _ = (now_ps, job, request);
+    }
+
+    /// A request of job `job` has completed.
+    #[inline]
+    fn completed(&mut self, job: usize, request: &Request, completion: &Completion) {
+        let _ = (job, request, completion);
+    }
+
+    /// Called now and then; [`ControlFlow::Break`] ends the run early.
+    #[inline]
+    fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
+        let _ = progress;
+        ControlFlow::Continue(())
+    }
+}
+
+/// Watches nothing.
+impl Observer for () {}
+
+/// Host memory asked for, given and used, bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HmbResult {
+    /// What the drive prefers (HMPRE); 0 for a drive that wants none.
+    pub requested_bytes: u64,
+    /// What the host gave.
+    pub granted_bytes: u64,
+    /// What the drive can use of it after its own rounding.
+    pub usable_bytes: u64,
+    /// What was in use at the end.
+    pub used_bytes: u64,
+}
+
+/// What a run found out.
+#[derive(Clone, Debug)]
+pub struct RunResult {
+    /// One entry per job of the workload, in its order.
+    pub jobs: Vec<JobResult>,
+    /// What the drive counted.
+    pub counters: Counters,
+    /// Memories of the map role, in the order of `counters.map.hits`.
+    pub map_tiers: Vec<Tier>,
+    /// Share of the simulated time that each kind of resource was busy, mean of its instances.
+    pub utilisation: Vec<(&'static str, f64)>,
+    /// Simulated time from the first request to the last completion, picoseconds.
+    pub simulated_ps: u64,
+    /// Part of it with at least one request in flight.
+    pub busy_ps: u64,
+    /// Real time it took, seconds. The only value that differs between two equal runs.
+    pub wall_s: f64,
+    /// Events the simulator worked off.
+    pub events: u64,
+    /// Requests completed.
+    pub requests: u64,
+    /// Host memory.
+    pub hmb: HmbResult,
+    /// What the user should hear: host memory refused, requests refused.
+    pub warnings: Vec<String>,
+    /// The observer ended the run early: the rest is what was known by then.
+    pub interrupted: bool,
+}
+
+/// Runs `workload` on a fresh drive.
+///
+/// # Errors
+/// If the choice of host memory does not go with the drive, or if the simulator is at fault: a
+/// drive or a job that can never go on.
+pub fn run<O: Observer>(
+    config: &RunConfig,
+    workload: Workload,
+    observer: &mut O,
+) -> Result<RunResult, Error> {
+    let started = Instant::now();
+    let spec = &config.drive.parsed.spec;
+    let (mut hmb, warning) = grant(spec, config.hmb)?;
+    let device = Device::new(spec, config.precondition, hmb.granted_bytes, config.seed);
+    hmb.usable_bytes = device.hmb_usable_bytes();
+    let mut runner = Runner::new(device, workload, observer);
+    let interrupted = runner.run()?.is_break();
+    let mut result = runner.finish(hmb, interrupted);
+    result.warnings.splice(0..0, warning);
+    result.wall_s = started.elapsed().as_secs_f64();
+    Ok(result)
+}
+
+/// What the host gives, and a word about it if the drive gets less than it needs.
+fn grant(spec: &DriveSpec, choice: HmbChoice) -> Result<(HmbResult, Option<String>), Error> {
+    let limit = hmb::DESCRIPTORS_MAX * hmb::CHUNK_BYTES_MAX;
+    let Some(drive) = &spec.tiers.hmb else {
+        return match choice {
+            HmbChoice::Bytes(1..) => {
+                let message = format!("`{}` has no use for host memory", spec.name);
+                let hint = "leave `--hmb` out, or say `--hmb off`; \
+                            `lodger drives list` shows which drives use host memory";
+                Err(Error::input(message).hint(hint))
+            }
+            _ => Ok((HmbResult::default(), None)),
+        };
+    };
+    let policy = match choice {
+        HmbChoice::Negotiated => HostPolicy::linux(),
+        HmbChoice::Off => HostPolicy::off(),
+        HmbChoice::Bytes(bytes) if bytes > limit => {
+            let message = format!(
+                "`--hmb` must be at most {} TiB, found {bytes} bytes",
+                limit >> 40
+            );
+            return Err(
+                Error::input(message).hint("a host gives no more than its memory: `--hmb 64MiB`")
+            );
+        }
+        HmbChoice::Bytes(bytes) => HostPolicy::offering(bytes),
+    };
+    let outcome = hmb::negotiate(drive, &policy);
+    let result = HmbResult {
+        requested_bytes: drive.preferred_bytes,
+        granted_bytes: outcome.granted_bytes(),
+        ..HmbResult::default()
+    };
+    Ok((result, outcome.warning()))
+}
+
+/// A request on its way, found by the tag the drive returns.
+#[derive(Clone, Copy)]
+struct InFlight {
+    request: Request,
+    job: u32,
+}
+
+struct Runner<'o, O> {
+    device: Device,
+    jobs: Vec<Job>,
+    results: Vec<JobResult>,
+    observer: &'o mut O,
+    /// Jobs number their tags themselves, so the drive is given places in this list instead.
+    in_flight: Vec<InFlight>,
+    free: Vec<u32>,
+    /// Jobs to ask, and whether a job is among them.
+    ready: Vec<u32>,
+    is_ready: Vec<bool>,
+    /// Instants that jobs wait for. An entry counts only if `wake_at_ps` of its job still says so.
+    wakes: BinaryHeap<Reverse<(u64, u32)>>,
+    wake_at_ps: Vec<u64>,
+    /// Jobs of the present stage that are not done.
+    left: usize,
+    done_requests: u64,
+    expected: Option<u64>,
+    instants: u64,
+    last_completion_at: u64,
+    busy_since_ps: u64,
+    busy_ps: u64,
+}
+
+impl<'o, O: Observer> Runner<'o, O> {
+    fn new(device: Device, workload: Workload, observer: &'o mut O) -> Self {
+        let jobs = workload.jobs;
+        let submit_ps = device.spec().host.submit_ps;
+        let results = jobs.iter().map(|job| JobResult::new(job, submit_ps));
+        Self {
+            results: results.collect(),
+            observer,
+            in_flight: Vec::new(),
+            free: Vec::new(),
+            ready: Vec::new(),
+            is_ready: vec![false; jobs.len()],
+            wakes: BinaryHeap::new(),
+            wake_at_ps: vec![u64::MAX; jobs.len()],
+            left: 0,
+            done_requests: 0,
+            expected: jobs.iter().map(|job| job.requests_expected).sum(),
+            instants: 0,
+            last_completion_at: 0,
+            busy_since_ps: 0,
+            busy_ps: 0,
+            device,
+            jobs,
+        }
+    }
+
+    fn run(&mut self) -> Result<ControlFlow<()>, Error> {
+        let mut stages: Vec<u32> = self.jobs.iter().map(|job| job.stage).collect();
+        stages.sort_unstable();
+        stages.dedup();
+        let mut completions = Vec::new();
+        for stage in stages {
+            let now_ps = self.device.now_ps();
+            for (index, job) in self.jobs.iter().enumerate() {
+                if job.stage == stage {
+                    self.results[index].begin(job, now_ps);
+                    self.ready.push(index as u32);
+                    self.is_ready[index] = true;
+                    self.left += 1;
+                }
+            }
+            if self.run_stage(&mut completions)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn run_stage(&mut self, completions: &mut Vec<Completion>) -> Result<ControlFlow<()>, Error> {
+        loop {
+            self.ask_ready();
+            if self.left == 0 {
+                return Ok(ControlFlow::Continue(()));
+            }
+            let to_ps = self.next_instant()?;
+            self.device.advance(to_ps, completions);
+            for completion in completions.drain(..) {
+                self.route(completion);
+            }
+            self.wake(to_ps);
+            self.instants += 1;
+            if self.instants.is_multiple_of(PROGRESS_EVERY) {
+                let progress = Progress {
+                    requests: self.done_requests,
+                    expected: self.expected,
+                    simulated_ps: to_ps,
+                };
+                if self.observer.progress(progress).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                self.check_alive()?;
+            }
+        }
+    }
+
+    /// Asks the jobs to which something has happened, in that order, until none wants to submit.
+    fn ask_ready(&mut self) {
+        let now_ps = self.device.now_ps();
+        for place in 0..self.ready.len() {
+            let index = self.ready[place] as usize;
+            self.is_ready[index] = false;
+            loop {
+                match self.jobs[index].next(now_ps) {
+                    Next::Submit(request) => self.submit(index, request, now_ps),
+                    Next::At(at_ps) => {
+                        debug_assert!(at_ps > now_ps, "a job waits for the past");
+                        // Asked again early, a job mostly names the same instant again.
+                        if self.wake_at_ps[index] != at_ps {
+                            self.wake_at_ps[index] = at_ps;
+                            self.wakes.push(Reverse((at_ps, index as u32)));
+                        }
+                        break;
+                    }
+                    Next::Blocked => {
+                        self.wake_at_ps[index] = u64::MAX;
+                        break;
+                    }
+                    Next::Done => {
+                        self.wake_at_ps[index] = u64::MAX;
+                        self.left -= 1;
+                        break;
+                    }
+                }
+            }
+        }
+        self.ready.clear();
+    }
+
+    #[inline]
+    fn submit(&mut self, index: usize, request: Request, now_ps: u64) {
+        if self.free.len() == self.in_flight.len() {
+            self.busy_since_ps = now_ps;
+        }
+        self.observer.submitted(now_ps, index, &request);
+        self.results[index].submitted(now_ps);
+        let entry = InFlight {
+            request,
+            job: index as u32,
+        };
+        let tag = match self.free.pop() {
+            Some(tag) => {
+                self.in_flight[tag as usize] = entry;
+                tag
+            }
+            None => {
+                self.in_flight.push(entry);
+                self.in_flight.len() as u32 - 1
+            }
+        };
+        // Every job has a submission queue of its own, as every fio process has its processor's.
+        let queue = index as u16;
+        self.device.submit(Request {
+            tag,
+            queue,
+            ..request
+        });
+    }
+
+    #[inline]
+    fn route(&mut self, completion: Completion) {
+        let InFlight { request, job } = self.in_flight[completion.tag as usize];
+        self.free.push(completion.tag);
+        self.done_requests += 1;
+        self.last_completion_at = self.instants;
+        if self.free.len() == self.in_flight.len() {
+            self.busy_ps += completion.completed_ps - self.busy_since_ps;
+        }
+        let index = job as usize;
+        let completion = Completion {
+            tag: request.tag,
+            ..completion
+        };
+        self.jobs[index].complete(&completion);
+        self.results[index].completed(&request, &completion);
+        self.observer.completed(index, &request, &completion);
+        self.make_ready(job);
+    }
+
+    #[inline]
+    fn make_ready(&mut self, job: u32) {
+        let is_ready = &mut self.is_ready[job as usize];
+        if !*is_ready {
+            *is_ready = true;
+            self.ready.push(job);
+        }
+    }
+
+    /// Marks the jobs whose instant has come.
+    #[inline]
+    fn wake(&mut self, now_ps: u64) {
+        while let Some(&Reverse((at_ps, job))) = self.wakes.peek() {
+            if at_ps > now_ps {
+                return;
+            }
+            self.wakes.pop();
+            if self.wake_at_ps[job as usize] == at_ps {
+                self.wake_at_ps[job as usize] = u64::MAX;
+                self.make_ready(job);
+            }
+        }
+    }
+
+    /// When the drive or a waiting job does something next.
+    #[inline]
+    fn next_instant(&mut self) -> Result<u64, Error> {
+        while let Some(&Reverse((at_ps, job))) = self.wakes.peek()
+            && self.wake_at_ps[job as usize] != at_ps
+        {
+            self.wakes.pop();
+        }
+        let wake_ps = self.wakes.peek().map(|wake| wake.0.0);
+        let next_ps = match (self.device.next_time(), wake_ps) {
+            (Some(event_ps), Some(wake_ps)) => event_ps.min(wake_ps),
+            (Some(next_ps), None) | (None, Some(next_ps)) => next_ps,
+            (None, None) => return Err(self.stuck("nothing is left to happen")),
+        };
+        if next_ps > SIMULATED_PS_MAX {
+            let message =
+                "the run would go beyond 200 days of simulated time, the longest there is";
+            let hint = "check the units of times: `lodger trace info` shows a trace's duration";
+            return Err(Error::input(message).hint(hint));
+        }
+        Ok(next_ps)
+    }
+
+    fn check_alive(&self) -> Result<(), Error> {
+        let waiting = self.instants - self.last_completion_at;
+        if waiting > STUCK_AFTER && self.free.len() < self.in_flight.len() {
+            return Err(self.stuck("the drive is busy, but completes nothing"));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn stuck(&self, why: &str) -> Error {
+        let waiting = self.in_flight.len() - self.free.len();
+        let message = format!(
+            "the simulated drive is stuck at {:.9} s: {why}; {waiting} requests wait, {} are done, \
+             {} jobs are not",
+            self.device.now_ps() as f64 / S as f64,
+            self.done_requests,
+            self.left
+        );
+        Error::failed(message).hint(
+            "this is a defect of the simulator, not of your input: please report it with the \
+             command line and the files",
+        )
+    }
+
+    fn finish(self, mut hmb: HmbResult, interrupted: bool) -> RunResult {
+        let counters = self.device.counters();
+        let submitted: u64 = self.results.iter().map(|job| job.submitted).sum();
+        assert!(
+            interrupted || submitted == self.done_requests,
+            "requests are lost: {submitted} submitted, {} completed",
+            self.done_requests
+        );
+        // After the last completion the clock stands still, so this is the time of the run.
+        let simulated_ps = self.device.now_ps();
+        hmb.used_bytes = hmb_used_bytes(&self.device);
+        RunResult {
+            map_tiers: self.device.map_tiers(),
+            utilisation: utilisation(&self.device, simulated_ps),
+            simulated_ps,
+            busy_ps: self.busy_ps,
+            wall_s: 0.0,
+            events: self.device.events(),
+            requests: self.done_requests,
+            hmb,
+            warnings: refused(&self.results).into_iter().collect(),
+            interrupted,
+            counters,
+            jobs: self.results,
+        }
+    }
+}
+
+/// Host memory in use: the data roles' shares, whose sizes are fixed, and the map's.
+fn hmb_used_bytes(device: &Device) -> u64 {
+    let roles = &device.spec().roles;
+    let buffer = Some((roles.write_buffer.tier, roles.write_buffer.bytes));
+    let cache = (roles.read_cache.as_ref()).map(|cache| (cache.tier, cache.bytes));
+    let usable = device.hmb_usable_bytes();
+    let data: u64 = [buffer, cache]
+        .into_iter()
+        .flatten()
+        .filter(|(tier, _)| *tier == Tier::Hmb)
+        .map(|(_, bytes)| bytes)
+        .sum();
+    (data.min(usable) + device.hmb_map_bytes()).min(usable)
+}
+
+fn utilisation(device: &Device, simulated_ps: u64) -> Vec<(&'static str, f64)> {
+    let share = |busy: Vec<u64>| {
+        // What is booked may end after the last completion.
+        let all = simulated_ps.max(1) as f64 * busy.len().max(1) as f64;
+        (busy.iter().map(|&ps| ps as f64).sum::<f64>() / all).min(1.0)
+    };
+    let busy = device.busy_ps().into_iter();
+    busy.map(|(name, busy)| (name, share(busy))).collect()
+}
+
+/// A word about requests that the drive refused.
+fn refused(jobs: &[JobResult]) -> Option<String> {
+    let errors: u64 = jobs.iter().map(|job| job.errors).sum();
+    let status = jobs.iter().find_map(|job| job.first_error)?;
+    Some(format!(
+        "the drive refused {errors} requests (the first: {status:?}); they are not in the statistics"
+    ))
+}
