@@ -387,11 +387,8 @@ const UNSUPPORTED: &[(&str, &[&str], &str)] = &[
         "use `stonewall`, which waits for every job before it",
     ),
     ("write_barrier", &["0"], "use `fsync`"),
-    (
-        "write_mode",
-        &["write"],
-        "only plain writes are modelled; leave it out",
-    ),
+    ("sg_write_mode", &["write"], PLAIN),
+    ("write_mode", &["write"], PLAIN),
     ("write_zone_remainder", &["0"], ZONES),
     ("zone_reset_frequency", &[], ZONES),
     ("zone_reset_threshold", &[], ZONES),
