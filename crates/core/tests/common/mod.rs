@@ -83,7 +83,8 @@ pub fn closed_loop<C: Contents>(
     count: u64,
     mut next: impl FnMut(&mut Rng) -> Request,
 ) -> f64 {
-    let mut rng = Rng::new(42);
+    // Another stream in every call: repeating one would not be random.
+    let mut rng = Rng::new(device.now_ps() ^ 42);
     let start = device.now_ps();
     let mut issued = 0;
     let mut completed = 0;

@@ -1,0 +1,309 @@
+//! Does timing add up? Unloaded latency is the sum of its parts, peak throughput is the narrowest
+//! part, for every drive of the collection.
+
+mod common;
+
+use common::{DRIVES, closed_loop, drive, latency, pages, settle};
+use lodger_core::device::{COMPLETION_ENTRY_BYTES, MAP_LINE_BYTES, SUBMISSION_ENTRY_BYTES};
+use lodger_core::spec::Tier;
+use lodger_core::time::transfer_ps;
+use lodger_core::transport::wire_ps;
+use lodger_core::{Device, DriveSpec, Op, Precondition};
+
+fn round_trip_ps(spec: &DriveSpec) -> u64 {
+    2 * spec.link.one_way_ps + spec.link.host_memory_ps
+}
+
+/// From submission to the firmware's first look at the command.
+fn fetch_ps(spec: &DriveSpec) -> u64 {
+    let entry_ps = wire_ps(&spec.link, SUBMISSION_ENTRY_BYTES);
+    spec.host.submit_ps + spec.link.one_way_ps + round_trip_ps(spec) + entry_ps
+}
+
+/// From the last thing a command waits for to the host's completion handler.
+fn completion_ps(spec: &DriveSpec) -> u64 {
+    wire_ps(&spec.link, COMPLETION_ENTRY_BYTES) + spec.link.one_way_ps + spec.host.complete_ps
+}
+
+/// One flash read of `slots` slots of page type `page_type`: array, bus, decoder.
+fn flash_ps(spec: &DriveSpec, page_type: usize, slots: u64) -> u64 {
+    let nand = &spec.nand;
+    let slot_ps = transfer_ps(u64::from(nand.codeword_bytes), nand.channel_bytes_per_s);
+    nand.command_ps + nand.read_ps[page_type] + slots * slot_ps + nand.ecc_ps
+}
+
+/// Core time of taking one map entry from a tier, when the core waits for it.
+fn entry_ps(spec: &DriveSpec, tier: Tier) -> u64 {
+    match tier {
+        Tier::Sram => spec.tiers.sram.as_ref().unwrap().access_ps,
+        Tier::Dram => spec.tiers.dram.as_ref().unwrap().access_ps,
+        Tier::Hmb => round_trip_ps(spec) + wire_ps(&spec.link, MAP_LINE_BYTES),
+        Tier::Slc => unreachable!(),
+    }
+}
+
+fn page_type(device: &Device, lpn: u32) -> usize {
+    let ppn = device.ftl().locate(lodger_core::ids::Lpn(lpn)).unwrap();
+    device
+        .geometry()
+        .place(ppn, device.ftl().blocks.is_slc(ppn))
+        .page_type as usize
+}
+
+fn each_drive(check: impl Fn(&str, &DriveSpec)) {
+    for (name, _) in DRIVES {
+        check(name, &drive(name, &[]));
+    }
+}
+
+#[test]
+fn a_read_that_hits_the_nearest_map_tier_takes_the_sum_of_its_parts() {
+    each_drive(|name, spec| {
+        let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
+        latency(&mut device, pages(Op::Read, 0, 1));
+        settle(&mut device);
+        let nearest = spec.roles.map.tiers[0].tier;
+        let expected = fetch_ps(spec)
+            + spec.controller.read_ps
+            + entry_ps(spec, nearest)
+            + flash_ps(spec, page_type(&device, 900), 1)
+            + wire_ps(&spec.link, 4096)
+            + completion_ps(spec);
+        assert_eq!(
+            latency(&mut device, pages(Op::Read, 900, 1)),
+            expected,
+            "{name}"
+        );
+    });
+}
+
+#[test]
+fn a_read_that_misses_the_map_takes_one_more_flash_read() {
+    each_drive(|name, spec| {
+        if spec.tiers.hmb.is_none() {
+            return;
+        }
+        let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
+        let map_ppn = device
+            .ftl()
+            .locate_translation(lodger_core::ids::TranslationPage(0))
+            .unwrap();
+        let map_type = device.geometry().place(map_ppn, false).page_type as usize;
+        let expected = fetch_ps(spec)
+            + spec.controller.read_ps
+            + spec.controller.map_fill_ps
+            + flash_ps(spec, map_type, 1)
+            + flash_ps(spec, page_type(&device, 900), 1)
+            + wire_ps(&spec.link, 4096)
+            + completion_ps(spec);
+        let miss = latency(&mut device, pages(Op::Read, 900, 1));
+        assert_eq!(miss, expected, "{name}");
+    });
+}
+
+#[test]
+fn a_map_miss_costs_between_1_6_and_2_hits_at_queue_depth_one() {
+    // AnandTech 12819: "in the worst case, read latency is doubled"; BG4 measured x1.67.
+    each_drive(|name, spec| {
+        if spec.tiers.hmb.is_none() || name == "tiny" {
+            return;
+        }
+        let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
+        let miss = latency(&mut device, pages(Op::Read, 900, 1)) as f64;
+        settle(&mut device);
+        let hit = latency(&mut device, pages(Op::Read, 901, 1)) as f64;
+        let ratio = miss / hit;
+        assert!((1.6..=2.0).contains(&ratio), "{name}: {ratio:.2}");
+    });
+}
+
+#[test]
+fn a_write_takes_the_sum_of_its_parts() {
+    each_drive(|name, spec| {
+        let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
+        let buffer = match &spec.tiers.dram {
+            Some(dram) if spec.roles.write_buffer.tier == Tier::Dram => {
+                transfer_ps(4096, dram.bytes_per_s)
+            }
+            _ => 0,
+        };
+        let expected = fetch_ps(spec)
+            + spec.controller.write_ps
+            + wire_ps(&spec.link, 4096)
+            + round_trip_ps(spec)
+            + buffer
+            + completion_ps(spec);
+        assert_eq!(
+            latency(&mut device, pages(Op::Write, 7, 1)),
+            expected,
+            "{name}"
+        );
+    });
+}
+
+#[test]
+fn a_flush_and_a_fua_write_wait_for_one_program_operation() {
+    each_drive(|name, spec| {
+        let nand = &spec.nand;
+        let slc = spec.ftl.slc_superblocks > 0;
+        let groups = if nand.one_shot && !slc {
+            nand.cell.bits()
+        } else {
+            1
+        };
+        let pages_loaded = u64::from(groups * nand.planes);
+        let page_slots = u64::from(nand.page_bytes / 4096);
+        let load_ps = transfer_ps(
+            u64::from(nand.codeword_bytes) * page_slots,
+            nand.channel_bytes_per_s,
+        );
+        let array_ps = match (slc, nand.one_shot) {
+            (true, _) => nand.slc_program_ps,
+            (false, true) => nand.program_ps.iter().sum(),
+            (false, false) => nand.program_ps[0],
+        };
+        let program_ps = pages_loaded * load_ps + nand.command_ps + array_ps;
+
+        let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
+        latency(&mut device, pages(Op::Write, 7, 1));
+        let flush = latency(&mut device, pages(Op::Flush, 0, 0));
+        let expected = fetch_ps(spec) + spec.controller.flush_ps + program_ps + completion_ps(spec);
+        assert_eq!(flush, expected, "{name}: flush");
+
+        let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
+        let write = latency(&mut device, pages(Op::Write, 7, 1));
+        settle(&mut device);
+        let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
+        let mut request = pages(Op::Write, 9, 1);
+        request.fua = true;
+        assert_eq!(
+            latency(&mut device, request),
+            write + program_ps,
+            "{name}: FUA"
+        );
+    });
+}
+
+#[test]
+fn an_empty_flush_and_a_trim_cost_only_firmware() {
+    each_drive(|name, spec| {
+        let mut device = Device::new(spec, Precondition::None, 0, 1);
+        let ends = fetch_ps(spec) + completion_ps(spec);
+        let flush = latency(&mut device, pages(Op::Flush, 0, 0));
+        assert_eq!(flush, ends + spec.controller.flush_ps, "{name}: flush");
+        let trim = latency(&mut device, pages(Op::Trim, 0, 8));
+        assert_eq!(trim, ends + spec.controller.trim_ps, "{name}: trim");
+    });
+}
+
+#[test]
+fn sequential_reads_run_at_the_rate_of_the_narrowest_part() {
+    each_drive(|name, spec| {
+        let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
+        let total = spec.capacity_bytes / (128 << 10);
+        let mut at = 0;
+        let count = 6_000;
+        let seconds = closed_loop(&mut device, 64, count, |_| {
+            at = (at + 1) % total.min(8000);
+            pages(Op::Read, at * 32, 32)
+        });
+        let measured = count as f64 * (128 << 10) as f64 / seconds;
+        let narrowest = narrowest_read_bytes_per_s(spec);
+        let ratio = measured / narrowest;
+        assert!(
+            (0.80..=1.005).contains(&ratio),
+            "{name}: {ratio:.3} of {narrowest:.3e} B/s"
+        );
+    });
+}
+
+/// Upper bound of sequential reading: link, buses, dies, cores.
+fn narrowest_read_bytes_per_s(spec: &DriveSpec) -> f64 {
+    let nand = &spec.nand;
+    let rate = |bytes: u64, ps: u64| bytes as f64 * 1e12 / ps as f64;
+    let slot_ps = transfer_ps(u64::from(nand.codeword_bytes), nand.channel_bytes_per_s);
+    let bus = rate(4096, slot_ps) * f64::from(nand.channels);
+    let group = u64::from(nand.planes * nand.page_bytes);
+    let bits = nand.cell.bits() as usize;
+    let array_ps = nand.read_ps[..bits].iter().sum::<u64>() / bits as u64 + nand.command_ps;
+    let held_ps = if nand.cache_read {
+        0
+    } else {
+        slot_ps * group / 4096
+    };
+    let dies = rate(group, array_ps + held_ps) * f64::from(nand.channels * nand.dies_per_channel);
+    // Groups are sent one by one.
+    let link = rate(group, wire_ps(&spec.link, group));
+    let core_ps = spec.controller.read_ps + 31 * spec.controller.next_slot_ps;
+    let cores = rate(128 << 10, core_ps) * f64::from(spec.controller.cores);
+    link.min(bus).min(dies).min(cores)
+}
+
+#[test]
+fn buses_from_40_to_4800_mt_per_s_behave() {
+    // MQSim's transfers take no time at all above 1000 MT/s.
+    let mut last = u64::MAX;
+    for rate in [40, 200, 333, 533, 800, 1000, 1200, 1600, 2400, 3600, 4800] {
+        let rate_text = rate.to_string();
+        let spec = drive("tiny", &[("nand.channel_mt_s", &rate_text)]);
+        let mut device = Device::new(&spec, Precondition::Sequential, 0, 1);
+        latency(&mut device, pages(Op::Read, 0, 1));
+        settle(&mut device);
+        let now = latency(&mut device, pages(Op::Read, 900, 1));
+        assert!(now < last, "{rate} MT/s is faster than the next slower bus");
+        let bus_ps = transfer_ps(u64::from(spec.nand.codeword_bytes), rate * 1_000_000);
+        assert!(bus_ps > 0);
+        last = now;
+    }
+}
+
+#[test]
+fn a_read_interrupts_a_program_only_where_suspension_is_allowed() {
+    let wait = |max: &str| {
+        let spec = drive(
+            "tiny",
+            &[
+                ("nand.suspend.max_per_operation", max),
+                ("ftl.slc_superblocks", "0"),
+                ("nand.channels", "1"),
+                ("nand.dies_per_channel", "1"),
+            ],
+        );
+        let mut device = Device::new(&spec, Precondition::Sequential, 0, 1);
+        latency(&mut device, pages(Op::Read, 0, 1));
+        // One full program operation, then a read of the same die while it runs.
+        latency(&mut device, pages(Op::Write, 30_000, 24));
+        let mut done = Vec::new();
+        device.advance(device.now_ps() + 700_000_000, &mut done);
+        latency(&mut device, pages(Op::Read, 900, 1))
+    };
+    assert!(wait("8") + 500_000_000 < wait("0"));
+}
+
+#[test]
+fn without_room_in_the_buffer_writes_run_at_the_flash_rate() {
+    let spec = drive(
+        "tiny",
+        &[
+            ("ftl.slc_superblocks", "0"),
+            ("ftl.overprovisioning", "0.5"),
+        ],
+    );
+    let mut device = Device::new(&spec, Precondition::None, 0, 1);
+    let count = 800;
+    let mut at = 0;
+    let seconds = closed_loop(&mut device, 32, count, |_| {
+        at += 1;
+        pages(Op::Write, (at - 1) * 32, 32)
+    });
+    let nand = &spec.nand;
+    let unit_bytes = u64::from(nand.planes * nand.page_bytes * nand.cell.bits());
+    let loads = u64::from(nand.planes * nand.cell.bits());
+    let page_ps = transfer_ps(u64::from(nand.codeword_bytes) * 4, nand.channel_bytes_per_s);
+    let unit_ps = loads * page_ps + nand.command_ps + nand.program_ps.iter().sum::<u64>();
+    let dies = u64::from(nand.channels * nand.dies_per_channel);
+    let flash = (dies * unit_bytes) as f64 * 1e12 / unit_ps as f64;
+    let measured = count as f64 * (128 << 10) as f64 / seconds;
+    let ratio = measured / flash;
+    assert!((0.9..=1.05).contains(&ratio), "{ratio:.3}");
+}

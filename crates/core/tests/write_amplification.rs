@@ -1,0 +1,149 @@
+//! Does cleaning cost what theory says? Steady state under uniform random writes against analytic
+//! models, and the preconditioned state against really writing the drive.
+
+mod common;
+
+use common::{closed_loop, drive, pages};
+use lodger_core::{Device, DriveSpec, Op, Precondition};
+
+/// Slots of a superblock of the test drive: one die, one plane, 33 pages of 16 KiB.
+const BLOCK_SLOTS: f64 = 132.0;
+
+/// A drive whose only write amplification is cleaning: the map is in DRAM, one stream.
+fn cleaning_drive(policy: &str, spare: f64, own_stream: &str) -> DriveSpec {
+    let overprovisioning = (1.0 / (1.0 - spare) - 1.0).to_string();
+    let (policy, choices) = policy.split_once(':').unwrap_or((policy, "10"));
+    drive(
+        "tiny",
+        &[
+            ("capacity", "512MiB"),
+            ("nand.channels", "1"),
+            ("nand.dies_per_channel", "1"),
+            ("nand.planes", "1"),
+            ("nand.pages_per_block", "33"),
+            ("nand.one_shot", "false"),
+            ("nand.program", "[\"400us\", \"500us\", \"600us\"]"),
+            ("ftl.slc_superblocks", "0"),
+            ("ftl.overprovisioning", &overprovisioning),
+            ("ftl.gc_policy", policy),
+            ("ftl.gc_choices", choices),
+            ("ftl.gc_own_stream", own_stream),
+            ("ftl.wear_dynamic", "false"),
+            ("tier.dram.size", "8MiB"),
+            ("role.map.tiers", "[\"dram\"]"),
+            ("role.write_buffer.size", "64KiB"),
+        ],
+    )
+}
+
+fn random_writes(device: &mut Device, count: u64) {
+    let slots = device.ftl().user_slots();
+    closed_loop(device, 8, count, |rng| {
+        pages(Op::Write, u64::from(rng.below(slots)), 1)
+    });
+}
+
+/// Write amplification of the next `count` random writes.
+fn amplification(device: &mut Device, count: u64) -> f64 {
+    let before = device.counters();
+    random_writes(device, count);
+    let after = device.counters();
+    let total = |c: &lodger_core::observe::Counters| -> u64 {
+        c.programmed_slots_by_cause.iter().sum::<u64>() + c.padded_slots
+    };
+    let host = after.programmed_slots_by_cause[0] - before.programmed_slots_by_cause[0];
+    (total(&after) - total(&before)) as f64 / host as f64
+}
+
+/// The branch of Lambert's W above -1, for arguments in (-1/e, 0).
+fn lambert_w(x: f64) -> f64 {
+    let mut w: f64 = -0.5;
+    for _ in 0..200 {
+        let error = w * w.exp() - x;
+        w = (w - error / (w.exp() * (w + 1.0))).max(-0.999_999);
+    }
+    w
+}
+
+/// Desnoyers, SYSTOR 2012, "Analytic modeling of SSD write performance", LRU (first in, first
+/// out) cleaning: the victim's valid share u solves u = exp(-a (1 - u)), a = physical / user.
+fn fifo_model(spare: f64) -> f64 {
+    let a = 1.0 / (1.0 - spare);
+    let u = -lambert_w(-a * (-a).exp()) / a;
+    1.0 / (1.0 - u)
+}
+
+/// The same, greedy cleaning of blocks of n pages:
+/// X0 = 1/2 - (n / a) W(-(1 + 1/2n) a exp(-(1 + 1/2n) a)), A = n / (n - (X0 - 1)).
+fn greedy_model(spare: f64, n: f64) -> f64 {
+    let a = 1.0 / (1.0 - spare);
+    let k = (1.0 + 0.5 / n) * a;
+    let x0 = 0.5 - n / a * lambert_w(-k * (-k).exp());
+    n / (n - (x0 - 1.0))
+}
+
+#[test]
+fn uniform_random_writes_cost_what_desnoyers_predicts() {
+    for spare in [0.07, 0.15, 0.28] {
+        for (policy, own_stream) in [("greedy", "false"), ("greedy", "true"), ("fifo", "false")] {
+            let spec = cleaning_drive(policy, spare, own_stream);
+            let real_spare = spec.layout().spare_factor();
+            let mut device = Device::new(&spec, Precondition::Random, 0, 1);
+            let slots = u64::from(device.ftl().user_slots());
+            random_writes(&mut device, slots / 2);
+            let measured = amplification(&mut device, 2 * slots);
+            let model = match policy {
+                "fifo" => fifo_model(real_spare),
+                _ => greedy_model(real_spare, BLOCK_SLOTS),
+            };
+            println!(
+                "{policy} own={own_stream} spare {real_spare:.3}: {measured:.3}, model {model:.3}"
+            );
+            let difference = (measured / model - 1.0).abs();
+            assert!(
+                difference < 0.05,
+                "{policy}: {measured:.3} against {model:.3}"
+            );
+        }
+    }
+}
+
+#[test]
+fn more_choices_come_closer_to_greedy_and_cost_benefit_is_no_worse_than_fifo() {
+    let cost = |policy: &str| {
+        let spec = cleaning_drive(policy, 0.15, "false");
+        let mut device = Device::new(&spec, Precondition::Random, 0, 1);
+        let slots = u64::from(device.ftl().user_slots());
+        random_writes(&mut device, slots);
+        amplification(&mut device, 2 * slots)
+    };
+    let (two, sixteen, greedy) = (cost("d-choices:2"), cost("d-choices:16"), cost("greedy"));
+    assert!(two > sixteen * 1.05, "{two:.3} {sixteen:.3}");
+    assert!(
+        (sixteen / greedy - 1.0).abs() < 0.06,
+        "{sixteen:.3} {greedy:.3}"
+    );
+    assert!(cost("cost-benefit") < cost("fifo") * 1.02);
+}
+
+#[test]
+fn a_preconditioned_drive_is_in_the_steady_state_of_one_really_written() {
+    let spec = cleaning_drive("greedy", 0.15, "true");
+    let mut formula = Device::new(&spec, Precondition::Random, 0, 1);
+    let slots = u64::from(formula.ftl().user_slots());
+    let mut written = Device::new(&spec, Precondition::None, 0, 1);
+    let mut at = 0;
+    closed_loop(&mut written, 8, slots / 32, |_| {
+        at += 1;
+        pages(Op::Write, (at - 1) * 32, 32)
+    });
+    random_writes(&mut written, 4 * slots);
+    // A fifth of a drive write is too little to reach the steady state from anywhere else.
+    let from_formula = amplification(&mut formula, slots / 5);
+    let from_writing = amplification(&mut written, slots / 5);
+    println!("formula {from_formula:.3} written {from_writing:.3}");
+    assert!((from_formula / from_writing - 1.0).abs() < 0.05);
+    let sequential = Device::new(&spec, Precondition::Sequential, 0, 1);
+    sequential.ftl().check();
+    formula.ftl().check();
+}
