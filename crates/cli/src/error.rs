@@ -24,6 +24,8 @@ pub struct Error {
     pub hint: Option<String>,
     /// Who has to act.
     pub kind: Kind,
+    /// The file and line to blame, where one is known; the message names it already.
+    pub place: Option<(String, Option<u64>)>,
 }
 
 impl Error {
@@ -33,6 +35,7 @@ impl Error {
             message: message.into(),
             hint: None,
             kind: Kind::Input,
+            place: None,
         }
     }
 
@@ -96,6 +99,7 @@ impl From<WorkloadError> for Error {
             message: error.to_string(),
             hint: error.hint,
             kind: Kind::Input,
+            place: error.place.map(|place| (place.file, Some(place.line))),
         }
     }
 }
@@ -106,6 +110,7 @@ impl From<SpecError> for Error {
             message: error.to_string(),
             hint: error.hint,
             kind: Kind::Input,
+            place: Some((error.place.file, error.place.line.map(u64::from))),
         }
     }
 }
