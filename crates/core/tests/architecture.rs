@@ -1,0 +1,533 @@
+//! Does the code keep the rules of ARCHITECTURE.md? Who may use whom, what the model may not touch,
+//! and how long files and functions may be.
+
+mod scan;
+
+use scan::{
+    Function, code, exports, functions, modules_named, named_under, without_tests, word_lines,
+};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Crates, and which of ours each may use.
+const CRATES: &[(&str, &[&str])] = &[
+    ("lodger-core", &[]),
+    ("lodger-workload", &["lodger-core"]),
+    ("lodger-wire", &[]),
+    ("lodger-serve", &["lodger-core", "lodger-wire"]),
+    // A prober that could read the model would prove nothing.
+    ("lodger-probe", &["lodger-wire"]),
+    (
+        "lodger",
+        &[
+            "lodger-core",
+            "lodger-workload",
+            "lodger-wire",
+            "lodger-serve",
+            "lodger-probe",
+        ],
+    ),
+    (
+        "lodger-python",
+        &["lodger", "lodger-core", "lodger-workload", "lodger-probe"],
+    ),
+];
+
+/// The way of a request through the core: each folder sees only those after it.
+const WAY: [&str; 5] = ["host", "transport", "controller", "ftl", "nand"];
+/// What stands beside the way: seen by all of it, sees none of it.
+const BESIDE: [&str; 9] = [
+    "engine", "ids", "observe", "request", "rng", "slab", "spec", "table", "time",
+];
+
+/// Parts of `std` by which the outside world, or chance, would come into the model. The standard
+/// hash maps are among them because their order differs from run to run.
+const STD_FORBIDDEN: [&str; 9] = [
+    "env", "fs", "io", "net", "os", "process", "sync", "thread", "time",
+];
+/// Words that must not stand in the model's code.
+const WORDS_FORBIDDEN: [&str; 14] = [
+    "unsafe",
+    "static",
+    "thread_local",
+    "dyn",
+    "HashMap",
+    "HashSet",
+    "RandomState",
+    "Instant",
+    "SystemTime",
+    "RefCell",
+    "println",
+    "eprintln",
+    "print",
+    "eprint",
+];
+
+const FILE_LINES_MAX: usize = 600;
+const FUNCTION_LINES_MAX: usize = 70;
+
+fn root() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest
+        .join("../..")
+        .canonicalize()
+        .expect("the repository's root")
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Files under a folder, without those that builds and tools leave behind.
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let left_behind = ["target", "out", "node_modules", "__pycache__"].contains(&&*name);
+        if path.is_dir() && !left_behind && !name.starts_with('.') {
+            walk(&path, files);
+        } else if path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+}
+
+/// Files of the repository: what git tracks, or all there are where git is not at hand.
+fn repository_files() -> Vec<PathBuf> {
+    let root = root();
+    let listed = Command::new("git")
+        .arg("-C")
+        .arg(&root)
+        .args(["ls-files", "-z"])
+        .output();
+    if let Ok(listed) = listed
+        && listed.status.success()
+        && !listed.stdout.is_empty()
+    {
+        let names = String::from_utf8_lossy(&listed.stdout).into_owned();
+        let files = names.split('\0').filter(|name| !name.is_empty());
+        return files
+            .map(|name| root.join(name))
+            .filter(|path| path.is_file())
+            .collect();
+    }
+    let mut files = Vec::new();
+    walk(&root, &mut files);
+    files
+}
+
+fn has_extension(path: &Path, extensions: &[&str]) -> bool {
+    path.extension()
+        .is_some_and(|found| extensions.iter().any(|wanted| found == *wanted))
+}
+
+fn shown(path: &Path) -> String {
+    path.strip_prefix(root())
+        .unwrap_or(path)
+        .display()
+        .to_string()
+}
+
+fn none(broken: &[String], rule: &str) {
+    assert!(broken.is_empty(), "{rule}:\n  {}", broken.join("\n  "));
+}
+
+// Crates.
+
+/// Names of our crates that a manifest depends on, in any table of dependencies. `renamed` keys
+/// (`package = "..."`) count by their package.
+fn our_dependencies(manifest: &toml::Table, tests_too: bool) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut tables = vec![manifest];
+    if let Some(targets) = manifest.get("target").and_then(toml::Value::as_table) {
+        tables.extend(targets.values().filter_map(toml::Value::as_table));
+    }
+    for table in tables {
+        for kind in ["dependencies", "build-dependencies", "dev-dependencies"] {
+            if kind == "dev-dependencies" && !tests_too {
+                continue;
+            }
+            let Some(dependencies) = table.get(kind).and_then(toml::Value::as_table) else {
+                continue;
+            };
+            for (key, value) in dependencies {
+                let package = value.get("package").and_then(toml::Value::as_str);
+                let name = package.unwrap_or(key);
+                if name == "lodger" || name.starts_with("lodger-") || name.starts_with("lodger_") {
+                    names.push(name.replace('_', "-"));
+                }
+            }
+        }
+    }
+    names
+}
+
+fn broken_dependencies(text: &str) -> Vec<String> {
+    let manifest: toml::Table = text.parse().expect("a manifest is TOML");
+    let name = manifest["package"]["name"]
+        .as_str()
+        .expect("a package has a name");
+    let Some((_, allowed)) = CRATES.iter().find(|(known, _)| *known == name) else {
+        return vec![format!("`{name}` has no place in the architecture")];
+    };
+    // Tests may use more than the crate itself, except where the point is not to know.
+    let tests_too = name == "lodger-probe" || name == "lodger-core";
+    our_dependencies(&manifest, tests_too)
+        .into_iter()
+        .filter(|used| !allowed.contains(&used.as_str()))
+        .map(|used| format!("`{name}` must not use `{used}`"))
+        .collect()
+}
+
+#[test]
+fn crates_use_only_what_the_architecture_allows() {
+    let mut broken = Vec::new();
+    for path in repository_files() {
+        if path.ends_with("Cargo.toml") && path.parent() != Some(root().as_path()) {
+            broken.extend(broken_dependencies(&read(&path)));
+        }
+    }
+    none(&broken, "crates use only those below them");
+}
+
+#[test]
+fn a_forbidden_dependency_is_found() {
+    let manifest = |name: &str, rest: &str| format!("[package]\nname = \"{name}\"\n{rest}");
+    let broken = |name: &str, rest: &str| broken_dependencies(&manifest(name, rest));
+    let core = "[dependencies]\nlodger-core.workspace = true";
+    assert_eq!(broken("lodger-probe", core).len(), 1);
+    assert_eq!(broken("lodger-workload", core), [""; 0]);
+    assert_eq!(
+        broken("lodger-probe", "[dev-dependencies]\nlodger_core = \"1\"").len(),
+        1
+    );
+    let renamed = "[target.'cfg(unix)'.dependencies]\nx = { package = \"lodger-core\" }";
+    assert_eq!(broken("lodger-wire", renamed).len(), 1);
+    assert_eq!(
+        broken("lodger-core", "[build-dependencies]\nlodger = \"1\"").len(),
+        1
+    );
+    assert_eq!(broken("lodger-more", "").len(), 1);
+}
+
+// Folders of the core.
+
+/// The core's source files with their module paths.
+fn core_sources() -> Vec<(PathBuf, Vec<String>)> {
+    let source = root().join("crates/core/src");
+    let mut files = Vec::new();
+    walk(&source, &mut files);
+    let module = |path: &PathBuf| {
+        let relative = path
+            .strip_prefix(&source)
+            .expect("below src")
+            .with_extension("");
+        let parts = relative
+            .components()
+            .map(|part| part.as_os_str().to_string_lossy().into_owned());
+        parts
+            .filter(|part| part != "mod" && part != "lib")
+            .collect::<Vec<_>>()
+    };
+    let files = files
+        .into_iter()
+        .filter(|path| has_extension(path, &["rs"]));
+    files.map(|path| (path.clone(), module(&path))).collect()
+}
+
+/// Whether code in the top-level module `from` may name the top-level module `to`.
+fn may_name(from: &str, to: &str) -> bool {
+    let place = |name: &str| WAY.iter().position(|folder| *folder == name);
+    if from == to || from == "device" {
+        return true;
+    }
+    match (place(from), place(to)) {
+        _ if to == "device" => false,
+        (Some(from), Some(to)) => from < to,
+        (Some(_), None) => BESIDE.contains(&to),
+        (None, Some(_)) => false,
+        (None, None) => BESIDE.contains(&from) && BESIDE.contains(&to) && from != "observe",
+    }
+}
+
+fn broken_paths(source: &str, module: &[&str], exports: &BTreeMap<String, String>) -> Vec<String> {
+    let Some(from) = module.first() else {
+        return Vec::new();
+    };
+    modules_named(&code(source), module, exports)
+        .into_iter()
+        .filter(|(_, to)| !may_name(from, to))
+        .map(|(line, to)| {
+            format!(
+                "{}, line {line}: `{from}` must not name `{to}`",
+                module.join("/")
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn folders_of_the_core_see_only_those_below_them() {
+    let exports = exports(&read(&root().join("crates/core/src/lib.rs")));
+    assert_eq!(exports.get("Device").map(String::as_str), Some("device"));
+    let mut broken = Vec::new();
+    for (path, module) in core_sources() {
+        let module: Vec<&str> = module.iter().map(String::as_str).collect();
+        if let Some(top) = module.first() {
+            let known = WAY.contains(top) || BESIDE.contains(top) || *top == "device";
+            assert!(known, "`{top}` has no place in the architecture");
+        }
+        broken.extend(broken_paths(&read(&path), &module, &exports));
+    }
+    none(&broken, "folders see only those below them");
+}
+
+#[test]
+fn a_look_upwards_is_found() {
+    let exports = exports("pub use device::Device;\npub use request::{Op, Request};");
+    let broken = |module: &[&str], source: &str| broken_paths(source, module, &exports).len();
+    assert_eq!(broken(&["nand", "array"], "use crate::ftl::Ftl;"), 1);
+    assert_eq!(broken(&["ftl"], "use crate::nand::Array;"), 0);
+    assert_eq!(
+        broken(
+            &["ftl"],
+            "use crate::{nand::Array, controller::{Cache, X}, device};"
+        ),
+        2
+    );
+    assert_eq!(broken(&["ftl", "x"], "fn f(d: &crate::Device) {}"), 1);
+    assert_eq!(broken(&["ftl", "x"], "use super::super::host::hmb;"), 1);
+    assert_eq!(broken(&["ftl", "x"], "use super::host;"), 0);
+    assert_eq!(broken(&["slab"], "mod tests { use super::*; }"), 0);
+    assert_eq!(
+        broken(&["slab"], "mod tests { use super::super::host; }"),
+        1
+    );
+    assert_eq!(broken(&["ftl", "x"], "use crate::*;"), 1);
+    assert_eq!(
+        broken(
+            &["ftl", "x"],
+            "use crate::Op; // crate::device\n/* crate::host */"
+        ),
+        0
+    );
+    assert_eq!(broken(&["spec"], "use crate::nand::Geometry;"), 1);
+    assert_eq!(broken(&["observe", "counters"], "use crate::time::S;"), 1);
+    assert_eq!(broken(&["slab"], "use crate::engine::INDEX_MAX;"), 0);
+    assert_eq!(broken(&["device", "read"], "use crate::{host, nand};"), 0);
+}
+
+/// What the workload may know of the core: what a request is, and how long a second is.
+#[test]
+fn the_workload_knows_nothing_of_the_drive() {
+    let mut broken = Vec::new();
+    for path in repository_files() {
+        let shown = shown(&path);
+        if !shown.starts_with("crates/workload/") || !has_extension(&path, &["rs"]) {
+            continue;
+        }
+        for (line, name) in named_under(&code(&read(&path)), "lodger_core") {
+            if !["Op", "Request", "Completion", "Status", "time"].contains(&name.as_str()) {
+                broken.push(format!("{shown}:{line}: `lodger_core::{name}`"));
+            }
+        }
+    }
+    none(
+        &broken,
+        "the workload uses request types and units of time only",
+    );
+}
+
+// What the model may not touch.
+
+/// Tests inside the model's files may use what they like.
+fn broken_purity(source: &str) -> Vec<String> {
+    let code = without_tests(&code(source));
+    let mut broken = Vec::new();
+    for root in ["std", "core"] {
+        for (line, name) in named_under(&code, root) {
+            if STD_FORBIDDEN.contains(&name.as_str()) || name == "*" {
+                broken.push(format!("line {line}: `{root}::{name}`"));
+            }
+        }
+    }
+    // `'static` is a lifetime, not a global.
+    let code = code.replace("'static", "'_");
+    for word in WORDS_FORBIDDEN {
+        let lines = word_lines(&code, word).into_iter();
+        broken.extend(lines.map(|line| format!("line {line}: `{word}`")));
+    }
+    broken
+}
+
+#[test]
+fn the_model_has_no_outside_world_no_globals_and_no_dynamic_dispatch() {
+    let mut broken = Vec::new();
+    for (path, _) in core_sources() {
+        let found = broken_purity(&read(&path));
+        broken.extend(
+            found
+                .into_iter()
+                .map(|what| format!("{}, {what}", shown(&path))),
+        );
+    }
+    none(&broken, "the model computes, and nothing else");
+}
+
+#[test]
+fn an_impure_line_is_found() {
+    let broken = |source: &str| broken_purity(source).len();
+    assert_eq!(broken("use std::fs;"), 1);
+    assert_eq!(
+        broken("use std::{cmp::Reverse, time::Duration, thread};"),
+        2
+    );
+    assert_eq!(broken("let t = std::time::Instant::now();"), 2);
+    assert_eq!(broken("fn f(x: &dyn Fn()) {}"), 1);
+    assert_eq!(broken("fn f(x: Box<dyn Fn()>) {}"), 1);
+    assert_eq!(broken("static mut COUNT: u32 = 0;"), 1);
+    assert_eq!(broken("thread_local! { }"), 1);
+    assert_eq!(broken("unsafe { }"), 1);
+    assert_eq!(broken("use std::collections::HashMap;"), 1);
+    assert_eq!(broken("use std as s;"), 1);
+    assert_eq!(broken("#[cfg(test)]\nmod tests { use std::fs; }"), 0);
+    assert_eq!(broken("#[cfg(test)]\nmod tests;\nuse std::fs;\n"), 1);
+    assert_eq!(
+        broken("/// unsafe dyn std::fs\nconst A: &'static str = \"static dyn\";"),
+        0
+    );
+    assert_eq!(
+        broken("let dynamic = r#\"std::fs \"unsafe\"\"#; let q = '\"'; // dyn"),
+        0
+    );
+    assert_eq!(
+        broken("fn a<'a>(x: &'a str) { let c = 'a'; let d = dyn_; }"),
+        0
+    );
+}
+
+// Style.
+
+#[test]
+fn files_are_short_enough_to_read() {
+    let mut broken = Vec::new();
+    for path in repository_files() {
+        if has_extension(&path, &["rs", "py", "sh"]) {
+            let lines = read(&path).lines().count();
+            if lines > FILE_LINES_MAX {
+                broken.push(format!("{}: {lines} lines", shown(&path)));
+            }
+        }
+    }
+    none(
+        &broken,
+        &format!("files have at most {FILE_LINES_MAX} lines"),
+    );
+}
+
+#[test]
+fn functions_are_short_enough_to_read() {
+    let mut broken = Vec::new();
+    for path in repository_files() {
+        if !has_extension(&path, &["rs"]) {
+            continue;
+        }
+        for Function { name, line, lines } in functions(&code(&read(&path))) {
+            // The one match on events may be longer.
+            let is_the_match = name == "handle" && shown(&path) == "crates/core/src/device/mod.rs";
+            if lines > FUNCTION_LINES_MAX && !is_the_match {
+                broken.push(format!("{}:{line}: `{name}`, {lines} lines", shown(&path)));
+            }
+        }
+    }
+    none(
+        &broken,
+        &format!("functions have at most {FUNCTION_LINES_MAX} lines"),
+    );
+}
+
+#[test]
+fn a_long_function_is_found() {
+    let source = "trait T { fn a(x: [u8; 3]); }\nfn b() {\n  let s = \"}\"; // }\n  if x { }\n}\nfn c() { fn d() {\n} }";
+    let found = functions(&code(source));
+    let found: Vec<_> = found
+        .iter()
+        .map(|f| (f.name.as_str(), f.line, f.lines))
+        .collect();
+    assert_eq!(found, [("b", 2, 4), ("c", 6, 2), ("d", 6, 2)]);
+}
+
+/// Paths of the machines we work on, and hosts that a build must not depend on. Put together here,
+/// so that this file does not hold them itself.
+fn places_forbidden() -> Vec<String> {
+    let hosts = ["static.crates", "index.crates"].map(|host| format!("{host}.io"));
+    let mut places = vec![
+        ["files.python", "hosted"].concat(),
+        ["pypi.org/", "simple"].concat(),
+        ["registry.npm", "js"].concat(),
+        ["deb.debian", ".org"].concat(),
+        ["/tmp/bash", "_jobs"].concat(),
+        ["/tmp/", "target-"].concat(),
+    ];
+    places.extend(hosts);
+    places.extend(["work", "farm", "root", "home", "Users"].map(|top| format!("/{top}/")));
+    places
+}
+
+/// Places in a text that only exist on one machine. An address such as `example.org/home/x` and a
+/// relative path such as `../work/x` are none.
+fn broken_places(text: &str) -> Vec<String> {
+    let mut broken = Vec::new();
+    for place in places_forbidden() {
+        for (at, _) in text.match_indices(&place) {
+            let before = text[..at].chars().next_back();
+            let inside = before.is_some_and(|c| c.is_alphanumeric() || "._-~$}/*".contains(c));
+            if !(place.starts_with('/') && inside) {
+                let line = text[..at].matches('\n').count() + 1;
+                broken.push(format!("line {line}: `{place}`"));
+            }
+        }
+    }
+    broken
+}
+
+#[test]
+fn no_file_names_a_place_of_one_machine() {
+    let mut broken = Vec::new();
+    for path in repository_files() {
+        // Lock files name registries, by their nature; traces and pictures are data.
+        if has_extension(&path, &["lock"]) {
+            continue;
+        }
+        let Ok(text) = String::from_utf8(std::fs::read(&path).unwrap_or_default()) else {
+            continue;
+        };
+        let found = broken_places(&text);
+        broken.extend(
+            found
+                .into_iter()
+                .map(|what| format!("{}, {what}", shown(&path))),
+        );
+    }
+    none(&broken, "the repository works anywhere");
+}
+
+#[test]
+fn a_place_of_one_machine_is_found() {
+    let host = ["static.crates", ".io"].concat();
+    let own = ["/wo", "rk/main/x"].concat();
+    let person = ["/ho", "me/someone/x"].concat();
+    assert_eq!(broken_places(&format!("see {own}")).len(), 1);
+    assert_eq!(broken_places(&format!("cd {person} # {own}")).len(), 2);
+    assert_eq!(broken_places(&format!("https://{host}/x")).len(), 1);
+    assert_eq!(
+        broken_places(&format!("https://example.org{person} ..{own}")).len(),
+        0
+    );
+}
