@@ -490,6 +490,10 @@ fn roles_that_do_not_fit_their_tiers() {
         "slc",
         "`role.map.tiers` must be a list of `sram`, `dram`, `hmb`, found `slc`",
     );
+}
+
+#[test]
+fn sizes_of_roles_that_do_not_fit_their_tiers() {
     check_set(
         "role.map.size.sram",
         "1MiB",

@@ -59,7 +59,7 @@ pub(super) fn read(
     text: &str,
     file: &str,
     sets: &[(&str, &str)],
-    extends: &dyn Fn(&str) -> Option<String>,
+    extends: &(impl Fn(&str) -> Option<String> + ?Sized),
 ) -> Result<Entries, SpecError> {
     let mut layers = vec![Layer::parse(text, file)?];
     let mut names = Vec::new();
@@ -169,7 +169,7 @@ impl Layer {
         Ok(layer)
     }
 
-    fn leaf(&mut self, leaf: Leaf, at: &dyn Fn(usize) -> Place) -> Result<(), SpecError> {
+    fn leaf(&mut self, leaf: Leaf, at: &impl Fn(usize) -> Place) -> Result<(), SpecError> {
         let place = at(leaf.at);
         if leaf.path == "extends" {
             let Some(Item {
@@ -214,7 +214,7 @@ impl Layer {
         &mut self,
         stated: Vec<Leaf>,
         file: &str,
-        at: &dyn Fn(usize) -> Place,
+        at: &impl Fn(usize) -> Place,
     ) -> Result<(), SpecError> {
         let mut sources: BTreeMap<String, Source> = BTreeMap::new();
         for leaf in stated {

@@ -107,7 +107,7 @@ pub fn parse(
     text: &str,
     file: &str,
     sets: &[(&str, &str)],
-    extends: &dyn Fn(&str) -> Option<String>,
+    extends: &(impl Fn(&str) -> Option<String> + ?Sized),
 ) -> Result<ParsedDrive, SpecError> {
     let entries = document::read(text, file, sets, extends)?;
     let mut values = Values::resolve(entries, file)?;

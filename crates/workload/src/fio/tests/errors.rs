@@ -15,18 +15,28 @@ fn of(options: &str) -> String {
     error(&format!("[job]\n{options}")).0
 }
 
+const DIRECTIONS: &str = "read, write, trim, rw, trimwrite, randread, randwrite, randtrim, randrw or \
+                          randtrimwrite";
+const SIZE: &str = "a size such as `64k`, `10g` or `50%`";
+const TIME: &str = "a time such as `10s` (units us, ms, s, m, h, d)";
+const BLOCK: &str = "a multiple of 512 B between 512 and 1g";
+const SPLIT: &str = "parts such as `4k/60:64k/40` that make up 100 %";
+const ZONES: &str = "followed by zones such as `60/10:40/90` whose accesses make up 100 %";
+
+/// Each option, and what its error says is allowed.
+fn each_says(cases: &[(&str, &str)]) {
+    for (option, allowed) in cases {
+        let (key, value) = option.split_once('=').unwrap();
+        let expected = format!("`{key}` must be {allowed}, found `{value}` (job.fio:2)");
+        assert_eq!(of(option), expected);
+    }
+}
+
 #[test]
-fn values() {
-    let directions = "read, write, trim, rw, trimwrite, randread, randwrite, randtrim, randrw or \
-                      randtrimwrite";
-    let size = "a size such as `64k`, `10g` or `50%`";
-    let time = "a time such as `10s` (units us, ms, s, m, h, d)";
-    let block = "a multiple of 512 B between 512 and 1g";
-    let split = "parts such as `4k/60:64k/40` that make up 100 %";
-    let zones = "followed by zones such as `60/10:40/90` whose accesses make up 100 %";
-    for (option, allowed) in [
-        ("rw=sideways", directions),
-        ("rw=", directions),
+fn values_of_direction_depth_and_block_size() {
+    each_says(&[
+        ("rw=sideways", DIRECTIONS),
+        ("rw=", DIRECTIONS),
         ("rw=randread:0", "followed by a number of requests"),
         ("rw=read:100", "followed by a multiple of 512 B"),
         ("rw_sequencer=random", "`sequential` or `identical`"),
@@ -39,35 +49,43 @@ fn values() {
         ("iodepth=NaN", "between 1 and 65535"),
         ("numjobs=0", "between 1 and 4096"),
         ("numjobs=4097", "between 1 and 4096"),
-        ("bs=1000", block),
-        ("bs=0", block),
-        ("bs=2g", block),
-        ("bs=4k,1000", block),
-        ("bs=4q", block),
+        ("bs=1000", BLOCK),
+        ("bs=0", BLOCK),
+        ("bs=2g", BLOCK),
+        ("bs=4k,1000", BLOCK),
+        ("bs=4q", BLOCK),
         (
             "bs=4k,4k,4k,4k",
             "at most three values: reads, writes, trims",
         ),
-        ("blockalign=100", block),
+        ("blockalign=100", BLOCK),
         ("bsrange=4k", "a range such as `4k-64k`"),
         ("bsrange=64k-4k", "a range such as `4k-64k`"),
-        ("bssplit=4k/50:8k/60", split),
-        ("bssplit=4k/x", split),
-        ("bssplit=4k/0", split),
-        ("size=1.5g", size),
-        ("size=-1", size),
-        ("size=101%", size),
-        ("size=99999999p", size),
-        ("size=1${SIZE", size),
-        ("io_size=much", size),
-        ("offset=", size),
+        ("bssplit=4k/50:8k/60", SPLIT),
+        ("bssplit=4k/x", SPLIT),
+        ("bssplit=4k/0", SPLIT),
+    ]);
+    let expected = "`iodepth` must be between 1 and 65535, found no value (job.fio:2)";
+    assert_eq!(of("iodepth"), expected);
+}
+
+#[test]
+fn values_of_amounts_and_times() {
+    each_says(&[
+        ("size=1.5g", SIZE),
+        ("size=-1", SIZE),
+        ("size=101%", SIZE),
+        ("size=99999999p", SIZE),
+        ("size=1${SIZE", SIZE),
+        ("io_size=much", SIZE),
+        ("offset=", SIZE),
         ("number_ios=few", "a size such as `64k` or `10g`"),
         ("loops=-2", "between 0 and 4294967295"),
-        ("runtime=60sec", time),
-        ("runtime=1.5", time),
-        ("runtime=1000d", time),
-        ("ramp_time=soon", time),
-        ("thinktime=x", time),
+        ("runtime=60sec", TIME),
+        ("runtime=1.5", TIME),
+        ("runtime=1000d", TIME),
+        ("ramp_time=soon", TIME),
+        ("thinktime=x", TIME),
         ("thinktime_blocks=0", "between 1 and 4294967295"),
         ("thinktime_blocks_type=often", "`complete` or `issue`"),
         (
@@ -83,6 +101,12 @@ fn values() {
             "requests per second, such as `500` or `10k`",
         ),
         ("rate_process=even", "`linear` or `poisson`"),
+    ]);
+}
+
+#[test]
+fn values_of_distributions_and_the_rest() {
+    each_says(&[
         ("io_submit_mode=later", "`inline` or `offload`"),
         ("percentage_random=120", "between 0 and 100"),
         (
@@ -109,21 +133,15 @@ fn values() {
             "random_distribution=normal:100",
             "`normal:deviation` with a deviation from 0 to below 100",
         ),
-        ("random_distribution=zoned", zones),
-        ("random_distribution=zoned:50/10", zones),
-        ("random_distribution=zoned_abs:100/x", zones),
+        ("random_distribution=zoned", ZONES),
+        ("random_distribution=zoned:50/10", ZONES),
+        ("random_distribution=zoned_abs:100/x", ZONES),
         (
             "percentile_list=0:50",
             "up to 20 numbers above 0 and up to 100, such as `50:99:99.9`",
         ),
         ("kb_base=1", "1000 or 1024"),
-    ] {
-        let (key, value) = option.split_once('=').unwrap();
-        let expected = format!("`{key}` must be {allowed}, found `{value}` (job.fio:2)");
-        assert_eq!(of(option), expected);
-    }
-    let expected = "`iodepth` must be between 1 and 65535, found no value (job.fio:2)";
-    assert_eq!(of("iodepth"), expected);
+    ]);
 }
 
 #[test]
