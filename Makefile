@@ -1,0 +1,28 @@
+# `make` alone lists the targets.
+
+CARGO ?= cargo
+PYTHON ?= python3
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench lint docs
+
+help: ## List the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' \
+	  | while IFS='|' read -r name what; do printf '  make %-8s %s\n' "$$name" "$$what"; done
+
+demo: ## Build, then show what host memory buys an RC100 (table, out/demo.html)
+	$(CARGO) build --release -p lodger
+	$(PYTHON) scripts/demo.py
+
+test: ## Run the whole fast suite, Rust and Python
+	$(CARGO) test --workspace
+	@if [ -x scripts/python-test.sh ]; then scripts/python-test.sh; fi
+
+bench: ## Measure the simulator's speed
+	$(CARGO) bench -p lodger
+
+lint: ## Check format, lints, API documentation, dependencies and scripts
+	scripts/lint.sh
+
+docs: ## Write docs/reference from the code
+	UPDATE_REFERENCE=1 $(CARGO) test -q -p lodger --test docs
