@@ -2,7 +2,7 @@
 
 /// What becomes of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub enum Standing {
     /// It shapes the workload.
     Honoured,
     /// It cannot matter to a simulated drive: host-side detail, data contents, logs, reporting.
@@ -10,9 +10,46 @@ pub(super) enum Standing {
     /// It would change what the drive is asked. Allowed only with one of these values, which ask
     /// for nothing; the hint says what to do instead.
     Unsupported {
+        /// Values that are accepted because they ask for nothing.
         neutral: &'static [&'static str],
+        /// What to do instead.
         hint: &'static str,
     },
+}
+
+/// An option that fio knows, as the documentation shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownOption {
+    /// Its name, as fio prints it.
+    pub name: &'static str,
+    /// Other names of it.
+    pub aliases: Vec<&'static str>,
+    /// What becomes of it.
+    pub standing: Standing,
+}
+
+/// Every option fio knows, by name.
+#[must_use]
+pub fn known_options() -> Vec<KnownOption> {
+    let honoured = HONOURED.iter().map(|name| (*name, Standing::Honoured));
+    let silent = SILENT.iter().map(|name| (*name, Standing::Silent));
+    let unsupported = UNSUPPORTED
+        .iter()
+        .map(|(name, neutral, hint)| (*name, Standing::Unsupported { neutral, hint }));
+    let of = |name| {
+        let aliases = ALIASES.iter().filter(move |(_, known)| *known == name);
+        aliases.map(|(alias, _)| *alias).collect()
+    };
+    let all = honoured.chain(silent).chain(unsupported);
+    let mut options: Vec<KnownOption> = all
+        .map(|(name, standing)| KnownOption {
+            name,
+            aliases: of(name),
+            standing,
+        })
+        .collect();
+    options.sort_by_key(|option| option.name);
+    options
 }
 
 /// Names that mean the same option, and the one fio prints.

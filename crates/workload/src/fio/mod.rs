@@ -40,6 +40,7 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+pub use catalog::{KnownOption, Standing, known_options};
 pub use generator::Generator;
 
 use crate::{Workload, WorkloadError};
