@@ -1,7 +1,68 @@
 //! The command `lodger`.
+//!
+//! [`main_with_args`] is the whole command; [`run::run`] drives one drive with one workload, and
+//! [`inputs`] and [`report`] are the ways in and out.
 
+pub mod args;
+pub mod commands;
 pub mod drives;
 pub mod error;
+pub mod inputs;
+pub mod interrupt;
+pub mod latency_log;
+pub mod output;
+pub mod report;
 pub mod run;
+pub mod size;
+pub mod watch;
 
 pub use error::Error;
+
+use clap::Parser;
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+
+/// The command: does what `args` say (the program's name first) and returns the exit status.
+/// Data goes to `stdout`, everything else to `stderr`.
+pub fn main_with_args<I, T>(args: I, stdout: &mut dyn Write, stderr: &mut dyn Write) -> u8
+where
+    I: IntoIterator<Item = T>,
+    T: Into<OsString> + Clone,
+{
+    let cli = match args::Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error, stdout, stderr),
+    };
+    interrupt::listen();
+    let mut streams = commands::Streams { stdout, stderr };
+    match commands::dispatch(cli, &mut streams) {
+        Ok(status) => status,
+        Err(error) => {
+            // Whatever failed because the user stopped it, failed because the user stopped it.
+            let error = if interrupt::requested() {
+                Error::interrupted()
+            } else {
+                error
+            };
+            let _ = stderr.write_all(error.report().as_bytes());
+            error.exit_code()
+        }
+    }
+}
+
+/// Help and version are data; what was typed wrongly is not.
+fn usage(error: &clap::Error, stdout: &mut dyn Write, stderr: &mut dyn Write) -> u8 {
+    let text = error.render();
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let (stream, terminal): (&mut dyn Write, _) = if error.use_stderr() {
+        (stderr, std::io::stderr().is_terminal())
+    } else {
+        (stdout, std::io::stdout().is_terminal())
+    };
+    let _ = if terminal && !plain {
+        write!(stream, "{}", text.ansi())
+    } else {
+        write!(stream, "{text}")
+    };
+    if error.use_stderr() { 2 } else { 0 }
+}

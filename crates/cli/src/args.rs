@@ -1,0 +1,386 @@
+//! What can be typed. The text here is the help.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  lodger simulate randread.fio --drive rc100-480            what fio would print on this drive
+  lodger simulate trace.csv --drive bg4 --hmb off           a block trace, without host memory
+  lodger compare randread.fio --drive rc100-480 --hmb off,8MiB,38MiB
+  lodger advise trace.csv --drive rc100-480 --slo p99=200us how much host memory is enough
+  lodger drives show rc100-480                              every number of a drive and its source
+
+Exit status: 0 done, 1 a check or verdict failed, 2 wrong use or input, 130 interrupted.";
+
+/// A software-defined SSD that lodges in host memory.
+#[derive(Debug, Parser)]
+#[command(name = "lodger", version, about, after_help = EXAMPLES, max_term_width = 100)]
+#[command(disable_help_subcommand = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a workload on a simulated drive and report as fio does
+    Simulate(SimulateArgs),
+    /// Run a workload on several drives, or with several amounts of host memory, side by side
+    Compare(CompareArgs),
+    /// List, show and check drives
+    Drives(DrivesArgs),
+    /// Describe and convert block traces
+    Trace(TraceCommandArgs),
+    /// Reproduce the figures of the papers (comes with the Python package)
+    #[command(disable_help_flag = true)]
+    Reproduce(PythonArgs),
+    /// Run or show a study (comes with the Python package)
+    #[command(disable_help_flag = true)]
+    Study(PythonArgs),
+}
+
+const SIMULATE_EXAMPLES: &str = "\
+Examples:
+  lodger simulate randread.fio --drive rc100-480
+  lodger simulate randread.fio --drive rc100-480 --hmb off --output-format json --output off.json
+  lodger simulate randwrite.fio --drive tiny --precondition random
+  lodger simulate server.csv --drive bg4 --replay closed --iodepth 8 --fit scale
+  lodger simulate job.fio --drive rc100-480 --set nand.channels=8 --set tier.hmb.rounding=none
+  zcat trace.gz | lodger simulate - --drive a80
+
+What is simulated starts at time zero on a fresh drive, so equal commands give equal results; only
+`wall_s` in the JSON differs.";
+
+/// `lodger simulate`.
+#[derive(Debug, Args)]
+#[command(after_help = SIMULATE_EXAMPLES)]
+pub struct SimulateArgs {
+    /// fio job file (`.fio`), block trace (the format is recognised), or `-` for standard input
+    pub workload: PathBuf,
+    /// Drive of the collection (`lodger drives list`) or a drive file
+    #[arg(long, value_name = "NAME|FILE")]
+    pub drive: String,
+    /// Host memory to offer the drive, such as `64MiB`, or `off`
+    ///
+    /// Without it, the drive gets what it prefers, negotiated as Linux does (128 MiB at most).
+    #[arg(long, value_name = "SIZE|off", allow_hyphen_values = true)]
+    pub hmb: Option<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub run: RunArgs,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub trace: TraceArgs,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub report: ReportArgs,
+    /// Write every completion to FILE as fio's `write_lat_log` does, with offsets
+    ///
+    /// One line each: time (ms), completion latency (ns), direction (0 read, 1 write, 2 trim,
+    /// 3 sync), bytes, offset, priority.
+    #[arg(long, value_name = "FILE")]
+    pub latency_log: Option<PathBuf>,
+}
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  lodger compare randread.fio --drive rc100-480 --hmb off,8MiB,38MiB
+  lodger compare randread.fio --drive rc100-480 --drive bg4 --drive 970-pro
+  lodger compare trace.csv --drive a80 --drive ex900 --hmb off,64MiB --output-format json
+
+Every drive is run with every amount of host memory.";
+
+/// `lodger compare`.
+#[derive(Debug, Args)]
+#[command(after_help = COMPARE_EXAMPLES)]
+pub struct CompareArgs {
+    /// fio job file (`.fio`), block trace (the format is recognised), or `-` for standard input
+    pub workload: PathBuf,
+    /// Drive of the collection or a drive file; give it once for each drive
+    #[arg(long = "drive", value_name = "NAME|FILE", required = true)]
+    pub drives: Vec<String>,
+    /// Amounts of host memory, such as `off,8MiB,64MiB`
+    #[arg(
+        long,
+        value_name = "SIZE|off,...",
+        value_delimiter = ',',
+        allow_hyphen_values = true
+    )]
+    pub hmb: Vec<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub run: RunArgs,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub trace: TraceArgs,
+    /// Form of the report
+    #[arg(long, value_enum, default_value_t = PlainFormat::Normal, value_name = "FORMAT")]
+    pub output_format: PlainFormat,
+    /// Write the report to FILE instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+const ADVISE_EXAMPLES: &str = "\
+Examples:
+  lodger advise trace.csv --drive rc100-480                 the knee of the curve
+  lodger advise trace.csv --drive rc100-480 --slo p99=200us the least that keeps a promise
+  lodger advise oltp.fio --drive a80 --within 5%            the least that costs 5 % at most";
+
+/// `lodger advise`.
+#[derive(Debug, Args)]
+#[command(after_help = ADVISE_EXAMPLES)]
+pub struct AdviseArgs {
+    /// fio job file (`.fio`), block trace (the format is recognised), or `-` for standard input
+    pub workload: PathBuf,
+    /// Drive of the collection (`lodger drives list`) or a drive file
+    #[arg(long, value_name = "NAME|FILE")]
+    pub drive: String,
+    /// Promise to keep: a percentile of the read latency, such as `p99=200us`
+    #[arg(
+        long,
+        value_name = "pN=TIME",
+        conflicts_with = "within",
+        allow_hyphen_values = true
+    )]
+    pub slo: Option<String>,
+    /// How much worse than with all the host memory the drive wants, such as `5%`
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
+    pub within: Option<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub run: RunArgs,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub trace: TraceArgs,
+    /// Form of the report
+    #[arg(long, value_enum, default_value_t = PlainFormat::Normal, value_name = "FORMAT")]
+    pub output_format: PlainFormat,
+    /// Write the report to FILE instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// The drive's state and what is changed about it.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Drive")]
+pub struct RunArgs {
+    /// Change a value of the drive, such as `nand.channels=8`; may be repeated
+    ///
+    /// `lodger drives show NAME` prints every key.
+    #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    pub sets: Vec<String>,
+    /// What was written before
+    #[arg(long, value_enum, default_value_t, value_name = "STATE")]
+    pub precondition: PreconditionArg,
+    /// Seed of everything drawn at random
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub seed: u64,
+}
+
+/// `--precondition`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum PreconditionArg {
+    /// Nothing: reads of what the workload did not write are answered without flash
+    None,
+    /// Written once, in order
+    #[default]
+    Sequential,
+    /// In the steady state of random writes: full and fragmented
+    Random,
+}
+
+/// How a trace is read and replayed. Wrong on a fio job file.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Traces")]
+pub struct TraceArgs {
+    /// `timed`: at the recorded instants (the default); `closed`: as fast as the drive takes them
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub replay: Option<ReplayArg>,
+    /// Requests in flight of a closed replay [default: 32]
+    #[arg(long, value_name = "N")]
+    pub iodepth: Option<u32>,
+    /// Addresses beyond the drive: refuse (the default), wrap around, or scale the volume down
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub fit: Option<FitArg>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub read: TraceReadArgs,
+}
+
+/// How a trace file is read.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Traces")]
+pub struct TraceReadArgs {
+    /// Format of the trace, if it is not to be recognised
+    ///
+    /// One of csv, msr, blkparse, ftrace, fio-iolog, mqsim, alibaba, tencent, systor, cloudphysics.
+    #[arg(long, value_name = "NAME")]
+    pub format: Option<String>,
+    /// Device to take of a trace of several: a name, `all`, or the busiest (the default)
+    #[arg(long, visible_alias = "trace-device", value_name = "NAME|all")]
+    pub device: Option<String>,
+    /// Unit of the trace's times, if it is not the format's: ps, ns, us, ms, s, filetime
+    #[arg(long, value_name = "UNIT")]
+    pub time_unit: Option<String>,
+    /// blkparse: the action to take, `Q` (queued) or `D` (issued)
+    #[arg(long, value_name = "Q|D")]
+    pub action: Option<char>,
+    /// Leave out and count lines that cannot be read, instead of stopping at the first
+    #[arg(long)]
+    pub skip_malformed: bool,
+}
+
+/// `--replay`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReplayArg {
+    /// At the recorded instants
+    Timed,
+    /// As fast as the drive takes them
+    Closed,
+}
+
+/// `--fit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FitArg {
+    /// Refuse, and say what would help
+    Error,
+    /// Address modulo the drive's size
+    Wrap,
+    /// The traced volume compressed to the drive
+    Scale,
+}
+
+/// Form and place of a fio-like report.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Report")]
+pub struct ReportArgs {
+    /// Form of the report: fio's text, fio's JSON, or that with every histogram bin
+    #[arg(long, value_enum, default_value_t = ReportFormat::Normal, value_name = "FORMAT")]
+    pub output_format: ReportFormat,
+    /// Write the report to FILE instead of standard output; it appears whole or not at all
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Form of a fio-like report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// For people, as fio prints it
+    Normal,
+    /// fio's JSON with an object `lodger`
+    Json,
+    /// The same with the bins of every latency histogram
+    #[value(name = "json+")]
+    JsonPlus,
+}
+
+/// Form of other reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PlainFormat {
+    /// For people
+    Normal,
+    /// For programs
+    Json,
+}
+
+/// `lodger drives`.
+#[derive(Debug, Args)]
+pub struct DrivesArgs {
+    /// What to do; `list` without it
+    #[command(subcommand)]
+    pub command: Option<DrivesCommand>,
+}
+
+/// What to do with drives.
+#[derive(Debug, Subcommand)]
+pub enum DrivesCommand {
+    /// List the drives that come with the program
+    List {
+        /// Form of the list
+        #[arg(long, value_enum, default_value_t = PlainFormat::Normal, value_name = "FORMAT")]
+        output_format: PlainFormat,
+    },
+    /// Print every value of a drive with its kind and source
+    Show {
+        /// Drive of the collection or a drive file
+        drive: String,
+        /// Change a value first, such as `nand.channels=8`; may be repeated
+        #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
+        sets: Vec<String>,
+        /// Form: for people, JSON, or a drive file to start from
+        #[arg(long, value_enum, default_value_t = ShowFormat::Normal, value_name = "FORMAT")]
+        output_format: ShowFormat,
+    },
+    /// Check a drive file; exit status 1 if something is wrong with it
+    Check {
+        /// The drive file
+        file: PathBuf,
+    },
+}
+
+/// Form of `drives show`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ShowFormat {
+    /// For people
+    Normal,
+    /// For programs
+    Json,
+    /// A drive file that means the same
+    Toml,
+}
+
+/// `lodger trace`.
+#[derive(Debug, Args)]
+pub struct TraceCommandArgs {
+    /// What to do with the trace
+    #[command(subcommand)]
+    pub command: TraceCommand,
+}
+
+/// What to do with a trace.
+#[derive(Debug, Subcommand)]
+pub enum TraceCommand {
+    /// Say what a trace asks for: requests, sizes, footprint, rates
+    Info {
+        /// The trace, or `-` for standard input
+        file: PathBuf,
+        #[command(flatten)]
+        #[allow(missing_docs)]
+        read: TraceReadArgs,
+        /// Form of the description
+        #[arg(long, value_enum, default_value_t = PlainFormat::Normal, value_name = "FORMAT")]
+        output_format: PlainFormat,
+    },
+    /// Write a trace in another format
+    Convert {
+        /// The trace, or `-` for standard input
+        file: PathBuf,
+        /// Format to write: csv, msr, blkparse, ftrace, fio-iolog, mqsim, alibaba, tencent, systor,
+        /// cloudphysics
+        #[arg(long, value_name = "FORMAT")]
+        to: String,
+        #[command(flatten)]
+        #[allow(missing_docs)]
+        read: TraceReadArgs,
+        /// Write to FILE instead of standard output; it appears whole or not at all
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+/// Handed on as they are.
+#[derive(Debug, Args)]
+pub struct PythonArgs {
+    /// Arguments of the Python program
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "ARGS"
+    )]
+    pub args: Vec<OsString>,
+}

@@ -1,0 +1,42 @@
+//! What each command does.
+
+mod compare;
+mod drives;
+mod python;
+mod simulate;
+mod trace;
+
+use crate::args::{Cli, Command};
+use crate::error::Error;
+use std::io::Write;
+
+/// Where a command talks to: data to one, everything else to the other.
+#[allow(missing_debug_implementations)]
+pub struct Streams<'a> {
+    /// Data.
+    pub stdout: &'a mut dyn Write,
+    /// Talk.
+    pub stderr: &'a mut dyn Write,
+}
+
+impl Streams<'_> {
+    /// Tells the user something that is no error. That nobody listens is no reason to stop.
+    pub fn note(&mut self, kind: &str, text: &str) {
+        let _ = writeln!(self.stderr, "{kind}: {text}");
+    }
+}
+
+/// Does what was typed.
+///
+/// # Errors
+/// Whatever keeps it from being done.
+pub fn dispatch(cli: Cli, streams: &mut Streams<'_>) -> Result<u8, Error> {
+    match cli.command {
+        Command::Simulate(args) => simulate::run(&args, streams).map(|()| 0),
+        Command::Compare(args) => compare::run(&args, streams).map(|()| 0),
+        Command::Drives(args) => drives::run(args, streams).map(|()| 0),
+        Command::Trace(args) => trace::run(args, streams).map(|()| 0),
+        Command::Reproduce(args) => python::run("reproduce", &args.args),
+        Command::Study(args) => python::run("study", &args.args),
+    }
+}

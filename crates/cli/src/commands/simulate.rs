@@ -1,0 +1,59 @@
+//! `lodger simulate`.
+
+use super::Streams;
+use crate::args::{ReportFormat, SimulateArgs};
+use crate::error::Error;
+use crate::inputs::{self, Source};
+use crate::latency_log::LatencyLog;
+use crate::output;
+use crate::report::{self, Report};
+use crate::run;
+use crate::watch::Watch;
+
+pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
+    let config = inputs::config(&args.drive, args.hmb.as_deref(), &args.run)?;
+    let source = Source::open(&args.workload, &args.trace)?;
+    for note in source.notes() {
+        streams.note("note", &note);
+    }
+    let capacity_bytes = config.drive.parsed.spec.capacity_bytes;
+    let (workload, notes) = source.into_workload(capacity_bytes, config.seed)?;
+    for note in notes {
+        streams.note("note", &note);
+    }
+    // Before the work, which may take long: what cannot be written is said at once.
+    let file = output::begin(args.report.output.as_deref())?;
+    let log = args
+        .latency_log
+        .as_deref()
+        .map(LatencyLog::create)
+        .transpose()?;
+    let mut watch = Watch::new(log, config.drive.parsed.spec.host.submit_ps);
+    let result = run::run(&config, workload, &mut watch)?;
+    let log = watch.finish()?;
+    if result.interrupted {
+        return Err(Error::interrupted());
+    }
+    for warning in &result.warnings {
+        streams.note("warning", warning);
+    }
+    let report = Report {
+        config: &config,
+        result: &result,
+    };
+    let text = match args.report.output_format {
+        ReportFormat::Normal => report::text(report),
+        ReportFormat::Json => report::json(report, false),
+        ReportFormat::JsonPlus => report::json(report, true),
+    };
+    output::finish(file, streams.stdout, &text)?;
+    if let Some(log) = log {
+        log.commit()?;
+    }
+    match result.jobs.iter().map(|job| job.errors).sum::<u64>() {
+        0 => Ok(()),
+        refused => Err(Error::failed(format!(
+            "the drive refused {refused} requests"
+        ))),
+    }
+}

@@ -1,0 +1,253 @@
+//! What happened inside the drive: the object `lodger` of the JSON, and the end of the text.
+
+use super::Report;
+use super::number::grouped;
+use crate::run::RunResult;
+use crate::size;
+use lodger_core::nand::Cause;
+use lodger_core::observe::Counters;
+use lodger_core::spec::{ParsedDrive, SLOT_BYTES, Tier};
+use lodger_core::time::S;
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+
+/// Write amplification: bytes programmed into flash, whatever the cause and padding included, for
+/// each byte that the host wrote; `None` where the host wrote nothing.
+///
+/// Data that still stands in the write buffer at the end counts as written but not as programmed,
+/// so short runs may show less than 1.
+#[must_use]
+pub fn waf(counters: &Counters) -> Option<f64> {
+    let host = counters.host_written_bytes;
+    (host > 0).then(|| programmed_bytes(counters) as f64 / host as f64)
+}
+
+fn programmed_bytes(counters: &Counters) -> u64 {
+    let slots: u64 = counters.programmed_slots_by_cause.iter().sum();
+    (slots + counters.padded_slots) * SLOT_BYTES
+}
+
+fn by_cause(counts: &[u64]) -> Map<String, Value> {
+    let pairs = Cause::ALL.iter().zip(counts);
+    pairs
+        .map(|(cause, count)| (cause.name().to_owned(), json!(count)))
+        .collect()
+}
+
+/// Every value by its dotted key, as a drive file has it.
+fn spec(parsed: &ParsedDrive) -> Map<String, Value> {
+    let values = parsed.values.iter();
+    values
+        .map(|value| (value.key.to_owned(), toml_value(&value.toml)))
+        .collect()
+}
+
+/// A TOML literal as JSON: numbers, booleans, strings and lists of them look the same in both,
+/// apart from `_` in numbers and literal strings, which drive files written by us do not have.
+pub(crate) fn toml_value(literal: &str) -> Value {
+    serde_json::from_str(literal).unwrap_or_else(|_| json!(literal))
+}
+
+fn hits<'a>(result: &'a RunResult) -> impl Iterator<Item = (&'static str, u64)> + 'a {
+    let tiers = result.map_tiers.iter().map(|tier| Tier::name(*tier));
+    tiers.zip(result.counters.map.hits)
+}
+
+/// Share of the simulated time of one kind of resource.
+pub(crate) fn utilisation(result: &RunResult, name: &str) -> f64 {
+    let found = result.utilisation.iter().find(|(kind, _)| *kind == name);
+    found.map_or(0.0, |(_, share)| *share)
+}
+
+/// The object `lodger`.
+pub(crate) fn json(report: Report<'_>) -> Value {
+    let Report { config, result } = report;
+    let counters = &result.counters;
+    let map = &counters.map;
+    let link = utilisation(result, "link_to_host").max(utilisation(result, "link_from_host"));
+    let shares = result.utilisation.iter();
+    let shares: Map<_, _> = shares
+        .map(|(name, share)| ((*name).to_owned(), json!(share)))
+        .collect();
+    let hits: Map<_, _> = hits(result)
+        .map(|(tier, count)| (tier.to_owned(), json!(count)))
+        .collect();
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "seed": config.seed,
+        "drive": config.drive.name,
+        "precondition": format!("{:?}", config.precondition).to_lowercase(),
+        "spec": spec(&config.drive.parsed),
+        "simulated_s": result.simulated_ps as f64 / S as f64,
+        "wall_s": result.wall_s,
+        "events": result.events,
+        "requests": result.requests,
+        "map": {
+            "lookups": map.lookups,
+            "hits": hits,
+            "misses": map.misses,
+            "shared_misses": map.shared_misses,
+            "evictions": map.evictions.iter().sum::<u64>(),
+            "dirty_writebacks": map.dirty_writebacks,
+            "background_fills": map.background_fills,
+            "rejected_entries": map.rejected_entries,
+        },
+        "read_cache": {
+            "lookups": counters.read_cache_lookups,
+            "hits": counters.read_cache_hits,
+        },
+        "write_buffer": {
+            "writes": counters.buffer_writes,
+            "absorbed": counters.buffer_absorbed,
+            "read_hits": counters.buffer_read_hits,
+            "drains": counters.buffer_drains,
+            "high_water_bytes": counters.buffer_high_water_slots * SLOT_BYTES,
+        },
+        // The front ends that have them are not these drives'.
+        "window": null,
+        "hpb": null,
+        "nand": {
+            "reads": counters.reads_by_cause.iter().sum::<u64>(),
+            "programs": counters.programs_by_cause.iter().sum::<u64>(),
+            "erases": counters.erases,
+            "reads_by_cause": by_cause(&counters.reads_by_cause),
+            "programs_by_cause": by_cause(&counters.programs_by_cause),
+            "programmed_bytes": programmed_bytes(counters),
+            "padded_bytes": counters.padded_slots * SLOT_BYTES,
+        },
+        "waf": waf(counters),
+        "unwritten_reads": counters.unwritten_slots,
+        "hmb": {
+            "requested_bytes": result.hmb.requested_bytes,
+            "granted_bytes": result.hmb.granted_bytes,
+            "usable_bytes": result.hmb.usable_bytes,
+            "used_bytes": result.hmb.used_bytes,
+            "read_bytes": counters.hmb_read_bytes,
+            "written_bytes": counters.hmb_written_bytes,
+        },
+        "link": {
+            "read_bytes": counters.link_to_host_bytes,
+            "written_bytes": counters.link_from_host_bytes,
+            "utilisation": link,
+        },
+        "utilisation": shares,
+    })
+}
+
+/// The end of the text: what happened inside the drive.
+pub(crate) fn text(report: Report<'_>) -> String {
+    let mut out = String::new();
+    write_text(&mut out, report).expect("writing to a string does not fail");
+    out
+}
+
+fn write_text(out: &mut String, report: Report<'_>) -> std::fmt::Result {
+    let Report { config, result } = report;
+    let counters = &result.counters;
+    let name = &config.drive.parsed.spec.name;
+    writeln!(out, "\nDrive {} ({name}):", config.drive.name)?;
+    write_map(out, result)?;
+    let hmb = &result.hmb;
+    if hmb.requested_bytes > 0 {
+        writeln!(
+            out,
+            "  host memory  : requested={}, granted={}, used={}; read={}, written={}",
+            size::show(hmb.requested_bytes),
+            size::show(hmb.granted_bytes),
+            size::show(hmb.used_bytes),
+            size::show(counters.hmb_read_bytes),
+            size::show(counters.hmb_written_bytes)
+        )?;
+    }
+    if counters.read_cache_lookups > 0 {
+        let (hits, all) = (counters.read_cache_hits, counters.read_cache_lookups);
+        writeln!(
+            out,
+            "  read cache   : lookups={}, hits={:.2}%",
+            grouped(all),
+            super::percent(hits, all)
+        )?;
+    }
+    if counters.buffer_writes > 0 {
+        writeln!(
+            out,
+            "  write buffer : writes={}, absorbed={}, read hits={}, drains={}, high water={}",
+            size::show(counters.buffer_writes * SLOT_BYTES),
+            size::show(counters.buffer_absorbed * SLOT_BYTES),
+            size::show(counters.buffer_read_hits * SLOT_BYTES),
+            grouped(counters.buffer_drains),
+            size::show(counters.buffer_high_water_slots * SLOT_BYTES)
+        )?;
+    }
+    write_operations(out, "flash reads  ", &counters.reads_by_cause)?;
+    write_operations(out, "programs     ", &counters.programs_by_cause)?;
+    writeln!(out, "     erases    : {}", grouped(counters.erases))?;
+    if let Some(waf) = waf(counters) {
+        writeln!(
+            out,
+            "  write amplification: {waf:.3} (programmed {}, of which padding {}; host wrote {})",
+            size::show(programmed_bytes(counters)),
+            size::show(counters.padded_slots * SLOT_BYTES),
+            size::show(counters.host_written_bytes)
+        )?;
+    }
+    if counters.unwritten_slots > 0 {
+        writeln!(
+            out,
+            "  never written: {} of the data read was never written and came without flash reads",
+            size::show(counters.unwritten_slots * SLOT_BYTES)
+        )?;
+    }
+    let shares: Vec<String> = result
+        .utilisation
+        .iter()
+        .map(|(name, share)| format!("{name}={:.1}%", 100.0 * share))
+        .collect();
+    writeln!(out, "  utilisation  : {}", shares.join(", "))?;
+    writeln!(
+        out,
+        "  simulated    : {:.6} s, {} requests, {} events",
+        result.simulated_ps as f64 / S as f64,
+        grouped(result.requests),
+        grouped(result.events)
+    )
+}
+
+fn write_map(out: &mut String, result: &RunResult) -> std::fmt::Result {
+    let map = &result.counters.map;
+    if map.lookups == 0 {
+        return writeln!(out, "  map          : lookups=0");
+    }
+    write!(
+        out,
+        "  map          : lookups={}, hits:",
+        grouped(map.lookups)
+    )?;
+    for (tier, count) in hits(result) {
+        write!(out, " {tier}={:.2}%,", super::percent(count, map.lookups))?;
+    }
+    writeln!(
+        out,
+        " misses={:.2}% ({}, {} joined a read under way)",
+        super::percent(map.misses, map.lookups),
+        grouped(map.misses),
+        grouped(map.shared_misses)
+    )
+}
+
+/// Operations in all and by cause; causes without any are left out.
+fn write_operations(out: &mut String, name: &str, counts: &[u64]) -> std::fmt::Result {
+    let all: u64 = counts.iter().sum();
+    write!(out, "  {name}: {}", grouped(all))?;
+    let causes: Vec<String> = Cause::ALL
+        .iter()
+        .zip(counts)
+        .filter(|(_, count)| **count > 0)
+        .map(|(cause, count)| format!("{}={}", cause.name(), grouped(*count)))
+        .collect();
+    if causes.is_empty() {
+        writeln!(out)
+    } else {
+        writeln!(out, " ({})", causes.join(", "))
+    }
+}

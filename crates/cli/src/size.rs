@@ -1,0 +1,123 @@
+//! Sizes as they are typed: a number and its unit.
+
+use crate::error::Error;
+
+const UNITS: [(&str, u64); 10] = [
+    ("B", 1),
+    ("kB", 1_000),
+    ("KB", 1_000),
+    ("KiB", 1 << 10),
+    ("MB", 1_000_000),
+    ("MiB", 1 << 20),
+    ("GB", 1_000_000_000),
+    ("GiB", 1 << 30),
+    ("TB", 1_000_000_000_000),
+    ("TiB", 1 << 40),
+];
+
+/// Bytes of `text`, the value of `option`. `also` names what else is allowed, such as `off`.
+///
+/// # Errors
+/// If there is no unit, no number, or the number is negative, not whole or above 2^64 - 1 bytes.
+pub fn parse(option: &str, text: &str, also: Option<&str>) -> Result<u64, Error> {
+    let or = also.map_or(String::new(), |word| format!(", or `{word}`"));
+    let wrong = |what: &str| {
+        Error::input(format!(
+            "`{option}` {what}, found `{}`",
+            text.escape_debug()
+        ))
+        .hint("units are B, kB, MB, GB, TB (powers of 1000) and KiB, MiB, GiB, TiB (of 1024)")
+    };
+    let form = || {
+        wrong(&format!(
+            "must be a size with its unit, such as `64MiB`{or}"
+        ))
+    };
+    let trimmed = text.trim();
+    if trimmed.starts_with('-') {
+        return Err(wrong("must not be negative"));
+    }
+    let unit_at = trimmed
+        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .ok_or_else(form)?;
+    let (number, unit) = trimmed.split_at(unit_at);
+    let unit = unit.trim_start();
+    let (_, scale) = UNITS
+        .iter()
+        .find(|(name, _)| *name == unit)
+        .ok_or_else(form)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let digits = |s: &str| !s.is_empty() && s.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) {
+        return Err(form());
+    }
+    let too_large = || wrong("must be below 2^64 bytes");
+    let whole: u128 = whole.parse().map_err(|_| too_large())?;
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.len() > 12 {
+        return Err(wrong("must be a whole number of bytes"));
+    }
+    let power = 10u128.pow(fraction.len() as u32);
+    let part = fraction.parse::<u128>().unwrap_or(0) * u128::from(*scale);
+    if !part.is_multiple_of(power) {
+        return Err(wrong("must be a whole number of bytes"));
+    }
+    let total = whole
+        .checked_mul(u128::from(*scale))
+        .and_then(|bytes| bytes.checked_add(part / power))
+        .ok_or_else(too_large)?;
+    u64::try_from(total).map_err(|_| too_large())
+}
+
+/// Bytes for people: `38 MiB`, `37.5 MiB`, `512 B`.
+#[must_use]
+pub fn show(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let power = (bytes.max(1).ilog2() / 10) as usize;
+    let value = bytes as f64 / (1u64 << (10 * power)) as f64;
+    if power == 0 || value.fract() == 0.0 {
+        format!("{value:.0} {}", units[power])
+    } else {
+        format!("{value:.1} {}", units[power])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_exact() {
+        let of = |text: &str| parse("--hmb", text, Some("off"));
+        assert_eq!(of("64MiB").unwrap(), 64 << 20);
+        assert_eq!(of(" 1.5 GiB ").unwrap(), 3 << 29);
+        assert_eq!(of("480GB").unwrap(), 480_000_000_000);
+        assert_eq!(of("0B").unwrap(), 0);
+        assert_eq!(of("18446744073709551615B").unwrap(), u64::MAX);
+        for wrong in [
+            "",
+            "64",
+            "MiB",
+            "64Mb",
+            "-1MiB",
+            "1e3B",
+            "NaN",
+            "0.1B",
+            "18446744073709551616B",
+            "99999999999999999999999999999999999999999B",
+            "16777216TiB",
+            "1..5MiB",
+        ] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_shown_short() {
+        assert_eq!(show(0), "0 B");
+        assert_eq!(show(1023), "1023 B");
+        assert_eq!(show(38 << 20), "38 MiB");
+        assert_eq!(show(3 << 19), "1.5 MiB");
+        assert_eq!(show(u64::MAX), "16.0 EiB");
+    }
+}

@@ -1,0 +1,94 @@
+//! Watches a run for the user: progress on a terminal, Ctrl-C, the latency log.
+
+use crate::error::Error;
+use crate::interrupt;
+use crate::latency_log::LatencyLog;
+use crate::output::OutputFile;
+use crate::run::{Observer, Progress};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lodger_core::time::S;
+use lodger_core::{Completion, Request};
+use std::io::IsTerminal;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// Shorter runs show no progress: it would only flicker.
+const SILENT: Duration = Duration::from_secs(1);
+
+/// The observer of the commands.
+#[derive(Debug)]
+pub struct Watch {
+    log: Option<LatencyLog>,
+    slat_ps: u64,
+    started: Instant,
+    bar: Option<ProgressBar>,
+}
+
+impl Watch {
+    /// Watches from now on. `slat_ps`: what of a latency is the submission.
+    #[must_use]
+    pub fn new(log: Option<LatencyLog>, slat_ps: u64) -> Self {
+        Self {
+            log,
+            slat_ps,
+            started: Instant::now(),
+            bar: None,
+        }
+    }
+
+    /// The finished latency log, if there is one.
+    ///
+    /// # Errors
+    /// If it could not be written.
+    pub fn finish(self) -> Result<Option<OutputFile>, Error> {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+        self.log.map(LatencyLog::finish).transpose()
+    }
+
+    fn show(&mut self, progress: Progress) {
+        if self.bar.is_none() {
+            if self.started.elapsed() < SILENT || !std::io::stderr().is_terminal() {
+                return;
+            }
+            let target = ProgressDrawTarget::stderr_with_hz(4);
+            self.bar = Some(match progress.expected {
+                Some(expected) => {
+                    let style = "{bar:30} {percent}% {human_pos} requests, {msg}, {eta} left";
+                    let style = ProgressStyle::with_template(style);
+                    let bar = ProgressBar::with_draw_target(Some(expected), target);
+                    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+                }
+                None => {
+                    let style =
+                        ProgressStyle::with_template("{spinner} {human_pos} requests, {msg}");
+                    let bar = ProgressBar::with_draw_target(None, target);
+                    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
+                }
+            });
+        }
+        if let Some(bar) = &self.bar {
+            let simulated_s = progress.simulated_ps as f64 / S as f64;
+            bar.set_message(format!("{simulated_s:.2} s simulated"));
+            bar.set_position(progress.requests);
+        }
+    }
+}
+
+impl Observer for Watch {
+    #[inline]
+    fn completed(&mut self, _job: usize, request: &Request, completion: &Completion) {
+        if let Some(log) = &mut self.log {
+            log.add(request, completion, self.slat_ps);
+        }
+    }
+
+    fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
+        if interrupt::requested() || self.log.as_ref().is_some_and(LatencyLog::has_failed) {
+            return ControlFlow::Break(());
+        }
+        self.show(progress);
+        ControlFlow::Continue(())
+    }
+}
