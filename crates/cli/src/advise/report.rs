@@ -1,0 +1,448 @@
+//! The advice for people: the answer first, then what it rests on.
+
+use super::curve::{Curve, Point, thinned};
+use super::goal::Goal;
+use super::measure::Run;
+use super::search::Found;
+use super::stream::{Asked, Method};
+use super::text::{count, grouped, percent, short, size, time};
+use super::{Advice, RASPBERRY_PI_BYTES};
+use lodger_core::host::hmb::LINUX_CAP_BYTES;
+use lodger_core::spec::SLOT_BYTES;
+use std::fmt::Write;
+
+/// Width of the plot's bars.
+const BAR_COLUMNS: usize = 40;
+/// Most lines of the plot.
+const BARS_MAX: usize = 16;
+
+pub(super) fn text(advice: &Advice) -> String {
+    let mut out = format!("{}\n\n", answer(advice));
+    let spec = &advice.drive.parsed.spec;
+    let place = &advice.place;
+    let _ = writeln!(
+        out,
+        "drive     {} ({}): asks for {}, takes {} at least{}",
+        advice.drive.name,
+        spec.name,
+        size(place.preferred_bytes()),
+        size(place.min_bytes()),
+        if place.rounds() {
+            ", uses powers of two"
+        } else {
+            ""
+        }
+    );
+    let _ = writeln!(out, "workload  {}", workload(advice));
+    out.push('\n');
+    table(advice, &mut out);
+    if let Some(curve) = &advice.curve {
+        plot(advice, curve, &mut out);
+    }
+    let notes = notes(advice);
+    if !notes.is_empty() {
+        out.push('\n');
+    }
+    for note in notes {
+        let _ = writeln!(out, "note: {note}");
+    }
+    out
+}
+
+/// One line that answers the question.
+pub(super) fn answer(advice: &Advice) -> String {
+    let reference = &advice.reference;
+    let all = size(advice.place.preferred_bytes());
+    let goal = advice.goal.words();
+    let achieved = |bytes: u64| achieved(advice, advice.run(bytes).unwrap_or(reference));
+    let against = match advice.goal {
+        Goal::Within(_) => format!("{goal} of {all}"),
+        Goal::Slo(_) => goal.clone(),
+    };
+    let with_all = format!("{} with {all}", self::achieved(advice, reference));
+    match advice.found {
+        Found::Off => format!(
+            "Enough: no host memory at all ({against}: {} without, {with_all})",
+            achieved(0)
+        ),
+        Found::Size { enough_bytes, .. } if enough_bytes == advice.place.preferred_bytes() => {
+            format!("Enough: {all}, all that the drive asks for ({against}: {with_all})")
+        }
+        Found::Size { enough_bytes, .. } => format!(
+            "Enough: {} ({against}: {} against {with_all})",
+            size(enough_bytes),
+            achieved(enough_bytes)
+        ),
+        Found::Nothing { best_bytes } => {
+            let best = advice.run(best_bytes).unwrap_or(reference);
+            let with = match best_bytes {
+                0 => "without host memory".to_owned(),
+                bytes => format!("with {}", size(bytes)),
+            };
+            format!(
+                "Not enough at any size: {goal} cannot be met, the best is {} {with}",
+                self::achieved(advice, best)
+            )
+        }
+    }
+}
+
+/// A run's value in the goal's terms; a rate that the workload sets itself says nothing.
+fn achieved(advice: &Advice, run: &Run) -> String {
+    match advice.goal {
+        Goal::Within(_) if advice.is_open_loop() => format!("mean {}", time(run.mean_ns())),
+        goal => goal.achieved(run),
+    }
+}
+
+fn workload(advice: &Advice) -> String {
+    let run = &advice.reference;
+    let (reads, writes) = (run.read.count, run.write.count);
+    let all = (reads + writes).max(1) as f64;
+    let mut text = advice.workload.clone();
+    let _ = write!(text, "; {} read", percent(reads as f64 / all));
+    if let Some(curve) = &advice.curve {
+        let reach = curve.touched_pages() * 1024 * SLOT_BYTES;
+        let _ = write!(
+            text,
+            ", in regions of 4 MiB of which {} are in use",
+            size(reach)
+        );
+    }
+    text
+}
+
+const HEADER: [&str; 7] = [
+    "host memory",
+    "map hits",
+    "IOPS",
+    "mean",
+    "p99",
+    "IOPS change",
+    "p99 change",
+];
+
+fn table(advice: &Advice, out: &mut String) {
+    let mut lines = vec![(HEADER.map(str::to_owned).to_vec(), String::new())];
+    for (bytes, run) in &advice.rows {
+        let loss = advice.loss(run);
+        let cells = vec![
+            size(*bytes),
+            percent(run.lookups.hit_ratio()),
+            count(run.iops),
+            time(run.mean_ns()),
+            time(run.percentile_ns(99.0) as f64),
+            change(-loss.iops),
+            change(loss.p99),
+        ];
+        lines.push((cells, remark(advice, *bytes)));
+    }
+    let columns = HEADER.len();
+    let widths: Vec<usize> = (0..columns)
+        .map(|c| {
+            lines
+                .iter()
+                .map(|(cells, _)| cells[c].len())
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    for (cells, remark) in lines {
+        let mut line = format!("  {:<1$}", cells[0], widths[0]);
+        for column in 1..columns {
+            let _ = write!(line, "  {:>1$}", cells[column], widths[column]);
+        }
+        if !remark.is_empty() {
+            let _ = write!(line, "  {remark}");
+        }
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    let kind = if advice.reference.read.count > 0 {
+        "reads"
+    } else {
+        "writes"
+    };
+    let _ = writeln!(
+        out,
+        "  latencies are those of {kind}; changes are against {}; {} simulated",
+        size(advice.place.preferred_bytes()),
+        match advice.simulations {
+            1 => "1 run".to_owned(),
+            runs => format!("{runs} runs"),
+        }
+    );
+}
+
+fn change(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent.abs() < 0.05 => "-".to_owned(),
+        percent => format!("{percent:+.1} %"),
+    }
+}
+
+/// What is special about a size.
+pub(super) fn remark(advice: &Advice, bytes: u64) -> String {
+    let place = &advice.place;
+    let mut words = Vec::new();
+    if let Found::Size { enough_bytes, .. } = advice.found
+        && enough_bytes == bytes
+    {
+        words.push("enough".to_owned());
+    }
+    if bytes == place.preferred_bytes() {
+        words.push("what the drive asks for".to_owned());
+    }
+    let asked_for = bytes <= place.preferred_bytes();
+    if bytes == LINUX_CAP_BYTES && asked_for {
+        words.push("Linux gives no more by default".to_owned());
+    }
+    if bytes == RASPBERRY_PI_BYTES && asked_for {
+        words.push("Raspberry Pi OS gives no more by default".to_owned());
+    }
+    if bytes > 0 && bytes < place.min_bytes() {
+        words.push("below the drive's minimum: as off".to_owned());
+    }
+    if !asked_for {
+        words.push("more than the drive asks for".to_owned());
+    }
+    if let Some(curve) = &advice.curve {
+        if curve.knees.contains(&bytes) {
+            words.push("bend of the curve".to_owned());
+        }
+        if bytes > 0 && curve.useful_bytes == bytes {
+            words.push("the curve ends here".to_owned());
+        }
+    }
+    words.join(", ")
+}
+
+fn plot(advice: &Advice, curve: &Curve, out: &mut String) {
+    let how = match curve.method {
+        Method::StackDistances if curve.sampled_share() < 1.0 => format!(
+            "LRU stack distances of {} of the map, sampled",
+            percent(curve.sampled_share())
+        ),
+        Method::StackDistances => "LRU stack distances, exact".to_owned(),
+        Method::Direct => "the drive's policy, simulated at these sizes".to_owned(),
+    };
+    let _ = writeln!(
+        out,
+        "\nmap look-ups that need no read from flash of their own, of {} ({how})",
+        grouped(curve.asked().lookups)
+    );
+    let points = bars(advice, curve);
+    let width = points
+        .iter()
+        .map(|p| size(p.hmb_bytes).len())
+        .max()
+        .unwrap_or(0);
+    let _ = writeln!(out, "  {:>width$}    curve  simulated", "");
+    for point in points {
+        // What the drive does is worth more than what its cache alone would do.
+        let simulated = advice
+            .run(point.hmb_bytes)
+            .map(|run| run.lookups.without_read());
+        let filled = simulated.unwrap_or(point.hit_ratio) * BAR_COLUMNS as f64;
+        let filled = (filled.round() as usize).min(BAR_COLUMNS);
+        let _ = writeln!(
+            out,
+            "  {:>width$}  {:>7}  {:>9} |{}{}|",
+            size(point.hmb_bytes),
+            percent(point.hit_ratio),
+            simulated.map_or("".to_owned(), percent),
+            "#".repeat(filled),
+            " ".repeat(BAR_COLUMNS - filled),
+        );
+    }
+}
+
+/// Points for the plot: a bar for each size of note, and some in between.
+fn bars(advice: &Advice, curve: &Curve) -> Vec<Point> {
+    let top = curve.useful_bytes.max(match advice.found {
+        Found::Size { enough_bytes, .. } => enough_bytes,
+        _ => 0,
+    });
+    // One bar beyond the end of the curve shows that it is one.
+    let end = curve.points.partition_point(|p| p.hmb_bytes <= top) + 1;
+    let shown = &curve.points[..end.min(curve.points.len())];
+    let sizes = shown.iter().map(|p| p.hmb_bytes).filter(|bytes| *bytes > 0);
+    let mut kept = thinned(sizes.collect(), BARS_MAX - 1);
+    kept.push(0);
+    shown
+        .iter()
+        .filter(|p| kept.contains(&p.hmb_bytes))
+        .copied()
+        .collect()
+}
+
+/// What the user should know besides.
+pub(super) fn notes(advice: &Advice) -> Vec<String> {
+    let mut notes = advice.reference.warnings.clone();
+    notes.extend(rate_note(advice));
+    notes.extend(beyond_help(advice));
+    notes.extend(own_memory(advice));
+    notes.extend(deviation(advice));
+    notes.extend(host_limits(advice));
+    notes.extend(not_monotone(advice));
+    if advice.place.data_bytes > 0 {
+        notes.push(format!(
+            "of host memory, the first {} hold data (write buffer, read cache), not the map",
+            size(advice.place.data_bytes)
+        ));
+    }
+    notes
+}
+
+fn rate_note(advice: &Advice) -> Option<String> {
+    advice.is_open_loop().then(|| {
+        "requests come at their recorded instants, so IOPS are the workload's; `--replay closed` \
+         shows what the drive could do"
+            .to_owned()
+    })
+}
+
+/// The part of the workload that host memory cannot help.
+fn beyond_help(advice: &Advice) -> Option<String> {
+    let run = &advice.reference;
+    let all = run.read.count + run.write.count;
+    let mut parts = Vec::new();
+    if run.write.count > 0 {
+        let share = run.write.count as f64 / all as f64;
+        parts.push(format!(
+            "writes ({} of the requests) are acknowledged from the drive's buffer",
+            percent(share)
+        ));
+    }
+    if run.unwritten_bytes > 0 && run.read_bytes > 0 {
+        let share = (run.unwritten_bytes as f64 / run.read_bytes as f64).min(1.0);
+        parts.push(format!(
+            "reads of what was never written ({} of the bytes read) need neither map nor flash",
+            percent(share)
+        ));
+    }
+    (!parts.is_empty()).then(|| format!("host memory cannot help: {}", parts.join("; ")))
+}
+
+/// Host memory buys nothing when the drive's own memory does the work.
+fn own_memory(advice: &Advice) -> Option<String> {
+    let curve = advice.curve.as_ref()?;
+    let Asked {
+        lookups,
+        absent,
+        near,
+        ..
+    } = curve.asked();
+    if lookups == 0 {
+        return Some("nothing is read, so the map is never looked up".to_owned());
+    }
+    let served = (absent + near) as f64 / lookups as f64;
+    let gain = curve.hit_ratio(curve.useful_bytes) - curve.hit_ratio(0);
+    (curve.method == Method::StackDistances && gain < 0.005).then(|| {
+        format!(
+            "the drive's own memory serves {} of the look-ups: the working set fits there, and \
+             host memory buys nothing",
+            percent(served)
+        )
+    })
+}
+
+/// Where the drive does otherwise than the curve says.
+fn deviation(advice: &Advice) -> Option<String> {
+    let curve = advice.curve.as_ref()?;
+    let gap = |bytes: u64, run: &Run| curve.hit_ratio(bytes) - run.lookups.hit_ratio();
+    let (bytes, run) = advice
+        .rows
+        .iter()
+        .max_by(|a, b| gap(a.0, &a.1).abs().total_cmp(&gap(b.0, &b.1).abs()))?;
+    let points = gap(*bytes, run) * 100.0;
+    if points.abs() < 1.0 {
+        return None;
+    }
+    let joined = run.lookups.joined as f64 / run.lookups.all.max(1) as f64 * 100.0;
+    let mut note = format!(
+        "the simulated drive has {} points {} hits than the curve, at {} ({} against {}): the \
+         table shows the simulated ones",
+        short(points.abs()),
+        if points > 0.0 { "fewer" } else { "more" },
+        size(*bytes),
+        percent(run.lookups.hit_ratio()),
+        percent(curve.hit_ratio(*bytes)),
+    );
+    if points > 0.0 && joined >= 0.1 {
+        let _ = write!(
+            note,
+            "; {} points waited for a page that another request was reading already, hits to the \
+             curve",
+            short(joined)
+        );
+    }
+    let units = large_units(advice);
+    if points - joined >= 0.5 && !units.is_empty() {
+        let _ = write!(
+            note,
+            "; the rest missed units that were still being filled ({})",
+            units.join(", ")
+        );
+    }
+    Some(note)
+}
+
+/// Caching units of more than one translation page, by memory.
+fn large_units(advice: &Advice) -> Vec<String> {
+    let tiers = advice.drive.parsed.spec.roles.map.tiers.iter();
+    tiers
+        .filter(|tier| tier.unit_translation_pages > 1)
+        .map(|tier| {
+            let bytes = u64::from(tier.unit_translation_pages) * SLOT_BYTES;
+            format!("{} in {}", size(bytes), tier.tier.name())
+        })
+        .collect()
+}
+
+/// What hosts give, against what is advised.
+fn host_limits(advice: &Advice) -> Vec<String> {
+    let mut notes = Vec::new();
+    let preferred_bytes = advice.place.preferred_bytes();
+    match advice.found {
+        Found::Size { enough_bytes, .. } if enough_bytes > LINUX_CAP_BYTES => notes.push(format!(
+            "Linux gives {} at most by default: set `nvme.max_host_mem_size_mb={}`",
+            size(LINUX_CAP_BYTES),
+            enough_bytes.div_ceil(1 << 20)
+        )),
+        Found::Nothing { .. } => {
+            let more = advice.rows.iter().find(|(bytes, run)| {
+                *bytes > preferred_bytes && advice.goal.is_met(run, &advice.reference)
+            });
+            notes.extend(more.map(|(bytes, _)| {
+                format!(
+                    "{} would do, but the drive asks for {}, and hosts give no more than is asked",
+                    size(*bytes),
+                    size(preferred_bytes)
+                )
+            }));
+        }
+        _ => {}
+    }
+    notes
+}
+
+/// More memory can be worse where filling large units gets in the way.
+fn not_monotone(advice: &Advice) -> Option<String> {
+    let enough_bytes = match advice.found {
+        Found::Off => 0,
+        Found::Size { enough_bytes, .. } => enough_bytes,
+        Found::Nothing { .. } => return None,
+    };
+    let worse: Vec<String> = advice
+        .rows
+        .iter()
+        .filter(|(bytes, run)| *bytes > enough_bytes && !advice.goal.is_met(run, &advice.reference))
+        .map(|(bytes, _)| size(*bytes))
+        .collect();
+    (!worse.is_empty()).then(|| {
+        format!(
+            "more is not always better here: {} would not be enough again",
+            worse.join(", ")
+        )
+    })
+}
