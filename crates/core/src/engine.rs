@@ -1,7 +1,8 @@
 //! Events in total order, and resources that serve first come, first served.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+mod heap;
+
+use heap::Heap;
 
 /// The current instant. Only the engine makes one, so that a [`Timeline`] cannot be booked ahead of
 /// time: booking whole requests at issue is wrong by half at high queue depth.
@@ -107,7 +108,7 @@ impl Event {
 /// The event queue and the clock it drives.
 #[derive(Default)]
 pub struct Engine {
-    heap: BinaryHeap<Reverse<Event>>,
+    heap: Heap,
     now_ps: u64,
     sequence: u64,
 }
@@ -131,7 +132,7 @@ impl Engine {
     pub fn schedule(&mut self, at_ps: u64, kind: EventKind, index: u32) {
         debug_assert!(at_ps >= self.now_ps, "{kind:?} scheduled in the past");
         self.heap
-            .push(Reverse(Event::new(at_ps, self.sequence, kind, index)));
+            .push(Event::new(at_ps, self.sequence, kind, index).0);
         self.sequence += 1;
     }
 
@@ -139,16 +140,17 @@ impl Engine {
     #[inline]
     #[must_use]
     pub fn next_time_ps(&self) -> Option<u64> {
-        self.heap.peek().map(|event| event.0.time_ps())
+        self.heap.peek().map(|event| Event(event).time_ps())
     }
 
     /// Takes the next event due at or before `until_ps` and moves the clock to it.
     #[inline]
     pub fn pop(&mut self, until_ps: u64) -> Option<(Now, EventKind, u32)> {
-        if self.heap.peek()?.0.time_ps() > until_ps {
+        let event = Event(self.heap.peek()?);
+        if event.time_ps() > until_ps {
             return None;
         }
-        let event = self.heap.pop()?.0;
+        self.heap.pop();
         self.now_ps = event.time_ps();
         Some((Now(self.now_ps), event.kind(), event.index()))
     }

@@ -23,15 +23,6 @@ pub enum Found {
     Nowhere,
 }
 
-/// Where a translation page stands besides the cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PageState {
-    /// In flash.
-    InFlash,
-    /// Nothing of it was ever written: the directory answers, no read is needed.
-    Absent,
-}
-
 /// A translation page that is being read for commands or updates.
 #[derive(Clone, Copy, Debug)]
 pub struct Fill {
@@ -183,7 +174,7 @@ impl MapRole {
 
     /// Looks a page up on the role's memories, nearest first, and counts the use.
     #[inline]
-    pub fn look_up(&mut self, page: TranslationPage, state: PageState) -> Found {
+    pub fn look_up(&mut self, page: TranslationPage) -> Found {
         for (place, tier) in self.tiers.iter_mut().enumerate() {
             if tier.holds_all || tier.cache.touch(page.0 / tier.unit_pages) {
                 if place > 0 && self.spec.exclusive {
@@ -192,7 +183,7 @@ impl MapRole {
                 return Found::Tier(place);
             }
         }
-        if state == PageState::Absent || self.staged.get(page.0).is_some() {
+        if self.staged.get(page.0).is_some() {
             return Found::Tier(0);
         }
         Found::Nowhere
@@ -261,30 +252,32 @@ impl MapRole {
         }
     }
 
-    /// An entry of a page changes. Returns the memory that takes the change, or `Nowhere`: then the
-    /// page is being brought in (see [`MapRole::fill`]).
+    /// An entry of a page changes. Returns the memory that takes the change; `Nowhere` when the page
+    /// must be brought in first ([`MapRole::fill`]) or made ([`MapRole::create`]).
     #[inline]
-    pub fn update(&mut self, page: TranslationPage, state: PageState) -> Found {
+    pub fn update(&mut self, page: TranslationPage) -> Found {
         // The farthest copy is the one that outlives the others.
         for place in (0..self.tiers.len()).rev() {
             let tier = &self.tiers[place];
-            if tier.holds_all || tier.cache.contains(tier.unit(page)) {
-                if !tier.holds_all {
-                    self.mark(page);
-                }
+            if tier.holds_all {
+                return Found::Tier(place);
+            }
+            if tier.cache.contains(tier.unit(page)) {
+                self.mark(page);
                 return Found::Tier(place);
             }
         }
         if self.staged.get(page.0).is_some() {
             return Found::Tier(0);
         }
-        if state == PageState::Absent {
-            // A page of which nothing is in flash starts empty: nothing needs to be read.
-            self.mark(page);
-            self.arrive(page);
-            return Found::Tier(0);
-        }
         Found::Nowhere
+    }
+
+    /// A page of which nothing is in flash gets its first entry: it starts empty, nothing needs to
+    /// be read.
+    pub fn create(&mut self, page: TranslationPage) {
+        self.mark(page);
+        self.arrive(page);
     }
 
     /// Asks for a page on behalf of a command (or of an update when there is none). Returns true

@@ -8,6 +8,6 @@ mod read_cache;
 mod write_buffer;
 
 pub use cores::Cores;
-pub use map_role::{Fill, Found, MapRole, PageState};
+pub use map_role::{Fill, Found, MapRole};
 pub use read_cache::ReadCache;
 pub use write_buffer::{Landing, SlotState, WriteBuffer};

@@ -93,7 +93,8 @@ impl<C: Contents> Device<C> {
                     break;
                 };
                 self.cleaner.reads += 1;
-                self.read_flash(FlashOp::read(Class::Background, cause, 0, group, mask));
+                let place = self.ftl.place(group);
+                self.read_flash(FlashOp::read(Class::Background, cause, 0, &place, mask));
             }
             if self.cleaner.current.is_some() {
                 return;
@@ -256,7 +257,7 @@ impl<C: Contents> Device<C> {
                 break;
             };
             let victim = self.ftl.geometry().superblock(m.from);
-            if !self.ftl.is_current(m.owner, m.from) {
+            if !self.ftl.is_current(m.from) {
                 self.ftl.blocks[victim].moves -= 1;
                 self.try_erase(victim);
                 continue;
@@ -313,7 +314,7 @@ impl<C: Contents> Device<C> {
             "a superblock with current data must not be erased"
         );
         let dies = self.ftl.geometry().dies;
-        let first = self.ftl.geometry().first_ppn(superblock);
+        let place = self.ftl.place(self.ftl.geometry().first_ppn(superblock));
         let slc = block.slc;
         let block = &mut self.ftl.blocks[superblock];
         block.state = State::Erasing;
@@ -321,7 +322,7 @@ impl<C: Contents> Device<C> {
         block.erasing = dies;
         for die in 0..dies {
             self.counters.erases += 1;
-            let op = FlashOp::erase(superblock.0, DieId(die), first);
+            let op = FlashOp::erase(superblock.0, DieId(die), &place);
             self.array.enqueue(&mut self.engine, op, slc);
         }
     }

@@ -3,7 +3,7 @@
 
 use super::write::{MERGE, Program};
 use super::{Contents, Device};
-use crate::controller::{Found, PageState};
+use crate::controller::Found;
 use crate::ftl::Stream;
 use crate::ids::{BufferSlot, TranslationPage};
 use crate::nand::{Cause, Class, FlashOp};
@@ -14,24 +14,27 @@ use crate::spec::{SLOT_BYTES, Tier};
 const PENDING_UPDATES_PER_FILL: usize = 16;
 
 impl<C: Contents> Device<C> {
+    /// Looks a translation page up. Of a page that was never written the directory, in the drive's
+    /// own memory, knows that it has no entries.
     #[inline]
-    pub(super) fn page_state(&self, page: TranslationPage) -> PageState {
-        match self.ftl.locate_translation(page) {
-            Some(_) => PageState::InFlash,
-            None => PageState::Absent,
+    pub(super) fn look_up_map(&mut self, page: TranslationPage) -> Found {
+        match self.map.look_up(page) {
+            Found::Nowhere if self.ftl.locate_translation(page).is_none() => Found::Tier(0),
+            found => found,
         }
     }
 
     /// An entry of a translation page has changed.
     #[inline]
     pub(super) fn update_map(&mut self, page: TranslationPage) {
-        match self.map.update(page, self.page_state(page)) {
+        match self.map.update(page) {
             Found::Tier(place) => {
                 if self.map.tier(place) == Tier::Hmb {
                     self.counters.hmb_written_bytes += super::MAP_LINE_BYTES;
                     self.link.write(self.engine.now(), super::MAP_LINE_BYTES);
                 }
             }
+            Found::Nowhere if self.ftl.locate_translation(page).is_none() => self.map.create(page),
             Found::Nowhere => {
                 self.map.fill(page, None);
             }
@@ -52,13 +55,13 @@ impl<C: Contents> Device<C> {
                 self.on_filled(fill);
                 continue;
             };
-            let place = self.ftl.geometry().place(ppn, self.ftl.blocks.is_slc(ppn));
+            let place = self.ftl.place(ppn);
             let mask = 1 << place.slot;
             self.read_flash(FlashOp::read(
                 Class::MapRead,
                 Cause::Map,
                 fill,
-                place.group,
+                &place,
                 mask,
             ));
         }
@@ -74,9 +77,8 @@ impl<C: Contents> Device<C> {
                 self.map.complete_units();
                 continue;
             };
-            let geometry = self.ftl.geometry();
-            let place = geometry.place(ppn, self.ftl.blocks.is_slc(ppn));
-            let room = (geometry.group_slots - place.slot).min(end - first.0);
+            let place = self.ftl.place(ppn);
+            let room = (self.ftl.geometry().group_slots - place.slot).min(end - first.0);
             // As many pages as lie side by side in the same group come with one read.
             let mut pages = 1;
             while pages < room
@@ -95,7 +97,7 @@ impl<C: Contents> Device<C> {
                 Class::Background,
                 Cause::Map,
                 key,
-                place.group,
+                &place,
                 mask,
             ));
         }

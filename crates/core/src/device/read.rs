@@ -3,13 +3,14 @@
 use super::{Command, Contents, Device, Source};
 use crate::controller::Found;
 use crate::engine::EventKind;
+use crate::ftl::State;
 use crate::ids::{Lpn, Ppn, TranslationPage};
-use crate::nand::{Cause, Class, FlashOp};
+use crate::nand::{Cause, Class, FlashOp, Place};
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, Tier};
 
 /// A flash read being put together: neighbouring slots of one group.
 struct Run {
-    group: Ppn,
+    place: Place,
     last_slot: u32,
     mask: u64,
     bytes: u32,
@@ -29,7 +30,7 @@ impl<C: Contents> Device<C> {
         for page in first..=last {
             self.counters.map.lookups += 1;
             let page_id = TranslationPage(page);
-            match self.map.look_up(page_id, self.page_state(page_id)) {
+            match self.look_up_map(page_id) {
                 Found::Tier(place) => {
                     self.counters.map.hits[place] += 1;
                     core_ps += self.entry_core_ps(command, place);
@@ -126,7 +127,7 @@ impl<C: Contents> Device<C> {
             let source = self.source_of(Lpn(lpn), &command, bytes, &mut memory_bytes);
             let Some(ppn) = source else { continue };
             if let Some(current) = &mut run
-                && ppn.0 == current.group.0 + current.last_slot + 1
+                && ppn.0 == current.place.group.0 + current.last_slot + 1
                 && current.last_slot + 1 < self.ftl.geometry().group_slots
             {
                 current.last_slot += 1;
@@ -137,10 +138,9 @@ impl<C: Contents> Device<C> {
             if let Some(done) = run.take() {
                 self.issue_read(id, &done);
             }
-            let slc = self.ftl.blocks.is_slc(ppn);
-            let place = self.ftl.geometry().place(ppn, slc);
+            let place = self.ftl.place(ppn);
             run = Some(Run {
-                group: place.group,
+                place,
                 last_slot: place.slot,
                 mask: 1 << place.slot,
                 bytes: bytes as u32,
@@ -192,7 +192,7 @@ impl<C: Contents> Device<C> {
     #[inline]
     fn issue_read(&mut self, id: u32, run: &Run) {
         self.commands[id].pending += 1;
-        let mut op = FlashOp::read(Class::HostRead, Cause::Host, id, run.group, run.mask);
+        let mut op = FlashOp::read(Class::HostRead, Cause::Host, id, &run.place, run.mask);
         op.link_bytes = run.bytes;
         self.read_flash(op);
     }
@@ -201,8 +201,7 @@ impl<C: Contents> Device<C> {
     #[inline]
     pub(super) fn read_flash(&mut self, op: FlashOp) {
         self.counters.reads_by_cause[op.cause as usize] += 1;
-        let superblock = self.ftl.geometry().superblock(op.ppn);
-        let block = &mut self.ftl.blocks[superblock];
+        let block = &mut self.ftl.blocks[op.superblock];
         block.reads += 1;
         let slc = block.slc;
         self.array.enqueue(&mut self.engine, op, slc);
@@ -271,11 +270,10 @@ impl<C: Contents> Device<C> {
             (Cause::Merge, _) => self.on_merged(op.owner),
             (Cause::Gc | Cause::Wear | Cause::Fold, _) => self.on_victim_read(&op),
         }
-        let superblock = self.ftl.geometry().superblock(op.ppn);
-        let block = &mut self.ftl.blocks[superblock];
+        let block = &mut self.ftl.blocks[op.superblock];
         block.reads -= 1;
-        if block.reads == 0 {
-            self.try_erase(superblock);
+        if block.reads == 0 && block.state == State::Cleaning {
+            self.try_erase(op.superblock);
         }
     }
 

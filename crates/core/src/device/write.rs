@@ -162,8 +162,14 @@ impl<C: Contents> Device<C> {
             cache.forget(lpn);
         }
         let older = self.buffer.find(lpn);
-        let old_ppn = self.ftl.locate(lpn);
-        let merge = sectors != u8::MAX && older.is_none() && old_ppn.is_some();
+        // Where the old data lies matters only to partial writes and to hot/cold streams.
+        let whole = sectors == u8::MAX;
+        let old_ppn = if whole && !self.spec.ftl.hot_cold_streams {
+            None
+        } else {
+            self.ftl.locate(lpn)
+        };
+        let merge = !whole && older.is_none() && old_ppn.is_some();
         let cold = self.spec.ftl.hot_cold_streams && old_ppn.is_none();
         let held = match self.buffer.land(slot, merge, cold) {
             Landing::Absorbed(held) => {
@@ -172,7 +178,7 @@ impl<C: Contents> Device<C> {
                 held
             }
             Landing::New => {
-                if sectors != u8::MAX {
+                if !whole {
                     let source = match (older, old_ppn) {
                         (Some(older), _) => Source::Buffer(older),
                         (None, Some(ppn)) => Source::Flash(ppn),
@@ -196,7 +202,7 @@ impl<C: Contents> Device<C> {
     /// The rest of a partly written page is read: its map entry first, if need be.
     fn start_merge(&mut self, slot: BufferSlot, lpn: Lpn) {
         let page = translation_page(lpn);
-        match self.map.look_up(page, self.page_state(page)) {
+        match self.look_up_map(page) {
             Found::Tier(_) => self.read_for_merge(slot),
             Found::Nowhere => {
                 self.map.fill(page, Some(MERGE | slot.0));
@@ -212,13 +218,13 @@ impl<C: Contents> Device<C> {
             self.on_merged(slot.0);
             return;
         };
-        let place = self.ftl.geometry().place(ppn, self.ftl.blocks.is_slc(ppn));
+        let place = self.ftl.place(ppn);
         let mask = 1 << place.slot;
         self.read_flash(FlashOp::read(
             Class::HostRead,
             Cause::Merge,
             slot.0,
-            place.group,
+            &place,
             mask,
         ));
     }
@@ -362,7 +368,7 @@ impl<C: Contents> Device<C> {
             Cause::Gc | Cause::Wear | Cause::Fold => Class::Background,
         };
         let owner = self.programs.insert(program);
-        let op = FlashOp::program(class, cause, owner, unit.ppn);
+        let op = FlashOp::program(class, cause, owner, &self.ftl.place(unit.ppn));
         self.array.enqueue(&mut self.engine, op, unit.slc);
         owner
     }

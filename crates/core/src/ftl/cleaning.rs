@@ -68,16 +68,10 @@ impl Cleaner {
     pub fn next_group(&mut self, ftl: &Ftl) -> Option<(Ppn, u64, Cause)> {
         let cleaning = self.current.as_mut()?;
         let group_slots = ftl.geometry.group_slots;
-        // Once nothing valid is left but what is on its way, the rest need not be looked at.
         while cleaning.cursor < cleaning.end {
             let group = cleaning.cursor;
             cleaning.cursor += group_slots;
-            let mut mask = 0;
-            for slot in 0..group_slots {
-                if ftl.current_owner(Ppn(group + slot)).is_some() {
-                    mask |= 1 << slot;
-                }
-            }
+            let mask = ftl.current_slots(Ppn(group));
             if mask != 0 {
                 return Some((Ppn(group), mask, cleaning.cause));
             }

@@ -138,10 +138,9 @@ impl Formula {
         Ppn(j as u32 * self.superblock_slots + slot as u32)
     }
 
-    /// Which logical page lies there, if any.
+    /// Rank of the page that lies there, if any.
     #[inline]
-    #[must_use]
-    pub fn owner(&self, ppn: Ppn) -> Option<Lpn> {
+    fn rank(&self, ppn: Ppn) -> Option<u32> {
         let j = ppn.0 / self.superblock_slots;
         if j >= self.superblocks() {
             return None;
@@ -153,7 +152,21 @@ impl Formula {
         if k >= valid || k * slots / valid != slot {
             return None;
         }
-        let rank = self.starts[j as usize] + k as u32;
+        Some(self.starts[j as usize] + k as u32)
+    }
+
+    /// Whether a logical page lies there.
+    #[inline]
+    #[must_use]
+    pub fn holds(&self, ppn: Ppn) -> bool {
+        self.rank(ppn).is_some()
+    }
+
+    /// Which logical page lies there, if any.
+    #[inline]
+    #[must_use]
+    pub fn owner(&self, ppn: Ppn) -> Option<Lpn> {
+        let rank = self.rank(ppn)?;
         Some(Lpn(match &self.order {
             Some(order) => order.inverse(rank),
             None => rank,

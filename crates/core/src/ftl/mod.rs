@@ -14,7 +14,7 @@ pub use formula::{Formula, Precondition};
 pub use superblocks::{Block, PADDING, State, Superblocks, TRANSLATION};
 
 use crate::ids::{Lpn, Ppn, Superblock, TranslationPage};
-use crate::nand::Geometry;
+use crate::nand::{Geometry, Place};
 use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
 use directory::Directory;
 use page_map::PageMap;
@@ -135,6 +135,13 @@ impl Ftl {
         self.map.get(lpn)
     }
 
+    /// Where in the array a physical page lies.
+    #[inline]
+    #[must_use]
+    pub fn place(&self, ppn: Ppn) -> Place {
+        self.geometry.place(ppn, self.blocks.is_slc(ppn))
+    }
+
     /// Where a translation page lies; `None` while nothing of it was ever written to flash.
     #[inline]
     #[must_use]
@@ -235,9 +242,9 @@ impl Ftl {
     #[inline]
     fn supersede(&mut self, before: Option<Ppn>) {
         if let Some(ppn) = before {
-            let block = &mut self.blocks[self.geometry.superblock(ppn)];
-            debug_assert!(block.valid > 0);
-            block.valid -= 1;
+            let superblock = self.geometry.superblock(ppn);
+            let offset = ppn.0 - self.geometry.first_ppn(superblock).0;
+            self.blocks[superblock].bury(offset, self.geometry.superblock_slots);
         }
     }
 
@@ -260,17 +267,48 @@ impl Ftl {
     #[must_use]
     pub fn current_owner(&self, ppn: Ppn) -> Option<u32> {
         let superblock = self.geometry.superblock(ppn);
-        let owner = match &self.blocks[superblock].owners {
-            Some(owners) => {
-                let offset = ppn.0 - self.geometry.first_ppn(superblock).0;
-                owners.get(offset as usize).copied().unwrap_or(PADDING)
-            }
-            None => self.initial_owner(ppn),
-        };
-        if owner == PADDING {
+        let offset = ppn.0 - self.geometry.first_ppn(superblock).0;
+        let block = &self.blocks[superblock];
+        if block.is_dead(offset) {
             return None;
         }
-        self.is_current(owner, ppn).then_some(owner)
+        let owner = match &block.owners {
+            Some(owners) => owners.get(offset as usize).copied().unwrap_or(PADDING),
+            None => self.initial_owner(ppn),
+        };
+        (owner != PADDING).then_some(owner)
+    }
+
+    /// Whether a slot's data, known to have been written, is still current.
+    #[inline]
+    #[must_use]
+    pub fn is_current(&self, ppn: Ppn) -> bool {
+        let superblock = self.geometry.superblock(ppn);
+        let offset = ppn.0 - self.geometry.first_ppn(superblock).0;
+        !self.blocks[superblock].is_dead(offset)
+    }
+
+    /// The slots of a group whose data is current, a bit each.
+    #[inline]
+    #[must_use]
+    pub fn current_slots(&self, group: Ppn) -> u64 {
+        let superblock = self.geometry.superblock(group);
+        let offset = group.0 - self.geometry.first_ppn(superblock).0;
+        let block = &self.blocks[superblock];
+        let mut mask = 0;
+        for slot in 0..self.geometry.group_slots {
+            let held = match &block.owners {
+                Some(owners) => owners[(offset + slot) as usize] != PADDING,
+                None => self.was_initially_held(Ppn(group.0 + slot)),
+            };
+            mask |= u64::from(held && !block.is_dead(offset + slot)) << slot;
+        }
+        mask
+    }
+
+    fn was_initially_held(&self, ppn: Ppn) -> bool {
+        self.map.formula().is_some_and(|formula| formula.holds(ppn))
+            || self.directory.initial_owner(ppn).is_some()
     }
 
     fn initial_owner(&self, ppn: Ppn) -> u32 {
@@ -280,17 +318,6 @@ impl Ftl {
                 .directory
                 .initial_owner(ppn)
                 .map_or(PADDING, |page| page.0 | TRANSLATION),
-        }
-    }
-
-    /// Whether `owner`'s data still lies at `ppn`.
-    #[inline]
-    #[must_use]
-    pub fn is_current(&self, owner: u32, ppn: Ppn) -> bool {
-        if owner & TRANSLATION != 0 {
-            self.directory.get(TranslationPage(owner & !TRANSLATION)) == Some(ppn)
-        } else {
-            self.map.get(Lpn(owner)) == Some(ppn)
         }
     }
 

@@ -48,6 +48,31 @@ pub struct Block {
     pub closed_at: u64,
     /// What each slot holds, from the moment it is opened; absent while the formula says it.
     pub owners: Option<Box<[u32]>>,
+    /// Bit per slot: its data was superseded. Absent while none was.
+    pub dead: Option<Box<[u64]>>,
+}
+
+impl Block {
+    /// The data of a slot has been superseded.
+    #[inline]
+    pub fn bury(&mut self, offset: u32, slots: u32) {
+        debug_assert!(self.valid > 0);
+        self.valid -= 1;
+        let dead = self
+            .dead
+            .get_or_insert_with(|| vec![0; slots.div_ceil(64) as usize].into_boxed_slice());
+        debug_assert!(dead[offset as usize / 64] >> (offset % 64) & 1 == 0);
+        dead[offset as usize / 64] |= 1 << (offset % 64);
+    }
+
+    /// Whether the data of a slot was superseded.
+    #[inline]
+    #[must_use]
+    pub fn is_dead(&self, offset: u32) -> bool {
+        self.dead
+            .as_ref()
+            .is_some_and(|dead| dead[offset as usize / 64] >> (offset % 64) & 1 != 0)
+    }
 }
 
 /// All superblocks.
@@ -79,6 +104,7 @@ impl Superblocks {
                 erasing: 0,
                 closed_at: 0,
                 owners: None,
+                dead: None,
             })
             .collect();
         Superblocks {
@@ -155,6 +181,7 @@ impl Superblocks {
         block.state = State::Free;
         block.erases += 1;
         block.owners = None;
+        block.dead = None;
         let slc = block.slc;
         self.free[usize::from(slc)].push(superblock.0);
     }

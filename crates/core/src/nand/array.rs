@@ -76,19 +76,10 @@ impl Array {
     #[inline]
     pub fn enqueue(&mut self, engine: &mut Engine, mut op: FlashOp, slc: bool) {
         match op.kind {
-            OpKind::Read => {
-                let place = self.geometry.place(op.ppn, slc);
-                op.die = place.die;
-                op.array_ps = if slc {
-                    self.nand.slc_read_ps
-                } else {
-                    self.nand.read_ps[place.page_type as usize]
-                };
-            }
+            OpKind::Read if slc => op.array_ps = self.nand.slc_read_ps,
+            OpKind::Read => op.array_ps = self.nand.read_ps[op.page_type as usize],
             OpKind::Program => {
-                let place = self.geometry.place(op.ppn, slc);
-                op.die = place.die;
-                op.array_ps = self.program_ps(place.page_type, slc);
+                op.array_ps = self.program_ps(op.page_type, slc);
                 let groups = self.geometry.unit_slots(slc) / self.geometry.group_slots;
                 op.pieces_left = groups * self.nand.planes;
             }

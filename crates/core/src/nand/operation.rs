@@ -1,6 +1,7 @@
 //! One operation of the flash array.
 
-use crate::ids::{DieId, Ppn};
+use super::geometry::Place;
+use crate::ids::{DieId, Ppn, Superblock};
 use crate::slab::Linked;
 
 /// What the array does.
@@ -91,6 +92,10 @@ pub struct FlashOp {
     pub owner: u32,
     /// Which die.
     pub die: DieId,
+    /// Which superblock.
+    pub superblock: Superblock,
+    /// Type of the page (read, program).
+    pub page_type: u32,
     /// First slot of the group (read), of the unit (program) or of the superblock (erase).
     pub ppn: Ppn,
     /// Slots of the group to transfer (read), by bit.
@@ -108,18 +113,20 @@ pub struct FlashOp {
 }
 
 impl FlashOp {
-    /// A read of the slots of `mask` in the group at `ppn`.
+    /// A read of the slots of `mask` in the group of `place`.
     #[inline]
     #[must_use]
-    pub fn read(class: Class, cause: Cause, owner: u32, ppn: Ppn, mask: u64) -> Self {
+    pub fn read(class: Class, cause: Cause, owner: u32, place: &Place, mask: u64) -> Self {
         FlashOp {
             next: 0,
             kind: OpKind::Read,
             class,
             cause,
             owner,
-            die: DieId(0),
-            ppn,
+            die: place.die,
+            superblock: place.superblock,
+            page_type: place.page_type,
+            ppn: place.group,
             mask,
             link_bytes: 0,
             pieces_left: 0,
@@ -129,23 +136,23 @@ impl FlashOp {
         }
     }
 
-    /// A program of the unit at `ppn`.
+    /// A program of the unit at `place`.
     #[inline]
     #[must_use]
-    pub fn program(class: Class, cause: Cause, owner: u32, ppn: Ppn) -> Self {
+    pub fn program(class: Class, cause: Cause, owner: u32, place: &Place) -> Self {
         FlashOp {
             kind: OpKind::Program,
-            ..FlashOp::read(class, cause, owner, ppn, 0)
+            ..FlashOp::read(class, cause, owner, place, 0)
         }
     }
 
-    /// An erase of the superblock at `ppn` on one die.
+    /// An erase of the superblock of `place` on one die.
     #[must_use]
-    pub fn erase(owner: u32, die: DieId, ppn: Ppn) -> Self {
+    pub fn erase(owner: u32, die: DieId, place: &Place) -> Self {
         FlashOp {
             kind: OpKind::Erase,
             die,
-            ..FlashOp::read(Class::Erase, Cause::Gc, owner, ppn, 0)
+            ..FlashOp::read(Class::Erase, Cause::Gc, owner, place, 0)
         }
     }
 }

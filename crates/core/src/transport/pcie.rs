@@ -5,13 +5,18 @@ use crate::engine::{Now, Timeline};
 use crate::spec::LinkSpec;
 use crate::time::transfer_ps;
 
+/// A page, a completion entry, a submission entry or map line.
+const USUAL_BYTES: [u64; 3] = [4096, 16, 64];
+
 /// The link between host and drive.
 #[derive(Debug)]
 pub struct Link {
     spec: LinkSpec,
     to_host: Timeline,
     from_host: Timeline,
-    /// The last size asked for and its time: sizes repeat, and the division is slow.
+    /// Times of the sizes that every request sends: the division is slow.
+    usual: [(u64, u64); 3],
+    /// The last other size asked for and its time.
     last: (u64, u64),
     /// Payload bytes sent to the host.
     pub to_host_bytes: u64,
@@ -27,7 +32,8 @@ impl Link {
             spec: spec.clone(),
             to_host: Timeline::default(),
             from_host: Timeline::default(),
-            last: (0, 0),
+            usual: USUAL_BYTES.map(|bytes| (bytes, wire_ps(spec, bytes))),
+            last: (0, wire_ps(spec, 0)),
             to_host_bytes: 0,
             from_host_bytes: 0,
         }
@@ -36,6 +42,9 @@ impl Link {
     /// Time `bytes` of payload occupy one direction, packet overhead included.
     #[inline]
     pub fn wire_ps(&mut self, bytes: u64) -> u64 {
+        if let Some(usual) = self.usual.iter().find(|usual| usual.0 == bytes) {
+            return usual.1;
+        }
         if self.last.0 != bytes {
             self.last = (bytes, wire_ps(&self.spec, bytes));
         }
