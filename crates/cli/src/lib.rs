@@ -3,6 +3,7 @@
 //! [`main_with_args`] is the whole command; [`run::run`] drives one drive with one workload, and
 //! [`inputs`] and [`report`] are the ways in and out.
 
+pub mod advise;
 pub mod args;
 pub mod commands;
 pub mod drives;
