@@ -339,11 +339,6 @@ impl WriteBuffer {
         false
     }
 
-    /// Everything in the buffer is to go to flash; no one waits for it.
-    pub fn drain(&mut self) {
-        self.drain_before = self.next_order;
-    }
-
     /// The next flush whose wait is over.
     #[inline]
     pub fn pop_flushed(&mut self) -> Option<u32> {

@@ -1,7 +1,7 @@
 //! What the drive does without being asked: cleaning, folding, wear levelling, erasing, giving host
 //! memory back.
 
-use super::write::Program;
+use super::write::{Program, SAVED};
 use super::{Contents, Device};
 use crate::engine::{EventKind, INDEX_MAX};
 use crate::ftl::{Move, State, Stream, TRANSLATION};
@@ -19,10 +19,13 @@ pub(super) struct Background {
     erasing: u32,
     /// Programs of relocated data under way.
     move_programs: u32,
-    /// Programs of translation pages under way.
-    pub map_programs: u32,
-    /// Write translation pages back even if they do not fill a program operation.
+    /// Write translation pages back even if they do not fill a program operation: host memory was
+    /// taken back.
     pub drain_map: bool,
+    /// Programs under way, of translation pages, that save what stood in that memory.
+    pub saving_programs: u32,
+    /// Emptyings of a buffer in that memory that are not done.
+    pub saving_buffers: u32,
     /// The single-bit cache is being folded because the host is idle.
     folding: bool,
     /// Number of the current idle period.
@@ -279,8 +282,8 @@ impl<C: Contents> Device<C> {
 
     /// Relocated data is at its new place: its old one may be erased.
     pub(super) fn on_moves_programmed(&mut self, index: u32, program: &Program) {
-        if program.is_map {
-            self.background.map_programs -= 1;
+        if program.saves_hmb {
+            self.background.saving_programs -= 1;
         }
         if !program.is_move {
             return;
@@ -396,7 +399,9 @@ impl<C: Contents> Device<C> {
         self.background.drain_map = true;
         if self.buffer_tier == crate::spec::Tier::Hmb {
             self.counters.buffer_drains += 1;
-            self.buffer.drain();
+            if !self.buffer.flush(SAVED) {
+                self.background.saving_buffers += 1;
+            }
         }
         self.place_roles(usable, 0);
         self.pump();
@@ -405,6 +410,7 @@ impl<C: Contents> Device<C> {
     /// Whether the drive still saves what stood in host memory that was taken back.
     #[must_use]
     pub fn hmb_is_settling(&self) -> bool {
-        self.map.writebacks() > 0 || self.background.map_programs > 0
+        let background = &self.background;
+        background.drain_map || background.saving_programs + background.saving_buffers > 0
     }
 }

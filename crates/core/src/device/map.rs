@@ -125,9 +125,9 @@ impl<C: Contents> Device<C> {
                 filled += 1;
             }
             self.counters.map.dirty_writebacks += u64::from(filled);
-            self.background.map_programs += 1;
             let mut program = Program::new(unit.ppn);
-            program.is_map = true;
+            program.saves_hmb = self.background.drain_map;
+            self.background.saving_programs += u32::from(program.saves_hmb);
             self.program_flash(unit, program, Cause::Map, filled);
         }
     }

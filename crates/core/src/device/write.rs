@@ -12,6 +12,9 @@ use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES, Tier};
 /// Marks a waiter of a map fill as a buffer slot to be merged rather than a command.
 pub(super) const MERGE: u32 = 1 << 31;
 
+/// Stands for a command where the buffer is emptied because host memory was taken back.
+pub(super) const SAVED: u32 = NONE - 1;
+
 /// Write data on its way from the host's memory into slots of the buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
@@ -27,8 +30,8 @@ pub(super) struct Program {
     pub ppn: Ppn,
     /// First buffer slot (host data), chained; `NONE` otherwise.
     pub first_slot: u32,
-    /// Translation pages.
-    pub is_map: bool,
+    /// Translation pages that stood in host memory which was taken back.
+    pub saves_hmb: bool,
     /// Relocated data.
     pub is_move: bool,
 }
@@ -38,7 +41,7 @@ impl Program {
         Program {
             ppn,
             first_slot: NONE,
-            is_map: false,
+            saves_hmb: false,
             is_move: false,
         }
     }
@@ -400,7 +403,10 @@ impl<C: Contents> Device<C> {
         }
         self.scratch = done;
         while let Some(flush) = self.buffer.pop_flushed() {
-            self.settle_one(flush);
+            match flush {
+                SAVED => self.background.saving_buffers -= 1,
+                command => self.settle_one(command),
+            }
         }
     }
 }

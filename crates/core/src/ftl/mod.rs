@@ -182,7 +182,8 @@ impl Ftl {
         let open = self.open[stream as usize];
         if open.superblock.is_none() || open.next_slot == usable {
             // The full one was closed when its last unit was given out; a free one comes next.
-            let superblock = self.blocks.open(slc)?;
+            let cold = matches!(stream, Stream::Gc | Stream::Cold);
+            let superblock = self.blocks.open(slc, cold)?;
             self.open[stream as usize] = Open {
                 superblock: Some(superblock),
                 next_slot: 0,

@@ -133,17 +133,19 @@ impl Superblocks {
         &self.blocks
     }
 
-    /// Opens a free superblock of a mode.
-    pub fn open(&mut self, slc: bool) -> Option<Superblock> {
+    /// Opens a free superblock of a mode. Data that will lie still (`cold`) takes the one with the
+    /// most erases, other data the one with the fewest (dynamic wear levelling).
+    pub fn open(&mut self, slc: bool, cold: bool) -> Option<Superblock> {
         let free = &mut self.free[usize::from(slc)];
         if free.is_empty() {
             return None;
         }
-        let at = if self.wear_dynamic {
-            let blocks = &self.blocks;
-            (0..free.len()).min_by_key(|&at| (blocks[free[at] as usize].erases, at))?
-        } else {
-            0
+        let blocks = &self.blocks;
+        let erases = |at: usize| blocks[free[at] as usize].erases;
+        let at = match (self.wear_dynamic, cold) {
+            (false, _) => 0,
+            (true, false) => (0..free.len()).min_by_key(|&at| (erases(at), at))?,
+            (true, true) => (0..free.len()).rev().max_by_key(|&at| erases(at))?,
         };
         let number = free.remove(at);
         let slots = self.geometry.usable_slots(slc) as usize;
