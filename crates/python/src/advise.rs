@@ -1,0 +1,74 @@
+//! `advise`.
+
+use crate::drive::Drive;
+use crate::errors::OrRaise;
+use crate::simulate::precondition;
+use crate::supervise::{Stop, supervise};
+use crate::workload::Workload;
+use lodger::advise::{self as advising, Goal, parse_within};
+use lodger::error::Error;
+use lodger::run::{HmbChoice, RunConfig};
+use pyo3::prelude::*;
+
+/// Advice on host memory.
+#[pyclass(frozen, module = "lodger._native")]
+#[derive(Debug)]
+pub struct Advice(advising::Advice);
+
+#[pymethods]
+impl Advice {
+    /// The report as JSON.
+    fn json(&self) -> String {
+        format!("{:#}\n", self.0.json())
+    }
+
+    /// The report for people.
+    fn text(&self) -> String {
+        self.0.text()
+    }
+
+    /// Whether some size meets the goal.
+    #[getter]
+    fn found(&self) -> bool {
+        self.0.exit_code() == 0
+    }
+}
+
+/// Finds out how much host memory is enough.
+#[pyfunction]
+#[pyo3(signature = (workload, drive, *, slo, within, precondition, seed, progress, stop))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+pub fn advise(
+    py: Python<'_>,
+    workload: &Workload,
+    drive: &Drive,
+    slo: Option<&str>,
+    within: Option<&str>,
+    precondition: &str,
+    seed: u64,
+    progress: Option<Py<PyAny>>,
+    stop: Option<&Stop>,
+) -> PyResult<Advice> {
+    let goal = match (slo, within) {
+        (Some(_), Some(_)) => {
+            let error = Error::input("`slo` and `within` exclude each other");
+            return Err(error.hint("leave one of them out")).or_raise(py);
+        }
+        (Some(slo), None) => Goal::Slo(slo.parse().or_raise(py)?),
+        (None, Some(within)) => parse_within(within).or_raise(py)?,
+        (None, None) => Goal::default(),
+    };
+    let config = RunConfig {
+        drive: drive.to_run(),
+        hmb: HmbChoice::Negotiated,
+        precondition: self::precondition(precondition).or_raise(py)?,
+        seed,
+    };
+    let source = workload.source();
+    let capacity_bytes = config.drive.parsed.spec.capacity_bytes;
+    let make = || Ok(source.workload(capacity_bytes, seed)?.0);
+    let advice = supervise(py, progress.as_ref(), stop, |control| {
+        advising::advise(&config, &make, goal, &|progress| control.beat(progress))
+    })?;
+    Ok(Advice(advice.or_raise(py)?))
+}

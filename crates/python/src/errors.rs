@@ -1,0 +1,34 @@
+//! Errors as the exceptions of `lodger.errors`.
+
+use lodger::error::{Error, Kind};
+use pyo3::prelude::*;
+
+/// The exception that stands for `error`.
+pub fn exception(py: Python<'_>, error: Error) -> PyErr {
+    let name = match error.kind {
+        Kind::Input => "InputError",
+        Kind::Failed => "SimulationError",
+        Kind::Interrupted => "StoppedError",
+    };
+    let (file, line) = error.place.unzip();
+    let made = py
+        .import("lodger.errors")
+        .and_then(|errors| errors.getattr(name))
+        .and_then(|class| class.call1((error.message, error.hint, file, line.flatten())));
+    match made {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(error) => error,
+    }
+}
+
+/// `?` for results of the other crates.
+pub trait OrRaise<T> {
+    /// The value, or the exception to raise.
+    fn or_raise(self, py: Python<'_>) -> PyResult<T>;
+}
+
+impl<T, E: Into<Error>> OrRaise<T> for Result<T, E> {
+    fn or_raise(self, py: Python<'_>) -> PyResult<T> {
+        self.map_err(|error| exception(py, error.into()))
+    }
+}

@@ -1,0 +1,40 @@
+//! `lodger._native`: the native half of the Python package `lodger`.
+//!
+//! Thin on purpose. It converts arguments, releases the interpreter while Rust works, and turns
+//! errors into the package's exceptions. What users see beyond drives and workloads (results,
+//! sweeps, plots) is Python, in `python/lodger`; `python/lodger/_native.pyi` declares what is here.
+
+mod advise;
+mod columns;
+mod command;
+mod drive;
+mod errors;
+mod log;
+mod simulate;
+mod supervise;
+mod workload;
+
+use pyo3::prelude::*;
+
+/// The native half of the package `lodger`. Import `lodger` instead.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::advise::{Advice, advise};
+    #[pymodule_export]
+    use super::command::main;
+    #[pymodule_export]
+    use super::drive::{Drive, Value, drives, restore_drive};
+    #[pymodule_export]
+    use super::simulate::{Run, compare_text, simulate};
+    #[pymodule_export]
+    use super::supervise::Stop;
+    #[pymodule_export]
+    use super::workload::{Workload, restore_fio, restore_trace};
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

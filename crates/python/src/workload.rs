@@ -1,0 +1,321 @@
+//! `lodger.Workload`.
+
+use crate::columns;
+use crate::drive::Drive;
+use crate::errors::OrRaise;
+use crate::supervise::supervise;
+use lodger::args::{FitArg, ReplayArg, TraceArgs, TraceReadArgs};
+use lodger::error::Error;
+use lodger::inputs::Source;
+use lodger_core::Op;
+use lodger_workload::trace::{
+    CLOSED_QUEUE_DEPTH, Description, Fit, Format, Mode, Record, TimeUnit, Trace,
+};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Longest request: far above what any drive takes, and what a trace can hold.
+const LENGTH_BYTES_MAX: u64 = 1 << 40;
+
+/// What is asked of a drive: a fio job file or a block trace, read but not yet fitted to a drive.
+#[pyclass(frozen, module = "lodger")]
+#[derive(Clone, Debug)]
+pub struct Workload(Arc<Source>);
+
+impl Workload {
+    /// What was read.
+    pub fn source(&self) -> Arc<Source> {
+        Arc::clone(&self.0)
+    }
+}
+
+#[pymethods]
+impl Workload {
+    #[new]
+    fn py_new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        open(py, path, TraceArgs::default())
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (text, *, name = "job.fio"))]
+    fn from_fio(text: String, name: &str) -> Self {
+        restore_fio(name.to_owned(), text)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (path, *, format = None, replay = "timed", iodepth = None, fit = "error",
+                        device = None, time_unit = None, action = None, skip_malformed = false))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    fn from_trace(
+        py: Python<'_>,
+        path: PathBuf,
+        format: Option<String>,
+        replay: &str,
+        iodepth: Option<u32>,
+        fit: &str,
+        device: Option<String>,
+        time_unit: Option<String>,
+        action: Option<char>,
+        skip_malformed: bool,
+    ) -> PyResult<Self> {
+        let args = TraceArgs {
+            replay: Some(replay_arg(replay).or_raise(py)?),
+            iodepth,
+            fit: Some(match fit.parse().or_raise(py)? {
+                Fit::Error => FitArg::Error,
+                Fit::Wrap => FitArg::Wrap,
+                Fit::Scale => FitArg::Scale,
+            }),
+            read: TraceReadArgs {
+                format,
+                device,
+                time_unit,
+                action,
+                skip_malformed,
+            },
+        };
+        open(py, path, args)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (time_us, op, offset_bytes, length_bytes, *, fua = None, name = "arrays",
+                        replay = "timed", iodepth = None, fit = "error"))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    fn from_arrays(
+        py: Python<'_>,
+        time_us: &Bound<'_, PyAny>,
+        op: &Bound<'_, PyAny>,
+        offset_bytes: &Bound<'_, PyAny>,
+        length_bytes: &Bound<'_, PyAny>,
+        fua: Option<&Bound<'_, PyAny>>,
+        name: &str,
+        replay: &str,
+        iodepth: Option<u32>,
+        fit: &str,
+    ) -> PyResult<Self> {
+        let depth = match (replay_arg(replay).or_raise(py)?, iodepth) {
+            (ReplayArg::Timed, None) => 0,
+            (ReplayArg::Closed, depth) => depth.unwrap_or(CLOSED_QUEUE_DEPTH).max(1),
+            (ReplayArg::Timed, Some(_)) => {
+                let error = Error::input("`iodepth` needs `replay=\"closed\"`");
+                return Err(error).or_raise(py);
+            }
+        };
+        // NumPy's conversions, checked, are easier said in Python.
+        let arguments = (time_us, op, offset_bytes, length_bytes, fua);
+        let columns = py.import("lodger._columns")?.call_method1("pack", arguments)?;
+        restore_trace(py, name, columns.extract()?, fit, depth)
+    }
+
+    #[getter]
+    fn kind(&self) -> &'static str {
+        match *self.0 {
+            Source::Fio { .. } => "fio",
+            Source::Trace { .. } => "trace",
+        }
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        match &*self.0 {
+            Source::Fio { name, .. } => name,
+            Source::Trace { trace, .. } => trace.name(),
+        }
+    }
+
+    #[getter]
+    fn text(&self) -> Option<&str> {
+        match &*self.0 {
+            Source::Fio { text, .. } => Some(text),
+            Source::Trace { .. } => None,
+        }
+    }
+
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.0.notes()
+    }
+
+    #[getter]
+    fn requests(&self) -> Option<usize> {
+        match &*self.0 {
+            Source::Fio { .. } => None,
+            Source::Trace { trace, .. } => Some(trace.len()),
+        }
+    }
+
+    /// Raises what `simulate` would raise about the workload.
+    #[pyo3(signature = (drive, *, seed = 0))]
+    fn check(&self, py: Python<'_>, drive: &Drive, seed: u64) -> PyResult<Vec<String>> {
+        let capacity_bytes = drive.parsed.spec.capacity_bytes;
+        let made = py.detach(|| self.0.workload(capacity_bytes, seed));
+        Ok(made.or_raise(py)?.1)
+    }
+
+    fn __repr__(&self) -> String {
+        let what = match &*self.0 {
+            Source::Fio { .. } => "fio job file".to_owned(),
+            Source::Trace { description, .. } => description.summary.clone(),
+        };
+        format!("<lodger.Workload {}: {what}>", self.name())
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let native = py.import("lodger._native")?;
+        let reduced = match &*self.0 {
+            Source::Fio { name, text } => {
+                let restore = native.getattr("restore_fio")?;
+                (restore, (name, text)).into_pyobject(py)?
+            }
+            Source::Trace {
+                trace, fit, mode, ..
+            } => {
+                let restore = native.getattr("restore_trace")?;
+                let columns = trace_columns(py, trace)?;
+                let arguments = (trace.name(), columns, fit_name(*fit), queue_depth(*mode));
+                (restore, arguments).into_pyobject(py)?
+            }
+        };
+        Ok(reduced.into_any())
+    }
+}
+
+fn open(py: Python<'_>, path: PathBuf, args: TraceArgs) -> PyResult<Workload> {
+    let source = supervise(py, None, None, |_| Source::open(&path, &args))?;
+    Ok(Workload(Arc::new(source.or_raise(py)?)))
+}
+
+fn replay_arg(word: &str) -> Result<ReplayArg, Error> {
+    match word {
+        "timed" => Ok(ReplayArg::Timed),
+        "closed" => Ok(ReplayArg::Closed),
+        _ => Err(Error::input(format!(
+            "`replay` must be `timed` or `closed`, found `{}`",
+            word.escape_debug()
+        ))),
+    }
+}
+
+fn fit_name(fit: Fit) -> &'static str {
+    match fit {
+        Fit::Error => "error",
+        Fit::Wrap => "wrap",
+        Fit::Scale => "scale",
+    }
+}
+
+/// 0 for a timed replay.
+fn queue_depth(mode: Mode) -> u32 {
+    match mode {
+        Mode::Timed => 0,
+        Mode::Closed { queue_depth } => queue_depth,
+    }
+}
+
+/// Time (ps), operation, offset, length and force unit access of every request, as bytes.
+type Columns<'a> = (
+    Cow<'a, [u8]>,
+    Cow<'a, [u8]>,
+    Cow<'a, [u8]>,
+    Cow<'a, [u8]>,
+    Cow<'a, [u8]>,
+);
+
+fn trace_columns<'py>(py: Python<'py>, trace: &Trace) -> PyResult<Bound<'py, PyTuple>> {
+    let records = || trace.records();
+    let number = |of: &dyn Fn(Record) -> u64| -> Vec<u8> {
+        records().flat_map(|record| of(record).to_ne_bytes()).collect()
+    };
+    let byte = |of: &dyn Fn(Record) -> u8| -> Vec<u8> { records().map(of).collect() };
+    PyTuple::new(
+        py,
+        [
+            PyBytes::new(py, &number(&|record| record.time_ps)),
+            PyBytes::new(py, &byte(&|record| columns::op_number(record.op))),
+            PyBytes::new(py, &number(&|record| record.offset_bytes)),
+            PyBytes::new(py, &number(&|record| record.length_bytes)),
+            PyBytes::new(py, &byte(&|record| u8::from(record.fua))),
+        ],
+    )
+}
+
+/// Requests in columns as a trace.
+fn from_columns(name: &str, columns: &Columns<'_>) -> Result<Trace, Error> {
+    let (time_ps, op, offset, length, fua) = columns;
+    let count = op.len();
+    let whole = [time_ps, offset, length].iter().all(|column| column.len() == 8 * count);
+    if !whole || fua.len() != count {
+        return Err(Error::input("the columns of a trace must be of equal length"));
+    }
+    if count == 0 {
+        return Err(Error::input("a trace must have a request at least"));
+    }
+    let times = columns::to_u64(time_ps).zip(op.iter().zip(fua.iter()));
+    let places = columns::to_u64(offset).zip(columns::to_u64(length));
+    let mut records = Vec::with_capacity(count);
+    for (index, ((time_ps, (&op, &fua)), (offset_bytes, length_bytes))) in
+        times.zip(places).enumerate()
+    {
+        let Some(op) = columns::op_of(op) else {
+            let message = format!("request {index}: `op` must be 0 to 3, found {op}");
+            let hint = "0 read, 1 write, 2 trim, 3 flush, or these words";
+            return Err(Error::input(message).hint(hint));
+        };
+        let flush = op == Op::Flush;
+        if !flush && !(1..=LENGTH_BYTES_MAX).contains(&length_bytes) {
+            let message = format!(
+                "request {index}: `length_bytes` must be between 1 and 2^40, found {length_bytes}"
+            );
+            return Err(Error::input(message));
+        }
+        records.push(Record {
+            time_ps,
+            op,
+            fua: fua != 0,
+            offset_bytes: if flush { 0 } else { offset_bytes },
+            length_bytes: if flush { 0 } else { length_bytes },
+        });
+    }
+    Ok(Trace::from_records(name, records))
+}
+
+/// A job file: from text, and for `pickle`.
+#[pyfunction]
+pub fn restore_fio(name: String, text: String) -> Workload {
+    Workload(Arc::new(Source::Fio { name, text }))
+}
+
+/// A trace from columns: for arrays, and for `pickle`. A queue depth of 0 means timed.
+#[pyfunction]
+pub fn restore_trace(
+    py: Python<'_>,
+    name: &str,
+    columns: Columns<'_>,
+    fit: &str,
+    queue_depth: u32,
+) -> PyResult<Workload> {
+    let trace = py.detach(|| from_columns(name, &columns)).or_raise(py)?;
+    let requests = trace.len() as u64;
+    let description = Description {
+        format: Format::Csv,
+        time_unit: TimeUnit::Picoseconds,
+        summary: format!("{requests} requests from arrays"),
+        device: None,
+        devices: Vec::new(),
+        requests,
+        notes: Vec::new(),
+    };
+    let mode = match queue_depth {
+        0 => Mode::Timed,
+        queue_depth => Mode::Closed { queue_depth },
+    };
+    Ok(Workload(Arc::new(Source::Trace {
+        trace,
+        description,
+        fit: fit.parse().or_raise(py)?,
+        mode,
+    })))
+}

@@ -1,0 +1,26 @@
+"""The command ``lodger``: the same as the Rust binary."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Sequence
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Do what ``lodger`` does with these arguments (without the program's name).
+
+    Returns the exit status: 0 done, 1 a check or verdict failed, 2 wrong use or input,
+    130 interrupted.
+    """
+    from ._native import main as native_main
+
+    arguments = sys.argv[1:] if argv is None else argv
+    # The handler that Python sets only notes a signal for the interpreter, which does not run
+    # until the command is over. The native code sets its own where it leaves something to tidy.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return native_main(["lodger", *arguments])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

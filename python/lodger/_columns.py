@@ -1,0 +1,106 @@
+"""Requests in columns, on their way into a trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import InputError
+
+OPS = ("read", "write", "trim", "flush")
+"""Operations by number, as fio's logs number them."""
+
+_WORDS = {
+    **{word: number for number, word in enumerate(OPS)},
+    **{word[0]: number for number, word in enumerate(OPS)},
+    "sync": 3,
+    "discard": 2,
+}
+
+
+def pack(
+    time_us: npt.ArrayLike,
+    op: npt.ArrayLike,
+    offset_bytes: npt.ArrayLike,
+    length_bytes: npt.ArrayLike,
+    fua: npt.ArrayLike | None,
+) -> tuple[bytes, bytes, bytes, bytes, bytes]:
+    """The columns as the native module takes them: checked, and times in picoseconds."""
+    times = _times(time_us)
+    count = len(times)
+    lengths = _whole("length_bytes", length_bytes, count)
+    offsets = _whole("offset_bytes", offset_bytes, count)
+    ops = _ops(op, count)
+    forced = np.zeros(count, np.uint8)
+    if fua is not None:
+        forced = _spread("fua", np.asarray(fua), count).astype(bool).astype(np.uint8)
+    return (
+        times.tobytes(),
+        ops.tobytes(),
+        offsets.tobytes(),
+        lengths.tobytes(),
+        forced.tobytes(),
+    )
+
+
+def _spread(name: str, values: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
+    """One value stands for all requests."""
+    if values.ndim == 0:
+        return np.full(count, values)
+    if values.shape != (count,):
+        raise InputError(
+            f"`{name}` must be one value or {count}, as many as `time_us`, "
+            f"found shape {values.shape}"
+        )
+    return values
+
+
+def _times(time_us: npt.ArrayLike) -> npt.NDArray[np.uint64]:
+    times = np.asarray(time_us)
+    if times.ndim != 1 or times.dtype.kind not in "iuf":
+        raise InputError(f"`time_us` must be a list of numbers, found {times.dtype} {times.shape}")
+    if len(times) == 0:
+        return np.zeros(0, np.uint64)
+    if not np.all(np.isfinite(times)):
+        raise InputError("`time_us` must be finite")
+    # The first request is at 0: time stamps of an epoch would not leave room for picoseconds.
+    times = times - times.min()
+    if times.max() > 17e12:
+        raise InputError(
+            "`time_us` must span less than 200 days",
+            "the unit is microseconds: divide times in nanoseconds by 1000",
+        )
+    if times.dtype.kind == "f":
+        return np.rint(times.astype(np.float64) * 1e6).astype(np.uint64)
+    return times.astype(np.uint64) * np.uint64(1_000_000)
+
+
+def _whole(name: str, values: npt.ArrayLike, count: int) -> npt.NDArray[np.uint64]:
+    array = _spread(name, np.asarray(values), count)
+    whole = array.dtype.kind in "iu" or (
+        array.dtype.kind == "f" and bool(np.all(np.equal(np.mod(array, 1), 0)))
+    )
+    if not whole or bool(np.any(array < 0)):
+        raise InputError(f"`{name}` must be whole numbers of bytes from 0 on")
+    return array.astype(np.uint64)
+
+
+def _ops(op: npt.ArrayLike, count: int) -> npt.NDArray[np.uint8]:
+    array = _spread("op", np.asarray(op), count)
+    allowed = "`op` must be `read`, `write`, `trim` or `flush`, or 0 to 3"
+    if array.dtype.kind in "iu":
+        if count and (array.min() < 0 or array.max() >= len(OPS)):
+            raise InputError(f"{allowed}, found {array.min()} to {array.max()}")
+        return array.astype(np.uint8)
+    if array.dtype.kind not in "US" and array.dtype != object:
+        raise InputError(f"{allowed}, found {array.dtype}")
+    words, places = np.unique(array.astype(str), return_inverse=True)
+    numbers = np.zeros(len(words), np.uint8)
+    for place, word in enumerate(words):
+        number = _WORDS.get(str(word).strip().lower())
+        if number is None:
+            raise InputError(f"{allowed}, found `{word}`")
+        numbers[place] = number
+    return numbers[places.reshape(-1)]

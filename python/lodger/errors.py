@@ -1,0 +1,52 @@
+"""What can go wrong. Everything that Lodger raises on its own account is an :class:`Error`."""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """Something went wrong.
+
+    ``str(error)`` is the message; :attr:`hint` says what to do next. Hints are those of the command
+    ``lodger``: an option ``--fit wrap`` named there is the argument ``fit="wrap"`` here.
+    """
+
+    message: str
+    """What is wrong, where, and what is allowed."""
+    hint: str | None
+    """What to do next."""
+    file: str | None
+    """The file to blame, as it was named, or ``--set`` for a value changed from outside."""
+    line: int | None
+    """The line to blame, counted from 1."""
+
+    def __init__(
+        self,
+        message: str,
+        hint: str | None = None,
+        file: str | None = None,
+        line: int | None = None,
+    ) -> None:
+        # All four as `args`, so that the error survives pickling on its way out of a worker.
+        super().__init__(message, hint, file, line)
+        self.message = message
+        self.hint = hint
+        self.file = file
+        self.line = line
+        if hint is not None:
+            # Shown below a traceback, where an uncaught error ends up.
+            self.add_note(f"hint: {hint}")
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class InputError(Error, ValueError):
+    """Wrong use or input: a drive, a workload or an argument."""
+
+
+class SimulationError(Error, RuntimeError):
+    """The simulator failed: a defect to report."""
+
+
+class StoppedError(Error):
+    """The run was stopped from another thread."""

@@ -1,0 +1,148 @@
+"""Plots of results, as Altair charts: ``chart.save("out.html", inline=True)``, ``.png``, ``.svg``.
+
+Needs Altair: ``pip install lodger[plots]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .errors import Error
+from .results import Result
+
+if TYPE_CHECKING:
+    import altair
+
+    from ._run import Advice
+    from ._sweep import Point
+
+_SAMPLES_MAX = 5_000
+"""Points of a scatter plot: more cannot be told apart, and make the file slow to open."""
+
+
+def _altair() -> Any:
+    try:
+        import altair
+    except ImportError as error:
+        raise Error("plots need Altair, which is not installed", "pip install 'lodger[plots]'") from error
+    return altair
+
+
+def _chart(rows: Iterable[Mapping[str, Any]], title: str) -> Any:
+    alt = _altair()
+    return alt.Chart(alt.Data(values=[dict(row) for row in rows]), title=title)
+
+
+def latency(results: Result | Mapping[str, Result], direction: str = "read") -> altair.Chart:
+    """Latency over the share of requests that took longer, both logarithmic: the tail.
+
+    ``results`` is a result or several by name; all jobs of a result count together.
+    """
+    alt = _altair()
+    named = {"": results} if isinstance(results, Result) else results
+    rows = []
+    for name, result in named.items():
+        bins: dict[int, int] = {}
+        for job in result.jobs:
+            for ns, requests in job[direction].clat_ns.histogram():
+                bins[ns] = bins.get(ns, 0) + requests
+        left = total = sum(bins.values())
+        for ns, requests in sorted(bins.items()):
+            rows.append({"run": name, "latency": ns / 1000, "share": left / total})
+            left -= requests
+    return (
+        _chart(rows, f"{direction} latency")
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=alt.X("latency:Q", title="completion latency (us)").scale(type="log"),
+            y=alt.Y("share:Q", title="share of requests that took so long").scale(type="log"),
+            color=alt.Color("run:N", title=None),
+        )
+    )
+
+
+def iops(result: Result) -> float:
+    """Requests per second of all jobs together."""
+    return sum(d.iops for job in result.jobs for d in job.directions.values())
+
+
+def sweep(
+    points: Sequence[Point],
+    x: str,
+    color: str | None = None,
+    value: Callable[[Result], float] = iops,
+    title: str = "IOPS",
+    log: bool = False,
+) -> altair.Chart:
+    """A quantity over a setting of :func:`lodger.sweep`, a line for each value of another.
+
+    ``x`` and ``color`` name settings; ``value`` takes the quantity from a result.
+    """
+    alt = _altair()
+    rows = [
+        {
+            "x": point[x],
+            "color": str(point[color]) if color else "",
+            "value": value(point.result),
+        }
+        for point in points
+    ]
+    numbers = all(isinstance(row["x"], (int, float)) for row in rows)
+    # Words keep the order in which they were given.
+    across = alt.X("x:Q" if numbers else "x:O", title=x, sort=None)
+    if log and numbers:
+        across = across.scale(type="log")
+    return (
+        _chart(rows, f"{title} over {x}")
+        .mark_line(point=True)
+        .encode(
+            x=across,
+            y=alt.Y("value:Q", title=title),
+            color=alt.Color("color:N", title=color, sort=None),
+        )
+    )
+
+
+def log(result: Result) -> altair.Chart:
+    """Latency over time, a dot for each request; of many requests an even selection."""
+    alt = _altair()
+    if result.log is None:
+        raise Error("there is no log of this result", "call `simulate` with `log=True`")
+    from ._columns import OPS
+
+    requests = result.log
+    step = -(-len(requests) // _SAMPLES_MAX) or 1
+    rows = [
+        {"ms": int(at) / 1e6, "latency": int(ns) / 1000, "op": OPS[op]}
+        for at, ns, op in zip(
+            requests.submit_ns[::step], requests.latency_ns[::step], requests.op[::step], strict=True
+        )
+    ]
+    return (
+        _chart(rows, "latency over time")
+        .mark_circle(size=6, opacity=0.5)
+        .encode(
+            x=alt.X("ms:Q", title="submitted (ms)"),
+            y=alt.Y("latency:Q", title="completion latency (us)").scale(type="log"),
+            color=alt.Color("op:N", title=None),
+        )
+    )
+
+
+def advice(found: Advice) -> altair.Chart:
+    """The map's hit ratio over host memory, and the answer."""
+    alt = _altair()
+    rows = [{"mib": size / 2**20, "ratio": 100 * ratio} for size, ratio in found.curve()]
+    curve = (
+        _chart(rows, "what host memory buys")
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=alt.X("mib:Q", title="host memory (MiB)"),
+            y=alt.Y("ratio:Q", title="map hits (%)"),
+        )
+    )
+    if not found.enough_bytes:
+        return curve
+    rule = _chart([{"mib": found.enough_bytes / 2**20}], "").mark_rule(strokeDash=[4, 4])
+    return curve + rule.encode(x="mib:Q")
