@@ -146,7 +146,7 @@ impl Curve {
     /// "Kneedle", without its smoothing).
     fn find_knees(&self) -> Vec<u64> {
         // A bend of less is no reason to choose a size.
-        const BEND_MIN: f64 = 0.02;
+        const BEND_MIN: f64 = 0.05;
         let end = self
             .points
             .iter()

@@ -20,6 +20,8 @@ pub mod search;
 mod shadow;
 pub mod stack;
 pub mod stream;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use goal::{Goal, Slo, parse_within};

@@ -100,14 +100,10 @@ fn workload(advice: &Advice) -> String {
     let (reads, writes) = (run.read.count, run.write.count);
     let all = (reads + writes).max(1) as f64;
     let mut text = advice.workload.clone();
-    let _ = write!(text, "; {} read", percent(reads as f64 / all));
+    let _ = write!(text, "; {} reads", percent(reads as f64 / all));
     if let Some(curve) = &advice.curve {
         let reach = curve.touched_pages() * 1024 * SLOT_BYTES;
-        let _ = write!(
-            text,
-            ", in regions of 4 MiB of which {} are in use",
-            size(reach)
-        );
+        let _ = write!(text, "; the map pages in use cover {}", size(reach));
     }
     text
 }
@@ -188,6 +184,11 @@ pub(super) fn remark(advice: &Advice, bytes: u64) -> String {
         && enough_bytes == bytes
     {
         words.push("enough".to_owned());
+    }
+    if let Found::Size { below_bytes, .. } = advice.found
+        && below_bytes == bytes
+    {
+        words.push("not enough".to_owned());
     }
     if bytes == place.preferred_bytes() {
         words.push("what the drive asks for".to_owned());
@@ -283,6 +284,7 @@ pub(super) fn notes(advice: &Advice) -> Vec<String> {
     notes.extend(own_memory(advice));
     notes.extend(deviation(advice));
     notes.extend(host_limits(advice));
+    notes.extend(more_than_asked(advice));
     notes.extend(not_monotone(advice));
     if advice.place.data_bytes > 0 {
         notes.push(format!(
@@ -376,6 +378,12 @@ fn deviation(advice: &Advice) -> Option<String> {
             short(joined)
         );
     }
+    if points < 0.0 && run.write.count > 0 {
+        note.push_str(
+            "; changed parts of the map that gave way are still found while they wait to be \
+             written",
+        );
+    }
     let units = large_units(advice);
     if points - joined >= 0.5 && !units.is_empty() {
         let _ = write!(
@@ -400,30 +408,36 @@ fn large_units(advice: &Advice) -> Vec<String> {
 }
 
 /// What hosts give, against what is advised.
-fn host_limits(advice: &Advice) -> Vec<String> {
-    let mut notes = Vec::new();
-    let preferred_bytes = advice.place.preferred_bytes();
+fn host_limits(advice: &Advice) -> Option<String> {
     match advice.found {
-        Found::Size { enough_bytes, .. } if enough_bytes > LINUX_CAP_BYTES => notes.push(format!(
+        Found::Size { enough_bytes, .. } if enough_bytes > LINUX_CAP_BYTES => Some(format!(
             "Linux gives {} at most by default: set `nvme.max_host_mem_size_mb={}`",
             size(LINUX_CAP_BYTES),
             enough_bytes.div_ceil(1 << 20)
         )),
-        Found::Nothing { .. } => {
-            let more = advice.rows.iter().find(|(bytes, run)| {
-                *bytes > preferred_bytes && advice.goal.is_met(run, &advice.reference)
-            });
-            notes.extend(more.map(|(bytes, _)| {
-                format!(
-                    "{} would do, but the drive asks for {}, and hosts give no more than is asked",
-                    size(*bytes),
-                    size(preferred_bytes)
-                )
-            }));
-        }
-        _ => {}
+        _ => None,
     }
-    notes
+}
+
+/// What a drive would do with more than it asks for.
+fn more_than_asked(advice: &Advice) -> Option<String> {
+    // A gain of less is not worth a word.
+    const GAIN_MIN: f64 = 0.1;
+    let preferred_bytes = advice.place.preferred_bytes();
+    let reference = &advice.reference;
+    let (bytes, run) = advice.rows.iter().find(|(bytes, run)| {
+        let gain = (run.iops / reference.iops).max(reference.mean_ns() / run.mean_ns()) - 1.0;
+        let meets =
+            matches!(advice.found, Found::Nothing { .. }) && advice.goal.is_met(run, reference);
+        *bytes > preferred_bytes && (gain >= GAIN_MIN || meets)
+    })?;
+    Some(format!(
+        "with {} it would be {}, but the drive asks for {}, and Linux gives no more than is asked \
+         for",
+        size(*bytes),
+        achieved(advice, run),
+        size(preferred_bytes)
+    ))
 }
 
 /// More memory can be worse where filling large units gets in the way.
