@@ -89,12 +89,14 @@ pub fn advise(
     let mut sizes = HOST_SIZES.to_vec();
     sizes.push(preferred_bytes);
 
-    let stream = place.map.is_some().then(|| {
-        let grants = direct_grants(spec, &place, &sizes);
-        Stream::new(spec, &place, config.precondition, &grants, config.seed)
-    });
     let workload = make()?;
     let description = workload.description.clone();
+    let requests = workload.jobs.iter().map(|job| job.requests_expected).sum();
+    let stream = place.map.is_some().then(|| {
+        let grants = direct_grants(spec, &place, &sizes);
+        let stream = Stream::new(spec, &place, config.precondition, &grants, config.seed);
+        stream.expecting(requests)
+    });
     let (reference, stream) =
         measure::measure(&config, workload, &place, preferred_bytes, stream, watch)?;
     let curve = stream.map(|s| Curve::new(s.finish(), &place, Stream::method(spec), &sizes));
@@ -131,17 +133,6 @@ pub fn advise(
         curve,
         place,
     })
-}
-
-/// Whether the drive of `config` has a use for host memory at all.
-///
-/// # Errors
-/// If it has none.
-pub fn check(config: &RunConfig) -> Result<(), Error> {
-    match Place::of(&config.drive.parsed.spec) {
-        Some(_) => Ok(()),
-        None => Err(no_host_memory(&config.drive)),
-    }
 }
 
 fn no_host_memory(drive: &Drive) -> Error {

@@ -129,6 +129,10 @@ impl Distances {
 /// Keys followed at the same time: a terabyte in pages of 4 MiB is exact, and the standard error of
 /// a ratio from so many samples is far below a percentage point (SHARDS: 0.01 with 2^13).
 pub const KEYS_MAX: usize = 1 << 18;
+/// The same where the stream is long: a touch of few keys is quick, and there are many to come.
+pub const KEYS_MAX_LONG: usize = 1 << 14;
+/// References from which on a stream is long: following every key would take minutes.
+pub const LONG: u64 = 50_000_000;
 
 /// Hashes are below this.
 const HASH_END: u64 = 1 << 32;
@@ -372,9 +376,34 @@ mod tests {
         }
     }
 
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn a_sample_is_near_the_naive_model(keys in 600u32..3000, seed in any::<u64>()) {
+            let stream = skewed(8000, keys, seed);
+            let mut sampled = Sampled::new(512);
+            let mut naive = Naive::default();
+            let mut distances: Vec<u32> = Vec::new();
+            for &key in &stream {
+                sampled.touch(key, true);
+                distances.extend(naive.touch(key));
+            }
+            distances.sort_unstable();
+            let histogram = sampled.histogram();
+            for units in (0..3000).step_by(100) {
+                let hits = distances.partition_point(|distance| *distance <= units);
+                let error = histogram.hits(u64::from(units)) - hits as f64;
+                // Three standard errors of a share of 512 samples.
+                let bound = 3.0 * 0.5 / 512f64.sqrt() * stream.len() as f64;
+                prop_assert!(error.abs() < bound, "{units} of {keys}: {error}");
+            }
+        }
+    }
+
     /// A stream with a hot and a cold part: 80 % of the uses go to 20 % of the keys.
-    fn skewed(count: usize, keys: u32) -> Vec<u32> {
-        let mut rng = lodger_core::rng::Rng::new(7);
+    fn skewed(count: usize, keys: u32, seed: u64) -> Vec<u32> {
+        let mut rng = lodger_core::rng::Rng::new(seed);
         (0..count)
             .map(|_| {
                 if rng.below(10) < 8 {
@@ -388,7 +417,7 @@ mod tests {
 
     #[test]
     fn a_sample_of_a_large_footprint_is_within_two_points() {
-        let keys = skewed(600_000, 60_000);
+        let keys = skewed(600_000, 60_000, 7);
         let mut exact = Sampled::new(usize::MAX);
         let mut sampled = Sampled::new(8192);
         for &key in &keys {

@@ -3,7 +3,7 @@
 
 use super::place::Place;
 use super::shadow::Shadow;
-use super::stack::{Histogram, KEYS_MAX, Sampled};
+use super::stack::{Histogram, KEYS_MAX, KEYS_MAX_LONG, LONG, Sampled};
 use lodger_core::controller::MapRole;
 use lodger_core::controller::cache::{Cache, Direct};
 use lodger_core::spec::{
@@ -117,6 +117,18 @@ impl Stream {
             near,
             counter,
         }
+    }
+
+    /// The same for a workload of so many requests, where that is known: of a long one, fewer
+    /// units are followed.
+    #[must_use]
+    pub fn expecting(mut self, requests: Option<u64>) -> Self {
+        if let Counter::Stack { distances, .. } = &mut self.counter
+            && requests.is_some_and(|requests| requests >= LONG)
+        {
+            **distances = Sampled::new(KEYS_MAX_LONG);
+        }
+        self
     }
 
     /// Stack distances describe an LRU cache behind at most one other, of which it keeps its own
