@@ -31,6 +31,8 @@ pub enum Command {
     Simulate(SimulateArgs),
     /// Run a workload on several drives, or with several amounts of host memory, side by side
     Compare(CompareArgs),
+    /// Tell how much host memory is enough for a workload
+    Advise(AdviseArgs),
     /// List, show and check drives
     Drives(DrivesArgs),
     /// Describe and convert block traces
@@ -127,9 +129,11 @@ pub struct CompareArgs {
 
 const ADVISE_EXAMPLES: &str = "\
 Examples:
-  lodger advise trace.csv --drive rc100-480                 the knee of the curve
+  lodger advise trace.csv --drive rc100-480                 the least that costs 5 % at most
   lodger advise trace.csv --drive rc100-480 --slo p99=200us the least that keeps a promise
-  lodger advise oltp.fio --drive a80 --within 5%            the least that costs 5 % at most";
+  lodger advise oltp.fio --drive a80 --within 1%            the same, more strictly
+
+Exit status 1: no amount of host memory is enough.";
 
 /// `lodger advise`.
 #[derive(Debug, Args)]
@@ -140,15 +144,15 @@ pub struct AdviseArgs {
     /// Drive of the collection (`lodger drives list`) or a drive file
     #[arg(long, value_name = "NAME|FILE")]
     pub drive: String,
-    /// Promise to keep: a percentile of the read latency, such as `p99=200us`
+    /// Promise to keep: `p99=200us`, `mean=90us` or `iops=100k`; latencies are those of reads
     #[arg(
         long,
-        value_name = "pN=TIME",
+        value_name = "NAME=LIMIT",
         conflicts_with = "within",
         allow_hyphen_values = true
     )]
     pub slo: Option<String>,
-    /// How much worse than with all the host memory the drive wants, such as `5%`
+    /// How much worse than with all the host memory the drive wants [default: 5%]
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub within: Option<String>,
     #[command(flatten)]
@@ -178,7 +182,12 @@ pub struct RunArgs {
     #[arg(long, value_enum, default_value_t, value_name = "STATE")]
     pub precondition: PreconditionArg,
     /// Seed of everything drawn at random
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    #[arg(
+        long,
+        default_value_t = 0,
+        value_name = "N",
+        allow_negative_numbers = true
+    )]
     pub seed: u64,
 }
 

@@ -95,12 +95,10 @@ fn open(path: &Path, what: &str) -> Result<File, Error> {
     let shown = path.display();
     let failed = |error: io::Error| {
         let hint = match error.kind() {
-            io::ErrorKind::NotFound => format!(
-                "check the name; `-` would be standard input, and \
-                                                a relative name starts at {}",
-                here()
-            ),
-            _ => "check the file and its permissions".to_owned(),
+            io::ErrorKind::NotFound => {
+                "check the name; a relative one starts at the current directory"
+            }
+            _ => "check the file and its permissions",
         };
         let reason = reason(&error);
         Error::input(format!("cannot read the {what} `{shown}`: {reason}")).hint(hint)
@@ -111,10 +109,6 @@ fn open(path: &Path, what: &str) -> Result<File, Error> {
         return Err(Error::input(message).hint("name a file in it"));
     }
     Ok(file)
-}
-
-fn here() -> &'static str {
-    "the current directory"
 }
 
 /// What the system says, without its number.
@@ -226,7 +220,6 @@ impl Source {
     /// # Errors
     /// If it cannot be read or understood, or options for traces are given with a job file.
     pub fn open(path: &Path, args: &TraceArgs) -> Result<Self, Error> {
-        let mode = mode(args)?;
         let name = path.display().to_string();
         let (mut reader, head) = open_head(path, "workload")?;
         if is_job_file(path, &head) {
@@ -234,6 +227,7 @@ impl Source {
             let text = text_of(&mut reader, &name, "fio job file")?;
             return Ok(Source::Fio { name, text });
         }
+        let mode = mode(args)?;
         let (trace, description) = trace::load(reader, &name, &read_options(&args.read)?)?;
         Ok(Source::Trace {
             trace,

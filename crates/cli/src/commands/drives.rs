@@ -72,7 +72,7 @@ fn list_drives(format: PlainFormat) -> Result<String, Error> {
             0 => "-".to_owned(),
             bytes => size::show(bytes),
         };
-        let capacity = size::show(spec.capacity_bytes);
+        let capacity = size::show_decimal(spec.capacity_bytes);
         out += &format!(
             "{:<14} {capacity:>10} {hmb:>12}  {}\n",
             drive.name, spec.name

@@ -1,5 +1,6 @@
 //! What each command does.
 
+mod advise;
 mod compare;
 mod drives;
 mod python;
@@ -34,6 +35,7 @@ pub fn dispatch(cli: Cli, streams: &mut Streams<'_>) -> Result<u8, Error> {
     match cli.command {
         Command::Simulate(args) => simulate::run(&args, streams).map(|()| 0),
         Command::Compare(args) => compare::run(&args, streams).map(|()| 0),
+        Command::Advise(args) => advise::run(&args, streams),
         Command::Drives(args) => drives::run(args, streams).map(|()| 0),
         Command::Trace(args) => trace::run(args, streams).map(|()| 0),
         Command::Reproduce(args) => python::run("reproduce", &args.args),

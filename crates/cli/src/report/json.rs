@@ -56,9 +56,9 @@ fn job(
     let writer = Writer {
         entry,
         plus,
-        slat: wants(entry, "slat_percentiles", false),
-        clat: wants(entry, "clat_percentiles", true),
-        lat: wants(entry, "lat_percentiles", false),
+        slat: entry.wants("slat_percentiles", false),
+        clat: entry.wants("clat_percentiles", true),
+        lat: entry.wants("lat_percentiles", false),
     };
     let mut out = Map::new();
     let mut put = |key: &str, value: Value| out.insert(key.to_owned(), value);
@@ -102,17 +102,6 @@ fn job(
     put("latency_percentile", json!(100.0));
     put("latency_window", json!(0));
     Value::Object(out)
-}
-
-/// Whether an option that says yes or no says yes; the job's own word counts before the global one.
-fn wants(entry: &Entry, name: &str, otherwise: bool) -> bool {
-    let of = |options: &[(String, String)]| {
-        let found = options.iter().rev().find(|(key, _)| key == name);
-        found.map(|(_, value)| value.trim() != "0")
-    };
-    of(&entry.job.options)
-        .or_else(|| of(&entry.job.global_options))
-        .unwrap_or(otherwise)
 }
 
 fn shares(names: &[&str], values: &[f64]) -> Value {

@@ -45,6 +45,18 @@ impl Entry {
         }
     }
 
+    /// Whether an option that says yes or no says yes; the job's own word counts before the global
+    /// one.
+    pub(crate) fn wants(&self, name: &str, otherwise: bool) -> bool {
+        let of = |options: &[(String, String)]| {
+            let found = options.iter().rev().find(|(key, _)| key == name);
+            found.map(|(_, value)| value.trim() != "0")
+        };
+        of(&self.job.options)
+            .or_else(|| of(&self.job.global_options))
+            .unwrap_or(otherwise)
+    }
+
     pub(crate) fn runtime_ms(&self) -> u64 {
         whole_ms(self.job.runtime_ps())
     }

@@ -90,7 +90,9 @@ fn write_entry(out: &mut String, entry: &Entry, entries: &[Entry]) -> fmt::Resul
     if let Some(sync) = job.sync.clat() {
         writeln!(out, "  fsync/fdatasync/sync_file_range:")?;
         write_latency(out, "sync", sync, job.slat_ns)?;
-        write_percentiles(out, "sync", sync, job.slat_ns, &job.percentiles)?;
+        write_percentiles(out, "sync", &job.percentiles, |p| {
+            sync.percentile_ns(p) + job.slat_ns
+        })?;
     }
     writeln!(
         out,
@@ -150,7 +152,16 @@ fn write_direction(
         )?;
         write_latency(out, "clat", clat, 0)?;
         write_latency(out, " lat", clat, slat)?;
-        write_percentiles(out, "clat", clat, 0, &job.percentiles)?;
+        let percents = &job.percentiles;
+        if entry.wants("slat_percentiles", false) {
+            write_percentiles(out, "slat", percents, |_| slat)?;
+        }
+        if entry.wants("clat_percentiles", true) {
+            write_percentiles(out, "clat", percents, |p| clat.percentile_ns(p))?;
+        }
+        if entry.wants("lat_percentiles", false) {
+            write_percentiles(out, "lat", percents, |p| clat.percentile_ns(p) + slat)?;
+        }
     }
     write_bw_samples(out, &direction.bw, group)?;
     let iops = &direction.iops;
@@ -214,14 +225,10 @@ fn write_latency(out: &mut String, name: &str, clat: &Histogram, more_ns: u64) -
 fn write_percentiles(
     out: &mut String,
     name: &str,
-    clat: &Histogram,
-    more_ns: u64,
     percentiles: &[f64],
+    value_ns: impl Fn(f64) -> u64,
 ) -> fmt::Result {
-    let values: Vec<u64> = percentiles
-        .iter()
-        .map(|percent| clat.percentile_ns(*percent) + more_ns)
-        .collect();
+    let values: Vec<u64> = percentiles.iter().map(|p| value_ns(*p)).collect();
     let (Some(&least), Some(&most)) = (values.iter().min(), values.iter().max()) else {
         return Ok(());
     };

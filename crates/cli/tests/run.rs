@@ -1,0 +1,181 @@
+//! The run loop: order of stages, accounting, samples, ramp, interruption.
+
+use lodger::drives;
+use lodger::run::{Drive, Observer, Progress, RunConfig, RunResult, run};
+use lodger_core::time::{MS, S, US};
+use lodger_core::{Completion, Request};
+use lodger_workload::{Workload, fio};
+use std::ops::ControlFlow;
+
+fn config() -> RunConfig {
+    RunConfig::new(Drive {
+        name: "tiny".to_owned(),
+        parsed: drives::load("tiny", &[]).unwrap().unwrap(),
+    })
+}
+
+fn workload(text: &str) -> Workload {
+    let context = fio::Context {
+        file_name: "job.fio",
+        env: &|_| None,
+        include: &|_| Err(std::io::ErrorKind::NotFound.into()),
+        drive_bytes: config().drive.parsed.spec.capacity_bytes,
+        seed: 1,
+    };
+    fio::parse(text, &context).unwrap()
+}
+
+fn simulate(text: &str) -> RunResult {
+    run(&config(), workload(text), &mut ()).unwrap()
+}
+
+/// Follows every request.
+#[derive(Default)]
+struct Follow {
+    /// Instant, job, and whether it is a completion.
+    seen: Vec<(u64, usize, bool)>,
+    in_flight: Vec<(usize, Request)>,
+}
+
+impl Observer for Follow {
+    fn submitted(&mut self, now_ps: u64, job: usize, request: &Request) {
+        self.seen.push((now_ps, job, false));
+        self.in_flight.push((job, *request));
+    }
+
+    fn completed(&mut self, job: usize, request: &Request, completion: &Completion) {
+        self.seen.push((completion.completed_ps, job, true));
+        assert_eq!((request.tag, request.op), (completion.tag, completion.op));
+        let same = |entry: &(usize, Request)| *entry == (job, *request);
+        let place = self
+            .in_flight
+            .iter()
+            .position(same)
+            .expect("nobody asked for it");
+        self.in_flight.swap_remove(place);
+    }
+}
+
+#[test]
+fn every_request_comes_back_to_its_job() {
+    let text = "[a]\nrw=randrw\nbs=4k\nsize=16m\niodepth=8\nnumjobs=8\nnumber_ios=300\n\
+                [b]\nrw=write\nbs=64k\nsize=4m\nfsync=3\nrate_iops=9000\n\
+                [c]\nrw=trim\nbs=128k\nsize=8m\nthinktime=50us\n";
+    let mut follow = Follow::default();
+    let result = run(&config(), workload(text), &mut follow).unwrap();
+    assert!(follow.in_flight.is_empty());
+    for job in &result.jobs {
+        assert_eq!(job.submitted, job.completed, "{}", job.name);
+        let ios = job.read.ios + job.write.ios + job.trim.ios + job.sync.ios;
+        assert_eq!(ios, job.completed, "{}", job.name);
+        assert_eq!(job.depth_levels.iter().sum::<u64>(), job.submitted);
+    }
+    assert_eq!(result.jobs[0].completed, 300);
+    assert_eq!(result.requests, follow.seen.len() as u64 / 2);
+    assert_eq!(result.counters.requests, result.requests);
+    assert!(
+        follow.seen.is_sorted_by_key(|seen| seen.0),
+        "time runs forward"
+    );
+}
+
+#[test]
+fn a_stage_starts_when_the_one_before_is_done() {
+    let text = "[global]\nrw=randread\nbs=4k\nsize=4m\nnumber_ios=50\niodepth=4\n\
+                [a]\n[b]\nnumjobs=2\n[c]\nstonewall\n[d]\nstonewall\nstartdelay=1ms\n";
+    let mut follow = Follow::default();
+    let result = run(&config(), workload(text), &mut follow).unwrap();
+    let span = |jobs: &[usize]| {
+        let times: Vec<u64> = follow
+            .seen
+            .iter()
+            .filter(|seen| jobs.contains(&seen.1))
+            .map(|seen| seen.0)
+            .collect();
+        (times[0], times[times.len() - 1])
+    };
+    let (first, second, third) = (span(&[0, 1, 2]), span(&[3]), span(&[4]));
+    assert_eq!(first.0, 0);
+    assert_eq!(second.0, first.1);
+    assert_eq!(third.0, second.1 + MS);
+    assert_eq!(result.jobs[4].start_ps, third.0);
+    assert_eq!(result.simulated_ps, third.1);
+}
+
+#[test]
+fn littles_law_holds() {
+    let result = simulate("[a]\nrw=randread\nbs=4k\nsize=64m\niodepth=16\nnumber_ios=20000\n");
+    let job = &result.jobs[0];
+    let clat = job.read.clat().unwrap();
+    let latency_s = (clat.mean_ns() + job.slat_ns as f64) / 1e9;
+    let rate = job.read.ios as f64 * S as f64 / job.runtime_ps() as f64;
+    let in_flight = latency_s * rate;
+    assert!((in_flight - 16.0).abs() < 0.05, "{in_flight}");
+    assert_eq!(result.busy_ps, result.simulated_ps);
+}
+
+#[test]
+fn rates_are_sampled_every_half_second() {
+    let text = "[a]\nrw=randread\nbs=4k\nsize=64m\nrate_iops=1000\ntime_based\nruntime=2250ms\n";
+    let job = &simulate(text).jobs[0];
+    let iops = &job.read.iops;
+    assert_eq!(iops.count, 4, "the last quarter of a second is no sample");
+    assert!(
+        (990..=1010).contains(&iops.min) && (990..=1010).contains(&iops.max),
+        "{iops:?}"
+    );
+    assert!(
+        (job.read.bw.mean - 4000.0).abs() < 40.0,
+        "{:?}",
+        job.read.bw
+    );
+}
+
+#[test]
+fn the_ramp_does_not_count() {
+    let text = "[a]\nrw=randread\nbs=4k\nsize=64m\nrate_iops=1000\ntime_based\nruntime=1s\n\
+                ramp_time=1s\nstartdelay=1s\n";
+    let job = &simulate(text).jobs[0];
+    assert_eq!(job.start_ps, 2 * S);
+    assert!(job.submitted.abs_diff(2000) <= 2, "{}", job.submitted);
+    assert!(job.read.ios.abs_diff(1000) <= 2, "{}", job.read.ios);
+    assert!(job.runtime_ps().abs_diff(S) < 2 * MS);
+}
+
+#[test]
+fn an_idle_job_wakes_at_its_instant() {
+    let text = "[a]\nrw=read\nbs=4k\nsize=16k\nthinktime=10ms\n";
+    let result = simulate(text);
+    assert_eq!(result.jobs[0].read.ios, 4);
+    // Three pauses; none after the last request.
+    assert!(result.simulated_ps > 30 * MS && result.simulated_ps < 30 * MS + 4 * MS);
+    assert!(result.busy_ps < 4 * MS && result.busy_ps > 40 * US);
+}
+
+/// Stops at the first opportunity.
+struct Stop;
+
+impl Observer for Stop {
+    fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
+        assert!(progress.simulated_ps > 0);
+        ControlFlow::Break(())
+    }
+}
+
+#[test]
+fn a_run_can_be_stopped() {
+    let endless = "[a]\nrw=randread\nbs=4k\nsize=64m\ntime_based\nruntime=1d\niodepth=8\n";
+    let result = run(&config(), workload(endless), &mut Stop).unwrap();
+    assert!(result.interrupted);
+    assert!(result.requests > 0 && result.simulated_ps < S);
+}
+
+#[test]
+fn many_jobs_share_the_drive() {
+    let text = "[a]\nrw=randread\nbs=4k\nsize=64m\nnumjobs=500\nnumber_ios=20\n";
+    let result = simulate(text);
+    assert_eq!(result.requests, 10_000);
+    let mut one = simulate("[a]\nrw=randread\nbs=4k\nsize=64m\nnumber_ios=20\n");
+    assert!(result.simulated_ps > 10 * one.simulated_ps);
+    one.jobs.clear();
+}
