@@ -1,0 +1,247 @@
+//! The keys of `--output-format json`: found in real results, explained here. A key without an
+//! explanation, or an explanation without a key, is an error.
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Keys of the object `lodger`, and what they mean.
+const MEANINGS: &[(&str, &str)] = &[
+    ("version", "Lodger's version"),
+    ("seed", "`--seed`"),
+    ("drive", "The drive as it was named"),
+    ("precondition", "`--precondition`"),
+    (
+        "spec.<key>",
+        "Every value of the drive, by its [key](drive-file.md)",
+    ),
+    (
+        "simulated_s",
+        "Simulated time from the first request to the last completion, seconds",
+    ),
+    (
+        "wall_s",
+        "Real time the simulation took, seconds; the only value that differs between equal runs",
+    ),
+    ("events", "Events worked off"),
+    ("requests", "Requests completed, those of the ramp included"),
+    (
+        "map.lookups",
+        "Look-ups of the address map, one per command and 4 MiB of addresses it touches",
+    ),
+    ("map.hits.<tier>", "Look-ups answered by this memory"),
+    (
+        "map.misses",
+        "Look-ups that waited for a translation page from flash",
+    ),
+    (
+        "map.shared_misses",
+        "Misses that joined a read already under way",
+    ),
+    (
+        "map.evictions",
+        "Units that gave way, all memories together",
+    ),
+    (
+        "map.dirty_writebacks",
+        "Translation pages written back to flash",
+    ),
+    (
+        "map.background_fills",
+        "Translation pages read to complete units larger than the page asked for",
+    ),
+    (
+        "map.rejected_entries",
+        "Entries in host memory that failed their check",
+    ),
+    (
+        "read_cache.lookups",
+        "Pages of 4 KiB looked up in the read cache",
+    ),
+    ("read_cache.hits", "Pages found there"),
+    (
+        "write_buffer.writes",
+        "Pages of 4 KiB that entered the write buffer",
+    ),
+    (
+        "write_buffer.absorbed",
+        "Pages that overwrote one still in the buffer, and so never reached flash",
+    ),
+    ("write_buffer.read_hits", "Pages read from the buffer"),
+    (
+        "write_buffer.drains",
+        "Times it was emptied for a flush, FUA or loss of its memory",
+    ),
+    ("write_buffer.high_water_bytes", "Most bytes in it at once"),
+    ("window", "Byte window; `null` for a drive without one"),
+    (
+        "hpb",
+        "Host Performance Booster; `null` for a drive without it",
+    ),
+    ("nand.reads", "Array reads"),
+    ("nand.programs", "Program operations"),
+    ("nand.erases", "Erase operations, one per die"),
+    ("nand.reads_by_cause.<cause>", "Array reads by cause"),
+    (
+        "nand.programs_by_cause.<cause>",
+        "Program operations by cause",
+    ),
+    (
+        "nand.programmed_bytes",
+        "Bytes programmed, all causes, padding included",
+    ),
+    (
+        "nand.padded_bytes",
+        "Programmed without data, to fill a program operation",
+    ),
+    (
+        "waf",
+        "Write amplification: bytes programmed over bytes the host wrote, less than 1 where data still stands in the buffer; `null` without writes",
+    ),
+    (
+        "unwritten_reads",
+        "Pages read that hold no data, answered without flash: a warning sign",
+    ),
+    ("hmb.requested_bytes", "Host memory the drive asks for"),
+    ("hmb.granted_bytes", "What the host gave"),
+    (
+        "hmb.usable_bytes",
+        "What the drive can use of it after its rounding",
+    ),
+    ("hmb.used_bytes", "What was in use at the end"),
+    ("hmb.read_bytes", "Bytes the drive read from it"),
+    ("hmb.written_bytes", "Bytes the drive wrote to it"),
+    (
+        "link.read_bytes",
+        "Bytes over the link to the host, all kinds",
+    ),
+    (
+        "link.written_bytes",
+        "Bytes over the link from the host, all kinds",
+    ),
+    (
+        "link.utilisation",
+        "Share of the time that the busier direction was in use",
+    ),
+    (
+        "utilisation.<resource>",
+        "Share of the time a kind of resource was busy, mean of its instances",
+    ),
+];
+
+/// Objects whose keys are names rather than fields.
+const NAMED: &[(&str, &str)] = &[
+    ("spec", "<key>"),
+    ("map.hits", "<tier>"),
+    ("nand.reads_by_cause", "<cause>"),
+    ("nand.programs_by_cause", "<cause>"),
+    ("utilisation", "<resource>"),
+    ("clat_ns.percentile", "<percentile>"),
+    ("clat_ns.bins", "<ns>"),
+    ("lat_ns.percentile", "<percentile>"),
+];
+
+fn paths(value: &Value, prefix: &str, found: &mut Vec<String>) {
+    let Value::Object(fields) = value else {
+        if !found.iter().any(|known| known == prefix) {
+            found.push(prefix.to_owned());
+        }
+        return;
+    };
+    let named = NAMED
+        .iter()
+        .find(|(path, _)| *path == prefix)
+        .map(|(_, name)| *name);
+    for (key, value) in fields {
+        let key = named.unwrap_or(key);
+        let path = if prefix.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{prefix}.{key}")
+        };
+        // A list among the values of a drive is a value.
+        paths(
+            if named == Some("<key>") {
+                &Value::Null
+            } else {
+                value
+            },
+            &path,
+            found,
+        );
+    }
+}
+
+/// A real result.
+fn result() -> Value {
+    let job = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/fio/randrw.fio");
+    let args = [
+        "lodger",
+        "simulate",
+        &job.to_string_lossy(),
+        "--drive",
+        "tiny",
+    ]
+    .map(str::to_owned);
+    let args = args
+        .into_iter()
+        .chain(["--output-format", "json+"].map(str::to_owned));
+    let (mut out, mut talk) = (Vec::new(), Vec::new());
+    let status = lodger::main_with_args(args, &mut out, &mut talk);
+    assert_eq!(status, 0, "{}", String::from_utf8_lossy(&talk));
+    serde_json::from_slice(&out).expect("a result is JSON")
+}
+
+/// The page.
+pub fn page() -> String {
+    let result = result();
+    let mut ours = Vec::new();
+    paths(&result["lodger"], "", &mut ours);
+    let explained: BTreeSet<&str> = MEANINGS.iter().map(|(key, _)| *key).collect();
+    let found: BTreeSet<&str> = ours.iter().map(String::as_str).collect();
+    let differing: Vec<_> = explained.symmetric_difference(&found).collect();
+    assert!(
+        differing.is_empty(),
+        "keys without explanation, or the other way round: {differing:?}"
+    );
+
+    let mut out = String::from(
+        "\
+`--output-format json` is fio 3.33's own layout, so that scripts written for fio work unchanged;
+`json+` adds the bins of every histogram. Both have one object more, `lodger`.
+
+## `lodger`
+
+| key | meaning |
+|---|---|
+",
+    );
+    for key in &ours {
+        let meaning = MEANINGS.iter().find(|(known, _)| known == key);
+        out += &format!(
+            "| `{key}` | {} |\n",
+            meaning.map_or("", |(_, meaning)| meaning)
+        );
+    }
+    out += "\n## As in fio\n\nOf each entry of `jobs`:\n\n";
+    let mut job = Vec::new();
+    let Value::Object(fields) = &result["jobs"][0] else {
+        return out;
+    };
+    for (key, value) in fields {
+        match key.as_str() {
+            "job options" => job.push("`job options`".to_owned()),
+            _ if value.is_object() => {
+                let mut below = Vec::new();
+                paths(value, "", &mut below);
+                let below: Vec<String> = below.iter().map(|path| format!("`{path}`")).collect();
+                job.push(format!("`{key}`: {}", below.join(", ")));
+            }
+            _ => job.push(format!("`{key}`")),
+        }
+    }
+    for line in job {
+        out += &format!("- {line}\n");
+    }
+    out
+}

@@ -1,0 +1,149 @@
+//! The pages of `docs/reference`, written from the code.
+
+mod json_keys;
+
+use clap::CommandFactory;
+use lodger_core::spec;
+use lodger_workload::fio::{KnownOption, Standing, known_options};
+use lodger_workload::trace::Format;
+
+const NOTICE: &str = "<!-- Written by `make docs` from the code; do not edit. -->\n\n";
+
+/// Name and text of every page.
+pub fn pages() -> Vec<(&'static str, String)> {
+    let page = |title: &str, text: String| format!("# {title}\n\n{NOTICE}{text}");
+    vec![
+        ("command-line.md", page("Command line", command_line())),
+        ("drive-file.md", page("Drive file", drive_file())),
+        ("fio-options.md", page("fio options", fio_options())),
+        ("json.md", page("JSON results", json_keys::page())),
+        ("trace-formats.md", page("Trace formats", trace_formats())),
+    ]
+}
+
+fn command_line() -> String {
+    let mut command = lodger::args::Cli::command().term_width(100);
+    command.build();
+    let mut out = String::new();
+    help(&mut command, "lodger", &mut out);
+    out
+}
+
+/// The long help of a command and of those below it.
+fn help(command: &mut clap::Command, path: &str, out: &mut String) {
+    let text = command.render_long_help().to_string();
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    *out += &format!(
+        "## `{path}`\n\n```text\n{}\n```\n\n",
+        lines.join("\n").trim_end()
+    );
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|c| c.get_name().to_owned())
+        .collect();
+    for name in names {
+        if let Some(below) = command.find_subcommand_mut(&name) {
+            help(below, &format!("{path} {name}"), out);
+        }
+    }
+    if path == "lodger" {
+        *out = format!("{}\n", out.trim_end());
+    }
+}
+
+fn drive_file() -> String {
+    let intro = "\
+Every key of a drive file, in the order in which `lodger drives show` prints them. Sizes, times and
+rates are text with a unit (`\"16KiB\"`, `\"58us\"`, `\"3.2GB/s\"`): `KiB`, `MiB`, ... are powers of
+1024, `KB`, `MB`, ... powers of 1000. A key that is not listed here is an error.
+
+`extends = \"NAME\"` starts from a drive of the collection. `[sources]` says for each value where it
+comes from: `\"nand.read\" = { kind = \"measured\", from = \"...\" }`, with a kind of `measured`,
+`datasheet`, `paper`, `fitted` or `assumed`.
+
+";
+    format!("{intro}{}", spec::reference_markdown())
+}
+
+fn fio_options() -> String {
+    let options = known_options();
+    let (honoured, others): (Vec<_>, Vec<_>) = options
+        .into_iter()
+        .partition(|option| option.standing == Standing::Honoured);
+    let (silent, refused): (Vec<_>, Vec<_>) = others
+        .into_iter()
+        .partition(|option| option.standing == Standing::Silent);
+    let mut out = format!(
+        "\
+Every option of fio 3.33 falls into one of three classes. Any other word is an error that names the
+file, the line and the nearest option.
+
+## Honoured
+
+They shape the workload: {}.
+
+## Accepted
+
+They cannot matter to a simulated drive and are passed over in silence: {}.
+
+## Refused
+
+They would change what the drive is asked, and are not supported. A value that asks for nothing is
+accepted.
+
+| option | accepted values | what to do instead |
+|---|---|---|
+",
+        listed(&honoured),
+        listed(&silent)
+    );
+    for option in refused {
+        let Standing::Unsupported { neutral, hint } = option.standing else {
+            continue;
+        };
+        let neutral: Vec<String> = neutral.iter().map(|value| format!("`{value}`")).collect();
+        out += &format!("| {} | {} | {hint} |\n", named(&option), neutral.join(", "));
+    }
+    out
+}
+
+fn named(option: &KnownOption) -> String {
+    let aliases: Vec<String> = option
+        .aliases
+        .iter()
+        .map(|alias| format!("`{alias}`"))
+        .collect();
+    if aliases.is_empty() {
+        return format!("`{}`", option.name);
+    }
+    format!("`{}` (also {})", option.name, aliases.join(", "))
+}
+
+fn listed(options: &[KnownOption]) -> String {
+    let names: Vec<String> = options.iter().map(named).collect();
+    names.join(", ")
+}
+
+fn trace_formats() -> String {
+    let mut out = String::from(
+        "\
+`lodger simulate` recognises the format of a trace; `--format` names one that it does not.
+`lodger trace info` says what was recognised, and `lodger trace convert` writes any of them.
+
+| format | what it is | columns | time | addresses | read and write |
+|---|---|---|---|---|---|
+",
+    );
+    for format in Format::ALL {
+        out += &format!(
+            "| `{}` | {} | `{}` | {} | {} | {} |\n",
+            format.name(),
+            format.title(),
+            format.columns().replace('|', "\\|"),
+            format.time_unit(),
+            format.address_unit(),
+            format.coding()
+        );
+    }
+    out
+}
