@@ -1,7 +1,6 @@
 # `make` alone lists the targets.
 
 CARGO ?= cargo
-PYTHON ?= python3
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test bench lint docs
@@ -11,8 +10,8 @@ help: ## List the targets
 	  | while IFS='|' read -r name what; do printf '  make %-8s %s\n' "$$name" "$$what"; done
 
 demo: ## Build, then show what host memory buys an RC100 (table, out/demo.html)
-	$(CARGO) build --release -p lodger
-	$(PYTHON) scripts/demo.py
+	$(CARGO) build --release -p lodger --bins
+	$(CARGO) run --release -q -p lodger --example demo
 
 test: ## Run the whole fast suite, Rust and Python
 	$(CARGO) test --workspace

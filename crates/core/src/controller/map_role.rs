@@ -86,6 +86,8 @@ pub struct MapRole {
     fills_issued: u32,
     waiters: Slab<Waiter>,
     filling: VecDeque<Filling>,
+    /// Place of the memory whose turn it is to have a unit completed.
+    filling_turn: usize,
     background_reads: u32,
     /// Units that gave way, by tier.
     pub evictions: [u64; crate::observe::TIERS_MAX],
@@ -110,6 +112,7 @@ impl MapRole {
             fills_issued: 0,
             waiters: Slab::default(),
             filling: VecDeque::new(),
+            filling_turn: 0,
             background_reads: 0,
             evictions: [0; crate::observe::TIERS_MAX],
         };
@@ -409,18 +412,26 @@ impl MapRole {
         if self.background_reads >= self.spec.background_reads {
             return None;
         }
-        let filling = self.filling.iter().find(|f| f.next_page < f.end_page)?;
+        let filling = &self.filling[self.next_filling()?];
         Some((TranslationPage(filling.next_page), filling.end_page))
+    }
+
+    /// The unit to read on for: memories take turns, so that neither the large units of one nor the
+    /// many misses of another hold up the rest; within a memory first come, first served.
+    fn next_filling(&self) -> Option<usize> {
+        let unread = |&at: &usize| self.filling[at].next_page < self.filling[at].end_page;
+        let places = self.tiers.len();
+        (0..self.filling.len())
+            .filter(unread)
+            .min_by_key(|&at| (self.filling[at].tier + places - self.filling_turn) % places)
     }
 
     /// `pages` pages of the unit announced by [`MapRole::next_background`] are being read (or, when
     /// `absent`, need no read). Returns the unit's key for [`MapRole::background_done`].
     pub fn background_issued(&mut self, pages: u32, absent: bool) -> u32 {
-        let filling = self
-            .filling
-            .iter_mut()
-            .find(|f| f.next_page < f.end_page)
-            .expect("a unit was announced");
+        let at = self.next_filling().expect("a unit was announced");
+        self.filling_turn = (self.filling[at].tier + 1) % self.tiers.len();
+        let filling = &mut self.filling[at];
         filling.next_page += pages;
         let key = filling.unit << 2 | filling.tier as u32;
         if !absent {

@@ -1,0 +1,213 @@
+//! `make demo`: what does host memory buy an RC100?
+//!
+//! A DRAM-less drive reads at random over a growing part of its addresses, with the Host Memory
+//! Buffer off and on; then the same drive serves a captured PostgreSQL run. A table in the terminal,
+//! `out/demo.html` with plots. It uses nothing that a program of yours could not use.
+
+mod page;
+mod plot;
+
+use lodger::inputs::{self, Source};
+use lodger::run::{HmbChoice, RunConfig, RunResult, run};
+use lodger_core::observe::Histogram;
+use lodger_workload::trace::{self, Fit, Mode};
+use std::error::Error;
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+const DRIVE: &str = "rc100-480";
+const SPANS_GIB: [u64; 12] = [1, 2, 4, 8, 12, 16, 24, 32, 64, 128, 256, 447];
+const CHOICES: [(&str, HmbChoice); 2] = [
+    ("HMB off", HmbChoice::Off),
+    ("HMB on", HmbChoice::Negotiated),
+];
+const TRACES: [&str; 2] = ["workloads/pgbench-load.ftrace", "workloads/pgbench.ftrace"];
+
+/// One point of the working-set sweep.
+pub struct Point {
+    /// Span of the reads, GiB.
+    pub span_gib: u64,
+    /// Reads per second, with host memory off and on.
+    pub iops: [f64; 2],
+    /// 99th percentile of the latency likewise, microseconds.
+    pub p99_us: [f64; 2],
+}
+
+/// The captured run on the drive with host memory off or on.
+pub struct Replay {
+    /// `HMB off` or `HMB on`.
+    pub name: &'static str,
+    /// Latencies of the reads.
+    pub reads: Histogram,
+    /// Look-ups of the map that had to wait for flash, and all of them.
+    pub map_misses: (u64, u64),
+    /// Host memory in use at the end, bytes.
+    pub used_bytes: u64,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let sweep = working_set_sweep()?;
+    print_sweep(&sweep);
+    let replays = replay_trace()?;
+    print_replays(&replays);
+    fs::create_dir_all("out")?;
+    fs::write("out/demo.html", page::html(&sweep, &replays)?)?;
+    fs::write("out/working-set.svg", plot::working_set(&sweep)?)?;
+    println!("\nout/demo.html shows it with plots. Next:");
+    println!(
+        "  target/release/lodger compare workloads/jobs/working-set.fio --drive {DRIVE} --hmb off,8MiB,16MiB,38MiB"
+    );
+    println!("  target/release/lodger advise workloads/git.ftrace --drive bg4");
+    println!("  target/release/lodger drives list");
+    Ok(())
+}
+
+fn config(hmb: HmbChoice) -> Result<RunConfig, Box<dyn Error>> {
+    let drive = inputs::drive(DRIVE, &[])?;
+    let mut config = RunConfig::new(drive);
+    config.hmb = hmb;
+    config.seed = 1;
+    Ok(config)
+}
+
+/// Touches the map of the whole span once, lets random reads settle, and measures random reads.
+fn job_file(span_gib: u64) -> String {
+    format!(
+        "[global]\niodepth=32\nsize={span_gib}g\nnorandommap\n\
+         [touch]\nrw=read:4092k\nbs=4k\n\
+         [settle]\nstonewall\nrw=randread\nbs=4k\nio_size=160m\n\
+         [measure]\nstonewall\nrw=randread\nbs=4k\nio_size=160m\n"
+    )
+}
+
+fn working_set_sweep() -> Result<Vec<Point>, Box<dyn Error>> {
+    let mut points = Vec::new();
+    for span_gib in SPANS_GIB {
+        let mut point = Point {
+            span_gib,
+            iops: [0.0; 2],
+            p99_us: [0.0; 2],
+        };
+        for (which, (name, hmb)) in CHOICES.into_iter().enumerate() {
+            progress(&format!("random reads over {span_gib} GiB, {name}"));
+            let config = config(hmb)?;
+            let capacity_bytes = config.drive.parsed.spec.capacity_bytes;
+            let job = Source::Fio {
+                name: "demo.fio".into(),
+                text: job_file(span_gib),
+            };
+            let (workload, _) = job.into_workload(capacity_bytes, config.seed)?;
+            let result = run(&config, workload, &mut ())?;
+            let measured = result.jobs.last().ok_or("three jobs were run")?;
+            let reads = measured.read.clat().ok_or("the job reads")?;
+            point.iops[which] = measured.read.ios as f64 * 1e12 / measured.runtime_ps() as f64;
+            point.p99_us[which] = reads.percentile_ns(99.0) as f64 / 1e3;
+        }
+        points.push(point);
+    }
+    progress("");
+    Ok(points)
+}
+
+/// Loads the database, then runs it, as captured: both traces in turn on one drive.
+fn replay_trace() -> Result<Vec<Replay>, Box<dyn Error>> {
+    let mut replays = Vec::new();
+    for (name, hmb) in CHOICES {
+        progress(&format!("PostgreSQL under pgbench, {name}"));
+        let config = config(hmb)?;
+        let result = run(
+            &config,
+            captured_run(config.drive.parsed.spec.capacity_bytes)?,
+            &mut (),
+        )?;
+        replays.push(summary(name, &result)?);
+    }
+    progress("");
+    Ok(replays)
+}
+
+/// The captured run: the load as fast as it goes, then the run at its own pace.
+fn captured_run(drive_bytes: u64) -> Result<lodger_workload::Workload, Box<dyn Error>> {
+    let mut jobs = Vec::new();
+    let mut description = String::new();
+    for (stage, name) in TRACES.iter().enumerate() {
+        let file = fs::File::open(Path::new(name))?;
+        let options = trace::Options::default();
+        let (mut trace, what) = trace::load(io::BufReader::new(file), name, &options)?;
+        trace.fit(drive_bytes, Fit::Scale)?;
+        let mode = match stage {
+            0 => Mode::Closed { queue_depth: 8 },
+            _ => Mode::Timed,
+        };
+        let mut workload = trace.into_workload(mode)?;
+        for job in &mut workload.jobs {
+            job.stage = stage as u32;
+            job.group = stage as u32;
+        }
+        jobs.append(&mut workload.jobs);
+        description = what.summary;
+    }
+    Ok(lodger_workload::Workload { description, jobs })
+}
+
+fn summary(name: &'static str, result: &RunResult) -> Result<Replay, Box<dyn Error>> {
+    let measured = result.jobs.last().ok_or("two traces were run")?;
+    Ok(Replay {
+        name,
+        reads: measured.read.clat().ok_or("the trace reads")?.clone(),
+        map_misses: (result.counters.map.misses, result.counters.map.lookups),
+        used_bytes: result.hmb.used_bytes,
+    })
+}
+
+fn print_sweep(points: &[Point]) {
+    println!("Toshiba RC100 480 GB, 4 KiB random reads, 32 in flight: thousand reads per second\n");
+    println!(
+        "{:>10} {:>10} {:>10} {:>8}   p99 off / on",
+        "span", "HMB off", "HMB on", "gain"
+    );
+    for point in points {
+        let [off, on] = point.iops;
+        println!(
+            "{:>6} GiB {:>9.1}k {:>9.1}k {:>7.1}x   {:.0} / {:.0} us",
+            point.span_gib,
+            off / 1e3,
+            on / 1e3,
+            on / off,
+            point.p99_us[0],
+            point.p99_us[1]
+        );
+    }
+}
+
+fn print_replays(replays: &[Replay]) {
+    println!("\nThe same drive under PostgreSQL (captured pgbench run): reads\n");
+    println!(
+        "{:>10} {:>10} {:>10} {:>10} {:>14}",
+        "", "mean", "p50", "p99", "map misses"
+    );
+    for replay in replays {
+        println!(
+            "{:>10} {:>7.0} us {:>7.0} us {:>7.0} us {:>13.1}%",
+            replay.name,
+            replay.reads.mean_ns() / 1e3,
+            replay.reads.percentile_ns(50.0) as f64 / 1e3,
+            replay.reads.percentile_ns(99.0) as f64 / 1e3,
+            100.0 * replay.map_misses.0 as f64 / replay.map_misses.1.max(1) as f64,
+        );
+    }
+    println!(
+        "\nThe database lies within 2.3 GiB and mostly within what the drive's own map cache holds:"
+    );
+    println!("here host memory buys next to nothing. `lodger advise` says so for any trace.");
+}
+
+/// What is being done, on one line that the next overwrites; for people only.
+fn progress(what: &str) {
+    let mut stderr = io::stderr();
+    if stderr.is_terminal() {
+        let _ = write!(stderr, "\r\x1b[2K{what}");
+        let _ = stderr.flush();
+    }
+}
