@@ -36,7 +36,9 @@ fi
 
 # The binary that the package's command is compared with shares all its parts with the package.
 cargo build --quiet --release --package lodger
+target=$(cargo metadata --format-version 1 --no-deps |
+    "$venv/bin/python" -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
 VIRTUAL_ENV="$PWD/$venv" PATH="$PWD/$venv/bin:$PATH" \
     maturin develop --quiet --release
 
-exec "$venv/bin/python" -m pytest "$@"
+LODGER_BINARY="$target/release/lodger" exec "$venv/bin/python" -m pytest "$@"

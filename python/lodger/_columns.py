@@ -17,6 +17,7 @@ _WORDS = {
     **{word[0]: number for number, word in enumerate(OPS)},
     "sync": 3,
     "discard": 2,
+    "d": 2,
 }
 
 
@@ -73,8 +74,10 @@ def _times(time_us: npt.ArrayLike) -> npt.NDArray[np.uint64]:
             "the unit is microseconds: divide times in nanoseconds by 1000",
         )
     if times.dtype.kind == "f":
-        return np.rint(times.astype(np.float64) * 1e6).astype(np.uint64)
-    return times.astype(np.uint64) * np.uint64(1_000_000)
+        picoseconds = np.rint(times.astype(np.float64) * 1e6)
+    else:
+        picoseconds = times.astype(np.uint64) * np.uint64(1_000_000)
+    return np.asarray(picoseconds, np.uint64)
 
 
 def _whole(name: str, values: npt.ArrayLike, count: int) -> npt.NDArray[np.uint64]:

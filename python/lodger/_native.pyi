@@ -6,6 +6,24 @@ from typing import Any, Literal, final
 
 import numpy.typing as npt
 
+__all__ = [
+    "Advice",
+    "Drive",
+    "Run",
+    "Stop",
+    "Value",
+    "Workload",
+    "__version__",
+    "advise",
+    "compare_text",
+    "drives",
+    "main",
+    "restore_drive",
+    "restore_fio",
+    "restore_trace",
+    "simulate",
+]
+
 __version__: str
 
 @final

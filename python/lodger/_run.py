@@ -137,7 +137,8 @@ def compare(
 ) -> Comparison:
     """Run a workload on every drive with every amount of host memory.
 
-    Args are those of :func:`simulate`; ``workers`` is the number of runs at a time (all processors).
+    Args are those of :func:`simulate`; ``workers`` is the number of runs at a time, all processors
+    if ``None``.
     """
     if isinstance(drives, (Drive, str, os.PathLike)):
         drives = [drives]

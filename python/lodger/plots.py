@@ -25,7 +25,8 @@ def _altair() -> Any:
     try:
         import altair
     except ImportError as error:
-        raise Error("plots need Altair, which is not installed", "pip install 'lodger[plots]'") from error
+        hint = "pip install 'lodger[plots]'"
+        raise Error("plots need Altair, which is not installed", hint) from error
     return altair
 
 
@@ -112,12 +113,11 @@ def log(result: Result) -> altair.Chart:
     from ._columns import OPS
 
     requests = result.log
-    step = -(-len(requests) // _SAMPLES_MAX) or 1
+    some = slice(None, None, max(1, -(-len(requests) // _SAMPLES_MAX)))
+    columns = (requests.submit_ns[some], requests.latency_ns[some], requests.op[some])
     rows = [
         {"ms": int(at) / 1e6, "latency": int(ns) / 1000, "op": OPS[op]}
-        for at, ns, op in zip(
-            requests.submit_ns[::step], requests.latency_ns[::step], requests.op[::step], strict=True
-        )
+        for at, ns, op in zip(*columns, strict=True)
     ]
     return (
         _chart(rows, "latency over time")

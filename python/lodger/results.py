@@ -42,13 +42,12 @@ class Latency(Record):
         if "bins" not in self:
             return int(self.percentile[f"{percent:.6f}"])
         wanted = percent / 100 * self.N
-        below = 0
-        latency = 0
+        reached = 0
         for latency, requests in self.histogram():
-            below += requests
-            if below >= wanted:
-                break
-        return latency
+            reached += requests
+            if reached >= wanted:
+                return latency
+        return self.max
 
     def histogram(self) -> list[tuple[int, int]]:
         """Latency in ns and number of requests of every bin that has any, ascending."""
@@ -286,7 +285,8 @@ class Result:
 
     def __getstate__(self) -> dict[str, Any]:
         run = self._run
-        saved = _Saved(run.json(False), run.json(True), run.text(), run.notes, run.warnings, run.log)
+        plain, full = run.json(False), run.json(True)
+        saved = _Saved(plain, full, run.text(), run.notes, run.warnings, run.log)
         return {"_run": saved, "_data": None, "_log": None, "hmb": self.hmb}
 
     def _rows(self) -> list[tuple[str, ...]]:
@@ -322,12 +322,14 @@ class Result:
             lines.append(
                 f"  {name} {direction}: {iops} IOPS, {bandwidth}, clat mean {mean}, p99 {p99}"
             )
+        lines += [f"  warning: {warning}" for warning in self.warnings]
         return "\n".join(lines) + ">"
 
     def _repr_html_(self) -> str:
         head = ("job", "", "IOPS", "bandwidth", "clat mean", "p50", "p99")
         title = f"{self.lodger.drive}: {self._memory()}"
-        return f"<p><b>{escape(title)}</b></p>{html_table(head, self._rows())}"
+        warnings = "".join(f"<p>warning: {escape(warning)}</p>" for warning in self.warnings)
+        return f"<p><b>{escape(title)}</b></p>{html_table(head, self._rows())}{warnings}"
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

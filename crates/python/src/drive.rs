@@ -26,14 +26,19 @@ fn as_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
             let text = as_text(item)?;
             Ok(if quoted { format!("{text:?}") } else { text })
         });
-        return Ok(format!("[{}]", items.collect::<PyResult<Vec<_>>>()?.join(", ")));
+        return Ok(format!(
+            "[{}]",
+            items.collect::<PyResult<Vec<_>>>()?.join(", ")
+        ));
     }
     Ok(value.str()?.to_string())
 }
 
 fn as_texts(given: Option<Given<'_>>) -> PyResult<Sets> {
     let pairs = given.into_iter().flatten();
-    pairs.map(|(key, value)| Ok((key, as_text(&value)?))).collect()
+    pairs
+        .map(|(key, value)| Ok((key, as_text(&value)?)))
+        .collect()
 }
 
 /// A value of a drive and where it comes from.
@@ -53,11 +58,17 @@ pub struct Value {
 #[pymethods]
 impl Value {
     fn __repr__(&self) -> String {
-        format!("Value({} = {}, {}: {})", self.key, self.text, self.kind, self.source)
+        format!(
+            "Value({} = {}, {}: {})",
+            self.key, self.text, self.kind, self.source
+        )
     }
 }
 
 /// A drive: of the collection, from a file, or from text; with changed values.
+///
+/// `Drive(name, set=None)` is the drive of that name (see `drives()`), or the drive file; `set`
+/// changes values: `{"nand.read": "60us", "nand.channels": 8}`.
 #[pyclass(module = "lodger")]
 #[derive(Clone, Debug)]
 pub struct Drive {
@@ -115,6 +126,7 @@ impl Drive {
         Self::from_file(py, name, set)
     }
 
+    /// The drive of a drive file.
     #[staticmethod]
     #[pyo3(signature = (path, *, set = None))]
     fn from_file(py: Python<'_>, path: PathBuf, set: Option<Given<'_>>) -> PyResult<Self> {
@@ -123,13 +135,19 @@ impl Drive {
         Self::new(py, name.clone(), name, text, as_texts(set)?)
     }
 
+    /// The drive of a drive file's text. `name` is what messages and results call it.
     #[staticmethod]
     #[pyo3(signature = (text, *, name = "drive.toml", set = None))]
-    fn from_toml(py: Python<'_>, text: String, name: &str, set: Option<Given<'_>>) -> PyResult<Self> {
+    fn from_toml(
+        py: Python<'_>,
+        text: String,
+        name: &str,
+        set: Option<Given<'_>>,
+    ) -> PyResult<Self> {
         Self::new(py, name.to_owned(), name.to_owned(), text, as_texts(set)?)
     }
 
-    /// Changes a value. A wrong one changes nothing.
+    /// Changes a value, such as "nand.read" to "60us". A wrong one changes nothing.
     fn set(&mut self, py: Python<'_>, key: String, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut sets = self.sets.clone();
         sets.insert(key, as_text(value)?);
@@ -138,42 +156,50 @@ impl Drive {
         Ok(())
     }
 
+    /// A drive that can be changed on its own.
     fn copy(&self) -> Self {
         self.clone()
     }
 
+    /// Its name in the collection, or its file.
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
+    /// What its maker calls it.
     #[getter]
     fn model(&self) -> &str {
         &self.parsed.spec.name
     }
 
+    /// Bytes the host can use.
     #[getter]
     fn capacity_bytes(&self) -> u64 {
         self.parsed.spec.capacity_bytes
     }
 
+    /// Host memory it would like (HMPRE), bytes; 0 if it has no use for any.
     #[getter]
     fn hmb_preferred_bytes(&self) -> u64 {
         let hmb = &self.parsed.spec.tiers.hmb;
         hmb.as_ref().map_or(0, |hmb| hmb.preferred_bytes)
     }
 
+    /// Host memory below which it goes without (HMMIN), bytes.
     #[getter]
     fn hmb_min_bytes(&self) -> u64 {
         let hmb = &self.parsed.spec.tiers.hmb;
         hmb.as_ref().map_or(0, |hmb| hmb.min_bytes)
     }
 
+    /// What `set` changed.
     #[getter]
     fn changed(&self) -> Sets {
         self.sets.clone()
     }
 
+    /// Every value of the drive by its key, with its source.
     #[getter]
     fn values(&self) -> BTreeMap<&'static str, Value> {
         let values = self.parsed.values.iter().map(|value| {
@@ -188,18 +214,26 @@ impl Drive {
         values.collect()
     }
 
+    /// A drive file that means the same.
     fn to_toml(&self) -> String {
         self.parsed.to_toml()
     }
 
     fn __repr__(&self) -> String {
-        let sets: Vec<_> = self.sets.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let sets: Vec<_> = self
+            .sets
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
         let sets = if sets.is_empty() {
             String::new()
         } else {
             format!(" with {}", sets.join(", "))
         };
-        format!("<lodger.Drive {}: {}{sets}>", self.name, self.parsed.spec.name)
+        format!(
+            "<lodger.Drive {}: {}{sets}>",
+            self.name, self.parsed.spec.name
+        )
     }
 
     fn __copy__(&self) -> Self {

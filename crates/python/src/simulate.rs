@@ -133,7 +133,9 @@ pub fn simulate(
     })?;
     let (result, notes, log) = ran.or_raise(py)?;
     let submit_ps = config.drive.parsed.spec.host.submit_ps;
-    let log = log.map(|log| log.columns(py, &result, submit_ps)).transpose()?;
+    let log = log
+        .map(|log| log.columns(py, &result, submit_ps))
+        .transpose()?;
     Ok(Run {
         config,
         hmb,

@@ -9,8 +9,8 @@ use lodger_core::time::S;
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -65,8 +65,10 @@ impl Control {
     pub fn beat(&self, progress: Progress) -> ControlFlow<()> {
         // Only shown to people, so it does not matter that the three may be of different instants.
         self.requests.store(progress.requests, Ordering::Relaxed);
-        self.expected.store(progress.expected.unwrap_or(UNKNOWN), Ordering::Relaxed);
-        self.simulated_ps.store(progress.simulated_ps, Ordering::Relaxed);
+        self.expected
+            .store(progress.expected.unwrap_or(UNKNOWN), Ordering::Relaxed);
+        self.simulated_ps
+            .store(progress.simulated_ps, Ordering::Relaxed);
         if self.stop.load(Ordering::Relaxed) || self.outer.0.load(Ordering::Relaxed) {
             return ControlFlow::Break(());
         }
@@ -82,7 +84,9 @@ impl Control {
         let requests = self.requests.load(Ordering::Relaxed);
         let expected = Some(self.expected.load(Ordering::Relaxed)).filter(|n| *n != UNKNOWN);
         let simulated_s = self.simulated_ps.load(Ordering::Relaxed) as f64 / S as f64;
-        progress.call1(py, (requests, expected, simulated_s)).map(drop)
+        progress
+            .call1(py, (requests, expected, simulated_s))
+            .map(drop)
     }
 }
 
@@ -106,9 +110,12 @@ pub fn supervise<T: Send>(
         });
         while !control.done.load(Ordering::Acquire) && !worker.is_finished() {
             py.detach(|| thread::park_timeout(LOOK_EVERY));
+            if raised.is_some() {
+                continue;
+            }
             if let Err(error) = control.look(py, progress) {
                 control.stop.store(true, Ordering::Relaxed);
-                raised.get_or_insert(error);
+                raised = Some(error);
             }
         }
         py.detach(|| worker.join())

@@ -21,6 +21,8 @@ use std::sync::Arc;
 const LENGTH_BYTES_MAX: u64 = 1 << 40;
 
 /// What is asked of a drive: a fio job file or a block trace, read but not yet fitted to a drive.
+///
+/// `Workload(path)` is the workload of a file; the format of a trace is recognised.
 #[pyclass(frozen, module = "lodger")]
 #[derive(Clone, Debug)]
 pub struct Workload(Arc<Source>);
@@ -39,12 +41,18 @@ impl Workload {
         open(py, path, TraceArgs::default())
     }
 
+    /// The workload of a job file's text. `name` is what messages call it.
     #[staticmethod]
     #[pyo3(signature = (text, *, name = "job.fio"))]
     fn from_fio(text: String, name: &str) -> Self {
         restore_fio(name.to_owned(), text)
     }
 
+    /// A block trace.
+    ///
+    /// `replay` is "timed" (at the recorded instants) or "closed" (as fast as the drive takes the
+    /// requests, `iodepth` at a time); `fit` says what to do about addresses beyond the drive:
+    /// "error", "wrap" or "scale". The others are the options of the command.
     #[staticmethod]
     #[pyo3(signature = (path, *, format = None, replay = "timed", iodepth = None, fit = "error",
                         device = None, time_unit = None, action = None, skip_malformed = false))]
@@ -80,6 +88,10 @@ impl Workload {
         open(py, path, args)
     }
 
+    /// A trace from arrays: times in microseconds from anywhere and in any order, operations as words
+    /// ("read", "write", "trim", "flush") or numbers (0 to 3), places and lengths in bytes.
+    ///
+    /// All but `time_us` may be one value for all requests.
     #[staticmethod]
     #[pyo3(signature = (time_us, op, offset_bytes, length_bytes, *, fua = None, name = "arrays",
                         replay = "timed", iodepth = None, fit = "error"))]
@@ -106,10 +118,13 @@ impl Workload {
         };
         // NumPy's conversions, checked, are easier said in Python.
         let arguments = (time_us, op, offset_bytes, length_bytes, fua);
-        let columns = py.import("lodger._columns")?.call_method1("pack", arguments)?;
+        let columns = py
+            .import("lodger._columns")?
+            .call_method1("pack", arguments)?;
         restore_trace(py, name, columns.extract()?, fit, depth)
     }
 
+    /// "fio" or "trace".
     #[getter]
     fn kind(&self) -> &'static str {
         match *self.0 {
@@ -118,6 +133,7 @@ impl Workload {
         }
     }
 
+    /// Its file, as it was named.
     #[getter]
     fn name(&self) -> &str {
         match &*self.0 {
@@ -126,6 +142,7 @@ impl Workload {
         }
     }
 
+    /// The text of a job file.
     #[getter]
     fn text(&self) -> Option<&str> {
         match &*self.0 {
@@ -134,11 +151,13 @@ impl Workload {
         }
     }
 
+    /// What a trace was taken for, and what had to be assumed or left out.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.0.notes()
     }
 
+    /// Requests of a trace.
     #[getter]
     fn requests(&self) -> Option<usize> {
         match &*self.0 {
@@ -147,7 +166,8 @@ impl Workload {
         }
     }
 
-    /// Raises what `simulate` would raise about the workload.
+    /// Raises what `simulate` would raise about the workload on this drive; returns what had to be
+    /// done to make it fit.
     #[pyo3(signature = (drive, *, seed = 0))]
     fn check(&self, py: Python<'_>, drive: &Drive, seed: u64) -> PyResult<Vec<String>> {
         let capacity_bytes = drive.parsed.spec.capacity_bytes;
@@ -227,7 +247,9 @@ type Columns<'a> = (
 fn trace_columns<'py>(py: Python<'py>, trace: &Trace) -> PyResult<Bound<'py, PyTuple>> {
     let records = || trace.records();
     let number = |of: &dyn Fn(Record) -> u64| -> Vec<u8> {
-        records().flat_map(|record| of(record).to_ne_bytes()).collect()
+        records()
+            .flat_map(|record| of(record).to_ne_bytes())
+            .collect()
     };
     let byte = |of: &dyn Fn(Record) -> u8| -> Vec<u8> { records().map(of).collect() };
     PyTuple::new(
@@ -246,9 +268,13 @@ fn trace_columns<'py>(py: Python<'py>, trace: &Trace) -> PyResult<Bound<'py, PyT
 fn from_columns(name: &str, columns: &Columns<'_>) -> Result<Trace, Error> {
     let (time_ps, op, offset, length, fua) = columns;
     let count = op.len();
-    let whole = [time_ps, offset, length].iter().all(|column| column.len() == 8 * count);
+    let whole = [time_ps, offset, length]
+        .iter()
+        .all(|column| column.len() == 8 * count);
     if !whole || fua.len() != count {
-        return Err(Error::input("the columns of a trace must be of equal length"));
+        return Err(Error::input(
+            "the columns of a trace must be of equal length",
+        ));
     }
     if count == 0 {
         return Err(Error::input("a trace must have a request at least"));

@@ -1,0 +1,92 @@
+"""Is what is wrong said, with the place and a way out?"""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import lodger
+
+
+def caught(call: Callable[[], object]) -> lodger.InputError:
+    with pytest.raises(lodger.InputError) as info:
+        call()
+    return info.value
+
+
+def test_an_unknown_drive_names_the_nearest() -> None:
+    error = caught(lambda: lodger.Drive("rc100-48"))
+    assert "`rc100-48`" in error.message
+    assert error.hint is not None
+    assert "rc100-480" in error.hint
+
+
+def test_a_wrong_drive_file_names_its_line() -> None:
+    text = 'extends = "tiny"\n[nand]\nchannel = 4\n'
+    error = caught(lambda: lodger.Drive.from_toml(text, name="mine.toml"))
+    assert (error.file, error.line) == ("mine.toml", 3)
+    assert error.message.endswith("(mine.toml:3)")
+    assert "nand.channels" in str(error.hint)
+
+
+def test_a_wrong_job_file_names_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.fio"
+    file.write_text("[job]\nrw=randread\niodepht=4\n")
+    error = caught(lambda: lodger.simulate(file, "tiny"))
+    assert (error.file, error.line) == (str(file), 3)
+    assert "iodepth" in str(error.hint) + error.message
+
+
+def test_a_wrong_value_names_its_key() -> None:
+    error = caught(lambda: lodger.Drive("tiny", set={"nand.channels": 0}))
+    assert "`nand.channels`" in error.message
+    assert (error.file, error.line) == ("--set", None)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "message"),
+    [
+        ("hmb", "64", "must be a size with its unit"),
+        ("hmb", -1, "must be a size"),
+        ("precondition", "full", "`precondition` must be"),
+    ],
+)
+def test_a_wrong_argument_is_named(argument: str, value: object, message: str, jobs: Path) -> None:
+    options: dict[str, object] = {argument: value}
+    error = caught(lambda: lodger.simulate(jobs, "tiny", **options))  # type: ignore[arg-type]
+    assert message in error.message
+
+
+def test_wrong_advice_is_refused(jobs: Path) -> None:
+    both = caught(lambda: lodger.advise(jobs, "tiny", slo="p99=1ms", within="5%"))
+    assert "exclude each other" in both.message
+    assert caught(lambda: lodger.advise(jobs, "tiny", slo="fast")).hint is not None
+    assert "no use for host memory" in caught(lambda: lodger.advise(jobs, "970-pro")).message
+
+
+def test_a_missing_file_is_an_error_of_input(tmp_path: Path) -> None:
+    assert "cannot read" in caught(lambda: lodger.Workload(tmp_path / "none.fio")).message
+    assert "cannot read" in caught(lambda: lodger.Drive.from_file(tmp_path / "none")).message
+
+
+def test_errors_are_of_one_family() -> None:
+    for kind in (lodger.InputError, lodger.SimulationError, lodger.StoppedError):
+        assert issubclass(kind, lodger.Error)
+    assert issubclass(lodger.InputError, ValueError)
+
+
+def test_the_hint_is_shown_below_a_traceback() -> None:
+    error = caught(lambda: lodger.Drive("rc100-48"))
+    assert f"hint: {error.hint}" in "".join(traceback.format_exception(error))
+
+
+def test_an_error_leaves_a_worker_whole() -> None:
+    error = caught(lambda: lodger.Drive.from_toml("nonsense", name="mine.toml"))
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert (again.message, again.hint) == (error.message, error.hint)
+    assert (again.file, again.line) == (error.file, error.line)

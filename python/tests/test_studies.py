@@ -1,0 +1,114 @@
+"""Many runs: side by side, in a grid, and for advice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import lodger
+
+from .conftest import output
+
+SPAN = "[span]\nrw=randread\nbs=4k\niodepth=4\nnumber_ios=1000\nsize=${size}\n"
+
+
+def test_a_comparison_is_that_of_the_command(jobs: Path, command: list[str]) -> None:
+    compared = lodger.compare(jobs, ["tiny", "bg4"], hmb=["off", "16MiB"])
+    run = [*command, "compare", str(jobs), "--drive", "tiny", "--drive", "bg4"]
+    run += ["--hmb", "off,16MiB"]
+    assert output(run)[1] == compared.text() == repr(compared)
+    said = json.loads(output([*run, "--output-format", "json"])[1])
+    found = compared.to_dict()
+    for data in (said, found):
+        for entry in data["compare"]:
+            entry["result"]["lodger"].pop("wall_s")
+    assert found == said
+    assert [(r.lodger.drive, r.hmb) for r in compared] == [
+        ("tiny", "off"),
+        ("tiny", "16MiB"),
+        ("bg4", "off"),
+        ("bg4", "16MiB"),
+    ]
+    assert compared._repr_html_().count("<table>") == 4
+
+
+def test_advice_is_that_of_the_command(jobs: Path, command: list[str]) -> None:
+    advice = lodger.advise(jobs, "tiny", within=0.1)
+    run = [*command, "advise", str(jobs), "--drive", "tiny", "--within", "10%"]
+    status, text, _ = output(run)
+    assert (status == 0) == advice.met
+    assert text == advice.text()
+    assert json.loads(output([*run, "--output-format", "json"])[1]) == advice.to_dict()
+    assert advice.enough_bytes == advice.report.answer.enough_bytes
+    assert all(0 <= ratio <= 1 for _, ratio in advice.curve())
+    assert "<table>" in advice._repr_html_()
+
+
+def test_a_sweep_is_every_combination() -> None:
+    workload = lodger.Workload.from_fio(SPAN)
+    points = lodger.sweep(workload, "rc100-480", hmb=["off", None], size=["1g", "64g"], seed=3)
+    assert [(p["hmb"], p["size"], p["seed"]) for p in points] == [
+        ("off", "1g", 3),
+        ("off", "64g", 3),
+        (None, "1g", 3),
+        (None, "64g", 3),
+    ]
+    alone = lodger.simulate(
+        lodger.Workload.from_fio(SPAN.replace("${size}", "64g")), "rc100-480", seed=3
+    )
+    assert points[3].result.to_dict()["jobs"] == alone.to_dict()["jobs"]
+    assert points[0].result.lodger.map.misses < points[1].result.lodger.map.misses
+
+
+def test_a_sweep_is_the_same_however_many_run_at_a_time() -> None:
+    workload = lodger.Workload.from_fio(SPAN.replace("${size}", "64m"))
+
+    def run(workers: int) -> list[object]:
+        points = lodger.sweep(
+            workload,
+            ["tiny", "bg4"],
+            set=[{}, {"nand.read": "90us"}],
+            workers=workers,
+        )
+        return [point.result.to_dict()["jobs"] for point in points]
+
+    assert run(1) == run(4)
+
+
+def test_a_sweep_fills_in_files_and_calls_functions(tmp_path: Path) -> None:
+    file = tmp_path / "span.fio"
+    file.write_text(SPAN)
+    by_file = lodger.sweep(file, "tiny", size=["64m"])
+
+    def make(size: str) -> lodger.Workload:
+        return lodger.Workload.from_fio(SPAN.replace("${size}", size))
+
+    by_call = lodger.sweep(make, "tiny", size=["64m"])
+    assert by_file[0].result.to_dict()["jobs"] == by_call[0].result.to_dict()["jobs"]
+
+
+def test_a_setting_without_a_place_is_refused(jobs: Path) -> None:
+    with pytest.raises(lodger.InputError, match="has no place for `size`") as caught:
+        lodger.sweep(jobs, "tiny", size=["1g"])
+    assert caught.value.hint == "write `${size}` where the value belongs"
+
+
+def test_the_first_error_ends_a_sweep(endless: Path) -> None:
+    with pytest.raises(lodger.InputError, match="no use for host memory"):
+        lodger.sweep(endless, ["tiny", "970-pro"], hmb=["1MiB"], workers=2)
+
+
+def test_plots_are_made_of_results(jobs: Path) -> None:
+    pytest.importorskip("altair")
+    workload = lodger.Workload.from_fio(SPAN)
+    points = lodger.sweep(workload, "tiny", log=True, hmb=["off", None], size=["32m", "256m"])
+    result = points[0].result
+    for chart in (
+        lodger.plots.latency({"one": result, "two": points[1].result}),
+        lodger.plots.sweep(points, "size", "hmb"),
+        lodger.plots.log(result),
+        lodger.plots.advice(lodger.advise(jobs, "tiny")),
+    ):
+        assert chart.to_dict()
