@@ -24,8 +24,11 @@ use std::time::Instant;
 const SIMULATED_PS_MAX: u64 = 200 * 24 * 3600 * S;
 /// The observer is asked once in this many instants: some milliseconds of work.
 const PROGRESS_EVERY: u64 = 1 << 14;
-/// Instants without any completion while requests are in flight after which the drive counts as
-/// stuck. The longest wait that is none, a write behind cleaning, is thousands of times shorter.
+/// The drive is left to itself no longer than this: a drive that is busy for ever must not keep
+/// the loop from noticing.
+const STEP_PS: u64 = S;
+/// Events without any completion while requests are in flight after which the drive counts as
+/// stuck. The longest wait that is none, a write behind cleaning, is a hundred times shorter.
 const STUCK_AFTER: u64 = 50_000_000;
 
 /// A drive to run, with the name the user gave it.
@@ -239,7 +242,8 @@ struct Runner<'o, O> {
     done_requests: u64,
     expected: Option<u64>,
     instants: u64,
-    last_completion_at: u64,
+    /// The drive's events up to the last completion.
+    events_at_completion: u64,
     busy_since_ps: u64,
     busy_ps: u64,
 }
@@ -262,7 +266,7 @@ impl<'o, O: Observer> Runner<'o, O> {
             done_requests: 0,
             expected: jobs.iter().map(|job| job.requests_expected).sum(),
             instants: 0,
-            last_completion_at: 0,
+            events_at_completion: 0,
             busy_since_ps: 0,
             busy_ps: 0,
             device,
@@ -298,23 +302,27 @@ impl<'o, O: Observer> Runner<'o, O> {
             if self.left == 0 {
                 return Ok(ControlFlow::Continue(()));
             }
-            let to_ps = self.next_instant()?;
-            self.device.advance(to_ps, completions);
+            let until_ps = self.next_instant()?;
+            self.device.advance_to_completion(until_ps, completions);
+            if completions.is_empty() {
+                self.check_alive()?;
+            } else {
+                self.events_at_completion = self.device.events();
+            }
             for completion in completions.drain(..) {
                 self.route(completion);
             }
-            self.wake(to_ps);
+            self.wake(self.device.now_ps());
             self.instants += 1;
-            if self.instants.is_multiple_of(PROGRESS_EVERY) {
+            if self.instants.is_multiple_of(PROGRESS_EVERY) || self.is_waiting_long() {
                 let progress = Progress {
                     requests: self.done_requests,
                     expected: self.expected,
-                    simulated_ps: to_ps,
+                    simulated_ps: self.device.now_ps(),
                 };
                 if self.observer.progress(progress).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
-                self.check_alive()?;
             }
         }
     }
@@ -387,7 +395,6 @@ impl<'o, O: Observer> Runner<'o, O> {
         let InFlight { request, job } = self.in_flight[completion.tag as usize];
         self.free.push(completion.tag);
         self.done_requests += 1;
-        self.last_completion_at = self.instants;
         if self.free.len() == self.in_flight.len() {
             self.busy_ps += completion.completed_ps - self.busy_since_ps;
         }
@@ -426,7 +433,7 @@ impl<'o, O: Observer> Runner<'o, O> {
         }
     }
 
-    /// When the drive or a waiting job does something next.
+    /// How long the drive may be left to itself.
     #[inline]
     fn next_instant(&mut self) -> Result<u64, Error> {
         while let Some(&Reverse((at_ps, job))) = self.wakes.peek()
@@ -434,23 +441,31 @@ impl<'o, O: Observer> Runner<'o, O> {
         {
             self.wakes.pop();
         }
-        let wake_ps = self.wakes.peek().map(|wake| wake.0.0);
-        let next_ps = match (self.device.next_time(), wake_ps) {
-            (Some(event_ps), Some(wake_ps)) => event_ps.min(wake_ps),
-            (Some(next_ps), None) | (None, Some(next_ps)) => next_ps,
-            (None, None) => return Err(self.stuck("nothing is left to happen")),
-        };
-        if next_ps > SIMULATED_PS_MAX {
+        let wake_ps = self.wakes.peek().map_or(u64::MAX, |wake| wake.0.0);
+        // An idle drive goes straight to where a job waits.
+        let event_ps = self.device.next_time().unwrap_or(wake_ps);
+        let until_ps = wake_ps.min(event_ps.max(self.device.now_ps() + STEP_PS));
+        if until_ps == u64::MAX {
+            return Err(self.stuck("nothing is left to happen"));
+        }
+        if until_ps > SIMULATED_PS_MAX {
             let message =
                 "the run would go beyond 200 days of simulated time, the longest there is";
             let hint = "check the units of times: `lodger trace info` shows a trace's duration";
             return Err(Error::input(message).hint(hint));
         }
-        Ok(next_ps)
+        Ok(until_ps)
     }
 
+    /// Whether the drive has been working for long without completing anything.
+    #[inline]
+    fn is_waiting_long(&self) -> bool {
+        self.device.events() - self.events_at_completion > STUCK_AFTER / 100
+    }
+
+    #[cold]
     fn check_alive(&self) -> Result<(), Error> {
-        let waiting = self.instants - self.last_completion_at;
+        let waiting = self.device.events() - self.events_at_completion;
         if waiting > STUCK_AFTER && self.free.len() < self.in_flight.len() {
             return Err(self.stuck("the drive is busy, but completes nothing"));
         }

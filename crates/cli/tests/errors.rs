@@ -258,6 +258,31 @@ fn wrong_trace() {
 }
 
 #[test]
+fn wrong_wish_for_advice() {
+    let sandbox = Sandbox::new();
+    sandbox.file("job.fio", JOB);
+    let tiny = |more: &[&'static str]| -> Vec<&str> {
+        [&["advise", "job.fio", "--drive", "tiny"], more].concat()
+    };
+    let cases: Vec<Vec<&str>> = vec![
+        tiny(&["--slo", "200us"]),
+        tiny(&["--slo", "p99=200"]),
+        tiny(&["--slo", "p99=-1us"]),
+        tiny(&["--slo", "p101=1ms"]),
+        tiny(&["--slo", "p99=NaNus"]),
+        tiny(&["--slo", "luck=1ms"]),
+        tiny(&["--within", "-5%"]),
+        tiny(&["--within", "100%"]),
+        tiny(&["--within", "nan"]),
+        tiny(&["--within", "5%", "--slo", "p99=1ms"]),
+        tiny(&["--hmb", "off"]),
+        vec!["advise", "job.fio", "--drive", "970-pro"],
+    ];
+    let cases: Vec<&[&str]> = cases.iter().map(Vec::as_slice).collect();
+    insta::assert_snapshot!(transcript(&sandbox, &cases));
+}
+
+#[test]
 fn wrong_output() {
     let sandbox = Sandbox::new();
     sandbox.file("job.fio", JOB);

@@ -63,14 +63,10 @@ pub(crate) fn utilisation(result: &RunResult, name: &str) -> f64 {
 pub(crate) fn json(report: Report<'_>) -> Value {
     let Report { config, result } = report;
     let counters = &result.counters;
-    let map = &counters.map;
     let link = utilisation(result, "link_to_host").max(utilisation(result, "link_from_host"));
     let shares = result.utilisation.iter();
     let shares: Map<_, _> = shares
         .map(|(name, share)| ((*name).to_owned(), json!(share)))
-        .collect();
-    let hits: Map<_, _> = hits(result)
-        .map(|(tier, count)| (tier.to_owned(), json!(count)))
         .collect();
     json!({
         "version": env!("CARGO_PKG_VERSION"),
@@ -82,16 +78,7 @@ pub(crate) fn json(report: Report<'_>) -> Value {
         "wall_s": result.wall_s,
         "events": result.events,
         "requests": result.requests,
-        "map": {
-            "lookups": map.lookups,
-            "hits": hits,
-            "misses": map.misses,
-            "shared_misses": map.shared_misses,
-            "evictions": map.evictions.iter().sum::<u64>(),
-            "dirty_writebacks": map.dirty_writebacks,
-            "background_fills": map.background_fills,
-            "rejected_entries": map.rejected_entries,
-        },
+        "map": map_json(result),
         "read_cache": {
             "lookups": counters.read_cache_lookups,
             "hits": counters.read_cache_hits,
@@ -106,15 +93,7 @@ pub(crate) fn json(report: Report<'_>) -> Value {
         // The front ends that have them are not these drives'.
         "window": null,
         "hpb": null,
-        "nand": {
-            "reads": counters.reads_by_cause.iter().sum::<u64>(),
-            "programs": counters.programs_by_cause.iter().sum::<u64>(),
-            "erases": counters.erases,
-            "reads_by_cause": by_cause(&counters.reads_by_cause),
-            "programs_by_cause": by_cause(&counters.programs_by_cause),
-            "programmed_bytes": programmed_bytes(counters),
-            "padded_bytes": counters.padded_slots * SLOT_BYTES,
-        },
+        "nand": nand_json(counters),
         "waf": waf(counters),
         "unwritten_reads": counters.unwritten_slots,
         "hmb": {
@@ -131,6 +110,35 @@ pub(crate) fn json(report: Report<'_>) -> Value {
             "utilisation": link,
         },
         "utilisation": shares,
+    })
+}
+
+fn map_json(result: &RunResult) -> Value {
+    let map = &result.counters.map;
+    let hits: Map<_, _> = hits(result)
+        .map(|(tier, count)| (tier.to_owned(), json!(count)))
+        .collect();
+    json!({
+        "lookups": map.lookups,
+        "hits": hits,
+        "misses": map.misses,
+        "shared_misses": map.shared_misses,
+        "evictions": map.evictions.iter().sum::<u64>(),
+        "dirty_writebacks": map.dirty_writebacks,
+        "background_fills": map.background_fills,
+        "rejected_entries": map.rejected_entries,
+    })
+}
+
+fn nand_json(counters: &Counters) -> Value {
+    json!({
+        "reads": counters.reads_by_cause.iter().sum::<u64>(),
+        "programs": counters.programs_by_cause.iter().sum::<u64>(),
+        "erases": counters.erases,
+        "reads_by_cause": by_cause(&counters.reads_by_cause),
+        "programs_by_cause": by_cause(&counters.programs_by_cause),
+        "programmed_bytes": programmed_bytes(counters),
+        "padded_bytes": counters.padded_slots * SLOT_BYTES,
     })
 }
 
@@ -179,18 +187,7 @@ fn write_text(out: &mut String, report: Report<'_>) -> std::fmt::Result {
             size::show(counters.buffer_high_water_slots * SLOT_BYTES)
         )?;
     }
-    write_operations(out, "flash reads  ", &counters.reads_by_cause)?;
-    write_operations(out, "programs     ", &counters.programs_by_cause)?;
-    writeln!(out, "     erases    : {}", grouped(counters.erases))?;
-    if let Some(waf) = waf(counters) {
-        writeln!(
-            out,
-            "  write amplification: {waf:.3} (programmed {}, of which padding {}; host wrote {})",
-            size::show(programmed_bytes(counters)),
-            size::show(counters.padded_slots * SLOT_BYTES),
-            size::show(counters.host_written_bytes)
-        )?;
-    }
+    write_flash(out, counters)?;
     if counters.unwritten_slots > 0 {
         writeln!(
             out,
@@ -211,6 +208,22 @@ fn write_text(out: &mut String, report: Report<'_>) -> std::fmt::Result {
         grouped(result.requests),
         grouped(result.events)
     )
+}
+
+fn write_flash(out: &mut String, counters: &Counters) -> std::fmt::Result {
+    write_operations(out, "flash reads  ", &counters.reads_by_cause)?;
+    write_operations(out, "programs     ", &counters.programs_by_cause)?;
+    writeln!(out, "     erases    : {}", grouped(counters.erases))?;
+    if let Some(waf) = waf(counters) {
+        writeln!(
+            out,
+            "  write amplification: {waf:.3} (programmed {}, of which padding {}; host wrote {})",
+            size::show(programmed_bytes(counters)),
+            size::show(counters.padded_slots * SLOT_BYTES),
+            size::show(counters.host_written_bytes)
+        )?;
+    }
+    Ok(())
 }
 
 fn write_map(out: &mut String, result: &RunResult) -> std::fmt::Result {
