@@ -7,7 +7,14 @@ use crate::error::Error;
 use crate::inputs::{self, Source};
 use crate::interrupt;
 use crate::output;
+use crate::run::Progress;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// Shorter work shows no progress: it would only flicker.
+const SILENT: Duration = Duration::from_secs(1);
 
 pub(super) fn run(args: &AdviseArgs, streams: &mut Streams<'_>) -> Result<u8, Error> {
     let goal = match (&args.slo, &args.within) {
@@ -21,19 +28,44 @@ pub(super) fn run(args: &AdviseArgs, streams: &mut Streams<'_>) -> Result<u8, Er
         streams.note("note", &note);
     }
     let drive_bytes = config.drive.parsed.spec.capacity_bytes;
+    for note in source.workload(drive_bytes, config.seed)?.1 {
+        streams.note("note", &note);
+    }
     let file = output::begin(args.output.as_deref())?;
     let make = || Ok(source.workload(drive_bytes, config.seed)?.0);
-    let advice = advise::advise(&config, &make, goal, &|_| {
+    let bar = progress_bar();
+    let started = Instant::now();
+    let watch = |progress: Progress| {
         if interrupt::requested() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
+            return ControlFlow::Break(());
         }
-    })?;
+        if let Some(bar) = bar.as_ref().filter(|_| started.elapsed() >= SILENT) {
+            let of = progress
+                .expected
+                .map_or(String::new(), |all| format!(" of {all}"));
+            bar.set_message(format!("simulating: request {}{of}", progress.requests));
+            bar.tick();
+        }
+        ControlFlow::Continue(())
+    };
+    let advice = advise::advise(&config, &make, goal, &watch);
+    if let Some(bar) = &bar {
+        bar.finish_and_clear();
+    }
+    let advice = advice?;
     let text = match args.output_format {
         PlainFormat::Normal => advice.text(),
         PlainFormat::Json => format!("{:#}\n", advice.json()),
     };
     output::finish(file, streams.stdout, &text)?;
     Ok(advice.exit_code())
+}
+
+/// Several runs go on at once, so that there is no bar, only a sign of life.
+fn progress_bar() -> Option<ProgressBar> {
+    let style = ProgressStyle::with_template("{spinner} {msg}").ok()?;
+    std::io::stderr().is_terminal().then(|| {
+        let target = ProgressDrawTarget::stderr_with_hz(4);
+        ProgressBar::with_draw_target(None, target).with_style(style)
+    })
 }
