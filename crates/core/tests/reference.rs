@@ -65,10 +65,9 @@ impl Contents for Tags {
     }
     fn read(&mut self, tag: u32, lpn: Lpn, source: Source, sectors: u8) {
         let page = self.at(source);
-        for sector in 0..8 {
+        for (sector, &value) in (0u64..).zip(&page) {
             if sectors >> sector & 1 != 0 {
-                self.seen
-                    .push((tag, u64::from(lpn.0) * 8 + sector as u64, page[sector]));
+                self.seen.push((tag, u64::from(lpn.0) * 8 + sector, value));
             }
         }
     }

@@ -211,7 +211,7 @@ impl Superblocks {
             GcPolicy::DChoices(d) => {
                 let closed: Vec<usize> = candidates.map(|(number, _)| number).collect();
                 let rng = &mut self.rng;
-                let picks = (!closed.is_empty()).then_some(d.max(1)).unwrap_or(0);
+                let picks = if closed.is_empty() { 0 } else { d.max(1) };
                 let number = (0..picks)
                     .map(|_| closed[rng.below(closed.len() as u32) as usize])
                     .min_by_key(|&number| {
