@@ -4,7 +4,7 @@
 //! sizes in bytes, rates in bytes per second. Limits are checked once, when the spec is built; the
 //! model may assert them afterwards.
 //!
-//! [`parse`] reads a drive file; [`reference`] lists every key it may have; [`layout`] says how many
+//! [`parse()`] reads a drive file; [`reference()`] lists every key it may have; [`layout`] says how many
 //! superblocks a drive has and what for.
 
 mod build;
@@ -144,7 +144,7 @@ pub struct NandSpec {
     pub pages_per_block: u32,
     /// User bytes of a page; a multiple of 4 KiB.
     pub page_bytes: u32,
-    /// Array read time by page type (lower, [middle, [upper, [top]]]); `Cell::bits` entries.
+    /// Array read time by page type: lower, middle, upper, top, as many as [`Cell::bits`].
     pub read_ps: Vec<u64>,
     /// Array program time by page type; with [`NandSpec::one_shot`] the sum is what programming
     /// all pages of a word line together takes.

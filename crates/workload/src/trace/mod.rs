@@ -1,6 +1,6 @@
 //! Block traces: recognition, reading, conversion and replay.
 //!
-//! [`load`] reads any of the formats in [`format`] into a [`Trace`], and says in a [`Description`]
+//! [`load`] reads any of the formats in [`mod@format`] into a [`Trace`], and says in a [`Description`]
 //! what it took the file for: format, units, read/write coding, and everything it left out or
 //! assumed. [`Trace::fit`] makes a trace fit a drive, [`Trace::into_workload`] makes it a workload,
 //! [`info`] describes it and [`convert`] writes it in another format.
