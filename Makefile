@@ -18,7 +18,7 @@ test: ## Run the whole fast suite, Rust and Python
 	@if [ -x scripts/python-test.sh ]; then scripts/python-test.sh; fi
 
 bench: ## Measure the simulator's speed
-	$(CARGO) bench -p lodger
+	$(CARGO) bench -p lodger --bench throughput
 
 lint: ## Check format, lints, API documentation, dependencies and scripts
 	scripts/lint.sh
