@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 
 
@@ -16,10 +17,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     from ._native import main as native_main
 
     arguments = sys.argv[1:] if argv is None else argv
+    if threading.current_thread() is not threading.main_thread():
+        return native_main(["lodger", *arguments])
     # The handler that Python sets only notes a signal for the interpreter, which does not run
     # until the command is over. The native code sets its own where it leaves something to tidy.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    return native_main(["lodger", *arguments])
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        return native_main(["lodger", *arguments])
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 if __name__ == "__main__":
