@@ -493,6 +493,18 @@ fn roles_that_do_not_fit_their_tiers() {
 }
 
 #[test]
+fn exclusive_tiers_with_units_that_cannot_move() {
+    let sets = [
+        ("role.map.exclusive", "true"),
+        ("role.map.unit.hmb", "8KiB"),
+    ];
+    assert_eq!(
+        error(TINY, &sets).to_string(),
+        "`role.map.exclusive` needs units of 4KiB on every tier (`role.map.unit`), found `true` (--set)"
+    );
+}
+
+#[test]
 fn sizes_of_roles_that_do_not_fit_their_tiers() {
     check_set(
         "role.map.size.sram",

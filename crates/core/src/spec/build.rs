@@ -358,10 +358,16 @@ fn map(values: &mut Values, tiers: &TierSpecs) -> Result<MapRoleSpec, SpecError>
         let must = "must not be 0 with units larger than 4KiB: nothing would ever complete them";
         return Err(values.contradiction("role.map.background_reads", must));
     }
+    let exclusive = values.flag("role.map.exclusive");
+    if exclusive && map_tiers.iter().any(|t| t.unit_translation_pages > 1) {
+        // A unit moves from tier to tier as it is: a larger one would have to be taken apart.
+        let must = "needs units of 4KiB on every tier (`role.map.unit`)";
+        return Err(values.contradiction("role.map.exclusive", must));
+    }
     Ok(MapRoleSpec {
         tiers: map_tiers,
         replacement: replacement(values, "role.map.replacement"),
-        exclusive: values.flag("role.map.exclusive"),
+        exclusive,
         fills_in_flight: values.small("role.map.fills_in_flight"),
         background_reads,
     })
