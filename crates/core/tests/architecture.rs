@@ -481,7 +481,7 @@ fn places_forbidden() -> Vec<String> {
 }
 
 /// Places in a text that only exist on one machine. An address such as `example.org/home/x` and a
-/// relative path such as `../work/x` are none.
+/// relative path such as `../sub/x` are none.
 fn broken_places(text: &str) -> Vec<String> {
     let mut broken = Vec::new();
     for place in places_forbidden() {

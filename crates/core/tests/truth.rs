@@ -102,6 +102,40 @@ fn a_read_that_misses_the_map_takes_one_more_flash_read() {
 }
 
 #[test]
+fn a_read_whose_entry_is_in_host_memory_takes_a_round_trip_more() {
+    each_drive(|name, spec| {
+        let Some(hmb) = &spec.tiers.hmb else { return };
+        let mut device = Device::new(spec, Precondition::Sequential, hmb.preferred_bytes, 1);
+        // More units than the nearest memory holds: some are in host memory alone.
+        let sram = &spec.roles.map.tiers[0];
+        let unit_pages = u64::from(sram.unit_translation_pages);
+        let units = sram.bytes / (4096 * unit_pages) + 1;
+        let read = |device: &mut Device, unit: u64, offset: u64| {
+            let lpn = unit * unit_pages * 1024 + offset;
+            let before = device.counters().map.hits[1];
+            let took = latency(device, pages(Op::Read, lpn, 1));
+            settle(device);
+            let found = device.counters().map.hits[1] > before;
+            (found, took, page_type(device, lpn as u32))
+        };
+        (0..units).for_each(|unit| {
+            read(&mut device, unit, 7);
+        });
+        let (_, took, page_type) = (0..units)
+            .map(|unit| read(&mut device, unit, 900))
+            .find(|&(found, ..)| found)
+            .expect("some unit is in host memory alone");
+        let expected = fetch_ps(spec)
+            + spec.controller.read_ps
+            + entry_ps(spec, Tier::Hmb)
+            + flash_ps(spec, page_type, 1)
+            + wire_ps(&spec.link, 4096)
+            + completion_ps(spec);
+        assert_eq!(took, expected, "{name}");
+    });
+}
+
+#[test]
 fn a_map_miss_costs_between_1_6_and_2_hits_at_queue_depth_one() {
     // AnandTech 12819: "in the worst case, read latency is doubled"; BG4 measured x1.67.
     each_drive(|name, spec| {

@@ -33,8 +33,8 @@ pub fn html(points: &[Point], replays: &[Replay]) -> Result<String, Box<dyn Erro
          drive reads only a few pages of its map at a time.</p>\
          <h2>The same drive under PostgreSQL</h2>\
          <p>A captured run of pgbench: 30 transactions per second on a database of 600 MB, loaded \
-         first. It lies within 2.3 GiB and mostly within what the drive's own map cache holds: here \
-         host memory buys next to nothing.</p>{}{}",
+         first. {}</p>{}{}",
+        super::verdict(replays),
         plot::latencies(replays)?,
         replay_table(replays)?
     )?;
