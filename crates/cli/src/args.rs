@@ -1,7 +1,6 @@
 //! What can be typed. The text here is the help.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -37,12 +36,6 @@ pub enum Command {
     Drives(DrivesArgs),
     /// Describe and convert block traces
     Trace(TraceCommandArgs),
-    /// Reproduce the figures of the papers (comes with the Python package)
-    #[command(disable_help_flag = true)]
-    Reproduce(PythonArgs),
-    /// Run or show a study (comes with the Python package)
-    #[command(disable_help_flag = true)]
-    Study(PythonArgs),
 }
 
 const SIMULATE_EXAMPLES: &str = "\
@@ -382,14 +375,3 @@ pub enum TraceCommand {
     },
 }
 
-/// Handed on as they are.
-#[derive(Debug, Args)]
-pub struct PythonArgs {
-    /// Arguments of the Python program
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "ARGS"
-    )]
-    pub args: Vec<OsString>,
-}

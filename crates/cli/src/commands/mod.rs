@@ -3,7 +3,6 @@
 mod advise;
 mod compare;
 mod drives;
-mod python;
 mod simulate;
 mod trace;
 
@@ -38,7 +37,5 @@ pub fn dispatch(cli: Cli, streams: &mut Streams<'_>) -> Result<u8, Error> {
         Command::Advise(args) => advise::run(&args, streams),
         Command::Drives(args) => drives::run(args, streams).map(|()| 0),
         Command::Trace(args) => trace::run(args, streams).map(|()| 0),
-        Command::Reproduce(args) => python::run("reproduce", &args.args),
-        Command::Study(args) => python::run("study", &args.args),
     }
 }
