@@ -374,4 +374,3 @@ pub enum TraceCommand {
         output: Option<PathBuf>,
     },
 }
-

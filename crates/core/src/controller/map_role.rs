@@ -86,9 +86,8 @@ pub struct MapRole {
     fills_issued: u32,
     waiters: Slab<Waiter>,
     filling: VecDeque<Filling>,
-    /// Place of the memory whose turn it is to have a unit completed.
-    filling_turn: usize,
-    background_reads: u32,
+    /// Reads under way that complete units, by tier.
+    background_reads: [u32; crate::observe::TIERS_MAX],
     /// Units that gave way, by tier.
     pub evictions: [u64; crate::observe::TIERS_MAX],
 }
@@ -112,8 +111,7 @@ impl MapRole {
             fills_issued: 0,
             waiters: Slab::default(),
             filling: VecDeque::new(),
-            filling_turn: 0,
-            background_reads: 0,
+            background_reads: [0; crate::observe::TIERS_MAX],
             evictions: [0; crate::observe::TIERS_MAX],
         };
         role.tiers = spec
@@ -409,42 +407,38 @@ impl MapRole {
     /// [`MapRole::background_issued`] how many pages one read brings.
     #[must_use]
     pub fn next_background(&self) -> Option<(TranslationPage, u32)> {
-        if self.background_reads >= self.spec.background_reads {
-            return None;
-        }
         let filling = &self.filling[self.next_filling()?];
         Some((TranslationPage(filling.next_page), filling.end_page))
     }
 
-    /// The unit to read on for: memories take turns, so that neither the large units of one nor the
-    /// many misses of another hold up the rest; within a memory first come, first served.
+    /// The unit to read on for: first come, first served, within what each memory may have under way,
+    /// so that neither the large units of one nor the many misses of another hold up the rest.
     fn next_filling(&self) -> Option<usize> {
-        let unread = |&at: &usize| self.filling[at].next_page < self.filling[at].end_page;
-        let places = self.tiers.len();
-        (0..self.filling.len())
-            .filter(unread)
-            .min_by_key(|&at| (self.filling[at].tier + places - self.filling_turn) % places)
+        let may_read = |filling: &Filling| {
+            filling.next_page < filling.end_page
+                && self.background_reads[filling.tier] < self.spec.background_reads
+        };
+        self.filling.iter().position(may_read)
     }
 
     /// `pages` pages of the unit announced by [`MapRole::next_background`] are being read (or, when
     /// `absent`, need no read). Returns the unit's key for [`MapRole::background_done`].
     pub fn background_issued(&mut self, pages: u32, absent: bool) -> u32 {
         let at = self.next_filling().expect("a unit was announced");
-        self.filling_turn = (self.filling[at].tier + 1) % self.tiers.len();
         let filling = &mut self.filling[at];
         filling.next_page += pages;
         let key = filling.unit << 2 | filling.tier as u32;
         if !absent {
             filling.reads += 1;
-            self.background_reads += 1;
+            self.background_reads[filling.tier] += 1;
         }
         key
     }
 
     /// A background read of a unit has ended. Returns the unit's memory.
     pub fn background_done(&mut self, key: u32) -> Tier {
-        self.background_reads -= 1;
         let tier = (key & 3) as usize;
+        self.background_reads[tier] -= 1;
         if let Some(filling) = self
             .filling
             .iter_mut()

@@ -337,7 +337,8 @@ pub struct MapRoleSpec {
     /// Translation pages that requests wait for and that are being read at the same time; further
     /// misses wait.
     pub fills_in_flight: u32,
-    /// Flash reads in flight that complete units larger than the page a request waited for.
+    /// Flash reads in flight, for each tier, that complete units larger than the page a request
+    /// waited for.
     pub background_reads: u32,
 }
 

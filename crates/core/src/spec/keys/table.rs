@@ -209,7 +209,7 @@ pub(in crate::spec) const KEYS: &[Key] = &[
     key("role.map.fills_in_flight", count(1, 4_096), Is("64"),
         "Translation pages read at once for waiting requests; further misses wait"),
     key("role.map.background_reads", count(0, 4_096), Is("4"),
-        "Flash reads in flight that complete units larger than the page a request waited for"),
+        "Flash reads in flight, for each tier, that complete units larger than the page a request waited for"),
     key("role.read_cache.tier", DATA_TIERS, Is("sram"),
         "Memory that holds data read before"),
     key("role.read_cache.size", size(0, TIB, 1), Required,
