@@ -180,6 +180,7 @@ fn small_drive(shape: u32) -> DriveSpec {
             ("role.write_buffer.tier", "hmb"),
             ("role.write_buffer.size", "128KiB"),
         ],
+        1 if shape >> 4 & 1 != 0 => &[("role.write_buffer.tier", "slc")],
         _ => &[],
     };
     let replacement = ["lru", "fifo", "clock", "2q", "random"][(shape >> 9) as usize % 5];

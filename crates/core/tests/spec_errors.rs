@@ -493,6 +493,18 @@ fn roles_that_do_not_fit_their_tiers() {
 }
 
 #[test]
+fn a_write_buffer_on_a_single_bit_cache_that_is_not_there() {
+    let sets = [
+        ("role.write_buffer.tier", "slc"),
+        ("ftl.slc_superblocks", "0"),
+    ];
+    assert_eq!(
+        error(TINY, &sets).to_string(),
+        "`role.write_buffer.tier` needs a single-bit cache (`ftl.slc_superblocks`), found `slc` (--set)"
+    );
+}
+
+#[test]
 fn exclusive_tiers_with_units_that_cannot_move() {
     let sets = [
         ("role.map.exclusive", "true"),

@@ -341,3 +341,23 @@ fn without_room_in_the_buffer_writes_run_at_the_flash_rate() {
     let ratio = measured / flash;
     assert!((0.9..=1.05).contains(&ratio), "{ratio:.3}");
 }
+
+#[test]
+fn on_the_single_bit_cache_a_write_is_done_once_it_is_in_flash_and_a_flush_has_nothing_to_do() {
+    let volatile = drive("tiny", &[]);
+    let spec = drive("tiny", &[("role.write_buffer.tier", "slc")]);
+    let nand = &spec.nand;
+    let page_ps = transfer_ps(u64::from(nand.codeword_bytes) * 4, nand.channel_bytes_per_s);
+    let program_ps = u64::from(nand.planes) * page_ps + nand.command_ps + nand.slc_program_ps;
+    let write = |spec: &DriveSpec| {
+        let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
+        let write = latency(&mut device, pages(Op::Write, 7, 1));
+        (write, latency(&mut device, pages(Op::Flush, 0, 0)))
+    };
+    let (written, flushed) = write(&spec);
+    assert_eq!(written, write(&volatile).0 + program_ps);
+    assert_eq!(
+        flushed,
+        fetch_ps(&spec) + spec.controller.flush_ps + completion_ps(&spec)
+    );
+}

@@ -192,9 +192,9 @@ impl<C: Contents> Device<C> {
                 slot
             }
         };
-        if command.request.fua {
+        if command.request.fua || self.buffer_tier == Tier::Slc {
             self.commands[id].pending += 1;
-            self.counters.buffer_drains += 1;
+            self.counters.buffer_drains += u64::from(command.request.fua);
             self.buffer.wait_for(held, id);
         }
         if merge {

@@ -273,7 +273,12 @@ fn tier_there(values: &Values, path: &str, tier: Tier) -> Result<(), SpecError> 
     let table = match tier {
         Tier::Sram => "tier.sram.size",
         Tier::Dram => "tier.dram.size",
-        Tier::Hmb | Tier::Slc => "tier.hmb.preferred",
+        Tier::Hmb => "tier.hmb.preferred",
+        Tier::Slc if values.small("ftl.slc_superblocks") > 0 => return Ok(()),
+        Tier::Slc => {
+            let must = "needs a single-bit cache (`ftl.slc_superblocks`)";
+            return Err(values.contradiction(path, must));
+        }
     };
     if values.has(table) {
         return Ok(());
@@ -379,7 +384,8 @@ fn share_left(values: &Values, tiers: &TierSpecs, tier: Tier) -> Result<u64, Spe
     let (path, whole) = match tier {
         Tier::Sram => ("tier.sram.size", size(&tiers.sram)),
         Tier::Dram => ("tier.dram.size", size(&tiers.dram)),
-        Tier::Hmb | Tier::Slc => (
+        Tier::Slc => return Ok(0),
+        Tier::Hmb => (
             "tier.hmb.preferred",
             tiers.hmb.as_ref().map_or(0, |hmb| hmb.preferred_bytes),
         ),
@@ -387,7 +393,15 @@ fn share_left(values: &Values, tiers: &TierSpecs, tier: Tier) -> Result<u64, Spe
     let mut taken = 0u64;
     for role in ["role.read_cache", "role.write_buffer"] {
         let size = format!("{role}.size");
-        if values.has(&size) && values.tier(&format!("{role}.tier")) == tier {
+        // Data on its way to the single-bit cache stands in SRAM.
+        let held_by = match values
+            .has(&size)
+            .then(|| values.tier(&format!("{role}.tier")))
+        {
+            Some(Tier::Slc) => Some(Tier::Sram),
+            held_by => held_by,
+        };
+        if held_by == Some(tier) {
             taken = taken.saturating_add(values.number(&size));
         }
     }

@@ -369,7 +369,8 @@ pub struct ReadCacheSpec {
 /// Data acknowledged before it is in flash, in slots of 4 KiB.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WriteBufferSpec {
-    /// Which memory.
+    /// Which memory. On [`Tier::Slc`] nothing volatile is acknowledged: a write is done once it is in
+    /// the single-bit cache, and `bytes` of SRAM are what it passes on its way.
     pub tier: Tier,
     /// How much of it, bytes.
     pub bytes: u64,
