@@ -59,7 +59,7 @@ fn unknown_drive(name: &str) -> Error {
         "no drive is called `{shown}`, and no file is either"
     ));
     let nearest = drives::names()
-        .map(|known| (distance(name, known), known))
+        .map(|known| (strsim::levenshtein(name, known), known))
         .min()
         .filter(|(edits, known)| *edits <= known.len() / 2);
     let all: Vec<_> = drives::names().collect();
@@ -69,25 +69,6 @@ fn unknown_drive(name: &str) -> Error {
         )),
         None => error.hint(format!("the drives are {}", all.join(", "))),
     }
-}
-
-/// Levenshtein distance, cut off for long names.
-fn distance(a: &str, b: &str) -> usize {
-    if a.len() > 100 {
-        return usize::MAX;
-    }
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let change = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// Opens a file for reading; a directory is an error here, not at the first read.

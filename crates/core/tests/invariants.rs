@@ -202,6 +202,17 @@ fn host_memory_taken_back_in_full_flight_is_given_up_in_order() {
 }
 
 #[test]
+fn a_read_cache_in_the_drive_survives_host_memory_being_taken_back() {
+    let mut device = Device::new(&drive("tiny", &[]), Precondition::Sequential, 256 << 10, 1);
+    device.submit(pages(Op::Read, 7, 1));
+    settle(&mut device);
+    device.set_hmb(0);
+    device.submit(pages(Op::Read, 7, 1));
+    settle(&mut device);
+    assert_eq!(device.counters().read_cache_hits, 1);
+}
+
+#[test]
 fn static_wear_levelling_keeps_erase_counts_together() {
     let spread = |threshold: &str| {
         let spec = drive(

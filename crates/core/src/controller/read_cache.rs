@@ -48,12 +48,4 @@ impl ReadCache {
     pub fn forget(&mut self, lpn: Lpn) {
         self.slots.remove(lpn.0);
     }
-
-    /// Forgets everything.
-    pub fn clear(&mut self) {
-        let keys: Vec<u32> = self.slots.keys().collect();
-        for key in keys {
-            self.slots.remove(key);
-        }
-    }
 }

@@ -403,7 +403,7 @@ impl<C: Contents> Device<C> {
                 self.background.saving_buffers += 1;
             }
         }
-        self.place_roles(usable, 0);
+        self.place_roles(usable);
         self.pump();
     }
 

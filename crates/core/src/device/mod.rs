@@ -137,6 +137,7 @@ pub struct Device<C = NoContents> {
     background: background::Background,
     array: Array,
     hmb_bytes: u64,
+    seed: u64,
     counters: Counters,
     completions: Vec<Completion>,
     /// Reused lists, so that nothing is allocated per request.
@@ -193,19 +194,20 @@ impl<C: Contents> Device<C> {
             background: background::Background::default(),
             array: Array::new(&spec.nand),
             hmb_bytes: 0,
+            seed,
             counters: Counters::default(),
             completions: Vec::new(),
             scratch: Vec::new(),
             contents,
             spec: spec.clone(),
         };
-        device.place_roles(usable, seed);
+        device.place_roles(usable);
         device
     }
 
     /// Gives each role its share of memory, given `usable` bytes of host memory. Host memory
     /// serves the data roles first: their sizes are fixed, the map takes what is left.
-    fn place_roles(&mut self, usable: u64, seed: u64) {
+    fn place_roles(&mut self, usable: u64) {
         let mut left = usable;
         let roles = &self.spec.roles;
         let mut share = |tier: Tier, bytes: u64| {
@@ -217,10 +219,13 @@ impl<C: Contents> Device<C> {
             share
         };
         let buffer_bytes = share(roles.write_buffer.tier, roles.write_buffer.bytes);
-        self.read_cache = roles.read_cache.as_ref().map(|cache| {
+        if let Some(cache) = &roles.read_cache {
             let bytes = share(cache.tier, cache.bytes);
-            ReadCache::new(cache, bytes, seed)
-        });
+            // A cache in the drive's own memory keeps what it holds.
+            if self.read_cache.is_none() || cache.tier == Tier::Hmb {
+                self.read_cache = Some(ReadCache::new(cache, bytes, self.seed));
+            }
+        }
         // Without memory for a buffer, the controller still stages what it programs.
         let staging = self.array.geometry().unit_slots * self.array.geometry().dies;
         let (tier, slots) = match WriteBuffer::slots_of(buffer_bytes) {

@@ -461,29 +461,9 @@ pub(super) fn nearest(key: &str) -> Option<&'static str> {
     let known = known.chain(SILENT.iter().copied());
     let known = known.chain(UNSUPPORTED.iter().map(|(name, ..)| *name));
     let (distance, name) = known
-        .map(|name| (edit_distance(key, name), name))
+        .map(|name| (strsim::osa_distance(key, name), name))
         .min_by_key(|(distance, _)| *distance)?;
     (distance <= 1 + key.len() / 4).then_some(name)
-}
-
-/// Insertions, deletions, substitutions and swaps of neighbours that lead from one to the other.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    rows[0] = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        rows[i][0] = i;
-        for j in 1..=b.len() {
-            let same = a[i - 1] == b[j - 1];
-            let mut best = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-            best = best.min(rows[i - 1][j - 1] + usize::from(!same));
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            rows[i][j] = best;
-        }
-    }
-    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]
