@@ -10,6 +10,7 @@ __all__ = [
     "Advice",
     "Drive",
     "Run",
+    "Session",
     "Stop",
     "Value",
     "Workload",
@@ -17,11 +18,15 @@ __all__ = [
     "advise",
     "compare_text",
     "drives",
+    "hmb_study",
     "main",
     "restore_drive",
     "restore_fio",
+    "restore_logging",
     "restore_trace",
     "simulate",
+    "studies",
+    "window_study",
 ]
 
 __version__: str
@@ -67,6 +72,9 @@ class Drive:
         """The drive of a drive file's text. ``name`` is what messages and results call it."""
     def set(self, key: str, value: object) -> None:
         """Change a value, such as ``"nand.read"`` to ``"60us"``. A wrong one changes nothing."""
+    def update(self, set: Mapping[str, object]) -> None:
+        """Change several values at once: they need to fit together only in the end. Wrong ones
+        change nothing."""
     def copy(self) -> Drive:
         """A drive that can be changed on its own."""
     @property
@@ -97,13 +105,23 @@ class Drive:
 
 @final
 class Workload:
-    """What is asked of a drive: a fio job file or a block trace."""
+    """What is asked of a drive: a fio job file, a block trace or a model of database logging."""
 
     def __new__(cls, path: str | os.PathLike[str]) -> Workload:
         """The workload of a file: a job file, or a trace whose format is recognised."""
     @staticmethod
     def from_fio(text: str, *, name: str = "job.fio") -> Workload:
         """The workload of a job file's text. ``name`` is what messages call it."""
+    @staticmethod
+    def from_logging(text: str, *, name: str = "logging.toml") -> Workload:
+        """The workload of the text of a model of database logging."""
+    def committing(
+        self,
+        *,
+        commit: Literal["block", "ba", "async"] | None = None,
+        clients: int | None = None,
+    ) -> Workload:
+        """A model of database logging with another commit mode or number of clients."""
     @staticmethod
     def from_trace(
         path: str | os.PathLike[str],
@@ -156,8 +174,8 @@ class Workload:
         :meth:`from_trace`.
         """
     @property
-    def kind(self) -> Literal["fio", "trace"]:
-        """Job file or trace."""
+    def kind(self) -> Literal["fio", "logging", "trace"]:
+        """Job file, model of database logging, or trace."""
     @property
     def name(self) -> str:
         """Its file, as it was named."""
@@ -195,6 +213,26 @@ class Run:
     def text(self) -> str: ...
 
 @final
+class Session:
+    def __new__(cls, drive: Drive, *, hmb: str | None, precondition: str, seed: int) -> Session: ...
+    def run(self, op: int, offset: int, length: int, fua: bool) -> int: ...
+    def batch(
+        self, ops: bytes, offsets: bytes, lengths: bytes, fua: bytes, depth: int
+    ) -> bytearray: ...
+    def window(self, name: str, arguments: Sequence[int]) -> int: ...
+    def idle(self, duration_ps: int) -> None: ...
+    def set_hmb(self, hmb: str | None) -> int: ...
+    @property
+    def hmb(self) -> tuple[int, int, int]: ...
+    @property
+    def warning(self) -> str | None: ...
+    @property
+    def capacity_bytes(self) -> int: ...
+    @property
+    def now_ps(self) -> int: ...
+    def counters(self) -> str: ...
+
+@final
 class Advice:
     @property
     def found(self) -> bool: ...
@@ -203,6 +241,9 @@ class Advice:
 
 def drives() -> list[str]:
     """Names of the drives that come with the program."""
+
+def studies() -> dict[str, str]:
+    """Texts of the studies that come with the program, by name."""
 
 def simulate(
     workload: Workload,
@@ -227,11 +268,33 @@ def advise(
     progress: Callable[[int, int | None, float], object] | None,
     stop: Stop | None,
 ) -> Advice: ...
+def hmb_study(
+    experiment: str,
+    settings: Sequence[int],
+    drive: Drive,
+    *,
+    flood_bytes: int,
+    hmb: str | None,
+    precondition: str,
+    seed: int,
+    stop: Stop | None,
+) -> tuple[list[int], list[int]]: ...
+def window_study(
+    experiment: str,
+    drive: Drive,
+    *,
+    bytes: int,
+    cuts: int,
+    precondition: str,
+    seed: int,
+    stop: Stop | None,
+) -> dict[str, float]: ...
 def main(argv: Sequence[str]) -> int:
     """Do what the command ``lodger`` does; the program's name comes first."""
 
 def restore_drive(name: str, file: str, text: str, sets: Mapping[str, str]) -> Drive: ...
 def restore_fio(name: str, text: str) -> Workload: ...
+def restore_logging(name: str, text: str, commit: str | None, clients: int | None) -> Workload: ...
 def restore_trace(
     name: str, columns: tuple[bytes, bytes, bytes, bytes, bytes], fit: str, queue_depth: int
 ) -> Workload: ...

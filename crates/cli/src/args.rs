@@ -1,6 +1,7 @@
 //! What can be typed. The text here is the help.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -34,8 +35,32 @@ pub enum Command {
     Advise(AdviseArgs),
     /// List, show and check drives
     Drives(DrivesArgs),
+    /// Find out from outside what is in a drive and what it does with host memory
+    Probe(ProbeArgs),
     /// Describe and convert block traces
     Trace(TraceCommandArgs),
+    /// Redo published figures and judge them (Python package)
+    ///
+    /// `lodger reproduce --help` tells more where the package is installed.
+    #[command(disable_help_flag = true)]
+    Reproduce(OutsideArgs),
+    /// Run and show study files of your own (Python package)
+    ///
+    /// `lodger study --help` tells more where the package is installed.
+    #[command(disable_help_flag = true)]
+    Study(OutsideArgs),
+}
+
+/// Arguments of a command that is a program of its own.
+#[derive(Debug, Args)]
+pub struct OutsideArgs {
+    /// Handed on as they are
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "ARGUMENT"
+    )]
+    pub arguments: Vec<OsString>,
 }
 
 const SIMULATE_EXAMPLES: &str = "\
@@ -54,7 +79,8 @@ What is simulated starts at time zero on a fresh drive, so equal commands give e
 #[derive(Debug, Args)]
 #[command(after_help = SIMULATE_EXAMPLES)]
 pub struct SimulateArgs {
-    /// fio job file (`.fio`), block trace (the format is recognised), or `-` for standard input
+    /// fio job file (`.fio`), block trace (the format is recognised), model of database logging
+    /// (`.toml`), or `-` for standard input
     pub workload: PathBuf,
     /// Drive of the collection (`lodger drives list`) or a drive file
     #[arg(long, value_name = "NAME|FILE")]
@@ -73,6 +99,9 @@ pub struct SimulateArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub report: ReportArgs,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub logging: LoggingArgs,
     /// Write every completion to FILE as fio's `write_lat_log` does, with offsets
     ///
     /// One line each: time (ms), completion latency (ns), direction (0 read, 1 write, 2 trim,
@@ -160,6 +189,31 @@ pub struct AdviseArgs {
     /// Write the report to FILE instead of standard output
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// What is chosen of a model of database logging instead of what its file says.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Database logging")]
+pub struct LoggingArgs {
+    /// When a transaction is acknowledged: `block`, `ba` (through the byte window) or `async`
+    #[arg(long, value_name = "MODE")]
+    pub commit: Option<String>,
+    /// Number of clients
+    #[arg(long, value_name = "N")]
+    pub clients: Option<u32>,
+}
+
+impl LoggingArgs {
+    /// As the model wants it.
+    ///
+    /// # Errors
+    /// If there is no such commit mode.
+    pub fn choice(&self) -> Result<crate::logging::Choice, lodger_workload::WorkloadError> {
+        Ok(crate::logging::Choice {
+            commit: self.commit.as_deref().map(str::parse).transpose()?,
+            clients: self.clients,
+        })
+    }
 }
 
 /// The drive's state and what is changed about it.
@@ -288,6 +342,65 @@ pub enum PlainFormat {
     Normal,
     /// For programs
     Json,
+}
+
+const PROBE_EXAMPLES: &str = "\
+Examples:
+  lodger probe sim:rc100-480 --destroy-data                 a simulated drive, everything
+  lodger probe /dev/nvme0n1                                 a real one, reading only
+  lodger probe /dev/nvme0n1 --budget 10min --report out.html
+  lodger probe --compare before.json after.json             two drives, or two firmwares
+
+Nothing is written to a drive without --destroy-data, and nothing to a real one without its serial
+number being typed. Host memory is left as it was found.";
+
+/// `lodger probe`.
+#[derive(Debug, Args)]
+#[command(after_help = PROBE_EXAMPLES)]
+pub struct ProbeArgs {
+    /// `sim:DRIVE`, a block device, `nbd:unix:PATH[:EXPORT]`, `nbd:HOST:PORT[/EXPORT]`, or a file
+    #[arg(required_unless_present = "compare")]
+    pub target: Option<String>,
+    /// Do only this; may be repeated
+    ///
+    /// One of map-cache, replacement, read-cache, parallelism, queue-depth, read-ahead, working-set,
+    /// flush, write-buffer, write-cliff.
+    #[arg(long = "experiment", value_name = "NAME")]
+    pub experiments: Vec<String>,
+    /// Longest time to keep the drive busy, such as `90s`, `10min`, `2h` [default: 1h; sim: 30 days]
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<String>,
+    /// Do what needs writing, too: the data on the drive is lost
+    #[arg(long)]
+    pub destroy_data: bool,
+    /// Serial number of the drive whose data may be lost, in place of typing it
+    #[arg(long, value_name = "SERIAL", requires = "destroy_data")]
+    pub yes: Option<String>,
+    /// Write a page with plots and raw data to FILE
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+    /// Write a drive file made from the findings, for `lodger simulate`
+    #[arg(long, value_name = "FILE.toml")]
+    pub emit_drive: Option<PathBuf>,
+    /// Compare two JSON reports instead of probing
+    #[arg(long, num_args = 2, value_names = ["A.json", "B.json"], conflicts_with = "target")]
+    pub compare: Option<Vec<PathBuf>>,
+    /// Form of the report
+    #[arg(long, value_enum, default_value_t = PlainFormat::Normal, value_name = "FORMAT")]
+    pub output_format: PlainFormat,
+    /// Write the report to FILE instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Host memory of a simulated drive to begin with, such as `64MiB`, or `off`
+    #[arg(long, value_name = "SIZE|off", allow_hyphen_values = true)]
+    pub hmb: Option<String>,
+    /// Noise of a simulated drive's latencies, as a multiple of a quiet machine's (3 % jitter, one
+    /// command in a thousand held up)
+    #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
+    pub noise: f64,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub run: RunArgs,
 }
 
 /// `lodger drives`.

@@ -18,6 +18,23 @@ const COLLECTION: &[(&str, &str)] = &[
         include_str!("../../../drives/wd-black-3d.toml"),
     ),
     ("970-pro", include_str!("../../../drives/970-pro.toml")),
+    (
+        "hong-bufferless",
+        include_str!("../../../drives/hong-bufferless.toml"),
+    ),
+    (
+        "hong-device-buffer",
+        include_str!("../../../drives/hong-device-buffer.toml"),
+    ),
+    (
+        "hong-hmb-buffer",
+        include_str!("../../../drives/hong-hmb-buffer.toml"),
+    ),
+    ("pm963", include_str!("../../../drives/pm963.toml")),
+    ("sz985", include_str!("../../../drives/sz985.toml")),
+    ("2b-ssd", include_str!("../../../drives/2b-ssd.toml")),
+    ("galaxy-s7", include_str!("../../../drives/galaxy-s7.toml")),
+    ("ufs21-64", include_str!("../../../drives/ufs21-64.toml")),
     ("tiny", include_str!("../../../drives/tiny.toml")),
 ];
 

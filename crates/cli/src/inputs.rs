@@ -4,6 +4,7 @@ use crate::args::{FitArg, PreconditionArg, ReplayArg, RunArgs, TraceArgs, TraceR
 use crate::drives;
 use crate::error::Error;
 use crate::interrupt::Interruptible;
+use crate::logging::{self, Choice, Target};
 use crate::run::{Drive, HmbChoice, RunConfig};
 use crate::size;
 use lodger_core::Precondition;
@@ -173,7 +174,7 @@ pub fn config(name: &str, hmb: Option<&str>, run: &RunArgs) -> Result<RunConfig,
 }
 
 /// A workload as it was read, before it is fitted to a drive: it can be run many times.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Source {
     /// A fio job file.
     Fio {
@@ -181,6 +182,15 @@ pub enum Source {
         name: String,
         /// Its text.
         text: String,
+    },
+    /// A database's log.
+    Logging {
+        /// The file's name, as given.
+        name: String,
+        /// Its text.
+        text: String,
+        /// What is chosen instead of what it says.
+        choice: Choice,
     },
     /// A block trace.
     Trace {
@@ -203,8 +213,14 @@ impl Source {
     pub fn open(path: &Path, args: &TraceArgs) -> Result<Self, Error> {
         let name = path.display().to_string();
         let (mut reader, head) = open_head(path, "workload")?;
+        if is_logging_file(path, &head) {
+            refuse_trace_options(args, &name, "logging model")?;
+            let text = text_of(&mut reader, &name, "logging model")?;
+            let choice = Choice::default();
+            return Ok(Source::Logging { name, text, choice });
+        }
         if is_job_file(path, &head) {
-            refuse_trace_options(args, &name)?;
+            refuse_trace_options(args, &name, "fio job file")?;
             let text = text_of(&mut reader, &name, "fio job file")?;
             return Ok(Source::Fio { name, text });
         }
@@ -222,11 +238,27 @@ impl Source {
         })
     }
 
+    /// The same, with what is chosen instead of what the file says.
+    ///
+    /// # Errors
+    /// If something is chosen, and this is no logging model.
+    pub fn choose(mut self, chosen: Choice) -> Result<Self, Error> {
+        match &mut self {
+            Source::Logging { choice, .. } => *choice = chosen,
+            _ if chosen == Choice::default() => {}
+            _ => {
+                let message = "`--commit` and `--clients` are for models of database logging";
+                return Err(Error::input(message).hint("such as `workloads/logging/redis.toml`"));
+            }
+        }
+        Ok(self)
+    }
+
     /// What the user should hear about what was read, a line each.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         match self {
-            Source::Fio { .. } => Vec::new(),
+            Source::Fio { .. } | Source::Logging { .. } => Vec::new(),
             Source::Trace { description, .. } => {
                 let mut notes = vec![description.summary.clone()];
                 notes.extend(description.notes.iter().cloned());
@@ -239,9 +271,19 @@ impl Source {
     ///
     /// # Errors
     /// If it does not fit the drive, or the job file is wrong.
-    pub fn workload(&self, drive_bytes: u64, seed: u64) -> Result<(Workload, Vec<String>), Error> {
+    pub fn workload(
+        &self,
+        drive: impl Into<Target>,
+        seed: u64,
+    ) -> Result<(Workload, Vec<String>), Error> {
+        let target = drive.into();
+        let drive_bytes = target.bytes;
         match self {
             Source::Fio { name, text } => parse_fio(name, text, drive_bytes, seed),
+            Source::Logging { name, text, choice } => {
+                let workload = logging::parse(name, text, *choice, target, seed)?;
+                Ok((workload, Vec::new()))
+            }
             Source::Trace {
                 trace, fit, mode, ..
             } => fit_trace(trace.clone(), drive_bytes, *fit, *mode),
@@ -254,14 +296,15 @@ impl Source {
     /// If it does not fit the drive, or the job file is wrong.
     pub fn into_workload(
         self,
-        drive_bytes: u64,
+        drive: impl Into<Target>,
         seed: u64,
     ) -> Result<(Workload, Vec<String>), Error> {
+        let target = drive.into();
         match self {
-            Source::Fio { name, text } => parse_fio(&name, &text, drive_bytes, seed),
             Source::Trace {
                 trace, fit, mode, ..
-            } => fit_trace(trace, drive_bytes, fit, mode),
+            } => fit_trace(trace, target.bytes, fit, mode),
+            _ => self.workload(target, seed),
         }
     }
 }
@@ -335,17 +378,29 @@ fn open_head(path: &Path, what: &str) -> Result<(Box<dyn BufRead>, Vec<u8>), Err
     Ok((Box::new(io::Cursor::new(head.clone()).chain(rest)), head))
 }
 
+/// A logging model is TOML, and its first table is called so.
+fn is_logging_file(path: &Path, head: &[u8]) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "toml")
+        || first_section(head).is_some_and(|line| line == "[logging]")
+}
+
 /// A job file is called so, or its first line of weight is a section.
 fn is_job_file(path: &Path, head: &[u8]) -> bool {
     if path.extension().is_some_and(|extension| extension == "fio") {
         return true;
     }
+    first_section(head).is_some()
+}
+
+/// The first line of weight, if it is a section.
+fn first_section(head: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(head);
     let first = text
         .lines()
         .map(str::trim)
-        .find(|line| !line.is_empty() && !line.starts_with(['#', ';']));
-    first.is_some_and(|line| line.starts_with('[') && line.ends_with(']'))
+        .find(|line| !line.is_empty() && !line.starts_with(['#', ';']))?;
+    (first.starts_with('[') && first.ends_with(']')).then(|| first.to_owned())
 }
 
 fn mode(args: &TraceArgs) -> Result<Mode, Error> {
@@ -362,7 +417,7 @@ fn mode(args: &TraceArgs) -> Result<Mode, Error> {
 }
 
 /// Options that would silently do nothing are refused.
-fn refuse_trace_options(args: &TraceArgs, name: &str) -> Result<(), Error> {
+fn refuse_trace_options(args: &TraceArgs, name: &str, what: &str) -> Result<(), Error> {
     let read = &args.read;
     let given = [
         (args.replay.is_some(), "--replay"),
@@ -377,8 +432,8 @@ fn refuse_trace_options(args: &TraceArgs, name: &str) -> Result<(), Error> {
     match given.iter().find(|(given, _)| *given) {
         None => Ok(()),
         Some((_, option)) => {
-            let message = format!("`{option}` is for traces, and `{name}` is a fio job file");
-            Err(Error::input(message).hint("a job file says all of this itself"))
+            let message = format!("`{option}` is for traces, and `{name}` is a {what}");
+            Err(Error::input(message).hint("the file says all of this itself"))
         }
     }
 }

@@ -8,14 +8,19 @@ pub mod args;
 pub mod commands;
 pub mod drives;
 pub mod error;
+pub mod hmb_study;
 pub mod inputs;
 pub mod interrupt;
 pub mod latency_log;
+pub mod logging;
 pub mod output;
+pub mod probe_target;
 pub mod report;
 pub mod run;
+pub mod session;
 pub mod size;
 pub mod watch;
+pub mod window;
 
 pub use error::Error;
 

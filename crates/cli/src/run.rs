@@ -9,11 +9,12 @@ mod stats;
 pub use stats::{Direction, JobResult, SAMPLE_PS, Samples};
 
 use crate::error::Error;
+use crate::window;
 use lodger_core::host::hmb::{self, HostPolicy};
 use lodger_core::observe::Counters;
 use lodger_core::spec::{DriveSpec, ParsedDrive, Tier};
 use lodger_core::time::S;
-use lodger_core::{Completion, Device, Precondition, Request};
+use lodger_core::{Completion, Device, Precondition, Request, WindowCompletion};
 use lodger_workload::{Job, Next, Workload};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,7 +30,7 @@ const PROGRESS_EVERY: u64 = 1 << 14;
 const STEP_PS: u64 = S;
 /// Events without any completion while requests are in flight after which the drive counts as
 /// stuck. The longest wait that is none, a write behind cleaning, is a hundred times shorter.
-const STUCK_AFTER: u64 = 50_000_000;
+pub(crate) const STUCK_AFTER: u64 = 50_000_000;
 
 /// A drive to run, with the name the user gave it.
 #[derive(Clone, Debug, PartialEq)]
@@ -173,14 +174,21 @@ pub fn run<O: Observer>(
     hmb.usable_bytes = device.hmb_usable_bytes();
     let mut runner = Runner::new(device, workload, observer);
     let interrupted = runner.run()?.is_break();
+    for (result, job) in runner.results.iter_mut().zip(&mut runner.jobs) {
+        result.ended(job)?;
+    }
     let mut result = runner.finish(hmb, interrupted);
     result.warnings.splice(0..0, warning);
+    result.warnings.extend(window::shortfall(spec));
     result.wall_s = started.elapsed().as_secs_f64();
     Ok(result)
 }
 
 /// What the host gives, and a word about it if the drive gets less than it needs.
-fn grant(spec: &DriveSpec, choice: HmbChoice) -> Result<(HmbResult, Option<String>), Error> {
+pub(crate) fn grant(
+    spec: &DriveSpec,
+    choice: HmbChoice,
+) -> Result<(HmbResult, Option<String>), Error> {
     let limit = hmb::DESCRIPTORS_MAX * hmb::CHUNK_BYTES_MAX;
     let Some(drive) = &spec.tiers.hmb else {
         return match choice {
@@ -239,6 +247,9 @@ struct Runner<'o, O> {
     wake_at_ps: Vec<u64>,
     /// Jobs of the present stage that are not done.
     left: usize,
+    /// Calls of the byte window under way, and a list used again.
+    calls: u32,
+    called: Vec<WindowCompletion>,
     done_requests: u64,
     expected: Option<u64>,
     instants: u64,
@@ -263,6 +274,8 @@ impl<'o, O: Observer> Runner<'o, O> {
             wakes: BinaryHeap::new(),
             wake_at_ps: vec![u64::MAX; jobs.len()],
             left: 0,
+            calls: 0,
+            called: Vec::new(),
             done_requests: 0,
             expected: jobs.iter().map(|job| job.requests_expected).sum(),
             instants: 0,
@@ -312,6 +325,9 @@ impl<'o, O: Observer> Runner<'o, O> {
             for completion in completions.drain(..) {
                 self.route(completion);
             }
+            if self.calls > 0 {
+                self.route_calls();
+            }
             self.wake(self.device.now_ps());
             self.instants += 1;
             if self.instants.is_multiple_of(PROGRESS_EVERY) || self.is_waiting_long() {
@@ -336,6 +352,10 @@ impl<'o, O: Observer> Runner<'o, O> {
             loop {
                 match self.jobs[index].next(now_ps) {
                     Next::Submit(request) => self.submit(index, request, now_ps),
+                    Next::Call { cpu, call } => {
+                        self.calls += 1;
+                        self.device.call_on(cpu, index as u32, call);
+                    }
                     Next::At(at_ps) => {
                         debug_assert!(at_ps > now_ps, "a job waits for the past");
                         // Asked again early, a job mostly names the same instant again.
@@ -356,6 +376,7 @@ impl<'o, O: Observer> Runner<'o, O> {
                     }
                 }
             }
+            self.results[index].asked(&mut self.jobs[index]);
         }
         self.ready.clear();
     }
@@ -407,6 +428,20 @@ impl<'o, O: Observer> Runner<'o, O> {
         self.results[index].completed(&request, &completion);
         self.observer.completed(index, &request, &completion);
         self.make_ready(job);
+    }
+
+    /// Calls of the byte window that are done.
+    #[cold]
+    fn route_calls(&mut self) {
+        let mut called = std::mem::take(&mut self.called);
+        self.device.take_window_completions(&mut called);
+        for completion in called.drain(..) {
+            self.calls -= 1;
+            self.events_at_completion = self.device.events();
+            self.jobs[completion.tag as usize].called(&completion);
+            self.make_ready(completion.tag);
+        }
+        self.called = called;
     }
 
     #[inline]

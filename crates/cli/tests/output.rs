@@ -366,7 +366,7 @@ fn drives_are_listed_shown_and_read_back() {
         .collect();
     assert_eq!(listed, lodger::drives::names().collect::<Vec<_>>());
     assert!(
-        list.contains("rc100-480          480 GB       38 MiB  Toshiba RC100 480 GB\n"),
+        list.contains("rc100-480              480 GB       38 MiB  Toshiba RC100 480 GB\n"),
         "{list}"
     );
     let toml = sandbox

@@ -38,6 +38,8 @@ pub enum EventKind {
     ArrayDone,
     /// A piece of program data has reached the die. Index: flash operation.
     DataLoaded,
+    /// Buffered data in host memory has come back to be programmed. Index: write-back.
+    WriteBackArrived,
     /// Data of a flash read has passed bus and decoder. Index: flash operation.
     DataReady,
     /// A die whose bus transfer had to end first can take its next operation. Index: die.
@@ -48,10 +50,26 @@ pub enum EventKind {
     Completed,
     /// Nothing has been asked for a while. Index: idle period.
     Idle,
+    /// A call of the byte window goes on. Index: call.
+    Window,
+    /// Nothing has been asked for a while: the host's driver may fetch map entries. Index: idle
+    /// period.
+    HpbIdle,
 }
 
 impl EventKind {
-    const ALL: [EventKind; 13] = [
+    /// By number; the places no kind has are never read, but spare the look-up its bounds check.
+    const ALL: [EventKind; 1 << KIND_BITS] = {
+        let mut all = [EventKind::Idle; 1 << KIND_BITS];
+        let mut at = 0;
+        while at < EventKind::KINDS.len() {
+            all[at] = EventKind::KINDS[at];
+            at += 1;
+        }
+        all
+    };
+
+    const KINDS: [EventKind; 16] = [
         EventKind::Fetched,
         EventKind::Processed,
         EventKind::MapEntryArrived,
@@ -60,23 +78,26 @@ impl EventKind {
         EventKind::DataStored,
         EventKind::ArrayDone,
         EventKind::DataLoaded,
+        EventKind::WriteBackArrived,
         EventKind::DataReady,
         EventKind::DieFree,
         EventKind::Suspended,
         EventKind::Completed,
         EventKind::Idle,
+        EventKind::Window,
+        EventKind::HpbIdle,
     ];
 }
 
 const INDEX_BITS: u32 = 24;
-const KIND_BITS: u32 = 4;
+const KIND_BITS: u32 = 5;
 const LOW_BITS: u32 = INDEX_BITS + KIND_BITS;
 
 /// Largest index an event can carry, and so the limit on commands and flash operations at once.
 pub const INDEX_MAX: u32 = (1 << INDEX_BITS) - 1;
 
-/// Time (64 bits), sequence (36), kind (4) and index (24) in one integer: total order, so that runs
-/// are reproducible bit for bit. Thirty-six bits of sequence tell 68 thousand million events apart;
+/// Time (64 bits), sequence (35), kind (5) and index (24) in one integer: total order, so that runs
+/// are reproducible bit for bit. Thirty-five bits of sequence tell 34 thousand million events apart;
 /// after that only events of the same picosecond could change places, and always in the same way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Event(u128);
@@ -96,7 +117,7 @@ impl Event {
 
     #[inline]
     fn kind(self) -> EventKind {
-        EventKind::ALL[(self.0 as u64 >> INDEX_BITS) as usize & 15]
+        EventKind::ALL[(self.0 as u64 >> INDEX_BITS) as usize & ((1 << KIND_BITS) - 1)]
     }
 
     #[inline]
@@ -155,6 +176,12 @@ impl Engine {
         Some((Now(self.now_ps), event.kind(), event.index()))
     }
 
+    /// Power is gone until `until_ps`: nothing that was to happen happens.
+    pub fn drop_all(&mut self, until_ps: u64) {
+        self.heap = Heap::default();
+        self.settle(until_ps);
+    }
+
     /// Moves the clock forward when no event is left before `to_ps`.
     pub fn settle(&mut self, to_ps: u64) {
         debug_assert!(self.next_time_ps().is_none_or(|next| next > to_ps));
@@ -177,6 +204,11 @@ impl Timeline {
         self.free_at_ps = start_ps + duration_ps;
         self.busy_ps += duration_ps;
         self.free_at_ps
+    }
+
+    /// Nothing that was booked takes place any more.
+    pub fn drop_all(&mut self) {
+        self.free_at_ps = 0;
     }
 
     /// When everything booked so far is done.

@@ -1,5 +1,11 @@
 //! What a host asks of a drive, and what it hears back.
 
+mod window;
+
+pub use window::{
+    EntryId, EntryInfo, EntryState, WindowCall, WindowCompletion, WindowError, WindowReply,
+};
+
 /// Kind of I/O command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -45,6 +51,8 @@ pub enum Status {
     /// Offset or length is not a multiple of 512 B, or a data command has no length
     /// (NVMe: Invalid Field in Command).
     InvalidField,
+    /// The range is pinned to the byte window (NVMe: Access Denied).
+    AccessDenied,
 }
 
 /// What the host hears back.

@@ -40,6 +40,24 @@ impl<T> Slab<T> {
         self.free.push(index);
     }
 
+    /// All places, free ones with the value they had last.
+    #[must_use]
+    pub fn places(&self) -> &[T] {
+        &self.places
+    }
+
+    /// Frees all places but those of `kept`.
+    pub fn keep_only(&mut self, kept: &[u32]) {
+        let mut free = vec![true; self.places.len()];
+        for &index in kept {
+            free[index as usize] = false;
+        }
+        self.free = (0..self.places.len() as u32)
+            .rev()
+            .filter(|&index| free[index as usize])
+            .collect();
+    }
+
     /// Values at present.
     #[must_use]
     pub fn len(&self) -> usize {

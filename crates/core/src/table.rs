@@ -83,6 +83,11 @@ impl Table {
         }
     }
 
+    /// All keys and values, in no order that means anything.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.places.iter().copied().filter(|place| place.0 != NONE)
+    }
+
     /// Removes a key; returns its value.
     #[inline]
     pub fn remove(&mut self, key: u32) -> Option<u32> {

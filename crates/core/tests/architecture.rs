@@ -17,7 +17,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("lodger-wire", &[]),
     ("lodger-serve", &["lodger-core", "lodger-wire"]),
     // A prober that could read the model would prove nothing.
-    ("lodger-probe", &["lodger-wire"]),
+    ("lodger-probe", &["lodger-wire", "lodger-nvme-ioctl"]),
+    ("lodger-nvme-ioctl", &[]),
     (
         "lodger",
         &[
@@ -196,6 +197,34 @@ fn crates_use_only_what_the_architecture_allows() {
     none(&broken, "crates use only those below them");
 }
 
+/// The one crate that may have `unsafe` code, and how long its code may be.
+const UNSAFE_CRATE: &str = "crates/nvme-ioctl";
+const UNSAFE_LINES_MAX: usize = 150;
+
+#[test]
+fn unsafe_code_is_in_one_small_place() {
+    let mut broken = Vec::new();
+    for path in repository_files() {
+        let shown = shown(&path);
+        if shown.starts_with(&format!("{UNSAFE_CRATE}/src")) {
+            let short =
+                shown.ends_with("lib.rs") && read(&path).lines().count() <= UNSAFE_LINES_MAX;
+            broken.extend((!short).then_some(shown));
+        } else if shown.starts_with("crates/") && path.ends_with("Cargo.toml") {
+            let manifest: toml::Table = read(&path).parse().expect("a manifest is TOML");
+            let inherits = manifest
+                .get("lints")
+                .and_then(|lints| lints.get("workspace"));
+            let forbids = inherits == Some(&toml::Value::Boolean(true));
+            broken.extend((!forbids && !shown.starts_with(UNSAFE_CRATE)).then_some(shown));
+        }
+    }
+    none(
+        &broken,
+        "one crate has unsafe code, and little; the others inherit `forbid`",
+    );
+}
+
 #[test]
 fn a_forbidden_dependency_is_found() {
     let manifest = |name: &str, rest: &str| format!("[package]\nname = \"{name}\"\n{rest}");
@@ -324,6 +353,19 @@ fn a_look_upwards_is_found() {
 }
 
 /// What the workload may know of the core: what a request is, and how long a second is.
+const REQUEST_TYPES: [&str; 10] = [
+    "Op",
+    "Request",
+    "Completion",
+    "Status",
+    "EntryId",
+    "WindowCall",
+    "WindowReply",
+    "WindowCompletion",
+    "WindowError",
+    "time",
+];
+
 #[test]
 fn the_workload_knows_nothing_of_the_drive() {
     let mut broken = Vec::new();
@@ -333,7 +375,7 @@ fn the_workload_knows_nothing_of_the_drive() {
             continue;
         }
         for (line, name) in named_under(&code(&read(&path)), "lodger_core") {
-            if !["Op", "Request", "Completion", "Status", "time"].contains(&name.as_str()) {
+            if !REQUEST_TYPES.contains(&name.as_str()) {
                 broken.push(format!("{shown}:{line}: `lodger_core::{name}`"));
             }
         }

@@ -132,3 +132,33 @@ fn a_full_map_in_dram_makes_the_span_irrelevant() {
     let spec = drive("a1000", &[]);
     assert!(kiops(&spec, 0, spec.capacity_bytes) < 0.7 * kiops(&spec, 0, GIB));
 }
+
+#[test]
+fn units_of_exclusive_tiers_cross_the_link() {
+    let sets = [
+        ("role.map.unit", "4KiB"),
+        ("role.map.exclusive", "true"),
+        ("role.map.bytes_per_page", "4"),
+    ];
+    let spec = drive("rc100-480", &sets);
+    let mut device = Device::new(&spec, Precondition::Sequential, 38 * MIB, 1);
+    // The controller's own memory holds 256 units. A cyclic scan of 512 finds none of them there:
+    // from the second round on, each is taken from host memory and another goes there.
+    let mut at = 0;
+    let mut round = |device: &mut Device| {
+        let before = device.counters();
+        closed_loop(device, 1, 512, |_| {
+            at += 1;
+            pages(Op::Read, (at - 1) % 512 * 1024, 1)
+        });
+        let after = device.counters();
+        (
+            after.map.hits[1] - before.map.hits[1],
+            after.hmb_read_bytes - before.hmb_read_bytes,
+            after.hmb_written_bytes - before.hmb_written_bytes,
+        )
+    };
+    assert_eq!(round(&mut device), (0, 0, 256 * 4096));
+    // A cache line for the command, and the unit.
+    assert_eq!(round(&mut device), (512, 512 * (64 + 4096), 512 * 4096));
+}

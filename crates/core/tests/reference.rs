@@ -4,184 +4,35 @@
 
 mod common;
 
+use common::naive::{Naive, Tags};
 use common::{drive, settle};
-use lodger_core::device::{Contents, Device, Source};
-use lodger_core::ids::{BufferSlot, Lpn, Ppn};
+use lodger_core::device::Device;
 use lodger_core::rng::Rng;
 use lodger_core::{Completion, DriveSpec, Op, Precondition, Request, Status};
 use proptest::prelude::*;
 use std::collections::HashMap;
 
-type Page = [u32; 8];
-
-/// Follows the tag of the request that wrote each sector through buffer and flash.
-#[derive(Default)]
-struct Tags {
-    flash: HashMap<Ppn, Page>,
-    buffer: HashMap<BufferSlot, Page>,
-    /// Read tag, sector, value.
-    seen: Vec<(u32, u64, u32)>,
-}
-
-fn overlay(onto: &mut Page, from: &Page, sectors: u8) {
-    for sector in 0..8 {
-        if sectors >> sector & 1 != 0 {
-            onto[sector] = from[sector];
-        }
-    }
-}
-
-impl Tags {
-    fn at(&self, source: Source) -> Page {
-        match source {
-            Source::Buffer(slot) => self.buffer[&slot],
-            Source::Flash(ppn) => self.flash.get(&ppn).copied().unwrap_or_default(),
-            Source::Unwritten => Page::default(),
-        }
-    }
-}
-
-impl Contents for Tags {
-    fn arrive(&mut self, tag: u32, _: Lpn, slot: BufferSlot, sectors: u8) {
-        let mut page = Page::default();
-        overlay(&mut page, &[tag; 8], sectors);
-        self.buffer.insert(slot, page);
-    }
-    fn merge(&mut self, slot: BufferSlot, source: Source, written: u8) {
-        let mut page = self.at(source);
-        overlay(&mut page, &self.buffer[&slot], written);
-        self.buffer.insert(slot, page);
-    }
-    fn absorb(&mut self, from: BufferSlot, to: BufferSlot, sectors: u8) {
-        let newer = self.buffer[&from];
-        overlay(self.buffer.get_mut(&to).unwrap(), &newer, sectors);
-    }
-    fn program(&mut self, from: BufferSlot, to: Ppn) {
-        self.flash.insert(to, self.buffer[&from]);
-    }
-    fn relocate(&mut self, from: Ppn, to: Ppn) {
-        let page = self.at(Source::Flash(from));
-        self.flash.insert(to, page);
-    }
-    fn read(&mut self, tag: u32, lpn: Lpn, source: Source, sectors: u8) {
-        let page = self.at(source);
-        for (sector, &value) in (0u64..).zip(&page) {
-            if sectors >> sector & 1 != 0 {
-                self.seen.push((tag, u64::from(lpn.0) * 8 + sector, value));
-            }
-        }
-    }
-}
-
-/// A write (or trim, value 0) of one sector: its order of submission and of completion.
-#[derive(Clone, Copy, Debug)]
-struct Wrote {
-    value: u32,
-    submitted: u64,
-    completed: u64,
-}
-
-/// Who wrote each sector, and when.
-#[derive(Default)]
-struct Naive {
-    wrote: HashMap<u64, Vec<Wrote>>,
-    reads: HashMap<u32, (u64, u64)>,
-    clock: u64,
-}
-
-impl Naive {
-    fn sectors(request: &Request) -> std::ops::Range<u64> {
-        let (mut from, mut to) = (
-            request.offset_bytes,
-            request.offset_bytes + request.length_bytes,
-        );
-        if request.op == Op::Trim {
-            // Only whole pages are deallocated.
-            from = from.next_multiple_of(4096);
-            to = to / 4096 * 4096;
-        }
-        from / 512..(to / 512).max(from / 512)
-    }
-
-    fn submit(&mut self, request: &Request) {
-        self.clock += 1;
-        let at = Wrote {
-            value: if request.op == Op::Trim {
-                0
-            } else {
-                request.tag
-            },
-            submitted: self.clock,
-            completed: u64::MAX,
-        };
-        match request.op {
-            Op::Read => {
-                self.reads.insert(request.tag, (self.clock, u64::MAX));
-            }
-            Op::Write | Op::Trim => {
-                for sector in Self::sectors(request) {
-                    self.wrote.entry(sector).or_default().push(at);
-                }
-            }
-            Op::Flush => {}
-        }
-    }
-
-    fn complete(&mut self, request: &Request) {
-        self.clock += 1;
-        match request.op {
-            Op::Read => self.reads.get_mut(&request.tag).unwrap().1 = self.clock,
-            Op::Write | Op::Trim => {
-                let value = if request.op == Op::Trim {
-                    0
-                } else {
-                    request.tag
-                };
-                for sector in Self::sectors(request) {
-                    let all = self.wrote.get_mut(&sector).unwrap();
-                    let this = all
-                        .iter_mut()
-                        .find(|w| w.value == value && w.completed == u64::MAX)
-                        .unwrap();
-                    this.completed = self.clock;
-                }
-            }
-            Op::Flush => {}
-        }
-    }
-
-    /// A read may return a write that was submitted before it completed and was not overwritten
-    /// before it was submitted by a write that came after.
-    fn allows(&self, tag: u32, sector: u64, value: u32) -> bool {
-        let (submitted, completed) = self.reads[&tag];
-        let none = Vec::new();
-        // In the order of submission; the newest candidates are the likely ones.
-        let all = self.wrote.get(&sector).unwrap_or(&none);
-        let candidates = all.partition_point(|w| w.submitted < completed);
-        let overwritten = |since: usize, completed: u64| {
-            all[since..candidates]
-                .iter()
-                .any(|later| later.submitted > completed && later.completed < submitted)
-        };
-        let newest_first = (0..candidates).rev();
-        let written = newest_first
-            .filter(|&at| all[at].value == value)
-            .any(|at| !overwritten(at, all[at].completed));
-        written || (value == 0 && !overwritten(0, 0))
-    }
-}
-
 /// One kind of drive out of many small ones.
 fn small_drive(shape: u32) -> DriveSpec {
     let bit =
         |n: u32, yes: &'static str, no: &'static str| if shape >> n & 1 != 0 { yes } else { no };
-    let hmb_buffer: &[(&str, &str)] = match shape >> 7 & 3 {
+    let data_roles: &[(&str, &str)] = match shape >> 7 & 3 {
         0 => &[
             ("role.write_buffer.tier", "hmb"),
             ("role.write_buffer.size", "128KiB"),
         ],
         1 if shape >> 4 & 1 != 0 => &[("role.write_buffer.tier", "slc")],
-        _ => &[],
+        1 => &[],
+        2 => &[("role.write_buffer.acknowledge", "programmed")],
+        _ => &[
+            ("role.write_buffer.tier", "hmb"),
+            ("role.write_buffer.size", "96KiB"),
+            ("role.write_buffer.high", "1.0"),
+            ("role.write_buffer.low", "0.5"),
+            ("role.read_cache.tier", "hmb"),
+            ("role.read_cache.size", "24KiB"),
+            ("host.dma.rate", "4.8GB/s"),
+        ],
     };
     let replacement = ["lru", "fifo", "clock", "2q", "random"][(shape >> 9) as usize % 5];
     let mut sets = vec![
@@ -198,7 +49,12 @@ fn small_drive(shape: u32) -> DriveSpec {
         ("tier.hmb.preferred", "160KiB"),
         ("tier.hmb.min", "8KiB"),
     ];
-    sets.extend(hmb_buffer);
+    sets.extend(data_roles);
+    // Not beside `slc` and `programmed`, which need none.
+    if matches!(shape >> 7 & 3, 0 | 3) && shape >> 6 & 1 != 0 {
+        sets.push(("tier.pm.size", "64KiB"));
+        sets.push(("role.write_buffer.log", "pm"));
+    }
     drive("tiny", &sets)
 }
 

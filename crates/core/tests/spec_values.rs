@@ -95,6 +95,32 @@ fn parts_can_be_turned_off() {
 }
 
 #[test]
+fn a_log_of_the_write_buffer_that_cannot_be() {
+    let with = |more: &[(&str, &str)]| {
+        let log = ("role.write_buffer.log", "pm");
+        let sets: Vec<_> = [log].iter().chain(more).copied().collect();
+        tiny(&sets).expect_err("refused").to_string()
+    };
+    assert_eq!(
+        with(&[]),
+        "`role.write_buffer.log` needs a table `[tier.pm]`, which this drive does not have, found `pm` (--set)"
+    );
+    let pm = ("tier.pm.size", "64KiB");
+    let volatile = "`role.write_buffer.log` needs a buffer in volatile memory that acknowledges what is not in flash, found `pm` (--set)";
+    assert_eq!(with(&[pm, ("role.write_buffer.tier", "slc")]), volatile);
+    let programmed = ("role.write_buffer.acknowledge", "programmed");
+    assert_eq!(with(&[pm, programmed]), volatile);
+    assert_eq!(
+        with(&[pm, ("role.write_buffer.log_size", "128KiB")]),
+        "`tier.pm.size` must hold the roles placed on it (128KiB), found `64KiB` (--set)"
+    );
+    assert_eq!(
+        with(&[("tier.pm.size", "1KiB")]),
+        "`role.write_buffer.log` needs 4KiB of `tier.pm.size` that no other role takes, found `pm` (--set)"
+    );
+}
+
+#[test]
 fn a_rate_replaces_that_of_the_link() {
     assert_eq!(
         tiny(&[("link.rate", "3.91GB/s")])

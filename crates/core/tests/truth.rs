@@ -4,10 +4,9 @@
 mod common;
 
 use common::{DRIVES, closed_loop, drive, latency, pages, settle};
-use lodger_core::device::{COMPLETION_ENTRY_BYTES, MAP_LINE_BYTES, SUBMISSION_ENTRY_BYTES};
-use lodger_core::spec::Tier;
+use lodger_core::spec::{LINE_BYTES, LinkProtocol, Tier};
 use lodger_core::time::transfer_ps;
-use lodger_core::transport::wire_ps;
+use lodger_core::transport::{COMPLETION_ENTRY_BYTES, SUBMISSION_ENTRY_BYTES, wire_ps};
 use lodger_core::{Device, DriveSpec, Op, Precondition};
 
 fn round_trip_ps(spec: &DriveSpec) -> u64 {
@@ -16,13 +15,22 @@ fn round_trip_ps(spec: &DriveSpec) -> u64 {
 
 /// From submission to the firmware's first look at the command.
 fn fetch_ps(spec: &DriveSpec) -> u64 {
+    if spec.link.protocol == LinkProtocol::Ufs {
+        // The host's controller reads the descriptor and sends a UPIU without data.
+        let upiu_ps = wire_ps(&spec.link, 0) + spec.link.one_way_ps;
+        return spec.host.submit_ps + spec.link.host_memory_ps + upiu_ps;
+    }
     let entry_ps = wire_ps(&spec.link, SUBMISSION_ENTRY_BYTES);
     spec.host.submit_ps + spec.link.one_way_ps + round_trip_ps(spec) + entry_ps
 }
 
 /// From the last thing a command waits for to the host's completion handler.
 fn completion_ps(spec: &DriveSpec) -> u64 {
-    wire_ps(&spec.link, COMPLETION_ENTRY_BYTES) + spec.link.one_way_ps + spec.host.complete_ps
+    let bytes = match spec.link.protocol {
+        LinkProtocol::Pcie => COMPLETION_ENTRY_BYTES,
+        LinkProtocol::Ufs => 0,
+    };
+    wire_ps(&spec.link, bytes) + spec.link.one_way_ps + spec.host.complete_ps
 }
 
 /// One flash read of `slots` slots of page type `page_type`: array, bus, decoder.
@@ -37,9 +45,22 @@ fn entry_ps(spec: &DriveSpec, tier: Tier) -> u64 {
     match tier {
         Tier::Sram => spec.tiers.sram.as_ref().unwrap().access_ps,
         Tier::Dram => spec.tiers.dram.as_ref().unwrap().access_ps,
-        Tier::Hmb => round_trip_ps(spec) + wire_ps(&spec.link, MAP_LINE_BYTES),
-        Tier::Slc => unreachable!(),
+        Tier::Hmb => round_trip_ps(spec) + wire_ps(&spec.link, LINE_BYTES),
+        Tier::Slc | Tier::Pm | Tier::Host => unreachable!(),
     }
+}
+
+/// Host memory for a drive whose nearest map memory that is; otherwise none.
+fn hmb_if(spec: &DriveSpec, nearest: Tier) -> u64 {
+    match &spec.tiers.hmb {
+        Some(hmb) if nearest == Tier::Hmb => hmb.preferred_bytes,
+        _ => 0,
+    }
+}
+
+fn has_map_in_hmb(spec: &DriveSpec) -> bool {
+    let tiers = &spec.roles.map.tiers;
+    tiers.iter().any(|tier| tier.tier == Tier::Hmb)
 }
 
 fn page_type(device: &Device, lpn: u32) -> usize {
@@ -52,17 +73,18 @@ fn page_type(device: &Device, lpn: u32) -> usize {
 
 fn each_drive(check: impl Fn(&str, &DriveSpec)) {
     for (name, _) in DRIVES {
-        check(name, &drive(name, &[]));
+        // What the host's entries cost and save is looked at separately.
+        check(name, &drive(name, &[("hpb.enabled", "false")]));
     }
 }
 
 #[test]
 fn a_read_that_hits_the_nearest_map_tier_takes_the_sum_of_its_parts() {
     each_drive(|name, spec| {
-        let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
+        let nearest = spec.roles.map.tiers[0].tier;
+        let mut device = Device::new(spec, Precondition::Sequential, hmb_if(spec, nearest), 1);
         latency(&mut device, pages(Op::Read, 0, 1));
         settle(&mut device);
-        let nearest = spec.roles.map.tiers[0].tier;
         let expected = fetch_ps(spec)
             + spec.controller.read_ps
             + entry_ps(spec, nearest)
@@ -80,7 +102,7 @@ fn a_read_that_hits_the_nearest_map_tier_takes_the_sum_of_its_parts() {
 #[test]
 fn a_read_that_misses_the_map_takes_one_more_flash_read() {
     each_drive(|name, spec| {
-        if spec.tiers.hmb.is_none() {
+        if !has_map_in_hmb(spec) {
             return;
         }
         let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
@@ -105,6 +127,9 @@ fn a_read_that_misses_the_map_takes_one_more_flash_read() {
 fn a_read_whose_entry_is_in_host_memory_takes_a_round_trip_more() {
     each_drive(|name, spec| {
         let Some(hmb) = &spec.tiers.hmb else { return };
+        if !has_map_in_hmb(spec) || spec.roles.map.tiers[0].tier == Tier::Hmb {
+            return;
+        }
         let mut device = Device::new(spec, Precondition::Sequential, hmb.preferred_bytes, 1);
         // More units than the nearest memory holds: some are in host memory alone.
         let sram = &spec.roles.map.tiers[0];
@@ -139,10 +164,11 @@ fn a_read_whose_entry_is_in_host_memory_takes_a_round_trip_more() {
 fn a_map_miss_costs_between_1_6_and_2_hits_at_queue_depth_one() {
     // AnandTech 12819: "in the worst case, read latency is doubled"; BG4 measured x1.67.
     each_drive(|name, spec| {
-        if spec.tiers.hmb.is_none() || name == "tiny" {
+        if !has_map_in_hmb(spec) || name == "tiny" {
             return;
         }
-        let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
+        let hmb = hmb_if(spec, spec.roles.map.tiers[0].tier);
+        let mut device = Device::new(spec, Precondition::Sequential, hmb, 1);
         let miss = latency(&mut device, pages(Op::Read, 900, 1)) as f64;
         settle(&mut device);
         let hit = latency(&mut device, pages(Op::Read, 901, 1)) as f64;
@@ -151,21 +177,58 @@ fn a_map_miss_costs_between_1_6_and_2_hits_at_queue_depth_one() {
     });
 }
 
+/// One program operation of a drive's first host data: load and array.
+fn program_ps(spec: &DriveSpec) -> u64 {
+    let nand = &spec.nand;
+    let slc = spec.ftl.slc_superblocks > 0;
+    let groups = if nand.one_shot && !slc {
+        nand.cell.bits()
+    } else {
+        1
+    };
+    let pages_loaded = u64::from(groups * nand.planes);
+    let page_slots = u64::from(nand.page_bytes / 4096);
+    let load_ps = transfer_ps(
+        u64::from(nand.codeword_bytes) * page_slots,
+        nand.channel_bytes_per_s,
+    );
+    let array_ps = match (slc, nand.one_shot) {
+        (true, _) => nand.slc_program_ps,
+        (false, true) => nand.program_ps.iter().sum(),
+        (false, false) => nand.program_ps[0],
+    };
+    pages_loaded * load_ps + nand.command_ps + array_ps
+}
+
 #[test]
 fn a_write_takes_the_sum_of_its_parts() {
     each_drive(|name, spec| {
         let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
-        let buffer = match &spec.tiers.dram {
-            Some(dram) if spec.roles.write_buffer.tier == Tier::Dram => {
-                transfer_ps(4096, dram.bytes_per_s)
-            }
-            _ => 0,
+        let memory = match spec.roles.write_buffer.tier {
+            Tier::Dram => &spec.tiers.dram,
+            Tier::Pm => &spec.tiers.pm,
+            _ => &None,
+        };
+        let buffer = memory
+            .as_ref()
+            .map_or(0, |memory| transfer_ps(4096, memory.bytes_per_s));
+        let unbuffered = if spec.roles.write_buffer.acknowledges_programmed {
+            program_ps(spec)
+        } else {
+            0
+        };
+        // UFS: the drive asks for the data by a message of its own.
+        let asking = match spec.link.protocol {
+            LinkProtocol::Pcie => 0,
+            LinkProtocol::Ufs => wire_ps(&spec.link, 0),
         };
         let expected = fetch_ps(spec)
             + spec.controller.write_ps
+            + asking
             + wire_ps(&spec.link, 4096)
             + round_trip_ps(spec)
             + buffer
+            + unbuffered
             + completion_ps(spec);
         assert_eq!(
             latency(&mut device, pages(Op::Write, 7, 1)),
@@ -178,30 +241,18 @@ fn a_write_takes_the_sum_of_its_parts() {
 #[test]
 fn a_flush_and_a_fua_write_wait_for_one_program_operation() {
     each_drive(|name, spec| {
-        let nand = &spec.nand;
-        let slc = spec.ftl.slc_superblocks > 0;
-        let groups = if nand.one_shot && !slc {
-            nand.cell.bits()
-        } else {
-            1
-        };
-        let pages_loaded = u64::from(groups * nand.planes);
-        let page_slots = u64::from(nand.page_bytes / 4096);
-        let load_ps = transfer_ps(
-            u64::from(nand.codeword_bytes) * page_slots,
-            nand.channel_bytes_per_s,
-        );
-        let array_ps = match (slc, nand.one_shot) {
-            (true, _) => nand.slc_program_ps,
-            (false, true) => nand.program_ps.iter().sum(),
-            (false, false) => nand.program_ps[0],
-        };
-        let program_ps = pages_loaded * load_ps + nand.command_ps + array_ps;
+        if spec.roles.write_buffer.tier == Tier::Pm {
+            // Nothing waits: see below.
+            return;
+        }
+        let unbuffered = spec.roles.write_buffer.acknowledges_programmed;
+        // What is acknowledged is in flash already.
+        let wait_ps = if unbuffered { 0 } else { program_ps(spec) };
 
         let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
         latency(&mut device, pages(Op::Write, 7, 1));
         let flush = latency(&mut device, pages(Op::Flush, 0, 0));
-        let expected = fetch_ps(spec) + spec.controller.flush_ps + program_ps + completion_ps(spec);
+        let expected = fetch_ps(spec) + spec.controller.flush_ps + wait_ps + completion_ps(spec);
         assert_eq!(flush, expected, "{name}: flush");
 
         let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
@@ -212,7 +263,7 @@ fn a_flush_and_a_fua_write_wait_for_one_program_operation() {
         request.fua = true;
         assert_eq!(
             latency(&mut device, request),
-            write + program_ps,
+            write + wait_ps,
             "{name}: FUA"
         );
     });
@@ -359,5 +410,65 @@ fn on_the_single_bit_cache_a_write_is_done_once_it_is_in_flash_and_a_flush_has_n
     assert_eq!(
         flushed,
         fetch_ps(&spec) + spec.controller.flush_ps + completion_ps(&spec)
+    );
+}
+
+#[test]
+fn in_power_protected_memory_a_write_is_durable_and_flush_and_fua_wait_for_nothing() {
+    let spec = drive(
+        "tiny",
+        &[
+            ("role.write_buffer.tier", "pm"),
+            ("tier.pm.size", "1MiB"),
+            ("tier.pm.rate", "1GB/s"),
+        ],
+    );
+    let mut device = Device::new(&spec, Precondition::Sequential, 0, 1);
+    let plain = latency(&mut device, pages(Op::Write, 7, 1));
+    // 4096 bytes at 1 GB/s, where SRAM takes no time of its own.
+    let mut volatile = Device::new(&drive("tiny", &[]), Precondition::Sequential, 0, 1);
+    let sram = latency(&mut volatile, pages(Op::Write, 7, 1));
+    assert_eq!(plain, sram + 4_096_000);
+    let mut forced = pages(Op::Write, 9, 1);
+    forced.fua = true;
+    assert_eq!(latency(&mut device, forced), plain);
+    assert_eq!(
+        latency(&mut device, pages(Op::Flush, 0, 0)),
+        fetch_ps(&spec) + spec.controller.flush_ps + completion_ps(&spec)
+    );
+}
+
+#[test]
+fn an_entry_from_the_host_saves_the_map_read_and_costs_its_check() {
+    let on = drive("galaxy-s7", &[]);
+    let off = drive("galaxy-s7", &[("hpb.enabled", "false")]);
+    let took = |spec: &DriveSpec| {
+        let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
+        latency(&mut device, pages(Op::Read, 900, 1))
+    };
+    let (with, without) = (took(&on), took(&off));
+    let nand = &on.nand;
+    let slot_ps = transfer_ps(u64::from(nand.codeword_bytes), nand.channel_bytes_per_s);
+    let map_read_ps = nand.command_ps + nand.slc_read_ps + slot_ps + nand.ecc_ps;
+    let saved_ps = on.controller.map_fill_ps + map_read_ps;
+    let check_ps = on.hpb.as_ref().unwrap().check_ps;
+    assert_eq!(with + saved_ps, without + check_ps);
+}
+
+#[test]
+fn a_ufs_host_has_thirty_two_commands_in_the_drive_at_most() {
+    // The thirty-third is sent when the host has seen the first response, not when it leaves.
+    let spec = drive("galaxy-s7", &[]);
+    let latencies = |count: u32| {
+        let mut device = Device::new(&spec, Precondition::Sequential, 0, 1);
+        (0..count).for_each(|_| device.submit(pages(Op::Flush, 0, 0)));
+        settle(&mut device)
+    };
+    let done = latencies(33);
+    let expected = fetch_ps(&spec) + spec.controller.flush_ps + completion_ps(&spec);
+    assert_eq!(done[0].completed_ps, expected);
+    assert_eq!(
+        done[32].completed_ps - done[0].completed_ps,
+        expected.max(32 * spec.controller.flush_ps)
     );
 }

@@ -156,6 +156,16 @@ impl Drive {
         Ok(())
     }
 
+    /// Change several values at once: they need to fit together only in the end. Wrong ones change
+    /// nothing.
+    fn update(&mut self, py: Python<'_>, set: Given<'_>) -> PyResult<()> {
+        let mut sets = self.sets.clone();
+        sets.extend(as_texts(Some(set))?);
+        self.parsed = parse(&self.text, &self.file, &sets).or_raise(py)?;
+        self.sets = sets;
+        Ok(())
+    }
+
     /// A drive that can be changed on its own.
     fn copy(&self) -> Self {
         self.clone()

@@ -9,9 +9,13 @@ mod columns;
 mod command;
 mod drive;
 mod errors;
+mod hmb_study;
 mod log;
+mod session;
 mod simulate;
+mod studies;
 mod supervise;
+mod window_study;
 mod workload;
 
 use pyo3::prelude::*;
@@ -26,11 +30,19 @@ mod _native {
     #[pymodule_export]
     use super::drive::{Drive, Value, drives, restore_drive};
     #[pymodule_export]
+    use super::hmb_study::hmb_study;
+    #[pymodule_export]
+    use super::session::Session;
+    #[pymodule_export]
     use super::simulate::{Run, compare_text, simulate};
+    #[pymodule_export]
+    use super::studies::studies;
     #[pymodule_export]
     use super::supervise::Stop;
     #[pymodule_export]
-    use super::workload::{Workload, restore_fio, restore_trace};
+    use super::window_study::window_study;
+    #[pymodule_export]
+    use super::workload::{Workload, restore_fio, restore_logging, restore_trace};
     use pyo3::prelude::*;
 
     #[pymodule_init]

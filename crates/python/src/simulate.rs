@@ -123,8 +123,7 @@ pub fn simulate(
             control,
             log: log.then(Log::default),
         };
-        let capacity_bytes = config.drive.parsed.spec.capacity_bytes;
-        let (workload, notes) = source.workload(capacity_bytes, seed)?;
+        let (workload, notes) = source.workload(&config.drive.parsed.spec, seed)?;
         let result = run::run(&config, workload, &mut watch)?;
         if result.interrupted {
             return Err(Error::interrupted());

@@ -7,7 +7,9 @@ use crate::supervise::supervise;
 use lodger::args::{FitArg, ReplayArg, TraceArgs, TraceReadArgs};
 use lodger::error::Error;
 use lodger::inputs::Source;
+use lodger::logging::Choice;
 use lodger_core::Op;
+use lodger_workload::logging::Commit;
 use lodger_workload::trace::{
     CLOSED_QUEUE_DEPTH, Description, Fit, Format, Mode, Record, TimeUnit, Trace,
 };
@@ -46,6 +48,31 @@ impl Workload {
     #[pyo3(signature = (text, *, name = "job.fio"))]
     fn from_fio(text: String, name: &str) -> Self {
         restore_fio(name.to_owned(), text)
+    }
+
+    /// The workload of the text of a model of database logging. `name` is what messages call it.
+    #[staticmethod]
+    #[pyo3(signature = (text, *, name = "logging.toml"))]
+    fn from_logging(text: String, name: &str) -> Self {
+        let choice = Choice::default();
+        let name = name.to_owned();
+        Workload(Arc::new(Source::Logging { name, text, choice }))
+    }
+
+    /// A model of database logging with another commit mode ("block", "ba" or "async") or number of
+    /// clients than its file says.
+    #[pyo3(signature = (*, commit = None, clients = None))]
+    fn committing(
+        &self,
+        py: Python<'_>,
+        commit: Option<&str>,
+        clients: Option<u32>,
+    ) -> PyResult<Self> {
+        let commit = commit.map(str::parse).transpose();
+        let commit = commit.map_err(Error::from).or_raise(py)?;
+        let chosen = Choice { commit, clients };
+        let source = Source::clone(&self.0).choose(chosen).or_raise(py)?;
+        Ok(Workload(Arc::new(source)))
     }
 
     /// A block trace.
@@ -124,11 +151,12 @@ impl Workload {
         restore_trace(py, name, columns.extract()?, fit, depth)
     }
 
-    /// "fio" or "trace".
+    /// "fio", "logging" or "trace".
     #[getter]
     fn kind(&self) -> &'static str {
         match *self.0 {
             Source::Fio { .. } => "fio",
+            Source::Logging { .. } => "logging",
             Source::Trace { .. } => "trace",
         }
     }
@@ -137,7 +165,7 @@ impl Workload {
     #[getter]
     fn name(&self) -> &str {
         match &*self.0 {
-            Source::Fio { name, .. } => name,
+            Source::Fio { name, .. } | Source::Logging { name, .. } => name,
             Source::Trace { trace, .. } => trace.name(),
         }
     }
@@ -146,7 +174,7 @@ impl Workload {
     #[getter]
     fn text(&self) -> Option<&str> {
         match &*self.0 {
-            Source::Fio { text, .. } => Some(text),
+            Source::Fio { text, .. } | Source::Logging { text, .. } => Some(text),
             Source::Trace { .. } => None,
         }
     }
@@ -161,7 +189,7 @@ impl Workload {
     #[getter]
     fn requests(&self) -> Option<usize> {
         match &*self.0 {
-            Source::Fio { .. } => None,
+            Source::Fio { .. } | Source::Logging { .. } => None,
             Source::Trace { trace, .. } => Some(trace.len()),
         }
     }
@@ -170,14 +198,15 @@ impl Workload {
     /// done to make it fit.
     #[pyo3(signature = (drive, *, seed = 0))]
     fn check(&self, py: Python<'_>, drive: &Drive, seed: u64) -> PyResult<Vec<String>> {
-        let capacity_bytes = drive.parsed.spec.capacity_bytes;
-        let made = py.detach(|| self.0.workload(capacity_bytes, seed));
+        let spec = &drive.parsed.spec;
+        let made = py.detach(|| self.0.workload(spec, seed));
         Ok(made.or_raise(py)?.1)
     }
 
     fn __repr__(&self) -> String {
         let what = match &*self.0 {
             Source::Fio { .. } => "fio job file".to_owned(),
+            Source::Logging { .. } => "model of database logging".to_owned(),
             Source::Trace { description, .. } => description.summary.clone(),
         };
         format!("<lodger.Workload {}: {what}>", self.name())
@@ -189,6 +218,11 @@ impl Workload {
             Source::Fio { name, text } => {
                 let restore = native.getattr("restore_fio")?;
                 (restore, (name, text)).into_pyobject(py)?
+            }
+            Source::Logging { name, text, choice } => {
+                let restore = native.getattr("restore_logging")?;
+                let commit = choice.commit.map(Commit::name);
+                (restore, (name, text, commit, choice.clients)).into_pyobject(py)?
             }
             Source::Trace {
                 trace, fit, mode, ..
@@ -312,6 +346,19 @@ fn from_columns(name: &str, columns: &Columns<'_>) -> Result<Trace, Error> {
 #[pyfunction]
 pub fn restore_fio(name: String, text: String) -> Workload {
     Workload(Arc::new(Source::Fio { name, text }))
+}
+
+/// A model of database logging: for `pickle`.
+#[pyfunction]
+#[pyo3(signature = (name, text, commit, clients))]
+pub fn restore_logging(
+    py: Python<'_>,
+    name: &str,
+    text: String,
+    commit: Option<&str>,
+    clients: Option<u32>,
+) -> PyResult<Workload> {
+    Workload::from_logging(text, name).committing(py, commit, clients)
 }
 
 /// A trace from columns: for arrays, and for `pickle`. A queue depth of 0 means timed.

@@ -1,14 +1,15 @@
-//! What is asked of the drive: fio job files, block traces and generators.
+//! What is asked of the drive: fio job files, block traces, generators and databases' logs.
 //!
 //! A [`Workload`] is a list of [`Job`]s. Each job is a state machine without a clock: the runner
 //! asks [`Job::next`] what the job wants to do at an instant, submits what it is given, and tells
 //! it of every completion through [`Job::complete`]. Nothing here knows the device model; only its
 //! request types.
 
-use lodger_core::{Completion, Request};
+use lodger_core::{Completion, Request, WindowCall, WindowCompletion};
 
 pub mod error;
 pub mod fio;
+pub mod logging;
 pub mod trace;
 
 pub use error::{Place, WorkloadError};
@@ -18,6 +19,13 @@ pub use error::{Place, WorkloadError};
 pub enum Next {
     /// Submit this request now, then ask again.
     Submit(Request),
+    /// Make this call of the byte window now, on this CPU, then ask again.
+    Call {
+        /// CPU of the host that calls.
+        cpu: u16,
+        /// The call.
+        call: WindowCall,
+    },
     /// Nothing before this instant (picoseconds); ask again then, or after a completion.
     At(u64),
     /// Nothing until one of the job's own requests completes.
@@ -71,6 +79,8 @@ pub enum Source {
     Fio(Box<fio::Generator>),
     /// Replayed from a trace.
     Trace(Box<trace::Replay>),
+    /// A database's log.
+    Logging(Box<logging::Model>),
 }
 
 impl Job {
@@ -79,6 +89,7 @@ impl Job {
         match &mut self.source {
             Source::Fio(generator) => generator.next(now_ps),
             Source::Trace(replay) => replay.next(now_ps),
+            Source::Logging(model) => model.next(now_ps),
         }
     }
 
@@ -87,6 +98,14 @@ impl Job {
         match &mut self.source {
             Source::Fio(generator) => generator.complete(completion),
             Source::Trace(replay) => replay.complete(completion),
+            Source::Logging(model) => model.complete(completion),
+        }
+    }
+
+    /// Tells the job that one of its calls of the byte window is done. Called at that instant.
+    pub fn called(&mut self, completion: &WindowCompletion) {
+        if let Source::Logging(model) = &mut self.source {
+            model.called(completion);
         }
     }
 }

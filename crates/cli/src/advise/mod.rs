@@ -30,7 +30,7 @@ use crate::Error;
 use crate::run::{Drive, HmbChoice, RunConfig};
 use curve::Curve;
 use lodger_core::host::hmb::LINUX_CAP_BYTES;
-use lodger_core::spec::{DriveSpec, Tier};
+use lodger_core::spec::{DriveSpec, Encoding, Tier};
 use measure::{Run, Watch};
 use place::Place;
 use search::{Found, Make, Runs};
@@ -81,6 +81,15 @@ pub fn advise(
 ) -> Result<Advice, Error> {
     let spec = &config.drive.parsed.spec;
     let place = Place::of(spec).ok_or_else(|| no_host_memory(&config.drive))?;
+    if spec
+        .roles
+        .map
+        .tiers
+        .iter()
+        .any(|tier| tier.encoding != Encoding::Flat)
+    {
+        return Err(compressed_map(&config.drive));
+    }
     let config = RunConfig {
         hmb: HmbChoice::Negotiated,
         ..config.clone()
@@ -133,6 +142,15 @@ pub fn advise(
         curve,
         place,
     })
+}
+
+/// How many pages a memory holds then depends on what is in them: no size can be told from a stream.
+fn compressed_map(drive: &Drive) -> Error {
+    Error::input(format!(
+        "`{}` keeps its map compressed, and advice needs pages of one size",
+        drive.name
+    ))
+    .hint("say --set role.map.encoding=flat, or compare sizes: lodger compare --hmb off,8MiB,32MiB")
 }
 
 fn no_host_memory(drive: &Drive) -> Error {

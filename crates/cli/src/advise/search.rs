@@ -6,7 +6,7 @@ use super::measure::{self, Run, Watch};
 use super::place::Place;
 use crate::Error;
 use crate::run::RunConfig;
-use lodger_core::spec::ENTRIES_PER_TRANSLATION_PAGE;
+use lodger_core::spec::{ENTRIES_PER_TRANSLATION_PAGE, Integrity};
 use lodger_workload::Workload;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -108,10 +108,14 @@ fn units_enough(config: &RunConfig, place: &Place, run: &Run) -> u32 {
         return u32::MAX;
     };
     let map_bytes = run.used_bytes.saturating_sub(place.data_bytes);
-    let unit_millibytes = u128::from(tier.unit_translation_pages)
-        * u128::from(ENTRIES_PER_TRANSLATION_PAGE)
-        * u128::from(tier.entry_millibytes);
-    let held = (u128::from(map_bytes) * 1000).div_ceil(unit_millibytes) as u32;
+    let held = if tier.integrity == Integrity::None {
+        let unit_millibytes = u128::from(tier.unit_translation_pages)
+            * u128::from(ENTRIES_PER_TRANSLATION_PAGE)
+            * u128::from(tier.entry_millibytes);
+        (u128::from(map_bytes) * 1000).div_ceil(unit_millibytes) as u32
+    } else {
+        (map_bytes / tier.unit_bytes()) as u32
+    };
     // With every unit pinned a full cache turns away instead of evicting: then it says nothing.
     if held < place.units(run.hmb_bytes) {
         held

@@ -58,7 +58,7 @@ fn run_one(
     streams: &mut Streams<'_>,
 ) -> Result<RunResult, Error> {
     let drive = &config.drive;
-    let (workload, notes) = source.workload(drive.parsed.spec.capacity_bytes, config.seed)?;
+    let (workload, notes) = source.workload(&drive.parsed.spec, config.seed)?;
     let which = match hmb {
         Some(hmb) => format!("{} with `--hmb {hmb}`", drive.name),
         None => drive.name.clone(),

@@ -63,7 +63,7 @@ fn list_drives(format: PlainFormat) -> Result<String, Error> {
         return Ok(format!("{:#}\n", json!({ "drives": drives })));
     }
     let mut out = format!(
-        "{:<14} {:>10} {:>12}  title\n",
+        "{:<18} {:>10} {:>12}  title\n",
         "name", "capacity", "host memory"
     );
     for drive in all()? {
@@ -74,7 +74,7 @@ fn list_drives(format: PlainFormat) -> Result<String, Error> {
         };
         let capacity = size::show_decimal(spec.capacity_bytes);
         out += &format!(
-            "{:<14} {capacity:>10} {hmb:>12}  {}\n",
+            "{:<18} {capacity:>10} {hmb:>12}  {}\n",
             drive.name, spec.name
         );
     }

@@ -3,6 +3,8 @@
 mod advise;
 mod compare;
 mod drives;
+mod outside;
+mod probe;
 mod simulate;
 mod trace;
 
@@ -36,6 +38,9 @@ pub fn dispatch(cli: Cli, streams: &mut Streams<'_>) -> Result<u8, Error> {
         Command::Compare(args) => compare::run(&args, streams).map(|()| 0),
         Command::Advise(args) => advise::run(&args, streams),
         Command::Drives(args) => drives::run(args, streams).map(|()| 0),
+        Command::Probe(args) => probe::run(&args, streams),
         Command::Trace(args) => trace::run(args, streams).map(|()| 0),
+        Command::Reproduce(args) => outside::run("reproduce", &args.arguments),
+        Command::Study(args) => outside::run("study", &args.arguments),
     }
 }

@@ -12,12 +12,11 @@ use crate::watch::Watch;
 
 pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
     let config = inputs::config(&args.drive, args.hmb.as_deref(), &args.run)?;
-    let source = Source::open(&args.workload, &args.trace)?;
+    let source = Source::open(&args.workload, &args.trace)?.choose(args.logging.choice()?)?;
     for note in source.notes() {
         streams.note("note", &note);
     }
-    let capacity_bytes = config.drive.parsed.spec.capacity_bytes;
-    let (workload, notes) = source.into_workload(capacity_bytes, config.seed)?;
+    let (workload, notes) = source.into_workload(&config.drive.parsed.spec, config.seed)?;
     for note in notes {
         streams.note("note", &note);
     }

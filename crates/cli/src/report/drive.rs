@@ -5,7 +5,7 @@ use super::number::grouped;
 use crate::run::RunResult;
 use crate::size;
 use lodger_core::nand::Cause;
-use lodger_core::observe::Counters;
+use lodger_core::observe::{Counters, WindowCounters};
 use lodger_core::spec::{ParsedDrive, SLOT_BYTES, Tier};
 use lodger_core::time::S;
 use serde_json::{Map, Value, json};
@@ -78,21 +78,12 @@ pub(crate) fn json(report: Report<'_>) -> Value {
         "wall_s": result.wall_s,
         "events": result.events,
         "requests": result.requests,
-        "map": map_json(result),
-        "read_cache": {
-            "lookups": counters.read_cache_lookups,
-            "hits": counters.read_cache_hits,
-        },
-        "write_buffer": {
-            "writes": counters.buffer_writes,
-            "absorbed": counters.buffer_absorbed,
-            "read_hits": counters.buffer_read_hits,
-            "drains": counters.buffer_drains,
-            "high_water_bytes": counters.buffer_high_water_slots * SLOT_BYTES,
-        },
-        // The front ends that have them are not these drives'.
-        "window": null,
-        "hpb": null,
+        "map": map_json(&result.map_tiers, counters),
+        "read_cache": read_cache_json(counters),
+        "write_buffer": write_buffer_json(counters),
+        "window": config.drive.parsed.spec.roles.window.as_ref().map(|_| window_json(counters)),
+        "hpb": super::hpb::json(&counters.hpb),
+        "logging": crate::logging::json(&result.jobs),
         "nand": nand_json(counters),
         "waf": waf(counters),
         "unwritten_reads": counters.unwritten_slots,
@@ -103,6 +94,8 @@ pub(crate) fn json(report: Report<'_>) -> Value {
             "used_bytes": result.hmb.used_bytes,
             "read_bytes": counters.hmb_read_bytes,
             "written_bytes": counters.hmb_written_bytes,
+            "dma_bytes": counters.host_dma_bytes,
+            "dma_polls": counters.host_dma_polls,
         },
         "link": {
             "read_bytes": counters.link_to_host_bytes,
@@ -113,11 +106,59 @@ pub(crate) fn json(report: Report<'_>) -> Value {
     })
 }
 
-fn map_json(result: &RunResult) -> Value {
-    let map = &result.counters.map;
-    let hits: Map<_, _> = hits(result)
-        .map(|(tier, count)| (tier.to_owned(), json!(count)))
+/// What a drive has counted so far, as far as it can be told without a run: parts of the object
+/// `lodger`.
+#[must_use]
+pub fn counted(map_tiers: &[Tier], counters: &Counters) -> Value {
+    json!({
+        "requests": counters.requests,
+        "map": map_json(map_tiers, counters),
+        "read_cache": read_cache_json(counters),
+        "write_buffer": write_buffer_json(counters),
+        "hpb": super::hpb::json(&counters.hpb),
+        "nand": nand_json(counters),
+        "waf": waf(counters),
+        "unwritten_reads": counters.unwritten_slots,
+        "hmb": {
+            "read_bytes": counters.hmb_read_bytes,
+            "written_bytes": counters.hmb_written_bytes,
+        },
+        "link": {
+            "read_bytes": counters.link_to_host_bytes,
+            "written_bytes": counters.link_from_host_bytes,
+        },
+    })
+}
+
+fn read_cache_json(counters: &Counters) -> Value {
+    json!({
+        "lookups": counters.read_cache_lookups,
+        "hits": counters.read_cache_hits,
+    })
+}
+
+fn write_buffer_json(counters: &Counters) -> Value {
+    json!({
+        "writes": counters.buffer_writes,
+        "absorbed": counters.buffer_absorbed,
+        "read_hits": counters.buffer_read_hits,
+        "drains": counters.buffer_drains,
+        "logged": counters.buffer_logged,
+        "high_water_bytes": counters.buffer_high_water_slots * SLOT_BYTES,
+    })
+}
+
+fn map_json(tiers: &[Tier], counters: &Counters) -> Value {
+    let map = &counters.map;
+    let mut hits: Map<_, _> = tiers
+        .iter()
+        .zip(map.hits)
+        .map(|(tier, count)| (Tier::name(*tier).to_owned(), json!(count)))
         .collect();
+    if counters.hpb.present {
+        let used = counters.hpb.used;
+        hits.insert(Tier::Host.name().to_owned(), json!(used));
+    }
     json!({
         "lookups": map.lookups,
         "hits": hits,
@@ -128,6 +169,57 @@ fn map_json(result: &RunResult) -> Value {
         "background_fills": map.background_fills,
         "rejected_entries": map.rejected_entries,
     })
+}
+
+fn window_json(counters: &Counters) -> Value {
+    let window = &counters.window;
+    json!({
+        "pins": window.pins,
+        "pinned_bytes": window.pinned_bytes,
+        "flushes": window.flushes,
+        "flushed_bytes": window.flushed_bytes,
+        "syncs": window.syncs,
+        "read_dmas": window.read_dmas,
+        "read_dma_bytes": window.read_dma_bytes,
+        "infos": window.infos,
+        "stores": window.stores,
+        "stored_bytes": window.stored_bytes,
+        "loads": window.loads,
+        "loaded_bytes": window.loaded_bytes,
+        "store_tlps": window.store_tlps,
+        "store_tlp_bytes": window.store_tlp_bytes,
+        "load_tlps": window.load_tlps,
+        "stray_tlps": window.stray_tlps,
+        "gated": window.gated,
+        "held": window.held,
+        "rejected": window.rejected,
+        "lost_bytes": window.lost_bytes,
+    })
+}
+
+/// The byte window, if it was used.
+fn write_window(out: &mut String, counters: &Counters) -> std::fmt::Result {
+    let window = &counters.window;
+    if *window == WindowCounters::default() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "  byte window  : pins={} ({}), flushes={} ({}), syncs={}; stored={} in {} packets, loaded={}, \
+         copied={}; gated={}, held={}, rejected={}",
+        grouped(window.pins),
+        size::show(window.pinned_bytes),
+        grouped(window.flushes),
+        size::show(window.flushed_bytes),
+        grouped(window.syncs),
+        size::show(window.stored_bytes),
+        grouped(window.store_tlps),
+        size::show(window.loaded_bytes),
+        size::show(window.read_dma_bytes),
+        grouped(window.gated),
+        grouped(window.held),
+        grouped(window.rejected)
+    )
 }
 
 fn nand_json(counters: &Counters) -> Value {
@@ -152,9 +244,13 @@ pub(crate) fn text(report: Report<'_>) -> String {
 fn write_text(out: &mut String, report: Report<'_>) -> std::fmt::Result {
     let Report { config, result } = report;
     let counters = &result.counters;
+    for logging in result.jobs.iter().filter_map(|job| job.logging.as_ref()) {
+        out.push_str(&logging.text());
+    }
     let name = &config.drive.parsed.spec.name;
     writeln!(out, "\nDrive {} ({name}):", config.drive.name)?;
     write_map(out, result)?;
+    super::hpb::write_text(out, &counters.hpb)?;
     let hmb = &result.hmb;
     if hmb.requested_bytes > 0 {
         writeln!(
@@ -187,6 +283,7 @@ fn write_text(out: &mut String, report: Report<'_>) -> std::fmt::Result {
             size::show(counters.buffer_high_water_slots * SLOT_BYTES)
         )?;
     }
+    write_window(out, counters)?;
     write_flash(out, counters)?;
     if counters.unwritten_slots > 0 {
         writeln!(
@@ -238,6 +335,10 @@ fn write_map(out: &mut String, result: &RunResult) -> std::fmt::Result {
     )?;
     for (tier, count) in hits(result) {
         write!(out, " {tier}={:.2}%,", super::percent(count, map.lookups))?;
+    }
+    if result.counters.hpb.present {
+        let used = super::percent(result.counters.hpb.used, map.lookups);
+        write!(out, " {}={used:.2}%,", Tier::Host.name())?;
     }
     writeln!(
         out,

@@ -2,12 +2,13 @@
 
 pub mod compare;
 mod drive;
+mod hpb;
 mod json;
-mod number;
+pub(crate) mod number;
 mod text;
 
 pub(crate) use drive::toml_value;
-pub use drive::waf;
+pub use drive::{counted, waf};
 pub use json::{json, json_value};
 pub use text::text;
 
@@ -73,6 +74,8 @@ impl Entry {
             None | Some(lodger_core::Status::Success) => 0,
             Some(lodger_core::Status::InvalidField) => 22,
             Some(lodger_core::Status::OutOfRange) => 5,
+            // ENODATA: what Linux makes of Access Denied.
+            Some(lodger_core::Status::AccessDenied) => 61,
         }
     }
 }

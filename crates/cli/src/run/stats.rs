@@ -1,5 +1,7 @@
 //! What is measured of each job while it runs, as fio measures it.
 
+use crate::error::Error;
+use crate::logging::LoggingResult;
 use lodger_core::observe::Histogram;
 use lodger_core::time::{MS, NS, S};
 use lodger_core::{Completion, Op, Request, Status};
@@ -161,6 +163,8 @@ pub struct JobResult {
     pub errors: u64,
     /// What it said to the first of them.
     pub first_error: Option<Status>,
+    /// What the database did, of a job that is one.
+    pub logging: Option<Box<LoggingResult>>,
     slat_ps: u64,
     sample_at_ps: u64,
     in_flight: u32,
@@ -190,6 +194,10 @@ impl JobResult {
             completed: 0,
             errors: 0,
             first_error: None,
+            logging: match &job.source {
+                Source::Logging(model) => Some(Box::new(LoggingResult::new(model))),
+                _ => None,
+            },
             slat_ps,
             sample_at_ps: 0,
             in_flight: 0,
@@ -200,12 +208,28 @@ impl JobResult {
     pub(super) fn begin(&mut self, job: &Job, now_ps: u64) {
         let delay_ps = match &job.source {
             Source::Fio(generator) => generator.start_delay_ps(),
-            Source::Trace(_) => 0,
+            Source::Trace(_) | Source::Logging(_) => 0,
         };
         // `ramp_ps` counts from the stage's start, so it contains the delay.
         self.start_ps = now_ps.saturating_add(delay_ps.max(job.ramp_ps));
         self.end_ps = self.start_ps;
         self.sample_at_ps = self.start_ps.saturating_add(SAMPLE_PS);
+    }
+
+    /// The job was asked what it wants to do.
+    #[inline]
+    pub(super) fn asked(&mut self, job: &mut Job) {
+        if let (Some(logging), Source::Logging(model)) = (&mut self.logging, &mut job.source) {
+            logging.follow(model);
+        }
+    }
+
+    /// The job is done.
+    pub(super) fn ended(&mut self, job: &mut Job) -> Result<(), Error> {
+        match (&mut self.logging, &mut job.source) {
+            (Some(logging), Source::Logging(model)) => logging.finish(model),
+            _ => Ok(()),
+        }
     }
 
     /// A request was submitted.

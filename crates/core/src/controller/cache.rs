@@ -197,6 +197,12 @@ impl<I: Index> Cache<I> {
         self.index.get(key).is_some()
     }
 
+    /// Frame of a key that is held, ready or pinned.
+    #[must_use]
+    pub fn frame(&self, key: u32) -> Option<u32> {
+        self.index.get(key)
+    }
+
     /// Looks a key up and counts the use. Pinned keys are not found.
     #[inline]
     pub fn touch(&mut self, key: u32) -> bool {
@@ -267,6 +273,17 @@ impl<I: Index> Cache<I> {
         outcome
     }
 
+    /// Lets the key go whose turn it is; `None` when all are pinned, or there is none.
+    pub fn evict(&mut self) -> Option<u32> {
+        let victim = self.victim()?;
+        let gone = self.frames[victim as usize].key;
+        if self.frames[victim as usize].list == PROBATION {
+            self.ghosts.remember(gone);
+        }
+        self.remove(gone);
+        Some(gone)
+    }
+
     /// A pinned key becomes ready.
     pub fn unpin(&mut self, key: u32) {
         let at = self.index.get(key).expect("a pinned key is held");
@@ -310,7 +327,7 @@ impl<I: Index> Cache<I> {
                     return None;
                 }
                 loop {
-                    let at = self.rng.below(self.capacity);
+                    let at = self.rng.below(self.frames.len() as u32);
                     if self.frames[at as usize].list == 0 {
                         return Some(at);
                     }
@@ -319,7 +336,7 @@ impl<I: Index> Cache<I> {
             Replacement::TwoQ => {
                 // A quarter of the frames for units seen once, as its authors recommend.
                 let probation = self.lists[PROBATION as usize];
-                let from = if probation.len > self.capacity / 4 || self.lists[0].len == 0 {
+                let from = if probation.len > self.len() / 4 || self.lists[0].len == 0 {
                     probation
                 } else {
                     self.lists[0]

@@ -25,6 +25,11 @@ impl Cores {
         self.0[first].book(now, duration_ps)
     }
 
+    /// Power is gone: no core has anything to do.
+    pub fn drop_all(&mut self) {
+        self.0.iter_mut().for_each(Timeline::drop_all);
+    }
+
     /// Time each core worked.
     #[must_use]
     pub fn busy_ps(&self) -> Vec<u64> {

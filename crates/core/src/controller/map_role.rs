@@ -7,11 +7,20 @@
 //! units in use than fit, most of the memory can be in the state of being filled. That is the
 //! "replacement by segment" which explains the sharp drop beyond the reach (docs/concepts).
 
+mod compressed;
+mod host;
+mod recovery;
+
+pub use host::Moved;
+
+use super::Crossings;
 use super::cache::{Cache, Direct, Inserted};
+use super::encoding::Encoder;
 use crate::ids::{NONE, TranslationPage};
 use crate::slab::Slab;
-use crate::spec::{MapRoleSpec, MapTierSpec, Tier};
+use crate::spec::{Encoding, Integrity, MapRoleSpec, MapTierSpec, Tier};
 use crate::table::Table;
+use compressed::Compressed;
 use std::collections::VecDeque;
 
 /// What a look-up found.
@@ -59,6 +68,8 @@ struct MapTier {
     /// Everything fits: no look-up can miss once the drive has started.
     holds_all: bool,
     cache: Cache<Direct>,
+    /// Its pages are compressed.
+    compressed: Option<Compressed>,
 }
 
 impl MapTier {
@@ -90,6 +101,15 @@ pub struct MapRole {
     background_reads: [u32; crate::observe::TIERS_MAX],
     /// Units that gave way, by tier.
     pub evictions: [u64; crate::observe::TIERS_MAX],
+    /// Exclusive tiers: units that moved to host memory and from it and were not charged yet.
+    pub crossings: Crossings,
+    /// Whether any memory holds compressed pages.
+    compresses: bool,
+    encoder: Encoder,
+    /// Whether `moved` is wanted.
+    pub records_moves: bool,
+    /// What happened to the share of host memory, oldest first.
+    pub moved: VecDeque<Moved>,
 }
 
 impl MapRole {
@@ -111,8 +131,16 @@ impl MapRole {
             fills_issued: 0,
             waiters: Slab::default(),
             filling: VecDeque::new(),
+            crossings: Crossings::default(),
             background_reads: [0; crate::observe::TIERS_MAX],
             evictions: [0; crate::observe::TIERS_MAX],
+            compresses: spec
+                .tiers
+                .iter()
+                .any(|tier| tier.encoding != Encoding::Flat),
+            encoder: Encoder::default(),
+            records_moves: false,
+            moved: VecDeque::new(),
         };
         role.tiers = spec
             .tiers
@@ -128,21 +156,34 @@ impl MapRole {
         } else {
             spec.bytes
         };
-        let capacity = Self::units_that_fit(spec, bytes);
         let units = self.pages.div_ceil(spec.unit_translation_pages);
-        let holds_all = spec.tier != Tier::Hmb && capacity >= units;
+        let compressed = Compressed::new(spec, self.pages, bytes);
+        // Of compressed pages, how many fit is seen when they are there.
+        let (capacity, surely) = match &compressed {
+            Some(held) if held.is_usable() => (units, held.surely()),
+            Some(_) => (0, 0),
+            None => {
+                let capacity = Self::units_that_fit(spec, bytes);
+                (capacity, u64::from(capacity))
+            }
+        };
+        let holds_all = spec.tier != Tier::Hmb && surely >= u64::from(units);
         let held = if holds_all { 0 } else { capacity.min(units) };
         MapTier {
             tier: spec.tier,
             unit_pages: spec.unit_translation_pages,
             holds_all,
             cache: Cache::new(Direct::new(units), held, self.spec.replacement, self.seed),
+            compressed,
         }
     }
 
     /// Units of a tier that fit into `bytes`.
     #[must_use]
     pub fn units_that_fit(spec: &MapTierSpec, bytes: u64) -> u32 {
+        if spec.integrity != Integrity::None || spec.encoding != Encoding::Flat {
+            return (bytes / spec.unit_bytes()).min(u64::from(u32::MAX)) as u32;
+        }
         let unit_millibytes = u128::from(spec.unit_translation_pages)
             * u128::from(crate::spec::ENTRIES_PER_TRANSLATION_PAGE)
             * u128::from(spec.entry_millibytes);
@@ -154,23 +195,6 @@ impl MapRole {
     #[must_use]
     pub fn tier(&self, place: usize) -> Tier {
         self.tiers[place].tier
-    }
-
-    /// Bytes of host memory in use: units held, in the size they take there.
-    #[must_use]
-    pub fn hmb_used_bytes(&self) -> u64 {
-        self.tiers
-            .iter()
-            .zip(&self.spec.tiers)
-            .filter(|(tier, _)| tier.tier == Tier::Hmb)
-            .map(|(tier, spec)| {
-                u64::from(tier.cache.len())
-                    * u64::from(spec.unit_translation_pages)
-                    * crate::spec::ENTRIES_PER_TRANSLATION_PAGE
-                    * u64::from(spec.entry_millibytes)
-                    / 1000
-            })
-            .sum()
     }
 
     /// Looks a page up on the role's memories, nearest first, and counts the use.
@@ -194,6 +218,12 @@ impl MapRole {
     fn promote(&mut self, page: TranslationPage, from: usize) {
         let unit = self.tiers[from].unit(page);
         self.tiers[from].cache.remove(unit);
+        self.cross(from, unit, false);
+        if let Some(compressed) = &mut self.tiers[from].compressed {
+            compressed.let_go(unit);
+        }
+        self.record(from, Moved::ReadBack(page));
+        self.record(from, Moved::Gone(unit));
         self.install(0, unit);
     }
 
@@ -205,16 +235,24 @@ impl MapRole {
         {
             return;
         }
-        match self.tiers[place].cache.insert(unit, false) {
-            Inserted::Evicted(gone) => {
-                self.evictions[place] += 1;
-                if self.spec.exclusive && place + 1 < self.tiers.len() {
-                    self.install(place + 1, gone);
-                }
-                self.left(place, gone);
+        if !self.install_compressed(place, unit) {
+            match self.tiers[place].cache.insert(unit, false) {
+                Inserted::Evicted(gone) => self.gave_way(place, gone),
+                Inserted::Free => {}
+                Inserted::Full => return,
             }
-            Inserted::Free | Inserted::Full => {}
         }
+        self.record_arrival(place, unit);
+    }
+
+    /// A unit has given way: it moves on (exclusive) or is written back if need be.
+    fn gave_way(&mut self, place: usize, gone: u32) {
+        self.evictions[place] += 1;
+        if self.spec.exclusive && place + 1 < self.tiers.len() {
+            self.cross(place + 1, gone, true);
+            self.install(place + 1, gone);
+        }
+        self.left(place, gone);
     }
 
     /// A unit has left a tier: pages that differ from flash and stand nowhere else are staged.
@@ -225,8 +263,10 @@ impl MapRole {
             let page = TranslationPage(page);
             if self.is_dirty(page) && !self.is_held(page) {
                 self.stage(page);
+                self.record(place, Moved::ReadBack(page));
             }
         }
+        self.record(place, Moved::Gone(unit));
     }
 
     fn is_held(&self, page: TranslationPage) -> bool {
@@ -453,11 +493,18 @@ impl MapRole {
 
     /// Units whose pages are all here become usable.
     pub fn complete_units(&mut self) {
-        let tiers = &mut self.tiers;
+        let (tiers, moved) = (&mut self.tiers, &mut self.moved);
+        let records_moves = self.records_moves;
         self.filling.retain(|f| {
             let done = f.next_page == f.end_page && f.reads == 0;
             if done {
-                tiers[f.tier].cache.unpin(f.unit);
+                let tier = &mut tiers[f.tier];
+                tier.cache.unpin(f.unit);
+                if let (true, Tier::Hmb, Some(frame)) =
+                    (records_moves, tier.tier, tier.cache.frame(f.unit))
+                {
+                    moved.push_back(Moved::Came(f.unit, frame));
+                }
             }
             !done
         });
@@ -511,7 +558,13 @@ impl MapRole {
             let held: Vec<u32> = self.tiers[place].cache.keys().collect();
             self.filling.retain(|f| f.tier != place);
             let spec = self.spec.tiers[place].clone();
-            self.tiers[place] = self.build_tier(&spec, hmb_bytes);
+            let mut tier = self.build_tier(&spec, hmb_bytes);
+            if let (Some(new), Some(old)) =
+                (&mut tier.compressed, &mut self.tiers[place].compressed)
+            {
+                new.keep_sizes(old);
+            }
+            self.tiers[place] = tier;
             for unit in held {
                 self.left(place, unit);
             }

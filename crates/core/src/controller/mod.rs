@@ -3,11 +3,23 @@
 
 pub mod cache;
 mod cores;
+mod crossings;
+pub mod dump;
+pub mod encoding;
+mod host_map;
+pub mod host_memory;
+pub mod hpb;
+pub mod integrity;
 mod map_role;
 mod read_cache;
+mod window;
 mod write_buffer;
 
 pub use cores::Cores;
-pub use map_role::{Fill, Found, MapRole};
+pub use crossings::Crossings;
+pub use host_map::{EPOCH_BITS, HostMap};
+pub use host_memory::{Bytes, HostMemory, Modelled};
+pub use map_role::{Fill, Found, MapRole, Moved};
 pub use read_cache::ReadCache;
-pub use write_buffer::{Landing, SlotState, WriteBuffer};
+pub use window::{Entry, Verdict, Window};
+pub use write_buffer::{Fate, Landing, SlotState, WriteBuffer};

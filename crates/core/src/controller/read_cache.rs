@@ -10,6 +10,8 @@ use crate::table::Table;
 pub struct ReadCache {
     /// Which memory it stands on.
     pub tier: Tier,
+    /// Only a command whose data is all there is served from it.
+    pub whole_commands: bool,
     slots: Cache<Table>,
 }
 
@@ -20,6 +22,7 @@ impl ReadCache {
         let slots = (bytes / SLOT_BYTES) as u32;
         ReadCache {
             tier: spec.tier,
+            whole_commands: spec.whole_commands,
             slots: Cache::new(
                 Table::with_capacity(slots as usize),
                 slots,
@@ -29,16 +32,29 @@ impl ReadCache {
         }
     }
 
+    /// Whether a page is held.
+    #[must_use]
+    pub fn contains(&self, lpn: Lpn) -> bool {
+        self.slots.contains(lpn.0)
+    }
+
     /// Whether a page is held; counts the use.
     #[inline]
     pub fn touch(&mut self, lpn: Lpn) -> bool {
         self.slots.touch(lpn.0)
     }
 
+    /// Whether it has any memory: none while the host gives none.
+    #[inline]
+    #[must_use]
+    pub fn holds_any(&self) -> bool {
+        self.slots.capacity() > 0
+    }
+
     /// Keeps a page that was read from flash.
     #[inline]
     pub fn keep(&mut self, lpn: Lpn) {
-        if self.slots.capacity() > 0 && !self.slots.touch(lpn.0) {
+        if self.holds_any() && !self.slots.touch(lpn.0) {
             self.slots.insert(lpn.0, false);
         }
     }

@@ -1,9 +1,14 @@
 //! Role `write_buffer`: data acknowledged before it is in flash.
 
+mod log;
+
+pub use log::Fate;
+
 use crate::ids::{BufferSlot, Lpn, NONE};
 use crate::slab::{Linked, Queue, Slab};
 use crate::spec::{SLOT_BYTES, WriteBufferSpec};
 use crate::table::Table;
+use log::{Log, LogState};
 use std::collections::VecDeque;
 
 /// What a slot of the buffer is doing.
@@ -28,6 +33,47 @@ struct Slot {
     order: u64,
     /// First command that waits for this slot to be in flash.
     waiter: u32,
+    /// Order of the trim that voided its data; 0 for none.
+    trimmed_at: u32,
+    /// Its epoch does not wait for it any more.
+    settled: bool,
+    /// In the second queue.
+    cold: bool,
+    // Only with a log.
+    log: LogState,
+    /// A newer version of its page is safe.
+    superseded: bool,
+    /// Its program operation carries it.
+    written: bool,
+    /// Versions of the same page in the buffer.
+    older: u32,
+    newer: u32,
+    /// Neighbours in the list of slots not copied.
+    list_before: u32,
+    list_after: u32,
+}
+
+impl Slot {
+    fn new(lpn: Lpn) -> Self {
+        Slot {
+            next: NONE,
+            lpn,
+            state: SlotState::Incoming,
+            epoch: 0,
+            order: 0,
+            waiter: NONE,
+            trimmed_at: 0,
+            settled: false,
+            cold: false,
+            log: LogState::None,
+            superseded: false,
+            written: false,
+            older: NONE,
+            newer: NONE,
+            list_before: NONE,
+            list_after: NONE,
+        }
+    }
 }
 
 impl Linked for Slot {
@@ -83,6 +129,7 @@ pub struct WriteBuffer {
     next_order: u64,
     epochs: VecDeque<Epoch>,
     first_epoch: u64,
+    log: Log,
     /// Most slots in use at once.
     pub high_water: u32,
 }
@@ -103,16 +150,54 @@ impl WriteBuffer {
             low_slots: 0,
             writing_back: false,
             drain_before: 0,
-            next_order: 0,
+            next_order: 1,
             epochs: VecDeque::from([Epoch {
                 slots: 0,
                 flush: NONE,
             }]),
             first_epoch: 0,
+            log: Log::new((spec.log_bytes / SLOT_BYTES) as u32),
             high_water: 0,
         };
         buffer.resize(spec, slots);
         buffer
+    }
+
+    /// The controller starts anew. `kept`: the memory still holds what was in it; the newest data of
+    /// each page waits to be programmed again. Otherwise the buffer is empty, but for what is in the
+    /// log and not voided by a trim up to the order `trims_to`. Returns the pages kept.
+    pub fn restart(&mut self, kept: bool, trims_to: u32) -> Vec<Lpn> {
+        if self.has_log() {
+            return self.restart_with_log(kept, trims_to);
+        }
+        let mut newest: Vec<(u64, u32)> = Vec::new();
+        if kept {
+            let slots = self.newest.iter();
+            newest.extend(slots.map(|(_, slot)| (self.slots[slot].order, slot)));
+            newest.sort_unstable();
+        } else {
+            self.newest = Table::with_capacity(self.capacity as usize);
+        }
+        let slots: Vec<u32> = newest.iter().map(|&(_, slot)| slot).collect();
+        self.slots.keep_only(&slots);
+        self.waiters = Slab::default();
+        self.dirty = [Queue::default(); 2];
+        self.dirty_count = [0; 2];
+        self.used = slots.len() as u32;
+        self.writing_back = false;
+        self.drain_before = 0;
+        self.first_epoch = 0;
+        self.epochs = VecDeque::from([Epoch {
+            slots: self.used,
+            flush: NONE,
+        }]);
+        for &slot in &slots {
+            self.slots[slot].epoch = 0;
+            self.slots[slot].waiter = NONE;
+            self.slots[slot].settled = false;
+            self.queue(BufferSlot(slot), false);
+        }
+        slots.iter().map(|&slot| self.slots[slot].lpn).collect()
     }
 
     /// Changes the number of slots; those in use beyond it empty as they are written back.
@@ -143,14 +228,7 @@ impl WriteBuffer {
         }
         self.used += 1;
         self.high_water = self.high_water.max(self.used);
-        let slot = self.slots.insert(Slot {
-            next: NONE,
-            lpn,
-            state: SlotState::Incoming,
-            epoch: 0,
-            order: 0,
-            waiter: NONE,
-        });
+        let slot = self.slots.insert(Slot::new(lpn));
         Some(BufferSlot(slot))
     }
 
@@ -195,11 +273,16 @@ impl WriteBuffer {
     #[inline]
     pub fn land(&mut self, slot: BufferSlot, merge: bool, cold: bool) -> Landing {
         let lpn = self.slots[slot.0].lpn;
-        if let Some(held) = self.newest.get(lpn.0)
-            && self.slots[held].state != SlotState::Programming
-        {
-            self.release(slot.0);
-            return Landing::Absorbed(BufferSlot(held));
+        let mut cold = cold;
+        if let Some(held) = self.newest.get(lpn.0) {
+            if self.slots[held].may_change() {
+                self.release(slot.0);
+                return Landing::Absorbed(BufferSlot(held));
+            }
+            // Behind the older data, not past it.
+            if self.slots[held].state == SlotState::Dirty {
+                cold = self.slots[held].cold;
+            }
         }
         self.newest.insert(lpn.0, slot.0);
         self.slots[slot.0].epoch = self.first_epoch + self.epochs.len() as u64 - 1;
@@ -207,6 +290,9 @@ impl WriteBuffer {
             .back_mut()
             .expect("one epoch is always open")
             .slots += 1;
+        if self.has_log() {
+            self.add_version(slot.0);
+        }
         if merge {
             self.slots[slot.0].state = SlotState::Merging;
         } else {
@@ -223,7 +309,7 @@ impl WriteBuffer {
         let awaited = self.slots[slot.0].waiter != NONE;
         self.queue(slot, cold);
         if epoch_closed || awaited {
-            self.drain_before = self.next_order;
+            self.hurry();
         }
     }
 
@@ -231,16 +317,46 @@ impl WriteBuffer {
     fn queue(&mut self, slot: BufferSlot, cold: bool) {
         let which = usize::from(cold);
         self.slots[slot.0].state = SlotState::Dirty;
+        self.slots[slot.0].cold = cold;
         self.slots[slot.0].order = self.next_order;
         self.next_order += 1;
         self.dirty[which].push_back(&mut self.slots, slot.0);
         self.dirty_count[which] += 1;
+        if self.has_log() {
+            self.enter_list(slot.0);
+        }
     }
 
-    /// A page was trimmed: its newest data is not to be found any more. Slots on their way to
-    /// flash go there all the same; nothing will point to them.
-    pub fn forget(&mut self, lpn: Lpn) -> Option<BufferSlot> {
-        self.newest.remove(lpn.0).map(BufferSlot)
+    /// Everything in the buffer is to be safe soon: in the log, or else in flash.
+    fn hurry(&mut self) {
+        if self.has_log() {
+            self.log.before = self.next_order;
+        } else {
+            self.drain_before = self.next_order;
+        }
+    }
+
+    /// A page was trimmed: its newest data is not to be found any more.
+    /// Returns whether the buffer held any.
+    pub fn forget(&mut self, lpn: Lpn, sequence: u32) -> bool {
+        let slot = self.newest.remove(lpn.0);
+        if let Some(slot) = slot {
+            self.slots[slot].trimmed_at = sequence;
+        }
+        if self.has_log() {
+            self.trim_versions(lpn, sequence);
+        }
+        slot.is_some()
+    }
+
+    /// The order of the trim that voided a slot's data, if the data must go to flash all the same:
+    /// a flush or FUA that came before the trim has promised it, and the trim itself is not safe yet.
+    #[must_use]
+    pub fn promised_before_trim(&self, slot: BufferSlot) -> Option<u32> {
+        let slot = &self.slots[slot.0];
+        let promised_to = self.drain_before.max(self.log.before);
+        let promised = slot.order < promised_to || slot.is_copied();
+        (slot.trimmed_at > 0 && promised).then_some(slot.trimmed_at)
     }
 
     /// Whether `slot` still holds its page's newest data.
@@ -273,7 +389,18 @@ impl WriteBuffer {
         } else if self.used <= self.low_slots {
             self.writing_back = self.high_slots == 0;
         }
-        if self.writing_back { unit_slots } else { 0 }
+        if self.writing_back || self.log.presses() {
+            unit_slots
+        } else {
+            0
+        }
+    }
+
+    /// Slots waiting to be programmed.
+    #[inline]
+    #[must_use]
+    pub fn dirty(&self, cold: bool) -> u32 {
+        self.dirty_count[usize::from(cold)]
     }
 
     /// Takes the first slot of a queue to be programmed.
@@ -284,6 +411,7 @@ impl WriteBuffer {
             .pop_front(&mut self.slots)
             .expect("as many dirty slots as were announced");
         self.dirty_count[which] -= 1;
+        self.log.popped(&self.slots[slot]);
         self.slots[slot].state = SlotState::Programming;
         BufferSlot(slot)
     }
@@ -292,12 +420,31 @@ impl WriteBuffer {
     /// alone (FUA) go to `done`.
     #[inline]
     pub fn programmed(&mut self, slot: BufferSlot, done: &mut Vec<u32>) {
-        let Slot {
-            epoch, waiter, lpn, ..
-        } = self.slots[slot.0];
+        let lpn = self.slots[slot.0].lpn;
         if self.newest.get(lpn.0) == Some(slot.0) {
             self.newest.remove(lpn.0);
         }
+        self.settle(slot.0, done);
+        if self.has_log() {
+            self.remove_version(slot.0, done);
+        }
+        self.release(slot.0);
+    }
+
+    /// A slot's data is safe: its epoch and who waits for it alone need not wait any more.
+    #[inline]
+    fn settle(&mut self, slot: u32, done: &mut Vec<u32>) {
+        let Slot {
+            epoch,
+            waiter,
+            settled,
+            ..
+        } = self.slots[slot];
+        if settled {
+            return;
+        }
+        self.slots[slot].settled = true;
+        self.slots[slot].waiter = NONE;
         self.epochs[(epoch - self.first_epoch) as usize].slots -= 1;
         let mut at = waiter;
         while at != NONE {
@@ -306,7 +453,6 @@ impl WriteBuffer {
             self.waiters.remove(at);
             at = next;
         }
-        self.release(slot.0);
     }
 
     fn release(&mut self, slot: u32) {
@@ -314,20 +460,46 @@ impl WriteBuffer {
         self.slots.remove(slot);
     }
 
-    /// A command waits until this slot is in flash (FUA).
-    pub fn wait_for(&mut self, slot: BufferSlot, command: u32) {
+    /// A command waits until this slot is in flash, which must be soon if `at_once` (FUA).
+    pub fn wait_for(&mut self, slot: BufferSlot, command: u32, at_once: bool) {
         let next = self.slots[slot.0].waiter;
         self.slots[slot.0].waiter = self.waiters.insert(Waiter { command, next });
-        self.drain_before = self.next_order;
+        if at_once {
+            self.hurry();
+        }
     }
 
-    /// A flush waits until everything acknowledged so far is in flash. Returns true when that is
-    /// already so.
+    /// A flush waits until everything acknowledged so far is in flash, or in the log. Returns true
+    /// when that is already so.
     pub fn flush(&mut self, command: u32) -> bool {
-        if self.epochs.iter().all(|epoch| epoch.slots == 0) && self.epochs.len() == 1 {
+        if self.is_safe() {
             return true;
         }
-        self.drain_before = self.next_order;
+        self.hurry();
+        self.close_epoch(command);
+        false
+    }
+
+    /// Like [`WriteBuffer::flush`], past the log: everything is to go to flash. What the log holds is
+    /// not waited for.
+    pub fn save(&mut self, command: u32) -> bool {
+        if self.has_log() {
+            self.empty();
+        }
+        if self.is_safe() {
+            return true;
+        }
+        self.empty();
+        self.close_epoch(command);
+        false
+    }
+
+    /// Nothing acknowledged is neither in flash nor in the log.
+    fn is_safe(&self) -> bool {
+        self.epochs.iter().all(|epoch| epoch.slots == 0) && self.epochs.len() == 1
+    }
+
+    fn close_epoch(&mut self, command: u32) {
         self.epochs
             .back_mut()
             .expect("one epoch is always open")
@@ -336,7 +508,6 @@ impl WriteBuffer {
             slots: 0,
             flush: NONE,
         });
-        false
     }
 
     /// The next flush whose wait is over.
@@ -354,91 +525,4 @@ impl WriteBuffer {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::spec::Tier;
-
-    fn buffer(slots: u32, high_permille: u32) -> WriteBuffer {
-        let spec = WriteBufferSpec {
-            tier: Tier::Sram,
-            bytes: u64::from(slots) * SLOT_BYTES,
-            high_permille,
-            low_permille: high_permille / 2,
-        };
-        WriteBuffer::new(&spec, slots)
-    }
-
-    fn write(buffer: &mut WriteBuffer, lpn: u32) -> Landing {
-        let slot = buffer.take(Lpn(lpn)).expect("there is room");
-        buffer.land(slot, false, false)
-    }
-
-    #[test]
-    fn an_overwrite_before_programming_is_absorbed_and_one_during_it_is_not() {
-        let mut buffer = buffer(8, 0);
-        assert_eq!(write(&mut buffer, 1), Landing::New);
-        assert!(matches!(write(&mut buffer, 1), Landing::Absorbed(_)));
-        assert_eq!(buffer.used(), 1);
-        let programming = buffer.pop_dirty(false);
-        assert_eq!(write(&mut buffer, 1), Landing::New);
-        let newest = buffer.find(Lpn(1)).unwrap();
-        assert_ne!(newest, programming);
-        buffer.programmed(programming, &mut Vec::new());
-        assert_eq!(buffer.find(Lpn(1)), Some(newest), "the newer data stays");
-    }
-
-    #[test]
-    fn a_flush_waits_for_what_came_before_it_and_nothing_else() {
-        let mut buffer = buffer(8, 0);
-        write(&mut buffer, 1);
-        assert!(!buffer.flush(77));
-        write(&mut buffer, 2);
-        assert_eq!(
-            buffer.wanted(false, 4),
-            2,
-            "a flush fills up with what is there"
-        );
-        let first = buffer.pop_dirty(false);
-        assert_eq!(buffer.pop_flushed(), None);
-        buffer.programmed(first, &mut Vec::new());
-        assert_eq!(buffer.pop_flushed(), Some(77));
-        assert_eq!(
-            buffer.wanted(false, 4),
-            0,
-            "what came later waits for a full unit"
-        );
-    }
-
-    #[test]
-    fn a_flush_of_an_empty_buffer_is_done_at_once() {
-        assert!(buffer(8, 0).flush(1));
-    }
-
-    #[test]
-    fn lazy_write_back_starts_at_the_high_mark_and_stops_at_the_low_one() {
-        let mut buffer = buffer(10, 800);
-        (0..7).for_each(|lpn| {
-            write(&mut buffer, lpn);
-        });
-        assert_eq!(buffer.wanted(false, 2), 0);
-        write(&mut buffer, 7);
-        let mut rounds = 0;
-        while buffer.wanted(false, 2) == 2 {
-            for _ in 0..2 {
-                let slot = buffer.pop_dirty(false);
-                buffer.programmed(slot, &mut Vec::new());
-            }
-            rounds += 1;
-        }
-        assert_eq!((rounds, buffer.used()), (2, 4));
-    }
-
-    #[test]
-    fn a_buffer_smaller_than_a_program_operation_still_empties() {
-        let mut buffer = buffer(2, 0);
-        write(&mut buffer, 1);
-        assert_eq!(buffer.wanted(false, 24), 0);
-        write(&mut buffer, 2);
-        assert_eq!(buffer.wanted(false, 24), 2);
-    }
-}
+mod tests;

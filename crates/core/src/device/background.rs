@@ -1,12 +1,13 @@
 //! What the drive does without being asked: cleaning, folding, wear levelling, erasing, giving host
 //! memory back.
 
-use super::write::{Program, SAVED};
-use super::{Contents, Device};
+use super::write::Program;
+use super::{Contents, Device, HostMemory};
 use crate::engine::{EventKind, INDEX_MAX};
 use crate::ftl::{Move, State, Stream, TRANSLATION};
 use crate::ids::{DieId, Lpn, Ppn, Superblock, TranslationPage};
 use crate::nand::{Cause, Class, FlashOp};
+use crate::spec::GcPolicy;
 
 /// State of the work nobody asked for.
 #[derive(Debug, Default)]
@@ -33,16 +34,21 @@ pub(super) struct Background {
     /// The last victim was chosen for wear: the next is not.
     wear_turn_taken: bool,
     batch: Vec<Move>,
+    /// Recovery cleans: no new data before the reserve is back.
+    pub reclaiming: bool,
     /// Superblocks that the moves of each program operation were taken from.
     sources: Vec<Vec<Superblock>>,
 }
 
-impl<C: Contents> Device<C> {
+impl<C: Contents, M: HostMemory> Device<C, M> {
     /// Starts whatever can start now.
     pub(super) fn pump(&mut self) {
         self.serve_buffer_queue();
         self.pump_map();
         self.pump_cleaning();
+        if self.buffer.log_wanted() {
+            self.pump_log();
+        }
         self.pump_writes();
         // Writing may have used up space, and cleaning may make more.
         self.pump_cleaning();
@@ -55,7 +61,7 @@ impl<C: Contents> Device<C> {
 
     /// Whether new data may be programmed, as far as free space goes.
     pub(super) fn may_write(&self, stream: Stream) -> bool {
-        if self.map_is_behind() {
+        if self.map_is_behind() || self.background.reclaiming {
             return false;
         }
         stream == Stream::Slc
@@ -115,7 +121,8 @@ impl<C: Contents> Device<C> {
             && (self.cleaner.credit <= 0 || free <= ftl.gc_reserve_superblocks)
             && self.cleaner.reads == 0
             && self.background.move_programs == 0
-            && self.background.erasing == 0;
+            && self.background.erasing == 0
+            && self.held_erases.is_empty();
         if soon <= ftl.gc_start_superblocks || stuck {
             let worn = self.ftl.blocks.worn_unevenly(ftl.wear_static_threshold);
             if let Some(victim) = worn
@@ -126,7 +133,12 @@ impl<C: Contents> Device<C> {
             }
             self.background.wear_turn_taken = false;
             let usable = self.ftl.geometry().usable_slots(false);
-            if let Some(victim) = self.ftl.blocks.choose_victim(ftl.gc_policy, false)
+            // Recovery wants room soon, whatever is best in the long run.
+            let policy = match self.background.reclaiming {
+                true => GcPolicy::Greedy,
+                false => ftl.gc_policy,
+            };
+            if let Some(victim) = self.ftl.blocks.choose_victim(policy, false)
                 && self.ftl.blocks[victim].valid < usable
             {
                 return self.clean(victim, Cause::Gc);
@@ -149,11 +161,7 @@ impl<C: Contents> Device<C> {
         if !wanted || !room || self.background.folding_blocks > 1 {
             return false;
         }
-        match self
-            .ftl
-            .blocks
-            .choose_victim(crate::spec::GcPolicy::Fifo, true)
-        {
+        match self.ftl.blocks.choose_victim(GcPolicy::Fifo, true) {
             Some(victim) => self.clean(victim, Cause::Fold),
             None => false,
         }
@@ -231,7 +239,8 @@ impl<C: Contents> Device<C> {
         for (offset, m) in batch.iter().enumerate() {
             self.relocate(m, Ppn(unit.ppn.0 + offset as u32));
         }
-        let mut program = Program::new(unit.ppn);
+        self.measure_changed_pages();
+        let mut program = Program::new(&unit);
         program.is_move = true;
         self.background.move_programs += 1;
         let program = self.program_flash(unit, program, cause, filled) as usize;
@@ -272,11 +281,12 @@ impl<C: Contents> Device<C> {
     fn relocate(&mut self, m: &Move, to: Ppn) {
         self.contents.relocate(m.from, to);
         if m.owner & TRANSLATION != 0 {
-            self.ftl
-                .bind_translation(TranslationPage(m.owner & !TRANSLATION), to);
+            let page = TranslationPage(m.owner & !TRANSLATION);
+            self.ftl.bind_translation(page, to, m.sequence);
         } else {
-            self.ftl.bind(Lpn(m.owner), to);
-            self.update_map(super::write::translation_page(Lpn(m.owner)));
+            self.ftl.bind(Lpn(m.owner), to, m.sequence);
+            self.entry_changes(Lpn(m.owner));
+            self.update_map(Lpn(m.owner));
         }
     }
 
@@ -316,9 +326,12 @@ impl<C: Contents> Device<C> {
             block.valid, 0,
             "a superblock with current data must not be erased"
         );
+        if self.holds_erase(superblock) {
+            return;
+        }
         let dies = self.ftl.geometry().dies;
         let place = self.ftl.place(self.ftl.geometry().first_ppn(superblock));
-        let slc = block.slc;
+        let slc = self.ftl.blocks[superblock].slc;
         let block = &mut self.ftl.blocks[superblock];
         block.state = State::Erasing;
         self.background.erasing += 1;
@@ -330,12 +343,21 @@ impl<C: Contents> Device<C> {
         }
     }
 
+    /// An erase was interrupted by a power cut.
+    pub(super) fn erase_again(&mut self, superblock: Superblock) {
+        *self.emptying(superblock) += 1;
+        self.try_erase(superblock);
+    }
+
     pub(super) fn on_erased(&mut self, superblock: Superblock) {
         let block = &mut self.ftl.blocks[superblock];
         block.erasing -= 1;
         if block.erasing > 0 {
             return;
         }
+        let geometry = self.ftl.geometry();
+        self.contents
+            .erase(geometry.first_ppn(superblock), geometry.superblock_slots);
         self.ftl.blocks.erased(superblock);
         self.background.erasing -= 1;
         *self.emptying(superblock) -= 1;
@@ -398,10 +420,7 @@ impl<C: Contents> Device<C> {
             .map_or(0, |hmb| hmb.usable_bytes(granted_bytes));
         self.background.drain_map = true;
         if self.buffer_tier == crate::spec::Tier::Hmb {
-            self.counters.buffer_drains += 1;
-            if !self.buffer.flush(SAVED) {
-                self.background.saving_buffers += 1;
-            }
+            self.give_up_buffer();
         }
         self.place_roles(usable);
         self.pump();
@@ -411,6 +430,7 @@ impl<C: Contents> Device<C> {
     #[must_use]
     pub fn hmb_is_settling(&self) -> bool {
         let background = &self.background;
-        background.drain_map || background.saving_programs + background.saving_buffers > 0
+        background.drain_map
+            || background.saving_programs + background.saving_buffers + self.incoming.stale > 0
     }
 }

@@ -26,8 +26,29 @@ pub trait Contents {
     fn program(&mut self, from: BufferSlot, to: Ppn);
     /// A physical page is copied.
     fn relocate(&mut self, from: Ppn, to: Ppn);
+    /// Slots from `first` on are erased: nothing can be read there until they are programmed.
+    #[inline]
+    fn erase(&mut self, _first: Ppn, _slots: u32) {}
+    /// Power failed before or while slots from `first` on were programmed: nothing can be read.
+    #[inline]
+    fn tear(&mut self, _first: Ppn, _slots: u32) {}
     /// A command reads sectors of a page.
     fn read(&mut self, tag: u32, lpn: Lpn, source: Source, sectors: u8);
+
+    // The byte window. Contents that do not follow it may leave these as they are.
+
+    /// A store puts bytes of a line into a packet that a CPU is combining. `mask`: bit per byte.
+    fn combine(&mut self, _tag: u32, _packet: u32, _line: u32, _mask: u64) {}
+    /// Bytes of a packet arrive in their line of the window.
+    fn deliver(&mut self, _packet: u32, _line: u32, _mask: u64) {}
+    /// A load takes bytes from the window.
+    fn load(&mut self, _tag: u32, _offset_bytes: u64, _length_bytes: u64) {}
+    /// A page of the window is filled from the drive.
+    fn pin(&mut self, _window_slot: u32, _source: Source) {}
+    /// A page of the window is written: it enters a buffer slot.
+    fn unpin(&mut self, _window_slot: u32, _slot: BufferSlot) {}
+    /// Bytes of the window are lost: power failed, and they could not be saved.
+    fn lose(&mut self, _offset_bytes: u64, _length_bytes: u64) {}
 }
 
 /// No contents: timing only.

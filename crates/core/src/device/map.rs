@@ -2,18 +2,53 @@
 //! background, changed pages are written back.
 
 use super::write::{MERGE, Program};
-use super::{Contents, Device};
-use crate::controller::Found;
+use super::{Contents, Device, HostMemory};
+use crate::controller::{Crossings, Found};
 use crate::ftl::Stream;
-use crate::ids::{BufferSlot, TranslationPage};
+use crate::ids::{BufferSlot, Lpn, TranslationPage};
 use crate::nand::{Cause, Class, FlashOp};
-use crate::spec::{SLOT_BYTES, Tier};
+use crate::spec::{DriveSpec, Integrity, Tier};
 
 /// Map updates that may wait for their translation page before programs of new data pause, as a
 /// multiple of the reads in flight: the firmware's list of pending updates is short.
 const PENDING_UPDATES_PER_FILL: usize = 16;
 
-impl<C: Contents> Device<C> {
+/// What the map's share of host memory costs, worked out once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MapCosts {
+    /// Bytes read for a look-up.
+    pub look_up_bytes: u64,
+    /// Time a look-up waits for the check of what was read.
+    pub check_ps: u64,
+    /// Bytes read before an entry can be changed.
+    update_read_bytes: u64,
+    /// Bytes written when an entry changes.
+    update_write_bytes: u64,
+    /// Bytes written for a whole translation page.
+    pub page_bytes: u64,
+}
+
+impl MapCosts {
+    pub(super) fn new(spec: &DriveSpec) -> Self {
+        let integrity = integrity(spec);
+        let hmb = spec.tiers.hmb.as_ref().filter(|hmb| hmb.check_in_path);
+        MapCosts {
+            look_up_bytes: integrity.look_up_bytes(),
+            check_ps: hmb.map_or(0, |hmb| hmb.check_ps),
+            update_read_bytes: integrity.update_read_bytes(),
+            update_write_bytes: integrity.update_write_bytes(),
+            page_bytes: integrity.plain_page_bytes(),
+        }
+    }
+}
+
+/// How the map is protected in host memory.
+pub(super) fn integrity(spec: &DriveSpec) -> Integrity {
+    let hmb = spec.tiers.hmb.as_ref();
+    hmb.map_or(Integrity::None, |hmb| hmb.integrity)
+}
+
+impl<C: Contents, M: HostMemory> Device<C, M> {
     /// Looks a translation page up. Of a page that was never written the directory, in the drive's
     /// own memory, knows that it has no entries.
     #[inline]
@@ -24,20 +59,84 @@ impl<C: Contents> Device<C> {
         }
     }
 
-    /// An entry of a translation page has changed.
+    /// The entry of a logical page has changed.
     #[inline]
-    pub(super) fn update_map(&mut self, page: TranslationPage) {
+    pub(super) fn update_map(&mut self, lpn: Lpn) {
+        self.update_map_page(super::write::translation_page(lpn));
+        if M::KEEPS_BYTES {
+            self.update_host_entry(lpn);
+        }
+    }
+
+    /// Entries of a translation page have changed.
+    #[inline]
+    pub(super) fn update_map_page(&mut self, page: TranslationPage) {
+        self.note_changed_page(page);
         match self.map.update(page) {
-            Found::Tier(place) => {
-                if self.map.tier(place) == Tier::Hmb {
-                    self.counters.hmb_written_bytes += super::MAP_LINE_BYTES;
-                    self.link.write(self.engine.now(), super::MAP_LINE_BYTES);
+            Found::Tier(place) if self.map.tier(place) == Tier::Hmb && self.hmb_bytes > 0 => {
+                self.move_units();
+                // A page that is compressed there is written as a whole, once for a batch.
+                let held = self.map.compressed_page(place, page);
+                if !held.is_some_and(|(_, compressed)| compressed) {
+                    self.update_hmb_line();
                 }
             }
-            Found::Nowhere if self.ftl.locate_translation(page).is_none() => self.map.create(page),
+            Found::Tier(_) => {}
+            Found::Nowhere if self.ftl.locate_translation(page).is_none() => {
+                if self.map.compresses() {
+                    self.measure_page(page);
+                }
+                self.map.create(page);
+            }
             Found::Nowhere => {
                 self.map.fill(page, None);
             }
+        }
+    }
+
+    /// An entry changes in host memory; one that is checked with its neighbours is read first.
+    /// Nobody waits for either.
+    #[inline]
+    fn update_hmb_line(&mut self) {
+        let now = self.engine.now();
+        let MapCosts {
+            update_read_bytes,
+            update_write_bytes,
+            ..
+        } = self.map_costs;
+        if update_read_bytes > 0 {
+            self.counters.hmb_read_bytes += update_read_bytes;
+            self.link.read(now, update_read_bytes);
+        }
+        self.counters.hmb_written_bytes += update_write_bytes;
+        self.link.write(now, update_write_bytes);
+    }
+
+    /// Units that exclusive tiers exchanged with host memory cross the link. A unit that is taken
+    /// back is waited for by nobody: the command's own entry is fetched by itself.
+    #[inline]
+    pub(super) fn move_units(&mut self) {
+        let crossings = std::mem::take(&mut self.map.crossings);
+        if crossings == Crossings::default() || self.hmb_bytes == 0 {
+            return;
+        }
+        let now = self.engine.now();
+        if crossings.from_host_bytes > 0 {
+            self.counters.hmb_read_bytes += crossings.from_host_bytes;
+            self.link.read(now, crossings.from_host_bytes);
+        }
+        if crossings.to_host_bytes > 0 {
+            self.counters.hmb_written_bytes += crossings.to_host_bytes;
+            self.link.write(now, crossings.to_host_bytes);
+        }
+        // Exclusive tiers have units of one translation page (spec).
+        for _ in 0..crossings.from_host {
+            self.counters.hmb_read_bytes += self.map_costs.page_bytes;
+            self.link.read(now, self.map_costs.page_bytes);
+        }
+        for _ in 0..crossings.to_host {
+            self.counters.hmb_written_bytes += self.map_costs.page_bytes;
+            self.link.write(now, self.map_costs.page_bytes);
         }
     }
 
@@ -120,12 +219,12 @@ impl<C: Contents> Device<C> {
                 let Some(page) = self.map.pop_writeback() else {
                     break;
                 };
-                self.ftl
-                    .bind_translation(page, crate::ids::Ppn(unit.ppn.0 + filled));
+                let ppn = crate::ids::Ppn(unit.ppn.0 + filled);
+                self.ftl.bind_translation(page, ppn, unit.sequence);
                 filled += 1;
             }
             self.counters.map.dirty_writebacks += u64::from(filled);
-            let mut program = Program::new(unit.ppn);
+            let mut program = Program::new(&unit);
             program.saves_hmb = self.background.drain_map;
             self.background.saving_programs += u32::from(program.saves_hmb);
             self.program_flash(unit, program, Cause::Map, filled);
@@ -134,11 +233,20 @@ impl<C: Contents> Device<C> {
 
     /// A translation page that was waited for has arrived.
     pub(super) fn on_filled(&mut self, fill: u32) {
+        if self.map.compresses() {
+            self.measure_page(self.map.page_of(fill));
+        }
         let mut waiting = std::mem::take(&mut self.scratch);
         let page = self.map.filled(fill, &mut waiting);
+        self.move_units();
         if self.hmb_bytes > 0 && self.map.spreads_to(Tier::Hmb) {
-            self.counters.hmb_written_bytes += SLOT_BYTES;
-            self.link.write(self.engine.now(), SLOT_BYTES);
+            let bytes = self.whole_page_bytes(page);
+            self.counters.hmb_written_bytes += bytes;
+            self.link.write(self.engine.now(), bytes);
+        }
+        if M::KEEPS_BYTES {
+            // Repaired, where it stood there and failed its check.
+            self.write_host_page(page);
         }
         for waiter in waiting.drain(..) {
             if waiter & MERGE != 0 {
@@ -154,7 +262,7 @@ impl<C: Contents> Device<C> {
     /// Pages of a unit have been read in the background.
     pub(super) fn on_background_filled(&mut self, op: &FlashOp) {
         if self.map.background_done(op.owner) == Tier::Hmb {
-            let bytes = u64::from(op.mask.count_ones()) * SLOT_BYTES;
+            let bytes = u64::from(op.mask.count_ones()) * self.map_costs.page_bytes;
             self.counters.hmb_written_bytes += bytes;
             self.link.write(self.engine.now(), bytes);
         }

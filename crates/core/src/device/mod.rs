@@ -8,30 +8,44 @@
 //! ```
 
 mod background;
+mod command;
+mod compressed;
 mod contents;
+mod host_map;
+mod host_memory;
+mod hpb;
+mod hpb_ahead;
+mod log;
+mod look;
 mod map;
+mod placement;
+mod power;
 mod read;
+mod reclaim;
+mod trims;
+mod window;
 mod write;
 
+pub use crate::controller::{Bytes, HostMemory, Modelled};
+pub use crate::transport::{COMPLETION_ENTRY_BYTES, SUBMISSION_ENTRY_BYTES};
+use command::Command;
 pub use contents::{Contents, NoContents, Source};
+pub use hpb::Tamper;
+pub use power::Recovery;
+pub use window::{DumpOutcome, WindowRecovery};
 
-use crate::controller::{Cores, MapRole, ReadCache, WriteBuffer};
+use crate::controller::{Cores, EPOCH_BITS, HostMap, MapRole, ReadCache, WriteBuffer};
 use crate::engine::{Engine, EventKind, Timeline};
 use crate::ftl::{Cleaner, Ftl, Precondition};
-use crate::ids::{CommandId, DieId, NONE, Superblock};
-use crate::nand::{Array, Geometry, OpKind};
+use crate::host::dma::HostDma;
+use crate::ids::{CommandId, DieId, Superblock, TranslationPage};
+use crate::nand::{Array, OpKind};
 use crate::observe::Counters;
-use crate::request::{Completion, Op, Request, Status};
-use crate::slab::{Linked, Queue, Slab};
-use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES, Tier};
+use crate::request::{Completion, Op, Request, Status, WindowCompletion};
+use crate::slab::{Queue, Slab};
+use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, Encoding, SLOT_BYTES, Tier};
 use crate::transport::{Link, SubmissionQueues};
 
-/// Bytes of a submission queue entry (NVM Express Base 2.0, section 3.3.3.1).
-pub const SUBMISSION_ENTRY_BYTES: u64 = 64;
-/// Bytes of a completion queue entry (NVM Express Base 2.0, section 3.3.3.2).
-pub const COMPLETION_ENTRY_BYTES: u64 = 16;
-/// Bytes fetched for one map entry in host memory: one cache line.
-pub const MAP_LINE_BYTES: u64 = 64;
 /// Translation pages one command can span: one bit each in [`Command::missed`].
 const PAGES_PER_COMMAND_MAX: u64 = 64;
 /// Largest read or write: 252 MiB, far above any drive's MDTS, so that 64 translation pages suffice
@@ -41,81 +55,8 @@ pub const TRANSFER_BYTES_MAX: u64 =
 /// Smallest logical block.
 pub const SECTOR_BYTES: u64 = 512;
 
-/// A command inside the drive.
-#[derive(Clone, Copy, Debug)]
-struct Command {
-    next: u32,
-    request: Request,
-    submitted_ps: u64,
-    /// When the last of its data is on the other side.
-    data_end_ps: u64,
-    /// Things that must still happen before it completes.
-    pending: u32,
-    /// Bit i: the i-th translation page it spans was not at hand.
-    missed: u64,
-    /// An entry must come from host memory first.
-    awaits_entry: bool,
-    /// Slots whose data was asked for so far (write).
-    slots_taken: u32,
-    /// Bytes of parts that need no flash.
-    part_bytes: u64,
-    status: Status,
-}
-
-impl Linked for Command {
-    fn next(&self) -> u32 {
-        self.next
-    }
-    fn set_next(&mut self, next: u32) {
-        self.next = next;
-    }
-}
-
-impl Command {
-    /// First logical page.
-    #[inline]
-    fn first_lpn(&self) -> u32 {
-        (self.request.offset_bytes / SLOT_BYTES) as u32
-    }
-
-    /// One past the last logical page.
-    #[inline]
-    fn end_lpn(&self) -> u32 {
-        (self.request.offset_bytes + self.request.length_bytes).div_ceil(SLOT_BYTES) as u32
-    }
-
-    /// First and last translation page.
-    #[inline]
-    fn translation_pages(&self) -> (u32, u32) {
-        let per_page = ENTRIES_PER_TRANSLATION_PAGE as u32;
-        (self.first_lpn() / per_page, (self.end_lpn() - 1) / per_page)
-    }
-
-    /// Bytes of one page that the command covers.
-    #[inline]
-    fn bytes_in(&self, lpn: u32) -> u64 {
-        let start = u64::from(lpn) * SLOT_BYTES;
-        let end = start + SLOT_BYTES;
-        let Request {
-            offset_bytes,
-            length_bytes,
-            ..
-        } = self.request;
-        end.min(offset_bytes + length_bytes) - start.max(offset_bytes)
-    }
-
-    /// Sectors of one page that the command covers, a bit each.
-    #[inline]
-    fn sectors_in(&self, lpn: u32) -> u8 {
-        let start = u64::from(lpn) * SLOT_BYTES;
-        let from = self.request.offset_bytes.saturating_sub(start) / SECTOR_BYTES;
-        let count = self.bytes_in(lpn) / SECTOR_BYTES;
-        (((1u16 << count) - 1) << from) as u8
-    }
-}
-
 /// A simulated drive.
-pub struct Device<C = NoContents> {
+pub struct Device<C = NoContents, M = Modelled> {
     spec: DriveSpec,
     engine: Engine,
     commands: Slab<Command>,
@@ -123,7 +64,13 @@ pub struct Device<C = NoContents> {
     link: Link,
     cores: Cores,
     dram: Timeline,
+    /// Power-protected memory.
+    pm: Timeline,
     map: MapRole,
+    host_map: HostMap,
+    map_costs: map::MapCosts,
+    /// Compressed translation pages whose entries have changed in this batch.
+    changed_pages: Vec<TranslationPage>,
     read_cache: Option<ReadCache>,
     buffer: WriteBuffer,
     /// Memory the buffer stands on at present.
@@ -131,19 +78,39 @@ pub struct Device<C = NoContents> {
     /// Writes that wait for room in the buffer.
     buffer_queue: Queue,
     transfers: Slab<write::Transfer>,
+    /// Transfers into host memory.
+    incoming: host_memory::Incoming,
+    write_backs: Slab<host_memory::WriteBack>,
+    /// Bytes on their way into the write buffer's log.
+    log_bytes: u64,
+    /// The host's DMA engine, where the drive may use it.
+    host_dma: Option<HostDma>,
     programs: Slab<write::Program>,
     ftl: Ftl,
     cleaner: Cleaner,
     background: background::Background,
+    trims: trims::Trims,
+    /// Superblocks whose erase waits for programs that supersede what is in them.
+    held_erases: Vec<Superblock>,
+    /// What was programmed up to this order, the map in flash knows of.
+    checkpoint: u32,
     array: Array,
     hmb_bytes: u64,
     seed: u64,
+    /// Times that the drive has started since the first.
+    restarts: u32,
+    /// Map entries kept by the host's driver.
+    hpb: Option<Box<hpb::Hpb>>,
     counters: Counters,
     completions: Vec<Completion>,
+    window: Option<Box<window::Side>>,
+    window_done: Vec<WindowCompletion>,
     /// Reused lists, so that nothing is allocated per request.
     scratch: Vec<u32>,
     /// What the sectors hold.
     pub contents: C,
+    /// What the drive keeps in host memory.
+    pub host_memory: M,
 }
 
 impl Device<NoContents> {
@@ -156,7 +123,7 @@ impl Device<NoContents> {
 }
 
 impl<C: Contents> Device<C> {
-    /// A drive in its initial state.
+    /// A drive in its initial state, with contents.
     #[must_use]
     pub fn with_contents(
         spec: &DriveSpec,
@@ -165,10 +132,31 @@ impl<C: Contents> Device<C> {
         seed: u64,
         contents: C,
     ) -> Self {
+        Device::with_memory(spec, precondition, hmb_bytes, seed, contents, Modelled)
+    }
+}
+
+impl<C: Contents, M: HostMemory> Device<C, M> {
+    /// A drive in its initial state, with contents and the host memory it is granted.
+    ///
+    /// # Panics
+    /// If that memory keeps bytes and the map there is compressed or has entries of less than 4
+    /// bytes: neither can be written there yet.
+    #[must_use]
+    pub fn with_memory(
+        spec: &DriveSpec,
+        precondition: Precondition,
+        hmb_bytes: u64,
+        seed: u64,
+        contents: C,
+        host_memory: M,
+    ) -> Self {
+        assert_bytes_can_be_written::<M>(spec);
         let ftl = Ftl::new(spec, precondition, seed);
         let pages = ftl
             .user_slots()
             .div_ceil(ENTRIES_PER_TRANSLATION_PAGE as u32);
+        let hpb = hpb::Hpb::new(spec, &ftl, seed);
         let controller = &spec.controller;
         let usable = spec
             .tiers
@@ -182,60 +170,44 @@ impl<C: Contents> Device<C> {
             link: Link::new(&spec.link),
             cores: Cores::new(controller.cores),
             dram: Timeline::default(),
+            pm: Timeline::default(),
             map: MapRole::new(&spec.roles.map, pages, 0, seed),
+            host_map: HostMap::new(map::integrity(spec), seed, EPOCH_BITS),
+            map_costs: map::MapCosts::new(spec),
+            changed_pages: Vec::new(),
             read_cache: None,
             buffer: WriteBuffer::new(&spec.roles.write_buffer, 0),
             buffer_tier: spec.roles.write_buffer.tier,
             buffer_queue: Queue::default(),
             transfers: Slab::default(),
+            incoming: host_memory::Incoming::default(),
+            write_backs: Slab::default(),
+            log_bytes: 0,
+            host_dma: (spec.host.dma.as_ref()).map(|dma| HostDma::new(dma, spec.link.one_way_ps)),
             programs: Slab::default(),
             ftl,
             cleaner: Cleaner::default(),
+            trims: trims::Trims::default(),
+            held_erases: Vec::new(),
+            checkpoint: 0,
             background: background::Background::default(),
             array: Array::new(&spec.nand),
             hmb_bytes: 0,
             seed,
+            restarts: 0,
+            hpb,
             counters: Counters::default(),
             completions: Vec::new(),
+            window: window::Side::new(spec),
+            window_done: Vec::new(),
             scratch: Vec::new(),
             contents,
+            host_memory,
             spec: spec.clone(),
         };
+        device.map.records_moves = M::KEEPS_BYTES;
         device.place_roles(usable);
         device
-    }
-
-    /// Gives each role its share of memory, given `usable` bytes of host memory. Host memory
-    /// serves the data roles first: their sizes are fixed, the map takes what is left.
-    fn place_roles(&mut self, usable: u64) {
-        let mut left = usable;
-        let roles = &self.spec.roles;
-        let mut share = |tier: Tier, bytes: u64| {
-            if tier != Tier::Hmb {
-                return bytes;
-            }
-            let share = bytes.min(left);
-            left -= share;
-            share
-        };
-        let buffer_bytes = share(roles.write_buffer.tier, roles.write_buffer.bytes);
-        if let Some(cache) = &roles.read_cache {
-            let bytes = share(cache.tier, cache.bytes);
-            // A cache in the drive's own memory keeps what it holds.
-            if self.read_cache.is_none() || cache.tier == Tier::Hmb {
-                self.read_cache = Some(ReadCache::new(cache, bytes, self.seed));
-            }
-        }
-        // Without memory for a buffer, the controller still stages what it programs.
-        let staging = self.array.geometry().unit_slots * self.array.geometry().dies;
-        let (tier, slots) = match WriteBuffer::slots_of(buffer_bytes) {
-            0 => (Tier::Sram, staging),
-            slots => (roles.write_buffer.tier, slots),
-        };
-        self.buffer_tier = tier;
-        self.buffer.resize(&roles.write_buffer, slots);
-        self.hmb_bytes = usable;
-        self.map.set_hmb(left);
     }
 
     /// The drive's description.
@@ -274,21 +246,15 @@ impl<C: Contents> Device<C> {
         let now = self.engine.now();
         self.counters.requests += 1;
         let status = self.validate(&request);
-        let command = Command {
-            next: NONE,
-            request,
-            submitted_ps: now.ps(),
-            data_end_ps: 0,
-            pending: 0,
-            missed: 0,
-            awaits_entry: false,
-            slots_taken: 0,
-            part_bytes: 0,
-            status,
-        };
+        let command = Command::new(request, status, now.ps());
         let id = self.commands.insert(command);
+        let mut submit_ps = self.spec.host.submit_ps;
+        if self.hpb.is_some() && self.attach_host_entry(id) {
+            // The driver has submitted another command first.
+            submit_ps *= 2;
+        }
         if self.queues.submit(request.queue, CommandId(id)) {
-            self.fetch(id, self.spec.host.submit_ps + self.link.one_way_ps());
+            self.fetch(id, submit_ps, true);
         }
     }
 
@@ -313,14 +279,10 @@ impl<C: Contents> Device<C> {
         }
     }
 
-    /// The drive reads a submission queue entry, `delay_ps` from now.
+    /// A command comes over the link, `delay_ps` from now.
     #[inline]
-    fn fetch(&mut self, command: u32, delay_ps: u64) {
-        // The entry's 64 bytes are not booked on the link: at 20 ns they never decide anything,
-        // and booking them would cost every request an event.
-        let wire_ps = self.link.wire_ps(SUBMISSION_ENTRY_BYTES);
-        self.link.from_host_bytes += SUBMISSION_ENTRY_BYTES;
-        let at_ps = self.engine.now().ps() + delay_ps + self.link.round_trip_ps() + wire_ps;
+    fn fetch(&mut self, command: u32, delay_ps: u64, doorbell: bool) {
+        let at_ps = self.engine.now().ps() + delay_ps + self.link.command_ps(doorbell);
         self.engine.schedule(at_ps, EventKind::Fetched, command);
     }
 
@@ -334,18 +296,22 @@ impl<C: Contents> Device<C> {
         completions.append(&mut self.completions);
     }
 
-    /// Like [`Device::advance`], but stops at the first instant at which something completes (or at
-    /// `to_ps`, or when nothing is left to do). Spares a closed loop a call per event.
+    /// Like [`Device::advance`], but stops at the first instant at which something completes, a call
+    /// of the byte window included ([`Device::take_window_completions`]); or at `to_ps`, or when
+    /// nothing is left to do. Spares a closed loop a call per event.
     pub fn advance_to_completion(&mut self, to_ps: u64, completions: &mut Vec<Completion>) {
         let mut until_ps = to_ps;
         while let Some((now, kind, index)) = self.engine.pop(until_ps) {
             self.handle(kind, index);
-            if kind == EventKind::Completed {
+            let call_done = kind == EventKind::Window && !self.window_done.is_empty();
+            // Commands of the host's own driver complete, too: those are none of the caller's.
+            let done = kind == EventKind::Completed && !self.completions.is_empty();
+            if done || call_done {
                 // The rest of this instant still belongs to it.
                 until_ps = now.ps();
             }
         }
-        if self.completions.is_empty() && to_ps != u64::MAX {
+        if self.completions.is_empty() && self.window_done.is_empty() && to_ps != u64::MAX {
             self.engine.settle(to_ps);
         }
         completions.append(&mut self.completions);
@@ -362,15 +328,27 @@ impl<C: Contents> Device<C> {
             EventKind::DataStored => self.on_data_stored(index),
             EventKind::ArrayDone => self.on_array_done(index),
             EventKind::DataLoaded => self.array.on_data_loaded(&mut self.engine, index),
+            EventKind::WriteBackArrived => self.on_write_back_arrived(index),
             EventKind::DataReady => self.on_data_ready(index),
             EventKind::DieFree => self.array.on_die_free(&mut self.engine, DieId(index)),
             EventKind::Suspended => self.array.on_suspended(&mut self.engine, DieId(index)),
             EventKind::Completed => self.on_completed(index),
             EventKind::Idle => self.on_idle(index),
+            EventKind::Window => self.on_window(index),
+            EventKind::HpbIdle => self.on_hpb_idle(index),
+        }
+        if M::KEEPS_BYTES {
+            self.sync_host_map();
         }
     }
 
     fn on_fetched(&mut self, command: u32) {
+        if self.hpb.is_some() && self.awaits_entries(command) {
+            return;
+        }
+        if self.window.is_some() && !self.pass_gate(command) {
+            return;
+        }
         let Command {
             request, status, ..
         } = self.commands[command];
@@ -431,29 +409,54 @@ impl<C: Contents> Device<C> {
         }
     }
 
-    /// Sends the completion entry; the command's slot goes to the next one in the queues.
+    /// Sends the completion; the command's slot goes to the next one in the queues.
     fn finish(&mut self, command: u32) {
+        if self.window.is_some() {
+            if self.commands[command].internal {
+                self.on_piece_moved(command);
+                return;
+            }
+            self.leave_gate(command);
+        }
         let now = self.engine.now();
-        let entry_end_ps = self.link.write(now, COMPLETION_ENTRY_BYTES);
+        let extra_bytes = if self.hpb.is_some() {
+            self.answer_about_entries(command)
+        } else {
+            0
+        };
+        let entry_end_ps = self.link.respond(now, extra_bytes);
         let at_ps =
             entry_end_ps.max(self.commands[command].data_end_ps) + self.spec.host.complete_ps;
         self.engine.schedule(at_ps, EventKind::Completed, command);
-        if let Some(next) = self.queues.release() {
-            self.fetch(next.0, 0);
+        if !self.link.host_frees_slots()
+            && let Some(next) = self.queues.release()
+        {
+            self.fetch(next.0, 0, false);
         }
     }
 
     fn on_completed(&mut self, index: u32) {
-        let command = &self.commands[index];
-        self.counters.completions += 1;
-        self.completions.push(Completion {
-            tag: command.request.tag,
-            op: command.request.op,
-            status: command.status,
-            submitted_ps: command.submitted_ps,
-            completed_ps: self.engine.now().ps(),
-        });
+        let fetched = self.hpb.is_some() && self.host_hears_about_entries(index);
+        if !fetched {
+            let command = &self.commands[index];
+            self.counters.completions += 1;
+            self.completions.push(Completion {
+                tag: command.request.tag,
+                op: command.request.op,
+                status: command.status,
+                submitted_ps: command.submitted_ps,
+                completed_ps: self.engine.now().ps(),
+            });
+        }
         self.commands.remove(index);
+        if self.link.host_frees_slots()
+            && let Some(next) = self.queues.release()
+        {
+            self.fetch(next.0, self.spec.host.submit_ps, true);
+        }
+        if self.hpb.is_some() {
+            self.note_hpb_idle(fetched);
+        }
         self.note_activity();
     }
 
@@ -462,59 +465,33 @@ impl<C: Contents> Device<C> {
     pub fn counters(&self) -> Counters {
         let mut counters = self.counters.clone();
         counters.map.evictions = self.map.evictions;
+        counters.hpb.present = self.hpb.is_some();
+        let counts = self.hpb.as_ref().map_or([0; 4], |hpb| hpb.driver_counts());
+        let hpb = &mut counters.hpb;
+        [
+            hpb.evictions,
+            hpb.activations,
+            hpb.inactivations,
+            hpb.unmaps,
+        ] = counts;
         counters.buffer_high_water_slots = u64::from(self.buffer.high_water);
+        self.count_packets(&mut counters.window);
         counters.link_to_host_bytes = self.link.to_host_bytes;
         counters.link_from_host_bytes = self.link.from_host_bytes;
+        if let Some(dma) = &self.host_dma {
+            counters.host_dma_copies = dma.copies;
+            counters.host_dma_bytes = dma.bytes;
+            counters.host_dma_polls = dma.polls;
+        }
         counters
     }
+}
 
-    /// Host memory the drive can use of what it was granted, bytes.
-    #[must_use]
-    pub fn hmb_usable_bytes(&self) -> u64 {
-        self.hmb_bytes
-    }
-
-    /// Host memory in use by the map, bytes.
-    #[must_use]
-    pub fn hmb_map_bytes(&self) -> u64 {
-        self.map.hmb_used_bytes()
-    }
-
-    /// Memory of a place in the map role's list.
-    #[must_use]
-    pub fn map_tiers(&self) -> Vec<Tier> {
-        self.spec
-            .roles
-            .map
-            .tiers
-            .iter()
-            .map(|tier| tier.tier)
-            .collect()
-    }
-
-    /// Shape of the flash array.
-    #[must_use]
-    pub fn geometry(&self) -> &Geometry {
-        self.array.geometry()
-    }
-
-    /// The translation layer, to look at.
-    #[must_use]
-    pub fn ftl(&self) -> &Ftl {
-        &self.ftl
-    }
-
-    /// Time each kind of resource was busy: name and one entry per instance, picoseconds.
-    #[must_use]
-    pub fn busy_ps(&self) -> Vec<(&'static str, Vec<u64>)> {
-        let (dies, channels) = self.array.busy_ps();
-        let (to_host, from_host) = self.link.busy_ps();
-        vec![
-            ("core", self.cores.busy_ps()),
-            ("die", dies),
-            ("channel", channels),
-            ("link_to_host", vec![to_host]),
-            ("link_from_host", vec![from_host]),
-        ]
+/// Bytes in host memory are those of flat entries with room for a physical address.
+fn assert_bytes_can_be_written<M: HostMemory>(spec: &DriveSpec) {
+    let mut tiers = spec.roles.map.tiers.iter();
+    if let Some(map) = tiers.find(|map| M::KEEPS_BYTES && map.tier == Tier::Hmb) {
+        assert_eq!(map.encoding, Encoding::Flat, "bytes of a compressed map");
+        assert!(map.entry_millibytes >= 4000, "entries of less than 4 bytes");
     }
 }

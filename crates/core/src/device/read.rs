@@ -1,10 +1,11 @@
 //! Reads: what is at hand, what comes from flash, and when all of it is with the host.
 
-use super::{Command, Contents, Device, Source};
+use super::hpb_ahead::EACH;
+use super::{Command, Contents, Device, HostMemory, Source};
 use crate::controller::Found;
 use crate::engine::EventKind;
 use crate::ftl::State;
-use crate::ids::{Lpn, Ppn, TranslationPage};
+use crate::ids::{Lpn, NONE, Ppn, TranslationPage};
 use crate::nand::{Cause, Class, FlashOp, Place};
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, Tier};
 
@@ -16,9 +17,12 @@ struct Run {
     bytes: u32,
 }
 
-impl<C: Contents> Device<C> {
+impl<C: Contents, M: HostMemory> Device<C, M> {
     /// Looks the command's map entries up and returns the core time it takes.
     pub(super) fn read_core_ps(&mut self, command: u32) -> u64 {
+        if self.commands[command].from_driver {
+            return self.group_core_ps(command);
+        }
         let slots = {
             let command = &self.commands[command];
             u64::from(command.end_lpn() - command.first_lpn())
@@ -26,6 +30,7 @@ impl<C: Contents> Device<C> {
         let costs = &self.spec.controller;
         let mut core_ps = costs.read_ps + (slots - 1) * costs.next_slot_ps;
         let map_fill_ps = costs.map_fill_ps;
+        core_ps += self.host_entry_ps(command);
         let (first, last) = self.commands[command].translation_pages();
         for page in first..=last {
             self.counters.map.lookups += 1;
@@ -33,9 +38,13 @@ impl<C: Contents> Device<C> {
             match self.look_up_map(page_id) {
                 Found::Tier(place) => {
                     self.counters.map.hits[place] += 1;
-                    core_ps += self.entry_core_ps(command, place);
+                    core_ps += self.entry_core_ps(command, place, page_id);
                 }
+                Found::Nowhere if self.host_entry_covers(command, page) => {}
                 Found::Nowhere => {
+                    if self.hpb.is_some() {
+                        self.note_map_miss(command);
+                    }
                     self.counters.map.misses += 1;
                     self.commands[command].missed |= 1 << (page - first);
                     core_ps += map_fill_ps;
@@ -48,28 +57,39 @@ impl<C: Contents> Device<C> {
     /// Core time of taking an entry from a memory. An entry in host memory keeps the core only if
     /// the firmware waits for it; otherwise the command waits by itself.
     #[inline]
-    fn entry_core_ps(&mut self, command: u32, place: usize) -> u64 {
+    fn entry_core_ps(&mut self, command: u32, place: usize, page: TranslationPage) -> u64 {
+        // A compressed page is searched.
+        let steps = self.map.search_steps(place, page);
         let tiers = &self.spec.tiers;
         match self.map.tier(place) {
-            Tier::Sram => tiers.sram.as_ref().map_or(0, |sram| sram.access_ps),
-            Tier::Dram => tiers.dram.as_ref().map_or(0, |dram| dram.access_ps),
+            Tier::Sram => steps * tiers.sram.as_ref().map_or(0, |sram| sram.access_ps),
+            Tier::Dram => steps * tiers.dram.as_ref().map_or(0, |dram| dram.access_ps),
+            // Without host memory only pages that were never written are found: by the directory.
+            Tier::Hmb if self.hmb_bytes == 0 => 0,
             Tier::Hmb if tiers.hmb.as_ref().is_some_and(|hmb| hmb.stalls_core) => {
-                self.counters.hmb_read_bytes += super::MAP_LINE_BYTES;
-                self.link.from_host_bytes += super::MAP_LINE_BYTES;
-                self.link.round_trip_ps() + self.link.wire_ps(super::MAP_LINE_BYTES)
+                let bytes = self.look_up_bytes(page);
+                let check_ps = self.map_costs.check_ps;
+                self.counters.hmb_read_bytes += bytes;
+                self.link.from_host_bytes += bytes;
+                self.link.round_trip_ps() + self.link.wire_ps(bytes) + check_ps
             }
             Tier::Hmb => {
                 self.commands[command].awaits_entry = true;
                 0
             }
-            Tier::Slc => unreachable!("validation keeps the map off flash tiers"),
+            Tier::Slc | Tier::Pm | Tier::Host => {
+                unreachable!("validation keeps the map off these tiers")
+            }
         }
     }
 
     /// The command's entry is read from host memory.
     pub(super) fn fetch_map_entry(&mut self, command: u32) {
-        self.counters.hmb_read_bytes += super::MAP_LINE_BYTES;
-        let at_ps = self.link.read(self.engine.now(), super::MAP_LINE_BYTES);
+        self.move_units();
+        let (page, _) = self.commands[command].translation_pages();
+        let bytes = self.look_up_bytes(TranslationPage(page));
+        self.counters.hmb_read_bytes += bytes;
+        let at_ps = self.link.read(self.engine.now(), bytes) + self.map_costs.check_ps;
         self.engine
             .schedule(at_ps, EventKind::MapEntryArrived, command);
     }
@@ -80,8 +100,20 @@ impl<C: Contents> Device<C> {
 
     /// The map says where the data is, or is asked to find out.
     pub(super) fn start_read(&mut self, id: u32) {
+        if self.commands[id].from_driver {
+            self.start_group_read(id);
+            return;
+        }
+        if self.commands[id].host_ppn != NONE {
+            self.confirm_host_entry(id);
+        }
+        if M::KEEPS_BYTES && self.rejects_entries(id) {
+            return;
+        }
         let command = self.commands[id];
-        self.counters.host_read_bytes += command.request.length_bytes;
+        if !command.internal {
+            self.counters.host_read_bytes += command.request.length_bytes;
+        }
         // One thing pending until everything has been started, so that it cannot finish early.
         self.commands[id].pending = 1;
         if command.missed == 0 {
@@ -112,8 +144,10 @@ impl<C: Contents> Device<C> {
     /// A translation page the command waited for is here.
     pub(super) fn read_after_fill(&mut self, id: u32, page: TranslationPage) {
         let command = self.commands[id];
-        let (from, to) = pages_within(&command, page.0);
-        self.read_pages(id, from, to);
+        if !command.from_driver {
+            let (from, to) = pages_within(&command, page.0);
+            self.read_pages(id, from, to);
+        }
         self.settle_one(id);
     }
 
@@ -122,9 +156,10 @@ impl<C: Contents> Device<C> {
         let command = self.commands[id];
         let mut run: Option<Run> = None;
         let mut memory_bytes = [0u64; 2];
+        let cached = self.read_cache_serves(from, to);
         for lpn in from..to {
             let bytes = command.bytes_in(lpn);
-            let source = self.source_of(Lpn(lpn), &command, bytes, &mut memory_bytes);
+            let source = self.source_of(id, Lpn(lpn), &command, bytes, cached, &mut memory_bytes);
             let Some(ppn) = source else { continue };
             if let Some(current) = &mut run
                 && ppn.0 == current.place.group.0 + current.last_slot + 1
@@ -152,41 +187,79 @@ impl<C: Contents> Device<C> {
         self.send_from_memory(id, memory_bytes);
     }
 
+    /// Whether pages `from..to` may be taken from the read cache: where it serves whole commands
+    /// only, all that flash would have to deliver must be there.
+    #[inline]
+    fn read_cache_serves(&self, from: u32, to: u32) -> bool {
+        match &self.read_cache {
+            Some(cache) if cache.whole_commands && to - from > 1 => {
+                (from..to).map(Lpn).all(|lpn| {
+                    cache.contains(lpn)
+                        || self.buffer.find(lpn).is_some()
+                        || self.ftl.locate(lpn).is_none()
+                })
+            }
+            _ => true,
+        }
+    }
+
     /// Where one page's data is: `None` when it is in memory (its bytes are added there).
     /// `memory_bytes`: inside the drive, and in host memory.
     #[inline]
     fn source_of(
         &mut self,
+        id: u32,
         lpn: Lpn,
         command: &Command,
         bytes: u64,
+        cached: bool,
         memory_bytes: &mut [u64; 2],
     ) -> Option<Ppn> {
-        let tag = command.request.tag;
         let sectors = command.sectors_in(lpn.0);
         if let Some(slot) = self.buffer.find(lpn) {
             self.counters.buffer_read_hits += 1;
-            let in_host = self.buffer_tier == Tier::Hmb;
+            let in_host = self.buffered_in_host();
             memory_bytes[usize::from(in_host)] += bytes;
-            self.contents.read(tag, lpn, Source::Buffer(slot), sectors);
+            self.note_read(id, lpn, Source::Buffer(slot), sectors);
             return None;
         }
-        let Some(ppn) = self.ftl.locate(lpn) else {
+        let located = match command.host_ppn {
+            NONE if M::KEEPS_BYTES => self.located(lpn),
+            NONE => self.ftl.locate(lpn),
+            EACH => match self.place_by_entry(id, lpn.0 - command.first_lpn()) {
+                Some(ppn) => Some(ppn),
+                None => self.ftl.locate(lpn),
+            },
+            first => Some(Ppn(first + lpn.0 - command.first_lpn())),
+        };
+        let Some(ppn) = located else {
             self.counters.unwritten_slots += 1;
             memory_bytes[0] += bytes;
-            self.contents.read(tag, lpn, Source::Unwritten, sectors);
+            self.note_read(id, lpn, Source::Unwritten, sectors);
             return None;
         };
-        self.contents.read(tag, lpn, Source::Flash(ppn), sectors);
+        self.note_read(id, lpn, Source::Flash(ppn), sectors);
         if let Some(cache) = &mut self.read_cache {
             self.counters.read_cache_lookups += 1;
-            if cache.touch(lpn) {
+            if cached && cache.touch(lpn) {
                 self.counters.read_cache_hits += 1;
                 memory_bytes[usize::from(cache.tier == Tier::Hmb)] += bytes;
                 return None;
             }
         }
         Some(ppn)
+    }
+
+    /// A command takes a page's data from `source`.
+    #[inline]
+    fn note_read(&mut self, id: u32, lpn: Lpn, source: Source, sectors: u8) {
+        let command = &self.commands[id];
+        if command.internal {
+            self.pin_page(id, lpn, source);
+        } else {
+            self.contents
+                .read(command.request.tag, lpn, source, sectors);
+        }
     }
 
     #[inline]
@@ -203,30 +276,29 @@ impl<C: Contents> Device<C> {
         self.counters.reads_by_cause[op.cause as usize] += 1;
         let block = &mut self.ftl.blocks[op.superblock];
         block.reads += 1;
-        let slc = block.slc;
+        // Translation pages may be kept in single-bit mode wherever they lie.
+        let slc = block.slc || (op.cause == Cause::Map && self.spec.ftl.map_slc);
         self.array.enqueue(&mut self.engine, op, slc);
     }
 
     /// Data that needs no flash is fetched from its memory.
     fn send_from_memory(&mut self, id: u32, [drive_bytes, host_bytes]: [u64; 2]) {
-        let now = self.engine.now();
-        if drive_bytes > 0 {
-            let at_ps = self.drive_memory_ps(drive_bytes);
-            self.commands[id].part_bytes += drive_bytes;
+        self.commands[id].part_bytes += drive_bytes;
+        for bytes in pieces(drive_bytes) {
+            let at_ps = self.drive_memory_ps(bytes);
             self.commands[id].pending += 1;
             self.engine.schedule(at_ps, EventKind::PartReady, id);
         }
         if host_bytes > 0 {
-            self.counters.hmb_read_bytes += host_bytes;
-            let at_ps = self.link.read(now, host_bytes);
-            self.commands[id].part_bytes += host_bytes;
-            self.commands[id].pending += 1;
-            self.engine.schedule(at_ps, EventKind::PartReady, id);
+            self.send_from_host(id, host_bytes);
         }
     }
 
     /// When `bytes` of buffered or cached data have been read from the drive's own memory.
     fn drive_memory_ps(&mut self, bytes: u64) -> u64 {
+        if self.buffer_tier == Tier::Pm {
+            return self.pm_ps(bytes);
+        }
         let now = self.engine.now();
         let tiers = &self.spec.tiers;
         match (&tiers.dram, &tiers.sram) {
@@ -239,8 +311,19 @@ impl<C: Contents> Device<C> {
         }
     }
 
+    /// When `bytes` have passed into or out of power-protected memory and are at hand.
+    pub(super) fn pm_ps(&mut self, bytes: u64) -> u64 {
+        let pm = self.spec.tiers.pm.as_ref();
+        let pm = pm.expect("validation keeps roles off memory that is not there");
+        let transfer_ps = crate::time::transfer_ps(bytes, pm.bytes_per_s);
+        self.pm.book(self.engine.now(), transfer_ps) + pm.access_ps
+    }
+
     pub(super) fn on_part_ready(&mut self, id: u32) {
-        let bytes = std::mem::take(&mut self.commands[id].part_bytes);
+        // Whichever memory was faster: there is a piece for all of it.
+        let left = &mut self.commands[id].part_bytes;
+        let bytes = (*left).min(PIECE_BYTES);
+        *left -= bytes;
         if bytes > 0 {
             self.send(id, bytes);
         }
@@ -250,7 +333,11 @@ impl<C: Contents> Device<C> {
     /// Sends read data to the host.
     #[inline]
     fn send(&mut self, id: u32, bytes: u64) {
-        let end_ps = self.link.write(self.engine.now(), bytes);
+        let end_ps = if self.commands[id].internal {
+            self.pm_ps(bytes)
+        } else {
+            self.link.write(self.engine.now(), bytes)
+        };
         let command = &mut self.commands[id];
         command.data_end_ps = command.data_end_ps.max(end_ps);
     }
@@ -261,9 +348,15 @@ impl<C: Contents> Device<C> {
         self.array.ops.remove(index);
         match (op.cause, op.class) {
             (Cause::Host, _) => {
-                self.keep_in_read_cache(&op);
-                self.send(op.owner, u64::from(op.link_bytes));
-                self.settle_one(op.owner);
+                let bytes = u64::from(op.link_bytes);
+                let kept_in_host = self.keep_in_read_cache(&op);
+                if kept_in_host > 0 && self.host_dma.is_some() {
+                    self.send_through_host(op.owner, kept_in_host, bytes);
+                } else {
+                    self.store_in_read_cache(kept_in_host);
+                    self.send(op.owner, bytes);
+                    self.settle_one(op.owner);
+                }
             }
             (Cause::Map, Class::MapRead) => self.on_filled(op.owner),
             (Cause::Map, _) => self.on_background_filled(&op),
@@ -277,10 +370,11 @@ impl<C: Contents> Device<C> {
         }
     }
 
+    /// Keeps what was read; returns the bytes of it that go to host memory.
     #[inline]
-    fn keep_in_read_cache(&mut self, op: &FlashOp) {
+    fn keep_in_read_cache(&mut self, op: &FlashOp) -> u64 {
         let Some(cache) = &mut self.read_cache else {
-            return;
+            return 0;
         };
         let mut kept = 0;
         let mut rest = op.mask;
@@ -295,15 +389,22 @@ impl<C: Contents> Device<C> {
                 kept += crate::spec::SLOT_BYTES;
             }
         }
-        if cache.tier == Tier::Hmb && kept > 0 {
-            self.counters.hmb_written_bytes += kept;
-            self.link.write(self.engine.now(), kept);
-        }
+        let in_host = cache.tier == Tier::Hmb && cache.holds_any();
+        if in_host { kept } else { 0 }
     }
 }
 
+/// Data from memory is sent on piece by piece, while the next one is fetched.
+const PIECE_BYTES: u64 = 32 << 10;
+
+/// `bytes` in pieces.
+#[inline]
+pub(super) fn pieces(bytes: u64) -> impl Iterator<Item = u64> {
+    (0..bytes.div_ceil(PIECE_BYTES)).map(move |n| PIECE_BYTES.min(bytes - n * PIECE_BYTES))
+}
+
 /// Logical pages of a command within one translation page.
-fn pages_within(command: &Command, page: u32) -> (u32, u32) {
+pub(super) fn pages_within(command: &Command, page: u32) -> (u32, u32) {
     let per_page = ENTRIES_PER_TRANSLATION_PAGE as u32;
     let first = command.first_lpn().max(page * per_page);
     let end = u64::from(command.end_lpn()).min((u64::from(page) + 1) * u64::from(per_page)) as u32;

@@ -1,9 +1,9 @@
 //! Writes, flushes and trims: from the host's memory into the buffer, and from there to flash.
 
-use super::{Contents, Device, Source};
-use crate::controller::{Found, Landing, SlotState};
+use super::{Contents, Device, HostMemory, Source};
+use crate::controller::{Fate, Found, Landing, SlotState};
 use crate::engine::EventKind;
-use crate::ftl::{Stream, Unit};
+use crate::ftl::{Stream, Trim, Unit};
 use crate::ids::{BufferSlot, Lpn, NONE, Ppn, TranslationPage};
 use crate::nand::{Cause, Class, FlashOp};
 use crate::request::Op;
@@ -15,39 +15,65 @@ pub(super) const MERGE: u32 = 1 << 31;
 /// Stands for a command where the buffer is emptied because host memory was taken back.
 pub(super) const SAVED: u32 = NONE - 1;
 
+/// Sequence of a program operation that has ended.
+pub(super) const DONE: u32 = NONE;
+
 /// Write data on its way from the host's memory into slots of the buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
     command: u32,
     /// First slot; the others follow by [`crate::controller::WriteBuffer::chained`].
     first_slot: u32,
-    bytes: u64,
+    pub bytes: u64,
+    /// Grant of host memory it goes into; 0 while it goes into the drive.
+    pub grant: u32,
 }
 
 /// What a program operation carries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Program {
     pub ppn: Ppn,
+    pub slots: u32,
+    /// Order; [`DONE`] once it has ended.
+    pub sequence: u32,
     /// First buffer slot (host data), chained; `NONE` otherwise.
     pub first_slot: u32,
     /// Translation pages that stood in host memory which was taken back.
     pub saves_hmb: bool,
     /// Relocated data.
     pub is_move: bool,
+    /// Records of trims, in the drive's system area.
+    pub saves_trims: bool,
 }
 
 impl Program {
-    pub(super) fn new(ppn: Ppn) -> Self {
+    /// Records of trims.
+    pub(super) fn of_trims() -> Self {
         Program {
-            ppn,
+            ppn: Ppn(0),
+            slots: 0,
+            sequence: DONE,
             first_slot: NONE,
             saves_hmb: false,
             is_move: false,
+            saves_trims: true,
+        }
+    }
+
+    pub(super) fn new(unit: &Unit) -> Self {
+        Program {
+            ppn: unit.ppn,
+            slots: unit.slots,
+            sequence: unit.sequence,
+            first_slot: NONE,
+            saves_hmb: false,
+            is_move: false,
+            saves_trims: false,
         }
     }
 }
 
-impl<C: Contents> Device<C> {
+impl<C: Contents, M: HostMemory> Device<C, M> {
     pub(super) fn start_write(&mut self, id: u32) {
         let length_bytes = self.commands[id].request.length_bytes;
         self.counters.host_written_bytes += length_bytes;
@@ -86,11 +112,20 @@ impl<C: Contents> Device<C> {
                 command: id,
                 first_slot: head,
                 bytes,
+                grant: 0,
             });
             self.commands[id].pending += 1;
-            let at_ps = self.link.read(self.engine.now(), bytes);
-            self.engine
-                .schedule(at_ps, EventKind::DataArrived, transfer);
+            if command.internal {
+                let at_ps = self.pm_ps(bytes);
+                self.engine
+                    .schedule(at_ps, EventKind::DataArrived, transfer);
+            } else if self.uses_host_dma(self.buffer_tier) {
+                self.store_in_host(transfer);
+            } else {
+                let at_ps = self.link.read(self.engine.now(), bytes);
+                self.engine
+                    .schedule(at_ps, EventKind::DataArrived, transfer);
+            }
         }
         if lpn < end {
             return false;
@@ -113,12 +148,8 @@ impl<C: Contents> Device<C> {
         let Transfer { bytes, .. } = self.transfers[index];
         let now = self.engine.now();
         match self.buffer_tier {
-            Tier::Hmb => {
-                // Out again over the link, into the drive's buffer in host memory.
-                self.counters.hmb_written_bytes += bytes;
-                let at_ps = self.link.write(now, bytes);
-                self.engine.schedule(at_ps, EventKind::DataStored, index);
-            }
+            // Out again over the link, into the drive's buffer in host memory.
+            Tier::Hmb => self.store_in_host(index),
             Tier::Dram => {
                 let rate = self
                     .spec
@@ -130,23 +161,30 @@ impl<C: Contents> Device<C> {
                 let at_ps = self.dram.book(now, transfer_ps);
                 self.engine.schedule(at_ps, EventKind::DataStored, index);
             }
-            Tier::Sram | Tier::Slc => self.on_data_stored(index),
+            Tier::Pm => {
+                let pm = self.spec.tiers.pm.as_ref();
+                let transfer_ps =
+                    crate::time::transfer_ps(bytes, pm.map_or(1, |pm| pm.bytes_per_s));
+                let at_ps = self.pm.book(now, transfer_ps);
+                self.engine.schedule(at_ps, EventKind::DataStored, index);
+            }
+            Tier::Sram | Tier::Slc | Tier::Host => self.on_data_stored(index),
         }
     }
 
     /// Write data is in the buffer: the command is done with it, unless it asked for flash (FUA).
     pub(super) fn on_data_stored(&mut self, index: u32) {
-        let Transfer {
-            command: id,
-            first_slot,
-            ..
-        } = self.transfers[index];
+        let transfer = self.transfers[index];
+        let id = transfer.command;
         self.transfers.remove(index);
-        let mut slot = first_slot;
+        let mut slot = transfer.first_slot;
         while slot != NONE {
             let next = self.buffer.chained(BufferSlot(slot));
             self.land(id, BufferSlot(slot));
             slot = next;
+        }
+        if transfer.grant != 0 {
+            self.on_stored_in_host(&transfer);
         }
         self.settle_one(id);
         self.pump();
@@ -160,7 +198,12 @@ impl<C: Contents> Device<C> {
         let lpn = self.buffer.lpn(slot);
         let sectors = command.sectors_in(lpn.0);
         self.counters.buffer_writes += 1;
-        self.contents.arrive(tag, lpn, slot, sectors);
+        if command.internal {
+            self.unpin_page(id, lpn, slot);
+        } else {
+            self.contents.arrive(tag, lpn, slot, sectors);
+        }
+        self.entry_changes(lpn);
         if let Some(cache) = &mut self.read_cache {
             cache.forget(lpn);
         }
@@ -192,10 +235,14 @@ impl<C: Contents> Device<C> {
                 slot
             }
         };
-        if command.request.fua || self.buffer_tier == Tier::Slc {
+        // Power-protected memory is non-volatile to the host.
+        let fua = command.request.fua && self.buffer_tier != Tier::Pm;
+        let unbuffered = self.spec.roles.write_buffer.acknowledges_programmed;
+        if fua || unbuffered || self.buffer_tier == Tier::Slc {
             self.commands[id].pending += 1;
-            self.counters.buffer_drains += u64::from(command.request.fua);
-            self.buffer.wait_for(held, id);
+            self.counters.buffer_drains += u64::from(fua);
+            let at_once = fua || self.buffer_tier == Tier::Slc;
+            self.buffer.wait_for(held, id, at_once);
         }
         if merge {
             self.start_merge(slot, lpn);
@@ -206,8 +253,10 @@ impl<C: Contents> Device<C> {
     fn start_merge(&mut self, slot: BufferSlot, lpn: Lpn) {
         let page = translation_page(lpn);
         match self.look_up_map(page) {
-            Found::Tier(_) => self.read_for_merge(slot),
-            Found::Nowhere => {
+            Found::Tier(_) if !(M::KEEPS_BYTES && self.rejects_entry(lpn)) => {
+                self.read_for_merge(slot);
+            }
+            Found::Tier(_) | Found::Nowhere => {
                 self.map.fill(page, Some(MERGE | slot.0));
                 self.pump_map();
             }
@@ -241,7 +290,8 @@ impl<C: Contents> Device<C> {
 
     pub(super) fn start_flush(&mut self, id: u32) {
         self.commands[id].pending = 1;
-        if self.buffer.flush(id) {
+        self.flush_trims(id);
+        if self.buffer_tier == Tier::Pm || self.buffer.flush(id) {
             self.settle_one(id);
         } else {
             self.counters.buffer_drains += 1;
@@ -257,6 +307,7 @@ impl<C: Contents> Device<C> {
         let first = request.offset_bytes.div_ceil(SLOT_BYTES) as u32;
         let end = ((request.offset_bytes + request.length_bytes) / SLOT_BYTES) as u32;
         let per_page = ENTRIES_PER_TRANSLATION_PAGE as u32;
+        let sequence = self.ftl.begin_trim();
         let mut lpn = first;
         while lpn < end {
             let page = TranslationPage(lpn / per_page);
@@ -264,29 +315,43 @@ impl<C: Contents> Device<C> {
             let page_end = page_end.min(u64::from(self.ftl.user_slots())) as u32;
             let stop = end.min(page_end);
             let whole = lpn.is_multiple_of(per_page) && stop == page_end;
-            let changed = self.trim_pages(lpn, stop);
+            let changed = self.trim_pages(lpn, stop, sequence);
             if whole && !self.map.is_busy(page) {
                 self.ftl.unbind_translation(page);
                 self.map.discard(page);
+                self.note_changed_page(page);
             } else if changed {
-                self.update_map(page);
+                self.update_map_page(page);
+            }
+            if M::KEEPS_BYTES && changed {
+                self.write_host_page(page);
             }
             lpn = stop;
         }
+        self.record_trim(Trim {
+            from: first,
+            end,
+            sequence,
+        });
+        self.measure_changed_pages();
         self.commands[id].pending = 1;
         self.settle_one(id);
         self.pump();
     }
 
     /// Logical pages `from..to` lose their data; returns whether any had some.
-    fn trim_pages(&mut self, from: u32, to: u32) -> bool {
+    fn trim_pages(&mut self, from: u32, to: u32, sequence: u32) -> bool {
         let mut changed = false;
         for lpn in (from..to).map(Lpn) {
-            self.buffer.forget(lpn);
+            let buffered = self.buffer.forget(lpn, sequence);
             if let Some(cache) = &mut self.read_cache {
                 cache.forget(lpn);
             }
-            changed |= self.ftl.unbind(lpn);
+            let mapped = self.ftl.unbind(lpn);
+            if buffered || mapped {
+                self.entry_is_gone(lpn);
+            }
+            changed |= mapped;
         }
         changed
     }
@@ -300,7 +365,10 @@ impl<C: Contents> Device<C> {
             loop {
                 let stream = self.host_stream(cold);
                 let unit_slots = self.ftl.geometry().unit_slots(stream == Stream::Slc);
-                let wanted = self.buffer.wanted(cold, unit_slots);
+                let mut wanted = self.buffer.wanted(cold, unit_slots);
+                if wanted == 0 && self.writes_wait_for_idle_die() {
+                    wanted = self.buffer.dirty(cold).min(unit_slots);
+                }
                 if wanted == 0 || !self.may_write(stream) {
                     break;
                 }
@@ -310,6 +378,14 @@ impl<C: Contents> Device<C> {
                 self.program_host_data(unit, wanted, cold, stream);
             }
         }
+    }
+
+    /// Where writes are acknowledged by flash, what does not fill a program operation is not kept
+    /// waiting while a die has nothing to do; behind busy dies it may fill up.
+    #[inline]
+    fn writes_wait_for_idle_die(&self) -> bool {
+        self.spec.roles.write_buffer.acknowledges_programmed
+            && (self.programs.len() as u32) < self.ftl.geometry().dies
     }
 
     fn host_stream(&self, cold: bool) -> Stream {
@@ -326,15 +402,28 @@ impl<C: Contents> Device<C> {
         let mut head = NONE;
         let mut tail = NONE;
         let mut filled = 0;
+        let mut logged = 0;
         for _ in 0..wanted {
             let slot = self.buffer.pop_dirty(cold);
-            if self.buffer.is_newest(slot) {
-                let lpn = self.buffer.lpn(slot);
-                let ppn = Ppn(unit.ppn.0 + filled);
-                self.contents.program(slot, ppn);
-                self.ftl.bind(lpn, ppn);
-                self.update_map(translation_page(lpn));
+            let ppn = Ppn(unit.ppn.0 + filled);
+            let lpn = self.buffer.lpn(slot);
+            let fate = self.buffer.fate(slot);
+            match fate {
+                Fate::Current => {
+                    self.contents.program(slot, ppn);
+                    self.ftl.bind(lpn, ppn, unit.sequence);
+                    self.entry_changes(lpn);
+                    self.update_map(lpn);
+                }
+                Fate::Trimmed(trim) => {
+                    self.contents.program(slot, ppn);
+                    self.ftl.leave_trimmed(lpn, ppn, trim);
+                }
+                Fate::Nothing => {}
+            }
+            if fate != Fate::Nothing {
                 filled += 1;
+                logged += u32::from(self.buffer.is_logged(slot));
             }
             if head == NONE {
                 head = slot.0;
@@ -344,15 +433,15 @@ impl<C: Contents> Device<C> {
             tail = slot.0;
         }
         self.buffer.chain(BufferSlot(tail), BufferSlot(NONE));
-        if self.buffer_tier == Tier::Hmb {
-            let bytes = u64::from(filled) * SLOT_BYTES;
-            self.counters.hmb_read_bytes += bytes;
-            self.link.read(self.engine.now(), bytes);
-        }
+        self.measure_changed_pages();
         self.spend_credit(stream, unit.slots);
-        let mut program = Program::new(unit.ppn);
+        let mut program = Program::new(&unit);
         program.first_slot = head;
-        self.program_flash(unit, program, Cause::Host, filled);
+        if self.buffered_in_host() || (logged > 0 && self.buffers_in_host()) {
+            self.fetch_write_back(unit, program, filled, logged);
+        } else {
+            self.program_flash(unit, program, Cause::Host, filled);
+        }
     }
 
     /// Hands a program operation to the array. `filled` of the unit's slots hold data.
@@ -378,12 +467,21 @@ impl<C: Contents> Device<C> {
 
     pub(super) fn on_programmed(&mut self, index: u32) {
         let program = self.programs[index];
+        self.programs[index].sequence = DONE;
         self.programs.remove(index);
+        if program.saves_trims {
+            self.on_trims_saved();
+            return;
+        }
         self.ftl.programmed(program.ppn);
         if program.first_slot != NONE {
             self.release_slots(program.first_slot);
         }
+        if self.hpb.is_some() {
+            self.entries_settle(program.ppn);
+        }
         self.on_moves_programmed(index, &program);
+        self.retry_held_erases();
         let superblock = self.ftl.geometry().superblock(program.ppn);
         self.try_erase(superblock);
         self.pump();
@@ -398,6 +496,11 @@ impl<C: Contents> Device<C> {
             self.buffer.programmed(BufferSlot(slot), &mut done);
             slot = next;
         }
+        self.go_on(done);
+    }
+
+    /// Commands that waited for slots alone (`done`, the list to be reused) and flushes go on.
+    pub(super) fn go_on(&mut self, mut done: Vec<u32>) {
         for command in done.drain(..) {
             self.settle_one(command);
         }

@@ -1,6 +1,6 @@
 //! Emptying superblocks: which slots of the victim are read next, and what waits to be rewritten.
 
-use super::{Ftl, State, TRANSLATION};
+use super::{Ftl, Oob, State, TRANSLATION};
 use crate::ids::{Ppn, Superblock};
 use crate::nand::Cause;
 use std::collections::VecDeque;
@@ -10,6 +10,8 @@ use std::collections::VecDeque;
 pub struct Move {
     /// Logical page, or translation page marked by [`TRANSLATION`].
     pub owner: u32,
+    /// Order of its data.
+    pub sequence: u32,
     /// Where it is taken from.
     pub from: Ppn,
     /// Why.
@@ -87,7 +89,7 @@ impl Cleaner {
             let from = Ppn(group.0 + rest.trailing_zeros());
             rest &= rest - 1;
             // What was overwritten meanwhile need not be moved.
-            let Some(owner) = ftl.current_owner(from) else {
+            let Some(Oob { owner, sequence }) = ftl.current(from) else {
                 continue;
             };
             ftl.blocks[victim].moves += 1;
@@ -96,7 +98,12 @@ impl Cleaner {
             } else {
                 &mut self.staged
             };
-            staged.push_back(Move { owner, from, cause });
+            staged.push_back(Move {
+                owner,
+                sequence,
+                from,
+                cause,
+            });
         }
     }
 }

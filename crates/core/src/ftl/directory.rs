@@ -62,6 +62,17 @@ impl Directory {
         self.decode(page, before)
     }
 
+    /// All pages lie where they lay at the start.
+    pub fn restart(&mut self) {
+        self.entries.fill(INITIAL);
+    }
+
+    /// Where a translation page lay at the start.
+    #[must_use]
+    pub fn initial(&self, page: TranslationPage) -> Option<Ppn> {
+        self.decode(page, INITIAL)
+    }
+
     /// Which translation page lay there at the start.
     #[must_use]
     pub fn initial_owner(&self, ppn: Ppn) -> Option<TranslationPage> {

@@ -134,7 +134,13 @@ impl Formula {
         }
         let start = self.starts[j];
         let valid = self.starts[j + 1] - start;
-        let slot = u64::from(rank - start) * u64::from(self.superblock_slots) / u64::from(valid);
+        // Written in order, the last superblock is filled from its start.
+        let slot = match self.order {
+            Some(_) => {
+                u64::from(rank - start) * u64::from(self.superblock_slots) / u64::from(valid)
+            }
+            None => u64::from(rank - start),
+        };
         Ppn(j as u32 * self.superblock_slots + slot as u32)
     }
 
@@ -148,8 +154,11 @@ impl Formula {
         let slots = u64::from(self.superblock_slots);
         let slot = u64::from(ppn.0 - j * self.superblock_slots);
         let valid = u64::from(self.valid_slots(j));
-        let k = (slot * valid).div_ceil(slots);
-        if k >= valid || k * slots / valid != slot {
+        let k = match self.order {
+            Some(_) => (slot * valid).div_ceil(slots),
+            None => slot,
+        };
+        if k >= valid || (self.order.is_some() && k * slots / valid != slot) {
             return None;
         }
         Some(self.starts[j as usize] + k as u32)

@@ -7,11 +7,13 @@ mod directory;
 mod formula;
 mod page_map;
 mod permutation;
+mod recovery;
 mod superblocks;
 
 pub use cleaning::{Cleaner, Cleaning, Move};
 pub use formula::{Formula, Precondition};
-pub use superblocks::{Block, PADDING, State, Superblocks, TRANSLATION};
+pub use recovery::{LostUnit, Scan, Trim};
+pub use superblocks::{Block, Oob, PADDING, State, Superblocks, TRANSLATION};
 
 use crate::ids::{Lpn, Ppn, Superblock, TranslationPage};
 use crate::nand::{Geometry, Place};
@@ -46,6 +48,8 @@ pub struct Unit {
     pub slots: u32,
     /// Whether the superblock runs in single-bit mode.
     pub slc: bool,
+    /// Order of the program operation, and of the new data it carries.
+    pub sequence: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,6 +66,8 @@ pub struct Ftl {
     /// All superblocks.
     pub blocks: Superblocks,
     open: [Open; STREAMS],
+    /// Order of the last program operation or trim.
+    sequence: u32,
     reserve: u32,
     /// Relocated data goes to the host's stream.
     shared_stream: bool,
@@ -92,14 +98,9 @@ impl Ftl {
         let mut directory = Directory::new(translation_pages);
         if let Some(formula) = &formula {
             let data_blocks = formula.superblocks();
-            for number in 0..data_blocks {
-                blocks.precondition(number, formula.valid_slots(number));
-            }
-            let mut left = translation_pages;
-            for number in data_blocks..data_blocks + map_blocks {
-                let valid = left.min(geometry.superblock_slots);
+            for number in 0..data_blocks + map_blocks {
+                let valid = initial_valid(formula, translation_pages, &geometry, number);
                 blocks.precondition(number, valid);
-                left -= valid;
             }
             directory.precondition(Ppn(data_blocks * geometry.superblock_slots));
         }
@@ -109,9 +110,17 @@ impl Ftl {
             directory,
             blocks,
             open: [Open::default(); STREAMS],
+            sequence: 0,
             reserve: ftl.gc_reserve_superblocks,
             shared_stream: !ftl.gc_own_stream,
         }
+    }
+
+    /// Slots in use of a superblock at the start.
+    fn initial_valid(&self, number: u32) -> u32 {
+        self.map.formula().map_or(0, |formula| {
+            initial_valid(formula, self.directory.pages(), &self.geometry, number)
+        })
     }
 
     /// Shape of the array.
@@ -133,6 +142,26 @@ impl Ftl {
     #[must_use]
     pub fn locate(&self, lpn: Lpn) -> Option<Ppn> {
         self.map.get(lpn)
+    }
+
+    /// Where a logical page lay when the drive was in its initial state.
+    #[must_use]
+    pub fn initial(&self, lpn: Lpn) -> Option<Ppn> {
+        self.map.formula().map(|formula| formula.locate(lpn))
+    }
+
+    /// Entries of a translation page; `u32::MAX` for logical pages without data.
+    pub fn entries_of(
+        &self,
+        page: TranslationPage,
+        into: &mut [u32; ENTRIES_PER_TRANSLATION_PAGE as usize],
+    ) {
+        let first = page.0 * ENTRIES_PER_TRANSLATION_PAGE as u32;
+        for (lpn, entry) in (first..).zip(into) {
+            let there = lpn < self.user_slots();
+            let ppn = there.then(|| self.map.get(Lpn(lpn))).flatten();
+            *entry = ppn.map_or(u32::MAX, |ppn| ppn.0);
+        }
     }
 
     /// Where in the array a physical page lies.
@@ -173,6 +202,12 @@ impl Ftl {
     }
 
     /// Room for one program operation of a stream. `relocating` data may use the reserve.
+    ///
+    /// Program operations and trims are numbered in one sequence: that of new data is the number of
+    /// the operation that first brings it to flash. Whatever has the highest number is newest.
+    ///
+    /// # Panics
+    /// After 2^32 program operations (at 64 KiB each 256 TiB).
     pub fn allocate(&mut self, stream: Stream, relocating: bool) -> Option<Unit> {
         let slc = stream == Stream::Slc;
         let usable = self.geometry.usable_slots(slc);
@@ -189,17 +224,45 @@ impl Ftl {
                 next_slot: 0,
             };
         }
+        let sequence = self.next_sequence();
         let open = &mut self.open[stream as usize];
         let superblock = open.superblock.expect("a superblock was opened");
         let slots = self.geometry.unit_slots(slc);
         let ppn = Ppn(self.geometry.first_ppn(superblock).0 + open.next_slot);
         open.next_slot += slots;
-        self.blocks[superblock].programs += 1;
+        let block = &mut self.blocks[superblock];
+        block.programs += 1;
+        block.programmed_at = sequence;
         if open.next_slot == usable {
             open.superblock = None;
             self.blocks.close(superblock);
         }
-        Some(Unit { ppn, slots, slc })
+        Some(Unit {
+            ppn,
+            slots,
+            slc,
+            sequence,
+        })
+    }
+
+    /// Order of the last program operation or trim.
+    #[must_use]
+    pub fn sequence(&self) -> u32 {
+        self.sequence
+    }
+
+    /// Translation pages of the whole map.
+    #[must_use]
+    pub fn translation_pages(&self) -> u32 {
+        self.directory.pages()
+    }
+
+    fn next_sequence(&mut self) -> u32 {
+        self.sequence = self
+            .sequence
+            .checked_add(1)
+            .expect("fewer than 2^32 programs");
+        self.sequence
     }
 
     /// A program operation has ended.
@@ -209,57 +272,85 @@ impl Ftl {
         self.blocks[superblock].programs -= 1;
     }
 
-    /// A logical page's data goes to `ppn`.
+    /// A logical page's data of that order goes to `ppn`, with the last unit allocated.
     #[inline]
-    pub fn bind(&mut self, lpn: Lpn, ppn: Ppn) {
+    pub fn bind(&mut self, lpn: Lpn, ppn: Ppn, sequence: u32) {
         let before = self.map.set(lpn, Some(ppn));
         self.supersede(before);
-        self.occupy(ppn, lpn.0);
+        self.occupy(ppn, lpn.0, sequence);
     }
 
-    /// A translation page goes to `ppn`.
-    pub fn bind_translation(&mut self, page: TranslationPage, ppn: Ppn) {
+    /// A translation page of that order goes to `ppn`, with the last unit allocated.
+    pub fn bind_translation(&mut self, page: TranslationPage, ppn: Ppn, sequence: u32) {
         let before = self.directory.set(page, Some(ppn));
         self.supersede(before);
-        self.occupy(ppn, page.0 | TRANSLATION);
+        self.occupy(ppn, page.0 | TRANSLATION, sequence);
     }
 
-    /// A logical page has no data any more; returns whether it had.
+    /// A trim begins; returns its order. The number before it is that of the data it voids on the
+    /// way to flash ([`Ftl::leave_trimmed`]).
+    pub fn begin_trim(&mut self) -> u32 {
+        self.next_sequence();
+        self.next_sequence()
+    }
+
+    /// Data already trimmed goes to `ppn`: nothing points to it, but until the trim is safe a power
+    /// cut brings it back.
+    pub fn leave_trimmed(&mut self, lpn: Lpn, ppn: Ppn, trim: u32) {
+        self.occupy(ppn, lpn.0, trim - 1);
+        let block = self.bury(ppn);
+        block.trimmed_at = block.trimmed_at.max(trim);
+    }
+
+    /// A logical page has no data any more, by the last trim begun; returns whether it had.
     pub fn unbind(&mut self, lpn: Lpn) -> bool {
         if self.map.get(lpn).is_none() {
             return false;
         }
         let before = self.map.set(lpn, None);
-        self.supersede(before);
+        self.trim(before);
         true
     }
 
-    /// A translation page has no entries any more.
+    /// A translation page has no entries any more, by the last trim begun.
     pub fn unbind_translation(&mut self, page: TranslationPage) {
         let before = self.directory.set(page, None);
-        self.supersede(before);
+        self.trim(before);
     }
 
+    /// Data is superseded by the last unit allocated.
     #[inline]
     fn supersede(&mut self, before: Option<Ppn>) {
         if let Some(ppn) = before {
-            let superblock = self.geometry.superblock(ppn);
-            let offset = ppn.0 - self.geometry.first_ppn(superblock).0;
-            self.blocks[superblock].bury(offset, self.geometry.superblock_slots);
+            let sequence = self.sequence;
+            self.bury(ppn).superseded_at = sequence;
+        }
+    }
+
+    fn trim(&mut self, before: Option<Ppn>) {
+        if let Some(ppn) = before {
+            let sequence = self.sequence;
+            self.bury(ppn).trimmed_at = sequence;
         }
     }
 
     #[inline]
-    fn occupy(&mut self, ppn: Ppn, owner: u32) {
+    fn bury(&mut self, ppn: Ppn) -> &mut Block {
+        let superblock = self.geometry.superblock(ppn);
+        let offset = ppn.0 - self.geometry.first_ppn(superblock).0;
+        let block = &mut self.blocks[superblock];
+        block.bury(offset, self.geometry.superblock_slots);
+        block
+    }
+
+    #[inline]
+    fn occupy(&mut self, ppn: Ppn, owner: u32, sequence: u32) {
         let superblock = self.geometry.superblock(ppn);
         let offset = ppn.0 - self.geometry.first_ppn(superblock).0;
         let block = &mut self.blocks[superblock];
         block.valid += 1;
-        let owners = block
-            .owners
-            .as_mut()
-            .expect("data goes to opened superblocks");
-        owners[offset as usize] = owner;
+        let oob = block.oob.as_mut().expect("data goes to opened superblocks");
+        oob[offset as usize] = Oob { owner, sequence };
     }
 
     /// What a slot holds, if its data is current: a logical page, or a translation page marked by
@@ -267,17 +358,27 @@ impl Ftl {
     #[inline]
     #[must_use]
     pub fn current_owner(&self, ppn: Ppn) -> Option<u32> {
+        self.current(ppn).map(|oob| oob.owner)
+    }
+
+    /// The same with the order of the data; 0 for what lay there from the start.
+    #[inline]
+    #[must_use]
+    pub fn current(&self, ppn: Ppn) -> Option<Oob> {
         let superblock = self.geometry.superblock(ppn);
         let offset = ppn.0 - self.geometry.first_ppn(superblock).0;
         let block = &self.blocks[superblock];
         if block.is_dead(offset) {
             return None;
         }
-        let owner = match &block.owners {
-            Some(owners) => owners.get(offset as usize).copied().unwrap_or(PADDING),
-            None => self.initial_owner(ppn),
+        let oob = match &block.oob {
+            Some(oob) => oob.get(offset as usize).copied().unwrap_or(Oob::NOTHING),
+            None => Oob {
+                owner: self.initial_owner(ppn),
+                sequence: 0,
+            },
         };
-        (owner != PADDING).then_some(owner)
+        (oob.owner != PADDING).then_some(oob)
     }
 
     /// Whether a slot's data, known to have been written, is still current.
@@ -298,8 +399,8 @@ impl Ftl {
         let block = &self.blocks[superblock];
         let mut mask = 0;
         for slot in 0..self.geometry.group_slots {
-            let held = match &block.owners {
-                Some(owners) => owners[(offset + slot) as usize] != PADDING,
+            let held = match &block.oob {
+                Some(oob) => oob[(offset + slot) as usize].owner != PADDING,
                 None => self.was_initially_held(Ppn(group.0 + slot)),
             };
             mask |= u64::from(held && !block.is_dead(offset + slot)) << slot;
@@ -357,5 +458,15 @@ impl Ftl {
             self.blocks.free_count(false) + self.blocks.free_count(true),
             "free superblocks are those in the free lists"
         );
+    }
+}
+
+/// Slots in use of a superblock of a preconditioned drive: data first, then the map's pages.
+fn initial_valid(formula: &Formula, pages: u32, geometry: &Geometry, number: u32) -> u32 {
+    match number.checked_sub(formula.superblocks()) {
+        None => formula.valid_slots(number),
+        Some(before) => pages
+            .saturating_sub(before.saturating_mul(geometry.superblock_slots))
+            .min(geometry.superblock_slots),
     }
 }

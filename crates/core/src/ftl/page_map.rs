@@ -2,6 +2,7 @@
 //! formula the drive was preconditioned by.
 
 use super::formula::Formula;
+use super::recovery::Trim;
 use crate::ids::{Lpn, Ppn};
 
 /// Entries of one chunk: small, because random writes touch one entry of many chunks.
@@ -92,5 +93,77 @@ impl PageMap {
     #[must_use]
     pub fn formula(&self) -> Option<&Formula> {
         self.formula.as_ref()
+    }
+}
+
+/// The map being rebuilt from what is in flash: newest copies win.
+pub struct Rebuild<'a> {
+    map: &'a mut PageMap,
+    /// Order of each entry's data, in the shape of the map's entries.
+    sequences: Vec<[u32; CHUNK as usize]>,
+}
+
+impl<'a> Rebuild<'a> {
+    /// Forgets every entry; where there were some, there is room for those that are found.
+    pub fn new(map: &'a mut PageMap) -> Self {
+        map.entries.fill([UNTOUCHED; CHUNK as usize]);
+        let sequences = vec![[0; CHUNK as usize]; map.entries.len()];
+        Rebuild { map, sequences }
+    }
+
+    /// A copy of a page was found. Two of the same order are the same data.
+    #[inline]
+    pub fn offer(&mut self, lpn: Lpn, ppn: Ppn, sequence: u32) {
+        let (chunk, at) = ((lpn.0 / CHUNK) as usize, (lpn.0 % CHUNK) as usize);
+        let place = self.map.chunks[chunk] as usize;
+        assert!(place > 0, "what was written has an entry");
+        let newest = &mut self.sequences[place - 1][at];
+        if sequence >= *newest {
+            *newest = sequence;
+            self.map.entries[place - 1][at] = ppn.0;
+        }
+    }
+
+    /// Pages were trimmed: what is older is void.
+    pub fn trim(&mut self, trim: &Trim) {
+        for lpn in trim.from..trim.end {
+            let (chunk, at) = ((lpn / CHUNK) as usize, (lpn % CHUNK) as usize);
+            let place = self.map.chunks[chunk] as usize;
+            // Where nothing was ever written or trimmed away, there is nothing to void.
+            if place > 0 && self.sequences[place - 1][at] < trim.sequence {
+                self.sequences[place - 1][at] = trim.sequence;
+                self.map.entries[place - 1][at] = UNMAPPED;
+            }
+        }
+    }
+}
+
+impl PageMap {
+    /// Visits every entry that may differ from the formula: its page, where the formula has it, and
+    /// what was found (`Some(None)`: trimmed). `keep` says whether the page lies where the formula
+    /// has it; if not, and nothing was found, it has no data.
+    pub fn settle(&mut self, mut keep: impl FnMut(Lpn, Option<Ppn>, Option<Option<Ppn>>) -> bool) {
+        for chunk in 0..self.chunks.len() {
+            let place = self.chunks[chunk] as usize;
+            if place == 0 {
+                continue;
+            }
+            for at in 0..CHUNK {
+                let lpn = Lpn(chunk as u32 * CHUNK + at);
+                if lpn.0 >= self.user_slots {
+                    break;
+                }
+                let entry = self.entries[place - 1][at as usize];
+                let found = match entry {
+                    UNTOUCHED => None,
+                    UNMAPPED => Some(None),
+                    ppn => Some(Some(Ppn(ppn))),
+                };
+                let kept = keep(lpn, self.initial(lpn), found);
+                if !kept && entry == UNTOUCHED {
+                    self.entries[place - 1][at as usize] = UNMAPPED;
+                }
+            }
+        }
     }
 }

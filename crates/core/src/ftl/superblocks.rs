@@ -25,6 +25,23 @@ pub const PADDING: u32 = u32::MAX;
 /// Bit that marks a reverse-map entry as a translation page.
 pub const TRANSLATION: u32 = 1 << 31;
 
+/// What a page's spare area says beside its data: out-of-band data, which recovery reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Oob {
+    /// Logical page, translation page marked by [`TRANSLATION`], or [`PADDING`].
+    pub owner: u32,
+    /// Order of the data, which it keeps when it is moved; see [`super::Ftl::allocate`].
+    pub sequence: u32,
+}
+
+impl Oob {
+    /// Of a slot that holds nothing, or nothing that can be read.
+    pub const NOTHING: Oob = Oob {
+        owner: PADDING,
+        sequence: 0,
+    };
+}
+
 /// One superblock.
 #[derive(Clone, Debug)]
 pub struct Block {
@@ -46,8 +63,14 @@ pub struct Block {
     pub erasing: u32,
     /// When it was closed, in allocation order.
     pub closed_at: u64,
+    /// Sequence of the last program operation issued to it.
+    pub programmed_at: u32,
+    /// Sequence of the last program operation issued that superseded data in it.
+    pub superseded_at: u32,
+    /// Sequence of the last trim of data in it.
+    pub trimmed_at: u32,
     /// What each slot holds, from the moment it is opened; absent while the formula says it.
-    pub owners: Option<Box<[u32]>>,
+    pub oob: Option<Box<[Oob]>>,
     /// Bit per slot: its data was superseded. Absent while none was.
     pub dead: Option<Box<[u64]>>,
 }
@@ -63,6 +86,40 @@ impl Block {
             .get_or_insert_with(|| vec![0; slots.div_ceil(64) as usize].into_boxed_slice());
         debug_assert!(dead[offset as usize / 64] >> (offset % 64) & 1 == 0);
         dead[offset as usize / 64] |= 1 << (offset % 64);
+    }
+
+    /// The data of a slot turns out to be current after all (recovery).
+    pub fn unearth(&mut self, offset: u32) {
+        let dead = self.dead.as_mut().expect("everything was buried");
+        assert!(
+            dead[offset as usize / 64] >> (offset % 64) & 1 != 0,
+            "found once"
+        );
+        dead[offset as usize / 64] &= !(1 << (offset % 64));
+        self.valid += 1;
+    }
+
+    /// Nothing of the first `count` slots is current.
+    pub fn bury_first(&mut self, count: u32, slots: u32) {
+        let mut dead = vec![0u64; slots.div_ceil(64) as usize].into_boxed_slice();
+        for offset in 0..count {
+            dead[offset as usize / 64] |= 1 << (offset % 64);
+        }
+        self.dead = Some(dead);
+    }
+
+    /// It holds what lay there from the start.
+    #[must_use]
+    pub fn is_initial(&self) -> bool {
+        self.oob.is_none() && self.state == State::Closed
+    }
+
+    /// An erase was interrupted: nothing can be read, and it must be done again.
+    pub fn wipe(&mut self) {
+        self.oob = None;
+        self.dead = None;
+        self.valid = 0;
+        self.state = State::Cleaning;
     }
 
     /// Whether the data of a slot was superseded.
@@ -103,7 +160,10 @@ impl Superblocks {
                 moves: 0,
                 erasing: 0,
                 closed_at: 0,
-                owners: None,
+                programmed_at: 0,
+                superseded_at: 0,
+                trimmed_at: 0,
+                oob: None,
                 dead: None,
             })
             .collect();
@@ -153,7 +213,7 @@ impl Superblocks {
         assert_eq!(block.state, State::Free);
         assert_eq!(block.valid, 0);
         block.state = State::Open;
-        block.owners = Some(vec![PADDING; slots].into_boxed_slice());
+        block.oob = Some(vec![Oob::NOTHING; slots].into_boxed_slice());
         Some(Superblock(number))
     }
 
@@ -164,6 +224,18 @@ impl Superblocks {
         self.blocks[number as usize].valid = valid;
         self.blocks[number as usize].state = State::Open;
         self.close(Superblock(number));
+    }
+
+    /// An open superblock turns out to be erased still.
+    pub fn unopen(&mut self, superblock: Superblock) {
+        let block = &mut self.blocks[superblock.index()];
+        assert_eq!(block.state, State::Open);
+        block.state = State::Free;
+        block.oob = None;
+        block.dead = None;
+        block.valid = 0;
+        let slc = block.slc;
+        self.free[usize::from(slc)].push(superblock.0);
     }
 
     /// Marks an open superblock as full.
@@ -182,7 +254,7 @@ impl Superblocks {
         assert_eq!(block.valid, 0);
         block.state = State::Free;
         block.erases += 1;
-        block.owners = None;
+        block.oob = None;
         block.dead = None;
         let slc = block.slc;
         self.free[usize::from(slc)].push(superblock.0);

@@ -227,6 +227,9 @@ mod tests {
             max_descriptors: 0,
             rounding: Rounding::PowerOfTwo,
             stalls_core: false,
+            integrity: crate::spec::Integrity::None,
+            check_ps: 0,
+            check_in_path: false,
         }
     }
 

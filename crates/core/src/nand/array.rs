@@ -269,6 +269,41 @@ impl Array {
         self.run_array(engine, index, resume_ps);
     }
 
+    /// Programs and erases that the cells are in the middle of: owner and kind.
+    pub fn begun(&self) -> impl Iterator<Item = (OpKind, u32)> + '_ {
+        let indices = self
+            .dies
+            .iter()
+            .flat_map(|die| [die.current, die.suspended]);
+        indices.filter(|&index| index != 0).map(|index| {
+            let op = &self.ops[index - 1];
+            (op.kind, op.owner)
+        })
+    }
+
+    /// Power is gone: every die is idle.
+    pub fn drop_all(&mut self) {
+        self.ops = Slab::default();
+        self.channels.iter_mut().for_each(Timeline::drop_all);
+        for die in &mut self.dies {
+            *die = Die {
+                busy_ps: die.busy_ps,
+                ..Die::default()
+            };
+        }
+    }
+
+    /// Longest time to read `pages` pages spread over all dies for their out-of-band data: one
+    /// codeword of each goes over the bus.
+    #[must_use]
+    pub fn scan_ps(&self, pages: u64) -> u64 {
+        let slowest_ps = self.nand.read_ps.iter().copied().max().unwrap_or(0);
+        let dies = pages.div_ceil(u64::from(self.geometry.dies));
+        let buses = pages.div_ceil(u64::from(self.geometry.channels));
+        let array_ps = dies * (self.nand.command_ps + slowest_ps);
+        array_ps.max(buses * self.slot_transfer_ps) + self.nand.ecc_ps
+    }
+
     /// Time each die spent in array operations, and each bus in transfers.
     #[must_use]
     pub fn busy_ps(&self) -> (Vec<u64>, Vec<u64>) {

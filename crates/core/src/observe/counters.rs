@@ -26,6 +26,82 @@ pub struct MapCounters {
     pub rejected_entries: u64,
 }
 
+/// The byte window.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WindowCounters {
+    /// Entries pinned (BA_PIN).
+    pub pins: u64,
+    /// Entries flushed (BA_FLUSH).
+    pub flushes: u64,
+    /// Stores made durable (BA_SYNC).
+    pub syncs: u64,
+    /// Copies to host memory (BA_READ_DMA).
+    pub read_dmas: u64,
+    /// Look-ups of entries (BA_GET_ENTRY_INFO).
+    pub infos: u64,
+    /// Store calls.
+    pub stores: u64,
+    /// Load calls.
+    pub loads: u64,
+    /// Bytes read from flash by pins.
+    pub pinned_bytes: u64,
+    /// Bytes written to flash by flushes.
+    pub flushed_bytes: u64,
+    /// Bytes copied to host memory by the read-DMA engine.
+    pub read_dma_bytes: u64,
+    /// Bytes stored.
+    pub stored_bytes: u64,
+    /// Bytes loaded.
+    pub loaded_bytes: u64,
+    /// Packets that carried stores.
+    pub store_tlps: u64,
+    /// Bytes in them.
+    pub store_tlp_bytes: u64,
+    /// Reads by CPUs: loads of up to 8 bytes, and the reads that confirm a sync.
+    pub load_tlps: u64,
+    /// Packets that arrived where nothing is pinned any more: stores that were not synced in time.
+    pub stray_tlps: u64,
+    /// Block commands refused because their range is pinned.
+    pub gated: u64,
+    /// Block commands that waited because their range is pinned.
+    pub held: u64,
+    /// Calls that failed.
+    pub rejected: u64,
+    /// Bytes stored and lost in CPUs and on the link when power failed.
+    pub lost_bytes: u64,
+}
+
+/// Map entries kept by the host (Host Performance Booster).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HpbCounters {
+    /// The drive and the host's driver can do it.
+    pub present: bool,
+    /// Reads that the driver sent with an entry.
+    pub hits: u64,
+    /// Reads that it sent without one.
+    pub misses: u64,
+    /// Look-ups of the map that the entry of the host answered.
+    pub used: u64,
+    /// Entries not used: group changed, host behind, forged.
+    pub refused: [u64; 3],
+    /// Entries that responses carried.
+    pub entries_delivered: u64,
+    /// Responses that named a group to be fetched.
+    pub notices: u64,
+    /// Groups that the host fetched.
+    pub groups_fetched: u64,
+    /// Groups that gave way in the host's memory.
+    pub evictions: u64,
+    /// JEDEC: sub-regions that the driver was to fetch, by recommendation or by its own count.
+    pub activations: u64,
+    /// JEDEC: regions that it was to give up.
+    pub inactivations: u64,
+    /// JEDEC: regions given up that it told the drive of.
+    pub unmaps: u64,
+    /// HPB WRITE BUFFER commands that brought the entries of a read (JEDEC 2.0).
+    pub write_buffers: u64,
+}
+
 /// Everything the drive counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -35,10 +111,14 @@ pub struct Counters {
     pub completions: u64,
     /// Bytes asked for by reads.
     pub host_read_bytes: u64,
-    /// Bytes brought by writes.
+    /// Bytes brought by writes, and by flushes of the byte window.
     pub host_written_bytes: u64,
     /// Look-ups of the address map.
     pub map: MapCounters,
+    /// The byte window.
+    pub window: WindowCounters,
+    /// Map entries kept by the host.
+    pub hpb: HpbCounters,
     /// Slots looked up in the read cache.
     pub read_cache_lookups: u64,
     /// Slots found in the read cache.
@@ -51,6 +131,8 @@ pub struct Counters {
     pub buffer_read_hits: u64,
     /// Times the write buffer was emptied for a flush, FUA or loss of its memory.
     pub buffer_drains: u64,
+    /// Slots copied into the write buffer's log.
+    pub buffer_logged: u64,
     /// Most slots in the write buffer at once.
     pub buffer_high_water_slots: u64,
     /// Array reads by cause.
@@ -69,6 +151,12 @@ pub struct Counters {
     pub hmb_read_bytes: u64,
     /// Bytes of the map or of buffers written to host memory.
     pub hmb_written_bytes: u64,
+    /// Copies made by the host's DMA engine for the drive.
+    pub host_dma_copies: u64,
+    /// Bytes of these copies.
+    pub host_dma_bytes: u64,
+    /// Reads of the engine's status register.
+    pub host_dma_polls: u64,
     /// Bytes sent to the host, all kinds.
     pub link_to_host_bytes: u64,
     /// Bytes taken from the host, all kinds.

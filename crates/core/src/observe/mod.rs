@@ -3,5 +3,5 @@
 mod counters;
 mod histogram;
 
-pub use counters::{CAUSES, Counters, MapCounters, TIERS_MAX};
+pub use counters::{CAUSES, Counters, HpbCounters, MapCounters, TIERS_MAX, WindowCounters};
 pub use histogram::Histogram;

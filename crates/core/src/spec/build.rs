@@ -1,14 +1,19 @@
 //! From checked values to the drive: what they mean together, and whether they can hold together.
 
+mod hpb;
+mod link;
+mod window;
+mod write_buffer;
+
 use super::error::SpecError;
 use super::layout::Layout;
 use super::parse::Values;
-use super::units::{Pcie, show_size};
+use super::units::show_size;
 use super::value::Value;
 use super::{
-    Cell, ControllerSpec, DriveSpec, FtlSpec, GcPolicy, HmbSpec, HostSpec, LinkSpec, MapRoleSpec,
-    MapTierSpec, MemorySpec, NandSpec, ReadCacheSpec, Replacement, RoleSpecs, Rounding, SLOT_BYTES,
-    SuspendSpec, Tier, TierSpecs, WriteBufferSpec,
+    Cell, ControllerSpec, DriveSpec, Encoding, FtlSpec, GcPolicy, HmbSpec, HostDmaSpec, HostSpec,
+    Integrity, MapRoleSpec, MapTierSpec, MemorySpec, NandSpec, ReadCacheSpec, Replacement,
+    RoleSpecs, Rounding, SLOT_BYTES, SuspendSpec, Tier, TierSpecs,
 };
 
 /// Physical slot numbers are 32 bits wide and the two highest mean "nowhere".
@@ -23,43 +28,43 @@ pub(super) fn drive(values: &mut Values) -> Result<DriveSpec, SpecError> {
         _ => String::new(),
     };
     let capacity_bytes = values.number("capacity");
-    let link = link(values);
+    let link = link::link(values)?;
     let mut nand = nand(values)?;
     let mut ftl = ftl(values)?;
     blocks(values, capacity_bytes, &mut nand, &mut ftl)?;
     let tiers = tiers(values)?;
     let roles = RoleSpecs {
         read_cache: read_cache(values)?,
-        write_buffer: write_buffer(values, &nand)?,
+        write_buffer: write_buffer::build(values, &nand, &tiers)?,
+        window: window::window(values)?,
         map: map(values, &tiers)?,
     };
     Ok(DriveSpec {
         name,
         capacity_bytes,
         link,
-        host: HostSpec {
-            submit_ps: values.number("host.submit"),
-            complete_ps: values.number("host.complete"),
-        },
+        host: host(values),
         controller: controller(values),
         nand,
         ftl,
         tiers,
         roles,
+        power: window::power(values)?,
+        hpb: hpb::hpb(values, capacity_bytes)?,
     })
 }
 
-fn link(values: &mut Values) -> LinkSpec {
-    if let (false, Some(Value::Pcie(pcie))) = (values.has("link.rate"), values.get("link.pcie")) {
-        let rate = Pcie::bytes_per_s(*pcie);
-        values.derive("link.rate", Value::Number(rate));
-    }
-    LinkSpec {
-        bytes_per_s: values.number("link.rate"),
-        max_payload_bytes: values.small("link.max_payload"),
-        packet_overhead_bytes: values.small("link.packet_overhead"),
-        one_way_ps: values.number("link.one_way"),
-        host_memory_ps: values.number("link.host_memory"),
+fn host(values: &Values) -> HostSpec {
+    HostSpec {
+        submit_ps: values.number("host.submit"),
+        complete_ps: values.number("host.complete"),
+        dma: values.has("host.dma.rate").then(|| HostDmaSpec {
+            bytes_per_s: values.number("host.dma.rate"),
+            start_ps: values.number("host.dma.start"),
+            register_ps: values.number("host.dma.register"),
+            poll_ps: values.number("host.dma.poll"),
+        }),
+        cpu: window::cpu(values),
     }
 }
 
@@ -167,6 +172,7 @@ fn ftl(values: &Values) -> Result<FtlSpec, SpecError> {
         hot_cold_streams: values.flag("ftl.hot_cold_streams"),
         wear_dynamic: values.flag("ftl.wear_dynamic"),
         wear_static_threshold: values.small("ftl.wear_static_threshold"),
+        map_slc: values.flag("ftl.map_slc"),
         slc_superblocks: values.small("ftl.slc_superblocks"),
         slc_idle_ps: values.number("ftl.slc_idle"),
     })
@@ -250,6 +256,9 @@ fn tiers(values: &Values) -> Result<TierSpecs, SpecError> {
             _ => Rounding::None,
         },
         stalls_core: values.flag("tier.hmb.stalls_core"),
+        integrity: Integrity::named(values.word("tier.hmb.integrity")).unwrap_or_default(),
+        check_ps: values.number("tier.hmb.check"),
+        check_in_path: values.flag("tier.hmb.check_in_path"),
     });
     if let Some(hmb) = &hmb {
         let preferred = show_size(hmb.preferred_bytes);
@@ -265,6 +274,7 @@ fn tiers(values: &Values) -> Result<TierSpecs, SpecError> {
         sram: memory(values, "sram"),
         dram: memory(values, "dram"),
         hmb,
+        pm: memory(values, "pm"),
     })
 }
 
@@ -274,6 +284,8 @@ fn tier_there(values: &Values, path: &str, tier: Tier) -> Result<(), SpecError> 
         Tier::Sram => "tier.sram.size",
         Tier::Dram => "tier.dram.size",
         Tier::Hmb => "tier.hmb.preferred",
+        Tier::Pm => "tier.pm.size",
+        Tier::Host => unreachable!("no role is placed there"),
         Tier::Slc if values.small("ftl.slc_superblocks") > 0 => return Ok(()),
         Tier::Slc => {
             let must = "needs a single-bit cache (`ftl.slc_superblocks`)";
@@ -316,35 +328,8 @@ fn read_cache(values: &Values) -> Result<Option<ReadCacheSpec>, SpecError> {
         tier,
         bytes,
         replacement,
+        whole_commands: values.flag("role.read_cache.whole_commands"),
     }))
-}
-
-fn write_buffer(values: &Values, nand: &NandSpec) -> Result<WriteBufferSpec, SpecError> {
-    let tier = values.tier("role.write_buffer.tier");
-    tier_there(values, "role.write_buffer.tier", tier)?;
-    let bytes = values.number("role.write_buffer.size");
-    let least = nand.program_bytes();
-    if bytes < least {
-        let must = format!(
-            "must hold a program operation of one die ({})",
-            show_size(least)
-        );
-        return Err(values.contradiction("role.write_buffer.size", &must));
-    }
-    let permille = |path: &str| (values.ratio(path) * 1000.0).round() as u32;
-    let high_permille = permille("role.write_buffer.high");
-    let low_permille = permille("role.write_buffer.low");
-    if low_permille > high_permille {
-        let high = values.shown("role.write_buffer.high");
-        let must = format!("must not be above `role.write_buffer.high` ({high})");
-        return Err(values.contradiction("role.write_buffer.low", &must));
-    }
-    Ok(WriteBufferSpec {
-        tier,
-        bytes,
-        high_permille,
-        low_permille,
-    })
 }
 
 fn map(values: &mut Values, tiers: &TierSpecs) -> Result<MapRoleSpec, SpecError> {
@@ -354,7 +339,7 @@ fn map(values: &mut Values, tiers: &TierSpecs) -> Result<MapRoleSpec, SpecError>
         tier_there(values, "role.map.tiers", tier)?;
         map_tiers.push(map_tier(values, tiers, tier)?);
     }
-    for tier in [Tier::Sram, Tier::Dram, Tier::Hmb] {
+    for tier in [Tier::Sram, Tier::Dram, Tier::Hmb, Tier::Pm] {
         if !map_tiers.iter().any(|t: &MapTierSpec| t.tier == tier) {
             share_left(values, tiers, tier)?;
         }
@@ -384,14 +369,15 @@ fn share_left(values: &Values, tiers: &TierSpecs, tier: Tier) -> Result<u64, Spe
     let (path, whole) = match tier {
         Tier::Sram => ("tier.sram.size", size(&tiers.sram)),
         Tier::Dram => ("tier.dram.size", size(&tiers.dram)),
-        Tier::Slc => return Ok(0),
+        Tier::Pm => ("tier.pm.size", size(&tiers.pm)),
+        Tier::Slc | Tier::Host => return Ok(0),
         Tier::Hmb => (
             "tier.hmb.preferred",
             tiers.hmb.as_ref().map_or(0, |hmb| hmb.preferred_bytes),
         ),
     };
     let mut taken = 0u64;
-    for role in ["role.read_cache", "role.write_buffer"] {
+    for role in ["role.read_cache", "role.write_buffer", "role.window"] {
         let size = format!("{role}.size");
         // Data on its way to the single-bit cache stands in SRAM.
         let held_by = match values
@@ -404,6 +390,9 @@ fn share_left(values: &Values, tiers: &TierSpecs, tier: Tier) -> Result<u64, Spe
         if held_by == Some(tier) {
             taken = taken.saturating_add(values.number(&size));
         }
+    }
+    if tier == Tier::Pm && values.has("role.write_buffer.log_size") {
+        taken = taken.saturating_add(values.number("role.write_buffer.log_size"));
     }
     whole.checked_sub(taken).ok_or_else(|| {
         let must = format!("must hold the roles placed on it ({})", show_size(taken));
@@ -423,6 +412,11 @@ fn map_tier(values: &mut Values, tiers: &TierSpecs, tier: Tier) -> Result<MapTie
     let (unit_path, entry_path) = (own("role.map.unit"), own("role.map.bytes_per_page"));
     let unit_translation_pages = (values.number(&unit_path) / SLOT_BYTES) as u32;
     let entry_millibytes = (values.ratio(&entry_path) * 1000.0).round() as u32;
+    let encoding = match values.word(&own("role.map.encoding")) {
+        "runs" => Encoding::Runs,
+        "learned" => Encoding::Learned,
+        _ => Encoding::Flat,
+    };
     let left = share_left(values, tiers, tier)?;
     let bytes = match tier {
         Tier::Hmb | Tier::Slc => tiers.hmb.as_ref().map_or(0, |hmb| {
@@ -431,13 +425,24 @@ fn map_tier(values: &mut Values, tiers: &TierSpecs, tier: Tier) -> Result<MapTie
         }),
         Tier::Sram => share(values, "role.map.size.sram", left)?,
         Tier::Dram => share(values, "role.map.size.dram", left)?,
+        Tier::Pm | Tier::Host => unreachable!("`role.map.tiers` does not name it"),
     };
     let map_tier = MapTierSpec {
         tier,
         bytes,
         unit_translation_pages,
         entry_millibytes,
+        integrity: match (&tiers.hmb, tier) {
+            (Some(hmb), Tier::Hmb) => hmb.integrity,
+            _ => Integrity::None,
+        },
+        encoding,
     };
+    if map_tier.encoding != Encoding::Flat && unit_translation_pages > 1 {
+        // What a unit takes is known once its pages are here, and its place is taken before.
+        let must = "must be 4KiB where the map is compressed (`role.map.encoding`)";
+        return Err(values.contradiction(&unit_path, must));
+    }
     // The least the cache may ever have to do with: of host memory, what its minimum leaves usable.
     let least = match (&tiers.hmb, tier) {
         (Some(hmb), Tier::Hmb) => hmb.usable_bytes(hmb.min_bytes),
@@ -472,8 +477,20 @@ impl MapTierSpec {
     /// Memory that one caching unit takes, bytes.
     #[must_use]
     pub const fn unit_bytes(&self) -> u64 {
-        let entries = self.unit_translation_pages as u64 * super::ENTRIES_PER_TRANSLATION_PAGE;
-        (entries * self.entry_millibytes as u64).div_ceil(1000)
+        let pages = self.unit_translation_pages as u64;
+        let entries = match self.integrity {
+            Integrity::None => pages * super::ENTRIES_PER_TRANSLATION_PAGE,
+            Integrity::Crc | Integrity::Mac => super::ENTRIES_PER_TRANSLATION_PAGE,
+        };
+        let mut data = (entries * self.entry_millibytes as u64).div_ceil(1000);
+        if !matches!(self.encoding, Encoding::Flat) {
+            // At worst: nothing to compress, and a header.
+            data += super::ENCODING_HEADER_BYTES;
+        }
+        match self.integrity {
+            Integrity::None => data,
+            Integrity::Crc | Integrity::Mac => pages * self.integrity.page_bytes(data),
+        }
     }
 
     /// Addresses that `bytes` of this tier hold the map of: whole units only.

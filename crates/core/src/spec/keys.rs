@@ -58,11 +58,16 @@ pub(super) struct Key {
 
 /// Tables that a drive may do without; none of their keys has a default then.
 pub(super) const OPTIONAL_TABLES: &[&str] = &[
+    "host.dma",
     "nand.suspend",
     "tier.sram",
     "tier.dram",
     "tier.hmb",
+    "tier.pm",
     "role.read_cache",
+    "role.window",
+    "power",
+    "hpb",
 ];
 
 /// The key of that path.

@@ -10,18 +10,23 @@
 mod build;
 mod document;
 mod error;
+mod integrity;
 mod keys;
 pub mod layout;
 mod parse;
 mod source;
+mod ufs;
 mod units;
 mod value;
+mod window;
 
 pub use error::{Place, Problem, SpecError};
+pub use integrity::{Integrity, LINE_BYTES, VERSIONS_PER_LINE};
 pub use keys::{KeyReference, reference, reference_markdown};
 pub use layout::Layout;
 pub use parse::{ParsedDrive, ResolvedValue, parse};
 pub use source::{Source, SourceKind};
+pub use window::{CpuSpec, Gate, PowerSpec, WindowSpec};
 
 /// Size of the mapping unit, the "slot": one logical page of the address map (4 KiB).
 pub const SLOT_BYTES: u64 = 4096;
@@ -49,11 +54,26 @@ pub struct DriveSpec {
     pub tiers: TierSpecs,
     /// What is kept where.
     pub roles: RoleSpecs,
+    /// What feeds the drive's dump when power fails; `None`: enough, however much there is to save.
+    pub power: Option<PowerSpec>,
+    /// Map entries kept by the host's driver, if the drive knows how (Host Performance Booster).
+    pub hpb: Option<HpbSpec>,
 }
 
-/// PCIe link. Both directions are separate resources of the same rate.
+/// How host and drive talk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkProtocol {
+    /// NVMe over PCIe: the drive reads and writes host memory by itself.
+    Pcie,
+    /// UFS: the host sends commands, the drive asks for data to be written.
+    Ufs,
+}
+
+/// The link. Both directions are separate resources of the same rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSpec {
+    /// What is spoken over it.
+    pub protocol: LinkProtocol,
     /// Rate of one direction on the wire after line coding, bytes per second
     /// (PCIe 3.0: 8 GT/s x 128/130 / 8 = 984.6 MB/s per lane).
     pub bytes_per_s: u64,
@@ -74,6 +94,24 @@ pub struct HostSpec {
     pub submit_ps: u64,
     /// From the completion entry's arrival in memory to the application (interrupt, driver).
     pub complete_ps: u64,
+    /// DMA engine of the host that the drive may use.
+    pub dma: Option<HostDmaSpec>,
+    /// What loads and stores to the drive's memory cost.
+    pub cpu: CpuSpec,
+}
+
+/// A DMA engine in the host whose registers the drive was told with the feature that gave it host
+/// memory (Hong, Han & Chung, ISOCC 2016).
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostDmaSpec {
+    /// Rate of a copy within the host's memory, bytes per second.
+    pub bytes_per_s: u64,
+    /// Engine time of each copy before data moves.
+    pub start_ps: u64,
+    /// What the status register takes to answer.
+    pub register_ps: u64,
+    /// Pause of the drive from the answer of one status read to the next read.
+    pub poll_ps: u64,
 }
 
 /// Firmware cores and what commands cost on them.
@@ -205,6 +243,8 @@ pub struct FtlSpec {
     pub wear_dynamic: bool,
     /// Difference of erase counts that makes static wear levelling move cold data; 0 turns it off.
     pub wear_static_threshold: u32,
+    /// Translation pages are kept in single-bit mode and read as fast.
+    pub map_slc: bool,
     /// Superblocks run in single-bit mode as a write cache; 0 for none.
     pub slc_superblocks: u32,
     /// Idle time after which the single-bit cache is folded into ordinary blocks.
@@ -235,6 +275,11 @@ pub enum Tier {
     Hmb,
     /// Flash run in single-bit mode.
     Slc,
+    /// Memory on the drive that keeps its contents when power fails (DRAM with capacitors).
+    Pm,
+    /// Host DRAM owned by the host's driver (Host Performance Booster). No role is placed there: the
+    /// host decides what it keeps.
+    Host,
 }
 
 impl Tier {
@@ -246,6 +291,8 @@ impl Tier {
             Tier::Dram => "dram",
             Tier::Hmb => "hmb",
             Tier::Slc => "slc",
+            Tier::Pm => "pm",
+            Tier::Host => "host",
         }
     }
 }
@@ -259,6 +306,8 @@ pub struct TierSpecs {
     pub dram: Option<MemorySpec>,
     /// Host Memory Buffer. Its latency and bandwidth are the link's.
     pub hmb: Option<HmbSpec>,
+    /// Power-protected memory on the drive.
+    pub pm: Option<MemorySpec>,
 }
 
 /// A memory inside the drive.
@@ -287,6 +336,13 @@ pub struct HmbSpec {
     pub rounding: Rounding,
     /// The firmware core waits for each look-up in host memory instead of turning to other work.
     pub stalls_core: bool,
+    /// How map entries there are protected.
+    pub integrity: Integrity,
+    /// Time of checking an entry.
+    pub check_ps: u64,
+    /// A look-up waits for the check; otherwise it runs while the flash read does, and only an
+    /// entry that fails costs time.
+    pub check_in_path: bool,
 }
 
 /// How much of the granted host memory a drive makes use of.
@@ -298,6 +354,53 @@ pub enum Rounding {
     PowerOfTwo,
 }
 
+/// Which protocol host and drive speak about map entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HpbProtocol {
+    /// That of Jeong et al., HotStorage 2017.
+    Paper,
+    /// JESD220-3 as Linux 5.15 to 6.5 spoke it.
+    Jedec,
+}
+
+/// Host Performance Booster: the host's driver keeps map entries in its own memory (tier `host`) and
+/// sends them along with reads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HpbSpec {
+    /// The protocol.
+    pub protocol: HpbProtocol,
+    /// Logical pages of a group: what one dirty bit stands for and one READ BUFFER brings.
+    pub group_pages: u32,
+    /// Logical pages of a region: what is activated and given up as one (JEDEC). A group is a
+    /// sub-region.
+    pub region_pages: u32,
+    /// The host decides what is active; otherwise the drive recommends it (JEDEC).
+    pub host_control: bool,
+    /// Regions, from the first, that are always active (JEDEC).
+    pub pinned_regions: u32,
+    /// Map misses in a sub-region after which the drive recommends it (JEDEC).
+    pub recommend_misses: u32,
+    /// Pages of a read that may have entries (JEDEC): more than one from version 2.0.
+    pub blocks_max: u32,
+    /// Core time of an HPB WRITE BUFFER command (JEDEC 2.0).
+    pub write_buffer_ps: u64,
+    /// Entries the host keeps at most, in groups.
+    pub host_groups: u32,
+    /// Which group gives way when the host's memory is full.
+    pub replacement: Replacement,
+    /// How long nothing must have been asked before the host fetches a group.
+    pub idle_ps: u64,
+    /// Core time of checking the entry that came with a read.
+    pub check_ps: u64,
+    /// Core time of a READ BUFFER command, map reads not counted.
+    pub read_buffer_ps: u64,
+    /// Pages whose entries changed and are not with the host that the drive can remember one by
+    /// one; beyond that their whole group must be fetched anew.
+    pub stale_pages: u32,
+    /// How entries are protected while they are with the host.
+    pub integrity: Integrity,
+}
+
 /// What is kept where.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoleSpecs {
@@ -307,6 +410,8 @@ pub struct RoleSpecs {
     pub read_cache: Option<ReadCacheSpec>,
     /// Data acknowledged before it is in flash.
     pub write_buffer: WriteBufferSpec,
+    /// Memory of the drive that the host reaches by loads and stores.
+    pub window: Option<WindowSpec>,
 }
 
 /// Which unit of a full cache gives way.
@@ -322,6 +427,22 @@ pub enum Replacement {
     TwoQ,
     /// Any.
     Random,
+}
+
+/// What precedes a translation page that may be compressed: its number, the count of runs or segments,
+/// its form.
+pub const ENCODING_HEADER_BYTES: u64 = 8;
+
+/// Form of the translation pages in a memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Encoding {
+    /// An entry for each 4 KiB.
+    #[default]
+    Flat,
+    /// Runs of neighbouring physical pages.
+    Runs,
+    /// Learned segments (LeaFTL), exact ones.
+    Learned,
 }
 
 /// Cache of the address map.
@@ -353,6 +474,10 @@ pub struct MapTierSpec {
     pub unit_translation_pages: u32,
     /// Memory taken by one map entry, in thousandths of a byte (4000, or more with tag and check).
     pub entry_millibytes: u32,
+    /// How lines of entries are protected, on top of that.
+    pub integrity: Integrity,
+    /// Whether translation pages are compressed there, and how. Compressed, a unit is one page.
+    pub encoding: Encoding,
 }
 
 /// Cache of data read from flash, in slots of 4 KiB.
@@ -364,13 +489,16 @@ pub struct ReadCacheSpec {
     pub bytes: u64,
     /// Which slot gives way.
     pub replacement: Replacement,
+    /// Only a command whose data is all there is served from it.
+    pub whole_commands: bool,
 }
 
 /// Data acknowledged before it is in flash, in slots of 4 KiB.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WriteBufferSpec {
     /// Which memory. On [`Tier::Slc`] nothing volatile is acknowledged: a write is done once it is in
-    /// the single-bit cache, and `bytes` of SRAM are what it passes on its way.
+    /// the single-bit cache, and `bytes` of SRAM are what it passes on its way. On [`Tier::Pm`]
+    /// what is acknowledged survives: flush and FUA wait for nothing.
     pub tier: Tier,
     /// How much of it, bytes.
     pub bytes: u64,
@@ -379,4 +507,8 @@ pub struct WriteBufferSpec {
     pub high_permille: u32,
     /// Share of the buffer, in thousandths, at which writing back stops.
     pub low_permille: u32,
+    /// A write is done once it is in flash, not before.
+    pub acknowledges_programmed: bool,
+    /// Log in power-protected memory that flush and FUA wait for instead of flash, bytes; 0: none.
+    pub log_bytes: u64,
 }

@@ -168,7 +168,9 @@ impl Values {
                 continue;
             }
             match key.absent {
-                Absent::Required if key.path == "link.pcie" && map.contains_key("link.rate") => {}
+                Absent::Required
+                    if key.path == "link.pcie"
+                        && (map.contains_key("link.rate") || map.contains_key("link.ufs")) => {}
                 Absent::Required => return Err(missing(key, table, &file)),
                 Absent::From(_) => {}
                 Absent::Is(text) => {
@@ -290,6 +292,7 @@ fn tier(word: &str) -> Tier {
         "sram" => Tier::Sram,
         "dram" => Tier::Dram,
         "hmb" => Tier::Hmb,
+        "pm" => Tier::Pm,
         _ => Tier::Slc,
     }
 }

@@ -1,7 +1,9 @@
-//! Between host and controller: submission queues and the PCIe link.
+//! Between host and controller: submission queues and the link, PCIe or UFS.
 
-mod pcie;
+pub mod bar;
+mod link;
 mod queues;
 
-pub use pcie::{Link, wire_ps};
+pub use bar::Bar;
+pub use link::{COMPLETION_ENTRY_BYTES, Link, SUBMISSION_ENTRY_BYTES, UPIU_HEADER_BYTES, wire_ps};
 pub use queues::SubmissionQueues;

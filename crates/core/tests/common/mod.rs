@@ -1,12 +1,15 @@
 //! What the device tests share: drives of the collection, and a closed loop.
 #![allow(dead_code)]
 
-use lodger_core::device::{Contents, Device};
+pub mod naive;
+pub mod window;
+
+use lodger_core::device::{Contents, Device, HostMemory};
 use lodger_core::rng::Rng;
 use lodger_core::{Completion, DriveSpec, Op, Request};
 
 /// The drive files, read at compile time.
-pub const DRIVES: [(&str, &str); 10] = [
+pub const DRIVES: [(&str, &str); 18] = [
     (
         "rc100-240",
         include_str!("../../../../drives/rc100-240.toml"),
@@ -25,6 +28,26 @@ pub const DRIVES: [(&str, &str); 10] = [
         include_str!("../../../../drives/wd-black-3d.toml"),
     ),
     ("970-pro", include_str!("../../../../drives/970-pro.toml")),
+    (
+        "hong-bufferless",
+        include_str!("../../../../drives/hong-bufferless.toml"),
+    ),
+    (
+        "hong-device-buffer",
+        include_str!("../../../../drives/hong-device-buffer.toml"),
+    ),
+    (
+        "hong-hmb-buffer",
+        include_str!("../../../../drives/hong-hmb-buffer.toml"),
+    ),
+    ("pm963", include_str!("../../../../drives/pm963.toml")),
+    ("sz985", include_str!("../../../../drives/sz985.toml")),
+    ("2b-ssd", include_str!("../../../../drives/2b-ssd.toml")),
+    (
+        "galaxy-s7",
+        include_str!("../../../../drives/galaxy-s7.toml"),
+    ),
+    ("ufs21-64", include_str!("../../../../drives/ufs21-64.toml")),
     ("tiny", include_str!("../../../../drives/tiny.toml")),
 ];
 
@@ -56,7 +79,7 @@ pub fn pages(op: Op, lpn: u64, count: u64) -> Request {
 }
 
 /// Runs until the drive has nothing left to do; returns the completions.
-pub fn settle<C: Contents>(device: &mut Device<C>) -> Vec<Completion> {
+pub fn settle<C: Contents, M: HostMemory>(device: &mut Device<C, M>) -> Vec<Completion> {
     let mut done = Vec::new();
     while let Some(at) = device.next_time() {
         device.advance(at, &mut done);
@@ -65,7 +88,7 @@ pub fn settle<C: Contents>(device: &mut Device<C>) -> Vec<Completion> {
 }
 
 /// Latency of one request on an idle drive, picoseconds.
-pub fn latency<C: Contents>(device: &mut Device<C>, request: Request) -> u64 {
+pub fn latency<C: Contents, M: HostMemory>(device: &mut Device<C, M>, request: Request) -> u64 {
     device.submit(request);
     let mut done = Vec::new();
     while done.is_empty() {
@@ -77,8 +100,8 @@ pub fn latency<C: Contents>(device: &mut Device<C>, request: Request) -> u64 {
 
 /// Keeps `depth` requests in flight until `count` have completed; returns the simulated seconds
 /// from the first submission to the last completion.
-pub fn closed_loop<C: Contents>(
-    device: &mut Device<C>,
+pub fn closed_loop<C: Contents, M: HostMemory>(
+    device: &mut Device<C, M>,
     depth: u32,
     count: u64,
     mut next: impl FnMut(&mut Rng) -> Request,

@@ -113,6 +113,7 @@ fn run_with(job: &mut Job, latency_ps: u64) -> Vec<Done> {
                     _ => now_ps = at_ps,
                 }
             }
+            Next::Call { .. } => panic!("a fio job knows no byte window"),
             Next::Blocked => complete_first(&mut now_ps, job, &log, &mut in_flight),
             Next::Done => {
                 assert!(in_flight.is_empty(), "done with requests in flight");

@@ -17,6 +17,7 @@ fn run_some(job: &mut Job, limit: usize, mut order: u64) -> Vec<Request> {
                 assert!(in_flight.len() <= job.queue_depth as usize);
             }
             Next::At(at_ps) => now_ps = at_ps.max(now_ps),
+            Next::Call { .. } => panic!("a fio job knows no byte window"),
             Next::Blocked => {
                 assert!(!in_flight.is_empty(), "blocked for ever");
                 complete = true;

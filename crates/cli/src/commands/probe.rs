@@ -1,0 +1,327 @@
+//! `lodger probe`.
+
+mod compare;
+
+use super::Streams;
+use crate::args::{PlainFormat, ProbeArgs};
+use crate::error::Error;
+use crate::inputs;
+use crate::interrupt;
+use crate::output;
+use crate::probe_target::{Noise, SimTarget};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lodger_probe::{HmbSwitch, Options, Outcome, Progress, Target, report};
+use std::io::IsTerminal;
+use std::path::Path;
+use std::time::Duration;
+
+pub(super) fn run(args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<u8, Error> {
+    if let Some([a, b]) = args.compare.as_deref() {
+        let text = compare::run(a, b, args.output_format)?;
+        let file = output::begin(args.output.as_deref())?;
+        output::finish(file, streams.stdout, &text)?;
+        return Ok(0);
+    }
+    let Some(name) = args.target.as_deref() else {
+        return Err(Error::input("no target is given"));
+    };
+    let options = options(args, name)?;
+    // Before the work, which may take long: what cannot be written is said at once.
+    let file = output::begin(args.output.as_deref())?;
+    let page = args.report.as_deref().map(|path| output::begin(Some(path)));
+    let page = page.transpose()?;
+    let drive = args
+        .emit_drive
+        .as_deref()
+        .map(|path| output::begin(Some(path)));
+    let drive = drive.transpose()?;
+    let mut target = open(name, args)?;
+    say_what_comes(&*target, &options, streams);
+    let mut progress = Meter::new();
+    let outcome = lodger_probe::probe(&mut *target, &options, &mut |now| progress.watch(now));
+    progress.finish();
+    drop(target);
+    if let Some(page) = page {
+        output::finish(page, streams.stdout, &report::html(&outcome))?;
+    }
+    if let Some(drive) = drive {
+        let text = report::drive(&outcome)
+            .map_err(|reason| Error::failed(format!("no drive file can be made: {reason}")))?;
+        crate::drives::parse(&text, "the probed drive", &[])?;
+        output::finish(drive, streams.stdout, &text)?;
+    }
+    let text = match args.output_format {
+        PlainFormat::Normal => report::text(&outcome),
+        PlainFormat::Json => format!("{:#}\n", report::json(&outcome, true)),
+    };
+    output::finish(file, streams.stdout, &text)?;
+    Ok(status(&outcome))
+}
+
+/// What will be done to the drive, and what cannot be done: said before it starts.
+fn say_what_comes(target: &dyn Target, options: &Options, streams: &mut Streams<'_>) {
+    let drive = target.describe();
+    let plan = lodger_probe::plan(&options.experiments).unwrap_or_default();
+    let writing = options.may_write && drive.no_write.is_none();
+    let (mut read, mut written) = (0, 0);
+    for about in plan.iter().filter(|about| !about.writes || writing) {
+        read += about.read_bytes;
+        written += about.written_bytes.min(drive.capacity_bytes / 8);
+    }
+    // One read of a page takes some 100 us, and the states of host memory are two.
+    let seconds = read as f64 / 4096.0 * 1e-4 + written as f64 / 5e8;
+    let budget = options.budget.as_secs_f64();
+    let text = format!(
+        "up to {} read and {} written, some {:.0} min on a real drive; at most {:.0} min",
+        crate::size::show(read),
+        crate::size::show(written),
+        (seconds / 60.0).ceil(),
+        budget / 60.0
+    );
+    streams.note("note", &text);
+    if let HmbSwitch::Unavailable(reason) = &drive.hmb {
+        streams.note("note", &format!("host memory is not switched: {reason}"));
+    }
+    let missing = [&drive.no_flush, &drive.no_deallocate];
+    if let Some(reason) = missing.into_iter().flatten().next().filter(|_| writing) {
+        streams.note("note", reason);
+    }
+}
+
+/// Progress on a terminal.
+struct Meter {
+    bar: Option<ProgressBar>,
+}
+
+impl Meter {
+    fn new() -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let target = ProgressDrawTarget::stderr_with_hz(4);
+            let style = ProgressStyle::with_template("{spinner} {pos}/{len} {msg}, {elapsed}");
+            let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+            ProgressBar::with_draw_target(Some(0), target).with_style(style)
+        });
+        Meter { bar }
+    }
+
+    /// Shows how far it is; whether to go on.
+    fn watch(&mut self, now: Progress) -> bool {
+        if let Some(bar) = &self.bar {
+            bar.set_length(now.count as u64);
+            bar.set_position(now.index as u64 + 1);
+            // What is left is guessed by what the experiments before took.
+            let done = now.elapsed.as_secs_f64();
+            let left =
+                done / (now.index as f64 + 0.5) * (now.count as f64 - now.index as f64 - 0.5);
+            bar.set_message(format!("{}, about {left:.0} s left", now.experiment));
+        }
+        !interrupt::requested()
+    }
+
+    fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// An undecided role is no failure; a target that failed is.
+fn status(outcome: &Outcome) -> u8 {
+    match (outcome.interrupted, outcome.partial) {
+        (true, _) => 130,
+        (false, true) => 1,
+        (false, false) => 0,
+    }
+}
+
+fn options(args: &ProbeArgs, target: &str) -> Result<Options, Error> {
+    lodger_probe::plan(&args.experiments).map_err(|name| {
+        let all: Vec<&str> = lodger_probe::experiment::ALL
+            .iter()
+            .map(|(about, _)| about.name)
+            .collect();
+        Error::input(format!("no experiment is called `{}`", name.escape_debug()))
+            .hint(format!("the experiments are {}", all.join(", ")))
+    })?;
+    let default = if target.starts_with("sim:") {
+        Duration::from_secs(30 * 24 * 3600)
+    } else {
+        Duration::from_secs(3600)
+    };
+    let budget = args.budget.as_deref().map(time).transpose()?;
+    Ok(Options {
+        experiments: args.experiments.clone(),
+        budget: budget.unwrap_or(default),
+        may_write: args.destroy_data,
+        seed: args.run.seed,
+    })
+}
+
+/// A time as it is typed: a number and its unit.
+fn time(text: &str) -> Result<Duration, Error> {
+    let wrong = || {
+        let shown = text.escape_debug();
+        Error::input(format!(
+            "`--budget` must be a time with its unit, found `{shown}`"
+        ))
+        .hint("for example `90s`, `10min` or `2h`")
+    };
+    let text = text.trim();
+    let unit_at = text
+        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .ok_or_else(wrong)?;
+    let (number, unit) = text.split_at(unit_at);
+    let scale = match unit.trim() {
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return Err(wrong()),
+    };
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    Duration::try_from_secs_f64(number * scale).map_err(|_| wrong())
+}
+
+fn open(name: &str, args: &ProbeArgs) -> Result<Box<dyn Target>, Error> {
+    if let Some(drive) = name.strip_prefix("sim:") {
+        if !(0.0..=100.0).contains(&args.noise) {
+            return Err(Error::input(format!(
+                "`--noise` must be between 0 and 100, found {}",
+                args.noise
+            )));
+        }
+        let config = inputs::config(drive, args.hmb.as_deref(), &args.run)?;
+        let noise = if args.noise == 0.0 {
+            Noise::NONE
+        } else {
+            Noise::default().times(args.noise)
+        };
+        let target = SimTarget::open(&config, noise, args.run.seed)?;
+        return Ok(Box::new(target));
+    }
+    if let Some(server) = name.strip_prefix("nbd:") {
+        return open_nbd(server, args);
+    }
+    open_real(name, args)
+}
+
+#[cfg(unix)]
+fn open_nbd(server: &str, args: &ProbeArgs) -> Result<Box<dyn Target>, Error> {
+    use lodger_probe::target::nbd::NbdTarget;
+    let open = |write| {
+        NbdTarget::open(server, write).map_err(|error: lodger_probe::TargetError| {
+            Error::input(error.to_string()).hint("for example `nbd:unix:/run/nbd.sock:disk`")
+        })
+    };
+    let reading = open(false)?;
+    if !args.destroy_data {
+        return Ok(Box::new(reading));
+    }
+    consent(reading.describe(), args.yes.as_deref())?;
+    drop(reading);
+    Ok(Box::new(open(true)?))
+}
+
+#[cfg(not(unix))]
+fn open_nbd(_server: &str, args: &ProbeArgs) -> Result<Box<dyn Target>, Error> {
+    open_real("nbd:", args)
+}
+
+/// A file or a block device. Before it is opened for writing, everything that speaks against it is
+/// looked for, and the user says which drive is meant.
+#[cfg(target_os = "linux")]
+fn open_real(name: &str, args: &ProbeArgs) -> Result<Box<dyn Target>, Error> {
+    use lodger_probe::safety;
+    use lodger_probe::target::file::FileTarget;
+    use lodger_probe::target::nvme::{self, NgTarget};
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    let path = Path::new(name);
+    let cannot = |error: lodger_probe::TargetError| {
+        Error::input(error.to_string()).hint(
+            "a target is `sim:DRIVE`, a block device such as `/dev/nvme0n1`, \
+                   `/dev/ng0n1`, `nbd:SERVER`, or a file",
+        )
+    };
+    let is_generic = std::fs::metadata(path).is_ok_and(|file| file.file_type().is_char_device());
+    let open = |write| -> Result<Box<dyn Target>, Error> {
+        if is_generic {
+            let target = NgTarget::open(path, write, Path::new("/sys"));
+            return Ok(Box::new(target.map_err(cannot)?));
+        }
+        Ok(Box::new(FileTarget::open(path, write).map_err(cannot)?))
+    };
+    let reading = open(false)?;
+    if !args.destroy_data {
+        return Ok(reading);
+    }
+    let metadata = std::fs::metadata(path).map_err(|error| {
+        Error::input(format!("cannot read `{name}`: {}", inputs::reason(&error)))
+    })?;
+    if is_generic || metadata.file_type().is_block_device() {
+        let (major, minor) = (metadata.rdev() >> 8 & 0xfff, metadata.rdev() & 0xff);
+        let minor = minor | (metadata.rdev() >> 12 & 0xffff_ff00);
+        let disk = if is_generic {
+            nvme::disk_of(path, Path::new("/sys"))
+        } else {
+            safety::disk_of(Path::new("/sys"), major as u32, minor as u32)
+        };
+        let refusal = match &disk {
+            Some(disk) => safety::refusal(disk, name, Path::new("/proc")),
+            None => Some(format!("`/sys` does not know `{name}`")),
+        };
+        if let Some(reason) = refusal {
+            return Err(
+                Error::input(format!("`{name}` is not written to: {reason}"))
+                    .hint("without --destroy-data it is only read"),
+            );
+        }
+    }
+    consent(reading.describe(), args.yes.as_deref())?;
+    drop(reading);
+    open(true)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_real(name: &str, _args: &ProbeArgs) -> Result<Box<dyn Target>, Error> {
+    Err(
+        Error::input(format!("cannot probe `{name}` on this system"))
+            .hint("simulated drives can be probed everywhere: `sim:rc100-480`"),
+    )
+}
+
+/// The user types the serial number of the drive whose data goes.
+#[cfg(unix)]
+fn consent(drive: &lodger_probe::Description, yes: Option<&str>) -> Result<(), Error> {
+    let shown = format!(
+        "{}: model `{}`, serial `{}`, {}",
+        drive.name,
+        drive.model,
+        drive.serial,
+        crate::size::show_decimal(drive.capacity_bytes)
+    );
+    let typed = match yes {
+        Some(serial) => serial.to_owned(),
+        None => {
+            eprintln!("All data will be lost on {shown}.");
+            eprint!("Type its serial number to go on: ");
+            let mut line = String::new();
+            let _ = std::io::stdin().read_line(&mut line);
+            line.trim().to_owned()
+        }
+    };
+    if drive.serial.is_empty() {
+        return Err(Error::input(format!(
+            "the drive has no serial number to be sure of: {shown}"
+        ))
+        .hint("without --destroy-data it is only read"));
+    }
+    if typed == drive.serial {
+        return Ok(());
+    }
+    Err(Error::input(format!(
+        "`{}` is not the serial number of {shown}",
+        typed.escape_debug()
+    ))
+    .hint("nothing was written; without --destroy-data the drive is only read"))
+}

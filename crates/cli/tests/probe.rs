@@ -1,0 +1,179 @@
+//! Does the prober find, from outside, what the drive files say is inside? The drives of the study and
+//! others of the collection, blind: the prober gets commands and latencies, nothing else.
+
+use lodger::inputs;
+use lodger::probe_target::{Noise, SimTarget};
+use lodger::run::RunConfig;
+use lodger_probe::{Options, Outcome, Tier, probe};
+use std::time::Duration;
+
+const KIB: f64 = 1024.0;
+const MIB: f64 = 1024.0 * KIB;
+
+/// What tells which role lives where.
+const ROLES: [&str; 5] = [
+    "map-cache",
+    "read-cache",
+    "parallelism",
+    "flush",
+    "write-buffer",
+];
+
+fn probed(drive: &str, experiments: &[&str], may_write: bool) -> Outcome {
+    probed_with(drive, experiments, may_write, 7)
+}
+
+fn probed_with(drive: &str, experiments: &[&str], may_write: bool, seed: u64) -> Outcome {
+    let drive = inputs::drive(drive, &[]).expect("a drive of the collection");
+    let mut target =
+        SimTarget::open(&RunConfig::new(drive), Noise::default(), seed).expect("it opens");
+    let options = Options {
+        experiments: experiments.iter().map(|name| (*name).to_owned()).collect(),
+        budget: Duration::from_secs(1 << 20),
+        may_write,
+        seed: seed + 4,
+    };
+    probe(&mut target, &options, &mut |_| true)
+}
+
+/// Tier and size (bytes, if the drive's shows) of each role.
+type Planted = (Tier, Option<f64>);
+
+fn check(drive: &str, map: Planted, read_cache: Planted, write_buffer: Planted) {
+    let outcome = probed(drive, &ROLES, true);
+    assert!(!outcome.partial, "{drive}: {:?}", outcome.skipped);
+    let planted = [
+        ("map", map),
+        ("read_cache", read_cache),
+        ("write_buffer", write_buffer),
+    ];
+    for (role, (tier, bytes)) in planted {
+        let verdict = &outcome.roles[role];
+        assert_eq!(verdict.tier, tier, "{drive} {role}: {}", verdict.evidence);
+        let Some(bytes) = bytes else {
+            continue;
+        };
+        let found = verdict.size_bytes;
+        let found =
+            found.unwrap_or_else(|| panic!("{drive} {role}: no size: {}", verdict.evidence));
+        let error = found.estimate / bytes - 1.0;
+        assert!(error.abs() < 0.05, "{drive} {role}: {found:?} for {bytes}");
+        assert!(
+            found.low <= bytes && bytes <= found.high,
+            "{drive} {role}: {found:?} does not cover {bytes}"
+        );
+    }
+}
+
+#[test]
+fn drive_a_of_the_study() {
+    check(
+        "a80",
+        (Tier::Hmb, Some(128.0 * MIB)),
+        (Tier::Device, Some(32.0 * KIB)),
+        (Tier::Device, Some(964.0 * KIB)),
+    );
+}
+
+#[test]
+fn drive_b_of_the_study() {
+    check(
+        "ex900",
+        (Tier::Hmb, Some(64.0 * MIB)),
+        (Tier::Device, Some(768.0 * KIB)),
+        (Tier::Device, Some(2.0 * MIB)),
+    );
+}
+
+#[test]
+fn drive_c_of_the_study() {
+    check(
+        "m730",
+        (Tier::Hmb, Some(128.0 * MIB)),
+        (Tier::Device, Some(512.0 * KIB)),
+        (Tier::Device, Some(2.0 * MIB)),
+    );
+}
+
+/// It uses 32 of the 38 MiB it is given. Its flash in single-bit mode takes what two lanes bring, so
+/// the 1.5 MiB of the RC100's write buffer do not show.
+#[test]
+fn a_drive_that_rounds_its_host_memory_down() {
+    check(
+        "rc100-480",
+        (Tier::Hmb, Some(32.0 * MIB)),
+        (Tier::None, None),
+        (Tier::Device, None),
+    );
+    check(
+        "bg4",
+        (Tier::Hmb, Some(32.0 * MIB)),
+        (Tier::None, None),
+        (Tier::Device, Some(3.0 * MIB)),
+    );
+}
+
+#[test]
+fn a_drive_with_the_whole_map_in_its_own_memory() {
+    check(
+        "970-pro",
+        (Tier::Device, Some(512_110_190_592.0 / 1024.0)),
+        (Tier::None, None),
+        (Tier::Device, Some(16.0 * MIB)),
+    );
+}
+
+/// The tier of a buffer of 64 MiB shows in bursts that a host holds up now and then.
+#[test]
+fn a_write_buffer_in_host_memory_is_seen_whatever_the_noise_does() {
+    for seed in 2..=3 {
+        let outcome = probed_with("hong-hmb-buffer", &["write-buffer"], true, seed);
+        let verdict = &outcome.roles["write_buffer"];
+        assert_eq!(verdict.tier, Tier::Hmb, "seed {seed}: {}", verdict.evidence);
+        let size = verdict.size_bytes.expect("a size").estimate;
+        assert!(
+            (size / (64.0 * MIB) - 1.0).abs() < 0.05,
+            "seed {seed}: {size}"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_written_without_consent() {
+    let outcome = probed(
+        "rc100-480",
+        &["queue-depth", "flush", "write-buffer", "write-cliff"],
+        false,
+    );
+    assert_eq!(outcome.usage.writes, 0);
+    let skipped: Vec<&str> = outcome.skipped.iter().map(|s| s.experiment).collect();
+    assert_eq!(skipped, ["flush", "write-buffer", "write-cliff"]);
+    assert!(
+        outcome
+            .skipped
+            .iter()
+            .all(|s| s.reason.contains("--destroy-data"))
+    );
+}
+
+#[test]
+fn a_budget_ends_the_probe_and_the_report_says_so() {
+    let drive = inputs::drive("rc100-480", &[]).unwrap();
+    let mut target = SimTarget::open(&RunConfig::new(drive), Noise::default(), 1).unwrap();
+    let options = Options {
+        experiments: Vec::new(),
+        budget: Duration::from_secs(2),
+        may_write: false,
+        seed: 0,
+    };
+    let outcome = probe(&mut target, &options, &mut |_| true);
+    assert!(outcome.partial);
+    assert!(
+        outcome.elapsed < Duration::from_secs(5),
+        "{:?}",
+        outcome.elapsed
+    );
+    let json = lodger_probe::report::json(&outcome, false);
+    assert_eq!(json["partial"], true);
+    assert_eq!(json["skipped"][0]["reason"], "the budget was used up");
+}

@@ -1,0 +1,174 @@
+//! `lodger probe` as a user meets it: reports, refusals, the drive file it writes.
+
+mod common;
+
+use common::Sandbox;
+use serde_json::Value;
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+#[test]
+fn the_report_is_text_json_and_a_page() {
+    let sandbox = Sandbox::new();
+    let args = [
+        "probe",
+        "sim:tiny",
+        "--experiment",
+        "map-cache",
+        "--experiment",
+        "read-cache",
+        "--experiment",
+        "parallelism",
+        "--report",
+        "page.html",
+    ];
+    let text = sandbox.ok(&args).stdout;
+    assert!(text.contains("address map"), "{text}");
+    let page = std::fs::read_to_string(sandbox.dir.join("page.html")).unwrap();
+    for part in ["<svg", "address", "How it was measured", "Raw data"] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("http"), "the page needs nothing else");
+    let report = json(
+        &sandbox
+            .ok(&[&args[..8], &["--output-format", "json"]].concat())
+            .stdout,
+    );
+    for key in ["target", "roles", "quantities", "skipped", "partial"] {
+        assert!(!report[key].is_null(), "{key}");
+    }
+    assert_eq!(report["roles"]["map"]["tier"], "hmb");
+    assert_eq!(report["partial"], false);
+}
+
+#[test]
+fn a_drive_file_from_a_probe_gives_the_same_findings() {
+    let sandbox = Sandbox::new();
+    let probe = |target: &str, more: &[&str]| {
+        let mut args = vec!["probe", target, "--destroy-data", "--output-format", "json"];
+        for name in [
+            "map-cache",
+            "read-cache",
+            "parallelism",
+            "flush",
+            "write-buffer",
+        ] {
+            args.extend(["--experiment", name]);
+        }
+        args.extend(more);
+        sandbox.ok(&args).stdout
+    };
+    let first = probe("sim:a80", &["--emit-drive", "probed.toml"]);
+    let second = probe("sim:probed.toml", &[]);
+    sandbox.file("a.json", &first);
+    sandbox.file("b.json", &second);
+    let (first, second) = (json(&first), json(&second));
+    for role in ["map", "read_cache", "write_buffer"] {
+        let (a, b) = (&first["roles"][role], &second["roles"][role]);
+        assert_eq!(a["tier"], b["tier"], "{role}: {b}");
+        let (a, b) = (&a["size_bytes"]["estimate"], &b["size_bytes"]["estimate"]);
+        if let (Some(a), Some(b)) = (a.as_f64(), b.as_f64()) {
+            assert!((a / b - 1.0).abs() < 0.1, "{role}: {a} and {b}");
+        }
+    }
+    let compared = sandbox
+        .ok(&["probe", "--compare", "a.json", "b.json"])
+        .stdout;
+    assert!(compared.contains("sim:probed.toml"), "{compared}");
+    assert!(
+        compared.contains("  map "),
+        "the map does not differ: {compared}"
+    );
+}
+
+#[test]
+fn a_file_is_read_to_the_end_and_says_what_hides_the_drive() {
+    let sandbox = Sandbox::new();
+    sandbox.file("disk.img", vec![7u8; 24 << 20]);
+    let report = sandbox.ok(&[
+        "probe",
+        "disk.img",
+        "--experiment",
+        "read-cache",
+        "--experiment",
+        "queue-depth",
+        "--experiment",
+        "flush",
+        "--output-format",
+        "json",
+    ]);
+    let report = json(&report.stdout);
+    assert_eq!(report["partial"], false, "{report}");
+    assert_eq!(report["roles"]["read_cache"]["tier"], "undecided");
+    assert!(
+        report["notes"][0].as_str().unwrap().contains("file"),
+        "{report}"
+    );
+    assert_eq!(report["usage"]["writes"], 0);
+    assert_eq!(report["skipped"][0]["experiment"], "flush");
+}
+
+#[test]
+fn data_is_not_destroyed_without_the_right_serial_number() {
+    let sandbox = Sandbox::new();
+    sandbox.file("disk.img", vec![7u8; 8 << 20]);
+    for args in [
+        &["probe", "disk.img", "--destroy-data"][..],
+        &["probe", "disk.img", "--destroy-data", "--yes", "other"][..],
+    ] {
+        let refused = sandbox.run(args);
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        assert!(
+            refused.stderr.contains("is not the serial number"),
+            "{}",
+            refused.stderr
+        );
+    }
+    let image = std::fs::read(sandbox.dir.join("disk.img")).unwrap();
+    assert!(image.iter().all(|byte| *byte == 7), "nothing was written");
+    sandbox.ok(&[
+        "probe",
+        "disk.img",
+        "--destroy-data",
+        "--yes",
+        "disk.img",
+        "--experiment",
+        "flush",
+    ]);
+    let image = std::fs::read(sandbox.dir.join("disk.img")).unwrap();
+    assert!(
+        image.iter().any(|byte| *byte != 7),
+        "with consent it is written"
+    );
+}
+
+#[test]
+fn wrong_use_is_told_with_what_is_allowed() {
+    let sandbox = Sandbox::new();
+    for (args, said) in [
+        (
+            &["probe", "sim:tiny", "--experiment", "magic"][..],
+            "no experiment is called `magic`",
+        ),
+        (
+            &["probe", "sim:tiny", "--budget", "soon"][..],
+            "must be a time with its unit",
+        ),
+        (&["probe", "nothing-here"][..], "cannot open `nothing-here`"),
+        (
+            &["probe", "sim:nothing"][..],
+            "no drive is called `nothing`",
+        ),
+        (&["probe", "sim:tiny", "--noise", "1000"][..], "--noise"),
+    ] {
+        let outcome = sandbox.run(args);
+        assert_eq!(outcome.code, Some(2), "{args:?}: {}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains(said),
+            "{args:?}: {}",
+            outcome.stderr
+        );
+    }
+}

@@ -1,0 +1,14 @@
+//! What moves between the drive's own memory and the host's.
+
+/// Units of the map on the link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Crossings {
+    /// Evicted from nearer memory.
+    pub to_host: u32,
+    /// Taken back because they were used.
+    pub from_host: u32,
+    /// The same for compressed units, in their bytes.
+    pub to_host_bytes: u64,
+    /// The same for compressed units, in their bytes.
+    pub from_host_bytes: u64,
+}

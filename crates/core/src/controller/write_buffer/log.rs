@@ -1,0 +1,352 @@
+//! The log of the write buffer: copies of slots in power-protected memory, which flush and FUA wait
+//! for instead of flash.
+//!
+//! A logged slot keeps its data until it is programmed or a newer version of its page is safe: newer
+//! data of the page takes another slot, so that a power cut finds what a flush has promised. Slots
+//! are copied in the order they were filled, one batch at a time (a group commit).
+
+use super::{Epoch, Slot, SlotState, WriteBuffer};
+use crate::ids::{BufferSlot, Lpn, NONE};
+use crate::slab::{Queue, Slab};
+use crate::table::Table;
+use std::collections::VecDeque;
+
+/// Most slots copied at a time (assumed): a long flush overlaps its crossings little, a short one
+/// does not wait for a long one.
+const BATCH_SLOTS: usize = 32;
+
+/// Where a slot stands with the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LogState {
+    /// Its data is not complete, or there is no log.
+    None,
+    /// In the list of slots to be copied when a flush asks.
+    Waiting,
+    /// On its way into the log.
+    Copying,
+    /// In the log.
+    Held,
+    /// Not needed there any more.
+    Void,
+}
+
+/// What is to become of a slot that is to be programmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It becomes the page's data in flash.
+    Current,
+    /// Trimmed by the trim of this order, which is not safe yet while the data was promised: it goes
+    /// to flash, already void.
+    Trimmed(u32),
+    /// Nobody needs it.
+    Nothing,
+}
+
+/// State of the log.
+#[derive(Debug)]
+pub(super) struct Log {
+    /// Slots it holds; 0: there is none.
+    pub slots: u32,
+    /// Slots copied or being copied.
+    used: u32,
+    /// Those of them not being programmed.
+    dirty: u32,
+    /// Slots filled before this order are to be copied.
+    pub before: u64,
+    /// List of the slots not copied, oldest first.
+    head: u32,
+    tail: u32,
+    /// Last version of each page, from which the older ones in the buffer are chained.
+    latest: Table,
+    /// Being copied.
+    batch: Vec<u32>,
+    copying: bool,
+}
+
+impl Log {
+    pub fn new(slots: u32) -> Self {
+        Log {
+            slots,
+            used: 0,
+            dirty: 0,
+            before: 0,
+            head: NONE,
+            tail: NONE,
+            latest: Table::with_capacity(slots as usize),
+            batch: Vec::new(),
+            copying: false,
+        }
+    }
+
+    /// Full enough for what it holds to be programmed ahead of need (assumed: half).
+    pub fn presses(&self) -> bool {
+        self.slots > 0 && self.dirty * 2 > self.slots
+    }
+
+    /// A copied slot goes to be programmed.
+    pub fn popped(&mut self, slot: &Slot) {
+        self.dirty -= u32::from(slot.is_copied());
+    }
+}
+
+impl Slot {
+    /// In the log or on its way there.
+    pub(super) fn is_copied(&self) -> bool {
+        matches!(self.log, LogState::Copying | LogState::Held)
+    }
+
+    /// Newer data may overwrite it in place.
+    #[inline]
+    pub(super) fn may_change(&self) -> bool {
+        self.state != SlotState::Programming && !self.is_copied()
+    }
+}
+
+impl WriteBuffer {
+    /// Whether there is a log.
+    #[inline]
+    #[must_use]
+    pub fn has_log(&self) -> bool {
+        self.log.slots > 0
+    }
+
+    /// Whether slots are to be copied and none are being copied.
+    #[inline]
+    #[must_use]
+    pub fn log_wanted(&self) -> bool {
+        let head = self.log.head;
+        head != NONE && !self.log.copying && self.slots[head].order < self.log.before
+    }
+
+    /// Whether a slot's data can be read from the log.
+    #[must_use]
+    pub fn is_logged(&self, slot: BufferSlot) -> bool {
+        self.slots[slot.0].log == LogState::Held
+    }
+
+    /// Takes the next slots to be copied; returns how many. Where the log is full, the buffer is to be
+    /// emptied into flash as without one.
+    pub fn start_log(&mut self) -> u32 {
+        while self.log_wanted() && self.log.batch.len() < BATCH_SLOTS {
+            if self.log.used >= self.log.slots {
+                self.drain_before = self.drain_before.max(self.log.before);
+                break;
+            }
+            let slot = self.log.head;
+            self.leave_list(slot);
+            self.slots[slot].log = LogState::Copying;
+            self.log.used += 1;
+            self.log.dirty += u32::from(self.slots[slot].state == SlotState::Dirty);
+            self.log.batch.push(slot);
+        }
+        self.log.copying = !self.log.batch.is_empty();
+        self.log.batch.len() as u32
+    }
+
+    /// The copy is complete. Commands that waited for a slot of it alone (FUA) go to `done`.
+    pub fn logged(&mut self, done: &mut Vec<u32>) {
+        self.log.copying = false;
+        let mut batch = std::mem::take(&mut self.log.batch);
+        for slot in batch.drain(..) {
+            // Superseded by a newer version in the same batch.
+            if self.slots[slot].log != LogState::Copying {
+                continue;
+            }
+            self.slots[slot].log = LogState::Held;
+            self.supersede(self.slots[slot].older, done);
+            self.settle(slot, done);
+        }
+        self.log.batch = batch;
+    }
+
+    /// What becomes of a slot taken to be programmed.
+    #[inline]
+    pub fn fate(&mut self, slot: BufferSlot) -> Fate {
+        let Slot {
+            trimmed_at,
+            superseded,
+            ..
+        } = self.slots[slot.0];
+        let fate = if self.is_newest(slot) {
+            Fate::Current
+        } else if superseded {
+            Fate::Nothing
+        } else if let Some(trim) = self.promised_before_trim(slot) {
+            Fate::Trimmed(trim)
+        } else if trimmed_at == 0 && self.slots[slot.0].is_copied() {
+            // Promised by a flush; newer data of the page is not safe yet.
+            Fate::Current
+        } else {
+            Fate::Nothing
+        };
+        self.slots[slot.0].written = fate != Fate::Nothing;
+        fate
+    }
+
+    /// Everything is to go to flash, what is logged included.
+    pub fn empty(&mut self) {
+        self.drain_before = self.next_order;
+    }
+
+    /// A slot has become a version of its page.
+    pub(super) fn add_version(&mut self, slot: u32) {
+        let lpn = self.slots[slot].lpn.0;
+        let older = self.log.latest.get(lpn).unwrap_or(NONE);
+        self.slots[slot].older = older;
+        if older != NONE {
+            self.slots[older].newer = slot;
+        }
+        self.log.latest.insert(lpn, slot);
+    }
+
+    /// A slot is free: it is no version of its page any more.
+    pub(super) fn remove_version(&mut self, slot: u32, done: &mut Vec<u32>) {
+        let Slot {
+            lpn,
+            older,
+            newer,
+            written,
+            ..
+        } = self.slots[slot];
+        if written {
+            self.supersede(older, done);
+        }
+        self.leave_log(slot);
+        if newer != NONE {
+            self.slots[newer].older = older;
+        } else if older != NONE {
+            self.log.latest.insert(lpn.0, older);
+        } else {
+            self.log.latest.remove(lpn.0);
+        }
+        if older != NONE {
+            self.slots[older].newer = newer;
+        }
+    }
+
+    /// All versions of a page in the buffer are trimmed.
+    pub(super) fn trim_versions(&mut self, lpn: Lpn, sequence: u32) {
+        let mut at = self.log.latest.get(lpn.0).unwrap_or(NONE);
+        while at != NONE {
+            let slot = &mut self.slots[at];
+            if slot.trimmed_at == 0 {
+                slot.trimmed_at = sequence;
+            }
+            at = slot.older;
+        }
+    }
+
+    /// A newer version of the page is safe: this one and all before it need not be.
+    fn supersede(&mut self, first: u32, done: &mut Vec<u32>) {
+        let mut at = first;
+        while at != NONE && !self.slots[at].superseded {
+            self.slots[at].superseded = true;
+            self.leave_log(at);
+            self.settle(at, done);
+            at = self.slots[at].older;
+        }
+    }
+
+    fn leave_log(&mut self, slot: u32) {
+        let Slot { log, state, .. } = self.slots[slot];
+        match log {
+            LogState::Waiting => self.leave_list(slot),
+            LogState::Copying | LogState::Held => {
+                self.log.used -= 1;
+                self.log.dirty -= u32::from(state == SlotState::Dirty);
+                self.log.batch.retain(|&copied| copied != slot);
+            }
+            LogState::None | LogState::Void => {}
+        }
+        self.slots[slot].log = LogState::Void;
+    }
+
+    /// A slot's data is complete: it can be copied from now on.
+    pub(super) fn enter_list(&mut self, slot: u32) {
+        if self.slots[slot].log != LogState::None {
+            return;
+        }
+        let tail = self.log.tail;
+        let place = &mut self.slots[slot];
+        place.log = LogState::Waiting;
+        place.list_before = tail;
+        place.list_after = NONE;
+        if tail == NONE {
+            self.log.head = slot;
+        } else {
+            self.slots[tail].list_after = slot;
+        }
+        self.log.tail = slot;
+    }
+
+    fn leave_list(&mut self, slot: u32) {
+        let Slot {
+            list_before: before,
+            list_after: after,
+            ..
+        } = self.slots[slot];
+        if before == NONE {
+            self.log.head = after;
+        } else {
+            self.slots[before].list_after = after;
+        }
+        if after == NONE {
+            self.log.tail = before;
+        } else {
+            self.slots[after].list_before = before;
+        }
+    }
+
+    /// [`WriteBuffer::restart`] with a log: beside the buffer's memory (`kept`), what is in the log
+    /// survives, unless a trim up to `trims_to`, all of which are safe, has voided it.
+    pub(super) fn restart_with_log(&mut self, kept: bool, trims_to: u32) -> Vec<Lpn> {
+        let mut live: Vec<(u64, u32)> = Vec::new();
+        for (_, last) in self.log.latest.iter() {
+            let mut at = last;
+            while at != NONE {
+                let slot = &self.slots[at];
+                let trimmed = slot.trimmed_at > 0 && slot.trimmed_at <= trims_to;
+                let logged = slot.log == LogState::Held && !trimmed;
+                if logged || (kept && self.is_newest(BufferSlot(at))) {
+                    live.push((slot.order, at));
+                }
+                at = slot.older;
+            }
+        }
+        live.sort_unstable();
+        let live: Vec<u32> = live.into_iter().map(|(_, slot)| slot).collect();
+        self.slots.keep_only(&live);
+        self.waiters = Slab::default();
+        self.newest = Table::with_capacity(self.capacity as usize);
+        self.dirty = [Queue::default(); 2];
+        self.dirty_count = [0; 2];
+        self.used = live.len() as u32;
+        self.writing_back = false;
+        self.drain_before = 0;
+        self.first_epoch = 0;
+        self.log = Log::new(self.log.slots);
+        let mut open = Epoch {
+            slots: 0,
+            flush: NONE,
+        };
+        for &at in &live {
+            let slot = &mut self.slots[at];
+            let held = slot.log == LogState::Held;
+            *slot = Slot {
+                log: if held { LogState::Held } else { LogState::None },
+                settled: held,
+                ..Slot::new(slot.lpn)
+            };
+            open.slots += u32::from(!held);
+            self.log.used += u32::from(held);
+            self.log.dirty += u32::from(held);
+            let lpn = self.slots[at].lpn.0;
+            self.newest.insert(lpn, at);
+            self.add_version(at);
+            self.queue(BufferSlot(at), false);
+        }
+        self.epochs = VecDeque::from([open]);
+        let newest = live.iter().filter(|&&at| self.is_newest(BufferSlot(at)));
+        newest.map(|&at| self.slots[at].lpn).collect()
+    }
+}

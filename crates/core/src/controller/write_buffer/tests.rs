@@ -1,0 +1,165 @@
+use super::*;
+use crate::spec::Tier;
+
+fn buffer(slots: u32, high_permille: u32) -> WriteBuffer {
+    let spec = WriteBufferSpec {
+        tier: Tier::Sram,
+        bytes: u64::from(slots) * SLOT_BYTES,
+        high_permille,
+        low_permille: high_permille / 2,
+        acknowledges_programmed: false,
+        log_bytes: 0,
+    };
+    WriteBuffer::new(&spec, slots)
+}
+
+fn write(buffer: &mut WriteBuffer, lpn: u32) -> Landing {
+    let slot = buffer.take(Lpn(lpn)).expect("there is room");
+    buffer.land(slot, false, false)
+}
+
+#[test]
+fn an_overwrite_before_programming_is_absorbed_and_one_during_it_is_not() {
+    let mut buffer = buffer(8, 0);
+    assert_eq!(write(&mut buffer, 1), Landing::New);
+    assert!(matches!(write(&mut buffer, 1), Landing::Absorbed(_)));
+    assert_eq!(buffer.used(), 1);
+    let programming = buffer.pop_dirty(false);
+    assert_eq!(write(&mut buffer, 1), Landing::New);
+    let newest = buffer.find(Lpn(1)).unwrap();
+    assert_ne!(newest, programming);
+    buffer.programmed(programming, &mut Vec::new());
+    assert_eq!(buffer.find(Lpn(1)), Some(newest), "the newer data stays");
+}
+
+#[test]
+fn a_flush_waits_for_what_came_before_it_and_nothing_else() {
+    let mut buffer = buffer(8, 0);
+    write(&mut buffer, 1);
+    assert!(!buffer.flush(77));
+    write(&mut buffer, 2);
+    assert_eq!(
+        buffer.wanted(false, 4),
+        2,
+        "a flush fills up with what is there"
+    );
+    let first = buffer.pop_dirty(false);
+    assert_eq!(buffer.pop_flushed(), None);
+    buffer.programmed(first, &mut Vec::new());
+    assert_eq!(buffer.pop_flushed(), Some(77));
+    assert_eq!(
+        buffer.wanted(false, 4),
+        0,
+        "what came later waits for a full unit"
+    );
+}
+
+#[test]
+fn a_flush_of_an_empty_buffer_is_done_at_once() {
+    assert!(buffer(8, 0).flush(1));
+}
+
+#[test]
+fn lazy_write_back_starts_at_the_high_mark_and_stops_at_the_low_one() {
+    let mut buffer = buffer(10, 800);
+    (0..7).for_each(|lpn| {
+        write(&mut buffer, lpn);
+    });
+    assert_eq!(buffer.wanted(false, 2), 0);
+    write(&mut buffer, 7);
+    let mut rounds = 0;
+    while buffer.wanted(false, 2) == 2 {
+        for _ in 0..2 {
+            let slot = buffer.pop_dirty(false);
+            buffer.programmed(slot, &mut Vec::new());
+        }
+        rounds += 1;
+    }
+    assert_eq!((rounds, buffer.used()), (2, 4));
+}
+
+#[test]
+fn a_buffer_smaller_than_a_program_operation_still_empties() {
+    let mut buffer = buffer(2, 0);
+    write(&mut buffer, 1);
+    assert_eq!(buffer.wanted(false, 24), 0);
+    write(&mut buffer, 2);
+    assert_eq!(buffer.wanted(false, 24), 2);
+}
+
+fn logged_buffer(slots: u32, log_slots: u32) -> WriteBuffer {
+    let spec = WriteBufferSpec {
+        tier: Tier::Sram,
+        bytes: u64::from(slots) * SLOT_BYTES,
+        high_permille: 1000,
+        low_permille: 0,
+        acknowledges_programmed: false,
+        log_bytes: u64::from(log_slots) * SLOT_BYTES,
+    };
+    WriteBuffer::new(&spec, slots)
+}
+
+#[test]
+fn a_flush_waits_for_the_log_and_newer_data_leaves_what_is_in_it_alone() {
+    let mut buffer = logged_buffer(8, 4);
+    write(&mut buffer, 1);
+    let first = buffer.find(Lpn(1)).unwrap();
+    assert!(!buffer.flush(77));
+    assert_eq!((buffer.wanted(false, 1), buffer.start_log()), (0, 1));
+    assert_eq!(write(&mut buffer, 1), Landing::New, "it is being copied");
+    buffer.logged(&mut Vec::new());
+    assert_eq!(buffer.pop_flushed(), Some(77));
+    assert!(matches!(write(&mut buffer, 1), Landing::Absorbed(_)));
+    // Without power: the version that was flushed.
+    assert_eq!(buffer.restart(false, 0), [Lpn(1)]);
+    assert_eq!(buffer.find(Lpn(1)), Some(first));
+    assert!(buffer.flush(78), "what survived is safe");
+}
+
+#[test]
+fn a_newer_version_in_the_log_or_in_flash_voids_the_older_one() {
+    let mut buffer = logged_buffer(8, 4);
+    write(&mut buffer, 1);
+    buffer.flush(1);
+    buffer.start_log();
+    buffer.logged(&mut Vec::new());
+    let first = buffer.pop_dirty(false);
+    assert_eq!(buffer.fate(first), Fate::Current);
+    write(&mut buffer, 1);
+    let second = buffer.pop_dirty(false);
+    assert_eq!(buffer.fate(second), Fate::Current);
+    // Program operations on other dies end in any order.
+    buffer.programmed(second, &mut Vec::new());
+    assert_eq!(buffer.restart(false, 0), []);
+}
+
+#[test]
+fn a_full_log_has_the_buffer_drained() {
+    let mut buffer = logged_buffer(8, 2);
+    (0..3).for_each(|lpn| {
+        write(&mut buffer, lpn);
+    });
+    buffer.flush(1);
+    assert_eq!(buffer.start_log(), 2);
+    buffer.logged(&mut Vec::new());
+    assert_eq!(buffer.start_log(), 0);
+    assert_eq!(buffer.pop_flushed(), None);
+    assert_eq!(buffer.wanted(false, 4), 3);
+    let slot = buffer.pop_dirty(false);
+    buffer.programmed(slot, &mut Vec::new());
+    assert_eq!(buffer.start_log(), 1, "a programmed slot leaves the log");
+}
+
+#[test]
+fn a_trim_voids_what_is_in_the_log_once_it_is_safe_itself() {
+    for (trims_to, survives) in [(4, true), (5, false)] {
+        let mut buffer = logged_buffer(8, 4);
+        write(&mut buffer, 1);
+        buffer.flush(1);
+        buffer.start_log();
+        buffer.logged(&mut Vec::new());
+        write(&mut buffer, 1);
+        buffer.forget(Lpn(1), 5);
+        assert_eq!(buffer.restart(false, trims_to).len() == 1, survives);
+    }
+}

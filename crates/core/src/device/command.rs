@@ -1,0 +1,105 @@
+//! A command inside the drive.
+
+use super::SECTOR_BYTES;
+use crate::ids::NONE;
+use crate::request::{Request, Status};
+use crate::slab::Linked;
+use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
+
+/// A command inside the drive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Command {
+    pub(super) next: u32,
+    pub(super) request: Request,
+    pub(super) submitted_ps: u64,
+    /// When the last of its data is on the other side.
+    pub(super) data_end_ps: u64,
+    /// Things that must still happen before it completes.
+    pub(super) pending: u32,
+    /// Bit i: the i-th translation page it spans was not at hand.
+    pub(super) missed: u64,
+    /// An entry must come from host memory first.
+    pub(super) awaits_entry: bool,
+    /// A piece of a pin or flush of the byte window: the drive's own, its tag is the entry.
+    pub(super) internal: bool,
+    /// Slots whose data was asked for so far (write).
+    pub(super) slots_taken: u32,
+    /// Bytes of parts that need no flash.
+    pub(super) part_bytes: u64,
+    /// Physical page that the entry of the host names; `NONE`: the drive's own map is used;
+    /// `EACH`: the entries of the single pages say.
+    pub(super) host_ppn: u32,
+    /// It is a READ BUFFER or HPB WRITE BUFFER of the host's driver, not a request.
+    pub(super) from_driver: bool,
+    pub(super) status: Status,
+}
+
+impl Linked for Command {
+    fn next(&self) -> u32 {
+        self.next
+    }
+    fn set_next(&mut self, next: u32) {
+        self.next = next;
+    }
+}
+
+impl Command {
+    pub(super) fn new(request: Request, status: Status, submitted_ps: u64) -> Self {
+        Command {
+            next: NONE,
+            request,
+            submitted_ps,
+            data_end_ps: 0,
+            pending: 0,
+            missed: 0,
+            awaits_entry: false,
+            internal: false,
+            slots_taken: 0,
+            part_bytes: 0,
+            host_ppn: NONE,
+            from_driver: false,
+            status,
+        }
+    }
+
+    /// First logical page.
+    #[inline]
+    pub(super) fn first_lpn(&self) -> u32 {
+        (self.request.offset_bytes / SLOT_BYTES) as u32
+    }
+
+    /// One past the last logical page.
+    #[inline]
+    pub(super) fn end_lpn(&self) -> u32 {
+        (self.request.offset_bytes + self.request.length_bytes).div_ceil(SLOT_BYTES) as u32
+    }
+
+    /// First and last translation page.
+    #[inline]
+    pub(super) fn translation_pages(&self) -> (u32, u32) {
+        let per_page = ENTRIES_PER_TRANSLATION_PAGE as u32;
+        (self.first_lpn() / per_page, (self.end_lpn() - 1) / per_page)
+    }
+
+    /// Bytes of one page that the command covers.
+    #[inline]
+    pub(super) fn bytes_in(&self, lpn: u32) -> u64 {
+        let start = u64::from(lpn) * SLOT_BYTES;
+        let end = start + SLOT_BYTES;
+        let Request {
+            offset_bytes,
+            length_bytes,
+            ..
+        } = self.request;
+        end.min(offset_bytes + length_bytes) - start.max(offset_bytes)
+    }
+
+    /// Sectors of one page that the command covers, a bit each.
+    #[inline]
+    pub(super) fn sectors_in(&self, lpn: u32) -> u8 {
+        let start = u64::from(lpn) * SLOT_BYTES;
+        let from = self.request.offset_bytes.saturating_sub(start) / SECTOR_BYTES;
+        let count = self.bytes_in(lpn) / SECTOR_BYTES;
+        (((1u16 << count) - 1) << from) as u8
+    }
+}

@@ -1,0 +1,62 @@
+//! What can be seen of a drive from outside.
+
+use super::{Contents, Device, HostMemory};
+use crate::ftl::Ftl;
+use crate::nand::Geometry;
+use crate::spec::Tier;
+
+impl<C: Contents, M: HostMemory> Device<C, M> {
+    /// Host memory the drive can use of what it was granted, bytes.
+    #[must_use]
+    pub fn hmb_usable_bytes(&self) -> u64 {
+        self.hmb_bytes
+    }
+
+    /// Host memory in use by the map, bytes.
+    #[must_use]
+    pub fn hmb_map_bytes(&self) -> u64 {
+        self.map.hmb_used_bytes()
+    }
+
+    /// Memory of a place in the map role's list.
+    #[must_use]
+    pub fn map_tiers(&self) -> Vec<Tier> {
+        self.spec
+            .roles
+            .map
+            .tiers
+            .iter()
+            .map(|tier| tier.tier)
+            .collect()
+    }
+
+    /// Shape of the flash array.
+    #[must_use]
+    pub fn geometry(&self) -> &Geometry {
+        self.array.geometry()
+    }
+
+    /// The translation layer, to look at.
+    #[must_use]
+    pub fn ftl(&self) -> &Ftl {
+        &self.ftl
+    }
+
+    /// Time each kind of resource was busy: name and one entry per instance, picoseconds.
+    #[must_use]
+    pub fn busy_ps(&self) -> Vec<(&'static str, Vec<u64>)> {
+        let (dies, channels) = self.array.busy_ps();
+        let (to_host, from_host) = self.link.busy_ps();
+        let mut busy = vec![
+            ("core", self.cores.busy_ps()),
+            ("die", dies),
+            ("channel", channels),
+            ("link_to_host", vec![to_host]),
+            ("link_from_host", vec![from_host]),
+        ];
+        if let Some(dma) = &self.host_dma {
+            busy.push(("host_dma", vec![dma.busy_ps()]));
+        }
+        busy
+    }
+}

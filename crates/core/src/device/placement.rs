@@ -1,0 +1,45 @@
+//! Which role stands on which memory, and on how much of it.
+
+use super::{Contents, Device, HostMemory};
+use crate::controller::{ReadCache, WriteBuffer};
+use crate::spec::Tier;
+
+impl<C: Contents, M: HostMemory> Device<C, M> {
+    /// Gives each role its share of memory, given `usable` bytes of host memory. Host memory
+    /// serves the data roles first: their sizes are fixed, the map takes what is left.
+    pub(super) fn place_roles(&mut self, usable: u64) {
+        let mut left = usable;
+        let roles = &self.spec.roles;
+        let mut share = |tier: Tier, bytes: u64| {
+            if tier != Tier::Hmb {
+                return bytes;
+            }
+            let share = bytes.min(left);
+            left -= share;
+            share
+        };
+        let buffer_bytes = share(roles.write_buffer.tier, roles.write_buffer.bytes);
+        if let Some(cache) = &roles.read_cache {
+            let bytes = share(cache.tier, cache.bytes);
+            // A cache in the drive's own memory keeps what it holds.
+            if self.read_cache.is_none() || cache.tier == Tier::Hmb {
+                self.read_cache = Some(ReadCache::new(cache, bytes, self.seed));
+            }
+        }
+        // Without memory for a buffer, the controller still stages what it programs.
+        let staging = self.array.geometry().unit_slots * self.array.geometry().dies;
+        let (tier, slots) = match WriteBuffer::slots_of(buffer_bytes) {
+            0 => (Tier::Sram, staging),
+            slots => (roles.write_buffer.tier, slots),
+        };
+        self.buffer_tier = tier;
+        self.buffer.resize(&roles.write_buffer, slots);
+        self.hmb_bytes = usable;
+        self.map.set_hmb(left);
+        if M::KEEPS_BYTES {
+            // What stood there is read back before the memory changes hands.
+            self.sync_host_map();
+            self.lay_out_host_map(usable - left);
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! What is left when power, or the host, is gone, and how the drive finds its data again.
+//!
+//! | | power cut | host crash |
+//! |---|---|---|
+//! | commands under way | gone | gone |
+//! | write buffer | gone, unless on `pm` | gone if on `hmb` |
+//! | map, read cache | gone | gone: the controller starts anew |
+//! | programs and erases under way | torn | end |
+//! | records of trims not in flash | gone, unless on `pm` | written |
+//!
+//! The map then follows from flash alone (`ftl/recovery.rs`). Time: the first page of every
+//! superblock says what it is; of a superblock programmed since the last checkpoint its summary is
+//! read (8 bytes a slot, as the last pages of a closed superblock hold it), of one that was open
+//! every page. All dies work in parallel. Map pages older than the map are then written back in the
+//! ordinary way.
+
+use super::write::{DONE, Program, SAVED};
+use super::{Contents, Device, HostMemory, Source, WindowRecovery};
+use crate::controller::{EPOCH_BITS, HostMap, MapRole};
+use crate::ftl::{Cleaner, LostUnit, State};
+use crate::ids::{Lpn, Superblock};
+use crate::nand::OpKind;
+use crate::slab::{Queue, Slab};
+use crate::spec::{SLOT_BYTES, Tier};
+use crate::transport::SubmissionQueues;
+
+/// Bytes per slot of a superblock's summary: owner and order.
+const SUMMARY_BYTES: u64 = 8;
+
+/// What it took to come back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovery {
+    /// From power to ready, picoseconds; the clock has moved on by it.
+    pub recovery_ps: u64,
+    /// Part of it: cleaning until the reserve of free superblocks was back.
+    pub reclaim_ps: u64,
+    /// Array reads: first pages, summaries, pages of open superblocks, saved buffer.
+    pub scanned_pages: u64,
+    /// Superblocks in use.
+    pub superblocks: u32,
+    /// Map entries found by their out-of-band data.
+    pub entries: u64,
+    /// Translation pages to be written again.
+    pub stale_pages: u32,
+    /// Slots of program operations the cells were in the middle of: they hold nothing.
+    pub torn_slots: u64,
+    /// Slots of program operations not begun.
+    pub unprogrammed_slots: u64,
+    /// Slots on word lines torn by a later page (flash without one-shot programming), restored from
+    /// the copy firmware made before.
+    pub backed_up_slots: u64,
+    /// Slots of open superblocks given up up to the next whole word line.
+    pub skipped_slots: u64,
+    /// Superblocks whose erase is done again.
+    pub erased_again: u32,
+    /// Slots of the write buffer that survived.
+    pub buffer_slots: u32,
+    /// The byte window.
+    pub window: WindowRecovery,
+}
+
+impl<C: Contents, M: HostMemory> Device<C, M> {
+    /// Power fails now and comes back. Everything volatile is gone, commands under way included:
+    /// they never complete. Host memory must be granted again ([`Device::set_hmb`]). On return the
+    /// drive is ready and the clock has moved on by the time recovery took.
+    pub fn power_cut(&mut self) -> Recovery {
+        let kept = self.buffer_tier == Tier::Pm;
+        self.restart(true, kept)
+    }
+
+    /// The host crashes and comes back, power stays: its memory, with whatever the drive kept there,
+    /// is gone without warning, and so are the commands under way. The controller is reset; what
+    /// its flash and its own buffer had begun, it ends. Otherwise like [`Device::power_cut`].
+    pub fn host_crash(&mut self) -> Recovery {
+        let kept = self.spec.roles.write_buffer.tier != Tier::Hmb;
+        self.restart(false, kept)
+    }
+
+    fn restart(&mut self, power_fails: bool, buffer_kept: bool) -> Recovery {
+        let window = self.restart_window(power_fails);
+        let lost = self.lost_units(power_fails);
+        for unit in &lost {
+            self.contents.tear(unit.ppn, unit.slots);
+        }
+        let begun = self.begun_erases(power_fails);
+        for &superblock in &begun {
+            let geometry = self.ftl.geometry();
+            let first = geometry.first_ppn(superblock);
+            self.contents.tear(first, geometry.superblock_slots);
+        }
+        self.trims.restart(!power_fails);
+        let trims = std::mem::take(&mut self.trims.saved);
+        let scan = self
+            .ftl
+            .recover(&lost, |superblock| begun.contains(&superblock), &trims);
+        self.trims.saved = trims;
+        let slots = |begun: bool| {
+            let units = lost.iter().filter(|unit| unit.begun == begun);
+            units.map(|unit| u64::from(unit.slots)).sum()
+        };
+        let buffered = self.buffer.restart(buffer_kept, self.trims.saved_to());
+        let mut recovery = Recovery {
+            superblocks: scan.superblocks,
+            entries: scan.entries,
+            stale_pages: scan.stale_pages.len() as u32,
+            torn_slots: slots(true),
+            unprogrammed_slots: slots(false),
+            backed_up_slots: scan.backed_up_slots,
+            skipped_slots: scan.skipped_slots,
+            erased_again: scan.erase_again.len() as u32,
+            buffer_slots: buffered.len() as u32,
+            ..Recovery::default()
+        };
+        recovery.scanned_pages = self.scanned_pages(power_fails, &recovery);
+        recovery.recovery_ps = self.array.scan_ps(recovery.scanned_pages) + window.restore_ps;
+        recovery.window = window;
+        self.forget_volatile(recovery.recovery_ps);
+        for &page in &scan.stale_pages {
+            self.map.recover(page);
+        }
+        self.background.drain_map = self.map.writebacks() > 0;
+        for &superblock in &scan.erase_again {
+            self.erase_again(superblock);
+        }
+        recovery.reclaim_ps = self.reclaim();
+        recovery.recovery_ps += recovery.reclaim_ps;
+        self.restart_hpb(&buffered);
+        self.pump();
+        recovery
+    }
+
+    /// Programs issued, those whose data is still on its way from host memory included; with
+    /// sequence [`DONE`] those that have ended.
+    pub(super) fn issued(&self) -> impl Iterator<Item = &Program> {
+        let fetching = self.write_backs.places().iter();
+        let fetching = fetching.map(|write_back| &write_back.program);
+        self.programs.places().iter().chain(fetching)
+    }
+
+    /// Programs that will not be done: without power those the cells are in the middle of and those
+    /// still waiting, without the host those whose data was still there.
+    fn lost_units(&self, power_fails: bool) -> Vec<LostUnit> {
+        let begun = |at: usize| {
+            let op = (OpKind::Program, at as u32);
+            self.array.begun().any(|begun| begun == op)
+        };
+        let in_array = self.programs.places().len();
+        let issued = self.issued().enumerate();
+        let live = issued
+            .filter(|(at, program)| program.sequence != DONE && (power_fails || *at >= in_array));
+        live.map(|(at, program)| LostUnit {
+            ppn: program.ppn,
+            slots: program.slots,
+            begun: at < in_array && begun(at),
+        })
+        .collect()
+    }
+
+    /// Superblocks that an erase has begun on; one that only waited for its turn is as it was.
+    fn begun_erases(&self, power_fails: bool) -> Vec<Superblock> {
+        let dies = self.ftl.geometry().dies;
+        let blocks = (0u32..).map(Superblock).zip(self.ftl.blocks.all());
+        let erasing = blocks.filter(|(_, block)| block.state == State::Erasing);
+        erasing
+            .filter(|&(superblock, block)| {
+                let on_a_die = || {
+                    let op = (OpKind::Erase, superblock.0);
+                    self.array.begun().any(|begun| begun == op)
+                };
+                !power_fails || block.erasing < dies || on_a_die()
+            })
+            .map(|(superblock, _)| superblock)
+            .collect()
+    }
+
+    fn scanned_pages(&self, power_fails: bool, recovery: &Recovery) -> u64 {
+        let geometry = self.ftl.geometry();
+        let group_slots = u64::from(geometry.group_slots);
+        let summary_slots = u64::from(geometry.superblock_slots) * SUMMARY_BYTES / SLOT_BYTES;
+        let summary_pages = summary_slots.div_ceil(group_slots).max(1);
+        let mut pages = u64::from(geometry.superblocks);
+        for block in self.ftl.blocks.all() {
+            if block.oob.is_none() || block.programmed_at <= self.checkpoint {
+                continue;
+            }
+            pages += match block.state {
+                State::Open => u64::from(geometry.usable_slots(block.slc)).div_ceil(group_slots),
+                _ => summary_pages,
+            };
+        }
+        let restored = if power_fails {
+            recovery.buffer_slots
+        } else {
+            0
+        };
+        pages + u64::from(restored).div_ceil(group_slots)
+    }
+
+    /// Everything in memory starts anew.
+    fn forget_volatile(&mut self, recovery_ps: u64) {
+        let controller = &self.spec.controller;
+        self.engine.drop_all(self.engine.now().ps() + recovery_ps);
+        self.commands = Slab::default();
+        self.queues = SubmissionQueues::new(controller.command_slots, controller.arbitration_burst);
+        self.link.drop_all();
+        self.cores.drop_all();
+        self.dram.drop_all();
+        self.pm.drop_all();
+        self.array.drop_all();
+        let evictions = self.map.evictions;
+        self.map = MapRole::new(
+            &self.spec.roles.map,
+            self.ftl.translation_pages(),
+            0,
+            self.seed,
+        );
+        self.map.evictions = evictions;
+        self.map.records_moves = M::KEEPS_BYTES;
+        // A new key: what was written to host memory before must not be accepted again.
+        self.restarts += 1;
+        let key_seed = self.new_key_seed();
+        let integrity = super::map::integrity(&self.spec);
+        self.host_map = HostMap::new(integrity, key_seed, EPOCH_BITS);
+        self.read_cache = None;
+        self.buffer_queue = Queue::default();
+        self.transfers = Slab::default();
+        self.incoming = super::host_memory::Incoming::default();
+        self.write_backs = Slab::default();
+        if let Some(dma) = &mut self.host_dma {
+            dma.drop_all();
+        }
+        // Calls under way never end, and what was pinned is not pinned any more.
+        self.programs = Slab::default();
+        self.held_erases.clear();
+        self.cleaner = Cleaner::default();
+        self.background = super::background::Background::default();
+        self.completions.clear();
+        self.place_roles(0);
+    }
+
+    /// NVMe shutdown notification: everything is made durable, the map included, so that the next
+    /// start needs no scan. Returns once it is done; no command may be in flight.
+    ///
+    /// # Panics
+    /// If one is.
+    pub fn shutdown(&mut self) {
+        assert!(self.commands.is_empty(), "commands are in flight");
+        if !self.buffer.save(SAVED) {
+            self.background.saving_buffers += 1;
+        }
+        while !self.is_saved() {
+            self.work();
+        }
+        self.checkpoint = self.ftl.sequence();
+    }
+
+    /// Everything is in flash; starts to save what is not.
+    fn is_saved(&mut self) -> bool {
+        if self.buffer.has_log() {
+            self.buffer.empty();
+        }
+        self.map.stage_all();
+        self.background.drain_map |= self.map.writebacks() > 0;
+        self.save_trims();
+        self.pump();
+        self.background.saving_buffers == 0
+            && self.buffer.used() == 0
+            && self.map.fills() == 0
+            && self.map.writebacks() == 0
+            && !self.trims.are_volatile()
+            && !self.programs_under_way()
+    }
+
+    /// Seed of the keys drawn at this start. Two starts may have nothing written between them.
+    pub(super) fn new_key_seed(&self) -> u64 {
+        let start = u64::from(self.ftl.sequence()) << 32 | u64::from(self.restarts);
+        crate::rng::mix(self.seed ^ start)
+    }
+
+    pub(super) fn work(&mut self) {
+        if let Some((_, kind, index)) = self.engine.pop(u64::MAX) {
+            self.handle(kind, index);
+        }
+    }
+
+    fn programs_under_way(&self) -> bool {
+        self.issued().any(|program| program.sequence != DONE)
+    }
+
+    /// Where a page's newest data is at this instant: for tests, takes no time.
+    #[must_use]
+    pub fn source(&self, lpn: Lpn) -> Source {
+        match (self.buffer.find(lpn), self.ftl.locate(lpn)) {
+            (Some(slot), _) => Source::Buffer(slot),
+            (None, Some(ppn)) => Source::Flash(ppn),
+            (None, None) => Source::Unwritten,
+        }
+    }
+}

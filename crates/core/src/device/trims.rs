@@ -1,0 +1,187 @@
+//! Trims outlive a power cut once their record is in flash.
+//!
+//! A trim programs nothing where the data is, so recovery would find the data again. Firmware keeps
+//! records of trims and writes them, by the page, to blocks of its own: when a flush asks for it,
+//! when a page is full of them, and before a superblock is erased whose data was trimmed (else an
+//! older copy elsewhere would come back to life). Until then a cut may undo a trim.
+
+use super::write::Program;
+use super::{Contents, Device, HostMemory};
+use crate::ftl::Trim;
+use crate::ids::{DieId, Ppn, Superblock};
+use crate::nand::{Cause, Class, FlashOp};
+use crate::spec::{SLOT_BYTES, Tier};
+
+/// Bytes of a record: first page, end, order.
+const RECORD_BYTES: u64 = 12;
+
+/// Records of trims.
+#[derive(Debug, Default)]
+pub(super) struct Trims {
+    /// In memory only.
+    pending: Vec<Trim>,
+    /// Being programmed.
+    writing: Vec<Trim>,
+    /// In flash.
+    pub saved: Vec<Trim>,
+    /// Order of the last one in flash.
+    saved_to: u32,
+    /// Flushes, each with the last trim it waits for.
+    waiters: Vec<(u32, u32)>,
+    /// Die that takes the next records.
+    die: u32,
+}
+
+impl Trims {
+    /// Order of the last trim recorded, in memory or in flash.
+    fn last(&self) -> u32 {
+        let volatile = self.pending.last().or(self.writing.last());
+        volatile.map_or(self.saved_to, |trim| trim.sequence)
+    }
+
+    /// Order of the last trim that outlives a power cut.
+    pub fn saved_to(&self) -> u32 {
+        self.saved_to
+    }
+
+    /// Some records are not in flash.
+    pub fn are_volatile(&self) -> bool {
+        !self.pending.is_empty() || !self.writing.is_empty()
+    }
+
+    /// What was not in flash is lost, or (`kept`) gets there.
+    pub fn restart(&mut self, kept: bool) {
+        let volatile = self.writing.drain(..).chain(self.pending.drain(..));
+        if kept {
+            self.saved.extend(volatile);
+        } else {
+            drop(volatile);
+        }
+        self.saved_to = self.saved.last().map_or(0, |trim| trim.sequence);
+        self.waiters.clear();
+    }
+}
+
+impl<C: Contents, M: HostMemory> Device<C, M> {
+    /// A trim has taken effect.
+    pub(super) fn record_trim(&mut self, trim: Trim) {
+        if trim.from >= trim.end {
+            return;
+        }
+        if self.buffer_tier == Tier::Pm {
+            // Power-protected memory holds the record.
+            self.trims.saved.push(trim);
+            self.trims.saved_to = trim.sequence;
+            return;
+        }
+        self.trims.pending.push(trim);
+        if self.trims.pending.len() as u64 >= self.records_per_program() {
+            self.write_trims();
+        }
+    }
+
+    fn records_per_program(&self) -> u64 {
+        u64::from(self.ftl.geometry().group_slots) * SLOT_BYTES / RECORD_BYTES
+    }
+
+    /// A flush waits for the records of all trims so far.
+    pub(super) fn flush_trims(&mut self, command: u32) {
+        let last = self.trims.last();
+        if last > self.trims.saved_to {
+            self.commands[command].pending += 1;
+            self.trims.waiters.push((last, command));
+            self.write_trims();
+        }
+    }
+
+    /// Programs records, unless some are being programmed: then the rest follows.
+    fn write_trims(&mut self) {
+        if self.trims.pending.is_empty() || !self.trims.writing.is_empty() {
+            return;
+        }
+        let geometry = self.ftl.geometry();
+        let (dies, slots) = (geometry.dies, geometry.group_slots);
+        let count = (self.records_per_program() as usize).min(self.trims.pending.len());
+        self.trims.writing.extend(self.trims.pending.drain(..count));
+        self.trims.die = (self.trims.die + 1) % dies;
+        self.counters.programs_by_cause[Cause::Map as usize] += 1;
+        self.counters.programmed_slots_by_cause[Cause::Map as usize] += 1;
+        self.counters.padded_slots += u64::from(slots - 1);
+        let owner = self.programs.insert(Program::of_trims());
+        // The system area is not part of the superblocks: only the die's time counts.
+        let mut op = FlashOp::program(
+            Class::HostProgram,
+            Cause::Map,
+            owner,
+            &self.ftl.place(Ppn(0)),
+        );
+        op.die = DieId(self.trims.die);
+        op.page_type = 0;
+        self.array.enqueue(&mut self.engine, op, true);
+    }
+
+    /// Records are in flash.
+    pub(super) fn on_trims_saved(&mut self) {
+        let trims = &mut self.trims;
+        trims.saved_to = trims.writing.last().map_or(0, |trim| trim.sequence);
+        trims.saved.append(&mut trims.writing);
+        let mut at = 0;
+        while at < self.trims.waiters.len() {
+            let (last, command) = self.trims.waiters[at];
+            if last <= self.trims.saved_to {
+                self.trims.waiters.remove(at);
+                self.settle_one(command);
+            } else {
+                at += 1;
+            }
+        }
+        if !self.trims.waiters.is_empty() {
+            self.write_trims();
+        }
+        self.retry_held_erases();
+        self.pump();
+    }
+
+    /// Whether the erase of a superblock must wait: a power cut now would need what is in it,
+    /// because what superseded it is not in flash yet.
+    pub(super) fn holds_erase(&mut self, superblock: Superblock) -> bool {
+        let block = &self.ftl.blocks[superblock];
+        let programmed = self
+            .issued()
+            .map(|program| program.sequence)
+            .all(|sequence| sequence > block.superseded_at);
+        let recorded = block.trimmed_at <= self.trims.saved_to;
+        if programmed && recorded {
+            self.held_erases.retain(|&held| held != superblock);
+            return false;
+        }
+        if !self.held_erases.contains(&superblock) {
+            self.held_erases.push(superblock);
+        }
+        if !recorded {
+            self.write_trims();
+        }
+        true
+    }
+
+    /// The records of all trims are to be written.
+    pub(super) fn save_trims(&mut self) {
+        self.write_trims();
+    }
+
+    /// Something has got to flash: erases may have waited for it.
+    #[inline]
+    pub(super) fn retry_held_erases(&mut self) {
+        if self.held_erases.is_empty() {
+            return;
+        }
+        // What still has to wait puts itself on the list again.
+        let mut held = std::mem::take(&mut self.held_erases);
+        for superblock in held.drain(..) {
+            self.try_erase(superblock);
+        }
+        if self.held_erases.is_empty() {
+            self.held_erases = held;
+        }
+    }
+}

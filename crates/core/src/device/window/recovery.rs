@@ -1,0 +1,123 @@
+//! What is left of the byte window when power, or the host, is gone.
+
+use super::{
+    Contents, Cpus, Device, EntryInfo, HostMemory, Slab, Timeline, WindowCompletion, WindowError,
+};
+use crate::controller::dump::{self, Dump};
+use crate::request::WindowReply;
+use crate::spec::SLOT_BYTES;
+
+/// What became of the window's dump.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DumpOutcome {
+    /// Nothing was pinned: there was nothing to save.
+    #[default]
+    NothingPinned,
+    /// Power stayed: the window's memory was never in danger.
+    Kept,
+    /// Every entry is back.
+    Restored,
+    /// The capacitors did not last: the table is back, but not every entry.
+    Incomplete,
+    /// The capacitors did not even last for the table: no entry is back.
+    TableLost,
+}
+
+/// How the window came back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WindowRecovery {
+    /// What became of the dump. Recovery knows: nothing is lost unnoticed.
+    pub outcome: DumpOutcome,
+    /// Entries that are not back. (When the table is lost, only the tester knows which.)
+    pub lost_entries: Vec<EntryInfo>,
+    /// Bytes that CPUs had stored and that were still in them or on the link.
+    pub lost_bytes: u64,
+    /// From the loss of power to the end of a whole dump.
+    pub dump_ps: u64,
+    /// How long the capacitors lasted, from the loss of power; the largest number if they always do.
+    pub hold_up_ps: u64,
+    /// Program operations of the dump.
+    pub dump_programs: u64,
+    /// Those that ended in time.
+    pub saved_programs: u64,
+    /// From power to the window's contents being back; part of the drive's own recovery time.
+    pub restore_ps: u64,
+}
+
+impl<C: Contents, M: HostMemory> Device<C, M> {
+    /// Power fails now (or only the host does): what the window loses, and what comes back.
+    pub(in crate::device) fn restart_window(&mut self, power_fails: bool) -> WindowRecovery {
+        let now = self.engine.now();
+        self.land_packets();
+        let Some(side) = &mut self.window else {
+            return WindowRecovery::default();
+        };
+        let lost_bytes = side.bar.cut();
+        self.counters.window.lost_bytes += lost_bytes;
+        side.window.cut();
+        side.cpus = Cpus::default();
+        side.core = Timeline::default();
+        let mut under_way = std::mem::take(&mut side.under_way);
+        under_way.sort_unstable();
+        for id in under_way {
+            let call = side.calls[id];
+            self.window_done.push(WindowCompletion {
+                tag: call.tag,
+                cpu: call.cpu,
+                call: call.call,
+                result: Err::<WindowReply, _>(WindowError::PowerFailed),
+                submitted_ps: call.submitted_ps,
+                completed_ps: now.ps(),
+            });
+        }
+        side.calls = Slab::default();
+        let mut recovery = WindowRecovery {
+            lost_bytes,
+            ..WindowRecovery::default()
+        };
+        if power_fails && side.armed {
+            self.dump(&mut recovery);
+        } else if self.window_entries().next().is_some() {
+            recovery.outcome = DumpOutcome::Kept;
+        }
+        recovery
+    }
+
+    /// Saves table and entries while the capacitors last, and brings back what was saved.
+    fn dump(&mut self, recovery: &mut WindowRecovery) {
+        let entries: Vec<EntryInfo> = self.window_entries().collect();
+        let pages = entries.iter().map(|entry| entry.length_bytes).sum::<u64>() / SLOT_BYTES;
+        let dump = Dump::new(&self.spec, pages);
+        let stop_ps = dump::stop_ps(self.spec.power.as_ref());
+        let table = dump.table_is_saved(stop_ps);
+        let mut from = 0;
+        for entry in entries {
+            let to = from + entry.length_bytes / SLOT_BYTES;
+            if !table || !dump.pages_are_saved(from, to, stop_ps) {
+                recovery.lost_entries.push(entry);
+            }
+            from = to;
+        }
+        for entry in &recovery.lost_entries {
+            let mut released = Vec::new();
+            self.side().window.unpin(entry.entry, &mut released);
+            debug_assert!(released.is_empty(), "no command outlives a power cut");
+            self.contents
+                .lose(entry.window_offset_bytes, entry.length_bytes);
+        }
+        recovery.outcome = match (table, recovery.lost_entries.is_empty()) {
+            (true, true) if pages == 0 => DumpOutcome::NothingPinned,
+            (true, true) => DumpOutcome::Restored,
+            (true, false) => DumpOutcome::Incomplete,
+            (false, _) => DumpOutcome::TableLost,
+        };
+        recovery.dump_ps = dump.end_ps();
+        recovery.hold_up_ps = stop_ps;
+        recovery.dump_programs = dump.ends_ps.len() as u64;
+        recovery.saved_programs = dump.saved(stop_ps);
+        recovery.restore_ps = dump::restore_ps(&self.spec, pages);
+        // What came back is marked again; an empty table needs no mark.
+        let side = self.side();
+        side.armed = !side.window.entries().is_empty();
+    }
+}

@@ -1,0 +1,268 @@
+//! After a power cut: the map as it follows from what is physically there.
+//!
+//! Everything in memory is gone. What counts is the out-of-band data of the slots that were
+//! programmed to the end, the records of trims in the drive's system area, and which superblocks an
+//! erase had begun on. Of the copies of a page the one with the highest sequence is newest; moved
+//! data kept the sequence it had, so an old copy never wins over newer data.
+//!
+//! Of the map in memory only the shape is used again: which chunks exist, never what they say.
+
+use super::page_map::Rebuild;
+use super::{Ftl, Oob, Open, PADDING, State, TRANSLATION};
+use crate::ids::{Lpn, Ppn, Superblock, TranslationPage};
+use crate::spec::ENTRIES_PER_TRANSLATION_PAGE;
+
+/// A trim: logical pages `from..end` have no data older than `sequence`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trim {
+    /// First logical page.
+    pub from: u32,
+    /// One past the last.
+    pub end: u32,
+    /// Its place in the order of program operations.
+    pub sequence: u32,
+}
+
+/// A program operation that power failed before or during.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostUnit {
+    /// First slot.
+    pub ppn: Ppn,
+    /// Number of slots.
+    pub slots: u32,
+    /// The die had begun: the cells are neither erased nor programmed.
+    pub begun: bool,
+}
+
+/// What recovery found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scan {
+    /// Superblocks in use.
+    pub superblocks: u32,
+    /// Slots whose out-of-band data was looked at.
+    pub slots: u64,
+    /// Map entries found that way.
+    pub entries: u64,
+    /// Slots of open superblocks that will not be used before the next erase.
+    pub skipped_slots: u64,
+    /// Slots whose word line was torn by a later page's program, and that come from their backup.
+    pub backed_up_slots: u64,
+    /// Superblocks whose erase must be done again.
+    pub erase_again: Vec<Superblock>,
+    /// Translation pages whose copy in flash is older than the map.
+    pub stale_pages: Vec<TranslationPage>,
+}
+
+impl Ftl {
+    /// Rebuilds everything from what is in flash. `lost`: programs that were not done.
+    /// `erase_begun`: whether the erase of a superblock in state [`State::Erasing`] had begun.
+    /// `trims`: those whose record is safe.
+    pub fn recover(
+        &mut self,
+        lost: &[LostUnit],
+        mut erase_begun: impl FnMut(Superblock) -> bool,
+        trims: &[Trim],
+    ) -> Scan {
+        let mut scan = Scan::default();
+        let mut stale = vec![false; self.directory.pages() as usize];
+        for unit in lost {
+            self.lose(unit, &mut stale, &mut scan);
+        }
+        self.reopen(lost, &mut scan);
+        for number in 0..self.geometry.superblocks {
+            let superblock = Superblock(number);
+            let erasing = self.blocks[superblock].state == State::Erasing;
+            let block = &mut self.blocks[superblock];
+            (block.programs, block.reads, block.moves, block.erasing) = (0, 0, 0, 0);
+            (block.superseded_at, block.trimmed_at) = (0, 0);
+            if erasing && erase_begun(superblock) {
+                self.blocks[superblock].wipe();
+                scan.erase_again.push(superblock);
+            } else if matches!(
+                self.blocks[superblock].state,
+                State::Cleaning | State::Erasing
+            ) {
+                self.blocks[superblock].state = State::Closed;
+            }
+        }
+        let page_sequences = self.scan_oob(trims, &mut scan);
+        self.count_valid(&page_sequences, &mut stale, &mut scan);
+        for trim in trims {
+            for page in translation_pages(trim) {
+                let index = page as usize;
+                stale[index] |= page_sequences[index].unwrap_or(0) < trim.sequence;
+            }
+        }
+        for (page, _) in (0u32..).zip(&stale).filter(|(_, stale)| **stale) {
+            scan.stale_pages.push(TranslationPage(page));
+        }
+        scan
+    }
+
+    /// The slots of a program that was not done hold nothing that can be read.
+    fn lose(&mut self, unit: &LostUnit, stale: &mut [bool], scan: &mut Scan) {
+        let superblock = self.geometry.superblock(unit.ppn);
+        let slc = self.blocks[superblock].slc;
+        let first = (unit.ppn.0 - self.geometry.first_ppn(superblock).0) as usize;
+        let block = &mut self.blocks[superblock];
+        let oob = block
+            .oob
+            .as_mut()
+            .expect("programs go to opened superblocks");
+        for slot in &mut oob[first..first + unit.slots as usize] {
+            if slot.owner & TRANSLATION == 0 {
+                // Its translation page may have been written with the entry that is now void.
+                stale[slot.owner as usize / ENTRIES_PER_TRANSLATION_PAGE as usize] = true;
+            }
+            *slot = Oob::NOTHING;
+        }
+        // Without one-shot programming the pages of a word line share cells: a later one that is
+        // torn takes the earlier ones with it. Firmware has copied those before it began.
+        if unit.begun && !slc && !self.geometry.one_shot {
+            let row = first as u32 / unit.slots / self.geometry.dies;
+            let earlier = row % self.geometry.bits;
+            scan.backed_up_slots += u64::from(earlier * unit.slots);
+        }
+    }
+
+    /// Open superblocks go on behind the last page that was begun, at the next whole word line.
+    fn reopen(&mut self, lost: &[LostUnit], scan: &mut Scan) {
+        let blank: Vec<u32> = lost
+            .iter()
+            .filter(|unit| !unit.begun)
+            .map(|unit| unit.ppn.0)
+            .collect();
+        for stream in 0..self.open.len() {
+            let Open {
+                superblock: Some(superblock),
+                next_slot,
+            } = self.open[stream]
+            else {
+                continue;
+            };
+            let slc = self.blocks[superblock].slc;
+            let unit_slots = self.geometry.unit_slots(slc);
+            let first = self.geometry.first_ppn(superblock).0;
+            let mut next = next_slot;
+            while next > 0 && blank.contains(&(first + next - unit_slots)) {
+                next -= unit_slots;
+            }
+            if next == 0 {
+                self.blocks.unopen(superblock);
+                self.open[stream] = Open::default();
+                continue;
+            }
+            if !slc && !self.geometry.one_shot {
+                let word_lines = unit_slots * self.geometry.dies * self.geometry.bits;
+                let whole = next.next_multiple_of(word_lines);
+                scan.skipped_slots += u64::from(whole - next);
+                next = whole;
+            }
+            self.open[stream].next_slot = next;
+            if next >= self.geometry.usable_slots(slc) {
+                self.open[stream] = Open::default();
+                self.blocks.close(superblock);
+            }
+        }
+    }
+
+    /// Reads the out-of-band data of every superblock in use; returns the sequences of the
+    /// translation pages, `None` for those not found.
+    fn scan_oob(&mut self, trims: &[Trim], scan: &mut Scan) -> Vec<Option<u32>> {
+        let mut rebuild = Rebuild::new(&mut self.map);
+        let mut page_sequences = vec![None; self.directory.pages() as usize];
+        self.directory.restart();
+        for (number, block) in (0u32..).zip(self.blocks.all()) {
+            scan.superblocks += u32::from(block.state != State::Free);
+            let Some(oob) = &block.oob else { continue };
+            scan.slots += oob.len() as u64;
+            let first = number * self.geometry.superblock_slots;
+            for (ppn, slot) in (first..).map(Ppn).zip(oob.iter()) {
+                if slot.owner == PADDING {
+                    continue;
+                }
+                if slot.owner & TRANSLATION == 0 {
+                    rebuild.offer(Lpn(slot.owner), ppn, slot.sequence);
+                    continue;
+                }
+                let page = TranslationPage(slot.owner & !TRANSLATION);
+                if page_sequences[page.index()] <= Some(slot.sequence) {
+                    page_sequences[page.index()] = Some(slot.sequence);
+                    self.directory.set(page, Some(ppn));
+                }
+            }
+        }
+        for trim in trims {
+            rebuild.trim(trim);
+        }
+        page_sequences
+    }
+
+    /// Counts what is current where, and closes the gaps: what lay somewhere from the start and
+    /// was neither found nor is there any more was trimmed.
+    fn count_valid(&mut self, page_sequences: &[Option<u32>], stale: &mut [bool], scan: &mut Scan) {
+        let geometry = self.geometry;
+        self.restart_counts();
+        let blocks = &mut self.blocks;
+        let superblock = |ppn: Ppn| geometry.superblock(ppn);
+        self.map.settle(|lpn, initial, found| {
+            if let Some(ppn) = initial.filter(|&ppn| blocks[superblock(ppn)].is_initial()) {
+                if found.is_none() {
+                    return true;
+                }
+                let offset = ppn.0 - geometry.first_ppn(superblock(ppn)).0;
+                blocks[superblock(ppn)].bury(offset, geometry.superblock_slots);
+            }
+            if let Some(Some(ppn)) = found {
+                let block = &mut blocks[superblock(ppn)];
+                block.unearth(ppn.0 - geometry.first_ppn(superblock(ppn)).0);
+                scan.entries += 1;
+                let page = lpn.index() / ENTRIES_PER_TRANSLATION_PAGE as usize;
+                stale[page] |= page_sequences[page].unwrap_or(0) < block.programmed_at;
+            }
+            false
+        });
+        for page in (0..self.directory.pages()).map(TranslationPage) {
+            let initial = self.directory.initial(page);
+            let found = page_sequences[page.index()].is_some();
+            if let Some(ppn) = initial.filter(|&ppn| blocks[superblock(ppn)].is_initial()) {
+                if !found {
+                    continue;
+                }
+                let offset = ppn.0 - geometry.first_ppn(superblock(ppn)).0;
+                blocks[superblock(ppn)].bury(offset, geometry.superblock_slots);
+            }
+            match self.directory.get(page).filter(|_| found) {
+                Some(ppn) => {
+                    let offset = ppn.0 - geometry.first_ppn(superblock(ppn)).0;
+                    blocks[superblock(ppn)].unearth(offset);
+                }
+                None => {
+                    self.directory.set(page, None);
+                }
+            }
+        }
+    }
+
+    /// Nothing is current but what lay in a superblock from the start.
+    fn restart_counts(&mut self) {
+        for number in 0..self.geometry.superblocks {
+            let superblock = Superblock(number);
+            let slots = self.geometry.usable_slots(self.blocks[superblock].slc);
+            let open = self.open.iter().find(|o| o.superblock == Some(superblock));
+            let written = open.map_or(slots, |open| open.next_slot);
+            let initial = self.initial_valid(number);
+            let block = &mut self.blocks[superblock];
+            block.dead = None;
+            block.valid = if block.is_initial() { initial } else { 0 };
+            if block.oob.is_some() {
+                block.bury_first(written, self.geometry.superblock_slots);
+            }
+        }
+    }
+}
+
+fn translation_pages(trim: &Trim) -> std::ops::Range<u32> {
+    let per_page = ENTRIES_PER_TRANSLATION_PAGE as u32;
+    trim.from / per_page..trim.end.div_ceil(per_page)
+}

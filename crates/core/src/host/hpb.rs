@@ -1,0 +1,320 @@
+//! The host's driver for Host Performance Booster: map entries in memory of its own (tier `host`),
+//! sent along with reads (Jeong et al., HotStorage 2017, section 3).
+
+use crate::controller::cache::{Cache, Direct, Inserted};
+use crate::controller::hpb::{HostEntry, Message};
+use crate::ids::{Lpn, Ppn};
+use crate::rng::Rng;
+use crate::spec::HpbSpec;
+use std::collections::VecDeque;
+
+/// Entry of a page without data.
+pub const NO_ENTRY: u64 = u64::MAX;
+
+/// What the host holds of a group.
+#[derive(Debug, Default)]
+enum Entries {
+    /// Nothing.
+    #[default]
+    Absent,
+    /// What was loaded at boot, when every page lay where preconditioning put it. Kept as a formula.
+    Boot,
+    /// Entry by entry.
+    Held(Box<[u64]>),
+}
+
+#[derive(Debug, Default)]
+struct Group {
+    entries: Entries,
+    version: u32,
+    /// Something was missed: the entries are not used.
+    broken: bool,
+    /// Stands among those to be fetched.
+    wanted: bool,
+}
+
+/// What goes wrong between drive and driver, for tests.
+#[derive(Debug)]
+pub struct Faults {
+    /// Of a thousand messages, how many are lost.
+    pub lost_permille: u32,
+    /// Of a thousand messages, how many come late and out of order.
+    pub late_permille: u32,
+    /// Decides which.
+    pub rng: Rng,
+    late: Vec<Message>,
+}
+
+impl Faults {
+    /// Faults at these rates.
+    #[must_use]
+    pub fn new(lost_permille: u32, late_permille: u32, seed: u64) -> Self {
+        Faults {
+            lost_permille,
+            late_permille,
+            rng: Rng::new(seed),
+            late: Vec::new(),
+        }
+    }
+}
+
+/// The driver.
+#[derive(Debug)]
+pub struct HpbDriver {
+    group_pages: u32,
+    user_slots: u32,
+    groups: Vec<Group>,
+    /// Which groups are held, where not all fit.
+    cache: Option<Cache<Direct>>,
+    /// Groups to be fetched once the drive is idle.
+    wanted: VecDeque<u32>,
+    enabled: bool,
+    /// Things that go wrong (tests).
+    pub faults: Option<Faults>,
+    /// Groups that gave way.
+    pub evictions: u64,
+}
+
+impl HpbDriver {
+    /// A driver that has loaded at boot what fits into its memory.
+    #[must_use]
+    pub fn new(spec: &HpbSpec, user_slots: u32, seed: u64) -> Self {
+        let count = user_slots.div_ceil(spec.group_pages);
+        let mut groups = Vec::new();
+        groups.resize_with(count as usize, Group::default);
+        let mut cache = (spec.host_groups < count)
+            .then(|| Cache::new(Direct::new(count), spec.host_groups, spec.replacement, seed));
+        for number in 0..spec.host_groups.min(count) {
+            groups[number as usize].entries = Entries::Boot;
+            if let Some(cache) = &mut cache {
+                cache.insert(number, false);
+            }
+        }
+        HpbDriver {
+            group_pages: spec.group_pages,
+            user_slots,
+            groups,
+            cache,
+            wanted: VecDeque::new(),
+            enabled: true,
+            faults: None,
+            evictions: 0,
+        }
+    }
+
+    /// Group of a page.
+    #[inline]
+    #[must_use]
+    pub fn group(&self, lpn: Lpn) -> u32 {
+        lpn.0 / self.group_pages
+    }
+
+    /// Pages of a group.
+    #[must_use]
+    pub fn pages(&self, group: u32) -> std::ops::Range<u32> {
+        let first = group * self.group_pages;
+        first..(first + self.group_pages).min(self.user_slots)
+    }
+
+    /// The entry to send with a read of `count` pages from `lpn`; `None` when the host has none, or
+    /// the pages do not lie side by side. `boot` is the entry that was loaded at boot; `shown` says
+    /// whether an entry shows its place, without which nothing is known of neighbours.
+    pub fn entry(
+        &mut self,
+        lpn: Lpn,
+        count: u32,
+        shown: bool,
+        boot: impl Fn(Lpn) -> u64,
+    ) -> Option<HostEntry> {
+        let number = self.group(lpn);
+        if !self.enabled {
+            return None;
+        }
+        if let Some(cache) = &mut self.cache
+            && !cache.touch(number)
+        {
+            self.want(number);
+            return None;
+        }
+        let group = &self.groups[number as usize];
+        let first_page = number * self.group_pages;
+        let at = |page: u32| match &group.entries {
+            Entries::Absent => NO_ENTRY,
+            Entries::Boot => boot(Lpn(page)),
+            Entries::Held(entries) => entries[(page - first_page) as usize],
+        };
+        let first = at(lpn.0);
+        let within = self.group(Lpn(lpn.0 + count - 1)) == number;
+        if group.broken || first == NO_ENTRY || !within || (count > 1 && !shown) {
+            return None;
+        }
+        let together = (1..count).all(|n| at(lpn.0 + n) == first + u64::from(n));
+        together.then_some(HostEntry {
+            bytes: first,
+            version: group.version,
+        })
+    }
+
+    /// A response said something about entries.
+    pub fn on_message(&mut self, message: Message, boot: impl Fn(Lpn) -> u64) {
+        if !self.enabled {
+            return;
+        }
+        if self.faults.is_none() {
+            self.apply(message, &boot);
+            return;
+        }
+        let (now, overdue) = self.misfortune(message);
+        for message in now.into_iter().chain(overdue) {
+            self.apply(message, &boot);
+        }
+    }
+
+    /// What of a message arrives now, and which late one does.
+    fn misfortune(&mut self, message: Message) -> (Option<Message>, Option<Message>) {
+        let Some(faults) = &mut self.faults else {
+            return (Some(message), None);
+        };
+        let fate = faults.rng.below(1000);
+        let mut now = None;
+        if fate < faults.lost_permille {
+            // Lost.
+        } else if fate < faults.lost_permille + faults.late_permille {
+            faults.late.push(message);
+        } else {
+            now = Some(message);
+        }
+        let count = faults.late.len() as u32;
+        let overdue = (count > 0 && faults.rng.below(4) == 0).then(|| {
+            let which = faults.rng.below(count);
+            faults.late.swap_remove(which as usize)
+        });
+        (now, overdue)
+    }
+
+    fn apply(&mut self, message: Message, boot: &impl Fn(Lpn) -> u64) {
+        match message {
+            // The latter is another driver's.
+            Message::None | Message::Recommendation { .. } => {}
+            Message::Dirty { group, version } => {
+                if version != Some(self.groups[group as usize].version) {
+                    self.miss(group);
+                }
+            }
+            Message::Entry {
+                lpn,
+                ppn,
+                before,
+                version,
+            } => self.apply_entry(lpn, ppn, (before, version), boot),
+        }
+    }
+
+    fn apply_entry(
+        &mut self,
+        lpn: Lpn,
+        ppn: Option<Ppn>,
+        (before, version): (u32, u32),
+        boot: &impl Fn(Lpn) -> u64,
+    ) {
+        let number = self.group(lpn);
+        let pages = self.pages(number);
+        let group = &mut self.groups[number as usize];
+        if matches!(group.entries, Entries::Absent) || group.broken {
+            return;
+        }
+        if group.version != before {
+            self.miss(number);
+            return;
+        }
+        if matches!(group.entries, Entries::Boot) {
+            let all = pages.clone().map(|page| boot(Lpn(page)));
+            group.entries = Entries::Held(all.collect());
+        }
+        group.version = version;
+        if let Entries::Held(entries) = &mut group.entries {
+            let entry = ppn.map_or(NO_ENTRY, |ppn| u64::from(ppn.0));
+            entries[(lpn.0 - pages.start) as usize] = entry;
+        }
+    }
+
+    /// Something about a group was missed: its entries are useless until it is fetched.
+    fn miss(&mut self, number: u32) {
+        let group = &mut self.groups[number as usize];
+        if matches!(group.entries, Entries::Absent) {
+            return;
+        }
+        group.broken = true;
+        self.want(number);
+    }
+
+    fn want(&mut self, number: u32) {
+        let group = &mut self.groups[number as usize];
+        if !group.wanted {
+            group.wanted = true;
+            self.wanted.push_back(number);
+        }
+    }
+
+    /// Whether there is something to fetch.
+    #[inline]
+    #[must_use]
+    pub fn wants(&self) -> bool {
+        !self.wanted.is_empty()
+    }
+
+    /// The next group to be fetched.
+    pub fn next_wanted(&mut self) -> Option<u32> {
+        let number = self.wanted.pop_front()?;
+        self.groups[number as usize].wanted = false;
+        Some(number)
+    }
+
+    /// A group's entries have come.
+    pub fn on_group(&mut self, number: u32, entries: Box<[u64]>, version: u32) {
+        if !self.enabled {
+            return;
+        }
+        if let Some(cache) = &mut self.cache
+            && !cache.contains(number)
+        {
+            match cache.insert(number, false) {
+                Inserted::Evicted(gone) => {
+                    self.evictions += 1;
+                    self.groups[gone as usize] = Group {
+                        wanted: self.groups[gone as usize].wanted,
+                        ..Group::default()
+                    };
+                }
+                Inserted::Free => {}
+                Inserted::Full => return,
+            }
+        }
+        let group = &mut self.groups[number as usize];
+        group.entries = Entries::Held(entries);
+        group.version = version;
+        group.broken = false;
+    }
+
+    /// The driver starts or stops using it. What it held is gone either way.
+    pub fn set_enabled(&mut self, enabled: bool) {
+        self.enabled = enabled;
+        for number in 0..self.groups.len() as u32 {
+            let group = &mut self.groups[number as usize];
+            group.entries = Entries::Absent;
+            group.broken = false;
+        }
+        if let Some(cache) = &mut self.cache {
+            let held: Vec<u32> = cache.keys().collect();
+            held.into_iter().for_each(|group| cache.remove(group));
+        } else if enabled {
+            (0..self.groups.len() as u32).for_each(|group| self.want(group));
+        }
+    }
+
+    /// Whether the driver uses it.
+    #[must_use]
+    pub fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+}

@@ -1,0 +1,66 @@
+//! Host Performance Booster.
+
+use crate::spec::error::SpecError;
+use crate::spec::parse::Values;
+use crate::spec::units::show_size;
+use crate::spec::value::Value;
+use crate::spec::{HpbProtocol, HpbSpec, Integrity, SLOT_BYTES};
+
+pub(super) fn hpb(values: &mut Values, capacity_bytes: u64) -> Result<Option<HpbSpec>, SpecError> {
+    if !values.has("hpb.enabled") {
+        return Ok(None);
+    }
+    let integrity = Integrity::named(values.word("hpb.integrity")).unwrap_or_default();
+    // As `EntryCodec::entry_bytes`, which is no business of this layer.
+    let is_short = integrity == Integrity::None && values.word("hpb.protocol") == "paper";
+    let entry_bytes = if is_short { 4 } else { 8 };
+    let group_pages = values.number("hpb.group") / SLOT_BYTES;
+    let groups = (capacity_bytes / SLOT_BYTES).div_ceil(group_pages);
+    let group_bytes = group_pages * entry_bytes;
+    if !values.has("hpb.host_cache") {
+        values.derive("hpb.host_cache", Value::Number(groups * group_bytes));
+    }
+    let host_groups = values.number("hpb.host_cache") / group_bytes;
+    if host_groups == 0 {
+        let must = format!("must hold one group ({})", show_size(group_bytes));
+        return Err(values.contradiction("hpb.host_cache", &must));
+    }
+    let region_pages = values.number("hpb.region") / SLOT_BYTES;
+    let is_jedec = values.word("hpb.protocol") == "jedec";
+    if is_jedec && !region_pages.is_multiple_of(group_pages) {
+        let group = show_size(group_pages * SLOT_BYTES);
+        let must = format!("must be a multiple of `hpb.group` ({group})");
+        return Err(values.contradiction("hpb.region", &must));
+    }
+    let is_two = values.word("hpb.version") == "2.0";
+    if is_two && !is_jedec {
+        return Err(values.contradiction(
+            "hpb.version",
+            "must be \"1.0\" unless `hpb.protocol` is \"jedec\"",
+        ));
+    }
+    if !values.flag("hpb.enabled") {
+        return Ok(None);
+    }
+    Ok(Some(HpbSpec {
+        protocol: HpbProtocol::named(values.word("hpb.protocol")),
+        group_pages: group_pages as u32,
+        region_pages: region_pages as u32,
+        host_control: values.word("hpb.control") == "host",
+        pinned_regions: values.small("hpb.pinned_regions"),
+        blocks_max: if is_two {
+            values.small("hpb.max_blocks")
+        } else {
+            1
+        },
+        write_buffer_ps: values.number("hpb.write_buffer"),
+        recommend_misses: values.small("hpb.recommend_misses"),
+        host_groups: host_groups.min(groups) as u32,
+        replacement: super::replacement(values, "hpb.replacement"),
+        idle_ps: values.number("hpb.idle"),
+        check_ps: values.number("hpb.check"),
+        read_buffer_ps: values.number("hpb.read_buffer"),
+        stale_pages: values.small("hpb.stale_pages"),
+        integrity,
+    }))
+}

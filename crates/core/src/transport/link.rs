@@ -1,0 +1,179 @@
+//! The link between host and drive: two directions, each first come, first served.
+//!
+//! PCIe: the drive reads commands and data from the host's memory (non-posted: it waits for the
+//! answer) and writes data and completions there (posted: it does not).
+//!
+//! UFS: the host sends commands as UPIUs. The drive sends data as it comes; data to be written it
+//! asks for by a "ready to transfer" UPIU (RTT), which takes as long as a non-posted read and
+//! occupies the direction to the host for a UPIU (JESD220C, sections 10.7.1 to 10.7.4).
+
+use crate::engine::{Now, Timeline};
+use crate::spec::{LinkProtocol, LinkSpec};
+use crate::time::transfer_ps;
+
+/// Bytes of a submission queue entry (NVM Express Base 2.0, section 3.3.3.1).
+pub const SUBMISSION_ENTRY_BYTES: u64 = 64;
+/// Bytes of a completion queue entry (NVM Express Base 2.0, section 3.3.3.2).
+pub const COMPLETION_ENTRY_BYTES: u64 = 16;
+/// Bytes of the header of every UFS message: 12 common ones and 20 by type. A command's CDB, a
+/// response's residual count and what an RTT asks for all lie within (JESD220C, section 10.6.2;
+/// `struct utp_upiu_req` of Linux agrees).
+pub const UPIU_HEADER_BYTES: u64 = 32;
+
+/// A page, a completion entry, a submission entry or map line, a message without data.
+const USUAL_BYTES: [u64; 4] = [4096, 16, 64, 0];
+
+/// The link between host and drive.
+#[derive(Debug)]
+pub struct Link {
+    spec: LinkSpec,
+    to_host: Timeline,
+    from_host: Timeline,
+    /// Times of the sizes that every request sends: the division is slow.
+    usual: [(u64, u64); 4],
+    /// The last other size asked for and its time.
+    last: (u64, u64),
+    /// Payload bytes sent to the host.
+    pub to_host_bytes: u64,
+    /// Payload bytes taken from the host.
+    pub from_host_bytes: u64,
+}
+
+impl Link {
+    /// An idle link.
+    #[must_use]
+    pub fn new(spec: &LinkSpec) -> Self {
+        Link {
+            spec: spec.clone(),
+            to_host: Timeline::default(),
+            from_host: Timeline::default(),
+            usual: USUAL_BYTES.map(|bytes| (bytes, wire_ps(spec, bytes))),
+            last: (0, wire_ps(spec, 0)),
+            to_host_bytes: 0,
+            from_host_bytes: 0,
+        }
+    }
+
+    /// Time `bytes` of payload occupy one direction, packet overhead included.
+    #[inline]
+    pub fn wire_ps(&mut self, bytes: u64) -> u64 {
+        if let Some(usual) = self.usual.iter().find(|usual| usual.0 == bytes) {
+            return usual.1;
+        }
+        if self.last.0 != bytes {
+            self.last = (bytes, wire_ps(&self.spec, bytes));
+        }
+        self.last.1
+    }
+
+    /// From the submission (PCIe: the doorbell write) of a command to its arrival in the drive.
+    /// `doorbell` is false where a command follows another without a doorbell of its own.
+    ///
+    /// The command's bytes count as traffic but are not booked: at some tens of nanoseconds they
+    /// never decide anything, and booking them would cost every request an event.
+    #[inline]
+    pub fn command_ps(&mut self, doorbell: bool) -> u64 {
+        match self.spec.protocol {
+            LinkProtocol::Pcie => {
+                self.from_host_bytes += SUBMISSION_ENTRY_BYTES;
+                let flight_ps = if doorbell { self.spec.one_way_ps } else { 0 };
+                flight_ps + self.round_trip_ps() + self.wire_ps(SUBMISSION_ENTRY_BYTES)
+            }
+            // The host's controller reads the request's descriptor and sends the UPIU.
+            LinkProtocol::Ufs => {
+                self.from_host_bytes += UPIU_HEADER_BYTES;
+                self.spec.host_memory_ps + self.wire_ps(0) + self.spec.one_way_ps
+            }
+        }
+    }
+
+    /// Completion entry or response UPIU with `extra_bytes` beyond the usual; returns when it has
+    /// arrived.
+    #[inline]
+    pub fn respond(&mut self, now: Now, extra_bytes: u64) -> u64 {
+        match self.spec.protocol {
+            LinkProtocol::Pcie => self.write(now, COMPLETION_ENTRY_BYTES + extra_bytes),
+            LinkProtocol::Ufs => self.write(now, extra_bytes),
+        }
+    }
+
+    /// Whether the host may reuse a command's slot only once it has seen the response (UFS: a
+    /// transfer request's slot is free when its doorbell bit is cleared and the host has looked).
+    #[inline]
+    #[must_use]
+    pub fn host_frees_slots(&self) -> bool {
+        self.spec.protocol == LinkProtocol::Ufs
+    }
+
+    /// Data or a message to the host (PCIe: posted write); returns when it has arrived there.
+    #[inline]
+    pub fn write(&mut self, now: Now, bytes: u64) -> u64 {
+        let wire_ps = self.wire_ps(bytes);
+        self.to_host_bytes += bytes;
+        self.to_host.book(now, wire_ps) + self.spec.one_way_ps
+    }
+
+    /// Data of the host's memory (PCIe: non-posted read; UFS: RTT and DATA OUT); returns when the
+    /// last byte is in the drive.
+    #[inline]
+    pub fn read(&mut self, now: Now, bytes: u64) -> u64 {
+        let wire_ps = self.wire_ps(bytes);
+        self.from_host_bytes += bytes;
+        if self.spec.protocol == LinkProtocol::Ufs {
+            let asked_ps = self.wire_ps(0);
+            let waits_ps = self.to_host.book(now, asked_ps) - now.ps();
+            return self.from_host.book(now, wire_ps) + self.round_trip_ps() + waits_ps;
+        }
+        // The answers of all reads come one round trip later: booking the direction at the time of
+        // asking keeps their order and their spacing.
+        self.from_host.book(now, wire_ps) + self.round_trip_ps()
+    }
+
+    /// Posted write by the host to the drive's memory, or with no bytes a read of it; returns when the
+    /// packet has arrived. All of them stay in order.
+    #[inline]
+    pub fn post(&mut self, now: Now, bytes: u64) -> u64 {
+        let wire_ps = self.wire_ps(bytes);
+        self.from_host_bytes += bytes;
+        self.from_host.book(now, wire_ps) + self.spec.one_way_ps
+    }
+
+    /// From asking for host memory to the first byte's arrival.
+    #[inline]
+    #[must_use]
+    pub fn round_trip_ps(&self) -> u64 {
+        2 * self.spec.one_way_ps + self.spec.host_memory_ps
+    }
+
+    /// Time of flight of one packet.
+    #[inline]
+    #[must_use]
+    pub fn one_way_ps(&self) -> u64 {
+        self.spec.one_way_ps
+    }
+
+    /// Power is gone: nothing is on the way.
+    pub fn drop_all(&mut self) {
+        self.to_host.drop_all();
+        self.from_host.drop_all();
+    }
+
+    /// Time both directions were busy: to the host, from the host.
+    #[must_use]
+    pub fn busy_ps(&self) -> (u64, u64) {
+        (self.to_host.busy_ps(), self.from_host.busy_ps())
+    }
+}
+
+/// Time `bytes` of payload occupy one direction of a link, overhead of packets (and of the message,
+/// where there are messages) included.
+#[must_use]
+pub fn wire_ps(spec: &LinkSpec, bytes: u64) -> u64 {
+    let bytes = match spec.protocol {
+        LinkProtocol::Pcie => bytes,
+        LinkProtocol::Ufs => bytes + UPIU_HEADER_BYTES,
+    };
+    let packets = bytes.div_ceil(u64::from(spec.max_payload_bytes)).max(1);
+    let wire_bytes = bytes + packets * u64::from(spec.packet_overhead_bytes);
+    transfer_ps(wire_bytes, spec.bytes_per_s)
+}

@@ -1,0 +1,570 @@
+//! A host that changes what the drive keeps in its memory: flips bits, swaps lines, plays old ones
+//! back, wipes everything, at any instant. With keyed tags no read may return a wrong byte, and
+//! every forgery the drive comes across is rejected and counted; the same attacks on a drive without
+//! protection succeed, or this test would show nothing.
+
+mod common;
+
+use common::{drive, settle};
+use lodger_core::device::{Contents, Device, HostMemory, Modelled, Source};
+use lodger_core::ids::{BufferSlot, Lpn, Ppn};
+use lodger_core::rng::Rng;
+use lodger_core::{DriveSpec, Op, Precondition, Request, Status};
+use proptest::prelude::*;
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap};
+
+const LINE: usize = 64;
+const CAPACITY_PAGES: u32 = 16 << 10;
+
+/// Sectors carry the tag of the request that wrote them; sectors from before the test are told apart
+/// by where they lay.
+type Page = [u32; 8];
+
+#[derive(Default)]
+struct Tags {
+    flash: HashMap<Ppn, Page>,
+    buffer: HashMap<BufferSlot, Page>,
+    /// Read tag, page, sectors read, what was read.
+    seen: Vec<(u32, u32, u8, Page)>,
+}
+
+const OLD: u32 = 1 << 31;
+
+impl Tags {
+    fn at(&self, source: Source) -> Page {
+        match source {
+            Source::Buffer(slot) => self.buffer[&slot],
+            Source::Flash(ppn) => match self.flash.get(&ppn) {
+                Some(page) => *page,
+                None => [OLD | ppn.0; 8],
+            },
+            Source::Unwritten => Page::default(),
+        }
+    }
+}
+
+fn overlay(onto: &mut Page, from: &Page, sectors: u8) {
+    for sector in (0..8).filter(|sector| sectors >> sector & 1 != 0) {
+        onto[sector] = from[sector];
+    }
+}
+
+impl Contents for Tags {
+    fn arrive(&mut self, tag: u32, _: Lpn, slot: BufferSlot, sectors: u8) {
+        let mut page = Page::default();
+        overlay(&mut page, &[tag; 8], sectors);
+        self.buffer.insert(slot, page);
+    }
+    fn merge(&mut self, slot: BufferSlot, source: Source, written: u8) {
+        let mut page = self.at(source);
+        overlay(&mut page, &self.buffer[&slot], written);
+        self.buffer.insert(slot, page);
+    }
+    fn absorb(&mut self, from: BufferSlot, to: BufferSlot, sectors: u8) {
+        let newer = self.buffer[&from];
+        overlay(self.buffer.get_mut(&to).unwrap(), &newer, sectors);
+    }
+    fn program(&mut self, from: BufferSlot, to: Ppn) {
+        self.flash.insert(to, self.buffer[&from]);
+    }
+    fn relocate(&mut self, from: Ppn, to: Ppn) {
+        let page = self.at(Source::Flash(from));
+        self.flash.insert(to, page);
+    }
+    fn read(&mut self, tag: u32, lpn: Lpn, source: Source, sectors: u8) {
+        self.seen.push((tag, lpn.0, sectors, self.at(source)));
+    }
+}
+
+/// Host memory with what the drive wrote last beside what the host makes of it.
+#[derive(Default)]
+struct Hostile {
+    shown: Vec<u8>,
+    honest: Vec<u8>,
+    /// Reads by the drive that met bytes it had not written.
+    forged_reads: Cell<u64>,
+    /// What was there at some time.
+    old: Vec<Vec<u8>>,
+}
+
+impl HostMemory for Hostile {
+    const KEEPS_BYTES: bool = true;
+
+    fn granted(&mut self, bytes: u64) {
+        self.shown.resize(bytes as usize, 0);
+        self.honest.resize(bytes as usize, 0);
+    }
+    fn read(&self, offset: u64, into: &mut [u8]) {
+        let range = offset as usize..offset as usize + into.len();
+        into.copy_from_slice(&self.shown[range.clone()]);
+        let forged = self.shown[range.clone()] != self.honest[range];
+        self.forged_reads
+            .set(self.forged_reads.get() + u64::from(forged));
+    }
+    fn write(&mut self, offset: u64, from: &[u8]) {
+        self.shown[offset as usize..][..from.len()].copy_from_slice(from);
+        self.honest[offset as usize..][..from.len()].copy_from_slice(from);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Attack {
+    FlipBit,
+    SwapLines,
+    ReplayLine,
+    ReplayPages,
+    ReplayAll,
+    Wipe,
+}
+
+const ATTACKS: [Attack; 6] = [
+    Attack::FlipBit,
+    Attack::SwapLines,
+    Attack::ReplayLine,
+    Attack::ReplayPages,
+    Attack::ReplayAll,
+    Attack::Wipe,
+];
+
+impl Hostile {
+    fn attack(&mut self, attack: Attack, rng: &mut Rng) {
+        let lines = (self.shown.len() / LINE) as u32;
+        if lines == 0 {
+            return;
+        }
+        let mut line = || rng.below(lines) as usize * LINE;
+        match attack {
+            Attack::FlipBit => {
+                let at = line() + rng.below(LINE as u32) as usize;
+                self.shown[at] ^= 1 << rng.below(8);
+            }
+            Attack::SwapLines => {
+                let (a, b) = (line(), line());
+                for byte in 0..LINE {
+                    self.shown.swap(a + byte, b + byte);
+                }
+            }
+            Attack::Wipe => self.shown.fill(0),
+            Attack::ReplayLine | Attack::ReplayPages | Attack::ReplayAll => {
+                let from = line();
+                let count = match attack {
+                    Attack::ReplayLine => LINE,
+                    Attack::ReplayPages => 4 * 4800,
+                    _ => usize::MAX,
+                };
+                let (from, count) = match attack {
+                    Attack::ReplayAll => (0, self.shown.len()),
+                    _ => (from, count.min(self.shown.len() - from)),
+                };
+                let Some(old) = self.old.get(rng.below(self.old.len() as u32 + 1) as usize) else {
+                    return;
+                };
+                let count = count.min(old.len().saturating_sub(from));
+                if count > 0 {
+                    self.shown[from..from + count].copy_from_slice(&old[from..from + count]);
+                }
+            }
+        }
+    }
+
+    fn remember(&mut self) {
+        self.old.push(self.honest.clone());
+        if self.old.len() > 24 {
+            self.old.remove(0);
+        }
+    }
+}
+
+/// Small drives whose map (16 pages) outgrows its memories: one page in SRAM, up to ten in host
+/// memory, beside a write buffer on some.
+fn small_drive(integrity: &str, shape: u32) -> DriveSpec {
+    let bit = |n: u32, yes: &'static str, no: &'static str| match shape >> n & 1 {
+        0 => no,
+        _ => yes,
+    };
+    let exclusive = shape & 1 != 0;
+    let large_units = !exclusive && shape >> 1 & 1 != 0;
+    let sets = [
+        ("capacity", "64MiB"),
+        ("nand.pages_per_block", "24"),
+        ("role.map.exclusive", bit(0, "true", "false")),
+        (
+            "role.map.unit.hmb",
+            if large_units { "8KiB" } else { "4KiB" },
+        ),
+        ("tier.hmb.check_in_path", bit(2, "true", "false")),
+        ("tier.hmb.stalls_core", bit(3, "true", "false")),
+        ("role.write_buffer.tier", bit(4, "hmb", "sram")),
+        ("role.write_buffer.size", "128KiB"),
+        ("role.map.size.sram", "4KiB"),
+        ("tier.hmb.preferred", bit(4, "168KiB", "40KiB")),
+        ("tier.hmb.min", "12KiB"),
+        ("tier.hmb.integrity", integrity),
+    ];
+    drive("tiny", &sets)
+}
+
+struct Outcome {
+    wrong: u64,
+    checked: u64,
+    forged_reads: u64,
+    rejected: u64,
+}
+
+struct Run {
+    device: Device<Tags, Hostile>,
+    rng: Rng,
+    /// Sectors as they should be; pages in use by a request are left alone.
+    expected: HashMap<u32, Page>,
+    initial: Vec<Page>,
+    open: BTreeMap<u32, Request>,
+    reads: HashMap<u32, Request>,
+    attacks: &'static [Attack],
+    outcome: Outcome,
+}
+
+impl Run {
+    fn new(spec: &DriveSpec, seed: u64, attacks: &'static [Attack]) -> Self {
+        let mut rng = Rng::new(seed);
+        let precondition = match rng.below(3) {
+            0 => Precondition::None,
+            1 => Precondition::Sequential,
+            _ => Precondition::Random,
+        };
+        let (tags, memory) = (Tags::default(), Hostile::default());
+        let device = Device::with_memory(spec, precondition, 168 << 10, seed, tags, memory);
+        let initial = (0..CAPACITY_PAGES)
+            .map(|lpn| match device.ftl().locate(Lpn(lpn)) {
+                Some(ppn) => [OLD | ppn.0; 8],
+                None => Page::default(),
+            })
+            .collect();
+        Run {
+            device,
+            rng,
+            expected: HashMap::new(),
+            initial,
+            open: BTreeMap::new(),
+            reads: HashMap::new(),
+            attacks,
+            outcome: Outcome {
+                wrong: 0,
+                checked: 0,
+                forged_reads: 0,
+                rejected: 0,
+            },
+        }
+    }
+
+    fn pages(request: &Request) -> std::ops::Range<u32> {
+        let end = request.offset_bytes + request.length_bytes;
+        (request.offset_bytes / 4096) as u32..end.div_ceil(4096) as u32
+    }
+
+    fn request(&mut self, tag: u32) -> Request {
+        let rng = &mut self.rng;
+        // Some areas are hot, so that old entries of them abound.
+        let span = [128, 4 << 10, CAPACITY_PAGES - 40][rng.below(3) as usize];
+        let lpn = u64::from(rng.below(span));
+        let op = match rng.below(20) {
+            0..9 => Op::Read,
+            9..18 => Op::Write,
+            18 => Op::Trim,
+            _ => Op::Flush,
+        };
+        let (offset, length) = match rng.below(4) {
+            // Part of a page, so that the rest must be read.
+            0 if op != Op::Trim => (lpn * 4096 + 512 * u64::from(rng.below(7)), 512),
+            1 => (lpn * 4096, 4096 * (1 + u64::from(rng.below(30)))),
+            _ => (lpn * 4096, 4096),
+        };
+        Request {
+            tag,
+            queue: 0,
+            op,
+            fua: false,
+            offset_bytes: offset,
+            length_bytes: if op == Op::Flush { 0 } else { length },
+        }
+    }
+
+    fn submit(&mut self, request: Request) {
+        let pages = Self::pages(&request);
+        let overlaps = |other: &Request| {
+            let other = Self::pages(other);
+            pages.start < other.end && other.start < pages.end
+        };
+        if request.op != Op::Flush && self.open.values().any(overlaps) {
+            return;
+        }
+        match request.op {
+            Op::Write | Op::Trim => {
+                for lpn in pages {
+                    let value = if request.op == Op::Trim {
+                        0
+                    } else {
+                        request.tag
+                    };
+                    let sectors = Self::sectors(&request, lpn);
+                    let initial = &self.initial[lpn as usize];
+                    let page = self.expected.entry(lpn).or_insert(*initial);
+                    overlay(page, &[value; 8], sectors);
+                }
+            }
+            Op::Read => {
+                self.reads.insert(request.tag, request);
+            }
+            _ => {}
+        }
+        self.open.insert(request.tag, request);
+        self.device.submit(request);
+    }
+
+    fn sectors(request: &Request, lpn: u32) -> u8 {
+        let start = u64::from(lpn) * 4096;
+        let end = request.offset_bytes + request.length_bytes;
+        (0..8)
+            .filter(|sector| {
+                let at = start + sector * 512;
+                at >= request.offset_bytes && at < end
+            })
+            .fold(0, |mask, sector| mask | 1 << sector)
+    }
+
+    /// One event; forged bytes that were met must have been noticed, and nothing else.
+    fn step(&mut self, checked: bool) {
+        let before = (
+            self.device.host_memory.forged_reads.get(),
+            self.device.counters().map.rejected_entries,
+        );
+        let at = self.device.next_time().expect("requests are in flight");
+        let mut done = Vec::new();
+        self.device.advance(at, &mut done);
+        for completion in done {
+            assert_eq!(completion.status, Status::Success);
+            self.open.remove(&completion.tag).expect("completes once");
+        }
+        let forged = self.device.host_memory.forged_reads.get() - before.0;
+        let rejected = self.device.counters().map.rejected_entries - before.1;
+        if checked {
+            assert_eq!(
+                forged > 0,
+                rejected > 0,
+                "{forged} met, {rejected} rejected"
+            );
+        }
+        for (tag, lpn, sectors, seen) in std::mem::take(&mut self.device.contents.seen) {
+            assert!(self.reads.contains_key(&tag));
+            let initial = &self.initial[lpn as usize];
+            let mut want = *self.expected.get(&lpn).unwrap_or(initial);
+            overlay(&mut want, &seen, !sectors);
+            self.outcome.wrong += u64::from(want != seen);
+            self.outcome.checked += 1;
+        }
+    }
+
+    fn go(mut self, requests: u32, checked: bool) -> Outcome {
+        for tag in 1..=requests {
+            let request = self.request(tag);
+            self.submit(request);
+            if self.rng.below(16) == 0 {
+                self.device.host_memory.remember();
+            }
+            if !self.attacks.is_empty() && self.rng.below(6) == 0 {
+                let attack = self.attacks[self.rng.below(self.attacks.len() as u32) as usize];
+                self.device.host_memory.attack(attack, &mut self.rng);
+            }
+            if self.rng.below(300) == 0 {
+                let kib = [0, 12, 24, 40, 140, 156, 168][self.rng.below(7) as usize];
+                self.device.set_hmb(kib << 10);
+            }
+            while self.open.len() > self.rng.below(12) as usize {
+                self.step(checked);
+            }
+        }
+        while self.device.next_time().is_some() {
+            self.step(checked);
+        }
+        assert!(self.open.is_empty(), "every request completes");
+        self.device.ftl().check();
+        self.outcome.forged_reads = self.device.host_memory.forged_reads.get();
+        self.outcome.rejected = self.device.counters().map.rejected_entries;
+        self.outcome
+    }
+}
+
+fn run(integrity: &str, shape: u32, seed: u64, attacks: &'static [Attack]) -> Outcome {
+    Run::new(&small_drive(integrity, shape), seed, attacks).go(1_500, integrity == "mac")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn no_attack_on_tagged_entries_gives_a_wrong_byte(shape in 0u32..32, seed: u64) {
+        let outcome = run("mac", shape, seed, &ATTACKS);
+        prop_assert_eq!(outcome.wrong, 0);
+        prop_assert!(outcome.checked > 0);
+    }
+}
+
+#[test]
+fn a_line_that_was_genuine_before_a_change_that_failed_is_not_accepted_after_it() {
+    // An entry changed while its line was spoilt; then the line was put back as it had been.
+    assert_eq!(run("mac", 24, 2_725_461_211_572_726_274, &ATTACKS).wrong, 0);
+}
+
+#[test]
+fn every_kind_of_attack_is_met_and_rejected() {
+    for attack in &ATTACKS {
+        let attacks: &'static [Attack] = std::slice::from_ref(attack);
+        let (mut forged, mut rejected) = (0, 0);
+        for shape in [0, 1, 2, 16] {
+            let outcome = run("mac", shape, 7, attacks);
+            assert_eq!(outcome.wrong, 0, "{attack:?} on a drive of shape {shape}");
+            forged += outcome.forged_reads;
+            rejected += outcome.rejected;
+        }
+        assert!(
+            forged > 0 && rejected >= forged,
+            "{attack:?}: {forged}, {rejected}"
+        );
+    }
+}
+
+#[test]
+fn the_same_attacks_succeed_without_protection() {
+    for attack in [Attack::FlipBit, Attack::SwapLines, Attack::ReplayPages] {
+        let attacks: &'static [Attack] = match attack {
+            Attack::FlipBit => &[Attack::FlipBit],
+            Attack::SwapLines => &[Attack::SwapLines],
+            _ => &[Attack::ReplayPages],
+        };
+        // A single flipped bit is rarely met before it is overwritten: as many tries as it takes.
+        let harmful = (0..60).any(|seed| run("none", 0, seed, attacks).wrong > 0);
+        assert!(harmful, "{attack:?} does no harm");
+    }
+}
+
+#[test]
+fn a_checksum_finds_accidents_but_not_what_was_genuine_once() {
+    // Not swaps: two of them bring a line back that was genuine before.
+    const ACCIDENTS: [Attack; 2] = [Attack::FlipBit, Attack::Wipe];
+    let mut rejected = 0;
+    for seed in 0..8 {
+        let outcome = run("crc", seed as u32, seed, &ACCIDENTS);
+        assert_eq!(outcome.wrong, 0, "{seed}: {} rejected", outcome.rejected);
+        rejected += outcome.rejected;
+    }
+    assert!(rejected > 0);
+    let replayed = (0..6).map(|seed| run("crc", 0, seed, &[Attack::ReplayPages]).wrong);
+    assert!(replayed.sum::<u64>() > 0);
+}
+
+#[test]
+fn an_honest_host_is_never_suspected() {
+    for integrity in ["none", "crc", "mac"] {
+        for shape in 0..32 {
+            let outcome = run(integrity, shape, u64::from(shape), &[]);
+            assert_eq!(
+                (outcome.wrong, outcome.rejected),
+                (0, 0),
+                "{integrity} {shape}"
+            );
+        }
+    }
+}
+
+/// Where the host is honest, bytes and no bytes are the same drive.
+#[test]
+fn modelled_memory_takes_exactly_as_long_as_bytes() {
+    fn play<M: HostMemory>(spec: &DriveSpec, memory: M) -> (Vec<(u32, u64)>, String) {
+        let (tags, precondition) = (Tags::default(), Precondition::Random);
+        let mut device = Device::with_memory(spec, precondition, 168 << 10, 3, tags, memory);
+        let mut rng = Rng::new(5);
+        let mut done = Vec::new();
+        for tag in 0..3_000 {
+            let op = if rng.below(2) == 0 {
+                Op::Read
+            } else {
+                Op::Write
+            };
+            let mut request = common::pages(op, u64::from(rng.below(CAPACITY_PAGES - 4)), 2);
+            request.tag = tag;
+            device.submit(request);
+            let to_ps = device.now_ps() + u64::from(rng.below(100_000_000));
+            device.advance(to_ps, &mut done);
+            if tag % 700 == 699 {
+                device.set_hmb([168 << 10, 140 << 10][tag as usize / 700 % 2]);
+            }
+        }
+        done.extend(settle(&mut device));
+        let times = done.iter().map(|d| (d.tag, d.completed_ps)).collect();
+        (times, format!("{:?}", device.counters()))
+    }
+    for integrity in ["none", "crc", "mac"] {
+        for shape in [0, 1, 2, 4, 8, 16] {
+            let spec = small_drive(integrity, shape);
+            let modelled = play(&spec, Modelled);
+            assert!(
+                modelled == play(&spec, Hostile::default()),
+                "{integrity} {shape}"
+            );
+        }
+    }
+}
+
+/// Latency of a read whose entry is in host memory; `forge`: after the host has wiped it.
+fn look_up_ps(sets: &[(&str, &str)], forge: bool) -> (u64, DriveSpec) {
+    let mut all = vec![
+        ("role.map.size.sram", "4KiB"),
+        ("role.write_buffer.tier", "sram"),
+    ];
+    all.extend(sets);
+    let spec = drive("tiny", &all);
+    let (tags, memory) = (Tags::default(), Hostile::default());
+    let mut device =
+        Device::with_memory(&spec, Precondition::Sequential, 256 << 10, 1, tags, memory);
+    // The second takes the first one's place in SRAM.
+    common::latency(&mut device, common::pages(Op::Read, 0, 1));
+    common::latency(&mut device, common::pages(Op::Read, 1024, 1));
+    if forge {
+        device.host_memory.shown.fill(0);
+    }
+    let took = common::latency(&mut device, common::pages(Op::Read, 900, 1));
+    let rejected = device.counters().map.rejected_entries;
+    assert_eq!(
+        (device.counters().map.hits[1], rejected),
+        (1, u64::from(forge))
+    );
+    (took, spec)
+}
+
+#[test]
+fn protection_costs_lines_and_only_in_the_path_its_check() {
+    use lodger_core::transport::wire_ps;
+    const CHECK_PS: u64 = 52_000;
+    let mac = ("tier.hmb.integrity", "mac");
+    let (none, spec) = look_up_ps(&[], false);
+    assert_eq!(look_up_ps(&[("tier.hmb.integrity", "crc")], false).0, none);
+    let line_ps = wire_ps(&spec.link, 128) - wire_ps(&spec.link, 64);
+    assert_eq!(look_up_ps(&[mac], false).0, none + line_ps);
+    let in_path = ("tier.hmb.check_in_path", "true");
+    assert_eq!(
+        look_up_ps(&[mac, in_path], false).0,
+        none + line_ps + CHECK_PS
+    );
+    // One that fails costs the check, the core's time, and a flash read of its translation page.
+    let nand = &spec.nand;
+    let bus_ps = u64::from(nand.codeword_bytes) * 1_000_000_000_000;
+    let read_ps = |page_type: usize| {
+        let bus_ps = bus_ps.div_ceil(nand.channel_bytes_per_s);
+        nand.command_ps + nand.read_ps[page_type] + bus_ps + nand.ecc_ps
+    };
+    let fallback = look_up_ps(&[mac], true).0 - none - line_ps - CHECK_PS;
+    let fallback = fallback - spec.controller.map_fill_ps;
+    assert!(
+        (0..3).any(|page_type| fallback == read_ps(page_type)),
+        "{fallback}"
+    );
+}

@@ -1,0 +1,121 @@
+//! What power cuts are tried on, beside the drives of the collection.
+
+/// A log in power-protected memory of 96 KiB, which a flush often fills.
+pub const LOG: [(&str, &str); 2] = [("tier.pm.size", "96KiB"), ("role.write_buffer.log", "pm")];
+
+/// Drives with something changed: what no drive of the collection has, or not in all combinations.
+pub const VARIANTS: [(&str, &[(&str, &str)]); 16] = [
+    ("tiny", &[("role.write_buffer.tier", "slc")]),
+    (
+        "tiny",
+        &[("tier.pm.size", "1MiB"), ("role.write_buffer.tier", "pm")],
+    ),
+    (
+        "tiny",
+        &[
+            ("tier.hmb.preferred", "600KiB"),
+            ("role.write_buffer.tier", "hmb"),
+            ("role.write_buffer.high", "0.75"),
+            ("role.write_buffer.low", "0.25"),
+        ],
+    ),
+    ("tiny", &[("nand.one_shot", "false")]),
+    (
+        "tiny",
+        &[
+            ("nand.one_shot", "false"),
+            ("ftl.slc_superblocks", "0"),
+            ("ftl.gc_own_stream", "false"),
+        ],
+    ),
+    (
+        "tiny",
+        &[
+            ("ftl.hot_cold_streams", "true"),
+            ("ftl.slc_superblocks", "0"),
+        ],
+    ),
+    (
+        "tiny",
+        &[
+            ("ftl.gc_policy", "cost-benefit"),
+            ("role.map.exclusive", "true"),
+        ],
+    ),
+    (
+        "tiny",
+        &[
+            ("ftl.wear_static_threshold", "4"),
+            ("ftl.slc_superblocks", "0"),
+        ],
+    ),
+    (
+        "galaxy-s7",
+        &[
+            ("hpb.enabled", "true"),
+            ("hpb.group", "1MiB"),
+            ("hpb.idle", "1us"),
+        ],
+    ),
+    (
+        "galaxy-s7",
+        &[
+            ("hpb.enabled", "true"),
+            ("hpb.protocol", "jedec"),
+            ("hpb.group", "1MiB"),
+            ("hpb.region", "2MiB"),
+            ("hpb.recommend_misses", "1"),
+            ("hpb.integrity", "mac"),
+        ],
+    ),
+    (
+        "galaxy-s7",
+        &[
+            ("hpb.enabled", "true"),
+            ("hpb.protocol", "jedec"),
+            ("hpb.group", "1MiB"),
+            ("hpb.region", "2MiB"),
+            ("hpb.control", "host"),
+            ("hpb.pinned_regions", "6"),
+        ],
+    ),
+    (
+        "tiny",
+        &[
+            ("hpb.enabled", "true"),
+            ("hpb.protocol", "jedec"),
+            ("hpb.group", "1MiB"),
+            ("hpb.region", "2MiB"),
+            ("hpb.recommend_misses", "1"),
+        ],
+    ),
+    // A log behind a buffer in host memory, in the drive's own, and with two queues.
+    ("hong-hmb-buffer", &LOG),
+    (
+        "tiny",
+        &[
+            ("tier.hmb.preferred", "600KiB"),
+            ("role.write_buffer.tier", "hmb"),
+            LOG[0],
+            LOG[1],
+        ],
+    ),
+    (
+        "tiny",
+        &[
+            ("role.write_buffer.high", "0.75"),
+            ("role.write_buffer.low", "0.25"),
+            LOG[0],
+            LOG[1],
+        ],
+    ),
+    (
+        "tiny",
+        &[
+            ("ftl.hot_cold_streams", "true"),
+            ("ftl.slc_superblocks", "0"),
+            ("tier.pm.size", "1MiB"),
+            LOG[1],
+        ],
+    ),
+];

@@ -1,0 +1,68 @@
+//! What can be tested without a drive: lengths are checked before anything is sent, and a file that
+//! is no NVMe device refuses.
+#![cfg(target_os = "linux")]
+
+use lodger_nvme_ioctl::{Command, PAGE_BYTES, Span, submit};
+use std::io::ErrorKind;
+use std::os::fd::AsFd;
+
+const ENOTTY: i32 = 25;
+
+fn span(blocks: u32, block_bytes: u32) -> Span {
+    let (nsid, lba) = (1, u64::MAX);
+    Span {
+        nsid,
+        lba,
+        blocks,
+        block_bytes,
+    }
+}
+
+#[test]
+fn a_buffer_of_another_length_is_refused() {
+    let null = std::fs::File::open("/dev/null").unwrap();
+    for (command, length) in [
+        (Command::IdentifyController, PAGE_BYTES - 1),
+        (Command::IdentifyNamespace(1), 0),
+        (Command::GetHostMemory, PAGE_BYTES + 1),
+        (Command::Read(span(8, 512)), PAGE_BYTES + 512),
+        (Command::Write(span(0, 512)), 0),
+        (Command::Read(span(65_537, 1)), 65_537),
+        (Command::Read(span(65_536, u32::MAX)), 1),
+        (Command::Flush(1), 1),
+        (Command::Deallocate(span(1, 512)), 512),
+    ] {
+        let error = submit(null.as_fd(), &command, &mut vec![0; length]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{command:?}");
+        assert_eq!(error.raw_os_error(), None, "the kernel was not asked");
+    }
+}
+
+#[test]
+fn what_is_no_nvme_device_says_so() {
+    let path = std::env::temp_dir().join(format!("lodger-ioctl-{}", std::process::id()));
+    std::fs::write(&path, [7; 4096]).unwrap();
+    let file = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .unwrap();
+    let null = std::fs::File::open("/dev/null").unwrap();
+    for device in [&file, &null] {
+        for (command, length) in [
+            (Command::IdentifyController, PAGE_BYTES),
+            (Command::IdentifyNamespace(1), PAGE_BYTES),
+            (Command::GetHostMemory, PAGE_BYTES),
+            (Command::Read(span(8, 512)), PAGE_BYTES),
+            (Command::Flush(1), 0),
+            (Command::Deallocate(span(8, 512)), 0),
+        ] {
+            let mut data = vec![3; length];
+            let error = submit(device.as_fd(), &command, &mut data).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(ENOTTY), "{command:?}");
+            assert!(data.iter().all(|byte| *byte == 3));
+        }
+    }
+    assert!(std::fs::read(&path).unwrap().iter().all(|byte| *byte == 7));
+    std::fs::remove_file(path).unwrap();
+}

@@ -1,0 +1,128 @@
+//! What the experiments found, before anything is concluded from it.
+
+use crate::experiment::levels::Levels;
+use crate::stats::Estimate;
+use std::collections::BTreeMap;
+
+/// How much of something is held, as a scan found it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Held {
+    /// Nothing is: every look is slow.
+    Nothing,
+    /// So much.
+    UpTo(Estimate),
+    /// At least so much: nothing was ever slow.
+    Everything(f64),
+}
+
+impl Held {
+    /// As a number to compare: 0 for nothing, infinite for everything.
+    #[must_use]
+    pub fn amount(&self) -> f64 {
+        match self {
+            Held::Nothing => 0.0,
+            Held::UpTo(estimate) => estimate.estimate,
+            Held::Everything(_) => f64::INFINITY,
+        }
+    }
+}
+
+/// The map cache in one state of host memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MapArm {
+    /// Latency of a read whose entry is at hand and of one whose is not; none if there is only one
+    /// level.
+    pub levels: Option<Levels>,
+    /// The level that there is in any case, ns.
+    pub near_ns: f64,
+    /// Caching units held.
+    pub units: Held,
+    /// Addresses covered, bytes.
+    pub reach_bytes: Held,
+    /// Median read whose entry comes from the largest memory, ns.
+    pub hit_ns: f64,
+}
+
+/// The read cache in one state of host memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReadCacheArm {
+    /// A read again, and a first read.
+    pub levels: Option<Levels>,
+    /// Bytes held.
+    pub bytes: Held,
+}
+
+/// The write buffer in one state of host memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WriteBufferArm {
+    /// Median write of a page to a drive at rest, ns.
+    pub write_ns: f64,
+    /// Median flush after one page was written, ns.
+    pub flush_dirty_ns: f64,
+    /// Median flush with nothing to do, ns.
+    pub flush_clean_ns: f64,
+    /// Bytes held, if the buffer could be filled faster than it empties.
+    pub bytes: Option<Estimate>,
+    /// When each of some amounts of a burst had been acknowledged, ns.
+    pub curve: Vec<f64>,
+    /// Rate before the buffer is full, bytes/s.
+    pub fill_rate: f64,
+    /// Rate once it is, bytes/s.
+    pub drain_rate: f64,
+}
+
+/// A number with its interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quantity {
+    /// The number.
+    pub value: Estimate,
+    /// Its unit.
+    pub unit: &'static str,
+    /// How sure it is that the interval covers the truth.
+    pub confidence: f64,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Findings {
+    /// Map cache, by state of host memory (`on`, `off`, `as found`).
+    pub map: BTreeMap<&'static str, MapArm>,
+    /// Reach for each amount of host memory given, bytes.
+    pub reach_of_grant: Vec<(u64, Held)>,
+    /// The drive uses the largest power of two of what it is given.
+    pub rounds_down: bool,
+    /// Read cache, by state of host memory.
+    pub read_cache: BTreeMap<&'static str, ReadCacheArm>,
+    /// Write buffer, by state of host memory.
+    pub write_buffer: BTreeMap<&'static str, WriteBufferArm>,
+    /// The curve of a burst with host memory on, taken again after it was off, ns.
+    pub write_curve_again: Vec<f64>,
+    /// Shares of hits of a cyclic and of a random scan a fifth beyond the cache.
+    pub replacement: Option<(f64, f64)>,
+    /// What the cache replaces by, as far as that can be told.
+    pub replacement_verdict: Option<&'static str>,
+    /// Bytes written at the fast rate before the rate fell for good.
+    pub cliff_bytes: Option<Estimate>,
+    /// Two reads of one die take longer than two of different dies: the marks of flash.
+    pub collisions: Option<bool>,
+    /// Median page read, random and sequential, ns.
+    pub read_ahead: Option<(f64, f64)>,
+    /// Everything with a number.
+    pub quantities: BTreeMap<String, Quantity>,
+    /// How far the reference latency moved, as a ratio of last to first.
+    pub drift: Option<f64>,
+    /// Remarks for the user.
+    pub notes: Vec<String>,
+}
+
+impl Findings {
+    /// Keeps a number.
+    pub fn quantity(&mut self, name: &str, unit: &'static str, value: Estimate) {
+        let quantity = Quantity {
+            value,
+            unit,
+            confidence: crate::stats::CONFIDENCE,
+        };
+        self.quantities.insert(name.to_owned(), quantity);
+    }
+}

@@ -1,0 +1,21 @@
+//! What is inside this drive, and what does it do with host memory? Found out from outside.
+//!
+//! [`probe()`] runs the [`experiment`]s on a [`Target`] and concludes, with the evidence, which role
+//! lives on which tier. It knows nothing of the device model: a prober that could read the model
+//! would prove nothing.
+
+pub mod bench;
+pub mod experiment;
+pub mod findings;
+pub mod infer;
+mod probe;
+pub mod report;
+pub mod safety;
+pub mod stats;
+pub mod target;
+
+pub use infer::{Tier, Verdict};
+pub use probe::{Options, Outcome, Progress, Skipped, plan, probe};
+pub use target::{
+    Description, HmbState, HmbSwitch, Io, Op, Sample, Target, TargetError, Transport,
+};

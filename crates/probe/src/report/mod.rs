@@ -1,0 +1,11 @@
+//! What the user gets.
+
+mod drive;
+mod html;
+mod json;
+mod text;
+
+pub use drive::drive;
+pub use html::html;
+pub use json::json;
+pub use text::text;

@@ -1,0 +1,270 @@
+//! Robust statistics: medians instead of means, because latencies have outliers; intervals beside
+//! every estimate.
+
+use statrs::distribution::{ContinuousCDF, Normal};
+use statrs::statistics::{Data, OrderStatistics};
+
+/// What intervals claim to cover.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// Median; 0 of nothing.
+#[must_use]
+pub fn median(values: &[f64]) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// Quantile `q` of 0 to 1; 0 of nothing.
+#[must_use]
+pub fn quantile(values: &[f64], q: f64) -> f64 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    Data::new(values.to_vec()).quantile(q)
+}
+
+/// Median absolute deviation, scaled to the standard deviation of normal data.
+#[must_use]
+pub fn spread(values: &[f64]) -> f64 {
+    let centre = median(values);
+    let distances: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();
+    1.4826 * median(&distances)
+}
+
+/// The shortest interval that holds half of the values and one: as long as fewer than half are strays,
+/// on whichever side, it lies where the others are (least median of squares, Rousseeuw 1984).
+#[must_use]
+pub fn shortest_half(values: &[f64]) -> (f64, f64) {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let half = sorted.len() / 2;
+    let ends = sorted.iter().zip(sorted.iter().skip(half));
+    ends.map(|(low, high)| (*low, *high))
+        .min_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)))
+        .unwrap_or((0.0, 0.0))
+}
+
+/// Two-sided quantile of the standard normal distribution for [`CONFIDENCE`].
+fn z() -> f64 {
+    Normal::standard().inverse_cdf(f64::midpoint(1.0, CONFIDENCE))
+}
+
+/// An estimate with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Best guess.
+    pub estimate: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end; infinite where there is only a lower bound.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// An estimate between bounds.
+    #[must_use]
+    pub const fn new(estimate: f64, low: f64, high: f64) -> Self {
+        Estimate {
+            estimate,
+            low,
+            high,
+        }
+    }
+
+    /// A value known to be at least this.
+    #[must_use]
+    pub const fn at_least(low: f64) -> Self {
+        Estimate {
+            estimate: low,
+            low,
+            high: f64::INFINITY,
+        }
+    }
+
+    /// The same in another unit.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        Estimate {
+            estimate: self.estimate * factor,
+            low: self.low * factor,
+            high: self.high * factor,
+        }
+    }
+
+    /// Whether the two intervals have anything in common.
+    #[must_use]
+    pub fn overlaps(&self, other: &Estimate) -> bool {
+        self.low <= other.high && other.low <= self.high
+    }
+}
+
+/// Median with the interval that order statistics give: no assumption about the distribution.
+#[must_use]
+pub fn median_interval(values: &[f64]) -> Estimate {
+    let n = values.len() as f64;
+    let half = z() * n.sqrt() / (2.0 * n.max(1.0));
+    Estimate {
+        estimate: median(values),
+        low: quantile(values, (0.5 - half).max(0.0)),
+        high: quantile(values, (0.5 + half).min(1.0)),
+    }
+}
+
+/// Share of `hits` in `n` trials with Wilson's score interval.
+#[must_use]
+pub fn share(hits: usize, n: usize) -> Estimate {
+    if n == 0 {
+        return Estimate::new(0.5, 0.0, 1.0);
+    }
+    let (n, p, z) = (n as f64, hits as f64 / n as f64, z());
+    let centre = (p + z * z / (2.0 * n)) / (1.0 + z * z / n);
+    let half = z / (1.0 + z * z / n) * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
+    Estimate::new(p, (centre - half).max(0.0), (centre + half).min(1.0))
+}
+
+/// Where the level of a series changes: the segmentation with the least sum of squared deviations
+/// plus `penalty` per change, found exactly by dynamic programming (optimal partitioning, Jackson
+/// et al., 2005). Quadratic in the length, which is a few hundred here. Returns the first index of
+/// every segment but the first.
+#[must_use]
+pub fn change_points(series: &[f64], penalty: f64) -> Vec<usize> {
+    let n = series.len();
+    let mut sums = vec![(0.0, 0.0)];
+    for value in series {
+        let (sum, squares) = sums[sums.len() - 1];
+        sums.push((sum + value, squares + value * value));
+    }
+    let cost = |from: usize, to: usize| {
+        let sum = sums[to].0 - sums[from].0;
+        (sums[to].1 - sums[from].1 - sum * sum / (to - from) as f64).max(0.0)
+    };
+    let mut best = vec![(-penalty, 0usize)];
+    for to in 1..=n {
+        let candidates = (0..to).map(|from| (best[from].0 + cost(from, to) + penalty, from));
+        let least = candidates.fold((f64::INFINITY, 0), |a, b| if b.0 < a.0 { b } else { a });
+        best.push(least);
+    }
+    let mut points = Vec::new();
+    let mut at = n;
+    while at > 0 {
+        at = best[at].1;
+        if at > 0 {
+            points.push(at);
+        }
+    }
+    points.reverse();
+    points
+}
+
+/// Slope of the line through the points, as the median of the slopes of all pairs (Theil, Sen).
+#[must_use]
+pub fn slope(points: &[(f64, f64)]) -> f64 {
+    let mut slopes = Vec::new();
+    for (i, a) in points.iter().enumerate() {
+        for b in &points[i + 1..] {
+            if b.0 > a.0 {
+                slopes.push((b.1 - a.1) / (b.0 - a.0));
+            }
+        }
+    }
+    median(&slopes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Every segmentation there is.
+    fn exhaustive(series: &[f64], penalty: f64) -> f64 {
+        let n = series.len();
+        let deviation = |part: &[f64]| {
+            let mean = part.iter().sum::<f64>() / part.len() as f64;
+            part.iter().map(|v| (v - mean).powi(2)).sum::<f64>()
+        };
+        (0..1u32 << (n - 1))
+            .map(|cuts| {
+                let mut total = 0.0;
+                let mut from = 0;
+                for at in 1..=n {
+                    if at == n || cuts >> (at - 1) & 1 == 1 {
+                        total += deviation(&series[from..at]);
+                        from = at;
+                    }
+                }
+                total + penalty * f64::from(cuts.count_ones())
+            })
+            .fold(f64::INFINITY, f64::min)
+    }
+
+    fn cost_of(series: &[f64], points: &[usize], penalty: f64) -> f64 {
+        let mut ends: Vec<usize> = points.to_vec();
+        ends.push(series.len());
+        let mut from = 0;
+        let mut total = penalty * points.len() as f64;
+        for end in ends {
+            let part = &series[from..end];
+            let mean = part.iter().sum::<f64>() / part.len() as f64;
+            total += part.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
+            from = end;
+        }
+        total
+    }
+
+    proptest! {
+        #[test]
+        fn change_points_are_the_best_there_are(
+            series in prop::collection::vec(-10.0..10.0f64, 1..10),
+            penalty in 0.1..50.0f64,
+        ) {
+            let points = change_points(&series, penalty);
+            let found = cost_of(&series, &points, penalty);
+            prop_assert!((found - exhaustive(&series, penalty)).abs() < 1e-6);
+        }
+
+        #[test]
+        fn an_outlier_does_not_move_the_median_far(values in prop::collection::vec(90.0..110.0f64, 9..40)) {
+            let mut with = values.clone();
+            with.push(1e9);
+            prop_assert!((median(&with) - median(&values)).abs() < 20.0);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_shortest_half_is_where_most_are(
+            good in prop::collection::vec(90.0..110.0f64, 10..20),
+            strays in prop::collection::vec(-1e6..1e6f64, 0..9),
+        ) {
+            let all: Vec<f64> = good.iter().chain(&strays).copied().collect();
+            let (low, high) = shortest_half(&all);
+            prop_assert!(high - low <= 20.0);
+            let inside = all.iter().filter(|v| (low..=high).contains(*v)).count();
+            prop_assert!(inside > all.len() / 2);
+            // It has a good value in it, for there are too few others.
+            prop_assert!(good.iter().any(|v| (low..=high).contains(v)));
+        }
+    }
+
+    #[test]
+    fn a_step_is_found_where_it_is() {
+        let series: Vec<f64> = (0..60).map(|i| if i < 37 { 1.0 } else { 2.0 }).collect();
+        assert_eq!(change_points(&series, 0.5), [37]);
+        assert_eq!(change_points(&[1.0; 40], 0.5), [0usize; 0]);
+    }
+
+    #[test]
+    fn wilson_covers_what_it_claims() {
+        // Exact coverage for n = 200 and a true share of 10 %.
+        let (n, p) = (200usize, 0.1f64);
+        let mut probability = (1.0 - p).powi(n as i32);
+        let mut covered = 0.0;
+        for hits in 0..=n {
+            let interval = share(hits, n);
+            if interval.low <= p && p <= interval.high {
+                covered += probability;
+            }
+            probability *= (n - hits) as f64 / (hits + 1) as f64 * p / (1.0 - p);
+        }
+        assert!((0.93..0.98).contains(&covered), "{covered}");
+    }
+}

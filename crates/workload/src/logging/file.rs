@@ -1,0 +1,201 @@
+//! The workload file: `[logging]` and the captured distributions it names.
+
+use super::{Captured, Commit, Database, Model, Settings};
+use crate::{Job, Source, Workload, WorkloadError};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::path::Path;
+
+/// What a file cannot say itself.
+pub struct Context<'a> {
+    /// Its name, for messages and for the files it names.
+    pub file_name: &'a str,
+    /// Captured distributions that come with the program, by name.
+    pub known: &'a dyn Fn(&str) -> Option<&'static str>,
+    /// Reads a named file, relative to the current directory.
+    pub include: &'a dyn Fn(&Path) -> std::io::Result<String>,
+    /// Size of the drive, bytes.
+    pub drive_bytes: u64,
+    /// Whether the drive may lose what it has acknowledged.
+    pub volatile_cache: bool,
+    /// The drive's byte window, bytes; 0 for none.
+    pub window_bytes: u64,
+    /// Seed of what is drawn.
+    pub seed: u64,
+    /// Commit mode instead of the file's.
+    pub commit: Option<Commit>,
+    /// Number of clients instead of the file's.
+    pub clients: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    logging: Table,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    database: Database,
+    commit: Commit,
+    captured: String,
+    clients: u32,
+    #[serde(default = "default_cores")]
+    cores: u32,
+    transactions: u64,
+    #[serde(default = "default_log_mib")]
+    log_mib: u64,
+    #[serde(default = "default_segment_kib")]
+    segment_kib: u64,
+}
+
+/// Two Xeon E5-2699 with 18 cores each, the testbed of Bae et al., "2B-SSD", ISCA 2018.
+fn default_cores() -> u32 {
+    36
+}
+
+/// PostgreSQL's `max_wal_size`.
+fn default_log_mib() -> u64 {
+    1024
+}
+
+/// Half of the byte window of 8 MiB, so that two fit (assumed: the slides do not say).
+fn default_segment_kib() -> u64 {
+    4096
+}
+
+/// ext4's journal on a file system of 4 GiB and more (`mke2fs`).
+const JOURNAL_BYTES: u64 = 64 << 20;
+
+/// Reads a workload file.
+///
+/// # Errors
+/// If it is no TOML of that form, a value is out of its range, the captured distributions cannot be
+/// read, or the drive cannot commit in the way asked for.
+pub fn parse(text: &str, context: &Context<'_>) -> Result<Workload, WorkloadError> {
+    let File { logging: table } = toml(text, context.file_name)?;
+    let wrong = |message: String| WorkloadError::new(format!("{message} ({})", context.file_name));
+    let settings = settings(&table, context).map_err(wrong)?;
+    let captured = captured(&table.captured, context)?;
+    let name = table.database.name();
+    let commit = settings.commit.name();
+    let options = [("database", name), ("commit", commit)];
+    let mut options: Vec<(String, String)> = options
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into();
+    options.push(("clients".to_owned(), settings.clients.to_string()));
+    let description = format!(
+        "database logging: {name}, commit {commit}, {} clients, {} transactions",
+        settings.clients, settings.transactions
+    );
+    let job = Job {
+        name: name.to_owned(),
+        group: 0,
+        stage: 0,
+        group_reporting: false,
+        options,
+        global_options: Vec::new(),
+        percentiles: crate::trace::PERCENTILES.to_vec(),
+        queue_depth: 0,
+        ramp_ps: 0,
+        requests_expected: None,
+        source: Source::Logging(Box::new(Model::new(settings, captured))),
+    };
+    Ok(Workload {
+        description,
+        jobs: vec![job],
+    })
+}
+
+/// Captured distributions by name, or of a file beside the workload file.
+fn captured(name: &str, context: &Context<'_>) -> Result<Captured, WorkloadError> {
+    if let Some(text) = (context.known)(name) {
+        return Captured::parse(text, name);
+    }
+    let beside = Path::new(context.file_name).parent();
+    let path = beside.unwrap_or(Path::new("")).join(name);
+    let shown = path.display().to_string();
+    let text = (context.include)(&path).map_err(|error| {
+        let file = context.file_name;
+        let message = format!("`captured` names `{shown}`, which cannot be read: {error} ({file})");
+        WorkloadError::new(message).hint(
+            "`linkbench`, `rocksdb` and `redis` are known; other names are relative to the file's folder",
+        )
+    })?;
+    Captured::parse(&text, &shown)
+}
+
+fn settings(table: &Table, context: &Context<'_>) -> Result<Settings, String> {
+    let within = |key: &str, value: u64, min: u64, max: u64| {
+        if (min..=max).contains(&value) {
+            return Ok(());
+        }
+        Err(format!(
+            "`{key}` must be between {min} and {max}, found {value}"
+        ))
+    };
+    let clients = context.clients.unwrap_or(table.clients);
+    let commit = context.commit.unwrap_or(table.commit);
+    within("clients", clients.into(), 1, 100_000)?;
+    within("cores", table.cores.into(), 1, 10_000)?;
+    within("transactions", table.transactions, 1, 1_000_000_000)?;
+    within("log_mib", table.log_mib, 16, 1 << 20)?;
+    within("segment_kib", table.segment_kib, 4, 1 << 20)?;
+    let (log_bytes, segment_bytes) = (table.log_mib << 20, table.segment_kib << 10);
+    if !segment_bytes.is_multiple_of(4096) || !log_bytes.is_multiple_of(2 * segment_bytes) {
+        return Err(
+            "`segment_kib` must be a multiple of 4, and two of it a part of `log_mib`".into(),
+        );
+    }
+    if JOURNAL_BYTES + log_bytes > context.drive_bytes {
+        return Err(format!(
+            "the drive has {} MiB: no room for `log_mib` = {} and a journal of {} MiB",
+            context.drive_bytes >> 20,
+            table.log_mib,
+            JOURNAL_BYTES >> 20
+        ));
+    }
+    if commit == Commit::ByteAddressed {
+        if context.window_bytes == 0 {
+            return Err(
+                "`commit` is `ba`, but the drive has no byte window; `2b-ssd` has one".into(),
+            );
+        }
+        if 2 * segment_bytes > context.window_bytes {
+            return Err(format!(
+                "two segments do not fit the byte window of {} KiB: `segment_kib` must be at most {}",
+                context.window_bytes >> 10,
+                context.window_bytes >> 11
+            ));
+        }
+    }
+    Ok(Settings {
+        database: table.database,
+        commit,
+        clients,
+        cores: table.cores,
+        transactions: table.transactions,
+        log_offset_bytes: JOURNAL_BYTES,
+        log_bytes,
+        segment_bytes,
+        journal_offset_bytes: 0,
+        journal_bytes: JOURNAL_BYTES,
+        volatile_cache: context.volatile_cache,
+        seed: context.seed,
+    })
+}
+
+/// A TOML file of a given form; a problem names its line.
+pub(super) fn toml<T: DeserializeOwned>(text: &str, file_name: &str) -> Result<T, WorkloadError> {
+    toml::from_str(text).map_err(|error| {
+        let message = WorkloadError::new(error.message().to_owned());
+        match error.span() {
+            Some(span) => {
+                let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
+                message.at(file_name, line as u64)
+            }
+            None => message,
+        }
+    })
+}
