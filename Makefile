@@ -3,11 +3,11 @@
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint docs
+.PHONY: help demo test bench reproduce lint docs
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' \
-	  | while IFS='|' read -r name what; do printf '  make %-8s %s\n' "$$name" "$$what"; done
+	  | while IFS='|' read -r name what; do printf '  make %-9s %s\n' "$$name" "$$what"; done
 
 demo: ## Build, then show what host memory buys an RC100 (table, out/demo.html)
 	$(CARGO) build --release -p lodger --bins
@@ -19,6 +19,9 @@ test: ## Run the whole fast suite, Rust and Python
 
 bench: ## Measure the simulator's speed
 	$(CARGO) bench -p lodger --bench throughput
+
+reproduce: ## Redo the published figures and judge them (out/reproduce.html)
+	scripts/reproduce.sh
 
 lint: ## Check format, lints, API documentation, dependencies and scripts
 	scripts/lint.sh

@@ -7,8 +7,9 @@
 >>> result.lodger.map.misses
 
 Drives are :class:`Drive`, workloads :class:`Workload`; :func:`simulate`, :func:`compare`,
-:func:`sweep` and :func:`advise` run them. Sizes are in bytes and times in nanoseconds unless a name
-says otherwise. Time is simulated and starts at zero, so equal calls give equal results.
+:func:`sweep` and :func:`advise` run them, and a :class:`Session` asks a drive command by command.
+Sizes are in bytes and times in nanoseconds unless a name says otherwise. Time is simulated and
+starts at zero, so equal calls give equal results.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._native import Drive, Stop, Value, Workload, __version__, drives
-from ._run import Advice, Comparison, advise, compare, simulate
+from ._run import Advice, Comparison, advise, compare, logging, simulate
+from ._session import Session
 from ._sweep import Point, sweep
 from .errors import Error, InputError, SimulationError, StoppedError
 from .results import Result
@@ -36,6 +38,7 @@ __all__ = [
     "Log",
     "Point",
     "Result",
+    "Session",
     "SimulationError",
     "Stop",
     "StoppedError",
@@ -45,6 +48,7 @@ __all__ = [
     "advise",
     "compare",
     "drives",
+    "logging",
     "plots",
     "simulate",
     "sweep",

@@ -17,6 +17,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     from ._native import main as native_main
 
     arguments = sys.argv[1:] if argv is None else argv
+    if arguments and arguments[0] in ("reproduce", "study"):
+        # Ours, so that they need not be looked for on PATH.
+        from .study import command
+
+        return getattr(command, arguments[0])(arguments[1:])  # type: ignore[no-any-return]
     if threading.current_thread() is not threading.main_thread():
         return native_main(["lodger", *arguments])
     # The handler that Python sets only notes a signal for the interpreter, which does not run

@@ -46,13 +46,35 @@ def pack(
     )
 
 
+def columns(
+    op: npt.ArrayLike,
+    offset: npt.ArrayLike,
+    length: npt.ArrayLike,
+    fua: npt.ArrayLike | None,
+) -> tuple[bytes, bytes, bytes, bytes]:
+    """Commands without times as the native module takes them."""
+    offsets = np.asarray(offset)
+    if offsets.ndim != 1:
+        raise InputError(f"`offset` must be a list, found shape {offsets.shape}")
+    count = len(offsets)
+    forced = np.zeros(count, np.uint8)
+    if fua is not None:
+        forced = _spread("fua", np.asarray(fua), count).astype(bool).astype(np.uint8)
+    return (
+        _ops(op, count).tobytes(),
+        _whole("offset", offsets, count).tobytes(),
+        _whole("length", length, count).tobytes(),
+        forced.tobytes(),
+    )
+
+
 def _spread(name: str, values: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
     """One value stands for all requests."""
     if values.ndim == 0:
         return np.full(count, values)
     if values.shape != (count,):
         raise InputError(
-            f"`{name}` must be one value or {count}, as many as `time_us`, "
+            f"`{name}` must be one value or {count} of them, one for each request, "
             f"found shape {values.shape}"
         )
     return values

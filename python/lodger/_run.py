@@ -17,6 +17,7 @@ from .errors import InputError
 from .results import Result, html_table
 
 Precondition: TypeAlias = Literal["none", "sequential", "random"]
+Commit: TypeAlias = Literal["block", "ba", "async"]
 Hmb: TypeAlias = str | int | None
 Progress: TypeAlias = Callable[[int, int | None, float], object]
 DriveLike: TypeAlias = Drive | str | os.PathLike[str]
@@ -26,8 +27,8 @@ WorkloadLike: TypeAlias = Workload | str | os.PathLike[str]
 def as_drive(drive: DriveLike, set: Mapping[str, object] | None = None) -> Drive:
     """A drive from its name or file, with changed values. The original stays as it is."""
     made = drive.copy() if isinstance(drive, Drive) else Drive(drive)
-    for key, value in (set or {}).items():
-        made.set(key, value)
+    if set:
+        made.update(set)
     return made
 
 
@@ -87,6 +88,30 @@ def simulate(
         stop=stop,
     )
     return Result(run, text)
+
+
+def logging(
+    workload: WorkloadLike,
+    drive: DriveLike,
+    *,
+    commit: Commit | None = None,
+    clients: int | None = None,
+    seed: int = 0,
+    set: Mapping[str, object] | None = None,
+) -> Result:
+    """Run a model of database logging on a fresh drive: what a database gains by the drive's way of
+    committing is in ``result.lodger.logging``.
+
+    Args:
+        workload: A :class:`Workload` of this kind, or its file.
+        drive: As for :func:`simulate`; ``"ba"`` needs one with a byte window.
+        commit: Commit mode instead of the file's: blocks, bytes through the window, asynchronous.
+        clients: Number of clients instead of the file's.
+        seed: Of everything drawn at random.
+        set: Values of the drive to change.
+    """
+    chosen = as_workload(workload).committing(commit=commit, clients=clients)
+    return simulate(chosen, drive, seed=seed, set=set)
 
 
 class Comparison(Sequence[Result]):

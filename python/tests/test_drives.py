@@ -32,6 +32,18 @@ def test_every_value_has_its_source() -> None:
     assert "AnandTech" in value.source
 
 
+def test_values_that_only_fit_together_are_changed_together() -> None:
+    drive = lodger.Drive("hong-hmb-buffer")
+    # Low must not be above high: neither can be set to this before the other in every order.
+    for high, low in ((0.0, 0.0), (0.9, 0.8), (0.1, 0.05)):
+        drive.update({"role.write_buffer.high": high, "role.write_buffer.low": low})
+        assert float(drive.values["role.write_buffer.low"].text) == low
+        drive.update({"role.write_buffer.low": 0.0})
+    with pytest.raises(lodger.InputError):
+        drive.update({"role.write_buffer.high": 0.1, "role.write_buffer.low": 0.9})
+    assert float(drive.values["role.write_buffer.high"].text) == 0.1
+
+
 def test_values_are_changed_as_text_or_as_python_has_them() -> None:
     drive = lodger.Drive("tiny", set={"nand.channels": 2, "nand.cache_read": True})
     drive.set("role.map.tiers", ["sram", "hmb"])

@@ -7,12 +7,7 @@
 # the kernel turns such a write into a write and a flush before it is issued.
 open_trace() {
     local buffer_kb=$1 root=$scratch/tracefs
-    mkdir -- "$root"
-    mount -t tracefs nodev "$root" 2>/dev/null ||
-        die "cannot mount tracefs: the kernel needs CONFIG_TRACING, and the machine must not be locked down"
-    on_exit umount -- "$root"
-    [[ -d $root/events/block/block_rq_issue ]] ||
-        die "the kernel has no block_rq_issue event: it needs CONFIG_BLK_DEV_IO_TRACE"
+    mount_tracefs "$root"
 
     issue_instance=$root/instances/lodger-issue-$$
     fua_instance=$root/instances/lodger-fua-$$
@@ -20,6 +15,15 @@ open_trace() {
     local dev=$((${loop_dev%:*} << 20 | ${loop_dev#*:}))
     open_instance "$issue_instance" "$buffer_kb" block_rq_issue "dev == $dev"
     open_instance "$fua_instance" 4096 block_bio_queue "dev == $dev && rwbs ~ \"*WF*\""
+}
+
+mount_tracefs() {
+    mkdir -- "$1"
+    mount -t tracefs nodev "$1" 2>/dev/null ||
+        die "cannot mount tracefs: the kernel needs CONFIG_TRACING, and the machine must not be locked down"
+    on_exit umount -- "$1"
+    [[ -d $1/events/block/block_rq_issue ]] ||
+        die "the kernel has no block_rq_issue event: it needs CONFIG_BLK_DEV_IO_TRACE"
 }
 
 open_instance() {

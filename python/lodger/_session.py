@@ -1,0 +1,178 @@
+"""A drive in somebody's hand: one command after another, each with its latency."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from . import _native
+from ._record import Record
+from ._run import DriveLike, Hmb, Precondition, as_drive, hmb_text
+from .errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_READ, _WRITE, _TRIM, _FLUSH = range(4)
+_TIME_PS_MAX = 2**63
+"""Half of what the simulated clock holds: 107 days."""
+
+
+class Session:
+    """A simulated drive that is asked command by command.
+
+    For experiments that decide what to ask next by what they have just heard; whole workloads are
+    :func:`lodger.simulate`'s. Time is simulated, and passes only while a command runs or in
+    :meth:`idle`: what the drive does in the background (cleaning, write-back) goes on only then.
+
+    >>> session = lodger.Session("rc100-480", hmb="off")
+    >>> miss_ps, hit_ps = session.read(0, 4096), session.read(0, 4096)
+
+    Offsets and lengths are bytes, in multiples of 512; latencies are picoseconds, from the host's
+    submission to the completion's arrival. A drive has one user at a time: calls from another
+    thread meanwhile raise ``RuntimeError``.
+
+    Args:
+        drive: A :class:`Drive`, the name of one of :func:`drives`, or a drive file.
+        hmb, precondition, seed, set: As for :func:`simulate`.
+    """
+
+    def __init__(
+        self,
+        drive: DriveLike,
+        *,
+        hmb: Hmb = None,
+        precondition: Precondition = "sequential",
+        seed: int = 0,
+        set: Mapping[str, object] | None = None,
+    ) -> None:
+        self.drive = as_drive(drive, set)
+        self._native = _native.Session(
+            self.drive, hmb=hmb_text(hmb), precondition=precondition, seed=seed
+        )
+
+    def read(self, offset: int, length: int) -> int:
+        """Read; returns the latency in ps."""
+        return self._run(_READ, offset, length)
+
+    def write(self, offset: int, length: int, *, fua: bool = False) -> int:
+        """Write, with Force Unit Access or without; returns the latency in ps."""
+        return self._run(_WRITE, offset, length, fua)
+
+    def trim(self, offset: int, length: int) -> int:
+        """Deallocate; returns the latency in ps."""
+        return self._run(_TRIM, offset, length)
+
+    def flush(self) -> int:
+        """Flush the volatile write cache; returns the latency in ps."""
+        return self._run(_FLUSH, 0, 0)
+
+    def _run(self, op: int, offset: int, length: int, fua: bool = False) -> int:
+        try:
+            return self._native.run(op, offset, length, fua)
+        except OverflowError as error:
+            message = f"offset and length must be 0 to 2**64 - 1, found {offset} and {length}"
+            raise InputError(message) from error
+
+    def batch(
+        self,
+        op: npt.ArrayLike,
+        offset: npt.ArrayLike,
+        length: npt.ArrayLike,
+        *,
+        fua: npt.ArrayLike | None = None,
+        depth: int = 1,
+    ) -> npt.NDArray[np.uint64]:
+        """Run many commands with ``depth`` of them in flight; other threads run meanwhile.
+
+        ``op`` holds ``"read"``, ``"write"``, ``"trim"`` or ``"flush"``, their first letters, or 0
+        to 3. ``offset`` must be a list; of the others, one value may stand for all.
+
+        Returns:
+            Their latencies in ps, in the order of the commands.
+        """
+        import numpy as np
+
+        from ._columns import columns
+
+        if not 1 <= depth <= 65_536:
+            raise InputError(f"`depth` must be 1 to 65536, found {depth}")
+        packed = columns(op, offset, length, fua)
+        return np.frombuffer(self._native.batch(*packed, depth), np.uint64)
+
+    def idle(self, seconds: float) -> None:
+        """Leave the drive alone for so long: it cleans, folds and writes back."""
+        duration_ps = seconds * 1e12
+        if not 0 <= self.now_ps + duration_ps < _TIME_PS_MAX or seconds < 0:
+            raise InputError(f"`seconds` must be from 0 to what makes 107 days, found {seconds}")
+        self._native.idle(round(duration_ps))
+
+    def set_hmb(self, hmb: Hmb) -> int:
+        """Give the drive another amount of host memory, or none; returns what it got, in bytes."""
+        return self._native.set_hmb(hmb_text(hmb))
+
+    def pin(self, entry: int, window_offset: int, drive_offset: int, length: int) -> int:
+        """Byte window, BA_PIN: bring a range of the drive into the window; latency in ps."""
+        return self._window("pin", entry, window_offset, drive_offset, length)
+
+    def store(self, window_offset: int, length: int) -> int:
+        """Byte window: stores by the CPU, write-combined; latency in ps. Durable after a sync."""
+        return self._window("store", window_offset, length)
+
+    def load(self, window_offset: int, length: int) -> int:
+        """Byte window: uncached loads by the CPU; latency in ps."""
+        return self._window("load", window_offset, length)
+
+    def sync(self, entry: int) -> int:
+        """Byte window, BA_SYNC: what was stored survives a power failure; latency in ps."""
+        return self._window("sync", entry)
+
+    def read_dma(self, entry: int, offset: int, length: int) -> int:
+        """Byte window, BA_READ_DMA: the drive copies to host memory; latency in ps."""
+        return self._window("read_dma", entry, offset, length)
+
+    def unpin(self, entry: int) -> int:
+        """Byte window, BA_FLUSH: write an entry to its range and unpin it; latency in ps."""
+        return self._window("flush", entry)
+
+    def _window(self, name: str, *arguments: int) -> int:
+        try:
+            return self._native.window(name, arguments)
+        except OverflowError as error:
+            raise InputError(f"`{name}` takes numbers from 0 on, found {arguments}") from error
+
+    @property
+    def now_ps(self) -> int:
+        """Simulated time since the start, in ps."""
+        return self._native.now_ps
+
+    @property
+    def capacity_bytes(self) -> int:
+        """Bytes the host can use."""
+        return self._native.capacity_bytes
+
+    @property
+    def hmb_granted_bytes(self) -> int:
+        """Host memory the drive has been given."""
+        return self._native.hmb[1]
+
+    @property
+    def hmb_usable_bytes(self) -> int:
+        """What it uses of that."""
+        return self._native.hmb[2]
+
+    @property
+    def warning(self) -> str | None:
+        """Why it has less host memory than it needs, if so."""
+        return self._native.warning
+
+    @property
+    def counters(self) -> Record:
+        """What the drive has counted since the start: ``counters.map.misses``."""
+        counted: dict[str, Any] = json.loads(self._native.counters())
+        return Record(counted)
+
+    def __repr__(self) -> str:
+        return f"<lodger.Session {self.drive.name} at {self.now_ps / 1e12:.6f} s>"

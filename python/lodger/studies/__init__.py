@@ -1,0 +1,8 @@
+"""Experiments of studies that are no plain workloads.
+
+A study file names one as ``experiment = "module:function"``. The function is called with the
+keyword arguments ``drive`` (a :class:`lodger.Drive`), ``hmb`` (a size, ``"off"`` or ``None`` for
+what the drive prefers), ``precondition`` and ``seed``, and the study's ``parameters``. It returns a
+number, a pair of lists (settings and values), or a dict of these by name. Equal arguments must give
+equal results.
+"""

@@ -1,0 +1,120 @@
+"""The three experiments of Kim & Kim, PLOS ONE 15(3) e0229645 (2020): what does a drive keep in
+host memory? They see nothing but latencies; ``crates/cli/src/hmb_study.rs`` says what is mended
+against the paper's listings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._native import Drive, hmb_study
+
+Curve = tuple[list[int], list[float]]
+
+_KIB = 1024
+_MIB = 1024 * _KIB
+
+
+def _sizes(smallest_kib: int, largest_kib: int, step_kib: int) -> list[int]:
+    return list(range(smallest_kib, largest_kib + 1, step_kib))
+
+
+def _us(latencies_ps: Sequence[int]) -> list[float]:
+    return [latency / 1e6 for latency in latencies_ps]
+
+
+def _steps(latencies: Sequence[float]) -> np.ndarray:
+    """Steps from each size to the next, as multiples of the median step."""
+    steps = np.diff(latencies)
+    return np.asarray(steps / np.median(np.abs(steps)))
+
+
+def _knee(sizes: Sequence[int], latencies: Sequence[float], times: float = 10.0) -> float:
+    """Last size before the first step of more than `times` the median step; not a number if there
+    is none."""
+    large = np.flatnonzero(_steps(latencies) > times)
+    return float(sizes[large[0]]) if large.size else float("nan")
+
+
+def _twice(
+    experiment: str,
+    sizes_kib: list[int],
+    flood_mib: int,
+    drive: Drive,
+    hmb: str | None,
+    precondition: str,
+    seed: int,
+) -> dict[str, Curve | float]:
+    first, again = hmb_study(
+        experiment,
+        [size * _KIB for size in sizes_kib],
+        drive,
+        flood_bytes=flood_mib * _MIB,
+        hmb=hmb,
+        precondition=precondition,
+        seed=seed,
+        stop=None,
+    )
+    again_us = _us(again)
+    return {
+        "first": (sizes_kib, _us(first)),
+        "again": (sizes_kib, again_us),
+        "knee_kib": _knee(sizes_kib, again_us),
+        "largest_step": float(np.max(_steps(again_us))),
+    }
+
+
+def read_cache(
+    *,
+    drive: Drive,
+    hmb: str | None,
+    precondition: str,
+    seed: int,
+    largest_kib: int = 2048,
+    step_kib: int = 4,
+    flood_mib: int = 64,
+) -> dict[str, Curve | float]:
+    """Algorithm 1: latency of a read of 8 KiB and more, µs, the first and the second time; the last
+    size before the second one jumps; and the largest step as a multiple of the median one."""
+    sizes = _sizes(8, largest_kib, step_kib)
+    return _twice("read_cache", sizes, flood_mib, drive, hmb, precondition, seed)
+
+
+def write_buffer(
+    *,
+    drive: Drive,
+    hmb: str | None,
+    precondition: str,
+    seed: int,
+    largest_kib: int = 2048,
+    step_kib: int = 4,
+    flood_mib: int = 64,
+) -> dict[str, Curve | float]:
+    """Algorithm 2: the same for writes of 64 KiB and more, with a flush before the second one."""
+    sizes = _sizes(64, largest_kib, step_kib)
+    return _twice("write_buffer", sizes, flood_mib, drive, hmb, precondition, seed)
+
+
+def map_cache(
+    *,
+    drive: Drive,
+    hmb: str | None,
+    precondition: str,
+    seed: int,
+    largest: int = 20_000,
+    step: int = 100,
+) -> Curve:
+    """Algorithm 3: mean latency of a read of 512 bytes, µs, by the number of sections."""
+    sections = list(range(100, largest + 1, step))
+    mean, _ = hmb_study(
+        "map_cache",
+        sections,
+        drive,
+        flood_bytes=0,
+        hmb=hmb,
+        precondition=precondition,
+        seed=seed,
+        stop=None,
+    )
+    return sections, _us(mean)

@@ -1,0 +1,57 @@
+"""The byte window (Bae et al., "2B-SSD", ISCA 2018): latency, bandwidth, what power cuts leave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._native import Drive, window_study
+
+
+def latency(
+    *, drive: Drive, hmb: Any, precondition: str, seed: int, size_bytes: int
+) -> dict[str, float]:
+    """Unloaded latencies at one size, ns: ``store`` (retired by the CPU), ``persistent`` (store and
+    sync), ``load``, ``read_dma``, ``block_read``, ``block_write`` (whole pages of 4 KiB)."""
+    return _figures("latency", drive, precondition, seed, size_bytes)
+
+
+def bandwidth(
+    *, drive: Drive, hmb: Any, precondition: str, seed: int, size_bytes: int
+) -> dict[str, float]:
+    """Rates of calls of one size, one after the other, MB/s: as in :func:`latency`, and ``pin`` and
+    ``flush`` (the path between flash and window)."""
+    return _figures("bandwidth", drive, precondition, seed, size_bytes)
+
+
+def cuts(
+    *, drive: Drive, hmb: Any, precondition: str, seed: int, size_bytes: int, count: int
+) -> dict[str, float]:
+    """Power cut at ``count`` random instants while a CPU stores, syncs and stores on:
+    ``unrestored``, ``synced_lost_bytes``, ``torn_lines``, ``unsynced_kept_share``."""
+    return _figures("cuts", drive, precondition, seed, size_bytes, count)
+
+
+def energy(*, drive: Drive, hmb: Any, precondition: str, seed: int) -> dict[str, float]:
+    """The whole window pinned and synced when power fails: ``needed_ms``, ``hold_up_ms``,
+    ``needed_mj``, ``usable_mj``, ``saved_share``, ``entries``, ``entries_back``, ``unnoticed``,
+    ``warned``, ``restore_ms``."""
+    return _figures("energy", drive, precondition, seed)
+
+
+def _figures(
+    experiment: str,
+    drive: Drive,
+    precondition: str,
+    seed: int,
+    size_bytes: int = 0,
+    count: int = 0,
+) -> dict[str, float]:
+    return window_study(
+        experiment,
+        drive,
+        bytes=size_bytes,
+        cuts=count,
+        precondition=precondition,
+        seed=seed,
+        stop=None,
+    )

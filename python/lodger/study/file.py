@@ -1,0 +1,268 @@
+"""Study files: what a study says, read and checked before anything runs.
+
+The format is described in ``docs/reference/study-file.md``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from .checks import Check, check_from
+from .expression import Expression, near
+from .places import Places, Table
+from .tasks import MEASURES, SOURCES, Setting, Task, tasks_of
+
+_PRECONDITIONS = ("none", "sequential", "random")
+_STUDY_KEYS = (
+    *("title", "paper", "figure", "source", "set_up", "differs", "quick"),
+    *("run", "series", "plot", "check"),
+)
+_KINDS = ("line", "bars", "points")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure of a study."""
+
+    title: str
+    x: str
+    y: str
+    kind: str
+    log_x: bool
+    log_y: bool
+    from_zero: bool
+    series: Mapping[str, str]
+    """Label by series, such as ``on`` or ``light.read``; empty for all, under their own labels."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A published figure: how it is redone, what it says, and what is held against it."""
+
+    id: str
+    file: str
+    title: str
+    paper: str
+    figure: str | None
+    source: str | None
+    set_up: str
+    differs: str | None
+    """What the simulation does otherwise than the paper."""
+    quick: bool
+    settings: Mapping[str, Setting]
+    plots: tuple[Plot, ...]
+    checks: tuple[Check, ...]
+    text: str = field(repr=False)
+
+    def tasks(self) -> list[Task]:
+        """All its runs, ready to go. Raises what is wrong with a drive or a workload."""
+        return [task for setting in self.settings.values() for task in tasks_of(self.id, setting)]
+
+    def label(self, series: str) -> str:
+        """What a series is called in plots."""
+        name, _, measure = series.partition(".")
+        label = self.settings[name].label if name in self.settings else name
+        return f"{label}, {measure.replace('_', ' ')}" if measure else label
+
+
+def load(path: str | os.PathLike[str]) -> Study:
+    """The study of a file."""
+    shown = os.fspath(path)
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InputError(f"cannot read study file `{shown}`: {reason}", file=shown) from error
+    return parse(text, shown)
+
+
+def parse(text: str, file: str = "study.toml") -> Study:
+    """The study of a file's text; ``file`` is what messages call it, and names the study."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"line (\d+)", str(error))
+        where = f"{file}:{line[1]}" if line else file
+        what = re.sub(r" \(at .*", "", str(error))
+        raise InputError(
+            f"{what[:1].lower()}{what[1:]} ({where})", None, file, int(line[1]) if line else None
+        ) from error
+    return _study(Table(data, Places(text, file), ()), text, file)
+
+
+def _study(table: Table, text: str, file: str) -> Study:
+    table.only(*_STUDY_KEYS)
+    common = table.table("run").only(*_RUN_KEYS, *SOURCES)
+    series = table.table("series")
+    if not series.keys():
+        raise table.error("a study needs a series at least", None, "write `[series.NAME]`")
+    settings = {}
+    for name in series.keys():  # noqa: SIM118
+        if not _NAME.fullmatch(name):
+            raise series.error(f"`{name}` is no name: letters, digits and _", name)
+        settings[name] = _setting(name, series.table(name), common, Path(file).parent)
+    checks = tuple(check_from(one) for one in table.tables("check"))
+    if not checks:
+        raise table.error("a study needs a check at least", None, "write `[[check]]`")
+    for number, check in enumerate(checks):
+        for expression in check.expressions:
+            _known(expression, settings, table.places, ("check", number, "value"))
+    study = Study(
+        id=Path(file).stem,
+        file=file,
+        title=table.text("title"),
+        paper=table.text("paper"),
+        figure=table.words("figure"),
+        source=table.words("source"),
+        set_up=table.text("set_up"),
+        differs=table.words("differs"),
+        quick=table.flag("quick"),
+        settings=settings,
+        plots=tuple(_plot(one, settings) for one in table.tables("plot")),
+        checks=checks,
+        text=text,
+    )
+    return study
+
+
+def _known(
+    expression: Expression, settings: Mapping[str, Setting], places: Places, path: tuple[Any, ...]
+) -> None:
+    """Every name in an expression must be a series, and a measure that is known beforehand."""
+    for name in expression.names:
+        series, _, measure = name.partition(".")
+        if series not in settings:
+            hint = near(series, list(settings))
+            raise places.error(f"`{name}` in `{expression.text}` is no series", path, hint)
+        known = settings[series].measures
+        if known is None:
+            continue
+        if measure not in known:
+            some = [key for key in known if key]
+            lacks = f"has no measure `{measure}`" if measure else "has several measures"
+            hint = near(measure, some) if some else "it has one measure, without a name"
+            raise places.error(f"`{series}` in `{expression.text}` {lacks}", path, hint)
+
+
+_RUN_KEYS = {
+    "drive": ((str,), "the name of a drive or a drive file"),
+    "hmb": ((str,), "host memory: `off`, `default` or a size"),
+    "precondition": ((str,), f"one of {', '.join(_PRECONDITIONS)}"),
+    "seed": ((int,), "a whole number"),
+    "set": ((dict,), "values of the drive to change"),
+    "variables": ((dict,), "what stands for ${NAME} in the job file"),
+    "parameters": ((dict,), "arguments of the experiment"),
+    "over": ((dict,), "one variable and the list of its values: `{ span_gib = [1, 2, 4] }`"),
+    "measure": ((str, dict), "a path into the result, or a table of them"),
+}
+_MERGED = ("set", "variables", "parameters")
+
+
+def _setting(name: str, table: Table, common: Table, folder: Path) -> Setting:
+    """A series, with what it does not say taken from `[run]`."""
+    table.only("label", *_RUN_KEYS, *SOURCES)
+    label = table.words("label") or name.replace("_", " ")
+    values: dict[str, Any] = {}
+    for key, (kinds, what) in _RUN_KEYS.items():
+        shared, own = common.take(key, kinds, what), table.take(key, kinds, what)
+        values[key] = shared if own is None else own
+        if key in _MERGED:
+            values[key] = {**(shared or {}), **(own or {})}
+    home, source = _source(table, common)
+    if values["drive"] is None:
+        raise table.error(f"series `{name}` has no drive", None, 'write `drive = "rc100-480"`')
+    over = values["over"]
+    if over is not None:
+        good = len(over) == 1 and all(isinstance(x, list) and x for x in over.values())
+        if not good:
+            home = table if table.has("over") else common
+            raise home.error(f"`over` must be {_RUN_KEYS['over'][1]}", "over")
+    measures = None if source == "experiment" else _measures(values["measure"], table, common)
+    state = values["precondition"]
+    if state not in (None, *_PRECONDITIONS) and "${" not in state:
+        what = _RUN_KEYS["precondition"][1]
+        home_of = table if table.has("precondition") else common
+        raise home_of.error(f"`precondition` must be {what}, found `{state}`", "precondition")
+    return Setting(
+        name=name,
+        label=label,
+        source=source,
+        body=home.take(source, (str,), "a text"),
+        folder=str(folder),
+        place=home.places.error("", (*home.path, source)).message.strip(" ()"),
+        drive=values["drive"],
+        hmb=values["hmb"],
+        precondition=values["precondition"] or "sequential",
+        seed=values["seed"] or 0,
+        set=values["set"],
+        variables=values["variables"],
+        parameters=values["parameters"],
+        over=None if over is None else next((k, tuple(v)) for k, v in over.items()),
+        measures=measures,
+    )
+
+
+def _source(table: Table, common: Table) -> tuple[Table, str]:
+    """The table that names what is run, and how: job file, its text, or experiment."""
+    for home in (table, common):
+        given = [source for source in SOURCES if home.take(source, (str,), "a text") is not None]
+        if len(given) > 1:
+            raise home.error(f"`{given[0]}` and `{given[1]}` exclude each other", given[1])
+        if given:
+            return home, given[0]
+    listed = ", ".join(f"`{source}`" for source in SOURCES)
+    raise table.error("nothing says what to run", None, f"give one of {listed}")
+
+
+def _measures(given: Any, table: Table, common: Table) -> dict[str, Expression]:
+    home = table if table.has("measure") else common
+    if given is None:
+        hint = 'write `measure = "jobs[0].read.iops"`'
+        raise table.error("nothing says what to measure", None, hint)
+    paths = {"": given} if isinstance(given, str) else given
+    made = {}
+    for name, path in paths.items():
+        if not isinstance(path, str) or (name and not _NAME.fullmatch(name)):
+            raise home.error("`measure` is a path, or a table of names and paths", "measure")
+        try:
+            made[name] = Expression(path, MEASURES)
+        except InputError as error:
+            raise home.error(error.message, "measure", error.hint) from error
+    return made
+
+
+def _plot(table: Table, settings: Mapping[str, Setting]) -> Plot:
+    table.only("title", "x", "y", "kind", "log_x", "log_y", "from_zero", "series")
+    given = table.take("series", (list, dict), "a list of series, or a table of their labels")
+    if isinstance(given, list):
+        given = dict.fromkeys(given, "")
+    for name, label in (given or {}).items():
+        if not isinstance(name, str) or not isinstance(label, str):
+            raise table.error("`plot.series` holds names and labels", "series")
+        first = name.partition(".")[0]
+        if first not in settings:
+            hint = near(first, list(settings))
+            raise table.error(f"`{name}` in `plot.series` is no series", "series", hint)
+    kind = table.words("kind") or "line"
+    if kind not in _KINDS:
+        listed = ", ".join(f"`{one}`" for one in _KINDS)
+        raise table.error(f"`plot.kind` must be one of {listed}, found `{kind}`", "kind")
+    plot = Plot(
+        title=table.words("title") or "",
+        x=table.words("x") or "",
+        y=table.text("y"),
+        kind=kind,
+        log_x=table.flag("log_x"),
+        log_y=table.flag("log_y"),
+        from_zero=table.flag("from_zero", True),
+        series=given or {},
+    )
+    return plot

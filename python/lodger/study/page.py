@@ -1,0 +1,173 @@
+"""The page of a reproduction: one HTML file with everything in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from .._native import __version__
+from .chart import figure
+from .checks import Outcome, number
+from .report import counts, tables, wanted
+from .run import Found
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1d2329; --dim: #5c6670; --page: #ffffff; --card: #f5f7f9;
+  --line: #d9dfe4; --met: #1c7a55; --missed: #b5472f; --known: #8a6a00; --link: #1f66ad; }
+@media (prefers-color-scheme: dark) { :root { --ink: #dfe5ea; --dim: #98a4af; --page: #14181c;
+  --card: #1c2228; --line: #333c44; --met: #4fc596; --missed: #ef8467; --known: #d9b53c;
+  --link: #79b4ef; } }
+* { box-sizing: border-box; }
+body { font: 15px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--page);
+  max-width: 62rem; margin: 0 auto; padding: 2rem 1.25rem 4rem; }
+h1 { font-size: 1.7rem; margin: 0 0 .3rem; } h2 { font-size: 1.25rem; margin: 0; }
+a { color: var(--link); } .dim { color: var(--dim); } code, pre { font-size: .88em; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th { text-align: left; font-weight: 600; color: var(--dim); font-size: .86rem; }
+th, td { padding: .35rem .6rem .35rem 0; border-bottom: 1px solid var(--line);
+  vertical-align: top; }
+td.n, th.n { text-align: right; }
+section { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
+  padding: 1.2rem 1.4rem; margin: 1.6rem 0; overflow-x: auto; }
+svg { display: block; width: 100%; height: auto; margin: .8rem 0 .2rem; }
+.badge { display: inline-block; font-size: .78rem; font-weight: 600; padding: .05rem .5rem;
+  border-radius: 99px; border: 1px solid currentColor; white-space: nowrap; }
+.met { color: var(--met); } .missed { color: var(--missed); } .known { color: var(--known); }
+.why { color: var(--dim); font-size: .92em; } details { margin: .6rem 0; }
+summary { cursor: pointer; } pre { white-space: pre-wrap; }
+.totals { display: flex; gap: 2rem; margin: 1.2rem 0; flex-wrap: wrap; }
+.totals b { display: block; font-size: 1.6rem; line-height: 1.2; }
+figcaption { color: var(--dim); font-size: .9em; } figure { margin: 1rem 0; }
+"""
+
+
+def page(found: Sequence[Found]) -> str:
+    """The whole page. Needs no network, and no script runs in it."""
+    made = counts(found)
+    totals = "".join(
+        f"<div><b>{made[key]}</b>{label}</div>"
+        for key, label in [
+            ("checks", "checks"),
+            ("predicted", "predicted, not fitted"),
+            ("met", "met"),
+            ("missed", "missed"),
+            ("unexpected", "missed unexpectedly"),
+        ]
+    )
+    sections = "".join(_section(one) for one in found)
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Lodger: published figures redone</title><style>{_STYLE}</style></head><body>
+<h1>Published figures, redone</h1>
+<p class="dim">Lodger {escape(__version__)}: {len(found)} studies. <em>Calibrated</em> figures were
+used to fit a drive file, <em>predicted</em> ones come out. Green bands in the plots are what the
+source says, with the tolerance of the check.</p>
+<div class="totals">{totals}</div>
+{_summary(found)}
+{sections}
+</body></html>
+"""
+
+
+def _badge(outcome: Outcome) -> str:
+    if outcome.met:
+        return '<span class="badge met">met</span>'
+    if outcome.regression:
+        return '<span class="badge missed">missed, unexpectedly</span>'
+    return '<span class="badge known">missed</span>'
+
+
+def _summary(found: Sequence[Found]) -> str:
+    rows = []
+    for one in found:
+        met = sum(outcome.met for outcome in one.outcomes)
+        predicted = [o for o in one.outcomes if o.check.basis == "predicted"]
+        kept = sum(outcome.met for outcome in predicted)
+        rest = len(one.outcomes) - met
+        kind = "met" if not rest else "missed" if one.regressions else "known"
+        verdict = "all met" if not rest else f"{rest} missed"
+        predictions = f"{kept} of {len(predicted)}" if predicted else "none"
+        rows.append(
+            f'<tr><td><a href="#{escape(one.study.id)}">{escape(one.study.id)}</a></td>'
+            f"<td>{escape(one.study.title)}<div class='dim'>{escape(one.study.paper)}</div></td>"
+            f'<td class="n">{met} of {len(one.outcomes)}</td><td class="n">{predictions}</td>'
+            f'<td><span class="badge {kind}">{verdict}</span></td></tr>'
+        )
+    return (
+        '<table><thead><tr><th>study</th><th>figure</th><th class="n">checks met</th>'
+        '<th class="n">predictions met</th><th></th></tr></thead><tbody>'
+        + "".join(rows)
+        + "</tbody></table>"
+    )
+
+
+def _section(found: Found) -> str:
+    study = found.study
+    source = ", ".join(part for part in (study.paper, study.figure) if part)
+    link = _linked(study.source) if study.source else ""
+    parts = [
+        f'<section id="{escape(study.id)}"><h2>{escape(study.title)}</h2>',
+        f'<div class="dim">{escape(source)}{" · " + link if link else ""}</div>',
+        f"<p>{escape(study.set_up)}</p>",
+    ]
+    if study.differs:
+        parts.append(f"<p><b>Otherwise than there:</b> {escape(study.differs)}</p>")
+    if found.error is not None:
+        parts.append(f'<p class="missed"><b>Not run:</b> {escape(str(found.error))}</p>')
+    else:
+        for place, plot in enumerate(study.plots):
+            drawn = figure(found, plot, place)
+            caption = f"<figcaption>{escape(plot.title)}</figcaption>" if plot.title else ""
+            parts.append(f"<figure>{drawn}{caption}</figure>")
+    parts.append(_checks(found))
+    parts.append(_data(found))
+    parts.append(
+        f"<details><summary>Study file</summary><pre>{escape(study.text)}</pre></details>"
+        f'<div class="dim">Again: <code>lodger reproduce {escape(study.id)}</code></div></section>'
+    )
+    return "\n".join(parts)
+
+
+def _linked(source: str) -> str:
+    if source.startswith("https://") and " " not in source:
+        return f'<a href="{escape(source)}">{escape(source)}</a>'
+    return escape(source)
+
+
+def _checks(found: Found) -> str:
+    rows = []
+    for outcome in found.outcomes:
+        claim = escape(outcome.check.claim)
+        if outcome.check.source:
+            claim += f' <span class="dim">({escape(outcome.check.source)})</span>'
+        if outcome.reason:
+            claim += f'<div class="why">{escape(outcome.reason)}</div>'
+        rows.append(
+            f"<tr><td>{claim}</td><td>{escape(wanted(outcome))}</td>"
+            f"<td>{escape(outcome.shown)}</td><td>{escape(outcome.check.basis)}</td>"
+            f"<td>{_badge(outcome)}</td></tr>"
+        )
+    head = "".join(f"<th>{name}</th>" for name in ("claim", "wanted", "here", "basis", ""))
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _data(found: Found) -> str:
+    """The figures behind the plots."""
+    parts = []
+    for xs, columns in tables(found):
+        if len(xs) > 200:
+            continue
+        heads = "".join(f'<th class="n">{escape(found.study.label(n))}</th>' for n in columns)
+        rows = "".join(
+            f"<tr><td>{escape(str(x))}</td>"
+            + "".join(f'<td class="n">{number(series.y[n])}</td>' for series in columns.values())
+            + "</tr>"
+            for n, x in enumerate(xs)
+        )
+        parts.append(
+            f"<table><thead><tr><th></th>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+        )
+    if not parts:
+        return ""
+    return f"<details><summary>Figures</summary>{''.join(parts)}</details>"

@@ -1,0 +1,47 @@
+"""Does `lodger.logging` run a database's log as the command does?"""
+
+import pickle
+
+import pytest
+
+import lodger
+
+MODEL = """
+[logging]
+database = "redis"
+captured = "redis"
+commit = "block"
+clients = 2
+transactions = 2000
+segment_kib = 64
+"""
+
+
+def test_modes_and_clients_are_chosen() -> None:
+    model = lodger.Workload.from_logging(MODEL)
+    assert model.kind == "logging"
+    blocks = lodger.logging(model, "sz985").lodger.logging
+    stored = lodger.logging(model, "2b-ssd", commit="ba", clients=4).lodger.logging
+    assert (blocks.commit, blocks.clients) == ("block", 2)
+    assert (stored.commit, stored.clients) == ("ba", 4)
+    assert stored.transactions_per_s > blocks.transactions_per_s
+    assert blocks.write_amplification > stored.write_amplification == 1
+
+
+def test_a_pickled_model_gives_the_same_result() -> None:
+    model = lodger.Workload.from_logging(MODEL).committing(commit="async", clients=3)
+    again = pickle.loads(pickle.dumps(model))
+    first, second = (lodger.simulate(one, "sz985").lodger.logging for one in (model, again))
+    assert first == second
+    assert (first.commit, first.clients) == ("async", 3)
+
+
+def test_what_cannot_be_is_said() -> None:
+    model = lodger.Workload.from_logging(MODEL)
+    with pytest.raises(lodger.InputError, match="no byte window"):
+        lodger.logging(model, "pm963", commit="ba")
+    with pytest.raises(lodger.InputError, match="`block`, `ba` or `async`"):
+        model.committing(commit="never")  # type: ignore[arg-type]
+    job = lodger.Workload.from_fio("[job]\nrw=read\nsize=1m\n")
+    with pytest.raises(lodger.InputError, match="models of database logging"):
+        lodger.logging(job, "tiny", clients=2)

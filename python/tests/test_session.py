@@ -1,0 +1,126 @@
+"""Does a session ask the drive what it says, command by command?"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lodger
+
+HALF: Any = "half"
+
+
+def test_a_command_has_a_latency_and_time_passes_with_it() -> None:
+    session = lodger.Session("tiny", hmb="off")
+    first, again = session.read(0, 4096), session.read(0, 4096)
+    assert 0 < again < first
+    assert session.now_ps == first + again
+    assert session.counters.requests == 2
+    assert session.counters.map.lookups == 2
+    session.idle(1e-3)
+    assert session.now_ps == first + again + 10**9
+    assert "tiny" in repr(session)
+
+
+def test_a_second_read_is_that_of_a_workload() -> None:
+    session = lodger.Session("rc100-480", hmb="off")
+    session.read(1 << 30, 4096)
+    job = "[j]\nrw=read\nbs=4k\niodepth=1\nnumber_ios=2\nsize=8k\noffset=1g\n"
+    run = lodger.simulate(lodger.Workload.from_fio(job), "rc100-480", hmb="off")
+    submit_ns = run.jobs[0].read.slat_ns.max
+    hit_ps = session.read((1 << 30) + 4096, 4096)
+    assert hit_ps // 1000 == run.jobs[0].read.clat_ns.min + submit_ns
+
+
+def test_writes_are_kept_until_they_are_flushed() -> None:
+    session = lodger.Session("tiny", precondition="none")
+    buffered = session.write(0, 4096)
+    assert session.counters.nand.programs == 0
+    assert session.flush() > buffered
+    assert session.counters.nand.programs > 0
+    assert session.write(0, 4096, fua=True) > buffered
+    session.trim(0, 4096)
+    assert session.counters.unwritten_reads == 0
+    session.read(0, 4096)
+    assert session.counters.unwritten_reads == 1
+
+
+def test_a_batch_is_single_commands_at_depth_one() -> None:
+    offsets = np.random.default_rng(3).integers(0, 1000, 64) * 4096
+    alone = lodger.Session("tiny", seed=5)
+    singles = [alone.read(int(offset), 4096) for offset in offsets]
+    together = lodger.Session("tiny", seed=5)
+    assert together.batch("read", offsets, 4096).tolist() == singles
+    assert together.now_ps == alone.now_ps
+    deep = lodger.Session("tiny", seed=5)
+    deep.batch("read", offsets, 4096, depth=8)
+    assert deep.now_ps < alone.now_ps / 2
+
+
+def test_a_batch_lets_other_threads_run() -> None:
+    session = lodger.Session("rc100-480")
+    offsets = np.arange(200_000) % 50_000 * 4096
+    ticks = 0
+    done = threading.Event()
+
+    def work() -> None:
+        session.batch(["read"] * len(offsets), offsets, 4096, depth=32)
+        done.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while not done.wait(0.001):
+        ticks += 1
+    thread.join()
+    assert ticks > 2
+
+
+def test_host_memory_comes_and_goes() -> None:
+    session = lodger.Session("tiny", hmb="off")
+    assert session.hmb_granted_bytes == 0
+    assert session.set_hmb(None) == session.hmb_granted_bytes == session.drive.hmb_preferred_bytes
+    assert 0 < session.hmb_usable_bytes <= session.hmb_granted_bytes
+    assert session.warning is None
+    assert session.set_hmb("off") == 0
+
+
+def test_the_byte_window_is_called() -> None:
+    session = lodger.Session("2b-ssd")
+    session.pin(0, 0, 1 << 20, 8192)
+    stored, synced = session.store(0, 64), session.sync(0)
+    assert 0 < stored < synced
+    assert session.load(0, 4096) > session.load(0, 8)
+    assert session.read_dma(0, 0, 4096) > 0
+    with pytest.raises(lodger.InputError, match="pinned already"):
+        session.pin(0, 8192, 2 << 20, 4096)
+    assert session.unpin(0) > 0
+    with pytest.raises(lodger.InputError, match="no byte window"):
+        lodger.Session("tiny").store(0, 8)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda s: s.read(1, 4096), "refused"),
+        (lambda s: s.read(s.capacity_bytes, 4096), "refused"),
+        (lambda s: s.read(-512, 4096), "must be 0 to"),
+        (lambda s: s.read(0, 2**64), "must be 0 to"),
+        (lambda s: s.batch("read", [0], 4096, depth=0), "`depth` must be"),
+        (lambda s: s.batch("raed", [0], 4096), "`op` must be"),
+        (lambda s: s.batch("read", 0, 4096), "`offset` must be a list"),
+        (lambda s: s.batch("read", [0, 0], [1, 2, 3]), "`length` must be"),
+        (lambda s: s.batch("read", [0, s.capacity_bytes], 4096), "refused"),
+        (lambda s: s.idle(-1), "`seconds` must be"),
+        (lambda s: s.idle(1e9), "`seconds` must be"),
+        (lambda s: s.set_hmb("lots"), "lots"),
+        (lambda s: lodger.Session("tiny", precondition=HALF), "must be `none`"),
+    ],
+)
+def test_wrong_use_is_an_error_and_does_no_harm(call: object, message: str) -> None:
+    session = lodger.Session("tiny")
+    with pytest.raises(lodger.InputError, match=message):
+        call(session)  # type: ignore[operator]
+    assert session.read(0, 4096) > 0

@@ -1,0 +1,182 @@
+"""Are study files read as they are written, and what is wrong in them named with its place?"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import lodger
+from lodger import study
+from lodger.study.series import FUNCTIONS
+from lodger.study.tasks import find
+
+from .conftest import ROOT
+
+TINY = """\
+title = "A tiny study"
+paper = "nobody"
+set_up = "Reads of the smallest drive."
+
+[run]
+drive = "tiny"
+fio = '''
+[reads]
+rw=randread
+bs=4k
+iodepth=${depth}
+number_ios=400
+size=64m
+'''
+over = { depth = [1, 4, 16] }
+measure = "jobs[0].read.iops"
+
+[series.on]
+[series.off]
+hmb = "off"
+
+[[plot]]
+y = "IOPS"
+x = "requests in flight"
+
+[[check]]
+claim = "More in flight are faster"
+value = "last(on) / first(on)"
+at_least = 2
+basis = "predicted"
+"""
+
+
+def test_what_a_file_says_is_what_is_run() -> None:
+    made = study.parse(TINY, "folder/tiny-study.toml")
+    assert (made.id, made.title, made.quick) == ("tiny-study", "A tiny study", False)
+    tasks = made.tasks()
+    assert [(task.series, task.x) for task in tasks] == [
+        (name, depth) for name in ("on", "off") for depth in (1, 4, 16)
+    ]
+    assert [task.hmb for task in tasks] == [None] * 3 + ["off"] * 3
+    text = tasks[1].workload.text if tasks[1].workload else None
+    assert text is not None
+    assert "iodepth=4\n" in text
+    alone = lodger.simulate(lodger.Workload.from_fio(text), "tiny")
+    assert tasks[1].run() == {"": alone.jobs[0].read.iops}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message", "hint"),
+    [
+        ("title =", "titel =", 1, "unknown key `titel`", "`title`"),
+        ("drive = ", "drvie = ", 6, "unknown key `run.drvie`", "`drive`"),
+        ('hmb = "off"', 'hbm = "off"', 20, "unknown key `series.off.hbm`", "`hmb`"),
+        ('hmb = "off"', "hmb = 5", 20, "`series.off.hmb` must be host memory", None),
+        ("at_least", "atleast", 29, "unknown key `check.atleast`", "`at_least`"),
+        ("at_least = 2", "", 26, "a check has one of", None),
+        ('basis = "predicted"', 'basis = "guessed"', 30, "`check.basis` must be one of", "fitted"),
+        ("last(on)", "last(onn)", 28, "`onn` in `last(onn) / first(on)` is no series", "`on`"),
+        ("last(on)", "lst(on)", 28, "there is no function `lst`", "`last`"),
+        ("last(on)", "last(on.iops)", 28, "has no measure `iops`", "without a name"),
+        ("last(on)", "__import__('os')", 28, "there is no function `__import__`", None),
+        ("last(on)", "(lambda: 1)()", 28, "is not allowed in an expression", "allowed are"),
+        ("last(on) /", "last(on) /* ", 28, "is not an expression", "allowed are"),
+        ("at_least = 2", "target = 2", 29, "needs a `tolerance`", None),
+        ("at_least = 2", "target = 2\ntolerance = '5'", 30, "`tolerance` must be", None),
+        ("at_least = 2", "between = [3, 2]", 29, "the smaller first", None),
+        ("at_least = 2", 'at_least = 2\nexpected = "missed"', 30, "needs a `reason`", "say why"),
+        ("over = { depth", "over = { deep = [1], depth", 15, "`over` must be", None),
+        ("measure = ", "# ", None, "nothing says what to measure", "jobs[0]"),
+        ("y = ", "#", 22, "`plot.y` is missing", None),
+        ("[series.off]", "[series.off]\nworkload = 3", 20, "`series.off.workload` must be", None),
+        ("[run]", "[run", 5, "expected ']'", None),
+        ("[[check]]", "[[checks]]", 26, "unknown key `checks`", "`check`"),
+    ],
+)
+def test_errors_name_file_and_line(
+    old: str, new: str, line: int | None, message: str, hint: str | None
+) -> None:
+    assert old in TINY
+    with pytest.raises(lodger.InputError) as caught:
+        study.parse(TINY.replace(old, new, 1), "s.toml")
+    assert message in str(caught.value)
+    assert caught.value.file == "s.toml"
+    if line is not None:
+        assert caught.value.line == line, caught.value
+        assert f"(s.toml:{line})" in str(caught.value)
+    if hint is not None:
+        assert hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('drive = "tiny"', 'drive = "tinny"', "no drive is called `tinny`"),
+        ('hmb = "off"', 'set = { "nand.raed" = "1us" }', "nand.raed"),
+        ("${depth}", "4", "`depth` is not used anywhere"),
+        ("${depth}", "${dept}", "nothing says what ${dept} is"),
+        ("rw=randread", "rw=randraed", "randraed"),
+        ('hmb = "off"', 'experiment = "nothing:here"', "no module `lodger.studies.nothing`"),
+        ('hmb = "off"', 'experiment = "os.path:join"', "is no experiment"),
+        ('hmb = "off"', 'workload = "gone.fio"', "gone.fio"),
+    ],
+)
+def test_what_cannot_run_is_found_before_anything_runs(old: str, new: str, message: str) -> None:
+    text = TINY.replace(old, new, 1)
+    with pytest.raises(lodger.InputError, match=re.escape(message)) as caught:
+        study.parse(text, "s.toml").tasks()
+    assert "s.toml" in str(caught.value)
+
+
+def studies() -> list[Path]:
+    return sorted((ROOT / "studies").glob("*.toml"))
+
+
+def test_our_studies_are_built_in() -> None:
+    from lodger import _native
+
+    assert _native.studies() == {path.stem: path.read_text() for path in studies()}
+    assert [one.id for one in study.collection()] == [path.stem for path in studies()]
+
+
+@pytest.mark.parametrize("path", studies(), ids=lambda path: str(path.stem))
+def test_our_studies_can_run(path: Path) -> None:
+    made = study.load(path)
+    assert made.tasks()
+    assert made.plots, "every figure has a plot"
+    for name in (name for plot in made.plots for name in plot.series):
+        assert name.partition(".")[0] in made.settings
+    bodies = [setting for setting in made.settings.values() if setting.source == "workload"]
+    assert not bodies, "an installed package has no files beside its studies"
+
+
+def test_every_paper_keeps_a_prediction() -> None:
+    papers: dict[str, set[str]] = {}
+    for path in studies():
+        made = study.load(path)
+        source = made.paper.split(",")[0]
+        papers.setdefault(source, set()).update(check.basis for check in made.checks)
+    assert all("predicted" in bases for bases in papers.values()), papers
+
+
+def test_the_validation_page_is_about_our_studies() -> None:
+    page = (ROOT / "docs/validation/studies.md").read_text()
+    assert re.findall(r"^## (.*)$", page, re.M) == [path.stem for path in studies()]
+    for path in studies():
+        for check in study.load(path).checks:
+            assert check.claim.replace("|", "\\|") in page, f"`make reproduce`: {path.stem}"
+
+
+def test_the_reference_describes_every_function() -> None:
+    page = (ROOT / "docs/reference/study-file.md").read_text()
+    for function, form in FUNCTIONS.values():
+        described = " ".join((function.__doc__ or "").split()).rstrip(".")
+        assert f"| `{form}` | {described} |" in page
+    example = re.search(r"A whole study:\n\n```toml\n(.*?)```", page, re.S)
+    assert example is not None
+    assert len(study.parse(example[1]).tasks()) == 16
+
+
+def test_experiments_are_functions_of_ours() -> None:
+    with pytest.raises(lodger.InputError, match="is no experiment"):
+        find("os.system")
+    with pytest.raises(lodger.InputError, match="no module"):
+        find("missing:function")

@@ -1,0 +1,313 @@
+"""Do expressions compute what they say, and are verdicts what they should be?"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lodger
+from lodger import study
+from lodger.study import Series
+from lodger.study.checks import judge
+from lodger.study.command import reproduce
+from lodger.study.command import study as study_command
+from lodger.study.expression import Expression
+from lodger.study.series import FUNCTIONS
+
+from .conftest import output
+from .test_study_files import TINY
+
+
+def series(*values: float) -> Series:
+    return Series(tuple(range(1, len(values) + 1)), np.array(values))
+
+
+VALUES: dict[str, Any] = {
+    "up": series(1, 2, 4, 8),
+    "flat": series(5, 5.1, 5, 4.9),
+    "step": series(10, 10, 9, 10, 2, 2, 1, 2),
+    "words": Series(("a", "b"), np.array([3.0, 4.0])),
+    "many.iops": series(7, 8),
+    "one": 3.5,
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("1 + 2 * 3 ** 2 / 4 - -1", 6.5),
+        ("at(up, 3)", 4),
+        ("at(words, 'b') - at(words, 'a')", 1),
+        ("first(up) + last(up)", 9),
+        ("max(up / 2)", 4),
+        ("max(1, one)", 3.5),
+        ("mean([1, 2, 6])", 3),
+        ("sum(many.iops)", 15),
+        ("last(many.iops * 2 + many.iops)", 24),
+        ("knee(step)", 4),
+        ("after_knee(step)", 5),
+        ("level_before(step) / level_after(step)", 5),
+        ("knee(flat)", math.nan),
+        ("crossing(up, 3)", 2.5),
+        ("crossing(up, 100)", math.nan),
+        ("rises(up) and not falls(up)", True),
+        ("rises(flat)", False),
+        ("rises(flat, 0.03)", True),
+        ("spread(flat)", 5.1 / 4.9 - 1),
+        ("slope(up * 0 + x(up) ** 2)", 2),
+        ("gain_percent(3, 2)", 50),
+        ("max(gain_percent(up, up * 2))", -50),
+        ("all(up >= 1, flat > 4)", True),
+        ("any(up > 8)", False),
+        ("all(1 <= up < 8)", False),
+        ("x_of_max(up)", 4),
+        ("x_of_min(words) == 'a'", True),
+        ("sum(within(up, 2, 3))", 6),
+        ("abs(-one)", 3.5),
+        ("1 / 0", math.nan),
+        ("9.0 ** 9 ** 9", math.nan),
+    ],
+)
+def test_expressions(text: str, wanted: float | bool) -> None:
+    found = Expression(text, FUNCTIONS).compute(VALUES)
+    assert isinstance(found, bool) == isinstance(wanted, bool)
+    assert found == pytest.approx(wanted, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["at(up, 9)", "up + flat == words", "knee(one)", "at(up)", "up and flat", "rises(up, 'a')"],
+)
+def test_what_cannot_be_computed_is_an_error(text: str) -> None:
+    with pytest.raises(lodger.InputError):
+        Expression(text, FUNCTIONS).compute(VALUES)
+
+
+def test_a_knee_is_where_trying_every_split_finds_it() -> None:
+    random = np.random.default_rng(5)
+    for _ in range(200):
+        y = random.normal(size=random.integers(2, 12)) + 3
+        wanted = min(
+            range(1, len(y)),
+            key=lambda n: np.var(y[:n]) * n + np.var(y[n:]) * (len(y) - n),
+        )
+        values = {"s": series(*y)}
+        found = Expression("knee(s)", FUNCTIONS).compute(values)
+        assert found == wanted or math.isnan(found)
+
+
+def verdict(goal: str, value: str = "one") -> study.Outcome:
+    text = TINY.replace("at_least = 2", goal).replace("last(on) / first(on)", "last(on)")
+    (check,) = study.parse(text).checks
+    return judge(check, {"on": series(1, float(value) if value != "one" else 3.5)})
+
+
+@pytest.mark.parametrize(
+    ("goal", "met"),
+    [
+        ("target = 3.5\ntolerance = 0", True),
+        ("target = 3\ntolerance = 0.5", True),
+        ("target = 3\ntolerance = 0.49", False),
+        ('target = 3.2\ntolerance = "10%"', True),
+        ('target = 3\ntolerance = "10%"', False),
+        ("at_least = 3.5", True),
+        ("at_least = 3.6", False),
+        ("at_most = 3.5", True),
+        ("at_most = 3.4", False),
+        ("between = [3, 4]", True),
+        ("between = [4, 5]", False),
+    ],
+)
+def test_a_figure_is_held_against_its_target(goal: str, met: bool) -> None:
+    found = verdict(goal)
+    assert (found.met, found.measured) == (met, 3.5)
+    assert found.verdict == ("met" if met else "missed")
+    assert found.regression is not met
+
+
+def test_no_figure_is_a_miss() -> None:
+    found = verdict("at_least = 0", "nan")
+    assert (found.met, found.measured, found.shown) == (False, None, "none")
+
+
+def test_an_expected_miss_is_no_regression() -> None:
+    goal = 'at_least = 9\nexpected = "missed"\nreason = "the model is small"'
+    found = verdict(goal)
+    assert (found.met, found.regression, found.reason) == (False, False, "the model is small")
+    better = verdict(goal.replace("9", "1"))
+    assert (better.met, better.regression, better.reason) == (True, False, None)
+
+
+def test_a_condition_needs_a_target_of_its_kind() -> None:
+    with pytest.raises(lodger.InputError, match="is a number, and its target is not"):
+        verdict("target = true")
+
+
+def test_a_study_from_end_to_end(tmp_path: Path, command: list[str]) -> None:
+    file = tmp_path / "tiny-study.toml"
+    wrong = TINY.replace("at_least = 2", "at_least = 2e9", 1)
+    file.write_text(TINY)
+    told = tmp_path / "out.json"
+    page = tmp_path / "out.html"
+    status, text, talk = output(
+        [*command, "study", "run", str(file), "--json", str(told), "--report", str(page)]
+    )
+    assert status == 0, talk
+    assert "1 met" in talk and "1 study; checks: 1" in text
+    (found,) = json.loads(told.read_text())["studies"]
+    assert set(found) >= {"id", "paper", "checks"}
+    (check,) = found["checks"]
+    wanted = {"claim", "target", "tolerance", "measured", "verdict", "basis", "reason"}
+    assert wanted <= set(check)
+    assert (check["verdict"], check["basis"], check["target"]) == ("met", "predicted", 2.0)
+    curve = found["series"]["on"]
+    assert check["measured"] == pytest.approx(curve["y"][-1] / curve["y"][0])
+    html = page.read_text()
+    assert html.count("<svg") == 1 and "<script" not in html
+    assert "More in flight are faster" in html and ">met<" in html
+    file.write_text(wrong)
+    status, text, _ = output([*command, "study", "run", str(file), "--output-format", "json"])
+    assert status == 1
+    assert json.loads(text)["studies"][0]["checks"][0]["verdict"] == "missed"
+
+
+def test_figures_are_the_same_however_many_run_at_a_time() -> None:
+    made = study.parse(TINY)
+    first, second = (study.run([made], workers=n)[0].to_dict() for n in (1, 4))
+    assert first == second
+
+
+def test_a_study_that_cannot_run_spares_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    good, bad = (
+        study.parse(TINY, "good.toml"),
+        study.parse(TINY.replace('drive = "tiny"', 'drive = "nothing"'), "bad.toml"),
+    )
+    found = study.run([bad, good])
+    assert [one.error is None for one in found] == [False, True]
+    (outcome,) = found[0].outcomes
+    assert (outcome.verdict, outcome.regression) == ("missed", True)
+    assert "nothing" in (outcome.reason or "")
+
+
+def test_an_experiment_is_called_with_its_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+    import types
+
+    module = types.ModuleType("lodger.studies.fake")
+
+    def double(drive: lodger.Drive, number: float, factor: float, **_: object) -> object:
+        assert drive.name == "tiny"
+        return {"made": number * factor}
+
+    def curve(**_: object) -> object:
+        return [1, 2], [10.0, 20.0]
+
+    module.double, module.curve = double, curve  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "lodger.studies.fake", module)
+    made = study.parse(
+        """
+title = "t"
+paper = "p"
+set_up = "s"
+[series.a]
+drive = "tiny"
+experiment = "fake:double"
+parameters = { factor = 3 }
+over = { number = [1, 2] }
+[series.b]
+drive = "tiny"
+experiment = "fake:curve"
+[[check]]
+claim = "both"
+value = "last(a.made) + last(b)"
+target = 26
+tolerance = 0
+basis = "predicted"
+"""
+    )
+    (found,) = study.run([made])
+    assert found.error is None
+    assert found.outcomes[0].met
+
+
+def test_studies_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert reproduce(["--list"]) == 0
+    shown = capsys.readouterr().out
+    assert [line.split()[0] for line in shown.splitlines()] == [s.id for s in study.collection()]
+    assert reproduce(["--list", "--output-format", "json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["studies"]
+    assert [one["id"] for one in listed] == [s.id for s in study.collection()]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        (["bg4-raech"], "there is no study `bg4-raech`", "`bg4-reach`"),
+        (["--studies", "/nowhere"], "is no folder", None),
+        (["--workers", "0"], "must be 1 to 4096", None),
+        (["bg4-reach", "--json", "/nowhere/out.json"], "is no folder", "mkdir"),
+    ],
+)
+def test_wrong_use(
+    arguments: list[str], message: str, hint: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reproduce(arguments) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert message in said.err
+    assert hint is None or hint in said.err
+
+
+def test_a_study_is_shown_without_running(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "tiny-study.toml"
+    file.write_text(TINY)
+    assert study_command(["show", str(file)]) == 0
+    shown = capsys.readouterr().out
+    assert "6 runs, 2 series" in shown
+    assert "over depth = 1, 4, 16" in shown
+    assert study_command(["show", str(tmp_path / "gone.toml")]) == 2
+
+
+def test_help_says_what_a_verdict_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert reproduce(["--help"]) == 0
+    assert "1 a claim was missed unexpectedly" in capsys.readouterr().out
+
+
+def test_a_cluster_needs_dask(capsys: pytest.CaptureFixture[str]) -> None:
+    distributed = pytest.importorskip("dask.distributed", reason="dask.distributed not installed")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster:
+        made = study.parse(TINY)
+        there = study.run([made], cluster=cluster.scheduler_address)[0].to_dict()
+    assert there == study.run([made])[0].to_dict()
+
+
+def test_the_binary_runs_the_packages_commands(binary: str, command: list[str]) -> None:
+    import os
+    import subprocess
+
+    folder = Path(command[0]).parent
+    if not (folder / "lodger-reproduce").exists():
+        pytest.skip("the package is not installed")
+    for path, wanted in ((str(folder), 0), ("/nonexistent", 2)):
+        ran = subprocess.run(
+            [binary, "reproduce", "--list"],
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert ran.returncode == wanted, ran.stderr
+        if wanted:
+            assert "there is no `lodger-reproduce` on PATH" in ran.stderr
+            assert "hint: `pip install .`" in ran.stderr
+        else:
+            assert "bg4-reach" in ran.stdout
