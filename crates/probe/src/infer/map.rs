@@ -1,0 +1,234 @@
+//! Where the address map's cache lives, and what it takes there.
+
+use super::{Arms, INTERRUPTED, SAME, Tier, UNSWITCHED, Verdict, arms, drifted, flash_seen};
+use super::{held_text, size_text};
+use crate::findings::{Findings, Held, MapArm};
+use crate::stats::Estimate;
+use crate::target::Description;
+
+/// What an entry of the map takes at least: 4 bytes for 4 KiB (Kim & Kim 2020; Jeong et al. 2017).
+const MAP_SHARE: f64 = 1.0 / 1024.0;
+
+pub(super) fn verdict(findings: &mut Findings, about: &Description) -> Verdict {
+    if let Some(reason) = drifted(findings) {
+        return Verdict::undecided(reason);
+    }
+    let whole = about.capacity_bytes as f64 * MAP_SHARE;
+    let flash = flash_seen(findings);
+    let flat = |arm: &MapArm| arm.levels.is_none();
+    match arms(&findings.map, about) {
+        Arms::Missing => Verdict::undecided(INTERRUPTED),
+        Arms::Both(on, off) => {
+            let (on, off) = (*on, *off);
+            map_switched(findings, about, &on, &off)
+        }
+        Arms::DriveOnly(arm) if flat(arm) && flash => Verdict::new(
+            Tier::Device,
+            0.95,
+            format!(
+                "reads all over the drive take {:.1} us, no longer than reads near each other, and \
+                 the drive asks for no host memory",
+                arm.near_ns / 1e3
+            ),
+        )
+        .size(Some(Estimate::new(whole, whole, whole * 1.5))),
+        Arms::DriveOnly(arm) | Arms::Unswitched(arm) if flat(arm) => Verdict::undecided(if flash {
+            UNSWITCHED.to_owned()
+        } else {
+            "all reads take the same time, and nothing shows that there is flash behind them"
+                .to_owned()
+        }),
+        Arms::DriveOnly(arm) => map_on_drive(arm, whole),
+        Arms::Unswitched(arm) => Verdict::undecided(format!(
+            "reads are fast over {}; {UNSWITCHED}",
+            held_text(&arm.reach_bytes)
+        )),
+    }
+}
+
+fn unit_of(arm: &MapArm) -> Option<Estimate> {
+    match (arm.units, arm.reach_bytes) {
+        (Held::UpTo(units), Held::UpTo(reach)) if units.estimate >= 2.0 => Some(Estimate::new(
+            reach.estimate / units.estimate,
+            reach.low / units.high,
+            reach.high / units.low,
+        )),
+        _ => None,
+    }
+}
+
+fn map_on_drive(arm: &MapArm, whole: f64) -> Verdict {
+    let seen = |what: &str| {
+        let slow = arm.levels.map_or(0.0, |levels| levels.slow_ns);
+        format!(
+            "reads take {:.1} us while the map is at hand and {:.1} us when it is not; {what}",
+            arm.near_ns / 1e3,
+            slow / 1e3
+        )
+    };
+    match arm.reach_bytes {
+        Held::Nothing => Verdict::new(Tier::None, 0.9, seen("no two places stay at hand")),
+        Held::Everything(_) => Verdict::new(
+            Tier::Device,
+            0.95,
+            seen("after one round, all places are at hand"),
+        )
+        .size(Some(Estimate::new(whole, whole, whole * 1.5))),
+        Held::UpTo(reach) => {
+            let text = format!(
+                "{} are at hand, whatever host memory there is; the size takes 4 B per 4 KiB",
+                size_text(reach.estimate)
+            );
+            let mut verdict = Verdict::new(Tier::Device, 0.97, seen(&text));
+            verdict.size_bytes = Some(reach.scaled(MAP_SHARE));
+            verdict.unit_bytes = unit_of(arm);
+            verdict
+        }
+    }
+}
+
+fn map_switched(
+    findings: &mut Findings,
+    about: &Description,
+    on: &MapArm,
+    off: &MapArm,
+) -> Verdict {
+    let whole = about.capacity_bytes as f64 * MAP_SHARE;
+    let (with, without) = (on.reach_bytes.amount(), off.reach_bytes.amount());
+    if on.levels.is_none() && off.levels.is_none() {
+        return if flash_seen(findings) {
+            let text = "reads all over the drive are as fast as reads near each other, host memory \
+                        on or off";
+            Verdict::new(Tier::Device, 0.9, text).size(Some(Estimate::new(
+                whole,
+                whole,
+                whole * 1.5,
+            )))
+        } else {
+            Verdict::undecided(
+                "all reads take the same time, and nothing shows that there is flash",
+            )
+        };
+    }
+    let both = format!(
+        "reads stay fast over {} with host memory on and over {} with it off",
+        held_text(&on.reach_bytes),
+        held_text(&off.reach_bytes)
+    );
+    if with == 0.0 && without == 0.0 {
+        return Verdict::new(Tier::None, 0.9, both);
+    }
+    if with == without || (with < SAME * without && without < SAME * with) {
+        let mut verdict = map_on_drive(off, whole);
+        verdict.evidence = format!("{both}: no difference");
+        return verdict;
+    }
+    if with < without {
+        return Verdict::undecided(format!(
+            "{both}: less with it than without is not understood"
+        ));
+    }
+    let mut verdict = Verdict::new(
+        Tier::Hmb,
+        if with > 2.0 * without { 0.99 } else { 0.9 },
+        both,
+    );
+    hmb_size(findings, about, on, off, &mut verdict);
+    verdict
+}
+
+/// What the map takes of host memory, and how.
+fn hmb_size(
+    findings: &mut Findings,
+    about: &Description,
+    on: &MapArm,
+    off: &MapArm,
+    verdict: &mut Verdict,
+) {
+    let granted = about.hmb.granted_bytes().unwrap_or(0) as f64;
+    let whole = about.capacity_bytes as f64 * MAP_SHARE;
+    let Held::UpTo(reach) = on.reach_bytes else {
+        verdict.size_bytes = Some(Estimate::new(whole, whole.min(granted), granted.max(whole)));
+        return;
+    };
+    findings.quantity("map_reach_on", "bytes", reach);
+    // The unit of host memory's own cache shows only where that one counts more units.
+    if on.units.amount() > SAME * off.units.amount() {
+        verdict.unit_bytes = unit_of(on);
+    }
+    let Some((entry, text)) = bytes_per_entry(findings, granted) else {
+        verdict.evidence += "; what an entry takes there cannot be told";
+        return;
+    };
+    if let Some(value) = entry {
+        findings.quantity("map_bytes_per_entry", "bytes", value);
+    }
+    let entry_width = entry.map_or(0.0, |value| value.high / value.estimate - 1.0);
+    let entry = entry.map_or(4.0, |value| value.estimate);
+    let size = reach.scaled(entry / 4096.0);
+    if granted > 1.15 * size.high {
+        let used = format!(
+            "; of {} given, {} are used",
+            size_text(granted),
+            size_text(size.estimate)
+        );
+        verdict.evidence += &used;
+    }
+    verdict.evidence += &format!("; {text}");
+    verdict.size_bytes = Some(Estimate::new(
+        size.estimate.min(granted.max(1.0)),
+        (size.low * (1.0 - entry_width)).min(0.97 * granted),
+        size.high * (1.0 + entry_width),
+    ));
+}
+
+/// What an entry takes of host memory, from the reach of several amounts of it; `Some(None)` where
+/// only one could be given, `None` where they contradict each other.
+fn bytes_per_entry(findings: &mut Findings, granted: f64) -> Option<(Option<Estimate>, String)> {
+    let reach = |held: &Held| match held {
+        Held::UpTo(reach) => Some(reach.estimate / 4096.0),
+        _ => None,
+    };
+    let grants = findings.reach_of_grant.iter();
+    let mut points: Vec<(f64, f64)> = grants
+        .filter_map(|(bytes, held)| Some((*bytes as f64, reach(held)?)))
+        .collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    if points.len() < 2 {
+        return Some((None, "taking 4 B an entry".to_owned()));
+    }
+    let power = |bytes: f64| (bytes as u64).is_power_of_two();
+    // Amounts between powers of two that reach no farther than the power below them: rounded down.
+    let rounded = points
+        .iter()
+        .filter(|(bytes, _)| !power(*bytes))
+        .any(|(bytes, reach)| {
+            let below = points
+                .iter()
+                .rfind(|(other, _)| power(*other) && other < bytes);
+            below.is_some_and(|(other, least)| *bytes > 1.1 * other && *reach < 1.03 * least)
+        });
+    findings.rounds_down = rounded;
+    if rounded {
+        points.retain(|(bytes, _)| power(*bytes));
+    }
+    let per_byte = crate::stats::slope(&points);
+    let tried = findings.reach_of_grant.len();
+    let widest = points.last()?.0 / points.first()?.0;
+    if points.len() < 2 || per_byte <= 0.0 || widest < 1.2 {
+        return None;
+    }
+    let entry = 1.0 / per_byte;
+    if !(2.0..=64.0).contains(&entry) {
+        return None;
+    }
+    let width = 0.015 * widest / (widest - 1.0) + 0.01;
+    let value = Estimate::new(entry, entry * (1.0 - width), entry * (1.0 + width));
+    let how = if rounded { "powers of two of " } else { "" };
+    let kept = points.last()?.0 - points.last()?.1 * entry;
+    let mut text = format!("{entry:.2} B an entry, by {tried} amounts of {how}host memory");
+    if kept > 0.05 * granted {
+        text += &format!("; {} of it serve something else", size_text(kept));
+    }
+    Some((Some(value), text))
+}

@@ -1,0 +1,150 @@
+//! From findings to verdicts: which role lives on which tier. Every verdict names its evidence, and
+//! "undecided" is one.
+
+mod map;
+mod read_cache;
+mod write_buffer;
+
+use crate::findings::{Findings, Held};
+use crate::stats::Estimate;
+use crate::target::{Description, HmbSwitch};
+use std::collections::BTreeMap;
+
+/// Where a role lives, as far as can be told from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// Host memory the drive was given.
+    Hmb,
+    /// Memory on the drive.
+    Device,
+    /// Flash in single-bit mode.
+    Slc,
+    /// There is no such thing.
+    None,
+    /// It cannot be told.
+    Undecided,
+}
+
+impl Tier {
+    /// Its name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Tier::Hmb => "hmb",
+            Tier::Device => "device",
+            Tier::Slc => "slc",
+            Tier::None => "none",
+            Tier::Undecided => "undecided",
+        }
+    }
+}
+
+/// What is concluded about a role.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// Where it lives.
+    pub tier: Tier,
+    /// How sure that is.
+    pub confidence: f64,
+    /// Memory it takes, bytes.
+    pub size_bytes: Option<Estimate>,
+    /// What it keeps at once: for the map, bytes of addresses of one caching unit.
+    pub unit_bytes: Option<Estimate>,
+    /// Why.
+    pub evidence: String,
+}
+
+impl Verdict {
+    fn new(tier: Tier, confidence: f64, evidence: impl Into<String>) -> Self {
+        Verdict {
+            tier,
+            confidence,
+            size_bytes: None,
+            unit_bytes: None,
+            evidence: evidence.into(),
+        }
+    }
+
+    fn undecided(evidence: impl Into<String>) -> Self {
+        Self::new(Tier::Undecided, 0.0, evidence)
+    }
+
+    fn size(mut self, size: Option<Estimate>) -> Self {
+        self.size_bytes = size;
+        self
+    }
+}
+
+/// Amounts nearer than this are the same.
+const SAME: f64 = 1.2;
+
+/// Verdicts on all roles, by name.
+#[must_use]
+pub fn verdicts(findings: &mut Findings, about: &Description) -> BTreeMap<&'static str, Verdict> {
+    let mut verdicts = BTreeMap::new();
+    if !findings.map.is_empty() {
+        verdicts.insert("map", map::verdict(findings, about));
+    }
+    if !findings.read_cache.is_empty() {
+        verdicts.insert("read_cache", read_cache::verdict(findings, about));
+    }
+    if !findings.write_buffer.is_empty() {
+        verdicts.insert("write_buffer", write_buffer::verdict(findings, about));
+    }
+    verdicts
+}
+
+/// How a pair of states differs, or what there is without a switch.
+enum Arms<'a, T> {
+    Both(&'a T, &'a T),
+    /// The drive uses no host memory: what there is, is on the drive.
+    DriveOnly(&'a T),
+    /// Host memory may be in use and cannot be turned off.
+    Unswitched(&'a T),
+    Missing,
+}
+
+fn arms<'a, T>(found: &'a BTreeMap<&'static str, T>, about: &Description) -> Arms<'a, T> {
+    match (found.get("on"), found.get("off"), found.get("as found")) {
+        (Some(on), Some(off), _) => Arms::Both(on, off),
+        (_, _, Some(arm)) if about.hmb == HmbSwitch::NotUsed => Arms::DriveOnly(arm),
+        (_, _, Some(arm)) => Arms::Unswitched(arm),
+        _ => Arms::Missing,
+    }
+}
+
+const UNSWITCHED: &str = "host memory cannot be turned off from here, so on the drive and in host \
+                          memory look alike";
+const INTERRUPTED: &str = "only one state of host memory was measured";
+
+fn size_text(bytes: f64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{value:.4} {}", units[unit]).replace(".0000", "")
+}
+
+fn held_text(held: &Held) -> String {
+    match held {
+        Held::Nothing => "nothing".to_owned(),
+        Held::UpTo(estimate) => size_text(estimate.estimate),
+        Held::Everything(_) => "everything that was tried".to_owned(),
+    }
+}
+
+/// There are marks of flash behind the addresses: without them, flat latency proves nothing.
+fn flash_seen(findings: &Findings) -> bool {
+    findings.collisions == Some(true)
+}
+
+fn drifted(findings: &Findings) -> Option<String> {
+    let drift = findings.drift?;
+    let moved = !(0.8..=1.25).contains(&drift);
+    moved.then(|| {
+        format!("the drive's own latency changed by a factor of {drift:.2} while it was probed")
+    })
+}
