@@ -14,7 +14,7 @@ pub mod safety;
 pub mod stats;
 pub mod target;
 
-pub use infer::{Tier, Verdict};
+pub use infer::{Rule, Tier, Verdict};
 pub use probe::{Options, Outcome, Progress, Skipped, plan, probe};
 pub use target::{
     Description, HmbState, HmbSwitch, Io, Op, Sample, Target, TargetError, Transport,

@@ -1,6 +1,6 @@
 //! Where the address map's cache lives, and what it takes there.
 
-use super::{Arms, INTERRUPTED, SAME, Tier, UNSWITCHED, Verdict, arms, drifted, flash_seen};
+use super::{Arms, INTERRUPTED, Rule, SAME, Tier, UNSWITCHED, Verdict, arms, drifted, flash_seen};
 use super::{held_text, size_text};
 use crate::findings::{Findings, Held, MapArm};
 use crate::stats::Estimate;
@@ -11,7 +11,7 @@ const MAP_SHARE: f64 = 1.0 / 1024.0;
 
 pub(super) fn verdict(findings: &mut Findings, about: &Description) -> Verdict {
     if let Some(reason) = drifted(findings) {
-        return Verdict::undecided(reason);
+        return Verdict::unclear(reason);
     }
     let whole = about.capacity_bytes as f64 * MAP_SHARE;
     let flash = flash_seen(findings);
@@ -24,7 +24,7 @@ pub(super) fn verdict(findings: &mut Findings, about: &Description) -> Verdict {
         }
         Arms::DriveOnly(arm) if flat(arm) && flash => Verdict::new(
             Tier::Device,
-            0.95,
+            Rule::MapFlat,
             format!(
                 "reads all over the drive take {:.1} us, no longer than reads near each other, and \
                  the drive asks for no host memory",
@@ -67,10 +67,14 @@ fn map_on_drive(arm: &MapArm, whole: f64) -> Verdict {
         )
     };
     match arm.reach_bytes {
-        Held::Nothing => Verdict::new(Tier::None, 0.9, seen("no two places stay at hand")),
+        Held::Nothing => Verdict::new(
+            Tier::None,
+            Rule::MapNowhere,
+            seen("no two places stay at hand"),
+        ),
         Held::Everything(_) => Verdict::new(
             Tier::Device,
-            0.95,
+            Rule::MapWhole,
             seen("after one round, all places are at hand"),
         )
         .size(Some(Estimate::new(whole, whole, whole * 1.5))),
@@ -79,7 +83,7 @@ fn map_on_drive(arm: &MapArm, whole: f64) -> Verdict {
                 "{} are at hand, whatever host memory there is; the size takes 4 B per 4 KiB",
                 size_text(reach.estimate)
             );
-            let mut verdict = Verdict::new(Tier::Device, 0.97, seen(&text));
+            let mut verdict = Verdict::new(Tier::Device, Rule::MapEdge, seen(&text));
             verdict.size_bytes = Some(reach.scaled(MAP_SHARE));
             verdict.unit_bytes = unit_of(arm);
             verdict
@@ -99,7 +103,7 @@ fn map_switched(
         return if flash_seen(findings) {
             let text = "reads all over the drive are as fast as reads near each other, host memory \
                         on or off";
-            Verdict::new(Tier::Device, 0.9, text).size(Some(Estimate::new(
+            Verdict::new(Tier::Device, Rule::MapFlatEitherWay, text).size(Some(Estimate::new(
                 whole,
                 whole,
                 whole * 1.5,
@@ -116,7 +120,7 @@ fn map_switched(
         held_text(&off.reach_bytes)
     );
     if with == 0.0 && without == 0.0 {
-        return Verdict::new(Tier::None, 0.9, both);
+        return Verdict::new(Tier::None, Rule::MapNowhere, both);
     }
     if with == without || (with < SAME * without && without < SAME * with) {
         let mut verdict = map_on_drive(off, whole);
@@ -124,13 +128,17 @@ fn map_switched(
         return verdict;
     }
     if with < without {
-        return Verdict::undecided(format!(
+        return Verdict::unclear(format!(
             "{both}: less with it than without is not understood"
         ));
     }
     let mut verdict = Verdict::new(
         Tier::Hmb,
-        if with > 2.0 * without { 0.99 } else { 0.9 },
+        if with > 2.0 * without {
+            Rule::MapFarther
+        } else {
+            Rule::MapLittleFarther
+        },
         both,
     );
     hmb_size(findings, about, on, off, &mut verdict);

@@ -3,7 +3,10 @@
 
 mod map;
 mod read_cache;
+mod rule;
 mod write_buffer;
+
+pub use rule::Rule;
 
 use crate::findings::{Findings, Held};
 use crate::stats::Estimate;
@@ -46,6 +49,10 @@ pub struct Verdict {
     pub tier: Tier,
     /// How sure that is.
     pub confidence: f64,
+    /// By which rule it was reached; none when undecided.
+    pub rule: Option<Rule>,
+    /// It is undecided for a reason that another run may do away with: noise, not what is missing.
+    pub is_passing: bool,
     /// Memory it takes, bytes.
     pub size_bytes: Option<Estimate>,
     /// What it keeps at once: for the map, bytes of addresses of one caching unit.
@@ -55,18 +62,46 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    fn new(tier: Tier, confidence: f64, evidence: impl Into<String>) -> Self {
+    fn new(tier: Tier, rule: Rule, evidence: impl Into<String>) -> Self {
         Verdict {
             tier,
-            confidence,
+            confidence: rule.confidence(),
+            rule: Some(rule),
+            is_passing: false,
             size_bytes: None,
             unit_bytes: None,
             evidence: evidence.into(),
         }
     }
 
+    /// What is missing will be missing the next time.
     fn undecided(evidence: impl Into<String>) -> Self {
-        Self::new(Tier::Undecided, 0.0, evidence)
+        Verdict {
+            tier: Tier::Undecided,
+            confidence: 0.0,
+            rule: None,
+            is_passing: false,
+            size_bytes: None,
+            unit_bytes: None,
+            evidence: evidence.into(),
+        }
+    }
+
+    /// What was found makes no sense; another run may.
+    fn unclear(evidence: impl Into<String>) -> Self {
+        Verdict {
+            is_passing: true,
+            ..Self::undecided(evidence)
+        }
+    }
+
+    /// Undecided after all, for a reason that comes with the drive or the host.
+    fn withdrawn(self, why: &str) -> Self {
+        Verdict {
+            size_bytes: self.size_bytes,
+            unit_bytes: self.unit_bytes,
+            ..Self::undecided(format!("{}; {why}", self.evidence))
+        }
     }
 
     fn size(mut self, size: Option<Estimate>) -> Self {

@@ -1,19 +1,19 @@
 //! Where data that was read is kept, if anywhere.
 
-use super::{Arms, INTERRUPTED, SAME, Tier, UNSWITCHED, Verdict, arms, drifted, flash_seen};
+use super::{Arms, INTERRUPTED, Rule, SAME, Tier, UNSWITCHED, Verdict, arms, drifted, flash_seen};
 use super::{held_text, size_text};
 use crate::findings::{Findings, Held, ReadCacheArm};
 use crate::target::Description;
 
 pub(super) fn verdict(findings: &Findings, about: &Description) -> Verdict {
     if let Some(reason) = drifted(findings) {
-        return Verdict::undecided(reason);
+        return Verdict::unclear(reason);
     }
     let flash = flash_seen(findings);
-    let alone = |arm: &ReadCacheArm, device: Tier| match arm.bytes {
+    let alone = |arm: &ReadCacheArm, tier: Tier, rule: Rule| match arm.bytes {
         Held::Nothing if flash => Verdict::new(
             Tier::None,
-            0.95,
+            Rule::NotReadAgain,
             "a read again takes as long as the first time",
         ),
         Held::Nothing => Verdict::undecided(
@@ -25,17 +25,16 @@ pub(super) fn verdict(findings: &Findings, about: &Description) -> Verdict {
         ),
         Held::UpTo(size) => {
             let text = format!("up to {} are read again fast", size_text(size.estimate));
-            Verdict::new(device, 0.97, text).size(Some(size))
+            Verdict::new(tier, rule, text).size(Some(size))
         }
     };
     match arms(&findings.read_cache, about) {
         Arms::Missing => Verdict::undecided(INTERRUPTED),
-        Arms::DriveOnly(arm) => alone(arm, Tier::Device),
+        Arms::DriveOnly(arm) => alone(arm, Tier::Device, Rule::ReadAgain),
         Arms::Unswitched(arm) => {
-            let mut verdict = alone(arm, Tier::Undecided);
-            if verdict.tier == Tier::Undecided && matches!(arm.bytes, Held::UpTo(_)) {
-                verdict.evidence += &format!("; {UNSWITCHED}");
-                verdict.confidence = 0.0;
+            let verdict = alone(arm, Tier::Device, Rule::ReadAgain);
+            if matches!(arm.bytes, Held::UpTo(_)) {
+                return verdict.withdrawn(UNSWITCHED);
             }
             verdict
         }
@@ -48,11 +47,11 @@ pub(super) fn verdict(findings: &Findings, about: &Description) -> Verdict {
             );
             let same = with == without || (with < SAME * without && without < SAME * with);
             let mut verdict = if same {
-                alone(on, Tier::Device)
+                alone(on, Tier::Device, Rule::ReadAgain)
             } else if with > without && with.is_finite() {
-                alone(on, Tier::Hmb)
+                alone(on, Tier::Hmb, Rule::ReadAgainWithHost)
             } else {
-                Verdict::undecided("")
+                Verdict::unclear("")
             };
             verdict.evidence = format!("{both}; {}", verdict.evidence)
                 .trim_end_matches("; ")

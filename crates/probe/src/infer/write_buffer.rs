@@ -1,6 +1,6 @@
 //! Where writes wait for flash, if they do.
 
-use super::{Arms, INTERRUPTED, Tier, UNSWITCHED, Verdict, arms, size_text};
+use super::{Arms, INTERRUPTED, Rule, Tier, UNSWITCHED, Verdict, arms, size_text};
 use crate::findings::{Findings, WriteBufferArm};
 use crate::stats::Estimate;
 use crate::target::Description;
@@ -35,31 +35,29 @@ pub(super) fn verdict(findings: &Findings, about: &Description) -> Verdict {
     let alone = |arm: &WriteBufferArm| {
         if is_buffered(arm, read_ns) {
             let text = evidence(arm) + &size(arm);
-            return Verdict::new(Tier::Device, 0.95, text).size(arm.bytes);
+            return Verdict::new(Tier::Device, Rule::Ahead, text).size(arm.bytes);
         }
         match findings.cliff_bytes {
             Some(cliff) => Verdict::new(
                 Tier::Slc,
-                0.85,
+                Rule::WaitsForFast,
                 format!(
                     "{}: writes wait for flash, which is fast for the first {}",
                     evidence(arm),
                     size_text(cliff.estimate)
                 ),
             ),
-            None => Verdict::new(Tier::None, 0.85, evidence(arm) + ": writes wait for flash"),
+            None => Verdict::new(
+                Tier::None,
+                Rule::Waits,
+                evidence(arm) + ": writes wait for flash",
+            ),
         }
     };
     match arms(&findings.write_buffer, about) {
         Arms::Missing => Verdict::undecided(INTERRUPTED),
         Arms::DriveOnly(arm) => alone(arm),
-        Arms::Unswitched(arm) if is_buffered(arm, read_ns) => {
-            let mut verdict = alone(arm);
-            verdict.tier = Tier::Undecided;
-            verdict.confidence = 0.0;
-            verdict.evidence += &format!("; {UNSWITCHED}");
-            verdict
-        }
+        Arms::Unswitched(arm) if is_buffered(arm, read_ns) => alone(arm).withdrawn(UNSWITCHED),
         Arms::Unswitched(arm) => alone(arm),
         Arms::Both(on, off) => write_buffer_switched(
             on,
@@ -90,11 +88,11 @@ fn write_buffer_switched(
     match (is_buffered(on, read_ns), is_buffered(off, read_ns)) {
         (true, false) => {
             let text = both("writes wait for flash only without host memory");
-            return Verdict::new(Tier::Hmb, 0.95, text).size(on.bytes);
+            return Verdict::new(Tier::Hmb, Rule::AheadOnlyWithHost, text).size(on.bytes);
         }
         (false, false) => return alone(on),
         (false, true) => {
-            return Verdict::undecided(both("buffered only without host memory: not understood"));
+            return Verdict::unclear(both("buffered only without host memory: not understood"));
         }
         (true, true) => {}
     }
@@ -117,7 +115,7 @@ fn write_buffer_switched(
             off,
             both("as much is acknowledged ahead of flash with host memory on as with it off"),
         ),
-        _ if unsteady > 1.1 => Verdict::undecided(both(
+        _ if unsteady > 1.1 => Verdict::unclear(both(
             "bursts of writes differ even with host memory on twice",
         )),
         (Some(with), without) if with.estimate > 1.3 * without.map_or(0.0, |w| w.estimate) => {
@@ -128,16 +126,16 @@ fn write_buffer_switched(
                 "{} are acknowledged ahead of flash with host memory on, {without} with it off",
                 size_text(with.estimate),
             );
-            Verdict::new(Tier::Hmb, 0.97, text).size(Some(with))
+            Verdict::new(Tier::Hmb, Rule::MoreAheadWithHost, text).size(Some(with))
         }
         (None, _) => {
             let text = format!(
                 "bursts of writes take another course with host memory on, twice, than with it off \
                  (by a factor of {first:.2}); the size does not show"
             );
-            Verdict::new(Tier::Hmb, 0.85, text)
+            Verdict::new(Tier::Hmb, Rule::OtherWithHost, text)
         }
-        _ => Verdict::undecided(both(
+        _ => Verdict::unclear(both(
             "bursts of writes differ in a way that is not understood",
         )),
     }
@@ -163,5 +161,10 @@ fn alike(on: &WriteBufferArm, off: &WriteBufferArm, evidence: String) -> Verdict
             )
         },
     );
-    Verdict::new(Tier::Device, 0.95, format!("{text}; {evidence}")).size(size)
+    let rule = if size.is_some() {
+        Rule::AheadAlike
+    } else {
+        Rule::AlikeWithoutSize
+    };
+    Verdict::new(Tier::Device, rule, format!("{text}; {evidence}")).size(size)
 }

@@ -1,0 +1,86 @@
+//! By which rule a verdict was reached, and how often that rule was right.
+
+/// A way to conclude where a role lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    /// Map: reads all over the drive are as fast as near ones, and there is no host memory to hold it.
+    MapFlat,
+    /// Map: the same, host memory on or off.
+    MapFlatEitherWay,
+    /// Map: no two places stay at hand.
+    MapNowhere,
+    /// Map: after one round, all places are at hand.
+    MapWhole,
+    /// Map: an edge that host memory does not move.
+    MapEdge,
+    /// Map: more than twice as far with host memory.
+    MapFarther,
+    /// Map: somewhat farther with host memory.
+    MapLittleFarther,
+    /// Read cache: a read again takes as long as the first one.
+    NotReadAgain,
+    /// Read cache: so much is read again fast, whatever host memory there is.
+    ReadAgain,
+    /// Read cache: more is read again fast with host memory.
+    ReadAgainWithHost,
+    /// Write buffer: writes are acknowledged ahead of flash, and there is no host memory.
+    Ahead,
+    /// Write buffer: writes wait for flash, which is fast for a while.
+    WaitsForFast,
+    /// Write buffer: writes wait for flash.
+    Waits,
+    /// Write buffer: writes wait for flash only without host memory.
+    AheadOnlyWithHost,
+    /// Write buffer: more is acknowledged ahead of flash with host memory.
+    MoreAheadWithHost,
+    /// Write buffer: bursts take another course with host memory; the size does not show.
+    OtherWithHost,
+    /// Write buffer: as much ahead of flash with host memory as without.
+    AheadAlike,
+    /// Write buffer: bursts run alike with host memory and without; the size does not show.
+    AlikeWithoutSize,
+}
+
+impl Rule {
+    /// All of them.
+    pub const ALL: [Rule; 18] = [
+        Rule::MapFlat,
+        Rule::MapFlatEitherWay,
+        Rule::MapNowhere,
+        Rule::MapWhole,
+        Rule::MapEdge,
+        Rule::MapFarther,
+        Rule::MapLittleFarther,
+        Rule::NotReadAgain,
+        Rule::ReadAgain,
+        Rule::ReadAgainWithHost,
+        Rule::Ahead,
+        Rule::WaitsForFast,
+        Rule::Waits,
+        Rule::AheadOnlyWithHost,
+        Rule::MoreAheadWithHost,
+        Rule::OtherWithHost,
+        Rule::AheadAlike,
+        Rule::AlikeWithoutSize,
+    ];
+
+    /// How sure a verdict by this rule is.
+    #[must_use]
+    pub const fn confidence(self) -> f64 {
+        match self {
+            Rule::MapFarther => 0.99,
+            Rule::MapEdge | Rule::ReadAgain | Rule::ReadAgainWithHost | Rule::MoreAheadWithHost => {
+                0.97
+            }
+            Rule::MapFlat
+            | Rule::MapWhole
+            | Rule::NotReadAgain
+            | Rule::Ahead
+            | Rule::AheadOnlyWithHost
+            | Rule::AheadAlike
+            | Rule::AlikeWithoutSize => 0.95,
+            Rule::MapFlatEitherWay | Rule::MapNowhere | Rule::MapLittleFarther => 0.9,
+            Rule::WaitsForFast | Rule::Waits | Rule::OtherWithHost => 0.85,
+        }
+    }
+}
