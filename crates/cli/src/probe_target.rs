@@ -12,8 +12,9 @@ use lodger_probe::{
 };
 use std::time::Duration;
 
-/// Longest transfer, bytes: what Linux passes on in one piece to most drives.
-const TRANSFER_BYTES_MAX: u32 = 128 << 10;
+/// Longest transfer, bytes: what Linux passes on in one piece (`max_sectors_kb`) where the drive sets
+/// no lower limit.
+const TRANSFER_BYTES_MAX: u32 = 1280 << 10;
 
 /// Part of a latency that the host's noise acts on, ns.
 const NOISY_NS_MAX: f64 = 200_000.0;

@@ -8,6 +8,7 @@ pub mod queue_depth;
 pub mod read_ahead;
 pub mod read_cache;
 pub mod replacement;
+pub mod request_size;
 mod turns;
 pub mod working_set;
 pub mod write_buffer;
@@ -48,8 +49,10 @@ pub const ALL: &[(About, Run)] = &[
     (queue_depth::ABOUT, queue_depth::run),
     (read_ahead::ABOUT, read_ahead::run),
     (working_set::ABOUT, working_set::run),
+    (request_size::ABOUT, request_size::run),
     (flush::ABOUT, flush::run),
     (write_buffer::ABOUT, write_buffer::run),
+    (request_size::ABOUT_WRITES, request_size::run_writes),
     (write_cliff::ABOUT, write_cliff::run),
 ];
 

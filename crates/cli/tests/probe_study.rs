@@ -1,0 +1,130 @@
+//! Do the experiments that follow the study to the letter find what the study found, and what do they
+//! say where a host cuts requests or gives host memory only as it likes?
+
+use lodger::inputs;
+use lodger::probe_target::{Noise, SimTarget};
+use lodger::run::RunConfig;
+use lodger_probe::{
+    Description, HmbState, HmbSwitch, Io, Options, Outcome, Sample, Target, TargetError, probe,
+};
+use std::time::Duration;
+
+const KIB: f64 = 1024.0;
+
+/// A drive of the collection behind a host that can do less than the simulator.
+struct Host {
+    drive: SimTarget,
+    description: Description,
+}
+
+impl Host {
+    fn new(drive: &str, seed: u64, change: impl FnOnce(&mut Description)) -> Self {
+        let drive = inputs::drive(drive, &[]).expect("a drive of the collection");
+        let drive = SimTarget::open(&RunConfig::new(drive), Noise::default(), seed);
+        let drive = drive.expect("it opens");
+        let mut description = drive.describe().clone();
+        change(&mut description);
+        Host { drive, description }
+    }
+}
+
+impl Target for Host {
+    fn describe(&self) -> &Description {
+        &self.description
+    }
+
+    fn run(
+        &mut self,
+        ios: &[Io],
+        queue_depth: u32,
+        samples: &mut Vec<Sample>,
+    ) -> Result<(), TargetError> {
+        let most = self.description.transfer_bytes_max;
+        assert!(ios.iter().all(|io| io.bytes <= most), "a transfer too long");
+        self.drive.run(ios, queue_depth, samples)
+    }
+
+    fn flush(&mut self) -> Result<u64, TargetError> {
+        self.drive.flush()
+    }
+
+    fn deallocate(&mut self, offset: u64, bytes: u64) -> Result<u64, TargetError> {
+        self.drive.deallocate(offset, bytes)
+    }
+
+    fn idle(&mut self, time: Duration) {
+        self.drive.idle(time);
+    }
+
+    fn set_hmb(&mut self, state: HmbState) -> Result<(), TargetError> {
+        let sizes = matches!(self.description.hmb, HmbSwitch::Sizes { .. });
+        if let (HmbState::Bytes(_), false) = (state, sizes) {
+            return Err(TargetError::Unsupported("on or off".to_owned()));
+        }
+        self.drive.set_hmb(state)
+    }
+
+    fn now(&self) -> Duration {
+        self.drive.now()
+    }
+}
+
+fn probed(target: &mut dyn Target, experiments: &[&str]) -> Outcome {
+    let options = Options {
+        experiments: experiments.iter().map(|name| (*name).to_owned()).collect(),
+        budget: Duration::from_secs(1 << 20),
+        may_write: true,
+        seed: 11,
+    };
+    probe(target, &options, &mut |_| true)
+}
+
+fn knee_kib(outcome: &Outcome, name: &str) -> Option<f64> {
+    let quantity = outcome.findings.quantities.get(name)?;
+    Some(quantity.value.estimate / KIB)
+}
+
+/// Figures 5 and 8 of Kim & Kim, PLOS ONE 2020: drives A, B and C, with host memory and without.
+#[test]
+fn requests_of_growing_size_show_the_knees_of_the_study() {
+    for (drive, read, write) in [
+        ("a80", 32.0, Some(964.0)),
+        ("ex900", 768.0, None),
+        ("m730", 512.0, None),
+    ] {
+        let mut host = Host::new(drive, 7, |_| {});
+        let names = [
+            "read-cache",
+            "write-buffer",
+            "request-size",
+            "request-size-write",
+        ];
+        let outcome = probed(&mut host, &names);
+        assert!(outcome.skipped.is_empty(), "{drive}: {:?}", outcome.skipped);
+        for state in ["on", "off"] {
+            let found = knee_kib(&outcome, &format!("read_again_knee_bytes_{state}"));
+            assert_eq!(found, Some(read), "{drive}, read, host memory {state}");
+            let found = knee_kib(&outcome, &format!("write_knee_bytes_{state}"));
+            assert_eq!(found, write, "{drive}, write, host memory {state}");
+        }
+        // The other methods agree, within their intervals.
+        assert!(
+            outcome.findings.notes.is_empty(),
+            "{drive}: {:?}",
+            outcome.findings.notes
+        );
+    }
+}
+
+/// A cache that serves whole commands looks larger, or like none, when a request comes in parts.
+#[test]
+fn requests_that_are_cut_hide_the_knee_and_a_note_says_so() {
+    let mut host = Host::new("ex900", 7, |host| host.transfer_bytes_max = 128 << 10);
+    let outcome = probed(&mut host, &["read-cache", "request-size"]);
+    assert_ne!(knee_kib(&outcome, "read_again_knee_bytes_on"), Some(768.0));
+    let notes = outcome.findings.notes.join("\n");
+    assert!(
+        notes.contains("above 128 KiB go as several commands"),
+        "{notes}"
+    );
+}
