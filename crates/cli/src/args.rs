@@ -370,6 +370,12 @@ pub struct ProbeArgs {
     /// Longest time to keep the drive busy, such as `90s`, `10min`, `2h` [default: 1h; sim: 30 days]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<String>,
+    /// How sure each verdict should be, 0.5 to 0.999
+    ///
+    /// What is less sure is measured again with other random numbers, as long as that helps and the
+    /// budget lasts.
+    #[arg(long, default_value_t = 0.95, value_name = "SHARE")]
+    pub confidence: f64,
     /// Do what needs writing, too: the data on the drive is lost
     #[arg(long)]
     pub destroy_data: bool,

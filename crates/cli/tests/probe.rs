@@ -32,6 +32,7 @@ fn probed_with(drive: &str, experiments: &[&str], may_write: bool, seed: u64) ->
         budget: Duration::from_secs(1 << 20),
         may_write,
         seed: seed + 4,
+        confidence: 0.95,
     };
     probe(&mut target, &options, &mut |_| true)
 }
@@ -165,6 +166,7 @@ fn a_budget_ends_the_probe_and_the_report_says_so() {
         budget: Duration::from_secs(2),
         may_write: false,
         seed: 0,
+        confidence: 0.95,
     };
     let outcome = probe(&mut target, &options, &mut |_| true);
     assert!(outcome.partial);

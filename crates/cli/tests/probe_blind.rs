@@ -31,6 +31,7 @@ fn probed(subject: &Subject, seed: u64) -> Outcome {
         budget: Duration::from_secs(1 << 20),
         may_write: true,
         seed,
+        confidence: 0.95,
     };
     probe(&mut target, &options, &mut |_| true)
 }

@@ -162,6 +162,10 @@ fn wrong_use_is_told_with_what_is_allowed() {
             "no drive is called `nothing`",
         ),
         (&["probe", "sim:tiny", "--noise", "1000"][..], "--noise"),
+        (
+            &["probe", "sim:tiny", "--confidence", "95"][..],
+            "must be between 0.5 and 0.999, found 95",
+        ),
     ] {
         let outcome = sandbox.run(args);
         assert_eq!(outcome.code, Some(2), "{args:?}: {}", outcome.stderr);

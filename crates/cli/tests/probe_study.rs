@@ -75,6 +75,7 @@ fn probed(target: &mut dyn Target, experiments: &[&str]) -> Outcome {
         budget: Duration::from_secs(1 << 20),
         may_write: true,
         seed: 11,
+        confidence: 0.95,
     };
     probe(target, &options, &mut |_| true)
 }

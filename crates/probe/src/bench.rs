@@ -67,6 +67,7 @@ pub struct Bench<'a> {
     deadline: Duration,
     may_write: bool,
     touched_hmb: bool,
+    run: usize,
     samples: Vec<Sample>,
     ios: Vec<Io>,
     /// What has been done so far.
@@ -94,6 +95,7 @@ impl<'a> Bench<'a> {
             deadline,
             may_write,
             touched_hmb: false,
+            run: 1,
             samples: Vec::new(),
             ios: Vec::new(),
             usage: Usage::default(),
@@ -139,6 +141,19 @@ impl<'a> Bench<'a> {
     #[must_use]
     pub fn can_switch_hmb(&self) -> bool {
         self.description.hmb.can_switch()
+    }
+
+    /// Begins run `run` (from 1) of something: other numbers are drawn, and what is kept for the
+    /// report is kept apart.
+    pub fn begin_run(&mut self, seed: u64, run: usize) {
+        self.run = run;
+        self.rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    }
+
+    /// Time left of the budget.
+    #[must_use]
+    pub fn left(&self) -> Duration {
+        self.deadline.saturating_sub(self.now())
     }
 
     /// A random number below `n`.
@@ -272,7 +287,12 @@ impl<'a> Bench<'a> {
 
     /// Keeps a point for the report.
     pub fn note(&mut self, series: &str, x: &'static str, y: &'static str, point: (f64, f64)) {
-        let entry = self.raw.entry(series.to_owned()).or_default();
+        let name = match (self.run, series.split_once(": ")) {
+            (1, _) => series.to_owned(),
+            (run, Some((name, kind))) => format!("{name} (run {run}): {kind}"),
+            (run, None) => format!("{series} (run {run})"),
+        };
+        let entry = self.raw.entry(name).or_default();
         (entry.x, entry.y) = (x, y);
         entry.points.push(point);
     }

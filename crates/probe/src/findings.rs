@@ -1,6 +1,7 @@
 //! What the experiments found, before anything is concluded from it.
 
 use crate::experiment::levels::Levels;
+use crate::infer::Role;
 use crate::stats::Estimate;
 use std::collections::BTreeMap;
 
@@ -116,6 +117,35 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// What another run for a role starts from: what others found and it builds on, but none of its own.
+    #[must_use]
+    pub fn without(&self, role: Role) -> Self {
+        let mut rest = Findings {
+            quantities: BTreeMap::new(),
+            notes: Vec::new(),
+            drift: None,
+            ..self.clone()
+        };
+        rest.take(role, &Findings::default());
+        rest
+    }
+
+    /// Takes over what another run found for a role, numbers excepted.
+    pub fn take(&mut self, role: Role, other: &Findings) {
+        match role {
+            Role::Map => {
+                self.map.clone_from(&other.map);
+                self.reach_of_grant.clone_from(&other.reach_of_grant);
+                self.rounds_down = other.rounds_down;
+            }
+            Role::ReadCache => self.read_cache.clone_from(&other.read_cache),
+            Role::WriteBuffer => {
+                self.write_buffer.clone_from(&other.write_buffer);
+                self.write_curve_again.clone_from(&other.write_curve_again);
+            }
+        }
+    }
+
     /// Keeps a number.
     pub fn quantity(&mut self, name: &str, unit: &'static str, value: Estimate) {
         let quantity = Quantity {

@@ -4,17 +4,19 @@
 //! lives on which tier. It knows nothing of the device model: a prober that could read the model
 //! would prove nothing.
 
+mod again;
 pub mod bench;
 pub mod experiment;
 pub mod findings;
 pub mod infer;
 mod probe;
+pub mod replicate;
 pub mod report;
 pub mod safety;
 pub mod stats;
 pub mod target;
 
-pub use infer::{Rule, Tier, Verdict};
+pub use infer::{Role, Rule, Tier, Verdict};
 pub use probe::{Options, Outcome, Progress, Skipped, plan, probe};
 pub use target::{
     Description, HmbState, HmbSwitch, Io, Op, Sample, Target, TargetError, Transport,

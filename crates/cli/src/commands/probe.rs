@@ -15,6 +15,10 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Duration;
 
+/// Confidence that may be asked for: more often right than wrong, and no more than some hundred drives
+/// can show.
+const CONFIDENCE: std::ops::RangeInclusive<f64> = 0.5..=0.999;
+
 pub(super) fn run(args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<u8, Error> {
     if let Some([a, b]) = args.compare.as_deref() {
         let text = compare::run(a, b, args.output_format)?;
@@ -143,6 +147,14 @@ fn options(args: &ProbeArgs, target: &str) -> Result<Options, Error> {
         Error::input(format!("no experiment is called `{}`", name.escape_debug()))
             .hint(format!("the experiments are {}", all.join(", ")))
     })?;
+    if !CONFIDENCE.contains(&args.confidence) {
+        return Err(Error::input(format!(
+            "`--confidence` must be between {} and {}, found {}",
+            CONFIDENCE.start(),
+            CONFIDENCE.end(),
+            args.confidence
+        )));
+    }
     let default = if target.starts_with("sim:") {
         Duration::from_secs(30 * 24 * 3600)
     } else {
@@ -154,6 +166,7 @@ fn options(args: &ProbeArgs, target: &str) -> Result<Options, Error> {
         budget: budget.unwrap_or(default),
         may_write: args.destroy_data,
         seed: args.run.seed,
+        confidence: args.confidence,
     })
 }
 

@@ -53,6 +53,10 @@ pub struct Verdict {
     pub rule: Option<Rule>,
     /// It is undecided for a reason that another run may do away with: noise, not what is missing.
     pub is_passing: bool,
+    /// Runs of the experiments it rests on.
+    pub runs: usize,
+    /// Those of them that say the same.
+    pub agree: usize,
     /// Memory it takes, bytes.
     pub size_bytes: Option<Estimate>,
     /// What it keeps at once: for the map, bytes of addresses of one caching unit.
@@ -62,12 +66,14 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    fn new(tier: Tier, rule: Rule, evidence: impl Into<String>) -> Self {
+    pub(crate) fn new(tier: Tier, rule: Rule, evidence: impl Into<String>) -> Self {
         Verdict {
             tier,
-            confidence: rule.confidence(),
+            confidence: rule.confidence(1, 1),
             rule: Some(rule),
             is_passing: false,
+            runs: 1,
+            agree: 1,
             size_bytes: None,
             unit_bytes: None,
             evidence: evidence.into(),
@@ -75,12 +81,14 @@ impl Verdict {
     }
 
     /// What is missing will be missing the next time.
-    fn undecided(evidence: impl Into<String>) -> Self {
+    pub(crate) fn undecided(evidence: impl Into<String>) -> Self {
         Verdict {
             tier: Tier::Undecided,
             confidence: 0.0,
             rule: None,
             is_passing: false,
+            runs: 1,
+            agree: 1,
             size_bytes: None,
             unit_bytes: None,
             evidence: evidence.into(),
@@ -88,7 +96,7 @@ impl Verdict {
     }
 
     /// What was found makes no sense; another run may.
-    fn unclear(evidence: impl Into<String>) -> Self {
+    pub(crate) fn unclear(evidence: impl Into<String>) -> Self {
         Verdict {
             is_passing: true,
             ..Self::undecided(evidence)
@@ -104,7 +112,7 @@ impl Verdict {
         }
     }
 
-    fn size(mut self, size: Option<Estimate>) -> Self {
+    pub(crate) fn size(mut self, size: Option<Estimate>) -> Self {
         self.size_bytes = size;
         self
     }
@@ -113,20 +121,61 @@ impl Verdict {
 /// Amounts nearer than this are the same.
 const SAME: f64 = 1.2;
 
-/// Verdicts on all roles, by name.
+/// What memory is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Where data lies in flash.
+    Map,
+    /// Data that was read.
+    ReadCache,
+    /// Data on its way to flash.
+    WriteBuffer,
+}
+
+impl Role {
+    /// All of them.
+    pub const ALL: [Role; 3] = [Role::Map, Role::ReadCache, Role::WriteBuffer];
+
+    /// Its name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Role::Map => "map",
+            Role::ReadCache => "read_cache",
+            Role::WriteBuffer => "write_buffer",
+        }
+    }
+
+    /// The experiments that are run again for it.
+    #[must_use]
+    pub const fn experiments(self) -> &'static [&'static str] {
+        match self {
+            Role::Map => &["map-cache"],
+            Role::ReadCache => &["read-cache"],
+            Role::WriteBuffer => &["flush", "write-buffer"],
+        }
+    }
+
+    /// Whether its verdict counts on a drive that keeps its speed.
+    #[must_use]
+    pub const fn is_read_only(self) -> bool {
+        !matches!(self, Role::WriteBuffer)
+    }
+}
+
+/// What one run says about a role; nothing if it was not looked for.
 #[must_use]
-pub fn verdicts(findings: &mut Findings, about: &Description) -> BTreeMap<&'static str, Verdict> {
-    let mut verdicts = BTreeMap::new();
-    if !findings.map.is_empty() {
-        verdicts.insert("map", map::verdict(findings, about));
-    }
-    if !findings.read_cache.is_empty() {
-        verdicts.insert("read_cache", read_cache::verdict(findings, about));
-    }
-    if !findings.write_buffer.is_empty() {
-        verdicts.insert("write_buffer", write_buffer::verdict(findings, about));
-    }
-    verdicts
+pub fn verdict(role: Role, findings: &mut Findings, about: &Description) -> Option<Verdict> {
+    let seen = match role {
+        Role::Map => !findings.map.is_empty(),
+        Role::ReadCache => !findings.read_cache.is_empty(),
+        Role::WriteBuffer => !findings.write_buffer.is_empty(),
+    };
+    seen.then(|| match role {
+        Role::Map => map::verdict(findings, about),
+        Role::ReadCache => read_cache::verdict(findings, about),
+        Role::WriteBuffer => write_buffer::verdict(findings, about),
+    })
 }
 
 /// How a pair of states differs, or what there is without a switch.
@@ -176,7 +225,7 @@ fn flash_seen(findings: &Findings) -> bool {
     findings.collisions == Some(true)
 }
 
-fn drifted(findings: &Findings) -> Option<String> {
+pub(crate) fn drifted(findings: &Findings) -> Option<String> {
     let drift = findings.drift?;
     let moved = !(0.8..=1.25).contains(&drift);
     moved.then(|| {

@@ -64,9 +64,23 @@ impl Rule {
         Rule::AlikeWithoutSize,
     ];
 
-    /// How sure a verdict by this rule is.
+    /// How sure a verdict by this rule is when `agree` of `runs` runs came to it.
     #[must_use]
-    pub const fn confidence(self) -> f64 {
+    pub fn confidence(self, agree: usize, runs: usize) -> f64 {
+        if agree < runs {
+            // By the runs alone: Jeffreys' estimate of how often the next one would agree.
+            let by_runs = (agree as f64 + 0.5) / (runs as f64 + 1.0);
+            return by_runs.min(self.measured());
+        }
+        self.measured()
+    }
+
+    /// Why it does not get surer.
+    pub(crate) fn limit(self) -> String {
+        "this rule itself is not surer than that, however often it is applied".to_owned()
+    }
+
+    const fn measured(self) -> f64 {
         match self {
             Rule::MapFarther => 0.99,
             Rule::MapEdge | Rule::ReadAgain | Rule::ReadAgainWithHost | Rule::MoreAheadWithHost => {

@@ -26,6 +26,8 @@ fn role(verdict: &Verdict) -> Value {
     json!({
         "tier": verdict.tier.name(),
         "confidence": number(verdict.confidence),
+        "runs": verdict.runs,
+        "runs_agree": verdict.agree,
         "size_bytes": estimate(verdict.size_bytes.as_ref()),
         "unit_bytes": estimate(verdict.unit_bytes.as_ref()),
         "evidence": verdict.evidence,

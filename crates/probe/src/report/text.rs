@@ -74,7 +74,9 @@ pub fn text(outcome: &Outcome) -> String {
         };
         let _ = write!(out, "{title:<14}{:<11}", verdict.tier.name());
         if verdict.confidence > 0.0 {
-            let _ = write!(out, "{:>3.0} % sure", 100.0 * verdict.confidence);
+            // Never 100 % by rounding.
+            let percent = (1000.0 * verdict.confidence).floor() / 10.0;
+            let _ = write!(out, "{percent:>5.1} % sure");
         }
         if let Some(size) = &verdict.size_bytes {
             let _ = write!(out, "   {}", interval(size));
