@@ -27,7 +27,13 @@ fn the_report_is_text_json_and_a_page() {
     let text = sandbox.ok(&args).stdout;
     assert!(text.contains("address map"), "{text}");
     let page = std::fs::read_to_string(sandbox.dir.join("page.html")).unwrap();
-    for part in ["<svg", "address", "How it was measured", "Raw data"] {
+    for part in [
+        "<svg",
+        "address map",
+        "host memory off",
+        "How it was measured",
+        "download=\"probe.json\"",
+    ] {
         assert!(page.contains(part), "{part}");
     }
     assert!(!page.contains("http"), "the page needs nothing else");

@@ -338,6 +338,24 @@ fn measure(bench: &mut Bench<'_>, known: Option<Levels>, series: &str) -> Result
     Ok(arm)
 }
 
+/// Keeps what an amount of host memory reaches.
+fn note_reach(bench: &mut Bench<'_>, findings: &mut Findings, given: u64, reach: Estimate) {
+    let point = (given as f64, reach.estimate);
+    bench.note(
+        "reach of host memory",
+        "host memory given, bytes",
+        "reach, bytes",
+        point,
+    );
+    let name = if given.is_multiple_of(1 << 20) {
+        format!("map_reach_{}MiB", given >> 20)
+    } else {
+        format!("map_reach_{}KiB", given >> 10)
+    };
+    findings.quantity(&name, "bytes", reach);
+    findings.reach_of_grant.push((given, Held::UpTo(reach)));
+}
+
 /// Units held with several amounts of host memory: what one byte of it reaches.
 fn grants(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     let HmbSwitch::Sizes {
@@ -360,9 +378,7 @@ fn grants(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     }
     let unit_bytes = reach.estimate / units.estimate;
     let levels = on.levels;
-    findings
-        .reach_of_grant
-        .push((granted_bytes, on.reach_bytes));
+    note_reach(bench, findings, granted_bytes, reach);
     let power = 1u64 << granted_bytes.max(1).ilog2();
     // Powers of two for drives that use no other amounts; the rest for those that keep other things
     // there as well, so that the first bytes reach nothing.
@@ -383,8 +399,7 @@ fn grants(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         if let Held::UpTo(units) = units
             && units.estimate > SAME * off_units
         {
-            let reach = Held::UpTo(units.scaled(unit_bytes));
-            findings.reach_of_grant.push((bytes, reach));
+            note_reach(bench, findings, bytes, units.scaled(unit_bytes));
         }
     }
     enter(bench, Some(HmbState::On))

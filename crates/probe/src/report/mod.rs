@@ -1,8 +1,10 @@
 //! What the user gets.
 
 mod drive;
+mod figures;
 mod html;
 mod json;
+mod plot;
 mod text;
 
 pub use drive::drive;

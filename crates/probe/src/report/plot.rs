@@ -1,0 +1,394 @@
+//! Pictures of curves: scalable graphics with axes that people can read.
+
+use crate::stats::Estimate;
+use std::fmt::Write as _;
+
+const HEIGHT: f64 = 300.0;
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = 28.0;
+const BOTTOM: f64 = 44.0;
+const TOP: f64 = 22.0;
+/// Curves of fewer points show them.
+const DOTS_MAX: usize = 120;
+/// Room that a tick's text takes, in units of the picture.
+const TICK_WIDTH: f64 = 58.0;
+
+/// A curve.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// What the legend calls it.
+    pub name: String,
+    /// Where it goes.
+    pub points: Vec<(f64, f64)>,
+    /// Its colour.
+    pub colour: &'static str,
+}
+
+/// A place on the horizontal axis that was found.
+#[derive(Debug)]
+pub(super) struct Mark {
+    /// Where, with its interval.
+    pub at: Estimate,
+    /// What it is.
+    pub name: String,
+}
+
+/// Curves over one pair of axes.
+#[derive(Debug)]
+pub(super) struct Plot {
+    pub lines: Vec<Line>,
+    pub marks: Vec<Mark>,
+    /// Name of the horizontal axis; ends with its unit after a comma, if it has one.
+    pub x: &'static str,
+    pub y: &'static str,
+    /// The vertical axis is logarithmic.
+    pub log_y: bool,
+    /// Width, in units of the picture.
+    pub width: f64,
+}
+
+pub(super) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
+/// A number of bytes as people say it.
+pub(super) fn bytes_text(value: f64) -> String {
+    let (mut value, mut units) = (value, ["B", "KiB", "MiB", "GiB", "TiB"].iter());
+    let mut unit = units.next().unwrap_or(&"");
+    while value.abs() >= 1024.0
+        && let Some(next) = units.next()
+    {
+        (value, unit) = (value / 1024.0, next);
+    }
+    format!("{} {unit}", digits(value))
+}
+
+/// Four digits that count.
+pub(super) fn digits(value: f64) -> String {
+    if !value.is_finite() {
+        return "?".to_owned();
+    }
+    let before = value.abs().max(1.0).log10() as usize + 1;
+    let text = format!("{value:.*}", 4usize.saturating_sub(before));
+    if !text.contains('.') {
+        return text;
+    }
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0" } else { text }.to_owned()
+}
+
+/// A count or a rate.
+fn count_text(value: f64) -> String {
+    for (limit, name) in [(1e9, "G"), (1e6, "M"), (1e3, "k")] {
+        if value.abs() >= limit {
+            return format!("{}{name}", digits(value / limit));
+        }
+    }
+    digits(value)
+}
+
+/// One axis.
+struct Axis {
+    from: f64,
+    to: f64,
+    log: bool,
+    bytes: bool,
+}
+
+impl Axis {
+    /// The horizontal one: logarithmic where values go over orders of magnitude.
+    fn over(name: &str, from: f64, to: f64) -> Self {
+        let log = from > 0.0 && to / from > 50.0 && !name.starts_with("time");
+        let bytes = name.contains("bytes");
+        Axis {
+            from,
+            to,
+            log,
+            bytes,
+        }
+    }
+
+    /// The vertical one: from 0, or from a power of ten, to a tick above the largest value.
+    fn up(name: &str, least: f64, most: f64, log: bool) -> Self {
+        let bytes = name.contains("bytes");
+        let most = if most > 0.0 { most } else { 1.0 };
+        if log && least > 0.0 {
+            let from = 10f64.powf(least.log10().floor());
+            let to = (most * 1.05).max(10.0 * from);
+            return Axis {
+                from,
+                to,
+                log,
+                bytes,
+            };
+        }
+        let step = step(most * 1.05 / 5.0, bytes);
+        let to = (most * 1.05 / step).ceil() * step;
+        Axis {
+            from: 0.0,
+            to,
+            log: false,
+            bytes,
+        }
+    }
+
+    /// 0 to 1.
+    fn share(&self, value: f64) -> f64 {
+        if self.log {
+            (value / self.from).ln() / (self.to / self.from).ln()
+        } else {
+            (value - self.from) / (self.to - self.from)
+        }
+    }
+
+    fn text(&self, value: f64) -> String {
+        if self.bytes {
+            bytes_text(value)
+        } else {
+            count_text(value)
+        }
+    }
+
+    /// At most `most` values, all of them round.
+    fn ticks(&self, most: usize) -> Vec<f64> {
+        if !self.log {
+            let mut step = step((self.to - self.from) / most as f64, self.bytes);
+            while (self.to - self.from) / step > most as f64 {
+                step *= 2.0;
+            }
+            let first = (self.from / step).ceil() as i64;
+            let last = (self.to / step * (1.0 + 1e-9)).floor() as i64;
+            return (first..=last).map(|i| i as f64 * step).collect();
+        }
+        let base: f64 = if self.bytes { 2.0 } else { 10.0 };
+        let (low, high) = (self.from.log(base).ceil(), self.to.log(base).floor());
+        let powers = (high - low) as usize + 1;
+        if !self.bytes && powers <= 3 {
+            let all = (low as i32 - 1..=high as i32)
+                .flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * base.powi(power)));
+            let inside = |v: &f64| (self.from * 0.999..=self.to * 1.001).contains(v);
+            return all.filter(inside).collect();
+        }
+        let every = powers.div_ceil(most.max(1));
+        let powers = (low as i32..=high as i32).filter(|power| power.rem_euclid(every as i32) == 0);
+        powers.map(|power| base.powi(power)).collect()
+    }
+}
+
+/// The least round step that is no smaller: a power of two, or 1, 2 or 5 times one of ten.
+fn step(least: f64, bytes: bool) -> f64 {
+    if bytes {
+        return 2f64.powf(least.max(1.0).log2().ceil());
+    }
+    let power = 10f64.powf(least.log10().floor());
+    let digit = [1.0, 2.0, 5.0]
+        .into_iter()
+        .find(|digit| digit * power >= least * 0.999);
+    digit.unwrap_or(10.0) * power
+}
+
+/// Name of an axis: the ticks have the unit where it is bytes.
+fn title(name: &str) -> String {
+    let name = name.trim_end_matches(", bytes").replace(", us", ", µs");
+    escaped(&name)
+}
+
+impl Plot {
+    /// Values of the vertical axis.
+    fn values(&self) -> impl Iterator<Item = f64> + '_ {
+        let all = self.lines.iter().flat_map(|line| line.points.iter());
+        all.map(|point| point.1)
+    }
+
+    /// The picture; nothing where there is nothing to see. The vertical axis has room for `least`
+    /// and `most`, so that pictures side by side can be compared.
+    fn svg(&self, least: f64, most: f64) -> String {
+        let all = || {
+            self.lines
+                .iter()
+                .flat_map(|line| line.points.iter().map(|point| point.0))
+        };
+        let (from, to) = (
+            all().fold(f64::INFINITY, f64::min),
+            all().fold(0.0, f64::max),
+        );
+        if !(from.is_finite() && to > from) {
+            return String::new();
+        }
+        let (x, y) = (
+            Axis::over(self.x, from, to),
+            Axis::up(self.y, least, most, self.log_y),
+        );
+        let x_at = |value: f64| LEFT + x.share(value) * (self.width - LEFT - RIGHT);
+        let y_at = |value: f64| TOP + (1.0 - y.share(value)) * (HEIGHT - TOP - BOTTOM);
+        let names: Vec<&str> = self.lines.iter().map(|line| line.name.as_str()).collect();
+        let label = escaped(&format!(
+            "{} against {}: {}",
+            self.y,
+            self.x,
+            names.join("; ")
+        ));
+        let mut out = format!(
+            "<svg viewBox=\"0 0 {} {HEIGHT}\" role=\"img\" aria-label=\"{label}\">",
+            self.width
+        );
+        self.grid(&x, &y, &x_at, &y_at, &mut out);
+        self.draw_marks(&x, &x_at, &mut out);
+        for line in &self.lines {
+            draw_line(line, &x_at, &y_at, &mut out);
+        }
+        out + "</svg>"
+    }
+
+    fn grid(
+        &self,
+        x: &Axis,
+        y: &Axis,
+        x_at: &dyn Fn(f64) -> f64,
+        y_at: &dyn Fn(f64) -> f64,
+        out: &mut String,
+    ) {
+        let (right, bottom) = (self.width - RIGHT, HEIGHT - BOTTOM);
+        for value in y.ticks(5) {
+            let at = y_at(value);
+            let _ = write!(
+                out,
+                "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{right}\"/>\
+                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                LEFT - 6.0,
+                at + 4.0,
+                y.text(value)
+            );
+        }
+        for value in x.ticks(((right - LEFT) / TICK_WIDTH) as usize) {
+            let at = x_at(value);
+            let _ = write!(
+                out,
+                "<path class=\"grid\" d=\"M{at:.1} {TOP}V{bottom}\"/>\
+                 <text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                bottom + 16.0,
+                x.text(value)
+            );
+        }
+        let _ = write!(
+            out,
+            "<path class=\"axis\" d=\"M{LEFT} {TOP}V{bottom}H{right}\"/>\
+             <text class=\"name\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
+             <text class=\"name\" x=\"4\" y=\"12\">{}</text>",
+            (LEFT + right) / 2.0,
+            HEIGHT - 8.0,
+            title(self.x),
+            title(self.y)
+        );
+    }
+
+    /// A band for the interval, a line in it, and what it is.
+    fn draw_marks(&self, x: &Axis, x_at: &dyn Fn(f64) -> f64, out: &mut String) {
+        let bottom = HEIGHT - BOTTOM;
+        for (i, mark) in self.marks.iter().enumerate() {
+            let value = mark.at.estimate;
+            if !(x.from..=x.to).contains(&value) {
+                continue;
+            }
+            let (low, high) = (mark.at.low.max(x.from), mark.at.high.min(x.to));
+            let (low, at, high) = (x_at(low), x_at(value), x_at(high.max(low)));
+            let left = at > (LEFT + self.width) / 2.0;
+            let (anchor, shift) = if left { ("end", -5.0) } else { ("start", 5.0) };
+            let _ = write!(
+                out,
+                "<rect class=\"band\" x=\"{low:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\"/>\
+                 <path class=\"mark\" d=\"M{at:.1} {TOP}V{bottom}\"/>\
+                 <text class=\"found\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>",
+                high - low,
+                bottom - TOP,
+                at + shift,
+                TOP + 12.0 + 14.0 * i as f64,
+                escaped(&format!("{} {}", mark.name, x.text(value)))
+            );
+        }
+    }
+
+    /// Names of the curves.
+    pub(super) fn legend(&self) -> String {
+        let mut out = String::from("<p class=\"legend\">");
+        for line in self.lines.iter().filter(|line| !line.name.is_empty()) {
+            let _ = write!(
+                out,
+                "<span><i style=\"background:{}\"></i>{}</span>",
+                line.colour,
+                escaped(&line.name)
+            );
+        }
+        out + "</p>"
+    }
+}
+
+/// Pictures side by side, on the same vertical scale.
+pub(super) fn beside(plots: &[&Plot]) -> Vec<String> {
+    let all = || plots.iter().flat_map(|plot| plot.values());
+    let (least, most) = (
+        all().fold(f64::INFINITY, f64::min),
+        all().fold(0.0, f64::max),
+    );
+    plots.iter().map(|plot| plot.svg(least, most)).collect()
+}
+
+fn draw_line(line: &Line, x_at: &dyn Fn(f64) -> f64, y_at: &dyn Fn(f64) -> f64, out: &mut String) {
+    let mut points = line.points.clone();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let places: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x_at(*x), y_at(*y))).collect();
+    let path: Vec<String> = places
+        .iter()
+        .map(|(x, y)| format!("{x:.1},{y:.1}"))
+        .collect();
+    let colour = line.colour;
+    let _ = write!(
+        out,
+        "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"/>",
+        path.join(" ")
+    );
+    if places.len() < DOTS_MAX {
+        let _ = write!(out, "<g fill=\"{colour}\">");
+        for (x, y) in places {
+            let _ = write!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2\"/>");
+        }
+        *out += "</g>";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_are_short() {
+        let texts = [0.0, 0.125, 3.24159, 99.996, 1234.5678].map(digits);
+        assert_eq!(texts, ["0", "0.125", "3.242", "100", "1235"]);
+        assert_eq!(bytes_text(786_432.0), "768 KiB");
+        assert_eq!(bytes_text(1536.0 * 1024.0), "1.5 MiB");
+        assert_eq!(count_text(53_440.0), "53.44k");
+    }
+
+    proptest! {
+        #[test]
+        fn ticks_are_few_inside_and_in_order(
+            from in 0.0..1e6f64,
+            factor in 1.01..1e6f64,
+            bytes in any::<bool>(),
+        ) {
+            let name = if bytes { "size, bytes" } else { "time, us" };
+            let axis = Axis::over(name, from, (from + 1.0) * factor);
+            let ticks = axis.ticks(8);
+            prop_assert!(ticks.len() <= 12, "{ticks:?}");
+            prop_assert!(ticks.windows(2).all(|pair| pair[0] < pair[1]));
+            for tick in ticks {
+                let share = axis.share(tick);
+                prop_assert!((-0.001..=1.001).contains(&share), "{tick} at {share}");
+            }
+        }
+    }
+}
