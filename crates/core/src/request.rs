@@ -53,6 +53,9 @@ pub enum Status {
     InvalidField,
     /// The range is pinned to the byte window (NVMe: Access Denied).
     AccessDenied,
+    /// Data is lost: what the command reads, or was to make safe (NVMe: Unrecovered Read Error, or Write
+    /// Fault).
+    MediaError,
 }
 
 /// What the host hears back.

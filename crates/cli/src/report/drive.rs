@@ -134,6 +134,7 @@ fn read_cache_json(counters: &Counters) -> Value {
     json!({
         "lookups": counters.read_cache_lookups,
         "hits": counters.read_cache_hits,
+        "rejected": counters.read_cache_rejected,
     })
 }
 
@@ -144,6 +145,7 @@ fn write_buffer_json(counters: &Counters) -> Value {
         "read_hits": counters.buffer_read_hits,
         "drains": counters.buffer_drains,
         "logged": counters.buffer_logged,
+        "rejected": counters.buffer_rejected,
         "high_water_bytes": counters.buffer_high_water_slots * SLOT_BYTES,
     })
 }

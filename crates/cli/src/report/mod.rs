@@ -74,8 +74,8 @@ impl Entry {
             None | Some(lodger_core::Status::Success) => 0,
             Some(lodger_core::Status::InvalidField) => 22,
             Some(lodger_core::Status::OutOfRange) => 5,
-            // ENODATA: what Linux makes of Access Denied.
-            Some(lodger_core::Status::AccessDenied) => 61,
+            // ENODATA: what Linux makes of Access Denied, Unrecovered Read Error and Write Fault.
+            Some(lodger_core::Status::AccessDenied | lodger_core::Status::MediaError) => 61,
         }
     }
 }

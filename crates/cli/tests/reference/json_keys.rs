@@ -60,6 +60,10 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
     ("read_cache.hits", "Pages found there"),
     (
+        "read_cache.rejected",
+        "Pages in host memory that failed their check and were read from flash",
+    ),
+    (
         "write_buffer.writes",
         "Pages of 4 KiB that entered the write buffer",
     ),
@@ -75,6 +79,10 @@ const MEANINGS: &[(&str, &str)] = &[
     (
         "write_buffer.logged",
         "Pages copied into its log for a flush or FUA",
+    ),
+    (
+        "write_buffer.rejected",
+        "Pages in host memory that failed their check: lost, and reported",
     ),
     ("write_buffer.high_water_bytes", "Most bytes in it at once"),
     ("window", "Byte window; `null` for a drive without one"),

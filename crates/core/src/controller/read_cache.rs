@@ -38,6 +38,18 @@ impl ReadCache {
         self.slots.contains(lpn.0)
     }
 
+    /// Pages it has room for.
+    #[must_use]
+    pub fn pages(&self) -> u32 {
+        self.slots.capacity()
+    }
+
+    /// Which of its places a page stands in.
+    #[must_use]
+    pub fn frame(&self, lpn: Lpn) -> Option<u32> {
+        self.slots.frame(lpn.0)
+    }
+
     /// Whether a page is held; counts the use.
     #[inline]
     pub fn touch(&mut self, lpn: Lpn) -> bool {

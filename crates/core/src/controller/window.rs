@@ -17,6 +17,8 @@ pub struct Entry {
     pub pieces: u32,
     /// When the last piece moved so far is in its place.
     pub end_ps: u64,
+    /// Data of a piece is lost.
+    pub lost: bool,
     /// Copies to host memory under way.
     pub copies: u32,
 }
@@ -191,6 +193,7 @@ impl Window {
             call,
             pieces: 0,
             end_ps: 0,
+            lost: false,
             copies: 0,
         });
         Ok(!waiting)
@@ -254,6 +257,7 @@ impl Window {
             entry.pieces = 0;
             entry.copies = 0;
             entry.end_ps = 0;
+            entry.lost = false;
         }
         self.under_way.clear();
         self.held.clear();

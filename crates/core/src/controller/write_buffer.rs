@@ -98,6 +98,8 @@ struct Epoch {
     slots: u32,
     /// The flush that waits for it and all before.
     flush: u32,
+    /// Some of its data is lost.
+    failed: bool,
 }
 
 /// What became of a slot whose data has arrived.
@@ -154,6 +156,7 @@ impl WriteBuffer {
             epochs: VecDeque::from([Epoch {
                 slots: 0,
                 flush: NONE,
+                failed: false,
             }]),
             first_epoch: 0,
             log: Log::new((spec.log_bytes / SLOT_BYTES) as u32),
@@ -190,6 +193,7 @@ impl WriteBuffer {
         self.epochs = VecDeque::from([Epoch {
             slots: self.used,
             flush: NONE,
+            failed: false,
         }]);
         for &slot in &slots {
             self.slots[slot].epoch = 0;
@@ -507,20 +511,54 @@ impl WriteBuffer {
         self.epochs.push_back(Epoch {
             slots: 0,
             flush: NONE,
+            failed: false,
         });
     }
 
-    /// The next flush whose wait is over.
+    /// A slot's data is lost, as it is to become safe: commands that wait for it alone (FUA) go to
+    /// `waiting`, and the flush that covers it will fail.
+    pub fn fail(&mut self, slot: BufferSlot, waiting: &mut Vec<u32>) {
+        let Slot {
+            epoch,
+            waiter,
+            settled,
+            ..
+        } = self.slots[slot.0];
+        if settled {
+            return;
+        }
+        self.epochs[(epoch - self.first_epoch) as usize].failed = true;
+        let mut at = waiter;
+        while at != NONE {
+            waiting.push(self.waiters[at].command);
+            at = self.waiters[at].next;
+        }
+    }
+
+    /// A flush that has nothing to wait for takes over what the one before it could not know of:
+    /// whether data acknowledged since is lost.
+    pub fn take_failure(&mut self) -> bool {
+        let open = self.epochs.front_mut().expect("one epoch is always open");
+        std::mem::take(&mut open.failed)
+    }
+
+    /// What no flush of the host was told of, the next one is.
+    pub fn pass_on(&mut self, failed: bool) {
+        let next = self.epochs.front_mut().expect("one epoch is always open");
+        next.failed |= failed;
+    }
+
+    /// The next flush whose wait is over, and whether data it covers is lost.
     #[inline]
-    pub fn pop_flushed(&mut self) -> Option<u32> {
+    pub fn pop_flushed(&mut self) -> Option<(u32, bool)> {
         let front = self.epochs.front()?;
         if front.slots > 0 || front.flush == NONE {
             return None;
         }
-        let command = front.flush;
+        let flushed = (front.flush, front.failed);
         self.epochs.pop_front();
         self.first_epoch += 1;
-        Some(command)
+        Some(flushed)
     }
 }
 

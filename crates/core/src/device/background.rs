@@ -280,6 +280,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     fn relocate(&mut self, m: &Move, to: Ppn) {
         self.contents.relocate(m.from, to);
+        if Self::PAGES_IN_HOST && self.lost.any() {
+            self.lost.relocate(m.from, to);
+        }
         if m.owner & TRANSLATION != 0 {
             let page = TranslationPage(m.owner & !TRANSLATION);
             self.ftl.bind_translation(page, to, m.sequence);
@@ -358,6 +361,10 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let geometry = self.ftl.geometry();
         self.contents
             .erase(geometry.first_ppn(superblock), geometry.superblock_slots);
+        if Self::PAGES_IN_HOST && self.lost.any() {
+            let first = geometry.first_ppn(superblock);
+            self.lost.erase(first, geometry.superblock_slots);
+        }
         self.ftl.blocks.erased(superblock);
         self.background.erasing -= 1;
         *self.emptying(superblock) -= 1;

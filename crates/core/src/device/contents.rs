@@ -1,7 +1,9 @@
 //! What the drive's sectors hold. The model moves data; what the data is, is a parameter: nothing
-//! (fast), or version tags (tests).
+//! (fast), version tags or bytes (tests).
 
+use crate::controller::PageBytes;
 use crate::ids::{BufferSlot, Lpn, Ppn};
+use crate::spec::SLOT_BYTES;
 
 /// Where a page's data is taken from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +18,10 @@ pub enum Source {
 
 /// Follows the data through the drive.
 pub trait Contents {
+    /// Whether pages have bytes, which then really stand in host memory that is kept as bytes, where the
+    /// host can change them. Contents without follow what the drive does only inside it.
+    const HAS_BYTES: bool = false;
+
     /// A command brings sectors of a page into a buffer slot. `sectors`: bit per 512 B.
     fn arrive(&mut self, tag: u32, lpn: Lpn, slot: BufferSlot, sectors: u8);
     /// The sectors of `slot` that the host did not write are taken from `source`.
@@ -34,6 +40,17 @@ pub trait Contents {
     fn tear(&mut self, _first: Ppn, _slots: u32) {}
     /// A command reads sectors of a page.
     fn read(&mut self, tag: u32, lpn: Lpn, source: Source, sectors: u8);
+
+    // Pages in host memory: only for contents that have bytes.
+
+    /// The bytes of a page inside the drive.
+    fn page(&self, _source: Source) -> PageBytes {
+        [0; SLOT_BYTES as usize]
+    }
+    /// A buffer slot's page has come back from host memory and holds this now.
+    fn set_buffered(&mut self, _slot: BufferSlot, _page: &PageBytes) {}
+    /// A command reads sectors of a page that comes from host memory.
+    fn read_bytes(&mut self, _tag: u32, _lpn: Lpn, _page: &PageBytes, _sectors: u8) {}
 
     // The byte window. Contents that do not follow it may leave these as they are.
 

@@ -6,9 +6,17 @@ use super::write::{DONE, Program, SAVED, Transfer};
 use super::{Contents, Device, HostMemory};
 use crate::engine::EventKind;
 use crate::ftl::Unit;
-use crate::host::dma::{DESCRIPTOR_BYTES, STATUS_BYTES};
+use crate::host::dma::{DESCRIPTOR_BYTES, HostDma, STATUS_BYTES};
 use crate::nand::Cause;
-use crate::spec::{SLOT_BYTES, Tier};
+use crate::spec::{DriveSpec, Integrity, SLOT_BYTES, Tier};
+
+/// The host's DMA engine, where the drive may use it: what it copies never passes the drive, which can
+/// neither tag nor check it.
+pub(super) fn host_dma(spec: &DriveSpec) -> Option<HostDma> {
+    let unprotected = super::map::integrity(spec) == Integrity::None;
+    let dma = spec.host.dma.as_ref().filter(|_| unprotected)?;
+    Some(HostDma::new(dma, spec.link.one_way_ps))
+}
 
 /// Write data on its way from host memory back to the drive, to be programmed.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +79,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let at_ps = if self.host_dma.is_some() {
             self.copy_in_host(bytes)
         } else {
-            self.link.write(self.engine.now(), bytes)
+            let at_ps = self.link.write(self.engine.now(), bytes);
+            self.tagged_ps(at_ps, bytes)
         };
         self.incoming.transfers += 1;
         self.transfers[transfer].grant = self.incoming.grant;
@@ -133,6 +142,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             let bytes = u64::from(filled - logged) * SLOT_BYTES;
             self.counters.hmb_read_bytes += bytes;
             at_ps = self.link.read(self.engine.now(), bytes);
+            at_ps = self.checked_ps(at_ps, bytes);
         }
         if logged > 0 {
             at_ps = at_ps.max(self.read_log_ps(logged));
@@ -172,6 +182,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         self.commands[id].part_bytes += bytes;
         for bytes in pieces(bytes) {
             let at_ps = self.link.read(self.engine.now(), bytes);
+            let at_ps = self.checked_ps(at_ps, bytes);
             self.commands[id].pending += 1;
             self.engine.schedule(at_ps, EventKind::PartReady, id);
         }
@@ -181,7 +192,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     pub(super) fn store_in_read_cache(&mut self, kept_bytes: u64) {
         if kept_bytes > 0 {
             self.counters.hmb_written_bytes += kept_bytes;
-            self.link.write(self.engine.now(), kept_bytes);
+            let at_ps = self.link.write(self.engine.now(), kept_bytes);
+            self.tagged_ps(at_ps, kept_bytes);
         }
     }
 

@@ -18,12 +18,20 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         if slots == 0 {
             return;
         }
+        if Self::PAGES_IN_HOST {
+            for at in 0..slots as usize {
+                let slot = self.buffer.log_batch(at);
+                self.take_buffered(slot);
+                self.report_lost(slot);
+            }
+        }
         self.counters.buffer_logged += u64::from(slots);
         self.log_bytes = u64::from(slots) * SLOT_BYTES;
         let now = self.engine.now();
         let at_ps = if self.buffered_in_host() {
             self.counters.hmb_read_bytes += self.log_bytes;
-            self.link.read(now, self.log_bytes)
+            let at_ps = self.link.read(now, self.log_bytes);
+            self.checked_ps(at_ps, self.log_bytes)
         } else if let (Tier::Dram, Some(dram)) = (self.buffer_tier, &self.spec.tiers.dram) {
             let read_ps = transfer_ps(self.log_bytes, dram.bytes_per_s);
             self.dram.book(now, read_ps)

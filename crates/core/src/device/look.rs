@@ -57,6 +57,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         if let Some(dma) = &self.host_dma {
             busy.push(("host_dma", vec![dma.busy_ps()]));
         }
+        if self.page_check.is_some() {
+            busy.push(("page_check", vec![self.page_checker.busy_ps()]));
+        }
         busy
     }
 }

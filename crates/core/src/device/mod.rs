@@ -11,6 +11,7 @@ mod background;
 mod command;
 mod compressed;
 mod contents;
+mod host_data;
 mod host_map;
 mod host_memory;
 mod hpb;
@@ -26,7 +27,7 @@ mod trims;
 mod window;
 mod write;
 
-pub use crate::controller::{Bytes, HostMemory, Modelled};
+pub use crate::controller::{Bytes, HostMemory, Modelled, PageBytes};
 pub use crate::transport::{COMPLETION_ENTRY_BYTES, SUBMISSION_ENTRY_BYTES};
 use command::Command;
 pub use contents::{Contents, NoContents, Source};
@@ -34,7 +35,9 @@ pub use hpb::Tamper;
 pub use power::Recovery;
 pub use window::{DumpOutcome, WindowRecovery};
 
-use crate::controller::{Cores, EPOCH_BITS, HostMap, MapRole, ReadCache, WriteBuffer};
+use crate::controller::{
+    Cores, EPOCH_BITS, HostData, HostMap, Lost, MapRole, ReadCache, WriteBuffer,
+};
 use crate::engine::{Engine, EventKind, Timeline};
 use crate::ftl::{Cleaner, Ftl, Precondition};
 use crate::host::dma::HostDma;
@@ -68,6 +71,10 @@ pub struct Device<C = NoContents, M = Modelled> {
     pm: Timeline,
     map: MapRole,
     host_map: HostMap,
+    /// Pages of data in host memory that is kept as bytes.
+    host_data: HostData,
+    /// Sectors that were lost there.
+    lost: Lost,
     map_costs: map::MapCosts,
     /// Compressed translation pages whose entries have changed in this batch.
     changed_pages: Vec<TranslationPage>,
@@ -81,6 +88,9 @@ pub struct Device<C = NoContents, M = Modelled> {
     /// Transfers into host memory.
     incoming: host_memory::Incoming,
     write_backs: Slab<host_memory::WriteBack>,
+    /// The engine that checks pages of data on their way to and from host memory.
+    page_checker: Timeline,
+    page_check: Option<host_data::PageCheck>,
     /// Bytes on their way into the write buffer's log.
     log_bytes: u64,
     /// The host's DMA engine, where the drive may use it.
@@ -173,6 +183,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             pm: Timeline::default(),
             map: MapRole::new(&spec.roles.map, pages, 0, seed),
             host_map: HostMap::new(map::integrity(spec), seed, EPOCH_BITS),
+            host_data: Self::new_host_data(spec, seed),
+            lost: Lost::default(),
             map_costs: map::MapCosts::new(spec),
             changed_pages: Vec::new(),
             read_cache: None,
@@ -183,7 +195,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             incoming: host_memory::Incoming::default(),
             write_backs: Slab::default(),
             log_bytes: 0,
-            host_dma: (spec.host.dma.as_ref()).map(|dma| HostDma::new(dma, spec.link.one_way_ps)),
+            host_dma: host_memory::host_dma(spec),
+            page_checker: Timeline::default(),
+            page_check: host_data::PageCheck::new(spec),
             programs: Slab::default(),
             ftl,
             cleaner: Cleaner::default(),

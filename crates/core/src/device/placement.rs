@@ -8,19 +8,23 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// Gives each role its share of memory, given `usable` bytes of host memory. Host memory
     /// serves the data roles first: their sizes are fixed, the map takes what is left.
     pub(super) fn place_roles(&mut self, usable: u64) {
+        if Self::PAGES_IN_HOST {
+            self.rescue_buffered();
+        }
         let mut left = usable;
         let roles = &self.spec.roles;
-        let mut share = |tier: Tier, bytes: u64| {
+        let share = |tier: Tier, bytes: u64, left: &mut u64| {
             if tier != Tier::Hmb {
                 return bytes;
             }
-            let share = bytes.min(left);
-            left -= share;
+            let share = bytes.min(*left);
+            *left -= share;
             share
         };
-        let buffer_bytes = share(roles.write_buffer.tier, roles.write_buffer.bytes);
+        let buffer_bytes = share(roles.write_buffer.tier, roles.write_buffer.bytes, &mut left);
+        let cache_base = usable - left;
         if let Some(cache) = &roles.read_cache {
-            let bytes = share(cache.tier, cache.bytes);
+            let bytes = share(cache.tier, cache.bytes, &mut left);
             // A cache in the drive's own memory keeps what it holds.
             if self.read_cache.is_none() || cache.tier == Tier::Hmb {
                 self.read_cache = Some(ReadCache::new(cache, bytes, self.seed));
@@ -34,6 +38,10 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         };
         self.buffer_tier = tier;
         self.buffer.resize(&roles.write_buffer, slots);
+        if Self::PAGES_IN_HOST {
+            let pages = if tier == Tier::Hmb { slots } else { 0 };
+            self.lay_out_host_data(pages, cache_base);
+        }
         self.hmb_bytes = usable;
         self.map.set_hmb(left);
         if M::KEEPS_BYTES {

@@ -81,12 +81,14 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let lost = self.lost_units(power_fails);
         for unit in &lost {
             self.contents.tear(unit.ppn, unit.slots);
+            self.lost.erase(unit.ppn, unit.slots);
         }
         let begun = self.begun_erases(power_fails);
         for &superblock in &begun {
             let geometry = self.ftl.geometry();
             let first = geometry.first_ppn(superblock);
             self.contents.tear(first, geometry.superblock_slots);
+            self.lost.erase(first, geometry.superblock_slots);
         }
         self.trims.restart(!power_fails);
         let trims = std::mem::take(&mut self.trims.saved);
@@ -221,6 +223,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let key_seed = self.new_key_seed();
         let integrity = super::map::integrity(&self.spec);
         self.host_map = HostMap::new(integrity, key_seed, EPOCH_BITS);
+        self.host_data = Self::new_host_data(&self.spec, key_seed);
+        self.page_checker.drop_all();
         self.read_cache = None;
         self.buffer_queue = Queue::default();
         self.transfers = Slab::default();

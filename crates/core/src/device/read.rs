@@ -104,6 +104,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             self.start_group_read(id);
             return;
         }
+        if Self::PAGES_IN_HOST && self.rejects_cached(id) {
+            return;
+        }
         if self.commands[id].host_ppn != NONE {
             self.confirm_host_entry(id);
         }
@@ -190,7 +193,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// Whether pages `from..to` may be taken from the read cache: where it serves whole commands
     /// only, all that flash would have to deliver must be there.
     #[inline]
-    fn read_cache_serves(&self, from: u32, to: u32) -> bool {
+    pub(super) fn read_cache_serves(&self, from: u32, to: u32) -> bool {
         match &self.read_cache {
             Some(cache) if cache.whole_commands && to - from > 1 => {
                 (from..to).map(Lpn).all(|lpn| {
@@ -220,7 +223,11 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             self.counters.buffer_read_hits += 1;
             let in_host = self.buffered_in_host();
             memory_bytes[usize::from(in_host)] += bytes;
-            self.note_read(id, lpn, Source::Buffer(slot), sectors);
+            if Self::PAGES_IN_HOST {
+                self.read_buffered(id, lpn, slot, sectors);
+            } else {
+                self.note_read(id, lpn, Source::Buffer(slot), sectors);
+            }
             return None;
         }
         let located = match command.host_ppn {
@@ -238,21 +245,31 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             self.note_read(id, lpn, Source::Unwritten, sectors);
             return None;
         };
-        self.note_read(id, lpn, Source::Flash(ppn), sectors);
         if let Some(cache) = &mut self.read_cache {
             self.counters.read_cache_lookups += 1;
+            let in_host = cache.tier == Tier::Hmb;
             if cached && cache.touch(lpn) {
-                self.counters.read_cache_hits += 1;
-                memory_bytes[usize::from(cache.tier == Tier::Hmb)] += bytes;
-                return None;
+                let from_host = Self::PAGES_IN_HOST && in_host;
+                if !from_host || self.read_cached(id, lpn, ppn, sectors) {
+                    self.counters.read_cache_hits += 1;
+                    memory_bytes[usize::from(in_host)] += bytes;
+                    if !from_host {
+                        self.note_read(id, lpn, Source::Flash(ppn), sectors);
+                    }
+                    return None;
+                }
             }
         }
+        self.note_read(id, lpn, Source::Flash(ppn), sectors);
         Some(ppn)
     }
 
     /// A command takes a page's data from `source`.
     #[inline]
-    fn note_read(&mut self, id: u32, lpn: Lpn, source: Source, sectors: u8) {
+    pub(super) fn note_read(&mut self, id: u32, lpn: Lpn, source: Source, sectors: u8) {
+        if Self::PAGES_IN_HOST && self.reads_lost(id, source, sectors) {
+            return;
+        }
         let command = &self.commands[id];
         if command.internal {
             self.pin_page(id, lpn, source);
@@ -384,12 +401,16 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             // Overwritten while the read ran: not to be kept.
             if let Some(owner) = self.ftl.current_owner(ppn)
                 && self.buffer.find(Lpn(owner)).is_none()
+                && !(Self::PAGES_IN_HOST && self.lost.in_flash(ppn) != 0)
             {
                 cache.keep(Lpn(owner));
                 kept += crate::spec::SLOT_BYTES;
             }
         }
         let in_host = cache.tier == Tier::Hmb && cache.holds_any();
+        if Self::PAGES_IN_HOST && in_host {
+            self.put_read(op);
+        }
         if in_host { kept } else { 0 }
     }
 }

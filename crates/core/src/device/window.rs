@@ -317,6 +317,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let Command {
             request,
             data_end_ps,
+            status,
             ..
         } = self.commands[id];
         self.commands.remove(id);
@@ -324,6 +325,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let entry = entry.expect("pieces belong to an entry");
         entry.pieces -= 1;
         entry.end_ps = entry.end_ps.max(data_end_ps);
+        entry.lost |= status == Status::MediaError;
         let (call, end_ps) = (entry.call, entry.end_ps.max(now_ps));
         if entry.pieces == 0 {
             self.next_stage(call, Stage::Moved, end_ps);

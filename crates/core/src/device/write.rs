@@ -6,7 +6,7 @@ use crate::engine::EventKind;
 use crate::ftl::{Stream, Trim, Unit};
 use crate::ids::{BufferSlot, Lpn, NONE, Ppn, TranslationPage};
 use crate::nand::{Cause, Class, FlashOp};
-use crate::request::Op;
+use crate::request::{Op, Status};
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES, Tier};
 
 /// Marks a waiter of a map fill as a buffer slot to be merged rather than a command.
@@ -21,12 +21,14 @@ pub(super) const DONE: u32 = NONE;
 /// Write data on its way from the host's memory into slots of the buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
-    command: u32,
+    pub command: u32,
     /// First slot; the others follow by [`crate::controller::WriteBuffer::chained`].
-    first_slot: u32,
+    pub first_slot: u32,
     pub bytes: u64,
     /// Grant of host memory it goes into; 0 while it goes into the drive.
     pub grant: u32,
+    /// Pages that it changes in part have been read.
+    pub merged: bool,
 }
 
 /// What a program operation carries.
@@ -113,6 +115,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
                 first_slot: head,
                 bytes,
                 grant: 0,
+                merged: false,
             });
             self.commands[id].pending += 1;
             if command.internal {
@@ -149,7 +152,11 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let now = self.engine.now();
         match self.buffer_tier {
             // Out again over the link, into the drive's buffer in host memory.
-            Tier::Hmb => self.store_in_host(index),
+            Tier::Hmb => {
+                if !self.fetch_held_pages(index) {
+                    self.store_in_host(index);
+                }
+            }
             Tier::Dram => {
                 let rate = self
                     .spec
@@ -220,21 +227,31 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let held = match self.buffer.land(slot, merge, cold) {
             Landing::Absorbed(held) => {
                 self.counters.buffer_absorbed += 1;
+                if Self::PAGES_IN_HOST {
+                    self.fetch_absorbing(held, sectors);
+                }
                 self.contents.absorb(slot, held, sectors);
                 held
             }
             Landing::New => {
-                if !whole {
-                    let source = match (older, old_ppn) {
-                        (Some(older), _) => Source::Buffer(older),
-                        (None, Some(ppn)) => Source::Flash(ppn),
-                        (None, None) => Source::Unwritten,
-                    };
+                let source = match (older, old_ppn) {
+                    _ if whole => None,
+                    (Some(older), _) => Some(Source::Buffer(older)),
+                    (None, Some(ppn)) => Some(Source::Flash(ppn)),
+                    (None, None) => Some(Source::Unwritten),
+                };
+                if Self::PAGES_IN_HOST {
+                    self.fetch_merging(slot, source, sectors);
+                }
+                if let Some(source) = source {
                     self.contents.merge(slot, source, sectors);
                 }
                 slot
             }
         };
+        if Self::PAGES_IN_HOST {
+            self.put_buffered(held);
+        }
         // Power-protected memory is non-volatile to the host.
         let fua = command.request.fua && self.buffer_tier != Tier::Pm;
         let unbuffered = self.spec.roles.write_buffer.acknowledges_programmed;
@@ -292,6 +309,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         self.commands[id].pending = 1;
         self.flush_trims(id);
         if self.buffer_tier == Tier::Pm || self.buffer.flush(id) {
+            if self.buffer.take_failure() {
+                self.commands[id].status = Status::MediaError;
+            }
             self.settle_one(id);
         } else {
             self.counters.buffer_drains += 1;
@@ -408,6 +428,11 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             let ppn = Ppn(unit.ppn.0 + filled);
             let lpn = self.buffer.lpn(slot);
             let fate = self.buffer.fate(slot);
+            if Self::PAGES_IN_HOST && fate != Fate::Nothing {
+                self.take_buffered(slot);
+                self.report_lost(slot);
+                self.lost.program(slot, ppn);
+            }
             match fate {
                 Fate::Current => {
                     self.contents.program(slot, ppn);
@@ -493,6 +518,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let mut slot = first_slot;
         while slot != NONE {
             let next = self.buffer.chained(BufferSlot(slot));
+            if Self::PAGES_IN_HOST {
+                self.host_data.release(BufferSlot(slot));
+            }
             self.buffer.programmed(BufferSlot(slot), &mut done);
             slot = next;
         }
@@ -505,10 +533,19 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             self.settle_one(command);
         }
         self.scratch = done;
-        while let Some(flush) = self.buffer.pop_flushed() {
+        while let Some((flush, failed)) = self.buffer.pop_flushed() {
             match flush {
-                SAVED => self.background.saving_buffers -= 1,
-                command => self.settle_one(command),
+                SAVED => {
+                    self.background.saving_buffers -= 1;
+                    // The host has not asked: the next flush tells it.
+                    self.buffer.pass_on(failed);
+                }
+                command => {
+                    if failed {
+                        self.commands[command].status = Status::MediaError;
+                    }
+                    self.settle_one(command);
+                }
             }
         }
     }

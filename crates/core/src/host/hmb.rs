@@ -229,6 +229,7 @@ mod tests {
             stalls_core: false,
             integrity: crate::spec::Integrity::None,
             check_ps: 0,
+            check_bytes_per_s: 1,
             check_in_path: false,
         }
     }

@@ -123,6 +123,8 @@ pub struct Counters {
     pub read_cache_lookups: u64,
     /// Slots found in the read cache.
     pub read_cache_hits: u64,
+    /// Pages of the read cache in host memory that failed their check and were read from flash.
+    pub read_cache_rejected: u64,
     /// Slots that entered the write buffer.
     pub buffer_writes: u64,
     /// Slots that overwrote one still in the write buffer and so never reached flash.
@@ -133,6 +135,8 @@ pub struct Counters {
     pub buffer_drains: u64,
     /// Slots copied into the write buffer's log.
     pub buffer_logged: u64,
+    /// Pages of the write buffer in host memory that failed their check: their data is lost.
+    pub buffer_rejected: u64,
     /// Most slots in the write buffer at once.
     pub buffer_high_water_slots: u64,
     /// Array reads by cause.

@@ -138,6 +138,9 @@ pub enum WindowError {
     /// The entry is being pinned, flushed or copied.
     #[error("the entry is being pinned, flushed or copied")]
     Busy,
+    /// Data of the range is lost (NVMe: Unrecovered Read Error, or Write Fault).
+    #[error("data of the range is lost")]
+    MediaError,
     /// Power failed before the call was done.
     #[error("power failed")]
     PowerFailed,

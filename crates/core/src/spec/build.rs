@@ -258,6 +258,7 @@ fn tiers(values: &Values) -> Result<TierSpecs, SpecError> {
         stalls_core: values.flag("tier.hmb.stalls_core"),
         integrity: Integrity::named(values.word("tier.hmb.integrity")).unwrap_or_default(),
         check_ps: values.number("tier.hmb.check"),
+        check_bytes_per_s: values.number("tier.hmb.check_rate"),
         check_in_path: values.flag("tier.hmb.check_in_path"),
     });
     if let Some(hmb) = &hmb {

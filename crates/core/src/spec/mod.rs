@@ -336,10 +336,12 @@ pub struct HmbSpec {
     pub rounding: Rounding,
     /// The firmware core waits for each look-up in host memory instead of turning to other work.
     pub stalls_core: bool,
-    /// How map entries there are protected.
+    /// How map entries and pages of data there are protected.
     pub integrity: Integrity,
-    /// Time of checking an entry.
+    /// Time of checking an entry, and from the last byte of a page to the verdict on it.
     pub check_ps: u64,
+    /// Rate at which pages of data are checked, encrypted and decrypted.
+    pub check_bytes_per_s: u64,
     /// A look-up waits for the check; otherwise it runs while the flash read does, and only an
     /// entry that fails costs time.
     pub check_in_path: bool,

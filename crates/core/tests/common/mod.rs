@@ -1,6 +1,7 @@
 //! What the device tests share: drives of the collection, and a closed loop.
 #![allow(dead_code)]
 
+pub mod bytes;
 pub mod naive;
 pub mod window;
 

@@ -143,6 +143,12 @@ impl WriteBuffer {
         self.log.batch.len() as u32
     }
 
+    /// Slot being copied, by its place in the batch.
+    #[must_use]
+    pub fn log_batch(&self, at: usize) -> BufferSlot {
+        BufferSlot(self.log.batch[at])
+    }
+
     /// The copy is complete. Commands that waited for a slot of it alone (FUA) go to `done`.
     pub fn logged(&mut self, done: &mut Vec<u32>) {
         self.log.copying = false;
@@ -328,6 +334,7 @@ impl WriteBuffer {
         let mut open = Epoch {
             slots: 0,
             flush: NONE,
+            failed: false,
         };
         for &at in &live {
             let slot = &mut self.slots[at];

@@ -378,7 +378,18 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             return;
         }
         let mut released = std::mem::take(&mut self.side().released);
+        let entry = self.moved_entry(id);
+        let found = self.side().window.find(entry);
+        let lost = std::mem::take(&mut found.expect("it is in the table").lost);
         match self.side().calls[id].call {
+            WindowCall::Pin { entry, .. } if lost => {
+                self.side().window.unpin(entry, &mut released);
+            }
+            // What the window holds is all there is.
+            WindowCall::Flush { entry } if lost => {
+                let found = self.side().window.find(entry);
+                found.expect("it is in the table").info.state = EntryState::Pinned;
+            }
             WindowCall::Pin {
                 entry,
                 length_bytes,
@@ -398,7 +409,11 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             }
             _ => unreachable!("only pins and flushes move pages"),
         }
-        self.reply(id, Ok(WindowReply::Done));
+        let result = match lost {
+            true => Err(WindowError::MediaError),
+            false => Ok(WindowReply::Done),
+        };
+        self.reply(id, result);
         for command in released.drain(..) {
             self.on_fetched(command);
         }

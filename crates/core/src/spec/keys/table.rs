@@ -205,11 +205,14 @@ pub(in crate::spec) const KEYS: &[Key] = &[
     key("tier.hmb.stalls_core", Kind::Flag, Is("false"),
         "The firmware core waits for each look-up in host memory"),
     key("tier.hmb.integrity", Kind::Choice(&["none", "crc", "mac"]), Is("none"),
-        "How map entries in host memory are protected: not, by a checksum per cache line (15 entries), or encrypted with a keyed tag (14 entries, and a line of versions per translation page)"),
+        "How map entries and pages of data in host memory are protected: not; by a checksum per cache line (15 entries) and per page; or encrypted with a keyed tag per line (14 entries, and a line of versions per translation page) and per page. Protected data passes the drive: `host.dma` does not serve it"),
     // Assumed: SipHash-2-4 over a line and its address (80 bytes) is 11 words of 2 rounds and 4 more,
     // 26 rounds; one round a cycle at 500 MHz takes 52 ns.
     key("tier.hmb.check", time(0, MS), Is("52ns"),
-        "Time of checking one entry"),
+        "Time of checking one entry; from the last byte of a page of data to the verdict on it"),
+    // Assumed: an engine for authenticated encryption that takes 16 bytes a cycle at 500 MHz.
+    key("tier.hmb.check_rate", MEMORY_RATE, Is("8GB/s"),
+        "Rate at which pages of data in host memory are checked, as they cross the link"),
     key("tier.hmb.check_in_path", Kind::Flag, Is("false"),
         "A look-up waits for the check; otherwise it runs beside the flash read, and only an entry that fails costs time"),
     key("tier.pm.size", size(KIB, TIB, 1), Required,
