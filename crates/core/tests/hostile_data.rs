@@ -259,7 +259,7 @@ impl Run {
 }
 
 fn run(integrity: &str, shape: u32, seed: u64, attacks: &'static [Attack]) -> Outcome {
-    Run::new(&small_drive(integrity, shape), seed, attacks).go(400, integrity == "mac")
+    Run::new(&small_drive(integrity, shape), seed, attacks).go(500, integrity == "mac")
 }
 
 proptest! {
@@ -278,7 +278,7 @@ fn every_kind_of_attack_on_either_role_is_met_and_counted() {
     for attack in &ATTACKS {
         let attacks: &'static [Attack] = std::slice::from_ref(attack);
         let (mut cached, mut buffered, mut failed) = (0, 0, 0);
-        for seed in 0..8 {
+        for seed in 0..12 {
             let outcome = run("mac", seed, u64::from(seed), attacks);
             assert_eq!(outcome.wrong, 0, "{attack:?} {seed}");
             cached += outcome.cache_rejected;
