@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::run::{HmbChoice, RunConfig, grant};
 use crate::session::{Command, Session};
 use lodger_core::Completion;
+use lodger_core::observe::Counters;
 use lodger_core::rng::Rng;
 use lodger_core::time::{MS, NS};
 use lodger_probe::{
@@ -127,6 +128,12 @@ impl SimTarget {
             commands: Vec::new(),
             completions: Vec::new(),
         })
+    }
+
+    /// What the drive has done: for whoever checks the prober, which does not see it.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.session.counters()
     }
 
     /// A number of 0 to 1, not 0.

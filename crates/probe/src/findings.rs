@@ -62,10 +62,12 @@ pub struct WriteBufferArm {
     pub flush_dirty_ns: f64,
     /// Median flush with nothing to do, ns.
     pub flush_clean_ns: f64,
+    /// Median read of a page as it was found, ns.
+    pub old_read_ns: f64,
+    /// Median read of a page just written and flushed, ns.
+    pub fresh_read_ns: f64,
     /// Bytes held, if the buffer could be filled faster than it empties.
     pub bytes: Option<Estimate>,
-    /// When each of some amounts of a burst had been acknowledged, ns.
-    pub curve: Vec<f64>,
     /// Rate before the buffer is full, bytes/s.
     pub fill_rate: f64,
     /// Rate once it is, bytes/s.
@@ -96,8 +98,8 @@ pub struct Findings {
     pub read_cache: BTreeMap<&'static str, ReadCacheArm>,
     /// Write buffer, by state of host memory.
     pub write_buffer: BTreeMap<&'static str, WriteBufferArm>,
-    /// The curve of a burst with host memory on, taken again after it was off, ns.
-    pub write_curve_again: Vec<f64>,
+    /// Latency of a single write with host memory on, as a multiple of that with it off, by its bytes.
+    pub write_path: BTreeMap<u64, Estimate>,
     /// Shares of hits of a cyclic and of a random scan a fifth beyond the cache.
     pub replacement: Option<(f64, f64)>,
     /// What the cache replaces by, as far as that can be told.
@@ -141,7 +143,7 @@ impl Findings {
             Role::ReadCache => self.read_cache.clone_from(&other.read_cache),
             Role::WriteBuffer => {
                 self.write_buffer.clone_from(&other.write_buffer);
-                self.write_curve_again.clone_from(&other.write_curve_again);
+                self.write_path.clone_from(&other.write_path);
             }
         }
     }

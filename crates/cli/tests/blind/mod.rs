@@ -1,4 +1,11 @@
 //! Drives drawn at random, with what is planted in them. Shares no code with the prober.
+//!
+//! What is planted is what an outside observer could see at best, which is not always what the drive
+//! file says. Beside each kind stands what counts as right.
+//!
+//! Not drawn, because commands and latencies cannot show it or the prober has no way to it: map entries
+//! in the host's driver (HPB: the prober speaks no UFS), compressed maps (they have no fixed size), the
+//! byte window, and data moved by the host's DMA engine.
 
 use lodger::drives;
 use lodger::run::{Drive, HmbChoice, RunConfig};
@@ -27,11 +34,9 @@ impl Planted {
         }
     }
 
-    fn none() -> Self {
-        Planted {
-            tier: "none",
-            bytes: None,
-        }
+    /// Where no size shows, or there is none.
+    fn sizeless(tier: &'static str) -> Self {
+        Planted { tier, bytes: None }
     }
 }
 
@@ -132,7 +137,8 @@ pub fn subject(seed: u64) -> Subject {
         draw.us(5, 12),
         100 + draw.below(250)
     );
-    flash(&mut draw, &mut text);
+    let steady = draw.chance(25);
+    let slc = flash(&mut draw, &mut text, steady);
     let dram = if draw.chance(35) {
         draw.size(128 * MIB, 2 * GIB, MIB)
     } else {
@@ -141,8 +147,9 @@ pub fn subject(seed: u64) -> Subject {
     let mut roles = String::new();
     let mut left = host.usable;
     let read_cache = read_cache(&mut draw, &mut roles, dram, &mut left);
-    let write_buffer = write_buffer(&mut draw, &mut roles, dram, &mut left);
-    let (map, map_text, sram_map) = map(&mut draw, capacity, dram, left);
+    let write_buffer = write_buffer(&mut draw, &mut roles, dram, slc, &mut left);
+    let integrity = draw.of(&["none", "none", "none", "crc", "mac"]);
+    let (map, map_text, sram_map) = map(&mut draw, capacity, dram, left, integrity);
     let sram = 16 * MIB + sram_map;
     let _ = writeln!(text, "[tier.sram]\nsize = \"{sram}B\"");
     if dram > 0 {
@@ -152,15 +159,24 @@ pub fn subject(seed: u64) -> Subject {
         let rounding = if host.rounds { "power-of-two" } else { "none" };
         let _ = writeln!(
             text,
-            "[tier.hmb]\npreferred = \"{}B\"\nmin = \"{}B\"\nrounding = \"{rounding}\"",
+            "[tier.hmb]\npreferred = \"{}B\"\nmin = \"{}B\"\nrounding = \"{rounding}\"\n\
+             integrity = \"{integrity}\"",
             host.preferred,
             4 * MIB
         );
     }
+    if roles.contains("\"pm\"") {
+        text += "[tier.pm]\nsize = \"64MiB\"\n";
+    }
     text += &map_text;
     text += &roles;
     let noise = f64::from(5 + draw.below(16)) / 10.0;
-    let config = config(&mut draw, &text, seed);
+    let precondition = if steady {
+        Precondition::Random
+    } else {
+        Precondition::Sequential
+    };
+    let config = config(&text, precondition, seed);
     Subject {
         config,
         noise,
@@ -171,12 +187,8 @@ pub fn subject(seed: u64) -> Subject {
     }
 }
 
-fn config(draw: &mut Draw, text: &str, seed: u64) -> RunConfig {
-    let precondition = if draw.chance(20) {
-        Precondition::Random
-    } else {
-        Precondition::Sequential
-    };
+/// How a drive of that text is run.
+pub fn config(text: &str, precondition: Precondition, seed: u64) -> RunConfig {
     let parsed = drives::parse(text, "drawn", &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let drive = Drive {
         name: format!("drawn-{seed}"),
@@ -190,7 +202,11 @@ fn config(draw: &mut Draw, text: &str, seed: u64) -> RunConfig {
     }
 }
 
-fn flash(draw: &mut Draw, text: &mut String) {
+/// Returns the superblocks in single-bit mode. A few of them run out while the prober writes; many of
+/// them take all it writes, so that a drive in the steady state of random writes does not clean. Half of
+/// the drives in that state have none and pay for every write by cleaning
+/// (`drives_in_the_steady_state_clean_while_they_are_probed`).
+fn flash(draw: &mut Draw, text: &mut String, steady: bool) -> u32 {
     let (cell, pages, program) = draw.of(&[
         ("mlc", 512, "900us"),
         ("tlc", 768, "1.7ms"),
@@ -212,21 +228,26 @@ fn flash(draw: &mut Draw, text: &mut String) {
         120 + draw.below(240),
         400 + draw.below(1200),
     );
-    let slc = if draw.chance(65) {
-        16 + draw.below(32)
-    } else {
-        0
+    let without = if steady { 10 } else { 6 };
+    let slc = match draw.below(20) {
+        share if share < without => 0,
+        share if share < without + 5 => 2 + draw.below(6),
+        _ => 16 + draw.below(32),
     };
     let _ = writeln!(
         text,
-        "[ftl]\noverprovisioning = 0.{:02}\nslc_superblocks = {slc}",
-        7 + draw.below(20)
+        "[ftl]\noverprovisioning = 0.{:02}\nslc_superblocks = {slc}\nslc_idle = \"{}ms\"\n\
+         gc_policy = \"{}\"",
+        7 + draw.below(20),
+        draw.of(&[300, 1000, 1000, 5000]),
+        draw.of(&["greedy", "greedy", "cost-benefit", "d-choices"]),
     );
+    slc
 }
 
 fn read_cache(draw: &mut Draw, text: &mut String, dram: u64, hmb: &mut u64) -> Planted {
     let (tier, bytes, planted) = match draw.below(10) {
-        0..4 => return Planted::none(),
+        0..4 => return Planted::sizeless("none"),
         4..6 if dram > 0 => ("dram", draw.size(MIB, 48 * MIB, 4 * KIB), "device"),
         6..8 if *hmb >= 8 * MIB => ("hmb", draw.size(256 * KIB, *hmb / 4, 4 * KIB), "hmb"),
         _ => ("sram", draw.size(16 * KIB, 4 * MIB, 4 * KIB), "device"),
@@ -234,7 +255,7 @@ fn read_cache(draw: &mut Draw, text: &mut String, dram: u64, hmb: &mut u64) -> P
     if tier == "hmb" {
         *hmb -= bytes;
     }
-    let replacement = draw.of(&["lru", "fifo", "clock", "random"]);
+    let replacement = draw.of(&["lru", "fifo", "clock", "random", "2q"]);
     let _ = writeln!(
         text,
         "[role.read_cache]\ntier = \"{tier}\"\nsize = \"{bytes}B\"\nreplacement = \"{replacement}\""
@@ -242,10 +263,20 @@ fn read_cache(draw: &mut Draw, text: &mut String, dram: u64, hmb: &mut u64) -> P
     Planted::new(planted, bytes)
 }
 
-fn write_buffer(draw: &mut Draw, text: &mut String, dram: u64, hmb: &mut u64) -> Planted {
-    let (tier, bytes, planted) = match draw.below(10) {
-        0..3 if dram > 0 => ("dram", draw.size(4 * MIB, 64 * MIB, 4 * KIB), "device"),
-        3..6 if *hmb >= 16 * MIB => ("hmb", draw.size(8 * MIB, *hmb / 2, 4 * KIB), "hmb"),
+/// Right is, beside the tier that is named in the file:
+/// - `slc` for writes that wait for flash in single-bit mode, whether because the buffer is there or
+///   because writes are acknowledged by flash and the drive has such flash: from outside it is one;
+/// - `none` for writes that wait for flash in multi-bit mode, whatever memory they pass on their way;
+/// - `device` for power-protected memory. Flushes do not wait for flash, so no size shows.
+fn write_buffer(draw: &mut Draw, text: &mut String, dram: u64, slc: u32, hmb: &mut u64) -> Planted {
+    let waiting = if slc > 0 { "slc" } else { "none" };
+    let (tier, bytes, planted) = match draw.below(20) {
+        0..2 if slc > 0 => ("slc", draw.size(768 * KIB, 8 * MIB, 4 * KIB), waiting),
+        2..5 if dram > 0 => ("dram", draw.size(768 * KIB, 8 * MIB, 4 * KIB), waiting),
+        0..5 => ("sram", draw.size(768 * KIB, 8 * MIB, 4 * KIB), waiting),
+        5 => ("pm", draw.size(4 * MIB, 64 * MIB, 4 * KIB), "device"),
+        6..10 if dram > 0 => ("dram", draw.size(4 * MIB, 64 * MIB, 4 * KIB), "device"),
+        10..17 if *hmb >= 16 * MIB => ("hmb", draw.size(8 * MIB, *hmb / 2, 4 * KIB), "hmb"),
         _ => ("sram", draw.size(768 * KIB, 8 * MIB, 4 * KIB), "device"),
     };
     if tier == "hmb" {
@@ -255,44 +286,103 @@ fn write_buffer(draw: &mut Draw, text: &mut String, dram: u64, hmb: &mut u64) ->
         text,
         "[role.write_buffer]\ntier = \"{tier}\"\nsize = \"{bytes}B\""
     );
+    if planted == waiting {
+        if tier != "slc" {
+            let _ = writeln!(text, "acknowledge = \"programmed\"");
+        }
+        return Planted::sizeless(waiting);
+    }
     if draw.chance(20) {
         let _ = writeln!(text, "high = 0.8\nlow = 0.5");
+    }
+    if tier == "pm" {
+        return Planted::sizeless(planted);
     }
     Planted::new(planted, bytes)
 }
 
+/// Bytes that a translation page takes in host memory (docs/concepts/integrity.md): lines of 64 bytes,
+/// of which a checksum takes 4 and a keyed tag 8; with tags, a line of versions for each 83.
+fn page_taken(per_entry: f64, integrity: &str) -> f64 {
+    let data = (1024.0 * per_entry).ceil();
+    match integrity {
+        "crc" => (data / 60.0).ceil() * 64.0,
+        "mac" => {
+            let lines = (data / 56.0).ceil();
+            (lines + (lines / 83.0).ceil()) * 64.0
+        }
+        _ => 1024.0 * per_entry,
+    }
+}
+
+/// Unit of the map in host memory in bytes of map, bytes an entry without checks, and what the map takes
+/// there of `hmb` bytes, where the whole map has `whole`.
+fn map_in_host(
+    draw: &mut Draw,
+    hmb: u64,
+    whole: u64,
+    exclusive: bool,
+    integrity: &str,
+) -> (u64, f64, f64) {
+    // At least 24 units, so that one more or less is within what is asked for.
+    let most = (hmb / 30 / (4 * KIB)).clamp(1, 64);
+    let unit = if exclusive {
+        4 * KIB
+    } else {
+        draw.size(4 * KIB, most * 4 * KIB, 4 * KIB)
+    };
+    let per_entry = f64::from(draw.of(&[4000u32, 4000, 4500, 5333, 6000])) / 1000.0;
+    // Whole units only.
+    let page_taken = page_taken(per_entry, integrity);
+    let unit_taken = (unit / (4 * KIB)) as f64 * page_taken;
+    let taken = (hmb as f64 / unit_taken).floor() * unit_taken;
+    let all = whole as f64 / (4 * KIB) as f64 * page_taken;
+    (unit, per_entry, taken.min(all))
+}
+
 /// Planted, the lines of the file, and the share of the SRAM.
-fn map(draw: &mut Draw, capacity: u64, dram: u64, hmb: u64) -> (Planted, String, u64) {
+///
+/// Right is the largest memory and what the map takes of it, checks included. Where tiers are exclusive,
+/// what the others hold comes on top: memory on the drive adds up, since it is one tier from outside;
+/// SRAM before host memory does not.
+fn map(
+    draw: &mut Draw,
+    capacity: u64,
+    dram: u64,
+    hmb: u64,
+    integrity: &str,
+) -> (Planted, String, u64) {
     let whole = capacity / 1024;
-    let replacement = draw.of(&["lru", "lru", "lru", "fifo", "clock", "random"]);
-    let sram_unit = draw.of(&[4, 4, 16, 32]) * KIB;
+    let replacement = draw.of(&["lru", "lru", "lru", "fifo", "clock", "random", "2q"]);
+    // Exclusive tiers pass units on as they are: single pages on each.
+    let exclusive = draw.chance(20);
+    let sram_unit = if exclusive {
+        4 * KIB
+    } else {
+        draw.of(&[4, 4, 16, 32]) * KIB
+    };
     let sram = draw.size(sram_unit * 8, sram_unit * 64, sram_unit);
     let mut text = String::from("[role.map]\n");
     let mut tiers = vec!["sram"];
-    let mut units = format!("sram = \"{}B\"", sram_unit);
+    let mut units = format!("sram = \"{sram_unit}B\"");
     let mut sizes = format!("sram = \"{sram}B\"");
     let mut entry = String::from("sram = 4");
+    let mut sram_taken = sram;
     let planted = if dram > 2 * whole && draw.chance(60) {
         tiers = vec!["dram"];
         units = String::from("dram = \"4KiB\"");
         sizes = format!("dram = \"{whole}B\"");
         entry = String::from("dram = 4");
+        sram_taken = 0;
         Planted::new("device", whole)
     } else if hmb >= 4 * MIB && hmb > 8 * sram {
-        // At least 24 units, so that one more or less is within what is asked for.
-        let most = (hmb / 24 / (4 * KIB)).clamp(1, 64);
-        let unit = draw.size(4 * KIB, most * 4 * KIB, 4 * KIB);
-        let per_entry = f64::from(draw.of(&[4000u32, 4000, 4500, 5333, 6000])) / 1000.0;
+        let (unit, per_entry, taken) = map_in_host(draw, hmb, whole, exclusive, integrity);
         tiers.push("hmb");
         let _ = write!(units, ", hmb = \"{unit}B\"");
         let _ = write!(entry, ", hmb = {per_entry}");
-        // Whole units only.
-        let unit_taken = unit as f64 / 4.0 * per_entry;
-        let taken = (hmb as f64 / unit_taken).floor() * unit_taken;
-        let all = whole as f64 / 4.0 * per_entry;
         Planted {
             tier: "hmb",
-            bytes: Some(taken.min(all)),
+            bytes: Some(taken),
         }
     } else if dram > 0 {
         let share = draw.size(4 * MIB, (whole / 2).min(dram / 2).max(5 * MIB), 4 * KIB);
@@ -300,7 +390,8 @@ fn map(draw: &mut Draw, capacity: u64, dram: u64, hmb: u64) -> (Planted, String,
         let _ = write!(units, ", dram = \"4KiB\"");
         let _ = write!(sizes, ", dram = \"{share}B\"");
         let _ = write!(entry, ", dram = 4");
-        Planted::new("device", share)
+        let on_top = if exclusive { sram } else { 0 };
+        Planted::new("device", (share + on_top).min(whole))
     } else {
         Planted::new("device", sram)
     };
@@ -308,18 +399,11 @@ fn map(draw: &mut Draw, capacity: u64, dram: u64, hmb: u64) -> (Planted, String,
     let _ = writeln!(
         text,
         "tiers = [{}]\nsize = {{ {sizes} }}\nunit = {{ {units} }}\nbytes_per_page = {{ {entry} }}\n\
-         replacement = \"{replacement}\"\nfills_in_flight = {}\nbackground_reads = {}",
+         replacement = \"{replacement}\"\nexclusive = {exclusive}\nfills_in_flight = {}\n\
+         background_reads = {}",
         tiers.join(", "),
         4 + draw.below(28),
         1 + draw.below(4)
     );
-    (
-        planted,
-        text,
-        if planted.tier == "device" && tiers.len() == 1 && tiers[0] == "\"dram\"" {
-            0
-        } else {
-            sram
-        },
-    )
+    (planted, text, sram_taken)
 }

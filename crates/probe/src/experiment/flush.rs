@@ -3,8 +3,11 @@
 //! **Method.** One page is written and flushed, then flushed again; both times are taken, the drive
 //! being at rest before. A flush that takes longer after a write shows that writes are acknowledged
 //! before they are in flash. With host memory on and off.
+//! Then pages that were read before are written, flushed and read again: where the second reads are
+//! faster, new data lies in faster flash than old.
 //!
-//! **Cost.** 32 writes of 4 KiB and 64 flushes for each state of host memory; about 2 s. Destroys data.
+//! **Cost.** 96 writes of 4 KiB, 65 flushes and 129 reads for each state of host memory; about 2 s.
+//! Destroys data.
 //!
 //! **Cannot tell** a drive that writes through from one whose buffer survives a power cut.
 
@@ -29,10 +32,11 @@ pub const ABOUT: About = About {
 /// Does it.
 pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     bench.needs_writing()?;
-    for (name, state) in arms(bench) {
+    for (arm, (name, state)) in arms(bench).into_iter().enumerate() {
         enter(bench, state)?;
         let page = bench.page();
         let start = bench.capacity() / 2 / page * page;
+        let (old_read_ns, fresh_read_ns) = reads_of_new_data(bench, arm as u64)?;
         let (mut writes, mut dirty, mut clean) = (Vec::new(), Vec::new(), Vec::new());
         bench.flush()?;
         for i in 0..32 {
@@ -46,8 +50,9 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
             write_ns: stats::median(&writes),
             flush_dirty_ns: stats::median(&dirty),
             flush_clean_ns: stats::median(&clean),
+            old_read_ns,
+            fresh_read_ns,
             bytes: None,
-            curve: Vec::new(),
             fill_rate: 0.0,
             drain_rate: 0.0,
         };
@@ -64,4 +69,30 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         findings.write_buffer.insert(name, arm);
     }
     Ok(())
+}
+
+/// Pages that are read, written, and read again.
+const FRESH: u64 = 64;
+
+/// Median reads of pages as they were found and once they are new, ns. Each arm has its own stretch,
+/// so that its pages are as they were found.
+fn reads_of_new_data(bench: &mut Bench<'_>, arm: u64) -> Result<(f64, f64), Stop> {
+    let page = bench.page();
+    let stretch = 2 * FRESH * page;
+    let room = bench.capacity().saturating_sub(stretch);
+    let start = (bench.capacity() / 4 * 3 + 4 * arm * stretch).min(room) / page * page;
+    let mut order: Vec<u64> = (0..FRESH).map(|i| start + 2 * i * page).collect();
+    bench.shuffle(&mut order);
+    let (mut ignored, mut old, mut fresh) = (Vec::new(), Vec::new(), Vec::new());
+    bench.read_pages([start + page], 1, &mut ignored)?;
+    bench.idle(Duration::from_millis(5))?;
+    bench.read_pages(order.iter().copied(), 1, &mut old)?;
+    let ios: Vec<Io> = order.iter().map(|at| Io::write(*at, page as u32)).collect();
+    bench.batch(&ios, 1)?;
+    bench.flush()?;
+    // Long enough for what a flush leaves behind, too short for a drive to move the data on.
+    bench.idle(Duration::from_millis(5))?;
+    bench.read_pages([start + page], 1, &mut ignored)?;
+    bench.read_pages(order.iter().copied(), 1, &mut fresh)?;
+    Ok((stats::median(&old), stats::median(&fresh)))
 }

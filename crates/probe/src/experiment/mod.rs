@@ -13,6 +13,7 @@ mod turns;
 pub mod working_set;
 pub mod write_buffer;
 pub mod write_cliff;
+mod write_path;
 
 use crate::bench::{Bench, Stop};
 use crate::findings::Findings;

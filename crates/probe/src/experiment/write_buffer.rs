@@ -9,7 +9,8 @@
 //! up to `A(T)`: the buffer holds `A(T) - w`. No model of the drive is needed. With host memory on
 //! and off.
 //! Where writes of 32 KiB do not fill the buffer (the drive is busier with each command than with
-//! its data), writes of 64 KiB may.
+//! its data), writes of 64 KiB may. Where nothing fills it, single writes still tell whether their data
+//! goes through host memory (`write_path.rs`).
 //!
 //! **Mended.** In the paper's listing, line 3 says `S_CACHE` for `S_BUFFER` and its offset is not
 //! aligned. It compares a write to a full buffer with one after a flush and takes the bend for the
@@ -21,11 +22,11 @@
 //! **Cannot tell** the size when flash takes data as fast as the link brings it: the buffer never
 //! fills. Then only its existence and its tier are told.
 
-use super::{About, arms, enter};
+use super::{About, arms, enter, write_path};
 use crate::bench::{Bench, Stop};
 use crate::findings::Findings;
 use crate::stats::{self, Estimate};
-use crate::target::{HmbState, Io};
+use crate::target::Io;
 use std::time::Duration;
 
 /// What is said before it starts.
@@ -44,22 +45,17 @@ pub const ABOUT: About = About {
 const CHUNKS: [u64; 2] = [32 << 10, 64 << 10];
 /// Bytes in flight.
 const IN_FLIGHT: u64 = 6 << 20;
-/// Bytes in flight for the second opinion.
-const SHALLOW: u64 = 1 << 20;
 /// Time for fast flash to be emptied between states of host memory.
 const RECOVERY: Duration = Duration::from_secs(15);
 /// Burst lengths tried, bytes.
 const FIRST_BURST: u64 = 4 << 20;
 const LAST_BURST: u64 = 512 << 20;
-/// Burst by which states of host memory are compared, bytes.
-const CURVE_BYTES: u64 = 16 << 20;
-/// Such bursts in each state.
-const CURVES: usize = 7;
-/// Points of the curve: the end of each but the last of as many parts and one. The last completion
-/// of all is the one that the host held up longest, not the drive.
-const CURVE_POINTS: usize = 15;
+/// Bursts that tell the first rate.
+const FIRST_RATES: usize = 7;
 /// Pairs of bursts that tell the size.
 const POINTS: usize = 15;
+/// Bursts with and without a pause.
+const PAUSES: usize = 5;
 /// A rate below this share of the first one means that the buffer is full.
 const FULL: f64 = 0.9;
 
@@ -72,19 +68,8 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     if findings.write_buffer.is_empty() {
         super::flush::run(bench, findings)?;
     }
-    for (name, state) in arms(bench) {
-        enter(bench, state)?;
-        bench.idle(RECOVERY)?;
-        let curve = curve(bench)?;
-        if let Some(arm) = findings.write_buffer.get_mut(name) {
-            arm.curve = curve;
-        }
-    }
-    // Once more: what differs between equal states is no effect of host memory.
     if bench.can_switch_hmb() {
-        enter(bench, Some(HmbState::On))?;
-        bench.idle(RECOVERY)?;
-        findings.write_curve_again = curve(bench)?;
+        write_path::run(bench, findings)?;
     }
     for (name, state) in arms(bench) {
         enter(bench, state)?;
@@ -142,6 +127,18 @@ impl Kind {
         Ok(flush_from.as_nanos() as f64 + bench.flush()?)
     }
 
+    /// How long a burst into an empty buffer takes with a pause after three fifths of it.
+    fn in_two(self, bench: &mut Bench<'_>, bytes: u64, pause: Duration) -> Result<Duration, Stop> {
+        rest(bench)?;
+        let ios = self.writes(bench, bytes);
+        let (first, second) = ios.split_at(ios.len() * 3 / 5);
+        let started = bench.now();
+        bench.batch(first, self.depth())?;
+        bench.idle(pause)?;
+        bench.batch(second, self.depth())?;
+        Ok(bench.now().saturating_sub(started))
+    }
+
     /// Bytes per second between two shares of a burst.
     fn rate(self, done: &[f64], from: f64, to: f64) -> f64 {
         let at = |share: f64| ((done.len() - 1) as f64 * share) as usize;
@@ -187,15 +184,11 @@ fn measure_by(bench: &mut Bench<'_>, chunk: u64, series: &str) -> Result<Found, 
         chunk,
         in_flight: IN_FLIGHT,
     };
-    let shallow = Kind {
-        chunk,
-        in_flight: SHALLOW,
-    };
     // Once over the stretch, so that what follows finds the same state.
     deep.burst(bench, FIRST_BURST)?;
     // One burst has but a few completions before a small buffer may be full: many bursts.
     let mut rates = Vec::new();
-    for _ in 0..CURVES {
+    for _ in 0..FIRST_RATES {
         let done = deep.burst(bench, FIRST_BURST)?;
         rates.push(deep.rate(&done, 0.0, 512.0 * 1024.0 / FIRST_BURST as f64));
     }
@@ -214,13 +207,10 @@ fn measure_by(bench: &mut Bench<'_>, chunk: u64, series: &str) -> Result<Found, 
             let from = (bend * 1.1 + 0.05) * bytes as f64;
             size = held(bench, deep, bytes, from, POINTS, &ahead)?;
         }
-        if let Some(found) = size {
-            // A full buffer holds as much however many writes wait for it. One that only seems full,
-            // because filling and emptying share a link, does not.
-            let from = (bend * 1.1 + 0.05) * bytes as f64;
-            let again = held(bench, shallow, bytes, from, 7, &ahead)?;
-            let same = |a: Estimate, b: Estimate| (a.estimate / b.estimate).ln().abs() < 0.08;
-            size = again.filter(|again| same(*again, found)).and(size);
+        if let Some(found) = size
+            && !is_flash_bound(bench, deep, bytes, found.estimate, last)?
+        {
+            size = None;
         }
         if size.is_some() || bytes * 2 > most {
             for (i, time) in done.iter().enumerate().step_by((done.len() / 400).max(1)) {
@@ -233,22 +223,26 @@ fn measure_by(bench: &mut Bench<'_>, chunk: u64, series: &str) -> Result<Found, 
     }
 }
 
-/// When given amounts of a short burst have been acknowledged: what to compare states by.
-fn curve(bench: &mut Bench<'_>) -> Result<Vec<f64>, Stop> {
-    let kind = Kind {
-        chunk: CHUNKS[0],
-        in_flight: IN_FLIGHT,
-    };
-    let mut curves = Vec::new();
-    for _ in 0..CURVES {
-        curves.push(kind.burst(bench, CURVE_BYTES)?);
+/// Whether flash is what holds a long burst up, so that the buffer is full. Then a pause in the middle is
+/// caught up with: flash goes on meanwhile, and what it makes room for is filled faster than it empties.
+/// Where something else holds writes up, such as a link shared by filling and emptying, a pause is lost.
+fn is_flash_bound(
+    bench: &mut Bench<'_>,
+    kind: Kind,
+    bytes: u64,
+    size: f64,
+    rate: f64,
+) -> Result<bool, Stop> {
+    // Short enough for the buffer not to run empty, and to be caught up with in what is left of the
+    // burst at a rate that is a tenth higher.
+    let pause = Duration::from_secs_f64((0.4 * size).min(0.04 * bytes as f64) / rate.max(1.0));
+    let mut lost = Vec::new();
+    for _ in 0..PAUSES {
+        let without = kind.in_two(bench, bytes, Duration::ZERO)?;
+        let with = kind.in_two(bench, bytes, pause)?;
+        lost.push((with.as_secs_f64() - without.as_secs_f64()) / pause.as_secs_f64());
     }
-    let step = curves[0].len() / (CURVE_POINTS + 1);
-    let at = |i: usize| {
-        let times: Vec<f64> = curves.iter().map(|curve| curve[i * step - 1]).collect();
-        stats::median(&times)
-    };
-    Ok((1..=CURVE_POINTS).map(at).collect())
+    Ok(stats::median(&lost) < 0.5)
 }
 
 /// What the buffer holds: bytes acknowledged when `w` bytes have arrived in flash, less `w`.

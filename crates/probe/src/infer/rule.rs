@@ -25,25 +25,27 @@ pub enum Rule {
     ReadAgainWithHost,
     /// Write buffer: writes are acknowledged ahead of flash, and there is no host memory.
     Ahead,
-    /// Write buffer: writes wait for flash, which is fast for a while.
+    /// Write buffer: writes wait for flash that programs fast.
     WaitsForFast,
+    /// Write buffer: the same, and what was just written is read faster than what was there before.
+    WaitsForFastToRead,
     /// Write buffer: writes wait for flash.
     Waits,
     /// Write buffer: writes wait for flash only without host memory.
     AheadOnlyWithHost,
     /// Write buffer: more is acknowledged ahead of flash with host memory.
     MoreAheadWithHost,
-    /// Write buffer: bursts take another course with host memory; the size does not show.
-    OtherWithHost,
+    /// Write buffer: single writes take another time with host memory, whatever the size.
+    ThroughHost,
     /// Write buffer: as much ahead of flash with host memory as without.
     AheadAlike,
-    /// Write buffer: bursts run alike with host memory and without; the size does not show.
-    AlikeWithoutSize,
+    /// Write buffer: single writes take no notice of host memory.
+    PastHost,
 }
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Rule; 18] = [
+    pub const ALL: [Rule; 19] = [
         Rule::MapFlat,
         Rule::MapFlatEitherWay,
         Rule::MapNowhere,
@@ -56,12 +58,13 @@ impl Rule {
         Rule::ReadAgainWithHost,
         Rule::Ahead,
         Rule::WaitsForFast,
+        Rule::WaitsForFastToRead,
         Rule::Waits,
         Rule::AheadOnlyWithHost,
         Rule::MoreAheadWithHost,
-        Rule::OtherWithHost,
+        Rule::ThroughHost,
         Rule::AheadAlike,
-        Rule::AlikeWithoutSize,
+        Rule::PastHost,
     ];
 
     /// How sure a verdict by this rule is when `agree` of `runs` runs came to it.
@@ -83,18 +86,20 @@ impl Rule {
     const fn measured(self) -> f64 {
         match self {
             Rule::MapFarther => 0.99,
-            Rule::MapEdge | Rule::ReadAgain | Rule::ReadAgainWithHost | Rule::MoreAheadWithHost => {
-                0.97
-            }
+            Rule::MapEdge
+            | Rule::ReadAgain
+            | Rule::ReadAgainWithHost
+            | Rule::WaitsForFastToRead
+            | Rule::ThroughHost
+            | Rule::PastHost => 0.97,
             Rule::MapFlat
             | Rule::MapWhole
             | Rule::NotReadAgain
             | Rule::Ahead
-            | Rule::AheadOnlyWithHost
-            | Rule::AheadAlike
-            | Rule::AlikeWithoutSize => 0.95,
+            | Rule::Waits
+            | Rule::AheadOnlyWithHost => 0.95,
             Rule::MapFlatEitherWay | Rule::MapNowhere | Rule::MapLittleFarther => 0.9,
-            Rule::WaitsForFast | Rule::Waits | Rule::OtherWithHost => 0.85,
+            Rule::WaitsForFast | Rule::MoreAheadWithHost | Rule::AheadAlike => 0.85,
         }
     }
 }

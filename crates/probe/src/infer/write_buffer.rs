@@ -1,170 +1,195 @@
 //! Where writes wait for flash, if they do.
 
-use super::{Arms, INTERRUPTED, Rule, Tier, UNSWITCHED, Verdict, arms, size_text};
+use super::{Arms, INTERRUPTED, Rule, Tier, UNSWITCHED, Verdict, arms, flash_seen, size_text};
 use crate::findings::{Findings, WriteBufferArm};
 use crate::stats::Estimate;
 use crate::target::Description;
 
+/// Flash in single-bit mode programs a page in 100 us to 400 us, with more bits a cell in 600 us and
+/// more (Grupp et al., MICRO 2009, for two bits; one-shot programs of three take above 1 ms).
+const SINGLE_BIT_NS_MAX: f64 = 500_000.0;
+/// Reads of new data faster than those of old by this factor come from faster flash.
+const FASTER: f64 = 0.92;
+/// A ratio of single writes beyond this, up or down, means that host memory is in their way: data that
+/// crosses the link once more takes longer by a third and more.
+const THROUGH: f64 = 1.1;
+/// Within this, they take no notice of it. Updates of the map in host memory cost a few per cent.
+const PAST: f64 = 1.07;
+
+pub(super) fn verdict(findings: &Findings, about: &Description) -> Verdict {
+    match arms(&findings.write_buffer, about) {
+        Arms::Missing => Verdict::undecided(INTERRUPTED),
+        Arms::DriveOnly(arm) => alone(findings, arm),
+        Arms::Unswitched(arm) if is_buffered(arm) => alone(findings, arm).withdrawn(UNSWITCHED),
+        Arms::Unswitched(arm) => alone(findings, arm),
+        Arms::Both(on, off) => switched(findings, on, off),
+    }
+}
+
 /// Whether writes are acknowledged before they are in flash.
-fn is_buffered(arm: &WriteBufferArm, read_ns: f64) -> bool {
+fn is_buffered(arm: &WriteBufferArm) -> bool {
     let flush_works = arm.flush_dirty_ns > arm.flush_clean_ns + 20_000.0
         && arm.flush_dirty_ns > 1.5 * arm.flush_clean_ns;
     // Faster than flash can even be read: programming is slower than that.
-    flush_works || arm.write_ns < 0.7 * read_ns
+    flush_works || arm.write_ns < 0.7 * arm.old_read_ns
 }
 
-pub(super) fn verdict(findings: &Findings, about: &Description) -> Verdict {
-    let read_ns = findings.map.values().map(|arm| arm.near_ns);
-    let read_ns = read_ns.fold(f64::INFINITY, f64::min);
-    let read_ns = if read_ns.is_finite() { read_ns } else { 0.0 };
-    let evidence = |arm: &WriteBufferArm| {
-        format!(
-            "a write takes {:.1} us, a flush after it {:.1} us and one with nothing to do {:.1} us",
-            arm.write_ns / 1e3,
-            arm.flush_dirty_ns / 1e3,
-            arm.flush_clean_ns / 1e3
-        )
-    };
-    let size = |arm: &WriteBufferArm| match arm.bytes {
-        Some(size) => format!(
-            "; {} are acknowledged ahead of flash",
-            size_text(size.estimate)
-        ),
-        None => "; flash keeps up with the link, so the size does not show".to_owned(),
-    };
-    let alone = |arm: &WriteBufferArm| {
-        if is_buffered(arm, read_ns) {
-            let text = evidence(arm) + &size(arm);
-            return Verdict::new(Tier::Device, Rule::Ahead, text).size(arm.bytes);
-        }
-        match findings.cliff_bytes {
-            Some(cliff) => Verdict::new(
-                Tier::Slc,
-                Rule::WaitsForFast,
-                format!(
-                    "{}: writes wait for flash, which is fast for the first {}",
-                    evidence(arm),
-                    size_text(cliff.estimate)
-                ),
-            ),
-            None => Verdict::new(
-                Tier::None,
-                Rule::Waits,
-                evidence(arm) + ": writes wait for flash",
-            ),
-        }
-    };
-    match arms(&findings.write_buffer, about) {
-        Arms::Missing => Verdict::undecided(INTERRUPTED),
-        Arms::DriveOnly(arm) => alone(arm),
-        Arms::Unswitched(arm) if is_buffered(arm, read_ns) => alone(arm).withdrawn(UNSWITCHED),
-        Arms::Unswitched(arm) => alone(arm),
-        Arms::Both(on, off) => write_buffer_switched(
-            on,
-            off,
-            &findings.write_curve_again,
-            read_ns,
-            &evidence,
-            &alone,
-        ),
-    }
+fn times(arm: &WriteBufferArm) -> String {
+    format!(
+        "a write takes {:.1} us, a flush after it {:.1} us and one with nothing to do {:.1} us",
+        arm.write_ns / 1e3,
+        arm.flush_dirty_ns / 1e3,
+        arm.flush_clean_ns / 1e3
+    )
 }
 
-fn write_buffer_switched(
-    on: &WriteBufferArm,
-    off: &WriteBufferArm,
-    again: &[f64],
-    read_ns: f64,
-    evidence: &dyn Fn(&WriteBufferArm) -> String,
-    alone: &dyn Fn(&WriteBufferArm) -> Verdict,
-) -> Verdict {
-    let both = |text: &str| {
-        format!(
-            "{text}; with host memory on {}; off {}",
-            evidence(on),
-            evidence(off)
-        )
-    };
-    match (is_buffered(on, read_ns), is_buffered(off, read_ns)) {
-        (true, false) => {
-            let text = both("writes wait for flash only without host memory");
-            return Verdict::new(Tier::Hmb, Rule::AheadOnlyWithHost, text).size(on.bytes);
-        }
-        (false, false) => return alone(on),
-        (false, true) => {
-            return Verdict::unclear(both("buffered only without host memory: not understood"));
-        }
-        (true, true) => {}
-    }
-    let apart = |a: &[f64], b: &[f64]| {
-        let ratios = a.iter().zip(b).map(|(a, b)| (a / b).ln().abs());
-        ratios.fold(0.0, f64::max).exp()
-    };
-    let (first, second) = (apart(&on.curve, &off.curve), apart(again, &off.curve));
-    let unsteady = apart(&on.curve, again);
-    if first.min(second) < 1.1 || on.curve.is_empty() {
-        return alike(
-            on,
-            off,
-            both("bursts of writes run alike, host memory on or off"),
-        );
-    }
-    match (on.bytes, off.bytes) {
-        (Some(with), Some(without)) if with.overlaps(&without) => alike(
-            on,
-            off,
-            both("as much is acknowledged ahead of flash with host memory on as with it off"),
-        ),
-        _ if unsteady > 1.1 => Verdict::unclear(both(
-            "bursts of writes differ even with host memory on twice",
-        )),
-        (Some(with), without) if with.estimate > 1.3 * without.map_or(0.0, |w| w.estimate) => {
-            let without = without.map_or("an amount that does not show".to_owned(), |without| {
-                size_text(without.estimate)
-            });
-            let text = format!(
-                "{} are acknowledged ahead of flash with host memory on, {without} with it off",
-                size_text(with.estimate),
-            );
-            Verdict::new(Tier::Hmb, Rule::MoreAheadWithHost, text).size(Some(with))
-        }
-        (None, _) => {
-            let text = format!(
-                "bursts of writes take another course with host memory on, twice, than with it off \
-                 (by a factor of {first:.2}); the size does not show"
-            );
-            Verdict::new(Tier::Hmb, Rule::OtherWithHost, text)
-        }
-        _ => Verdict::unclear(both(
-            "bursts of writes differ in a way that is not understood",
-        )),
-    }
-}
-
-/// A buffer that host memory makes no difference to.
-fn alike(on: &WriteBufferArm, off: &WriteBufferArm, evidence: String) -> Verdict {
-    let size = match (on.bytes, off.bytes) {
-        (Some(a), Some(b)) if a.overlaps(&b) => Some(Estimate::new(
-            f64::midpoint(a.estimate, b.estimate),
-            a.low.min(b.low),
-            a.high.max(b.high),
-        )),
-        (Some(size), None) | (None, Some(size)) => Some(size),
-        _ => None,
-    };
-    let text = size.map_or(
-        "flash keeps up with the link, so the size does not show".to_owned(),
+fn ahead(size: Option<Estimate>) -> String {
+    size.map_or(
+        "the size does not show: flash keeps up with the link, or a flush does not wait for it"
+            .to_owned(),
         |size| {
             format!(
                 "{} are acknowledged ahead of flash",
                 size_text(size.estimate)
             )
         },
+    )
+}
+
+/// What there is without host memory.
+fn alone(findings: &Findings, arm: &WriteBufferArm) -> Verdict {
+    if is_buffered(arm) {
+        let text = format!("{}; {}", times(arm), ahead(arm.bytes));
+        return Verdict::new(Tier::Device, Rule::Ahead, text).size(arm.bytes);
+    }
+    waits_for_flash(findings, arm)
+}
+
+/// Writes are acknowledged by flash: of which kind?
+fn waits_for_flash(findings: &Findings, arm: &WriteBufferArm) -> Verdict {
+    let text = format!("{}: writes wait for flash", times(arm));
+    if !flash_seen(findings) && arm.write_ns < 1.5 * arm.old_read_ns {
+        return Verdict::undecided(format!(
+            "{}, no longer than a read, and nothing shows that there is flash",
+            times(arm)
+        ));
+    }
+    let reads = format!(
+        "reads of what was just written take {:.1} us, of what was there before {:.1} us",
+        arm.fresh_read_ns / 1e3,
+        arm.old_read_ns / 1e3
     );
-    let rule = if size.is_some() {
-        Rule::AheadAlike
-    } else {
-        Rule::AlikeWithoutSize
+    let cliff = findings.cliff_bytes.map_or(String::new(), |cliff| {
+        format!(
+            "; the rate of writes falls after {}",
+            size_text(cliff.estimate)
+        )
+    });
+    let fast = arm.write_ns < SINGLE_BIT_NS_MAX;
+    match (fast, arm.fresh_read_ns < FASTER * arm.old_read_ns) {
+        (true, true) => Verdict::new(
+            Tier::Slc,
+            Rule::WaitsForFastToRead,
+            format!("{text}, which is faster than flash with several bits a cell; {reads}{cliff}"),
+        ),
+        (true, false) => Verdict::new(
+            Tier::Slc,
+            Rule::WaitsForFast,
+            format!("{text}, which is faster than flash with several bits a cell{cliff}"),
+        ),
+        (false, true) => Verdict::unclear(format!(
+            "{text}, as slow as with several bits a cell, yet {reads}"
+        )),
+        (false, false) => Verdict::new(Tier::None, Rule::Waits, format!("{text}; {reads}")),
+    }
+}
+
+/// Whether the data of writes goes through host memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Path {
+    Through,
+    Past,
+    Unclear,
+}
+
+fn path(findings: &Findings) -> Path {
+    let beyond = |ratio: &Estimate| ratio.low > THROUGH || ratio.high < 1.0 / THROUGH;
+    let within = |ratio: &Estimate| ratio.high < PAST && ratio.low > 1.0 / PAST;
+    // A single page is short beside what else a command takes: larger writes must agree.
+    match findings.write_path.last_key_value() {
+        Some((_, ratio)) if beyond(ratio) => Path::Through,
+        Some(_) if findings.write_path.values().all(within) => Path::Past,
+        _ => Path::Unclear,
+    }
+}
+
+fn switched(findings: &Findings, on: &WriteBufferArm, off: &WriteBufferArm) -> Verdict {
+    let both = |text: &str| {
+        format!(
+            "{text}; with host memory on {}; off {}",
+            times(on),
+            times(off)
+        )
     };
-    Verdict::new(Tier::Device, rule, format!("{text}; {evidence}")).size(size)
+    match (is_buffered(on), is_buffered(off)) {
+        (true, false) => {
+            let text = both("writes wait for flash only without host memory");
+            return Verdict::new(Tier::Hmb, Rule::AheadOnlyWithHost, text).size(on.bytes);
+        }
+        (false, false) => return waits_for_flash(findings, on),
+        (false, true) => {
+            return Verdict::unclear(both("buffered only without host memory: not understood"));
+        }
+        (true, true) => {}
+    }
+    let ratio = findings.write_path.last_key_value();
+    let ratio = ratio.map_or(String::new(), |(bytes, ratio)| {
+        format!(
+            "a write of {} takes {:.2} times as long with host memory on as with it off ({:.2} to {:.2})",
+            size_text(*bytes as f64),
+            ratio.estimate,
+            ratio.low,
+            ratio.high
+        )
+    });
+    let overlap = match (on.bytes, off.bytes) {
+        (Some(with), Some(without)) if with.overlaps(&without) => Some(Estimate::new(
+            f64::midpoint(with.estimate, without.estimate),
+            with.low.min(without.low),
+            with.high.max(without.high),
+        )),
+        _ => None,
+    };
+    let grows = on.bytes.is_some_and(|with| {
+        off.bytes
+            .is_some_and(|without| with.estimate > 1.3 * without.estimate)
+    });
+    match path(findings) {
+        Path::Through => {
+            let text = format!(
+                "{}; {}; {ratio}",
+                ahead(on.bytes),
+                both("its data is there")
+            );
+            Verdict::new(Tier::Hmb, Rule::ThroughHost, text).size(on.bytes)
+        }
+        Path::Past if grows => Verdict::unclear(format!(
+            "more is acknowledged ahead of flash with host memory on than with it off, yet {ratio}"
+        )),
+        Path::Past => {
+            // One of the two may not show: what there is, host memory has no part in.
+            let size = overlap.or(on.bytes.xor(off.bytes));
+            let text = format!("{}; {}", ahead(size), both(&ratio));
+            Verdict::new(Tier::Device, Rule::PastHost, text).size(size)
+        }
+        Path::Unclear if grows => {
+            let text = format!("{}; {}", ahead(on.bytes), both("less is without it"));
+            Verdict::new(Tier::Hmb, Rule::MoreAheadWithHost, text).size(on.bytes)
+        }
+        Path::Unclear if overlap.is_some() => {
+            let text = format!("{}; {}", ahead(overlap), both("as much is without it"));
+            Verdict::new(Tier::Device, Rule::AheadAlike, text).size(overlap)
+        }
+        Path::Unclear => Verdict::unclear(both(&format!("the size does not show, and {ratio}"))),
+    }
 }
