@@ -9,6 +9,7 @@ pub mod read_ahead;
 pub mod read_cache;
 pub mod replacement;
 pub mod request_size;
+mod turnover;
 mod turns;
 pub mod working_set;
 pub mod write_buffer;

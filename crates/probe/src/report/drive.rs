@@ -316,8 +316,15 @@ fn memory(outcome: &Outcome, near: &MapArm, drive: &mut Drive, from: &str) {
         drive.source("role.map.bytes_per_page.dram", "assumed", "the plain map");
         drive.source("role.map.bytes_per_page.hmb", "measured", from);
     }
-    let random = outcome.findings.replacement_verdict == Some("random");
-    let policy = if random { "random" } else { "lru" };
+    let policy = outcome.findings.replacement_verdict;
+    let policy = policy.filter(|found| ["lru", "fifo", "clock", "random"].contains(found));
+    let (kind, how) = if policy.is_some() {
+        ("measured", from)
+    } else {
+        ("assumed", "the usual one")
+    };
+    drive.source("role.map.replacement", kind, how);
+    let policy = policy.unwrap_or("lru");
     let _ = writeln!(drive.text, "replacement = \"{policy}\"");
     data_roles(outcome, drive, cache, buffer, from);
 }
