@@ -21,12 +21,16 @@ fn contents() -> Vec<u8> {
     words.take(BYTES / 8).flatten().collect()
 }
 
-/// A number from `/proc/PID/io`, where the kernel counts what a process did.
-fn counted(child: &Child, name: &str) -> u64 {
+/// Bytes that a process has read: the kernel counts them where they are asked for, or, with io_uring,
+/// where the drive is.
+fn read_bytes(child: &Child) -> u64 {
     let path = format!("/proc/{}/io", child.id());
     let text = std::fs::read_to_string(path).unwrap_or_default();
-    let number = text.lines().find_map(|line| line.strip_prefix(name));
-    number.and_then(|n| n.trim().parse().ok()).unwrap_or(0)
+    let number = |name| {
+        let number = text.lines().find_map(|line| line.strip_prefix(name))?;
+        number.trim().parse::<u64>().ok()
+    };
+    number("rchar:").max(number("read_bytes:")).unwrap_or(0)
 }
 
 /// Starts a probe of `disk.img` and kills it (SIGKILL) once `ready`.
@@ -56,16 +60,15 @@ fn a_killed_probe_has_written_nothing_without_consent() {
     let before = contents();
     let path = sandbox.file("disk.img", &before);
     let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
-    for read_bytes in [1, 1 << 20, 4 << 20] {
+    for bytes in [1, 1 << 20, 4 << 20] {
+        // In memory, io_uring's reads are counted nowhere.
+        let began = Instant::now();
         killed(&sandbox, &[], |child| {
-            counted(child, "rchar:") >= read_bytes
+            read_bytes(child) >= bytes || began.elapsed() > Duration::from_secs(2)
         });
-        assert!(
-            std::fs::read(&path).unwrap() == before,
-            "after {read_bytes}"
-        );
+        assert!(std::fs::read(&path).unwrap() == before, "after {bytes}");
         let now = std::fs::metadata(&path).unwrap().modified().unwrap();
-        assert_eq!(now, modified, "after {read_bytes}");
+        assert_eq!(now, modified, "after {bytes}");
         assert_eq!(sandbox.files(), ["disk.img"], "nothing is left behind");
     }
 }
@@ -83,8 +86,8 @@ fn a_killed_probe_with_consent_has_written() {
         "--experiment",
         "flush",
     ];
-    killed(&sandbox, &consent, |child| {
-        counted(child, "wchar:") >= 64 << 10
+    killed(&sandbox, &consent, |_| {
+        std::fs::read(&path).unwrap() != before
     });
     let after = std::fs::read(&path).unwrap();
     assert!(after != before && after.len() == before.len());

@@ -26,6 +26,7 @@ impl From<TargetError> for Stop {
     fn from(error: TargetError) -> Self {
         match error {
             TargetError::Unsupported(reason) => Stop::Skip(reason),
+            TargetError::Interrupted => Stop::Interrupted,
             other => Stop::Target(other),
         }
     }

@@ -260,9 +260,11 @@ fn open_real(name: &str, args: &ProbeArgs) -> Result<Box<dyn Target>, Error> {
     let open = |write| -> Result<Box<dyn Target>, Error> {
         if is_generic {
             let target = NgTarget::open(path, write, Path::new("/sys"));
-            return Ok(Box::new(target.map_err(cannot)?));
+            let target = target.map_err(cannot)?;
+            return Ok(Box::new(target.stopped_by(interrupt::requested)));
         }
-        Ok(Box::new(FileTarget::open(path, write).map_err(cannot)?))
+        let target = FileTarget::open(path, write).map_err(cannot)?;
+        Ok(Box::new(target.stopped_by(interrupt::requested)))
     };
     let reading = open(false)?;
     if !args.destroy_data {

@@ -1,12 +1,14 @@
-//! Regular files and block devices: `O_DIRECT` reads and writes from as many threads as transfers
-//! are in flight, which needs no `unsafe` code and costs a few microseconds a batch.
+//! Regular files and block devices: `O_DIRECT` reads and writes through io_uring, or, where the
+//! kernel refuses that, from as many threads as transfers are in flight.
 
 use super::hmb::HmbGuard;
-use super::threads::{self, ALIGNMENT, Buffer};
+use super::threads;
+use super::uring::Queue;
 use super::{
     Description, HmbState, HmbSwitch, Io, Op, Sample, Target, TargetError, Transport, nvme,
 };
 use crate::safety::Disk;
+use lodger_uring::{ALIGNMENT, Buffer};
 use rustix::fs::{FallocateFlags, OFlags};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
@@ -17,13 +19,49 @@ use std::time::{Duration, Instant};
 /// Longest transfer, bytes: what Linux passes on in one piece to most drives.
 pub(super) const TRANSFER_BYTES_MAX: u32 = 128 << 10;
 
+/// How transfers reach the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// Through io_uring; from threads where the kernel refuses that.
+    Ring,
+    /// From threads.
+    Threads,
+}
+
+impl Engine {
+    /// What it works with, and a note for the user.
+    fn open(self, file: &File) -> (Way, String) {
+        let refused = match self {
+            Engine::Threads => "it is not wanted".to_owned(),
+            Engine::Ring => match Queue::new(file) {
+                Ok(queue) => {
+                    let note = "read and written through io_uring".to_owned();
+                    return (Way::Ring(Box::new(queue)), note);
+                }
+                Err(error) => reason(&error),
+            },
+        };
+        let note = format!(
+            "read and written from threads, which costs some microseconds: no io_uring ({refused})"
+        );
+        (Way::Threads(Vec::new()), note)
+    }
+}
+
+enum Way {
+    Ring(Box<Queue>),
+    /// Each with a buffer.
+    Threads(Vec<Buffer>),
+}
+
 /// A file or block device.
-#[derive(Debug)]
+#[allow(missing_debug_implementations)]
 pub struct FileTarget {
     file: File,
     description: Description,
     hmb: Option<HmbGuard>,
-    buffers: Vec<Buffer>,
+    way: Way,
+    stopped: fn() -> bool,
     started: Instant,
 }
 
@@ -42,14 +80,19 @@ impl FileTarget {
     /// # Errors
     /// If it cannot be opened, is neither, or is empty; or if a device is in use and `write`.
     pub fn open(path: &Path, write: bool) -> Result<Self, TargetError> {
-        Self::open_under(path, write, Path::new("/sys"))
+        Self::open_under(path, write, Path::new("/sys"), Engine::Ring)
     }
 
-    /// The same with another place for `/sys`.
+    /// The same with another place for `/sys`, by the engine given, if it is at hand.
     ///
     /// # Errors
     /// As [`FileTarget::open`].
-    pub fn open_under(path: &Path, write: bool, sys: &Path) -> Result<Self, TargetError> {
+    pub fn open_under(
+        path: &Path,
+        write: bool,
+        sys: &Path,
+        engine: Engine,
+    ) -> Result<Self, TargetError> {
         let failed = |error: &io::Error| {
             let message = format!("cannot open `{}`: {}", path.display(), reason(error));
             TargetError::Unsupported(message)
@@ -84,21 +127,31 @@ impl FileTarget {
             describe_file(&mut description, path, &metadata);
             None
         };
+        let (way, note) = engine.open(&file);
+        description.notes.push(note);
         Ok(FileTarget {
             file,
             description,
             hmb,
-            buffers: Vec::new(),
+            way,
+            stopped: || false,
             started: Instant::now(),
         })
     }
 
-    fn transfer(file: &File, io: &Io, slice: &mut [u8]) -> Result<(), TargetError> {
-        let (what, result) = match io.op {
-            Op::Read => ("read", file.read_at(slice, io.offset)),
-            Op::Write => ("write", file.write_at(slice, io.offset)),
+    /// The same with a question that is asked all the time: whether to stop.
+    #[must_use]
+    pub fn stopped_by(mut self, stopped: fn() -> bool) -> Self {
+        self.stopped = stopped;
+        self
+    }
+
+    fn judge(io: &Io, moved: io::Result<usize>) -> Result<(), TargetError> {
+        let what = match io.op {
+            Op::Read => "read",
+            Op::Write => "write",
         };
-        match result {
+        match moved {
             Ok(got) if got == io.bytes as usize => Ok(()),
             Ok(got) => Err(TargetError::Short {
                 offset: io.offset,
@@ -116,6 +169,14 @@ impl FileTarget {
                 reason: reason(&error),
             }),
         }
+    }
+}
+
+/// A transfer that returns when it has ended.
+pub(super) fn transfer(file: &File, io: &Io, bytes: &mut [u8]) -> io::Result<usize> {
+    match io.op {
+        Op::Read => file.read_at(bytes, io.offset),
+        Op::Write => file.write_at(bytes, io.offset),
     }
 }
 
@@ -255,10 +316,17 @@ impl Target for FileTarget {
         queue_depth: u32,
         samples: &mut Vec<Sample>,
     ) -> Result<(), TargetError> {
-        let file = &self.file;
-        threads::run(ios, queue_depth, &mut self.buffers, samples, |io, slice| {
-            Self::transfer(file, io, slice)
-        })
+        let (file, stopped) = (&self.file, self.stopped);
+        match &mut self.way {
+            Way::Ring(queue) => queue.run(ios, queue_depth, samples, stopped, |i, moved, _| {
+                Self::judge(&ios[i], moved)
+            }),
+            Way::Threads(buffers) => {
+                threads::run(ios, queue_depth, buffers, samples, stopped, |io, bytes| {
+                    Self::judge(io, transfer(file, io, bytes))
+                })
+            }
+        }
     }
 
     fn flush(&mut self) -> Result<u64, TargetError> {

@@ -14,6 +14,8 @@ pub mod nbd;
 pub mod nvme;
 #[cfg(target_os = "linux")]
 mod threads;
+#[cfg(target_os = "linux")]
+mod uring;
 
 use std::time::Duration;
 
@@ -69,6 +71,15 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// Of a transfer, by times since the batch began.
+    #[cfg(target_os = "linux")]
+    fn between(issued: Duration, completed: Duration) -> Self {
+        Sample {
+            issued_ns: issued.as_nanos() as u64,
+            latency_ns: (completed - issued).as_nanos() as u64,
+        }
+    }
+
     /// When it completed, ns since the batch began.
     #[must_use]
     pub const fn completed_ns(&self) -> u64 {
@@ -206,6 +217,9 @@ pub enum TargetError {
     /// It cannot do this at all.
     #[error("{0}")]
     Unsupported(String),
+    /// The user asked to stop.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 /// A drive as the prober sees it.

@@ -1,43 +1,13 @@
 //! Transfers from as many threads as are to be in flight.
 
 use super::{Io, Sample, TargetError};
+use lodger_uring::Buffer;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// Alignment that every disk takes, bytes.
-pub(super) const ALIGNMENT: usize = 4096;
-
-/// Memory aligned for `O_DIRECT`, filled with bytes that no drive can compress.
-#[derive(Debug, Clone)]
-pub(super) struct Buffer {
-    bytes: Vec<u8>,
-    start: usize,
-}
-
-impl Buffer {
-    fn new(length: usize, seed: u64) -> Self {
-        let mut state = seed | 1;
-        let bytes: Vec<u8> = (0..length + ALIGNMENT)
-            .map(|_| {
-                // xorshift64
-                state ^= state << 13;
-                state ^= state >> 7;
-                state ^= state << 17;
-                (state >> 32) as u8
-            })
-            .collect();
-        let start = bytes.as_ptr().align_offset(ALIGNMENT);
-        Buffer { bytes, start }
-    }
-
-    fn slice(&mut self, length: usize) -> &mut [u8] {
-        &mut self.bytes[self.start..self.start + length]
-    }
-}
-
-/// Runs `ios` in order, `queue_depth` at a time, each with a buffer of its length; `buffers` are kept
-/// from one batch to the next.
+/// Runs `ios` in order, `queue_depth` at a time, each with a buffer of its length, unless `stopped`;
+/// `buffers` are kept from one batch to the next.
 ///
 /// # Errors
 /// The first that `transfer` gives; what was not issued until then is not.
@@ -46,25 +16,31 @@ pub(super) fn run(
     queue_depth: u32,
     buffers: &mut Vec<Buffer>,
     samples: &mut Vec<Sample>,
+    stopped: fn() -> bool,
     transfer: impl Fn(&Io, &mut [u8]) -> Result<(), TargetError> + Sync,
 ) -> Result<(), TargetError> {
     samples.clear();
     samples.resize(ios.len(), Sample::default());
     let longest = ios.iter().map(|io| io.bytes as usize).max().unwrap_or(0);
     let workers = (queue_depth.max(1) as usize).min(ios.len()).max(1);
-    if buffers.iter().any(|b| b.bytes.len() < longest + ALIGNMENT) {
-        buffers.clear();
-    }
     while buffers.len() < workers {
-        let seed = 0x9E37_79B9 + buffers.len() as u64;
-        buffers.push(Buffer::new(longest.max(ALIGNMENT), seed));
+        buffers.push(Buffer::new(0, 0));
     }
+    for (index, buffer) in buffers.iter_mut().enumerate() {
+        buffer.grow(longest, index as u64);
+    }
+    let transfer = |io: &Io, buffer: &mut Buffer| {
+        if stopped() {
+            return Err(TargetError::Interrupted);
+        }
+        transfer(io, &mut buffer.all()[..io.bytes as usize])
+    };
     let began = Instant::now();
     if workers == 1 {
         for (io, sample) in ios.iter().zip(samples) {
             let issued = began.elapsed();
-            transfer(io, buffers[0].slice(io.bytes as usize))?;
-            *sample = timed(issued, began.elapsed());
+            transfer(io, &mut buffers[0])?;
+            *sample = Sample::between(issued, began.elapsed());
         }
         return Ok(());
     }
@@ -80,14 +56,14 @@ pub(super) fn run(
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(io) = ios.get(at) else { break };
                     let issued = began.elapsed();
-                    if let Err(error) = transfer(io, buffer.slice(io.bytes as usize)) {
+                    if let Err(error) = transfer(io, buffer) {
                         stop.store(true, Ordering::Relaxed);
                         if let Ok(mut failure) = failure.lock() {
                             failure.get_or_insert(error);
                         }
                         break;
                     }
-                    own.push((at, timed(issued, began.elapsed())));
+                    own.push((at, Sample::between(issued, began.elapsed())));
                 }
                 if let Ok(mut done) = done.lock() {
                     for (at, sample) in own {
@@ -100,12 +76,5 @@ pub(super) fn run(
     match failure.into_inner() {
         Ok(Some(error)) => Err(error),
         _ => Ok(()),
-    }
-}
-
-fn timed(issued: Duration, done: Duration) -> Sample {
-    Sample {
-        issued_ns: issued.as_nanos() as u64,
-        latency_ns: (done - issued).as_nanos() as u64,
     }
 }

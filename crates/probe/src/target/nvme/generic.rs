@@ -2,12 +2,13 @@
 
 use super::super::file::{hmb_switch, reason, unknown};
 use super::super::hmb::HmbGuard;
-use super::super::threads::{self, Buffer};
+use super::super::threads;
 use super::{Command, Commands, Device, Span, ask, describe, nsid, refused};
 use crate::safety::Disk;
 use crate::target::{
     Description, HmbState, HmbSwitch, Io, Op, Sample, Target, TargetError, Transport,
 };
+use lodger_uring::Buffer;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,7 @@ pub struct NgTarget {
     description: Description,
     hmb: Option<HmbGuard>,
     buffers: Vec<Buffer>,
+    stopped: fn() -> bool,
     started: Instant,
 }
 
@@ -87,8 +89,16 @@ impl NgTarget {
             description,
             hmb,
             buffers: Vec::new(),
+            stopped: || false,
             started: Instant::now(),
         })
+    }
+
+    /// The same with a question that is asked before every command: whether to stop.
+    #[must_use]
+    pub fn stopped_by(mut self, stopped: fn() -> bool) -> Self {
+        self.stopped = stopped;
+        self
     }
 
     fn span(&self, offset: u64, bytes: u64) -> Option<Span> {
@@ -151,9 +161,15 @@ impl Target for NgTarget {
         samples: &mut Vec<Sample>,
     ) -> Result<(), TargetError> {
         let mut buffers = std::mem::take(&mut self.buffers);
-        let result = threads::run(ios, queue_depth, &mut buffers, samples, |io, slice| {
-            self.transfer(io, slice)
-        });
+        let stopped = self.stopped;
+        let result = threads::run(
+            ios,
+            queue_depth,
+            &mut buffers,
+            samples,
+            stopped,
+            |io, bytes| self.transfer(io, bytes),
+        );
         self.buffers = buffers;
         result
     }

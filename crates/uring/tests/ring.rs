@@ -1,0 +1,89 @@
+//! Is memory the kernel's exactly as long as a transfer is under way, and does every wait end?
+#![cfg(target_os = "linux")]
+
+use lodger_uring::{DEPTH_MAX, Ring};
+use std::io::{ErrorKind, Write};
+use std::os::fd::AsFd;
+
+/// Errors that a cancelled transfer may end with: it was waiting, or already at work.
+const CANCELLED: [i32; 2] = [125, 4];
+
+#[test]
+fn a_busy_slot_is_neither_lent_nor_used_twice() {
+    // A pipe is a device that answers when we want it to.
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let Ok(mut ring) = Ring::new(reader.as_fd()) else {
+        return eprintln!("left out: no io_uring here");
+    };
+    ring.make_room(2, 8192, 0);
+    assert_eq!(ring.incoming(0).len(), 8192);
+    ring.read(0, 0, 4096).unwrap();
+    // Returns although nothing comes.
+    ring.enter(true).unwrap();
+    assert!(ring.reap().is_none());
+    let again = ring.read(0, 0, 4096).unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::InvalidInput);
+    assert!(ring.incoming(0).is_empty());
+    // Nothing is moved while it is busy.
+    ring.make_room(2, 1 << 20, 0);
+    assert_eq!(ring.incoming(1).len(), 8192);
+    writer.write_all(b"late").unwrap();
+    let (slot, moved) = wait(&mut ring);
+    assert_eq!(
+        (slot, moved.unwrap()),
+        (0, 4),
+        "a short read is told as one"
+    );
+    assert_eq!(ring.incoming(0)[..4], *b"late");
+    ring.make_room(2, 1 << 20, 0);
+    assert_eq!(ring.incoming(0).len(), 1 << 20);
+}
+
+#[test]
+fn a_cancelled_transfer_ends() {
+    let (reader, _writer) = std::io::pipe().unwrap();
+    let Ok(mut ring) = Ring::new(reader.as_fd()) else {
+        return eprintln!("left out: no io_uring here");
+    };
+    ring.make_room(1, 4096, 0);
+    ring.read(0, 0, 4096).unwrap();
+    ring.enter(true).unwrap();
+    ring.cancel(0).unwrap();
+    let (slot, moved) = wait(&mut ring);
+    let errno = moved.unwrap_err().raw_os_error().unwrap();
+    assert!(slot == 0 && CANCELLED.contains(&errno), "{errno}");
+    assert_eq!(ring.incoming(0).len(), 4096);
+}
+
+#[test]
+fn what_does_not_fit_is_not_sent() {
+    let (reader, _writer) = std::io::pipe().unwrap();
+    let Ok(mut ring) = Ring::new(reader.as_fd()) else {
+        return eprintln!("left out: no io_uring here");
+    };
+    ring.make_room(2, 4096, 512);
+    for (slot, bytes) in [(0, 4097), (2, 1), (usize::MAX, 1), (0, u32::MAX)] {
+        let error = ring.read(slot, 0, bytes).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{slot} {bytes}");
+    }
+    assert!(ring.write(0, 0, 513).is_err());
+    assert!(!ring.has_queued());
+    // Slots end where the completion queue does.
+    ring.make_room(DEPTH_MAX + 1, 1, 0);
+    assert!(ring.read(DEPTH_MAX, 0, 1).is_err());
+    // A full submission queue is an error, and what it refused stays out of reach.
+    let refused = (0..100)
+        .find(|slot| ring.read(*slot, 0, 1).is_err())
+        .unwrap();
+    assert!(ring.incoming(refused).is_empty());
+}
+
+fn wait(ring: &mut Ring) -> (usize, std::io::Result<u32>) {
+    for _ in 0..100 {
+        ring.enter(true).unwrap();
+        if let Some(ended) = ring.reap() {
+            return ended;
+        }
+    }
+    panic!("nothing has come for 10 s");
+}
