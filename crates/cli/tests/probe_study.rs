@@ -172,3 +172,41 @@ fn what_gives_way_is_found_or_undecided_and_never_wrong() {
     // Nobody claims to know 2Q; the rest is found but for a few.
     assert!(decided >= 13, "{decided} of 16");
 }
+
+/// Linux gives host memory or none. What it gave, Get Features 0Dh tells; what an entry takes follows
+/// if the drive uses all of it, which the RC100 does not: 32 of 38 MiB, 5.33 B for 4 KiB.
+#[test]
+fn one_amount_of_host_memory_bounds_what_an_entry_takes() {
+    for (drive, entry, used_mib) in [("a80", 4.0, 128.0), ("rc100-480", 16.0 / 3.0, 32.0)] {
+        let mut host = Host::new(drive, 7, |host| {
+            let granted_bytes = host.hmb.granted_bytes().expect("host memory");
+            host.hmb = HmbSwitch::OnOff { granted_bytes };
+        });
+        let outcome = probed(&mut host, &["map-cache"]);
+        let map = &outcome.roles["map"];
+        assert_eq!(map.tier.name(), "hmb", "{drive}: {}", map.evidence);
+        assert!(
+            map.evidence.contains("if all of"),
+            "{drive}: {}",
+            map.evidence
+        );
+        let found = outcome.findings.quantities["map_bytes_per_entry"].value;
+        assert!(
+            found.low <= entry && entry <= found.high,
+            "{drive}: {found:?}"
+        );
+        assert!(found.high < 1.25 * entry, "{drive}: {found:?}");
+        let size = map.size_bytes.expect("a size");
+        let used = used_mib * KIB * KIB;
+        assert!(size.low <= used && used <= size.high, "{drive}: {size:?}");
+        let notes = outcome.findings.notes.join("\n");
+        assert!(notes.contains("turned on and off"), "{drive}: {notes}");
+        assert_eq!(outcome.raw["reach of host memory"].points.len(), 2);
+        let us = |name: &str| outcome.findings.quantities[name].value;
+        let (sram, hmb, miss) = (us("hit_sram"), us("hit_hmb"), us("miss"));
+        assert!(
+            sram.low <= hmb.high && hmb.high < miss.low,
+            "{drive}: {sram:?} {hmb:?} {miss:?}"
+        );
+    }
+}

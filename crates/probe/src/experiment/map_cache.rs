@@ -41,6 +41,12 @@ pub const ABOUT: About = About {
 
 /// Pages of a section are drawn from its first MiB: surely within one caching unit.
 const SECTION_BYTES: u64 = 1 << 20;
+/// Name and axes of the reach by amount of host memory.
+const REACH_SERIES: (&str, &str, &str) = (
+    "reach of host memory",
+    "host memory given, bytes",
+    "reach, bytes",
+);
 /// Most places that are read in turn.
 const PLACES_MAX: u64 = 1 << 18;
 /// Amounts nearer than this are the same.
@@ -60,28 +66,85 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     for (name, state) in arms(bench) {
         enter(bench, state)?;
         let known = findings.map.get("on").and_then(|arm: &MapArm| arm.levels);
-        let arm = measure(bench, known, &format!("map cache, host memory {name}"))?;
-        note_latencies(findings, name, &arm);
+        let (arm, took) = measure(bench, known, &format!("map cache, host memory {name}"))?;
+        note_latencies(findings, name, &took);
         findings.map.insert(name, arm);
     }
     // What a miss takes may show only without host memory.
     let known = findings.map.get("off").and_then(|arm| arm.levels);
     if known.is_some() && findings.map.get("on").is_some_and(|on| on.levels.is_none()) {
         enter(bench, Some(HmbState::On))?;
-        let arm = measure(bench, known, "map cache, host memory on again")?;
+        let (arm, took) = measure(bench, known, "map cache, host memory on again")?;
+        note_latencies(findings, "on", &took);
         findings.map.insert("on", arm);
     }
+    note_memories(findings);
+    note_states(bench, findings);
     grants(bench, findings)
 }
 
-fn note_latencies(findings: &mut Findings, name: &str, arm: &MapArm) {
-    let us = |ns: f64| Estimate::new(ns / 1e3, ns * 0.97 / 1e3, ns * 1.03 / 1e3);
+/// Latencies of single reads, ns, by where their map entry was.
+struct Took {
+    /// Nearest memory.
+    near: Estimate,
+    /// The largest memory, and flash; none if there is only one level.
+    far: Option<(Estimate, Estimate)>,
+}
+
+fn note_latencies(findings: &mut Findings, name: &str, took: &Took) {
     let suffix = if name == "as found" { "" } else { name };
     let join = |base: &str| format!("{base}_{suffix}").trim_end_matches('_').to_owned();
-    findings.quantity(&join("read_near"), "us", us(arm.near_ns));
-    if let Some(levels) = &arm.levels {
-        findings.quantity(&join("map_hit"), "us", us(arm.hit_ns));
-        findings.quantity(&join("map_miss"), "us", us(levels.slow_ns));
+    findings.quantity(&join("read_near"), "us", took.near.scaled(1e-3));
+    if let Some((hit, miss)) = took.far {
+        findings.quantity(&join("map_hit"), "us", hit.scaled(1e-3));
+        findings.quantity(&join("map_miss"), "us", miss.scaled(1e-3));
+    }
+}
+
+/// What a read takes, one at a time, when its entry is in the drive's memory, in host memory, and in
+/// flash: where host memory reaches farther.
+fn note_memories(findings: &mut Findings) {
+    let reach = |name: &str| findings.map.get(name).map(|arm| arm.reach_bytes.amount());
+    let (Some(on), Some(off)) = (reach("on"), reach("off")) else {
+        return;
+    };
+    if on < SAME * off || on == off {
+        return;
+    }
+    for (name, of) in [
+        ("hit_sram", "read_near_on"),
+        ("hit_hmb", "map_hit_on"),
+        ("miss", "map_miss_on"),
+    ] {
+        // Without a second level with it on, what a miss takes shows with it off.
+        let found = findings.quantities.get(of);
+        let found = found.or(findings.quantities.get(&of.replace("_on", "_off")));
+        if let Some(value) = found.map(|quantity| quantity.value) {
+            findings.quantity(name, "us", value);
+        }
+    }
+}
+
+/// Reach without host memory and with what the host gives by itself.
+fn note_states(bench: &mut Bench<'_>, findings: &mut Findings) {
+    let given = bench.description().hmb.granted_bytes().unwrap_or(0);
+    let reach = |name: &str| match findings.map.get(name)?.reach_bytes {
+        Held::Nothing => Some(0.0),
+        Held::UpTo(reach) => Some(reach.estimate),
+        Held::Everything(_) => None,
+    };
+    let (Some(on), Some(off)) = (reach("on"), reach("off")) else {
+        return;
+    };
+    for (bytes, reach) in [(0, off), (given, on)] {
+        let point = (bytes as f64, reach);
+        bench.note(REACH_SERIES.0, REACH_SERIES.1, REACH_SERIES.2, point);
+    }
+    let note =
+        "host memory can only be turned on and off from here: its reach is known for two amounts";
+    let on_off = matches!(bench.description().hmb, HmbSwitch::OnOff { .. });
+    if on_off && !findings.notes.iter().any(|said| said == note) {
+        findings.notes.push(note.to_owned());
     }
 }
 
@@ -304,19 +367,29 @@ fn find_reach(
 }
 
 /// The map cache as host memory is now.
-fn measure(bench: &mut Bench<'_>, known: Option<Levels>, series: &str) -> Result<MapArm, Stop> {
+fn measure(
+    bench: &mut Bench<'_>,
+    known: Option<Levels>,
+    series: &str,
+) -> Result<(MapArm, Took), Stop> {
     let (near, far) = sample_levels(bench)?;
     let near_ns = stats::median(&near);
+    let mut took = Took {
+        near: stats::median_interval(&near),
+        far: None,
+    };
     let everything = bench.capacity() as f64;
     let Some(levels) = levels(&near, &far).or(known) else {
-        return Ok(MapArm {
+        let arm = MapArm {
             levels: None,
             near_ns,
             units: Held::Everything(1.0),
             reach_bytes: Held::Everything(everything),
             hit_ns: stats::median(&far),
-        });
+        };
+        return Ok((arm, took));
     };
+    let mut hits = near;
     // What was asked for far and wide may still be on its way.
     bench.idle(REST_MAX)?;
     let (units, random) = count_units(bench, &levels, 4, 0.003, series)?;
@@ -334,22 +407,27 @@ fn measure(bench: &mut Bench<'_>, known: Option<Levels>, series: &str) -> Result
             let places = ((0.85 * count.estimate) as u64).max(1);
             let spacing = bench.capacity() / places;
             arm.hit_ns = look(bench, &levels, places, spacing, false)?.latency_ns;
+            hits = round(bench, &mut turns::spread(places), spacing, true)?;
             let series = series.replace("map cache", "reach");
             arm.reach_bytes = find_reach(bench, &levels, count.estimate, random, &series)?;
         }
     }
-    Ok(arm)
+    hits.retain(|ns| *ns <= levels.threshold_ns);
+    let misses: Vec<f64> = far
+        .into_iter()
+        .filter(|ns| *ns > levels.threshold_ns)
+        .collect();
+    if !hits.is_empty() && !misses.is_empty() {
+        took.far = Some((
+            stats::median_interval(&hits),
+            stats::median_interval(&misses),
+        ));
+    }
+    Ok((arm, took))
 }
 
 /// Keeps what an amount of host memory reaches.
-fn note_reach(bench: &mut Bench<'_>, findings: &mut Findings, given: u64, reach: Estimate) {
-    let point = (given as f64, reach.estimate);
-    bench.note(
-        "reach of host memory",
-        "host memory given, bytes",
-        "reach, bytes",
-        point,
-    );
+fn note_reach(findings: &mut Findings, given: u64, reach: Estimate) {
     let name = if given.is_multiple_of(1 << 20) {
         format!("map_reach_{}MiB", given >> 20)
     } else {
@@ -381,7 +459,7 @@ fn grants(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     }
     let unit_bytes = reach.estimate / units.estimate;
     let levels = on.levels;
-    note_reach(bench, findings, granted_bytes, reach);
+    note_reach(findings, granted_bytes, reach);
     let power = 1u64 << granted_bytes.max(1).ilog2();
     // Powers of two for drives that use no other amounts; the rest for those that keep other things
     // there as well, so that the first bytes reach nothing.
@@ -402,7 +480,10 @@ fn grants(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         if let Held::UpTo(units) = units
             && units.estimate > SAME * off_units
         {
-            note_reach(bench, findings, bytes, units.scaled(unit_bytes));
+            let reach = units.scaled(unit_bytes);
+            let point = (bytes as f64, reach.estimate);
+            bench.note(REACH_SERIES.0, REACH_SERIES.1, REACH_SERIES.2, point);
+            note_reach(findings, bytes, reach);
         }
     }
     enter(bench, Some(HmbState::On))

@@ -4,7 +4,7 @@ use super::{Arms, INTERRUPTED, Rule, SAME, Tier, UNSWITCHED, Verdict, arms, drif
 use super::{held_text, size_text};
 use crate::findings::{Findings, Held, MapArm};
 use crate::stats::Estimate;
-use crate::target::Description;
+use crate::target::{Description, HmbSwitch};
 
 /// What an entry of the map takes at least: 4 bytes for 4 KiB (Kim & Kim 2020; Jeong et al. 2017).
 const MAP_SHARE: f64 = 1.0 / 1024.0;
@@ -164,6 +164,9 @@ fn hmb_size(
     if on.units.amount() > SAME * off.units.amount() {
         verdict.unit_bytes = unit_of(on);
     }
+    if matches!(about.hmb, HmbSwitch::OnOff { .. }) && granted > 0.0 {
+        return by_one_amount(findings, granted, reach, verdict);
+    }
     let Some((entry, text)) = bytes_per_entry(findings, granted) else {
         verdict.evidence += "; what an entry takes there cannot be told";
         return;
@@ -188,6 +191,26 @@ fn hmb_size(
         (size.low * (1.0 - entry_width)).min(0.97 * granted),
         size.high * (1.0 + entry_width),
     ));
+}
+
+/// Where host memory is only turned on and off: an entry takes no more than what is given for each page
+/// reached, if all of it is used for the map, and no less than 4 B, as far as the map is not compressed.
+fn by_one_amount(findings: &mut Findings, granted: f64, reach: Estimate, verdict: &mut Verdict) {
+    let most = |reach: f64| granted * 4096.0 / reach.max(1.0);
+    let entry = most(reach.estimate);
+    let low = most(reach.high).min(4.0 * reach.low / reach.estimate);
+    findings.quantity(
+        "map_bytes_per_entry",
+        "bytes",
+        Estimate::new(entry, low, most(reach.low)),
+    );
+    verdict.evidence += &format!(
+        "; {entry:.2} B an entry if all of {} given serve the map, and less if not: how much of it is used \
+         does not show where it is only turned on and off",
+        size_text(granted)
+    );
+    let least = (MAP_SHARE * reach.low).min(0.97 * granted);
+    verdict.size_bytes = Some(Estimate::new(granted, least, granted));
 }
 
 /// What an entry takes of host memory, from the reach of several amounts of it; `Some(None)` where
