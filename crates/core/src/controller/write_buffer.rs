@@ -386,6 +386,7 @@ impl WriteBuffer {
             // A buffer smaller than a program operation, or two half-full queues, must not stop.
             let stuck =
                 self.used >= self.capacity && self.dirty_count.iter().sum::<u32>() == self.used;
+            let stuck = stuck || (self.has_log() && self.log_is_stuck(unit_slots));
             return if stuck { self.dirty_count[which] } else { 0 };
         }
         if self.used >= self.high_slots {

@@ -78,9 +78,15 @@ impl Log {
         }
     }
 
-    /// Full enough for what it holds to be programmed ahead of need (assumed: half).
+    /// Full enough for what it holds to be programmed ahead of need (assumed: half), by whole program
+    /// operations. Copies count until they are in flash: those being programmed leave no room yet.
     pub fn presses(&self) -> bool {
-        self.slots > 0 && self.dirty * 2 > self.slots
+        self.slots > 0 && self.used * 2 > self.slots
+    }
+
+    /// Full, and nothing that it holds is on its way to flash.
+    fn is_stuck(&self) -> bool {
+        self.used >= self.slots && self.used == self.dirty
     }
 
     /// A copied slot goes to be programmed.
@@ -124,12 +130,20 @@ impl WriteBuffer {
         self.slots[slot.0].log == LogState::Held
     }
 
-    /// Takes the next slots to be copied; returns how many. Where the log is full, the buffer is to be
-    /// emptied into flash as without one.
+    /// Whether slots wait for room in the log that will not come by itself: what it holds is to be
+    /// programmed even if that does not fill a program operation of `unit_slots`.
+    #[inline]
+    pub(super) fn log_is_stuck(&self, unit_slots: u32) -> bool {
+        self.log_wanted()
+            && self.log.is_stuck()
+            && self.dirty_count.iter().all(|&dirty| dirty < unit_slots)
+    }
+
+    /// Takes the next slots to be copied; returns how many. Where the log is full, they wait until
+    /// something that it holds is in flash.
     pub fn start_log(&mut self) -> u32 {
         while self.log_wanted() && self.log.batch.len() < BATCH_SLOTS {
             if self.log.used >= self.log.slots {
-                self.drain_before = self.drain_before.max(self.log.before);
                 break;
             }
             let slot = self.log.head;

@@ -151,6 +151,34 @@ fn a_full_log_has_the_buffer_drained() {
 }
 
 #[test]
+fn a_full_log_waits_for_what_is_being_programmed_and_pads_nothing() {
+    let mut buffer = logged_buffer(16, 4);
+    let more = |buffer: &mut WriteBuffer, lpns: std::ops::Range<u32>| {
+        lpns.for_each(|lpn| {
+            write(buffer, lpn);
+        });
+        buffer.flush(1);
+    };
+    more(&mut buffer, 0..2);
+    assert_eq!(buffer.start_log(), 2);
+    buffer.logged(&mut Vec::new());
+    more(&mut buffer, 2..4);
+    assert_eq!(buffer.wanted(false, 4), 0, "half full");
+    assert_eq!(buffer.start_log(), 2);
+    buffer.logged(&mut Vec::new());
+    assert_eq!(buffer.wanted(false, 4), 4, "a whole program operation");
+    let slots = [(); 4].map(|()| buffer.pop_dirty(false));
+    more(&mut buffer, 4..6);
+    assert_eq!(buffer.start_log(), 0, "full");
+    assert_eq!(buffer.wanted(false, 4), 0, "room will come by itself");
+    for slot in slots {
+        assert_eq!(buffer.fate(slot), Fate::Current);
+        buffer.programmed(slot, &mut Vec::new());
+    }
+    assert_eq!((buffer.wanted(false, 4), buffer.start_log()), (0, 2));
+}
+
+#[test]
 fn a_trim_voids_what_is_in_the_log_once_it_is_safe_itself() {
     for (trims_to, survives) in [(4, true), (5, false)] {
         let mut buffer = logged_buffer(8, 4);
