@@ -52,6 +52,14 @@ fn small_drive(shape: u32, integrity: &'static str, protocol: &'static str) -> D
         ("hpb.control", bit(7, "host", "device")),
         ("hpb.pinned_regions", bit(3, "1", "0")),
         ("hpb.recommend_misses", "2"),
+        (
+            "hpb.boot",
+            if shape.is_multiple_of(3) {
+                "load"
+            } else {
+                "warm"
+            },
+        ),
     ];
     // UFS or PCIe: the protocol does not depend on the link.
     drive(bit(6, "galaxy-s7", "tiny"), &sets)

@@ -69,6 +69,8 @@ pub(super) struct Hpb {
     /// Number of the current idle period.
     idle_period: u32,
     tamper: Option<Tamper>,
+    /// Group of the READ BUFFER under way that the load at boot waits for.
+    loading: Option<u32>,
 }
 
 impl Hpb {
@@ -86,6 +88,7 @@ impl Hpb {
             extras: Vec::new(),
             idle_period: 0,
             tamper: None,
+            loading: None,
         }))
     }
 
@@ -360,6 +363,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         extra.entry = None;
         extra.ahead.clear();
         let message = std::mem::take(&mut hpb.extra(id).message);
+        let group = hpb.extra(id).group;
+        let loaded = fetched && hpb.loading == Some(group);
         if let Some(driver) = &mut hpb.jedec {
             if let Message::Recommendation {
                 activate,
@@ -373,6 +378,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             let Hpb { driver, device, .. } = &mut **hpb;
             let ftl = &self.ftl;
             driver.on_message(message, |lpn| device.encode_at_boot(lpn, ftl.initial(lpn)));
+        }
+        if loaded {
+            self.load_next();
         }
         fetched
     }
@@ -398,6 +406,28 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let current = self.hpb.as_ref().map(|hpb| hpb.idle_period);
         if current == Some(period) && self.commands.is_empty() {
             self.fetch_group();
+        }
+    }
+
+    /// The host begins to load at boot what it keeps, unless it has it already.
+    pub(super) fn load_at_boot(&mut self) {
+        let Some(hpb) = &self.hpb else { return };
+        if !hpb.spec.loads_at_boot {
+            return;
+        }
+        if hpb.jedec.is_some() {
+            self.run_map_requests();
+        } else if hpb.loading.is_none() {
+            self.load_next();
+        }
+    }
+
+    /// The load at boot goes on, whatever else is asked.
+    fn load_next(&mut self) {
+        let Some(hpb) = &mut self.hpb else { return };
+        hpb.loading = hpb.driver.next_load();
+        if let Some(group) = hpb.loading {
+            self.fetch_this_group(group);
         }
     }
 
@@ -479,6 +509,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let physical_slots = geometry.superblocks * geometry.superblock_slots;
         hpb.device = HpbDevice::new(&hpb.spec, self.ftl.user_slots(), physical_slots, seed);
         hpb.extras.clear();
+        hpb.loading = None;
         match &mut hpb.jedec {
             Some(driver) => driver.restart(),
             None => hpb.driver.set_enabled(hpb.driver.is_enabled()),
@@ -487,6 +518,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         for &lpn in buffered {
             hpb.device.changed(lpn);
         }
+        self.load_at_boot();
         self.note_hpb_idle(false);
     }
 
@@ -499,6 +531,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
                 None => hpb.driver.set_enabled(enabled),
             }
             hpb.device.void_all();
+            self.load_at_boot();
             self.note_hpb_idle(false);
         }
     }

@@ -168,11 +168,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             .div_ceil(ENTRIES_PER_TRANSLATION_PAGE as u32);
         let hpb = hpb::Hpb::new(spec, &ftl, seed);
         let controller = &spec.controller;
-        let usable = spec
-            .tiers
-            .hmb
-            .as_ref()
-            .map_or(0, |hmb| hmb.usable_bytes(hmb_bytes));
+        let hmb = spec.tiers.hmb.as_ref();
+        let usable = hmb.map_or(0, |hmb| hmb.usable_bytes(hmb_bytes));
         let mut device = Device {
             engine: Engine::default(),
             commands: Slab::default(),
@@ -221,6 +218,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         };
         device.map.records_moves = M::KEEPS_BYTES;
         device.place_roles(usable);
+        device.load_at_boot();
         device
     }
 

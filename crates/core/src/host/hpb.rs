@@ -68,6 +68,10 @@ pub struct HpbDriver {
     cache: Option<Cache<Direct>>,
     /// Groups to be fetched once the drive is idle.
     wanted: VecDeque<u32>,
+    /// Groups still to be loaded at boot.
+    loading: std::ops::Range<u32>,
+    /// How many are; 0: they are there when the drive starts for the first time.
+    boot_groups: u32,
     enabled: bool,
     /// Things that go wrong (tests).
     pub faults: Option<Faults>,
@@ -76,7 +80,7 @@ pub struct HpbDriver {
 }
 
 impl HpbDriver {
-    /// A driver that has loaded at boot what fits into its memory.
+    /// A driver that has loaded at boot what fits into its memory, or is about to.
     #[must_use]
     pub fn new(spec: &HpbSpec, user_slots: u32, seed: u64) -> Self {
         let count = user_slots.div_ceil(spec.group_pages);
@@ -84,7 +88,12 @@ impl HpbDriver {
         groups.resize_with(count as usize, Group::default);
         let mut cache = (spec.host_groups < count)
             .then(|| Cache::new(Direct::new(count), spec.host_groups, spec.replacement, seed));
-        for number in 0..spec.host_groups.min(count) {
+        let fitting = spec.host_groups.min(count);
+        let (loaded, boot_groups) = match spec.loads_at_boot {
+            true => (0, fitting),
+            false => (fitting, 0),
+        };
+        for number in 0..loaded {
             groups[number as usize].entries = Entries::Boot;
             if let Some(cache) = &mut cache {
                 cache.insert(number, false);
@@ -96,6 +105,8 @@ impl HpbDriver {
             groups,
             cache,
             wanted: VecDeque::new(),
+            loading: 0..boot_groups,
+            boot_groups,
             enabled: true,
             faults: None,
             evictions: 0,
@@ -265,9 +276,35 @@ impl HpbDriver {
 
     /// The next group to be fetched.
     pub fn next_wanted(&mut self) -> Option<u32> {
-        let number = self.wanted.pop_front()?;
-        self.groups[number as usize].wanted = false;
-        Some(number)
+        loop {
+            let number = self.wanted.pop_front()?;
+            self.groups[number as usize].wanted = false;
+            // Loaded at boot meanwhile.
+            if !self.has(number) {
+                return Some(number);
+            }
+        }
+    }
+
+    /// Whether a group's entries are there and of use.
+    fn has(&self, number: u32) -> bool {
+        let group = &self.groups[number as usize];
+        !group.broken && !matches!(group.entries, Entries::Absent)
+    }
+
+    /// The next group to be loaded at boot. What came in another way is left out, and a full memory
+    /// ends it.
+    pub fn next_load(&mut self) -> Option<u32> {
+        let full = |cache: &Cache<Direct>| cache.len() >= cache.capacity();
+        if !self.enabled || self.cache.as_ref().is_some_and(full) {
+            return None;
+        }
+        loop {
+            let number = self.loading.next()?;
+            if !self.has(number) {
+                return Some(number);
+            }
+        }
     }
 
     /// A group's entries have come.
@@ -299,6 +336,7 @@ impl HpbDriver {
     /// The driver starts or stops using it. What it held is gone either way.
     pub fn set_enabled(&mut self, enabled: bool) {
         self.enabled = enabled;
+        self.loading = 0..self.boot_groups;
         for number in 0..self.groups.len() as u32 {
             let group = &mut self.groups[number as usize];
             group.entries = Entries::Absent;
@@ -307,7 +345,7 @@ impl HpbDriver {
         if let Some(cache) = &mut self.cache {
             let held: Vec<u32> = cache.keys().collect();
             held.into_iter().for_each(|group| cache.remove(group));
-        } else if enabled {
+        } else if enabled && self.boot_groups == 0 {
             (0..self.groups.len() as u32).for_each(|group| self.want(group));
         }
     }

@@ -457,6 +457,7 @@ mod tests {
             blocks_max: 1,
             write_buffer_ps: 0,
             replacement: Replacement::Lru,
+            loads_at_boot: false,
             idle_ps: 0,
             check_ps: 0,
             read_buffer_ps: 0,

@@ -390,6 +390,9 @@ pub struct HpbSpec {
     pub host_groups: u32,
     /// Which group gives way when the host's memory is full.
     pub replacement: Replacement,
+    /// What the host loads at boot is fetched from the start of a run on, beside its requests; otherwise
+    /// it is there.
+    pub loads_at_boot: bool,
     /// How long nothing must have been asked before the host fetches a group.
     pub idle_ps: u64,
     /// Core time of checking the entry that came with a read.

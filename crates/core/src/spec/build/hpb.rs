@@ -57,6 +57,7 @@ pub(super) fn hpb(values: &mut Values, capacity_bytes: u64) -> Result<Option<Hpb
         recommend_misses: values.small("hpb.recommend_misses"),
         host_groups: host_groups.min(groups) as u32,
         replacement: super::replacement(values, "hpb.replacement"),
+        loads_at_boot: values.word("hpb.boot") == "load",
         idle_ps: values.number("hpb.idle"),
         check_ps: values.number("hpb.check"),
         read_buffer_ps: values.number("hpb.read_buffer"),

@@ -336,6 +336,8 @@ pub(in crate::spec) const KEYS: &[Key] = &[
         "Host memory for entries; at least one group"),
     key("hpb.replacement", REPLACEMENTS, Is("lru"),
         "Which group gives way when that is full"),
+    key("hpb.boot", Kind::Choice(&["warm", "load"]), Is("warm"),
+        "What the host holds when a run starts: what it loads at boot, or nothing yet; then it fetches that by READ BUFFER, one group after another, beside its requests (JEDEC: the pinned regions, which otherwise are fetched from the first request on)"),
     key("hpb.idle", time(0, 3_600 * S), Is("1ms"),
         "How long nothing must have been asked before the host fetches a group"),
     key("hpb.check", time(0, MS), Is("500ns"),
