@@ -12,7 +12,8 @@ Examples:
   lodger advise trace.csv --drive rc100-480 --slo p99=200us how much host memory is enough
   lodger drives show rc100-480                              every number of a drive and its source
 
-Exit status: 0 done, 1 a check or verdict failed, 2 wrong use or input, 130 interrupted.";
+Exit status: 0 done, 1 a check or verdict failed, 2 wrong use or input, 130 interrupted
+(143 by SIGTERM, 129 by SIGHUP).";
 
 /// A software-defined SSD that lodges in host memory.
 #[derive(Debug, Parser)]

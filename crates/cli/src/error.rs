@@ -69,8 +69,7 @@ impl Error {
         match self.kind {
             Kind::Failed => 1,
             Kind::Input => 2,
-            // 128 + SIGINT, as shells have it.
-            Kind::Interrupted => 130,
+            Kind::Interrupted => crate::interrupt::exit_status(),
         }
     }
 

@@ -18,6 +18,8 @@ pub enum Command {
     IdentifyController,
     /// Identify, CNS 00h: [`PAGE_BYTES`].
     IdentifyNamespace(u32),
+    /// Get Features, FID 06h (volatile write cache): no bytes.
+    GetWriteCache,
     /// Get Features, FID 0Dh (host memory buffer): [`PAGE_BYTES`].
     GetHostMemory,
     /// Read: as many bytes as the span has.
@@ -135,6 +137,7 @@ fn encode(what: &Command, range: &mut [u8; 16]) -> Option<(u8, Passthru, usize)>
     match what {
         Command::IdentifyController => Some((ADMIN, call(0x06, 0, [1, 0, 0, 0, 0, 0]), PAGE_BYTES)),
         Command::IdentifyNamespace(nsid) => Some((ADMIN, call(0x06, *nsid, [0; 6]), PAGE_BYTES)),
+        Command::GetWriteCache => Some((ADMIN, call(0x0a, 0, [6, 0, 0, 0, 0, 0]), 0)),
         Command::GetHostMemory => Some((ADMIN, call(0x0a, 0, [0x0d, 0, 0, 0, 0, 0]), PAGE_BYTES)),
         Command::Read(span) => moving(0x02, span),
         Command::Write(span) => moving(0x01, span),

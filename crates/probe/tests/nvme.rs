@@ -1,5 +1,5 @@
-//! NVMe drives by recorded replies (`fixtures/nvme`): an honest drive, failing ioctls, truncated and
-//! absurd structures. The prober must describe the first and survive the others.
+//! NVMe drives by their replies (`fixtures/nvme`): a recorded drive, an honest one made by hand, failing
+//! ioctls, truncated and absurd structures. The prober must describe the first and survive the others.
 #![cfg(target_os = "linux")]
 
 use lodger_probe::safety::Disk;
@@ -70,6 +70,10 @@ impl Commands for Recording {
                 assert_eq!(data.len() as u32, span.blocks * span.block_bytes);
                 (self.io_errno, &Vec::new())
             }
+            Command::GetWriteCache => {
+                result = 1;
+                (self.admin_errno, &Vec::new())
+            }
             Command::Flush(1) | Command::Deallocate(_) => (self.io_errno, &Vec::new()),
             other => panic!("{other:?} is not asked of this drive"),
         };
@@ -81,6 +85,119 @@ impl Commands for Recording {
         let status = self.status;
         Ok(Completion { status, result })
     }
+}
+
+/// A device's replies as a kernel gave them (`qemu.rec`).
+#[derive(Debug)]
+struct Recorded {
+    /// Name of the command, errno or (status, dword 0), bytes.
+    replies: Vec<(String, Result<Completion, i32>, Vec<u8>)>,
+    write_cache: bool,
+}
+
+impl Recorded {
+    fn new(write_cache: bool) -> Self {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/nvme");
+        let text = std::fs::read_to_string(folder.join("qemu.rec")).unwrap();
+        let hex = |text: &str| u32::from_str_radix(text, 16).unwrap();
+        let mut replies = Vec::new();
+        for reply in text.split('@').skip(1) {
+            let mut lines = reply.lines();
+            let words: Vec<&str> = lines.next().unwrap().split_whitespace().collect();
+            let outcome = match words[1..] {
+                ["status", status, "result", result] => {
+                    let (status, result) = (hex(status) as u16, hex(result));
+                    Ok(Completion { status, result })
+                }
+                ["errno", errno] => Err(errno.parse().unwrap()),
+                _ => panic!("{words:?}"),
+            };
+            let mut bytes = vec![0; 4096];
+            for line in lines {
+                let (offset, values) = line.split_once(':').unwrap();
+                let values = values.split_whitespace().map(|value| hex(value) as u8);
+                let offset: usize = offset.parse().unwrap();
+                values
+                    .enumerate()
+                    .for_each(|(i, value)| bytes[offset + i] = value);
+            }
+            replies.push((words[0].to_owned(), outcome, bytes));
+        }
+        Recorded {
+            replies,
+            write_cache,
+        }
+    }
+}
+
+impl Commands for Recorded {
+    fn submit(&self, command: &Command, data: &mut [u8]) -> io::Result<Completion> {
+        let name = match command {
+            Command::IdentifyController => "controller",
+            Command::IdentifyNamespace(1) => "namespace",
+            Command::IdentifyNamespace(2) => "no-namespace",
+            Command::GetHostMemory => "host-memory",
+            Command::GetWriteCache if !self.write_cache => {
+                return Ok(Completion {
+                    status: 0,
+                    result: 0,
+                });
+            }
+            Command::GetWriteCache => "write-cache",
+            other => panic!("{other:?} was not recorded"),
+        };
+        let reply = self.replies.iter().find(|reply| reply.0 == name).unwrap();
+        data.copy_from_slice(&reply.2[..data.len()]);
+        reply.1.map_err(io::Error::from_raw_os_error)
+    }
+}
+
+#[test]
+fn a_drive_of_a_real_kernel_is_described_as_it_was_recorded() {
+    let sys = Sys::new("recorded", None);
+    let disk = |nsid: &str| {
+        std::fs::write(sys.0.join("nsid"), nsid).unwrap();
+        let (name, path) = ("nvme0n1".to_owned(), sys.0.clone());
+        Disk {
+            name,
+            path,
+            is_partition: false,
+        }
+    };
+    let open = |nsid, write_cache| {
+        let commands = Box::new(Recorded::new(write_cache));
+        NgTarget::over(commands, Path::new("/dev/ng0n1"), true, &disk(nsid))
+    };
+    let target = open("1", true).unwrap();
+    let about = target.describe();
+    assert_eq!(
+        [&about.model, &about.serial, &about.firmware],
+        ["QEMU NVMe Ctrl", "RECORDED0001", "7.2.22"]
+    );
+    assert_eq!((about.capacity_bytes, about.block_bytes), (64 << 20, 512));
+    // It takes 512 KiB; we send less.
+    assert_eq!(about.transfer_bytes_max, 128 << 10);
+    assert_eq!(
+        about.hmb,
+        HmbSwitch::NotUsed,
+        "HMPRE is 0: no switch is looked for"
+    );
+    assert_eq!((&about.no_flush, &about.no_deallocate), (&None, &None));
+    assert_eq!(about.notes, [""; 0]);
+    // A drive whose write cache somebody has turned off.
+    let notes = open("1", false).unwrap().describe().notes.join("\n");
+    assert!(notes.contains("write cache is turned off"), "{notes}");
+    // This drive answers for a namespace it does not have, with zeros.
+    let error = open("2", true).unwrap_err().to_string();
+    assert!(error.contains("NSZE is 0"), "{error}");
+    // And refuses a feature that it does not have, which is a status, not an error of the kernel.
+    let refused = Recorded::new(true)
+        .submit(&Command::GetHostMemory, &mut [0; 4096])
+        .unwrap();
+    assert_eq!(
+        refused.status, 0x4002,
+        "Invalid Field in Command, Do Not Retry"
+    );
 }
 
 /// What matters of `/sys/block/nvme0n1`.
@@ -149,6 +266,7 @@ fn a_drive_is_described_as_it_describes_itself() {
     let asked = recording.asked.lock().unwrap().clone();
     let harmless = [
         Command::IdentifyController,
+        Command::GetWriteCache,
         Command::GetHostMemory,
         Command::IdentifyNamespace(1),
     ];

@@ -132,7 +132,7 @@ impl Meter {
 /// An undecided role is no failure; a target that failed is.
 fn status(outcome: &Outcome) -> u8 {
     match (outcome.interrupted, outcome.partial) {
-        (true, _) => 130,
+        (true, _) => interrupt::exit_status(),
         (false, true) => 1,
         (false, false) => 0,
     }

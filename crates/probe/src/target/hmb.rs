@@ -97,12 +97,13 @@ impl Drop for HmbGuard {
     fn drop(&mut self) {
         let is_touched = touched().iter().any(|(path, _)| *path == self.path);
         if is_touched && let Err(error) = self.restore() {
-            // Nobody is left to hear of it but the user.
-            eprintln!(
-                "warning: host memory is not as it was found: {error}; `echo {} > {}` restores it",
+            // Nobody is left to hear of it but the user, who may have closed the terminal.
+            let warning = format!(
+                "warning: host memory is not as it was found: {error}; `echo {} > {}` restores it\n",
                 self.found,
                 self.path.display()
             );
+            let _ = io::Write::write_all(&mut io::stderr(), warning.as_bytes());
         }
     }
 }

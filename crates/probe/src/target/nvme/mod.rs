@@ -154,6 +154,11 @@ fn take_over(
             "the drive says it has no volatile write cache: a flush has nothing to do".into(),
         );
     }
+    if controller.volatile_write_cache
+        && let Ok(0) = ask(commands, &Command::GetWriteCache, &mut []).map(|says| says & 1)
+    {
+        notes.push("the drive's write cache is turned off: a flush has nothing to do".into());
+    }
     if !controller.deallocates && description.no_deallocate.is_none() {
         description.no_deallocate = Some("the drive knows no Dataset Management".to_owned());
     }
