@@ -171,6 +171,14 @@ fn compressed(io: &Io, _: u64, _: bool, random: u64) -> u64 {
     around(if well { 30_000 } else { 90_000 }, random)
 }
 
+/// Everything passes an engine that encrypts 500 MB/s while it is cool, and a third of that for the second
+/// half of every 3 s.
+fn encrypted(io: &Io, now_ns: u64, _: bool, random: u64) -> u64 {
+    let hot = now_ns % 3_000_000_000 > 1_500_000_000;
+    let engine_ns = u64::from(io.bytes) * 2;
+    around(70_000 + if hot { 3 * engine_ns } else { engine_ns }, random)
+}
+
 #[test]
 fn memory_is_not_taken_for_a_drive() {
     for hmb in [SWITCH, HmbSwitch::NotUsed] {
@@ -211,6 +219,39 @@ fn contents_that_decide_the_latency_are_no_cache() {
     for (role, tier) in tiers(&outcome) {
         let evidence = &outcome.roles[role].evidence;
         assert_eq!(tier, Tier::Undecided, "{role}: {evidence}");
+    }
+}
+
+#[test]
+fn an_engine_that_everything_passes_is_no_cache() {
+    for hmb in [SWITCH, HmbSwitch::NotUsed] {
+        let outcome = whole(&mut Mock::new(encrypted, hmb));
+        for (role, tier) in tiers(&outcome) {
+            let evidence = &outcome.roles[role].evidence;
+            assert_eq!(tier, Tier::Undecided, "{role}: {evidence}");
+        }
+    }
+}
+
+/// Writes that take no longer than reads, and flushes that cost nothing, say nothing of a write buffer.
+#[test]
+fn with_writing_too_what_is_no_flash_stays_undecided() {
+    let latencies: [(&str, Latency); 4] = [
+        ("memory", ram),
+        ("network", network),
+        ("compressed", compressed),
+        ("encrypted", encrypted),
+    ];
+    for (name, latency) in latencies {
+        for hmb in [SWITCH, HmbSwitch::NotUsed] {
+            let mut mock = Mock::new(latency, hmb);
+            let outcome = probe(&mut mock, &options(true), &mut |_| true);
+            assert!(outcome.roles.contains_key("write_buffer"), "{name}");
+            for (role, tier) in tiers(&outcome) {
+                let evidence = &outcome.roles[role].evidence;
+                assert_eq!(tier, Tier::Undecided, "{name}, {role}: {evidence}");
+            }
+        }
     }
 }
 

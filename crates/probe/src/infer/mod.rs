@@ -8,7 +8,7 @@ mod write_buffer;
 
 pub use rule::Rule;
 
-use crate::findings::{Findings, Held};
+use crate::findings::{Findings, Held, MapArm};
 use crate::stats::Estimate;
 use crate::target::{Description, HmbSwitch};
 use std::collections::BTreeMap;
@@ -220,9 +220,12 @@ fn held_text(held: &Held) -> String {
     }
 }
 
-/// There are marks of flash behind the addresses: without them, flat latency proves nothing.
+/// There are marks of flash behind the addresses: without them, flat latency proves nothing. Reads of one
+/// die that get in each other's way are one; reads that take a second one once a limited stretch is left
+/// are another, for only a drive that has its map in flash does that.
 fn flash_seen(findings: &Findings) -> bool {
-    findings.collisions == Some(true)
+    let two_reads = |arm: &MapArm| arm.levels.is_some() && matches!(arm.reach_bytes, Held::UpTo(_));
+    findings.collisions == Some(true) || findings.map.values().any(two_reads)
 }
 
 pub(crate) fn drifted(findings: &Findings) -> Option<String> {
