@@ -157,25 +157,49 @@ fn nothing_is_written_without_consent() {
     );
 }
 
-#[test]
-fn a_budget_ends_the_probe_and_the_report_says_so() {
-    let drive = inputs::drive("rc100-480", &[]).unwrap();
+fn with_budget(drive: &str, seconds: f64) -> Outcome {
+    let drive = inputs::drive(drive, &[]).unwrap();
     let mut target = SimTarget::open(&RunConfig::new(drive), Noise::default(), 1).unwrap();
     let options = Options {
         experiments: Vec::new(),
-        budget: Duration::from_secs(2),
-        may_write: false,
+        budget: Duration::from_secs_f64(seconds),
+        may_write: true,
         seed: 0,
         confidence: 0.95,
     };
-    let outcome = probe(&mut target, &options, &mut |_| true);
+    probe(&mut target, &options, &mut |_| true)
+}
+
+#[test]
+fn a_budget_of_seconds_gives_the_cheap_verdicts_and_names_the_rest() {
+    let outcome = with_budget("rc100-480", 8.0);
     assert!(outcome.partial);
-    assert!(
-        outcome.elapsed < Duration::from_secs(5),
-        "{:?}",
-        outcome.elapsed
-    );
+    assert!(outcome.elapsed <= Duration::from_secs(8));
+    let done: Vec<&str> = outcome.spent.keys().copied().collect();
+    for cheap in ["queue-depth", "read-ahead", "read-cache"] {
+        assert!(done.contains(&cheap), "{cheap}: {:?}", outcome.skipped);
+    }
+    assert!(outcome.roles.contains_key("read_cache"));
+    let map = outcome.skipped.iter().find(|s| s.experiment == "map-cache");
+    let reason = &map.expect("too long for this budget").reason;
+    assert!(reason.contains("it takes about 7 min"), "{reason}");
     let json = lodger_probe::report::json(&outcome, false);
     assert_eq!(json["partial"], true);
-    assert_eq!(json["skipped"][0]["reason"], "the budget was used up");
+    assert_eq!(json["experiments"][0]["experiment"], "map-cache");
+    assert_eq!(json["experiments"][0]["seconds"], serde_json::Value::Null);
+}
+
+#[test]
+fn what_verdicts_rest_on_gets_the_budget_first() {
+    // Enough for all that a write buffer is told by, and little else.
+    let outcome = with_budget("970-pro", 90.0);
+    let done: Vec<&str> = outcome.spent.keys().copied().collect();
+    for deciding in ["parallelism", "flush", "write-buffer"] {
+        assert!(done.contains(&deciding), "{:?}", outcome.skipped);
+    }
+    let kept = outcome
+        .skipped
+        .iter()
+        .any(|s| s.reason.contains("kept for"));
+    assert!(kept, "{:?}", outcome.skipped);
 }

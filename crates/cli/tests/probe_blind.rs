@@ -2,14 +2,17 @@
 //! table of docs/validation with `LODGER_PROBE_DRIVES=300 cargo test --release -p lodger --test
 //! probe_blind -- --nocapture`. `LODGER_PROBE_FIRST` is the first seed, `LODGER_PROBE_NOISE` the noise
 //! of all drives as a multiple of the default.
+//! `LODGER_PROBE_CALIBRATE=1 LODGER_PROBE_FIRST=50001 LODGER_PROBE_DRIVES=300` prints how often each rule
+//! is right and how wide intervals must be: seeds that are used for nothing else.
 
 mod blind;
 
+use blind::calibration::{self, Record};
 use blind::{Planted, Subject, subject};
 use lodger::probe_target::{Noise, SimTarget};
 use lodger_core::Precondition;
 use lodger_core::nand::Cause;
-use lodger_probe::{Options, Outcome, Tier, Verdict, probe};
+use lodger_probe::{Options, Tier, Verdict, probe};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,19 +22,20 @@ const ROLES: [&str; 3] = ["map", "read_cache", "write_buffer"];
 /// Drives in the test suite.
 const SAMPLE: u64 = 5;
 
-fn probed(subject: &Subject, seed: u64) -> Outcome {
+fn opened(subject: &Subject, seed: u64) -> SimTarget {
     let noise = Noise::default().times(subject.noise);
-    let mut target = SimTarget::open(&subject.config, noise, seed).expect("it opens");
-    let experiments = [
-        "map-cache",
-        "read-cache",
-        "parallelism",
-        "flush",
-        "write-buffer",
-        "write-cliff",
-    ];
-    probe(&mut target, &options(&experiments, seed), &mut |_| true)
+    SimTarget::open(&subject.config, noise, seed).expect("it opens")
 }
+
+/// What verdicts rest on.
+const DECIDING: [&str; 6] = [
+    "map-cache",
+    "read-cache",
+    "parallelism",
+    "flush",
+    "write-buffer",
+    "write-cliff",
+];
 
 fn options(experiments: &[&str], seed: u64) -> Options {
     Options {
@@ -43,8 +47,9 @@ fn options(experiments: &[&str], seed: u64) -> Options {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Score {
+    confidences: Vec<f64>,
     verdicts: u32,
     decided: u32,
     right: u32,
@@ -57,6 +62,7 @@ struct Score {
 impl Score {
     fn plus(self, other: &Score) -> Score {
         Score {
+            confidences: [self.confidences, other.confidences.clone()].concat(),
             verdicts: self.verdicts + other.verdicts,
             decided: self.decided + other.decided,
             right: self.right + other.right,
@@ -74,6 +80,7 @@ impl Score {
             return Some(format!("undecided: {}", verdict.evidence));
         }
         self.decided += 1;
+        self.confidences.push(verdict.confidence);
         if found != planted.tier {
             return Some(format!(
                 "WRONG: {found} for {planted:?}: {}",
@@ -197,7 +204,7 @@ fn excerpt(subject: &Subject, role: &str) -> String {
 
 fn run(drives: u64) -> ([Score; 3], Confusion) {
     let confusion = Mutex::new(Confusion::new());
-    let scores = Mutex::new([Score::default(); 3]);
+    let scores = Mutex::new(std::array::from_fn(|_| Score::default()));
     let next = AtomicU64::new(0);
     let first: u64 = std::env::var("LODGER_PROBE_FIRST").map_or(1, |text| text.parse().unwrap());
     let noise: Option<f64> = std::env::var("LODGER_PROBE_NOISE")
@@ -214,10 +221,12 @@ fn run(drives: u64) -> ([Score; 3], Confusion) {
                     let seed = first + at;
                     let mut subject = subject(seed);
                     subject.noise = noise.unwrap_or(subject.noise);
-                    let outcome = probed(&subject, seed);
+                    let options = options(&DECIDING, seed);
+                    let outcome = probe(&mut opened(&subject, seed), &options, &mut |_| true);
                     if drives == 1 {
                         println!("{}\n{}", subject.text, lodger_probe::report::text(&outcome));
                     }
+                    calibration::assert_announced(&outcome);
                     let tolerance = if subject.noise > 1.0 { 0.1 } else { 0.05 };
                     let planted = [subject.map, subject.read_cache, subject.write_buffer];
                     let mut scores = scores.lock().unwrap();
@@ -260,6 +269,23 @@ fn drives_drawn_at_random_are_seen_through() {
     } else {
         (0.75, 0.6)
     }));
+    assert_as_sure_as_right(&scores);
+}
+
+/// Verdicts are wrong about as often as their confidence says, within what chance allows.
+fn assert_as_sure_as_right(scores: &[Score; 3]) {
+    let sure: Vec<f64> = scores.iter().flat_map(|s| s.confidences.clone()).collect();
+    let wrong: u32 = scores.iter().map(|s| s.decided - s.right).sum();
+    let (at_least, at_most) = calibration::chances(&sure, wrong as usize);
+    let mean = sure.iter().sum::<f64>() / sure.len().max(1) as f64;
+    println!(
+        "mean confidence {:.2} %, {wrong} of {} wrong; chance of so many or more {at_least:.4}, of so \
+         many or fewer {at_most:.4}",
+        100.0 * mean,
+        sure.len()
+    );
+    assert!(at_least > 0.001, "too sure: {wrong} wrong at {mean}");
+    assert!(at_most > 0.001, "not sure enough: {wrong} wrong at {mean}");
 }
 
 /// Seeds 20147 and 20165 of an earlier generator: bursts of writes run alike with host memory on and
@@ -303,4 +329,42 @@ fn drives_in_the_steady_state_clean_while_they_are_probed() {
     }
     // Not on each: where superblocks are small, what the prober overwrites leaves some without a valid page.
     assert!(moved > 0);
+}
+
+#[test]
+fn every_rule_is_as_often_right_as_its_table_says() {
+    if std::env::var_os("LODGER_PROBE_CALIBRATE").is_none() {
+        return;
+    }
+    let number = |name: &str| std::env::var(name).map(|text| text.parse::<u64>().unwrap());
+    let (first, drives) = (number("LODGER_PROBE_FIRST"), number("LODGER_PROBE_DRIVES"));
+    let (first, drives) = (first.unwrap_or(50_001), drives.unwrap_or(300));
+    // Others with numbers, so that their intervals are counted, too.
+    let experiments = [&DECIDING[..], &["queue-depth", "read-ahead"]].concat();
+    let single = |seed| Options {
+        confidence: 0.0,
+        ..options(&experiments, seed)
+    };
+    let record = Mutex::new(Record::default());
+    let next = AtomicU64::new(first);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= first + drives {
+                        return;
+                    }
+                    let subject = subject(seed);
+                    let mut target = opened(&subject, seed);
+                    let once = probe(&mut target, &single(seed), &mut |_| true);
+                    let twice = calibration::is_twice(seed)
+                        .then(|| probe(&mut target, &single(seed ^ 1 << 32), &mut |_| true));
+                    let mut record = record.lock().unwrap();
+                    record.count(seed, &subject, &once, twice.as_ref());
+                }
+            });
+        }
+    });
+    println!("{}", record.into_inner().unwrap().table());
 }

@@ -1,14 +1,14 @@
 //! Runs the experiments of a role again, until it is as sure as was asked for.
 
 use crate::bench::{Bench, Stop};
+use crate::course::{self, Course};
 use crate::experiment;
 use crate::findings::{Findings, Quantity};
 use crate::infer::{self, Role, Verdict};
-use crate::probe::{Course, Options, reference};
+use crate::probe::{Options, reference};
 use crate::replicate::{self, Outlook};
 use crate::stats::Estimate;
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 /// Runs during which the drive's own latency may move before that is taken for its nature: the first,
 /// and the one that was to take its place.
@@ -145,17 +145,22 @@ fn settle(
         if runs.drifted() >= DRIFTED_MAX {
             return Some("the drive's own latency moves whenever it is measured".to_owned());
         }
-        if course.partial {
+        if course.ended {
             return Some("the probe ended before it could be repeated".to_owned());
         }
         let planned = course.planned(runs.role.experiments());
-        let takes: Duration = planned.iter().map(|name| course.spent(name)).sum();
-        if planned.is_empty() || takes > bench.left() {
+        if planned.is_empty() {
+            return Some("its experiments were not done to the end".to_owned());
+        }
+        let (takes, left) = (course.spent(&planned), course.left(bench.now()));
+        if takes.time > left {
+            let [takes, left] = [takes.time, left].map(course::show);
             return Some(format!(
-                "another run takes {:.0} s, and {:.0} s of the budget are left",
-                takes.as_secs_f64().ceil(),
-                bench.left().as_secs_f64()
+                "another run takes {takes}, and {left} of the budget are left"
             ));
+        }
+        if course.limit_again(bench) < takes.written_bytes {
+            return Some("another run would write more than was announced".to_owned());
         }
         let number = runs.all.len() + 1;
         let stream = (runs.role as u64 + 1) << 32 | number as u64;
@@ -189,7 +194,8 @@ fn once(
         if !planned.contains(&about.name) {
             continue;
         }
-        course.begin(about.name);
+        let ends = bench.now().saturating_add(course.spent(&[about.name]).time);
+        course.begin(about.name, ends);
         if role.is_read_only() {
             reference(bench, found, &mut first)?;
         }

@@ -69,6 +69,7 @@ pub struct Bench<'a> {
     may_write: bool,
     touched_hmb: bool,
     run: usize,
+    written_most: u64,
     samples: Vec<Sample>,
     ios: Vec<Io>,
     /// What has been done so far.
@@ -79,7 +80,8 @@ pub struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     /// Takes a target in hand until its clock shows `deadline`. `watch` is told the time now and
-    /// then and answers whether to go on. Nothing is written unless `may_write`.
+    /// then and answers whether to go on. Nothing is written unless `may_write`, and then no more than
+    /// [`Bench::limit`] says.
     pub fn new(
         target: &'a mut dyn Target,
         deadline: Duration,
@@ -97,6 +99,7 @@ impl<'a> Bench<'a> {
             may_write,
             touched_hmb: false,
             run: 1,
+            written_most: 0,
             samples: Vec::new(),
             ios: Vec::new(),
             usage: Usage::default(),
@@ -151,10 +154,17 @@ impl<'a> Bench<'a> {
         self.rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     }
 
-    /// Time left of the budget.
+    /// Which run of an experiment this is, from 1.
     #[must_use]
-    pub fn left(&self) -> Duration {
-        self.deadline.saturating_sub(self.now())
+    pub fn run(&self) -> usize {
+        self.run
+    }
+
+    /// What follows ends when the target's clock shows `deadline`, and writes at most so many bytes
+    /// from now on.
+    pub fn limit(&mut self, deadline: Duration, written_bytes: u64) {
+        self.deadline = deadline;
+        self.written_most = self.usage.written_bytes.saturating_add(written_bytes);
     }
 
     /// A random number below `n`.
@@ -195,6 +205,13 @@ impl<'a> Bench<'a> {
         self.check()?;
         if ios.iter().any(|io| io.op == Op::Write) {
             self.needs_writing()?;
+            let writes = ios.iter().filter(|io| io.op == Op::Write);
+            let bytes: u64 = writes.map(|io| u64::from(io.bytes)).sum();
+            if self.usage.written_bytes + bytes > self.written_most {
+                return Err(Stop::Skip(
+                    "it came to write more than was announced".to_owned(),
+                ));
+            }
         }
         for io in ios {
             match io.op {

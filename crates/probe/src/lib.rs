@@ -6,6 +6,8 @@
 
 mod again;
 pub mod bench;
+pub mod cost;
+mod course;
 pub mod experiment;
 pub mod findings;
 pub mod infer;
@@ -17,7 +19,7 @@ pub mod stats;
 pub mod target;
 
 pub use infer::{Role, Rule, Tier, Verdict};
-pub use probe::{Options, Outcome, Progress, Skipped, plan, probe};
+pub use probe::{Expected, Options, Outcome, Progress, Skipped, Spent, expected, plan, probe};
 pub use target::{
     Description, HmbState, HmbSwitch, Io, Op, Sample, Target, TargetError, Transport,
 };

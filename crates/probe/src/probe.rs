@@ -2,9 +2,11 @@
 
 use crate::again;
 use crate::bench::{Bench, Series, Stop, Usage};
+use crate::cost::{Cost, Scale};
+use crate::course::{At, Course};
 use crate::experiment::{ALL, About};
 use crate::findings::Findings;
-use crate::infer::Verdict;
+use crate::infer::{self, Verdict};
 use crate::stats;
 use crate::target::{Description, Target};
 use std::cell::Cell;
@@ -22,7 +24,8 @@ pub struct Options {
     pub may_write: bool,
     /// Of everything drawn at random.
     pub seed: u64,
-    /// How sure each verdict should be, 0 to 1: experiments are run again as long as that helps.
+    /// How sure each verdict should be, 0 to 1: experiments are run again as long as that helps. 0 for
+    /// one run of everything.
     pub confidence: f64,
 }
 
@@ -56,6 +59,21 @@ pub struct Outcome {
     pub raw: BTreeMap<String, Series>,
     /// Time it took on the target's clock.
     pub elapsed: Duration,
+    /// What the experiments were expected to take before they began.
+    pub expected: Vec<Expected>,
+    /// What the first run of each experiment took.
+    pub spent: BTreeMap<&'static str, Spent>,
+}
+
+/// What an experiment took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Time on the target's clock.
+    pub time: Duration,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
 }
 
 /// How far it is.
@@ -69,6 +87,8 @@ pub struct Progress {
     pub count: usize,
     /// Time on the target's clock since the start.
     pub elapsed: Duration,
+    /// Time it will go on, as far as can be told, without experiments that are run again.
+    pub left: Duration,
 }
 
 /// The experiments that would be done, in their order.
@@ -89,6 +109,35 @@ pub fn plan(names: &[String]) -> Result<Vec<&'static About>, String> {
         .collect())
 }
 
+/// What an experiment is expected to take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Expected {
+    /// Its name.
+    pub experiment: &'static str,
+    /// What it takes.
+    pub cost: Cost,
+    /// Time that comes to on the target.
+    pub time: Duration,
+}
+
+/// What the experiments of a plan are expected to take before anything is known of the drive's speed.
+/// Those that may not write take nothing.
+#[must_use]
+pub fn expected(plan: &[&'static About], drive: &Description, may_write: bool) -> Vec<Expected> {
+    let scale = Scale::of(drive);
+    let may_write = may_write && drive.no_write.is_none();
+    let done = plan.iter().filter(|about| may_write || !about.writes);
+    done.map(|about| {
+        let cost = (about.cost)(&scale);
+        Expected {
+            experiment: about.name,
+            cost,
+            time: cost.time(&scale),
+        }
+    })
+    .collect()
+}
+
 /// Probes a target. `watch` hears now and then how far it is, and answers whether to go on.
 /// Host memory is left as it was found, however this ends.
 pub fn probe(
@@ -99,21 +148,27 @@ pub fn probe(
     let description = target.describe().clone();
     let started = target.now();
     let plan = plan(&options.experiments).unwrap_or_default();
-    let at = Cell::new(("", 0usize));
+    let at = Cell::new(At::default());
     let mut look = |now: Duration| {
-        let (experiment, index) = at.get();
+        let at = at.get();
+        let of_this = at.ends.saturating_sub(now);
         watch(Progress {
-            experiment,
-            index,
+            experiment: at.experiment,
+            index: at.index,
             count: plan.len(),
             elapsed: now.saturating_sub(started),
+            left: of_this.saturating_add(at.then),
         })
     };
     let deadline = started.saturating_add(options.budget);
     let mut bench = Bench::new(target, deadline, options.may_write, options.seed, &mut look);
-    let mut course = Course::new(&plan, &at);
+    let expected = expected(&plan, &description, options.may_write);
+    let mut course = Course::new(&plan, &at, &description, expected.clone(), deadline);
     let mut findings = first_runs(&mut bench, &mut course);
     let roles = again::verdicts(&mut bench, &mut findings, &mut course, options);
+    for (name, quantity) in &mut findings.quantities {
+        quantity.value = quantity.value.wider(infer::quantity_width(name));
+    }
     let elapsed = bench.now().saturating_sub(started);
     let (usage, raw) = (bench.usage, std::mem::take(&mut bench.raw));
     drop(bench);
@@ -127,10 +182,12 @@ pub fn probe(
         usage,
         raw,
         elapsed,
+        expected,
+        spent: course.spent,
     }
 }
 
-/// Every planned experiment once.
+/// Every planned experiment once, as far as the budget goes.
 fn first_runs(bench: &mut Bench<'_>, course: &mut Course<'_>) -> Findings {
     let mut findings = Findings::default();
     let mut first = None;
@@ -139,23 +196,27 @@ fn first_runs(bench: &mut Bench<'_>, course: &mut Course<'_>) -> Findings {
         if !course.plan.iter().any(|planned| planned.name == about.name) {
             continue;
         }
-        if course.partial {
-            course.skip(about.name, "the probe ended before");
+        if !course.start(bench, about) {
             continue;
         }
-        course.begin(about.name);
-        let began = bench.now();
         is_read_only &= !about.writes;
+        let (began, used) = (bench.now(), bench.usage);
         // What was written before may lie in faster flash.
         let looked = if is_read_only {
             reference(bench, &mut findings, &mut first)
         } else {
             Ok(())
         };
+        if let Some(latency_ns) = first {
+            course.scale.read = Duration::from_nanos(latency_ns as u64);
+        }
         let result = looked.and_then(|()| run(bench, &mut findings));
-        course
-            .spent
-            .insert(about.name, bench.now().saturating_sub(began));
+        let spent = Spent {
+            time: bench.now().saturating_sub(began),
+            read_bytes: bench.usage.read_bytes - used.read_bytes,
+            written_bytes: bench.usage.written_bytes - used.written_bytes,
+        };
+        course.spent.insert(about.name, spent);
         course.note(about.name, result);
     }
     if is_read_only && !course.partial && first.is_some() {
@@ -163,70 +224,6 @@ fn first_runs(bench: &mut Bench<'_>, course: &mut Course<'_>) -> Findings {
         let _ = reference(bench, &mut findings, &mut first);
     }
     findings
-}
-
-/// How a probe went so far.
-pub(crate) struct Course<'a> {
-    plan: &'a [&'static About],
-    at: &'a Cell<(&'static str, usize)>,
-    spent: BTreeMap<&'static str, Duration>,
-    skipped: Vec<Skipped>,
-    /// It ended before its time.
-    pub(crate) partial: bool,
-    interrupted: bool,
-}
-
-impl<'a> Course<'a> {
-    fn new(plan: &'a [&'static About], at: &'a Cell<(&'static str, usize)>) -> Self {
-        Course {
-            plan,
-            at,
-            spent: BTreeMap::new(),
-            skipped: Vec::new(),
-            partial: false,
-            interrupted: false,
-        }
-    }
-
-    /// Says which experiment is under way.
-    pub(crate) fn begin(&mut self, experiment: &'static str) {
-        let index = self.plan.iter().position(|about| about.name == experiment);
-        self.at.set((experiment, index.unwrap_or(self.at.get().1)));
-    }
-
-    /// Those of some experiments that were planned and done.
-    pub(crate) fn planned(&self, names: &[&'static str]) -> Vec<&'static str> {
-        let done = |name: &&&str| self.spent.contains_key(**name);
-        names.iter().filter(done).copied().collect()
-    }
-
-    /// Time that the first run of an experiment took.
-    pub(crate) fn spent(&self, experiment: &str) -> Duration {
-        self.spent.get(experiment).copied().unwrap_or_default()
-    }
-
-    fn skip(&mut self, experiment: &'static str, reason: impl Into<String>) {
-        self.skipped.push(Skipped {
-            experiment,
-            reason: reason.into(),
-        });
-    }
-
-    /// Keeps how an experiment ended.
-    pub(crate) fn note(&mut self, experiment: &'static str, result: Result<(), Stop>) {
-        let reason = match result {
-            Ok(()) => return,
-            Err(Stop::Skip(reason)) => return self.skip(experiment, reason),
-            Err(Stop::Budget) => "the budget was used up".to_owned(),
-            Err(Stop::Interrupted) => {
-                self.interrupted = true;
-                "interrupted".to_owned()
-            }
-            Err(Stop::Target(error)) => error.to_string(),
-        };
-        self.partial = true;
-        self.skip(experiment, reason);
-    }
 }
 
 /// Latency of reads near each other, before every experiment: a drive whose own speed changes

@@ -134,7 +134,7 @@ pub enum Outlook {
 /// Whether one more run may help, after these. `verdict` is what they agree on.
 #[must_use]
 pub fn outlook(verdict: &Verdict, asked: f64) -> Outlook {
-    if verdict.tier != Tier::Undecided && verdict.confidence >= asked {
+    if asked <= 0.0 || verdict.tier != Tier::Undecided && verdict.confidence >= asked {
         return Outlook::Reached;
     }
     if verdict.tier == Tier::Undecided && !verdict.is_passing {

@@ -90,6 +90,17 @@ impl Estimate {
         }
     }
 
+    /// The same with ends that lie `factor` times as far away; nothing below 0 where it was not.
+    #[must_use]
+    pub fn wider(self, factor: f64) -> Self {
+        let low = self.estimate - factor * (self.estimate - self.low);
+        Estimate {
+            low: if self.low >= 0.0 { low.max(0.0) } else { low },
+            high: self.estimate + factor * (self.high - self.estimate),
+            ..self
+        }
+    }
+
     /// Whether the two intervals have anything in common.
     #[must_use]
     pub fn overlaps(&self, other: &Estimate) -> bool {

@@ -10,7 +10,7 @@ use crate::interrupt;
 use crate::output;
 use crate::probe_target::{Noise, SimTarget};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lodger_probe::{HmbSwitch, Options, Outcome, Progress, Target, report};
+use lodger_probe::{Expected, HmbSwitch, Options, Outcome, Progress, Target, report};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Duration;
@@ -67,20 +67,16 @@ fn say_what_comes(target: &dyn Target, options: &Options, streams: &mut Streams<
     let drive = target.describe();
     let plan = lodger_probe::plan(&options.experiments).unwrap_or_default();
     let writing = options.may_write && drive.no_write.is_none();
-    let (mut read, mut written) = (0, 0);
-    for about in plan.iter().filter(|about| !about.writes || writing) {
-        read += about.read_bytes;
-        written += about.written_bytes.min(drive.capacity_bytes / 8);
-    }
-    // One read of a page takes some 100 us, and the states of host memory are two.
-    let seconds = read as f64 / 4096.0 * 1e-4 + written as f64 / 5e8;
-    let budget = options.budget.as_secs_f64();
+    let expected = lodger_probe::expected(&plan, drive, options.may_write);
+    let sum = |of: fn(&Expected) -> u64| expected.iter().map(of).sum::<u64>();
+    let seconds: f64 = expected.iter().map(|e| e.time.as_secs_f64()).sum();
+    let minutes = |seconds: f64| (seconds / 60.0).ceil();
     let text = format!(
-        "up to {} read and {} written, some {:.0} min on a real drive; at most {:.0} min",
-        crate::size::show(read),
-        crate::size::show(written),
-        (seconds / 60.0).ceil(),
-        budget / 60.0
+        "about {} will be read and up to {} written, some {:.0} min on a real drive; at most {:.0} min",
+        crate::size::show(sum(|e| e.cost.read_bytes)),
+        crate::size::show(sum(|e| e.cost.written_bytes)),
+        minutes(seconds),
+        minutes(options.budget.as_secs_f64())
     );
     streams.note("note", &text);
     if let HmbSwitch::Unavailable(reason) = &drive.hmb {
@@ -113,10 +109,7 @@ impl Meter {
         if let Some(bar) = &self.bar {
             bar.set_length(now.count as u64);
             bar.set_position(now.index as u64 + 1);
-            // What is left is guessed by what the experiments before took.
-            let done = now.elapsed.as_secs_f64();
-            let left =
-                done / (now.index as f64 + 0.5) * (now.count as f64 - now.index as f64 - 0.5);
+            let left = now.left.as_secs_f64();
             bar.set_message(format!("{}, about {left:.0} s left", now.experiment));
         }
         !interrupt::requested()

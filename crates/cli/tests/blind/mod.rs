@@ -7,6 +7,8 @@
 //! in the host's driver (HPB: the prober speaks no UFS), compressed maps (they have no fixed size), the
 //! byte window, and data moved by the host's DMA engine.
 
+pub mod calibration;
+
 use lodger::drives;
 use lodger::run::{Drive, HmbChoice, RunConfig};
 use lodger_core::Precondition;

@@ -13,6 +13,7 @@
 
 use super::{About, arms, enter};
 use crate::bench::{Bench, Stop};
+use crate::cost::{Cost, Scale};
 use crate::findings::{Findings, WriteBufferArm};
 use crate::stats;
 use crate::target::Io;
@@ -25,9 +26,18 @@ pub const ABOUT: About = About {
     method: "write a page, flush, flush again, the drive at rest before",
     limits: "a buffer that survives a power cut looks like none, but for its speed",
     writes: true,
-    read_bytes: 0,
-    written_bytes: 1 << 20,
+    cost,
 };
+
+fn cost(scale: &Scale) -> Cost {
+    let rounds = u64::from(scale.states * 32);
+    // A flush with something to do takes some 2 ms.
+    let rest = Duration::from_millis(13) * rounds as u32;
+    let fresh = u64::from(scale.states) * FRESH;
+    Cost::reads(2 * fresh, scale)
+        .resting(rest)
+        .writing((rounds + fresh) * scale.page_bytes)
+}
 
 /// Does it.
 pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
@@ -36,7 +46,9 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         enter(bench, state)?;
         let page = bench.page();
         let start = bench.capacity() / 2 / page * page;
-        let (old_read_ns, fresh_read_ns) = reads_of_new_data(bench, arm as u64)?;
+        // New places in every run as well.
+        let place = (bench.run() - 1) * 2 + arm;
+        let (old_read_ns, fresh_read_ns) = reads_of_new_data(bench, place as u64)?;
         let (mut writes, mut dirty, mut clean) = (Vec::new(), Vec::new(), Vec::new());
         bench.flush()?;
         for i in 0..32 {
@@ -76,11 +88,11 @@ const FRESH: u64 = 64;
 
 /// Median reads of pages as they were found and once they are new, ns. Each arm has its own stretch,
 /// so that its pages are as they were found.
-fn reads_of_new_data(bench: &mut Bench<'_>, arm: u64) -> Result<(f64, f64), Stop> {
+fn reads_of_new_data(bench: &mut Bench<'_>, place: u64) -> Result<(f64, f64), Stop> {
     let page = bench.page();
     let stretch = 2 * FRESH * page;
     let room = bench.capacity().saturating_sub(stretch);
-    let start = (bench.capacity() / 4 * 3 + 4 * arm * stretch).min(room) / page * page;
+    let start = (bench.capacity() / 4 * 3 + 4 * place * stretch).min(room) / page * page;
     let mut order: Vec<u64> = (0..FRESH).map(|i| start + 2 * i * page).collect();
     bench.shuffle(&mut order);
     let (mut ignored, mut old, mut fresh) = (Vec::new(), Vec::new(), Vec::new());

@@ -23,6 +23,7 @@ use super::levels::Levels;
 use super::turns::{self, Settled};
 use super::{About, arms, enter, knee};
 use crate::bench::{Bench, Stop};
+use crate::cost::{Cost, Scale};
 use crate::findings::{Findings, Held, MapArm};
 use crate::stats::{self, Estimate};
 use crate::target::{HmbState, HmbSwitch};
@@ -35,9 +36,17 @@ pub const ABOUT: About = About {
     method: "reads of d places in turn, host memory on and off; then the places are drawn together",
     limits: "reads of a drive that was never written look like hits",
     writes: false,
-    read_bytes: 8 << 30,
-    written_bytes: 0,
+    cost,
 };
+
+/// Some 40 looks of at least two rounds in each state of host memory, and a dozen with each of up to six
+/// amounts of it; nearly all of the time is rest. Drives whose cache has thousands of units take up to
+/// ten times as long.
+fn cost(scale: &Scale) -> Cost {
+    let amounts = if scale.has_sizes { 6 } else { 0 };
+    let rounds = 90 * scale.states + 24 * amounts;
+    Cost::reads(u64::from(rounds) * 1_200, scale).resting(REST_MAX.mul_f64(0.6) * rounds)
+}
 
 /// Pages of a section are drawn from its first MiB: surely within one caching unit.
 const SECTION_BYTES: u64 = 1 << 20;

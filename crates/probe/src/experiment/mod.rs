@@ -17,11 +17,12 @@ pub mod write_cliff;
 mod write_path;
 
 use crate::bench::{Bench, Stop};
+use crate::cost::{Cost, Scale};
 use crate::findings::Findings;
 use crate::target::HmbState;
 
 /// What is said about an experiment before it starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct About {
     /// Name for `--experiment`.
     pub name: &'static str,
@@ -33,21 +34,31 @@ pub struct About {
     pub limits: &'static str,
     /// It writes.
     pub writes: bool,
-    /// Bytes it reads, about.
-    pub read_bytes: u64,
-    /// Bytes it writes at most, about.
-    pub written_bytes: u64,
+    /// What it takes.
+    pub cost: fn(&Scale) -> Cost,
 }
 
 /// Does one experiment.
 pub type Run = fn(&mut Bench<'_>, &mut Findings) -> Result<(), Stop>;
 
-/// All experiments in the order in which they are done: those that only read come first.
+impl About {
+    /// Whether a verdict rests on it.
+    #[must_use]
+    pub fn decides(&self) -> bool {
+        let mut roles = crate::infer::Role::ALL.iter();
+        // Without the marks of flash, equal latencies prove nothing.
+        self.name == parallelism::ABOUT.name
+            || roles.any(|role| role.experiments().contains(&self.name))
+    }
+}
+
+/// All experiments in the order in which they are done: those that only read come first, and among
+/// them and the others those that verdicts rest on.
 pub const ALL: &[(About, Run)] = &[
     (map_cache::ABOUT, map_cache::run),
-    (replacement::ABOUT, replacement::run),
     (read_cache::ABOUT, read_cache::run),
     (parallelism::ABOUT, parallelism::run),
+    (replacement::ABOUT, replacement::run),
     (queue_depth::ABOUT, queue_depth::run),
     (read_ahead::ABOUT, read_ahead::run),
     (working_set::ABOUT, working_set::run),

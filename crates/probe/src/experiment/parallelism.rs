@@ -9,6 +9,7 @@
 
 use super::{About, enter};
 use crate::bench::{Bench, Stop};
+use crate::cost::{Cost, Scale};
 use crate::findings::Findings;
 use crate::stats::{self, Estimate};
 use crate::target::{HmbState, Io};
@@ -21,9 +22,14 @@ pub const ABOUT: About = About {
     method: "pairs of reads at once, at growing distance: pairs that share a die take longer",
     limits: "no stripe on a drive that was written at random",
     writes: false,
-    read_bytes: 80 << 20,
-    written_bytes: 0,
+    cost,
 };
+
+/// Of most pairs both reads and two more that bring their map entries, and a rest of 1 ms.
+fn cost(scale: &Scale) -> Cost {
+    let pairs = 320 + 64 * 4 * PAIRS + (SCANNED - 64) * PAIRS;
+    Cost::reads(4 * pairs, scale).resting(Duration::from_millis(pairs))
+}
 
 /// Longest distance tried, pages.
 const DISTANCE_MAX: u64 = 4096;

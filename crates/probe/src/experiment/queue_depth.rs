@@ -6,6 +6,7 @@
 
 use super::{About, enter};
 use crate::bench::{Bench, Stop};
+use crate::cost::{Cost, Scale};
 use crate::findings::Findings;
 use crate::stats::Estimate;
 use crate::target::{HmbState, Io};
@@ -17,9 +18,16 @@ pub const ABOUT: About = About {
     method: "random reads over the whole drive with 1 to 128 in flight",
     limits: "not why the scaling ends",
     writes: false,
-    read_bytes: 80 << 20,
-    written_bytes: 0,
+    cost,
 };
+
+/// 18,000 reads with 1 to 128 in flight: those with few take the time.
+fn cost(scale: &Scale) -> Cost {
+    Cost {
+        reads_in_turn: 4_000,
+        ..Cost::reads(18_200, scale)
+    }
+}
 
 /// Does it.
 pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {

@@ -8,6 +8,7 @@
 
 use super::{About, enter};
 use crate::bench::{Bench, Stop};
+use crate::cost::{Cost, Scale};
 use crate::findings::Findings;
 use crate::stats;
 use crate::target::HmbState;
@@ -19,9 +20,12 @@ pub const ABOUT: About = About {
     method: "stretches of 1 MiB read page by page, in order and at random",
     limits: "read-ahead and a page register look alike",
     writes: false,
-    read_bytes: 16 << 20,
-    written_bytes: 0,
+    cost,
 };
+
+fn cost(scale: &Scale) -> Cost {
+    Cost::reads(16 * STRETCH / scale.page_bytes, scale)
+}
 
 const STRETCH: u64 = 1 << 20;
 

@@ -21,6 +21,7 @@
 use super::levels::Levels;
 use super::{About, arms, enter, knee, turns};
 use crate::bench::{Bench, Stop};
+use crate::cost::{Cost, Scale};
 use crate::findings::{Findings, Held, ReadCacheArm};
 use crate::stats::Estimate;
 
@@ -31,9 +32,14 @@ pub const ABOUT: About = About {
     method: "pages near each other are read twice in the same random order, host memory on and off",
     limits: "reads of a drive that was never written look like hits",
     writes: false,
-    read_bytes: 4 << 30,
-    written_bytes: 0,
+    cost,
 };
+
+/// Rounds over caches of a few MiB; larger ones take up to ten times as long.
+fn cost(scale: &Scale) -> Cost {
+    let most = CACHE_BYTES_MAX.min(scale.capacity_bytes / 4) / scale.page_bytes;
+    Cost::reads(u64::from(scale.states) * (9_000 + most / 4), scale)
+}
 
 /// Largest cache looked for, bytes.
 const CACHE_BYTES_MAX: u64 = 256 << 20;

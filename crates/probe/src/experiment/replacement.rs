@@ -19,6 +19,7 @@ use super::map_cache::fresh_page;
 use super::turnover::{Cache, HELD_MIN, Left, THINGS};
 use super::{About, enter};
 use crate::bench::{Bench, Stop};
+use crate::cost::{Cost, Scale};
 use crate::findings::{Findings, Held, MapArm};
 use crate::stats;
 use crate::target::HmbState;
@@ -31,9 +32,13 @@ pub const ABOUT: About = About {
     method: "places are read in turn and at random; touched ones are pushed out by new ones",
     limits: "policies other than LRU, FIFO, CLOCK and random; caches of more than 45 % of the drive",
     writes: false,
-    read_bytes: 2 << 30,
-    written_bytes: 0,
+    cost,
 };
+
+/// Some twenty times as many reads as the cache has units, of which most have a few thousand at most.
+fn cost(scale: &Scale) -> Cost {
+    Cost::reads(40_000 + 20 * scale.mib().min(4_000), scale)
+}
 
 /// Larger caches take too long to wear in.
 const UNITS_MAX: f64 = 40_000.0;

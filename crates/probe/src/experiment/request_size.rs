@@ -27,6 +27,7 @@
 
 use super::{About, arms, enter};
 use crate::bench::{Bench, Stop};
+use crate::cost::{Cost, Scale};
 use crate::findings::{Findings, Held};
 use crate::stats::{self, Estimate};
 use crate::target::{Io, Op};
@@ -39,8 +40,7 @@ pub const ABOUT: About = About {
     method: "one request of growing size is read twice, host memory on and off",
     limits: "a knee beyond 2 MiB, or of requests that are cut into several commands",
     writes: false,
-    read_bytes: 5 << 30,
-    written_bytes: 0,
+    cost,
 };
 
 /// What is said before the writes.
@@ -50,9 +50,23 @@ pub const ABOUT_WRITES: About = About {
     method: "one request of growing size is written to a rested drive, host memory on and off",
     limits: "a knee below 128 KiB or beyond 2 MiB, or of requests that are cut into several commands",
     writes: true,
-    read_bytes: 0,
-    written_bytes: 800 << 20,
+    cost: cost_of_writes,
 };
+
+fn cost(scale: &Scale) -> Cost {
+    let read_bytes = u64::from(scale.states) * (5 << 29);
+    Cost {
+        read_bytes,
+        ..Cost::reads(read_bytes / scale.page_bytes / 16, scale)
+    }
+    .resting(Duration::from_secs(7) * scale.states)
+}
+
+fn cost_of_writes(scale: &Scale) -> Cost {
+    Cost::default()
+        .resting(Duration::from_secs(7) * scale.states)
+        .writing(u64::from(scale.states) * (400 << 20))
+}
 
 /// Sizes as in the paper: `S_MIN` of reads and of writes, `S_MAX`.
 const READ_MIN: u64 = 8 << 10;

@@ -7,6 +7,7 @@
 
 use super::{About, arms, enter};
 use crate::bench::{Bench, Stop};
+use crate::cost::{Cost, Scale};
 use crate::findings::Findings;
 use crate::target::Io;
 
@@ -17,9 +18,18 @@ pub const ABOUT: About = About {
     method: "random reads, 32 in flight, over growing spans, host memory on and off",
     limits: "shows, does not explain",
     writes: false,
-    read_bytes: 2 << 30,
-    written_bytes: 0,
+    cost,
 };
+
+/// Spans that double from 64 MiB, with 32 reads in flight, of which a small drive serves 8 at a time.
+fn cost(scale: &Scale) -> Cost {
+    let spans = u64::from((scale.mib() >> 6).max(1).ilog2()) + 2;
+    let reads = u64::from(scale.states) * spans * (READS as u64 + scale.mib().min(20_000) / 4);
+    Cost {
+        reads_in_turn: reads / 8,
+        ..Cost::reads(reads, scale)
+    }
+}
 
 const READS: usize = 6_000;
 

@@ -12,6 +12,7 @@
 
 use super::{About, enter};
 use crate::bench::{Bench, Stop};
+use crate::cost::{Cost, Scale};
 use crate::findings::Findings;
 use crate::stats::{self, Estimate};
 use crate::target::{HmbState, Io};
@@ -24,9 +25,16 @@ pub const ABOUT: About = About {
     method: "sequential writes until the rate falls, then a rest, then more",
     limits: "a cliff beyond 16 GiB or an eighth of the drive is not seen",
     writes: true,
-    read_bytes: 0,
-    written_bytes: 16 << 30,
+    cost,
 };
+
+/// Until the rate falls or the allotted bytes are written, and 64 MiB after the rest.
+fn cost(scale: &Scale) -> Cost {
+    let most = (16u64 << 30).min(scale.capacity_bytes / 8);
+    Cost::default()
+        .resting(Duration::from_secs(28))
+        .writing(most + 4 * STEP)
+}
 
 const CHUNK: u64 = 128 << 10;
 const STEP: u64 = 16 << 20;

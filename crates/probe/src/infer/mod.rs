@@ -7,6 +7,7 @@ mod rule;
 mod write_buffer;
 
 pub use rule::Rule;
+pub(crate) use rule::quantity_width;
 
 use crate::findings::{Findings, Held, MapArm};
 use crate::stats::Estimate;
@@ -171,11 +172,14 @@ pub fn verdict(role: Role, findings: &mut Findings, about: &Description) -> Opti
         Role::ReadCache => !findings.read_cache.is_empty(),
         Role::WriteBuffer => !findings.write_buffer.is_empty(),
     };
-    seen.then(|| match role {
+    let mut verdict = seen.then(|| match role {
         Role::Map => map::verdict(findings, about),
         Role::ReadCache => read_cache::verdict(findings, about),
         Role::WriteBuffer => write_buffer::verdict(findings, about),
-    })
+    })?;
+    let width = rule::size_width(role);
+    verdict.size_bytes = verdict.size_bytes.map(|size| size.wider(width));
+    Some(verdict)
 }
 
 /// How a pair of states differs, or what there is without a switch.

@@ -77,6 +77,7 @@ pub fn json(outcome: &Outcome, raw: bool) -> Value {
             "capacity_bytes": target.capacity_bytes,
             "hmb_granted_bytes": target.hmb.granted_bytes(),
         },
+        "experiments": experiments(outcome),
         "replacement": outcome.findings.replacement_verdict,
         "notes": notes(outcome),
         "usage": {
@@ -105,6 +106,23 @@ pub fn json(outcome: &Outcome, raw: bool) -> Value {
         report["raw"] = Value::Object(series);
     }
     report
+}
+
+/// What each was expected to take, and took.
+fn experiments(outcome: &Outcome) -> Vec<Value> {
+    let each = outcome.expected.iter().map(|expected| {
+        let spent = outcome.spent.get(expected.experiment);
+        json!({
+            "experiment": expected.experiment,
+            "expected_seconds": number(expected.time.as_secs_f64().round()),
+            "expected_read_bytes": expected.cost.read_bytes,
+            "written_bytes_max": expected.cost.written_bytes,
+            "seconds": spent.map(|spent| number(spent.time.as_secs_f64())),
+            "read_bytes": spent.map(|spent| spent.read_bytes),
+            "written_bytes": spent.map(|spent| spent.written_bytes),
+        })
+    });
+    each.collect()
 }
 
 fn notes(outcome: &Outcome) -> Vec<&String> {
