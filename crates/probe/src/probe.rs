@@ -6,7 +6,7 @@ use crate::cost::{Cost, Scale};
 use crate::course::{At, Course};
 use crate::experiment::{ALL, About};
 use crate::findings::Findings;
-use crate::infer::{self, Verdict};
+use crate::infer::Verdict;
 use crate::stats;
 use crate::target::{Description, Target};
 use std::cell::Cell;
@@ -166,9 +166,6 @@ pub fn probe(
     let mut course = Course::new(&plan, &at, &description, expected.clone(), deadline);
     let mut findings = first_runs(&mut bench, &mut course);
     let roles = again::verdicts(&mut bench, &mut findings, &mut course, options);
-    for (name, quantity) in &mut findings.quantities {
-        quantity.value = quantity.value.wider(infer::quantity_width(name));
-    }
     let elapsed = bench.now().saturating_sub(started);
     let (usage, raw) = (bench.usage, std::mem::take(&mut bench.raw));
     drop(bench);

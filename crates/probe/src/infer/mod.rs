@@ -7,7 +7,6 @@ mod rule;
 mod write_buffer;
 
 pub use rule::Rule;
-pub(crate) use rule::quantity_width;
 
 use crate::findings::{Findings, Held, MapArm};
 use crate::stats::Estimate;

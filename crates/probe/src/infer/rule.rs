@@ -70,27 +70,31 @@ impl Rule {
     ];
 
     /// What was counted over simulated drives drawn at random, each verdict against what was planted.
+    ///
+    /// Source: `LODGER_PROBE_CALIBRATE=1 LODGER_PROBE_FIRST=50001 LODGER_PROBE_DRIVES=80 cargo test
+    /// --release -p lodger --test probe_blind every_rule -- --nocapture`, of which every third was
+    /// probed twice (the version of commit 193370e and the caches' rounds of the one after it).
     const fn record(self) -> Record {
         match self {
-            Rule::MapFlat => record(1, 1, 0, 0),
-            Rule::MapFlatEitherWay => record(1, 1, 0, 0),
+            Rule::MapFlat => record(3, 3, 0, 0),
+            Rule::MapFlatEitherWay => record(3, 3, 0, 0),
             Rule::MapNowhere => record(0, 0, 0, 0),
             Rule::MapWhole => record(0, 0, 0, 0),
-            Rule::MapEdge => record(10, 10, 4, 4),
-            Rule::MapFarther => record(16, 16, 5, 5),
+            Rule::MapEdge => record(29, 29, 7, 7),
+            Rule::MapFarther => record(43, 43, 12, 12),
             Rule::MapLittleFarther => record(0, 0, 0, 0),
-            Rule::NotReadAgain => record(8, 8, 1, 1),
-            Rule::ReadAgain => record(15, 15, 5, 5),
-            Rule::ReadAgainWithHost => record(3, 3, 2, 2),
-            Rule::Ahead => record(6, 6, 3, 3),
+            Rule::NotReadAgain => record(30, 30, 3, 3),
+            Rule::ReadAgain => record(33, 33, 11, 11),
+            Rule::ReadAgainWithHost => record(8, 8, 4, 4),
+            Rule::Ahead => record(19, 19, 7, 7),
             Rule::WaitsForFast => record(0, 0, 0, 0),
-            Rule::WaitsForFastToRead => record(6, 6, 1, 1),
-            Rule::Waits => record(4, 4, 1, 1),
+            Rule::WaitsForFastToRead => record(18, 18, 4, 4),
+            Rule::Waits => record(8, 8, 2, 2),
             Rule::AheadOnlyWithHost => record(0, 0, 0, 0),
             Rule::MoreAheadWithHost => record(0, 0, 0, 0),
-            Rule::ThroughHost => record(5, 5, 1, 1),
+            Rule::ThroughHost => record(15, 15, 4, 4),
             Rule::AheadAlike => record(0, 0, 0, 0),
-            Rule::PastHost => record(8, 8, 3, 3),
+            Rule::PastHost => record(19, 19, 8, 8),
         }
     }
 
@@ -156,16 +160,11 @@ fn expected_share(right: u32, cases: u32) -> f64 {
 /// cases. Source: as above.
 pub(crate) const fn size_width(role: Role) -> f64 {
     match role {
-        Role::Map | Role::ReadCache | Role::WriteBuffer => 1.0,
-    }
-}
-
-/// How much wider than computed the interval of a number must be for two runs on one drive to differ
-/// within both in 95 of 100 cases; 1 where they do. `name` without the state of host memory.
-pub(crate) fn quantity_width(name: &str) -> f64 {
-    let base = name.strip_suffix("_on").or(name.strip_suffix("_off"));
-    match base.unwrap_or(name) {
-        "none yet" => 2.0,
-        _ => 1.0,
+        // As computed, 69 of 76 are covered; wider by this, 73.
+        Role::Map => 1.4,
+        // 37 of 41, and 40.
+        Role::ReadCache => 1.62,
+        // 40 of 47, and 45.
+        Role::WriteBuffer => 3.2,
     }
 }
