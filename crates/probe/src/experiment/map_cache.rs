@@ -72,12 +72,14 @@ const REST_MAX: Duration = Duration::from_secs(2);
 
 /// Does it.
 pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
+    let mut random = false;
     for (name, state) in arms(bench) {
         enter(bench, state)?;
         let known = findings.map.get("on").and_then(|arm: &MapArm| arm.levels);
         let (arm, took) = measure(bench, known, &format!("map cache, host memory {name}"))?;
         note_latencies(findings, name, &took);
         findings.map.insert(name, arm);
+        random |= name == "on" && took.random;
     }
     // What a miss takes may show only without host memory.
     let known = findings.map.get("off").and_then(|arm| arm.levels);
@@ -86,18 +88,21 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         let (arm, took) = measure(bench, known, "map cache, host memory on again")?;
         note_latencies(findings, "on", &took);
         findings.map.insert("on", arm);
+        random = took.random;
     }
     note_memories(findings);
     note_states(bench, findings);
-    grants(bench, findings)
+    grants(bench, findings, random)
 }
 
-/// Latencies of single reads, ns, by where their map entry was.
+/// What reads told beside the edges: latencies of single reads, ns, by where their map entry was.
 struct Took {
     /// Nearest memory.
     near: Estimate,
     /// The largest memory, and flash; none if there is only one level.
     far: Option<(Estimate, Estimate)>,
+    /// The largest memory replaces at random.
+    random: bool,
 }
 
 fn note_latencies(findings: &mut Findings, name: &str, took: &Took) {
@@ -315,11 +320,13 @@ fn held(low: u64, high: Option<u64>, most: u64) -> Held {
     }
 }
 
-/// How long a stretch can be read at random, places at most half a unit apart.
+/// How long a stretch can be read at random, places at most half a unit apart; looked for from `from`
+/// bytes on.
 fn find_reach(
     bench: &mut Bench<'_>,
     levels: &Levels,
     units: f64,
+    from: f64,
     random: bool,
     series: &str,
 ) -> Result<Held, Stop> {
@@ -329,7 +336,7 @@ fn find_reach(
     if most == 0 {
         return Ok(Held::Everything(bench.capacity() as f64));
     }
-    let from = ((units * SECTION_BYTES as f64) as u64 / places / page).clamp(1, most);
+    let from = (from as u64 / places / page).clamp(1, most);
     let (low, high) = knee(from, most, 0.006, |spacing| {
         let seen = look(bench, levels, places, spacing * page, true)?;
         let span = (places * spacing * page) as f64;
@@ -386,6 +393,7 @@ fn measure(
     let mut took = Took {
         near: stats::median_interval(&near),
         far: None,
+        random: false,
     };
     let everything = bench.capacity() as f64;
     let Some(levels) = levels(&near, &far).or(known) else {
@@ -402,6 +410,7 @@ fn measure(
     // What was asked for far and wide may still be on its way.
     bench.idle(REST_MAX)?;
     let (units, random) = count_units(bench, &levels, 4, 0.003, series)?;
+    took.random = random;
     let mut arm = MapArm {
         levels: Some(levels),
         near_ns,
@@ -418,7 +427,8 @@ fn measure(
             arm.hit_ns = look(bench, &levels, places, spacing, false)?.latency_ns;
             hits = round(bench, &mut turns::spread(places), spacing, true)?;
             let series = series.replace("map cache", "reach");
-            arm.reach_bytes = find_reach(bench, &levels, count.estimate, random, &series)?;
+            let from = count.estimate * SECTION_BYTES as f64;
+            arm.reach_bytes = find_reach(bench, &levels, count.estimate, from, random, &series)?;
         }
     }
     hits.retain(|ns| *ns <= levels.threshold_ns);
@@ -446,8 +456,12 @@ fn note_reach(findings: &mut Findings, given: u64, reach: Estimate) {
     findings.reach_of_grant.push((given, Held::UpTo(reach)));
 }
 
-/// Units held with several amounts of host memory: what one byte of it reaches.
-fn grants(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
+/// Reach with several amounts of host memory: what one byte of it reaches.
+///
+/// Places read in turn do not tell it: the drive's own memory holds some of them, now more, now fewer,
+/// by what it was asked before, and each counts as much as a large unit in host memory. In a stretch
+/// it holds only what it reaches by itself.
+fn grants(bench: &mut Bench<'_>, findings: &mut Findings, random: bool) -> Result<(), Stop> {
     let HmbSwitch::Sizes {
         granted_bytes,
         min_bytes,
@@ -462,12 +476,13 @@ fn grants(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     let (Held::UpTo(units), Held::UpTo(reach)) = (on.units, on.reach_bytes) else {
         return Ok(());
     };
-    let off_units = off.units.amount();
-    if units.estimate < SAME * off_units {
+    let by_itself = off.reach_bytes.amount();
+    let Some(levels) = on.levels else {
+        return Ok(());
+    };
+    if reach.estimate < SAME * by_itself {
         return Ok(());
     }
-    let unit_bytes = reach.estimate / units.estimate;
-    let levels = on.levels;
     note_reach(findings, granted_bytes, reach);
     let power = 1u64 << granted_bytes.max(1).ilog2();
     // Powers of two for drives that use no other amounts; the rest for those that keep other things
@@ -480,19 +495,18 @@ fn grants(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     for bytes in sizes {
         let bytes = bytes / 4096 * 4096;
         enter(bench, Some(HmbState::Bytes(bytes)))?;
-        let Some(levels) = &levels else { continue };
         // A little below what proportion leads to expect.
-        let expected = units.estimate * bytes as f64 / granted_bytes as f64;
-        let from = ((0.45 * expected) as u64).max(2);
-        let series = format!("map cache, host memory {} KiB", bytes >> 10);
-        let (units, _) = count_units(bench, levels, from, 0.002, &series)?;
-        if let Held::UpTo(units) = units
-            && units.estimate > SAME * off_units
+        let share = bytes as f64 / granted_bytes as f64;
+        let series = format!("reach, host memory {} KiB", bytes >> 10);
+        let from = 0.45 * share * reach.estimate;
+        let units = share * units.estimate;
+        let found = find_reach(bench, &levels, units, from, random, &series)?;
+        if let Held::UpTo(found) = found
+            && found.estimate > SAME * by_itself
         {
-            let reach = units.scaled(unit_bytes);
-            let point = (bytes as f64, reach.estimate);
+            let point = (bytes as f64, found.estimate);
             bench.note(REACH_SERIES.0, REACH_SERIES.1, REACH_SERIES.2, point);
-            note_reach(findings, bytes, reach);
+            note_reach(findings, bytes, found);
         }
     }
     enter(bench, Some(HmbState::On))
