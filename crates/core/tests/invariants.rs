@@ -243,6 +243,35 @@ fn static_wear_levelling_keeps_erase_counts_together() {
     assert!(without > 2 * with, "{without} without, {with} with");
 }
 
+/// Rewriting a fragmented drive in order changes a map page for nearly every page that cleaning moves.
+/// Written back into the superblock that cleaning had opened from its reserve, they once left it none.
+#[test]
+fn the_maps_own_pages_do_not_use_up_the_reserve_of_cleaning() {
+    for (capacity, pages_per_block, overprovisioning) in [
+        ("8GiB", "12", "0.07"),
+        ("32GiB", "12", "0.1"),
+        ("32GiB", "24", "0.1"),
+    ] {
+        let spec = drive(
+            "tiny",
+            &[
+                ("capacity", capacity),
+                ("nand.pages_per_block", pages_per_block),
+                ("ftl.overprovisioning", overprovisioning),
+                ("ftl.slc_superblocks", "0"),
+                ("role.map.size.sram", "8KiB"),
+            ],
+        );
+        let mut device = Device::new(&spec, Precondition::Random, 0, 1);
+        let mut at = 0;
+        closed_loop(&mut device, 16, 1_000, |_| {
+            at += 32;
+            pages(Op::Write, at - 32, 32)
+        });
+        device.ftl().check();
+    }
+}
+
 #[test]
 fn the_single_bit_cache_takes_writes_fast_until_it_is_full_and_folds_when_idle() {
     let spec = drive("tiny", &[]);

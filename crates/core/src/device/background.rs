@@ -88,9 +88,10 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             if self.cleaner.current.is_none() && !self.start_cleaning() {
                 return;
             }
-            let staged_max = self.window() * self.ftl.geometry().unit_slots;
+            let staged_max = (self.window() * self.ftl.geometry().unit_slots) as usize;
             while self.cleaner.reads < self.window()
-                && (self.cleaner.staged.len() as u32) < staged_max
+                && self.cleaner.staged.len() < staged_max
+                && self.cleaner.staged_pages.len() < staged_max
             {
                 let Some((group, mask, cause)) = self.cleaner.next_group(&self.ftl) else {
                     let done = self

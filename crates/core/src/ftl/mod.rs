@@ -185,10 +185,12 @@ impl Ftl {
         let open = &self.open[stream as usize];
         let slc = stream == Stream::Slc;
         // Where cleaning shares the stream, room it took from the reserve is for cleaning alone.
-        if stream == Stream::Host
-            && self.shared_stream
-            && self.blocks.free_count(false) < self.reserve
-        {
+        let is_shared = match stream {
+            Stream::Host => self.shared_stream,
+            Stream::Map => true,
+            Stream::Cold | Stream::Gc | Stream::Slc => false,
+        };
+        if is_shared && self.blocks.free_count(false) < self.reserve {
             return false;
         }
         if open.superblock.is_some() && open.next_slot < self.geometry.usable_slots(slc) {
