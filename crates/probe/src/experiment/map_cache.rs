@@ -60,6 +60,9 @@ const REACH_SERIES: (&str, &str, &str) = (
 const PLACES_MAX: u64 = 1 << 18;
 /// Amounts nearer than this are the same.
 const SAME: f64 = 1.2;
+/// Places that the drive's own memory holds, as a share of the units in host memory: so few are at most
+/// 10 % of those that a quarter of the host memory holds, and much the same with each amount.
+const FEW: f64 = 0.025;
 /// Share of misses at which a look counts as beyond ([`Levels::is_beyond`]).
 const NOTICED: f64 = 0.03;
 /// Reads that measure, at most, in one look.
@@ -458,9 +461,10 @@ fn note_reach(findings: &mut Findings, given: u64, reach: Estimate) {
 
 /// Reach with several amounts of host memory: what one byte of it reaches.
 ///
-/// Places read in turn do not tell it: the drive's own memory holds some of them, now more, now fewer,
-/// by what it was asked before, and each counts as much as a large unit in host memory. In a stretch
-/// it holds only what it reaches by itself.
+/// The drive's own memory holds some of the places read in turn, now more, now fewer, by what it was
+/// asked before, and each counts as much as a unit in host memory. In a stretch it holds only what it
+/// reaches by itself. So the stretch is measured, unless those places are few ([`FEW`]) or replacement
+/// is at random: then units are counted, for random reads of a stretch tell less.
 fn grants(bench: &mut Bench<'_>, findings: &mut Findings, random: bool) -> Result<(), Stop> {
     let HmbSwitch::Sizes {
         granted_bytes,
@@ -477,6 +481,8 @@ fn grants(bench: &mut Bench<'_>, findings: &mut Findings, random: bool) -> Resul
         return Ok(());
     };
     let by_itself = off.reach_bytes.amount();
+    let unit_bytes = reach.estimate / units.estimate;
+    let counted = random || off.units.amount() < FEW * units.estimate;
     let Some(levels) = on.levels else {
         return Ok(());
     };
@@ -497,10 +503,21 @@ fn grants(bench: &mut Bench<'_>, findings: &mut Findings, random: bool) -> Resul
         enter(bench, Some(HmbState::Bytes(bytes)))?;
         // A little below what proportion leads to expect.
         let share = bytes as f64 / granted_bytes as f64;
-        let series = format!("reach, host memory {} KiB", bytes >> 10);
-        let from = 0.45 * share * reach.estimate;
-        let units = share * units.estimate;
-        let found = find_reach(bench, &levels, units, from, random, &series)?;
+        let state = format!("host memory {} KiB", bytes >> 10);
+        let from = 0.45 * share;
+        let units = units.estimate;
+        let found = if counted {
+            let from = ((from * units) as u64).max(2);
+            let series = format!("map cache, {state}");
+            match count_units(bench, &levels, from, 0.002, &series)?.0 {
+                Held::UpTo(count) => Held::UpTo(count.scaled(unit_bytes)),
+                found => found,
+            }
+        } else {
+            let from = from * reach.estimate;
+            let series = format!("reach, {state}");
+            find_reach(bench, &levels, share * units, from, false, &series)?
+        };
         if let Held::UpTo(found) = found
             && found.estimate > SAME * by_itself
         {
