@@ -66,7 +66,7 @@ fn a_drive_file_from_a_probe_gives_the_same_findings() {
         args.extend(more);
         sandbox.ok(&args).stdout
     };
-    let first = probe("sim:a80", &["--emit-drive", "probed.toml"]);
+    let first = probe("sim:rc100-480", &["--emit-drive", "probed.toml"]);
     let second = probe("sim:probed.toml", &[]);
     sandbox.file("a.json", &first);
     sandbox.file("b.json", &second);

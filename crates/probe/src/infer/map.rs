@@ -249,7 +249,14 @@ fn bytes_per_entry(findings: &mut Findings, granted: f64) -> Option<(Option<Esti
     if points.len() < 2 || per_byte <= 0.0 || widest < 1.2 {
         return None;
     }
-    let entry = 1.0 / per_byte;
+    let mut entry = 1.0 / per_byte;
+    // Proportion would mean that so much less than nothing serves something else: small amounts reach too
+    // far. The drive's own cache adds to them now and then, never to less than they hold.
+    let own = findings.map.get("off").map(|arm| arm.reach_bytes);
+    let own = own.as_ref().and_then(reach).unwrap_or(0.0);
+    if points.last()?.0 - points.last()?.1 * entry < -0.05 * granted - 1.5 * own * entry {
+        entry = points.iter().map(|(b, r)| b / r).fold(0.0, f64::max);
+    }
     if !(2.0..=64.0).contains(&entry) {
         return None;
     }
