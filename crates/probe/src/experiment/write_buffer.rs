@@ -66,6 +66,8 @@ const FIRST_RATES: usize = 7;
 const POINTS: usize = 15;
 /// Bursts with and without a pause.
 const PAUSES: usize = 5;
+/// A burst that has taken so many times as long as at its first rate has fallen behind.
+const BEHIND: f64 = 1.15;
 /// A rate below this share of the first one means that the buffer is full.
 const FULL: f64 = 0.9;
 
@@ -159,7 +161,7 @@ impl Kind {
     /// Where the burst falls behind its first rate for good, as a share of it.
     fn bend(self, done: &[f64], first_rate: f64) -> f64 {
         let per_chunk = self.chunk as f64 / first_rate * 1e9;
-        let behind = |i: usize| done[i] - done[0] > 1.15 * per_chunk * i as f64;
+        let behind = |i: usize| done[i] - done[0] > BEHIND * per_chunk * i as f64;
         let point = (16..done.len()).find(|i| behind(*i));
         point.map_or(1.0, |i| i as f64 / done.len() as f64)
     }
@@ -217,10 +219,11 @@ fn measure_by(bench: &mut Bench<'_>, chunk: u64, series: &str) -> Result<Found, 
             let from = (bend * 1.1 + 0.05) * bytes as f64;
             size = held(bench, deep, bytes, from, POINTS, &ahead)?;
         }
-        if let Some(found) = size
-            && !is_flash_bound(bench, deep, bytes, found.estimate, last)?
-        {
-            size = None;
+        if let Some(found) = size {
+            let explains = explains_the_bend(found.estimate, bend * bytes as f64, first, last);
+            if !explains || !is_flash_bound(bench, deep, bytes, found.estimate, last)? {
+                size = None;
+            }
         }
         if size.is_some() || bytes * 2 > most {
             for (i, time) in done.iter().enumerate().step_by((done.len() / 400).max(1)) {
@@ -231,6 +234,22 @@ fn measure_by(bench: &mut Bench<'_>, chunk: u64, series: &str) -> Result<Found, 
         }
         bytes *= 2;
     }
+}
+
+/// Whether a buffer of `size` bytes makes a burst fall behind where this one does, after `behind_at` bytes,
+/// within a factor of three: where flash is hardly slower than the link, the bend is seen but roughly. A
+/// buffer that is full after `n` bytes has taken `n (1 - last / first)` more than
+/// it gave. Bursts also slow down because fast flash is used up or cleaning begins: much later than what a
+/// never-filled buffer seems to hold.
+fn explains_the_bend(size: f64, behind_at: f64, first: f64, last: f64) -> bool {
+    let slower = first / last;
+    if slower <= BEHIND {
+        return false;
+    }
+    // Behind by `BEHIND` only some time after it was full.
+    let full_at = behind_at * (slower - BEHIND) / (slower - 1.0);
+    let held = full_at * (1.0 - 1.0 / slower);
+    (1.0 / 3.0..=3.0).contains(&(size / held))
 }
 
 /// Whether flash is what holds a long burst up, so that the buffer is full. Then a pause in the middle is
@@ -308,4 +327,20 @@ fn held(
     // count, and what is on its way over the link.
     let high = (size + half + 3.0 * chunk).max(1.05 * size);
     Ok(Some(Estimate::new(size + chunk, size - half, high)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_that_does_not_explain_where_the_burst_falls_behind_is_none() {
+        // 8 MiB fill at 1000 and empty at 500 MB/s: full after 16 MiB; 15 % behind after n with
+        // 16 + 2 (n - 16) = 1.15 n.
+        let mib = f64::from(1 << 20);
+        let behind_at = 16.0 / 0.85 * mib;
+        assert!(explains_the_bend(8.0 * mib, behind_at, 1e9, 5e8));
+        assert!(!explains_the_bend(0.4 * mib, behind_at, 1e9, 5e8));
+        assert!(!explains_the_bend(30.0 * mib, behind_at, 1e9, 5e8));
+    }
 }

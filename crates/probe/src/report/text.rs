@@ -115,8 +115,10 @@ fn quantities(outcome: &Outcome, out: &mut String) {
         return;
     }
     out.push('\n');
+    let names = outcome.findings.quantities.keys();
+    let width = names.map(String::len).max().unwrap_or(0).max(22) + 2;
     if let Some(verdict) = outcome.findings.replacement_verdict {
-        let _ = writeln!(out, "{:<24}{verdict}", "map replacement");
+        let _ = writeln!(out, "{:<width$}{verdict}", "map replacement");
     }
     for (name, quantity) in &outcome.findings.quantities {
         let value = &quantity.value;
@@ -128,7 +130,7 @@ fn quantities(outcome: &Outcome, out: &mut String) {
                 value.estimate, value.low, value.high, quantity.unit
             )
         };
-        let _ = writeln!(out, "{name:<24}{text}");
+        let _ = writeln!(out, "{name:<width$}{text}");
     }
     out.push('\n');
 }
