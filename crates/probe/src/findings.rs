@@ -85,7 +85,7 @@ pub struct Quantity {
     pub confidence: f64,
 }
 
-/// How often a number of a second run lies within the intervals of both: 292 of 327 numbers of 17 drives
+/// How often a number of a second run lies within the intervals of both: 292 of 327 numbers of 50 drives
 /// drawn at random, written to between the runs (`LODGER_PROBE_CALIBRATE=1 LODGER_PROBE_FIRST=50001
 /// LODGER_PROBE_DRIVES=50`, the rest as in `infer/rule.rs`; without those that few drives have).
 const REPEATED: f64 = 0.89;

@@ -48,17 +48,18 @@ pub(super) fn run(args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<u8, Err
     if let Some(page) = page {
         output::finish(page, streams.stdout, &report::html(&outcome))?;
     }
+    let text = match args.output_format {
+        PlainFormat::Normal => report::text(&outcome),
+        PlainFormat::Json => format!("{:#}\n", report::json(&outcome, true)),
+    };
+    output::finish(file, streams.stdout, &text)?;
+    // Last: the report is there even if the findings make no drive.
     if let Some(drive) = drive {
         let text = report::drive(&outcome)
             .map_err(|reason| Error::failed(format!("no drive file can be made: {reason}")))?;
         crate::drives::parse(&text, "the probed drive", &[])?;
         output::finish(drive, streams.stdout, &text)?;
     }
-    let text = match args.output_format {
-        PlainFormat::Normal => report::text(&outcome),
-        PlainFormat::Json => format!("{:#}\n", report::json(&outcome, true)),
-    };
-    output::finish(file, streams.stdout, &text)?;
     Ok(status(&outcome))
 }
 
