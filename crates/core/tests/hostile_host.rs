@@ -5,6 +5,7 @@
 
 mod common;
 
+use common::naive::{Page, overlay};
 use common::{drive, settle};
 use lodger_core::device::{Contents, Device, HostMemory, Modelled, Source};
 use lodger_core::ids::{BufferSlot, Lpn, Ppn};
@@ -19,8 +20,6 @@ const CAPACITY_PAGES: u32 = 16 << 10;
 
 /// Sectors carry the tag of the request that wrote them; sectors from before the test are told apart
 /// by where they lay.
-type Page = [u32; 8];
-
 #[derive(Default)]
 struct Tags {
     flash: HashMap<Ppn, Page>,
@@ -41,12 +40,6 @@ impl Tags {
             },
             Source::Unwritten => Page::default(),
         }
-    }
-}
-
-fn overlay(onto: &mut Page, from: &Page, sectors: u8) {
-    for sector in (0..8).filter(|sector| sectors >> sector & 1 != 0) {
-        onto[sector] = from[sector];
     }
 }
 

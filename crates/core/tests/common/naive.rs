@@ -18,7 +18,8 @@ pub struct Tags {
     pub seen: Vec<(u32, u64, u32)>,
 }
 
-fn overlay(onto: &mut Page, from: &Page, sectors: u8) {
+/// Lays the sectors of a mask over a page.
+pub fn overlay(onto: &mut Page, from: &Page, sectors: u8) {
     for sector in 0..8 {
         if sectors >> sector & 1 != 0 {
             onto[sector] = from[sector];

@@ -238,9 +238,9 @@ fn measure_by(bench: &mut Bench<'_>, chunk: u64, series: &str) -> Result<Found, 
 
 /// Whether a buffer of `size` bytes makes a burst fall behind where this one does, after `behind_at` bytes,
 /// within a factor of three: where flash is hardly slower than the link, the bend is seen but roughly. A
-/// buffer that is full after `n` bytes has taken `n (1 - last / first)` more than
-/// it gave. Bursts also slow down because fast flash is used up or cleaning begins: much later than what a
-/// never-filled buffer seems to hold.
+/// buffer that is full after `n` bytes has taken `n (1 - last / first)` more than it gave. Bursts also slow
+/// down because fast flash is used up or cleaning begins: much later than what a buffer that never fills
+/// seems to hold.
 fn explains_the_bend(size: f64, behind_at: f64, first: f64, last: f64) -> bool {
     let slower = first / last;
     if slower <= BEHIND {
