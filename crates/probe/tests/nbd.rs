@@ -234,7 +234,8 @@ fn an_honest_server_serves_everything() {
     assert_eq!(about.capacity_bytes, SIZE);
     assert_eq!(
         (about.block_bytes, about.transfer_bytes_max),
-        (512, 128 << 10)
+        (512, 2 << 20),
+        "it sets no limit: what experiments ask for at most"
     );
     assert_eq!(about.serial, "disk");
     assert_eq!(
@@ -405,6 +406,8 @@ fn impossible_sizes_are_refused() {
     let target = running.open(false).unwrap();
     let about = target.describe();
     assert_eq!((about.block_bytes, about.transfer_bytes_max), (4096, 32768));
+    let notes = about.notes.join("\n");
+    assert!(notes.contains("above 32 KiB go in parts"), "{notes}");
 }
 
 #[test]

@@ -183,7 +183,8 @@ fn a_drive_of_a_real_kernel_is_described_as_it_was_recorded() {
         "HMPRE is 0: no switch is looked for"
     );
     assert_eq!((&about.no_flush, &about.no_deallocate), (&None, &None));
-    assert_eq!(about.notes, [""; 0]);
+    assert_eq!(about.notes.len(), 1);
+    assert!(about.notes[0].contains("above 128 KiB go in parts"));
     // A drive whose write cache somebody has turned off.
     let notes = open("1", false).unwrap().describe().notes.join("\n");
     assert!(notes.contains("write cache is turned off"), "{notes}");

@@ -1,6 +1,8 @@
 //! Drives that are none, or misbehave: the prober must say "undecided" rather than something false,
 //! write nothing without consent, and leave host memory as it found it however it ends.
 
+use lodger_probe::findings::{Findings, Held, ReadCacheArm};
+use lodger_probe::infer::{Role, verdict};
 use lodger_probe::{
     Description, HmbState, HmbSwitch, Io, Op, Options, Outcome, Sample, Target, TargetError, Tier,
     Transport, probe,
@@ -252,6 +254,31 @@ fn with_writing_too_what_is_no_flash_stays_undecided() {
                 assert_eq!(tier, Tier::Undecided, "{name}, {role}: {evidence}");
             }
         }
+    }
+}
+
+/// The same findings, told of a drive and of what need not be one.
+#[test]
+fn what_lies_between_is_not_taken_for_a_drive() {
+    let mut findings = Findings {
+        collisions: Some(true),
+        ..Findings::default()
+    };
+    let (bytes, levels) = (Held::Nothing, None);
+    let arm = ReadCacheArm { levels, bytes };
+    findings.read_cache.insert("as found", arm);
+    let mut about = Mock::new(ram, HmbSwitch::NotUsed).description;
+    for (transport, tier) in [
+        (Transport::Direct, Tier::None),
+        (Transport::Block, Tier::None),
+        (Transport::Layered, Tier::Undecided),
+        (Transport::Network, Tier::Undecided),
+    ] {
+        about.transport = transport;
+        let verdict = verdict(Role::ReadCache, &mut findings, &about).unwrap();
+        assert_eq!(verdict.tier, tier, "{transport:?}: {}", verdict.evidence);
+        let is_named = verdict.evidence.contains("page cache");
+        assert_eq!(is_named, tier == Tier::Undecided, "{}", verdict.evidence);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Is memory the kernel's exactly as long as a transfer is under way, and does every wait end?
 #![cfg(target_os = "linux")]
 
-use lodger_uring::{DEPTH_MAX, Ring};
+use lodger_uring::{Buffer, DEPTH_MAX, Ring};
 use std::io::{ErrorKind, Write};
 use std::os::fd::AsFd;
 
@@ -37,6 +37,28 @@ fn a_busy_slot_is_neither_lent_nor_used_twice() {
     assert_eq!(ring.incoming(0)[..4], *b"late");
     ring.make_room(2, 1 << 20, 0);
     assert_eq!(ring.incoming(0).len(), 1 << 20);
+}
+
+#[test]
+fn a_buffer_is_as_long_as_asked_for_and_starts_where_a_disk_takes_it() {
+    for (length, alignment) in [
+        (0, 4096),
+        (1, 4096),
+        (256 << 10, 4096),
+        ((256 << 10) + 4096, 2 << 20),
+        (2 << 20, 2 << 20),
+        ((2 << 20) + 1, 2 << 20),
+    ] {
+        let mut buffer = Buffer::new(length, 7);
+        let bytes = buffer.all();
+        assert_eq!(bytes.len(), length);
+        assert!(bytes.as_ptr().addr().is_multiple_of(alignment), "{length}");
+        // Nothing in it compresses, up to the end.
+        let zeros = bytes
+            .rchunks(4096)
+            .map(|page| page.iter().filter(|byte| **byte == 0).count());
+        assert!(zeros.max().unwrap_or(0) < 64, "{length}");
+    }
 }
 
 #[test]

@@ -178,7 +178,10 @@ pub fn verdict(role: Role, findings: &mut Findings, about: &Description) -> Opti
     })?;
     let width = rule::size_width(role);
     verdict.size_bytes = verdict.size_bytes.map(|size| size.wider(width));
-    Some(verdict)
+    Some(match about.transport.hides() {
+        Some(why) => Verdict::undecided(format!("{}; {why}", verdict.evidence)),
+        None => verdict,
+    })
 }
 
 /// How a pair of states differs, or what there is without a switch.

@@ -1,13 +1,13 @@
 //! Regular files and block devices: `O_DIRECT` reads and writes through io_uring, or, where the
 //! kernel refuses that, from as many threads as transfers are in flight.
 
+use super::disk::{describe_disk, describe_file};
 use super::hmb::HmbGuard;
 use super::threads;
 use super::uring::Queue;
 use super::{
     Description, HmbState, HmbSwitch, Io, Op, Sample, Target, TargetError, Transport, nvme,
 };
-use crate::safety::Disk;
 use lodger_uring::{ALIGNMENT, Buffer};
 use rustix::fs::{FallocateFlags, OFlags};
 use std::fs::{File, OpenOptions};
@@ -16,8 +16,9 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Longest transfer, bytes: what Linux passes on in one piece to most drives.
-pub(super) const TRANSFER_BYTES_MAX: u32 = 128 << 10;
+/// Longest transfer, bytes, where the kernel does not say what it passes on in one piece: less than any
+/// drive of today takes.
+const TRANSFER_BYTES: u32 = 128 << 10;
 
 /// How transfers reach the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,19 +115,24 @@ impl FileTarget {
         }
         let mut description = unknown(path, capacity_bytes, write);
         description.notes.extend(note);
+        let device = if is_block {
+            metadata.rdev()
+        } else {
+            metadata.dev()
+        };
+        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+        let disk = crate::safety::disk_of(sys, major, minor);
         let hmb = if is_block {
-            let device = metadata.rdev();
-            let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-            let disk = crate::safety::disk_of(sys, major, minor);
             disk.and_then(|disk| {
-                let hmb = describe_disk(&mut description, &disk);
+                let hmb = describe_disk(&mut description, &disk, sys);
                 nvme::describe_block(&mut description, &file, &disk);
                 hmb
             })
         } else {
-            describe_file(&mut description, path, &metadata);
+            describe_file(&mut description, path, &metadata, (disk.as_ref(), sys));
             None
         };
+        description.notes.extend(description.cuts());
         let (way, note) = engine.open(&file);
         description.notes.push(note);
         Ok(FileTarget {
@@ -213,7 +219,7 @@ pub(super) fn unknown(path: &Path, capacity_bytes: u64, write: bool) -> Descript
         firmware: String::new(),
         capacity_bytes,
         block_bytes: ALIGNMENT as u32,
-        transfer_bytes_max: TRANSFER_BYTES_MAX,
+        transfer_bytes_max: TRANSFER_BYTES,
         transport: Transport::Layered,
         no_flush: reading(),
         no_deallocate: reading(),
@@ -222,86 +228,6 @@ pub(super) fn unknown(path: &Path, capacity_bytes: u64, write: bool) -> Descript
             "host memory can be turned off only for an NVMe drive of this machine".to_owned(),
         ),
         notes: Vec::new(),
-    }
-}
-
-fn describe_file(description: &mut Description, path: &Path, metadata: &std::fs::Metadata) {
-    description.model = "regular file".to_owned();
-    let name = path.file_name().unwrap_or_default();
-    description.serial = name.to_string_lossy().into_owned();
-    description.notes.push(
-        "a file: the file system and whatever lies under it are between the prober and a drive"
-            .to_owned(),
-    );
-    let stored = metadata.blocks() * 512;
-    if stored < metadata.len() / 10 * 9 {
-        description.notes.push(format!(
-            "only {} MiB of the file's {} MiB are stored: reads of the holes reach no drive",
-            stored >> 20,
-            metadata.len() >> 20
-        ));
-    }
-}
-
-/// What `/sys` knows of a disk; the switch for its host memory, if it has one.
-fn describe_disk(description: &mut Description, disk: &Disk) -> Option<HmbGuard> {
-    let text = |name: &str| {
-        let text = std::fs::read_to_string(disk.path.join(name)).unwrap_or_default();
-        text.trim().to_owned()
-    };
-    description.model = text("device/model");
-    description.serial = text("device/serial");
-    description.firmware = text("device/firmware_rev");
-    if let Ok(block) = text("queue/logical_block_size").parse() {
-        description.block_bytes = block;
-    }
-    let name = &disk.name;
-    let (transport, note) = match name.trim_end_matches(|c: char| c.is_ascii_digit()) {
-        "loop" => (
-            Transport::Layered,
-            Some("a loop device: the file under it may be answered from the page cache"),
-        ),
-        "nbd" | "rbd" | "drbd" => (
-            Transport::Network,
-            Some("a network lies between: its latency hides the drive's"),
-        ),
-        "vd" | "vda" | "vdb" | "vdc" | "xvd" | "xvda" => (
-            Transport::Layered,
-            Some("a virtual machine's disk: its host may answer instead of a drive"),
-        ),
-        "zram" | "ram" => (Transport::Layered, Some("this is memory, not a drive")),
-        _ => (Transport::Block, None),
-    };
-    description.transport = transport;
-    description.notes.extend(note.map(str::to_owned));
-    if transport == Transport::Layered && name.starts_with("vd") {
-        description.model = format!("virtual disk {name}");
-    }
-    hmb_switch(description, &disk.path)
-}
-
-/// The switch of a disk's host memory, if it has one.
-pub(super) fn hmb_switch(description: &mut Description, disk: &Path) -> Option<HmbGuard> {
-    let path = disk.join("device/hmb");
-    if !path.exists() {
-        if disk.join("device/firmware_rev").exists() {
-            description.hmb = HmbSwitch::Unavailable(
-                "the kernel shows no switch for host memory (`hmb` in /sys/class/nvme): it is older \
-                 than 5.17 or the drive uses none"
-                    .to_owned(),
-            );
-        }
-        return None;
-    }
-    match HmbGuard::take(&path) {
-        Ok(guard) => {
-            description.hmb = HmbSwitch::OnOff { granted_bytes: 0 };
-            Some(guard)
-        }
-        Err(reason) => {
-            description.hmb = HmbSwitch::Unavailable(reason);
-            None
-        }
     }
 }
 

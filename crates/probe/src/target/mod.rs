@@ -5,6 +5,8 @@
 //! missing; [`Description`] says so at the start.
 
 #[cfg(target_os = "linux")]
+mod disk;
+#[cfg(target_os = "linux")]
 pub mod file;
 #[cfg(unix)]
 pub mod hmb;
@@ -18,6 +20,9 @@ mod threads;
 mod uring;
 
 use std::time::Duration;
+
+/// Longest transfer, bytes: the largest request of an experiment (`request-size`).
+pub(crate) const TRANSFER_BYTES_MAX: u32 = 2 << 20;
 
 /// Direction of one transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,6 +160,24 @@ pub enum Transport {
     Network,
 }
 
+impl Transport {
+    /// Why what is measured here need not be a drive's, if so.
+    #[must_use]
+    pub const fn hides(self) -> Option<&'static str> {
+        match self {
+            Transport::Direct | Transport::Block => None,
+            Transport::Layered => Some(
+                "what lies between (a page cache, a file system, a virtual machine's host, a server) may \
+                 have answered instead of a drive",
+            ),
+            Transport::Network => Some(
+                "what lies between (a network, a server and its page cache) may have answered instead \
+                 of a drive",
+            ),
+        }
+    }
+}
+
 /// What a target is and can do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Description {
@@ -184,6 +207,20 @@ pub struct Description {
     pub hmb: HmbSwitch,
     /// What the transport hides, and other things the user should know.
     pub notes: Vec<String>,
+}
+
+impl Description {
+    /// What is not seen because long requests are cut into parts, if they are.
+    pub(crate) fn cuts(&self) -> Option<String> {
+        let most = self.transfer_bytes_max;
+        (most < TRANSFER_BYTES_MAX).then(|| {
+            format!(
+                "requests above {} KiB go in parts, all at once, which may hide the knee of \
+                 `request-size`",
+                most >> 10
+            )
+        })
+    }
 }
 
 /// Why a target stopped serving.

@@ -7,7 +7,10 @@ mod protocol;
 
 pub use address::{Address, Server};
 
-use super::{Description, HmbState, HmbSwitch, Io, Op, Sample, Target, TargetError, Transport};
+use super::{
+    Description, HmbState, HmbSwitch, Io, Op, Sample, TRANSFER_BYTES_MAX, Target, TargetError,
+    Transport,
+};
 use address::Socket;
 use protocol::{Command, Export, REQUEST_BYTES};
 use std::io::{self, Read, Write};
@@ -16,8 +19,6 @@ use std::time::{Duration, Instant};
 
 /// Longest wait for the server: connecting, or a single message.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Longest transfer, bytes: as with disks of this machine.
-const TRANSFER_BYTES_MAX: u32 = 128 << 10;
 /// Smallest block we ask for, and the transfer that every experiment needs, bytes.
 const BLOCK_BYTES_MIN: u32 = 512;
 const TRANSFER_BYTES_MIN: u32 = 4096;
@@ -283,7 +284,7 @@ fn describe(text: &str, at: &Address, export: Export, write: bool) -> Result<Des
         "" => text,
         name => name,
     };
-    Ok(Description {
+    let mut description = Description {
         name: format!("nbd:{text}"),
         model: "NBD export".to_owned(),
         serial: serial.to_owned(),
@@ -299,7 +300,9 @@ fn describe(text: &str, at: &Address, export: Export, write: bool) -> Result<Des
             "NBD cannot switch host memory; only the machine that has the drive can".to_owned(),
         ),
         notes,
-    })
+    };
+    description.notes.extend(description.cuts());
+    Ok(description)
 }
 
 /// A batch and the two ends of the line it goes over.

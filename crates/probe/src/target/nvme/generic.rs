@@ -1,6 +1,7 @@
 //! `/dev/ngXnY`: every command is passed through, from as many threads as are in flight.
 
-use super::super::file::{hmb_switch, reason, unknown};
+use super::super::disk::hmb_switch;
+use super::super::file::{reason, unknown};
 use super::super::hmb::HmbGuard;
 use super::super::threads;
 use super::{Command, Commands, Device, Span, ask, describe, nsid, refused};
@@ -82,6 +83,7 @@ impl NgTarget {
             return Err(refused(&name, "it is smaller than 1 MiB"));
         }
         description.block_bytes = namespace.block_bytes;
+        description.notes.extend(description.cuts());
         Ok(NgTarget {
             commands,
             nsid,
