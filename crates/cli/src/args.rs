@@ -364,8 +364,8 @@ pub struct ProbeArgs {
     pub target: Option<String>,
     /// Do only this; may be repeated
     ///
-    /// One of map-cache, replacement, read-cache, parallelism, queue-depth, read-ahead, working-set,
-    /// flush, write-buffer, write-cliff.
+    /// One of map-cache, read-cache, parallelism, replacement, queue-depth, read-ahead, working-set,
+    /// request-size, flush, write-buffer, request-size-write, write-cliff.
     #[arg(long = "experiment", value_name = "NAME")]
     pub experiments: Vec<String>,
     /// Longest time to keep the drive busy, such as `90s`, `10min`, `2h` [default: 1h; sim: 30 days]

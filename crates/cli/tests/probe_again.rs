@@ -113,6 +113,45 @@ fn a_run_during_which_the_drive_changed_is_discarded_and_made_again() {
 }
 
 #[test]
+fn what_reads_tell_is_measured_again_before_the_first_write() {
+    let mut options = options(0.9);
+    let names = ["map-cache", "read-cache", "parallelism", "flush"];
+    options.experiments = names.map(str::to_owned).to_vec();
+    options.may_write = true;
+    let mut order: Vec<&str> = Vec::new();
+    let mut look = |experiment| {
+        if order.last() != Some(&experiment) {
+            order.push(experiment);
+        }
+        true
+    };
+    let mut drive = tiny(0.0..0.008);
+    let outcome = probe(&mut drive, &options, &mut |now| look(now.experiment));
+    assert!(outcome.raw.keys().any(|name| name.contains("(run 2)")));
+    assert!(outcome.usage.writes > 0);
+    let first_write = order.iter().position(|name| *name == "flush").unwrap();
+    assert!(
+        order[first_write..].iter().all(|name| *name == "flush"),
+        "{order:?}"
+    );
+    // With no more room than for everything once, writing is not given up for it.
+    let once = outcome
+        .spent
+        .values()
+        .map(|spent| spent.time)
+        .sum::<Duration>();
+    options.budget = once.mul_f64(1.2);
+    let outcome = probe(&mut tiny(0.0..0.008), &options, &mut |_| true);
+    assert!(outcome.usage.writes > 0, "{:?}", outcome.skipped);
+    let map = &outcome.roles["map"];
+    assert!(
+        map.runs == 1 && map.evidence.contains("kept for flush"),
+        "{}",
+        map.evidence
+    );
+}
+
+#[test]
 fn a_drive_that_never_holds_still_is_undecided_and_says_so() {
     struct Shaking(Slowed);
     impl Target for Shaking {

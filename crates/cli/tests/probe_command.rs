@@ -105,6 +105,13 @@ fn a_file_is_read_to_the_end_and_says_what_hides_the_drive() {
         "--output-format",
         "json",
     ]);
+    // What it takes is said before, all in all and one by one, and nothing of writes.
+    for said in ["writes nothing", "\n  read-cache", "\n  queue-depth"] {
+        assert!(report.stderr.contains(said), "{}", report.stderr);
+    }
+    for not_said in ["0 B", "\n  flush"] {
+        assert!(!report.stderr.contains(not_said), "{}", report.stderr);
+    }
     let report = json(&report.stdout);
     assert_eq!(report["partial"], false, "{report}");
     assert_eq!(report["roles"]["read_cache"]["tier"], "undecided");
@@ -128,6 +135,16 @@ fn data_is_not_destroyed_without_the_right_serial_number() {
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
         assert!(
             refused.stderr.contains("is not the serial number"),
+            "{}",
+            refused.stderr
+        );
+        // The wear is known before consent is asked for.
+        let wear = refused
+            .stderr
+            .lines()
+            .find(|line| line.starts_with("  write-buffer"));
+        assert!(
+            wear.is_some_and(|line| line.contains("MiB at most")),
             "{}",
             refused.stderr
         );

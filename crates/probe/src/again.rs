@@ -92,19 +92,21 @@ impl Runs {
     }
 }
 
-/// Verdicts on all roles that were looked for, each by as many runs as it takes. `findings` are those
-/// of the first run of everything, and then those of all runs together.
+/// Verdicts on the roles that were looked for with writes, or without, each by as many runs as it takes.
+/// `findings` are those of the first runs, and then those of all runs together.
 pub(crate) fn verdicts(
     bench: &mut Bench<'_>,
     findings: &mut Findings,
     course: &mut Course<'_>,
     options: &Options,
+    writes: bool,
 ) -> BTreeMap<&'static str, Verdict> {
     let about = bench.description().clone();
     let mut roles = BTreeMap::new();
     // All first, for what is put together of several runs is no longer what one run found.
     let firsts: Vec<(Role, Verdict)> = Role::ALL
         .into_iter()
+        .filter(|role| role.is_read_only() != writes)
         .filter_map(|role| Some((role, infer::verdict(role, findings, &about)?)))
         .collect();
     let first_findings = findings.clone();
@@ -153,13 +155,14 @@ fn settle(
             return Some("its experiments were not done to the end".to_owned());
         }
         let (takes, left) = (course.spent(&planned), course.left(bench.now()));
-        if takes.time > left {
+        let (kept, names) = course.kept_for_writes(left, runs.role.is_read_only());
+        if takes.time + kept > left {
             let [takes, left] = [takes.time, left].map(course::show);
             return Some(format!(
-                "another run takes {takes}, and {left} of the budget are left"
+                "another run takes {takes}, and {left} of the budget are left{names}"
             ));
         }
-        if course.limit_again(bench) < takes.written_bytes {
+        if course.limit_again(bench, kept) < takes.written_bytes {
             return Some("another run would write more than was announced".to_owned());
         }
         let number = runs.all.len() + 1;

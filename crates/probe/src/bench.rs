@@ -1,6 +1,6 @@
 //! The prober's hands: a target with a budget, a count of what was done to it, and a way to stop.
 
-use crate::target::{Description, HmbState, Io, Op, Sample, Target, TargetError};
+use crate::target::{Description, HmbState, Io, NEEDS_CONSENT, Op, Sample, Target, TargetError};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
 use std::collections::BTreeMap;
@@ -134,9 +134,7 @@ impl<'a> Bench<'a> {
             return Err(Stop::Skip(reason.clone()));
         }
         if !self.may_write {
-            return Err(Stop::Skip(
-                "it writes to the drive, which needs --destroy-data".to_owned(),
-            ));
+            return Err(Stop::Skip(NEEDS_CONSENT.to_owned()));
         }
         Ok(())
     }

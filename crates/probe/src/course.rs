@@ -11,6 +11,8 @@ use std::time::Duration;
 
 /// Expectations are not corrected by what took less than this.
 const TELLING: Duration = Duration::from_secs(5);
+/// What is kept for later experiments may take longer than expected, by this factor.
+const LONGER: f64 = 1.5;
 /// Corrections beyond this say more about one experiment than about the next.
 const CORRECTION_MAX: f64 = 4.0;
 
@@ -115,23 +117,17 @@ impl<'a> Course<'a> {
             .map(|later| (later.name, self.takes(later.name)))
             .filter(|(_, time)| !time.is_zero() && *time < left)
             .collect();
-        // What is to be kept may take longer than expected.
-        let reserve = kept
-            .iter()
-            .map(|(_, time)| *time)
-            .sum::<Duration>()
-            .mul_f64(1.5);
+        let reserve = sum(&kept);
         let room = if about.decides() {
             left
         } else {
             left.saturating_sub(reserve)
         };
         if takes > room {
-            let names: Vec<&str> = kept.iter().map(|(name, _)| *name).collect();
             let kept = if takes > left {
                 String::new()
             } else {
-                format!(", kept for {}", names.join(", "))
+                names(&kept)
             };
             let text = format!(
                 "it takes about {}, and {} of the budget are left{kept}",
@@ -167,14 +163,26 @@ impl<'a> Course<'a> {
         });
     }
 
-    /// Limits what an experiment that is run again takes: the whole budget and what was announced to be
-    /// written may be used up. Bytes of the latter that are left.
-    pub(crate) fn limit_again(&self, bench: &mut Bench<'_>) -> u64 {
+    /// Time kept for the experiments that are still to come and write, while what only reads is run again,
+    /// and their names, to be said: everything is done once before anything is done twice.
+    pub(crate) fn kept_for_writes(&self, left: Duration, is_reading: bool) -> (Duration, String) {
+        let later = self.plan.iter().filter(|about| is_reading && about.writes);
+        let kept: Vec<(&str, Duration)> = later
+            .filter(|about| !self.spent.contains_key(about.name))
+            .map(|about| (about.name, self.takes(about.name)))
+            .filter(|(_, time)| !time.is_zero() && *time < left)
+            .collect();
+        (sum(&kept), names(&kept))
+    }
+
+    /// Limits what an experiment that is run again takes: the budget but for what is `kept`, and what was
+    /// announced to be written, may be used up. Bytes of the latter that are left.
+    pub(crate) fn limit_again(&self, bench: &mut Bench<'_>, kept: Duration) -> u64 {
         let announced = self.expected.iter().map(|e| e.cost.written_bytes);
         let left = announced
             .sum::<u64>()
             .saturating_sub(bench.usage.written_bytes);
-        bench.limit(self.deadline, left);
+        bench.limit(self.deadline.saturating_sub(kept), left);
         left
     }
 
@@ -221,6 +229,21 @@ impl<'a> Course<'a> {
         self.partial = true;
         self.skip(experiment, reason);
     }
+}
+
+/// Time to keep for experiments.
+fn sum(kept: &[(&str, Duration)]) -> Duration {
+    let times = kept.iter().map(|(_, time)| *time);
+    times.sum::<Duration>().mul_f64(LONGER)
+}
+
+/// What time is kept for, as the end of a sentence.
+fn names(kept: &[(&str, Duration)]) -> String {
+    let names: Vec<&str> = kept.iter().map(|(name, _)| *name).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(", kept for {}", names.join(", "))
 }
 
 /// A time for people.

@@ -153,6 +153,18 @@ impl Findings {
         }
     }
 
+    /// Leaves what was timed, and gives up what it would mean for a drive's inside: sizes, counts, shares,
+    /// and which reads found their map entry at hand.
+    pub fn give_up_inside(&mut self) {
+        let timed = |name: &str, unit: &str| {
+            let inside = ["map_", "hit_", "miss"];
+            ["us", "1/s", "MB/s"].contains(&unit) && !inside.iter().any(|of| name.starts_with(of))
+        };
+        self.quantities
+            .retain(|name, quantity| timed(name, quantity.unit));
+        self.replacement_verdict = None;
+    }
+
     /// Keeps a number.
     pub fn quantity(&mut self, name: &str, unit: &'static str, value: Estimate) {
         let quantity = Quantity {
@@ -161,5 +173,36 @@ impl Findings {
             confidence: REPEATED,
         };
         self.quantities.insert(name.to_owned(), quantity);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_need_not_be_a_drive_has_times_and_rates_but_no_inside() {
+        let mut findings = Findings {
+            replacement_verdict: Some("LRU"),
+            ..Findings::default()
+        };
+        for (name, unit) in [
+            ("read_near", "us"),
+            ("random_read_qd1", "1/s"),
+            ("write_rate_fast", "MB/s"),
+            ("map_hit", "us"),
+            ("hit_hmb", "us"),
+            ("miss", "us"),
+            ("parallel_units", "count"),
+            ("stripe", "bytes"),
+            ("map_reach_64MiB", "bytes"),
+            ("map_cyclic_hit_ratio", "ratio"),
+        ] {
+            findings.quantity(name, unit, Estimate::new(1.0, 1.0, 1.0));
+        }
+        findings.give_up_inside();
+        let left: Vec<&String> = findings.quantities.keys().collect();
+        assert_eq!(left, ["random_read_qd1", "read_near", "write_rate_fast"]);
+        assert_eq!(findings.replacement_verdict, None);
     }
 }

@@ -21,5 +21,5 @@ pub mod target;
 pub use infer::{Role, Rule, Tier, Verdict};
 pub use probe::{Expected, Options, Outcome, Progress, Skipped, Spent, expected, plan, probe};
 pub use target::{
-    Description, HmbState, HmbSwitch, Io, Op, Sample, Target, TargetError, Transport,
+    Description, HmbState, HmbSwitch, Io, NEEDS_CONSENT, Op, Sample, Target, TargetError, Transport,
 };

@@ -164,8 +164,20 @@ pub fn probe(
     let mut bench = Bench::new(target, deadline, options.may_write, options.seed, &mut look);
     let expected = expected(&plan, &description, options.may_write);
     let mut course = Course::new(&plan, &at, &description, expected.clone(), deadline);
-    let mut findings = first_runs(&mut bench, &mut course);
-    let roles = again::verdicts(&mut bench, &mut findings, &mut course, options);
+    let mut findings = Findings::default();
+    let mut roles = BTreeMap::new();
+    // What reads tell is settled before the first write, which changes what reads take.
+    for writes in [false, true] {
+        if bench.run() > 1 {
+            bench.begin_run(options.seed ^ AFTER_READS, 1);
+        }
+        first_runs(&mut bench, &mut course, &mut findings, writes);
+        let settled = again::verdicts(&mut bench, &mut findings, &mut course, options, writes);
+        roles.extend(settled);
+    }
+    if description.transport.hides().is_some() {
+        findings.give_up_inside();
+    }
     let elapsed = bench.now().saturating_sub(started);
     let (usage, raw) = (bench.usage, std::mem::take(&mut bench.raw));
     drop(bench);
@@ -184,30 +196,35 @@ pub fn probe(
     }
 }
 
-/// Every planned experiment once, as far as the budget goes.
-fn first_runs(bench: &mut Bench<'_>, course: &mut Course<'_>) -> Findings {
-    let mut findings = Findings::default();
+/// Stream of random numbers of what writes, where reads were repeated: none that a repetition has.
+const AFTER_READS: u64 = 1 << 40;
+
+/// Every planned experiment that writes, or of those that do not, once, as far as the budget goes.
+fn first_runs(
+    bench: &mut Bench<'_>,
+    course: &mut Course<'_>,
+    findings: &mut Findings,
+    writes: bool,
+) {
     let mut first = None;
-    let mut is_read_only = true;
-    for (about, run) in ALL {
+    for (about, run) in ALL.iter().filter(|(about, _)| about.writes == writes) {
         if !course.plan.iter().any(|planned| planned.name == about.name) {
             continue;
         }
         if !course.start(bench, about) {
             continue;
         }
-        is_read_only &= !about.writes;
         let (began, used) = (bench.now(), bench.usage);
         // What was written before may lie in faster flash.
-        let looked = if is_read_only {
-            reference(bench, &mut findings, &mut first)
-        } else {
+        let looked = if writes {
             Ok(())
+        } else {
+            reference(bench, findings, &mut first)
         };
         if let Some(latency_ns) = first {
             course.scale.read = Duration::from_nanos(latency_ns as u64);
         }
-        let result = looked.and_then(|()| run(bench, &mut findings));
+        let result = looked.and_then(|()| run(bench, findings));
         let spent = Spent {
             time: bench.now().saturating_sub(began),
             read_bytes: bench.usage.read_bytes - used.read_bytes,
@@ -216,11 +233,10 @@ fn first_runs(bench: &mut Bench<'_>, course: &mut Course<'_>) -> Findings {
         course.spent.insert(about.name, spent);
         course.note(about.name, result);
     }
-    if is_read_only && !course.partial && first.is_some() {
+    if !course.ended && first.is_some() {
         // The last experiment is done: what ends here is only the look at the drift.
-        let _ = reference(bench, &mut findings, &mut first);
+        let _ = reference(bench, findings, &mut first);
     }
-    findings
 }
 
 /// Latency of reads near each other, before every experiment: a drive whose own speed changes

@@ -9,8 +9,11 @@ use crate::inputs;
 use crate::interrupt;
 use crate::output;
 use crate::probe_target::{Noise, SimTarget};
+use crate::size;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lodger_probe::{Expected, HmbSwitch, Options, Outcome, Progress, Target, report};
+use lodger_probe::{
+    Description, Expected, HmbSwitch, NEEDS_CONSENT, Options, Outcome, Progress, Target, report,
+};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Duration;
@@ -39,8 +42,19 @@ pub(super) fn run(args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<u8, Err
         .as_deref()
         .map(|path| output::begin(Some(path)));
     let drive = drive.transpose()?;
-    let mut target = open(name, args)?;
-    say_what_comes(&*target, &options, streams);
+    let mut target = open(name, args, false)?;
+    let mut about = target.describe().clone();
+    // Before the user consents, what it costs.
+    if about.no_write.as_deref() == Some(NEEDS_CONSENT) && options.may_write {
+        about.no_write = None;
+    }
+    streams.note("note", &what_comes(&about, &options));
+    if options.may_write && !name.starts_with("sim:") {
+        consent(&about, args.yes.as_deref())?;
+        drop(target);
+        target = open(name, args, true)?;
+    }
+    say_what_lacks(target.describe(), &options, streams);
     let mut progress = Meter::new();
     let outcome = lodger_probe::probe(&mut *target, &options, &mut |now| progress.watch(now));
     progress.finish();
@@ -63,23 +77,52 @@ pub(super) fn run(args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<u8, Err
     Ok(status(&outcome))
 }
 
-/// What will be done to the drive, and what cannot be done: said before it starts.
-fn say_what_comes(target: &dyn Target, options: &Options, streams: &mut Streams<'_>) {
-    let drive = target.describe();
+/// What will be done to the drive: a line for all, and one for each experiment.
+fn what_comes(drive: &Description, options: &Options) -> String {
     let plan = lodger_probe::plan(&options.experiments).unwrap_or_default();
-    let writing = options.may_write && drive.no_write.is_none();
     let expected = lodger_probe::expected(&plan, drive, options.may_write);
+    let line = |time: Duration, read: u64, written: u64| {
+        let amount = |bytes: u64, how: &str| match bytes {
+            0 => "nothing".to_owned(),
+            bytes => format!("{} {how}", size::show(bytes)),
+        };
+        let (time, read) = (about(time), amount(read, "or so"));
+        format!(
+            "{time:>7}, reads {read}, writes {}",
+            amount(written, "at most")
+        )
+    };
     let sum = |of: fn(&Expected) -> u64| expected.iter().map(of).sum::<u64>();
-    let seconds: f64 = expected.iter().map(|e| e.time.as_secs_f64()).sum();
-    let minutes = |seconds: f64| (seconds / 60.0).ceil();
-    let text = format!(
-        "about {} will be read and up to {} written, some {:.0} min on a real drive; at most {:.0} min",
-        crate::size::show(sum(|e| e.cost.read_bytes)),
-        crate::size::show(sum(|e| e.cost.written_bytes)),
-        minutes(seconds),
-        minutes(options.budget.as_secs_f64())
+    let all = line(
+        expected.iter().map(|e| e.time).sum(),
+        sum(|e| e.cost.read_bytes),
+        sum(|e| e.cost.written_bytes),
     );
-    streams.note("note", &text);
+    let budget = about(options.budget);
+    let mut text = format!(
+        "on a real drive about {}; it ends after {budget} at the latest",
+        all.trim_start()
+    );
+    for e in &expected {
+        let line = line(e.time, e.cost.read_bytes, e.cost.written_bytes);
+        text += &format!("\n  {:<20}{line}", e.experiment);
+    }
+    text
+}
+
+/// A time for people, rounded up.
+fn about(time: Duration) -> String {
+    let seconds = time.as_secs_f64().ceil().max(1.0);
+    match seconds {
+        ..120.0 => format!("{seconds:.0} s"),
+        ..172_800.0 => format!("{:.0} min", (seconds / 60.0).ceil()),
+        _ => format!("{:.0} days", (seconds / 86_400.0).ceil()),
+    }
+}
+
+/// What cannot be done here: said before it starts.
+fn say_what_lacks(drive: &Description, options: &Options, streams: &mut Streams<'_>) {
+    let writing = options.may_write && drive.no_write.is_none();
     if let HmbSwitch::Unavailable(reason) = &drive.hmb {
         streams.note("note", &format!("host memory is not switched: {reason}"));
     }
@@ -190,7 +233,8 @@ fn time(text: &str) -> Result<Duration, Error> {
     Duration::try_from_secs_f64(number * scale).map_err(|_| wrong())
 }
 
-fn open(name: &str, args: &ProbeArgs) -> Result<Box<dyn Target>, Error> {
+/// Opens a target, for writing only if `write`; a simulated drive is its user's own.
+fn open(name: &str, args: &ProbeArgs, write: bool) -> Result<Box<dyn Target>, Error> {
     if let Some(drive) = name.strip_prefix("sim:") {
         if !(0.0..=100.0).contains(&args.noise) {
             return Err(Error::input(format!(
@@ -208,37 +252,29 @@ fn open(name: &str, args: &ProbeArgs) -> Result<Box<dyn Target>, Error> {
         return Ok(Box::new(target));
     }
     if let Some(server) = name.strip_prefix("nbd:") {
-        return open_nbd(server, args);
+        return open_nbd(server, write);
     }
-    open_real(name, args)
+    open_real(name, args, write)
 }
 
 #[cfg(unix)]
-fn open_nbd(server: &str, args: &ProbeArgs) -> Result<Box<dyn Target>, Error> {
+fn open_nbd(server: &str, write: bool) -> Result<Box<dyn Target>, Error> {
     use lodger_probe::target::nbd::NbdTarget;
-    let open = |write| {
-        NbdTarget::open(server, write).map_err(|error: lodger_probe::TargetError| {
-            Error::input(error.to_string()).hint("for example `nbd:unix:/run/nbd.sock:disk`")
-        })
-    };
-    let reading = open(false)?;
-    if !args.destroy_data {
-        return Ok(Box::new(reading));
-    }
-    consent(reading.describe(), args.yes.as_deref())?;
-    drop(reading);
-    Ok(Box::new(open(true)?))
+    let target = NbdTarget::open(server, write).map_err(|error: lodger_probe::TargetError| {
+        Error::input(error.to_string()).hint("for example `nbd:unix:/run/nbd.sock:disk`")
+    })?;
+    Ok(Box::new(target))
 }
 
 #[cfg(not(unix))]
-fn open_nbd(_server: &str, args: &ProbeArgs) -> Result<Box<dyn Target>, Error> {
-    open_real("nbd:", args)
+fn open_nbd(_server: &str, _write: bool) -> Result<Box<dyn Target>, Error> {
+    Err(no_such_target("nbd:"))
 }
 
-/// A file or a block device. Before it is opened for writing, everything that speaks against it is
-/// looked for, and the user says which drive is meant.
+/// A file or a block device. Where it is to be written to, everything that speaks against it is looked
+/// for first.
 #[cfg(target_os = "linux")]
-fn open_real(name: &str, args: &ProbeArgs) -> Result<Box<dyn Target>, Error> {
+fn open_real(name: &str, args: &ProbeArgs, write: bool) -> Result<Box<dyn Target>, Error> {
     use lodger_probe::safety;
     use lodger_probe::target::file::FileTarget;
     use lodger_probe::target::nvme::{self, NgTarget};
@@ -251,18 +287,15 @@ fn open_real(name: &str, args: &ProbeArgs) -> Result<Box<dyn Target>, Error> {
         )
     };
     let is_generic = std::fs::metadata(path).is_ok_and(|file| file.file_type().is_char_device());
-    let open = |write| -> Result<Box<dyn Target>, Error> {
-        if is_generic {
-            let target = NgTarget::open(path, write, Path::new("/sys"));
-            let target = target.map_err(cannot)?;
-            return Ok(Box::new(target.stopped_by(interrupt::requested)));
-        }
+    let target: Box<dyn Target> = if is_generic {
+        let target = NgTarget::open(path, write, Path::new("/sys"));
+        Box::new(target.map_err(cannot)?.stopped_by(interrupt::requested))
+    } else {
         let target = FileTarget::open(path, write).map_err(cannot)?;
-        Ok(Box::new(target.stopped_by(interrupt::requested)))
+        Box::new(target.stopped_by(interrupt::requested))
     };
-    let reading = open(false)?;
     if !args.destroy_data {
-        return Ok(reading);
+        return Ok(target);
     }
     let metadata = std::fs::metadata(path).map_err(|error| {
         Error::input(format!("cannot read `{name}`: {}", inputs::reason(&error)))
@@ -286,28 +319,28 @@ fn open_real(name: &str, args: &ProbeArgs) -> Result<Box<dyn Target>, Error> {
             );
         }
     }
-    consent(reading.describe(), args.yes.as_deref())?;
-    drop(reading);
-    open(true)
+    Ok(target)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn open_real(name: &str, _args: &ProbeArgs) -> Result<Box<dyn Target>, Error> {
-    Err(
-        Error::input(format!("cannot probe `{name}` on this system"))
-            .hint("simulated drives can be probed everywhere: `sim:rc100-480`"),
-    )
+fn open_real(name: &str, _args: &ProbeArgs, _write: bool) -> Result<Box<dyn Target>, Error> {
+    Err(no_such_target(name))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn no_such_target(name: &str) -> Error {
+    Error::input(format!("cannot probe `{name}` on this system"))
+        .hint("simulated drives can be probed everywhere: `sim:rc100-480`")
 }
 
 /// The user types the serial number of the drive whose data goes.
-#[cfg(unix)]
 fn consent(drive: &lodger_probe::Description, yes: Option<&str>) -> Result<(), Error> {
     let shown = format!(
         "{}: model `{}`, serial `{}`, {}",
         drive.name,
         drive.model,
         drive.serial,
-        crate::size::show_decimal(drive.capacity_bytes)
+        size::show_decimal(drive.capacity_bytes)
     );
     let typed = match yes {
         Some(serial) => serial.to_owned(),

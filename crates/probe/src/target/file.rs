@@ -6,7 +6,8 @@ use super::hmb::HmbGuard;
 use super::threads;
 use super::uring::Queue;
 use super::{
-    Description, HmbState, HmbSwitch, Io, Op, Sample, Target, TargetError, Transport, nvme,
+    Description, HmbState, HmbSwitch, Io, NEEDS_CONSENT, Op, Sample, Target, TargetError,
+    Transport, nvme,
 };
 use lodger_uring::{ALIGNMENT, Buffer};
 use rustix::fs::{FallocateFlags, OFlags};
@@ -223,7 +224,7 @@ pub(super) fn unknown(path: &Path, capacity_bytes: u64, write: bool) -> Descript
         transport: Transport::Layered,
         no_flush: reading(),
         no_deallocate: reading(),
-        no_write: (!write).then(|| "it writes, which needs --destroy-data".to_owned()),
+        no_write: (!write).then(|| NEEDS_CONSENT.to_owned()),
         hmb: HmbSwitch::Unavailable(
             "host memory can be turned off only for an NVMe drive of this machine".to_owned(),
         ),

@@ -21,6 +21,9 @@ mod uring;
 
 use std::time::Duration;
 
+/// Why a target that was opened for reading is not written to.
+pub const NEEDS_CONSENT: &str = "it writes, which needs --destroy-data";
+
 /// Longest transfer, bytes: the largest request of an experiment (`request-size`).
 pub(crate) const TRANSFER_BYTES_MAX: u32 = 2 << 20;
 

@@ -8,8 +8,8 @@ mod protocol;
 pub use address::{Address, Server};
 
 use super::{
-    Description, HmbState, HmbSwitch, Io, Op, Sample, TRANSFER_BYTES_MAX, Target, TargetError,
-    Transport,
+    Description, HmbState, HmbSwitch, Io, NEEDS_CONSENT, Op, Sample, TRANSFER_BYTES_MAX, Target,
+    TargetError, Transport,
 };
 use address::Socket;
 use protocol::{Command, Export, REQUEST_BYTES};
@@ -262,7 +262,7 @@ fn describe(text: &str, at: &Address, export: Export, write: bool) -> Result<Des
     let no_write = if export.read_only() {
         Some("the server gives it out for reading only".to_owned())
     } else {
-        (!write).then(|| "it writes, which needs --destroy-data".to_owned())
+        (!write).then(|| NEEDS_CONSENT.to_owned())
     };
     let (transport, between) = match at.server {
         Server::Unix(_) => (Transport::Layered, "a socket and a server of this machine"),
