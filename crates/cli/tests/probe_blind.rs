@@ -331,6 +331,41 @@ fn drives_in_the_steady_state_clean_while_they_are_probed() {
     assert!(moved > 0);
 }
 
+/// A number of the drive file, the only one of that name.
+fn number(text: &str, key: &str) -> f64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(key));
+    let value = line.unwrap_or_else(|| panic!("{key} in\n{text}"));
+    let digits = value.trim_start_matches([' ', '=', '"']);
+    let end = digits.find(|c: char| !c.is_ascii_digit());
+    digits[..end.unwrap_or(digits.len())].parse().unwrap()
+}
+
+#[test]
+fn what_one_read_of_the_flash_fetches_is_found_or_left_open() {
+    let drives = (1..).map(|seed| (seed, subject(seed)));
+    let in_order =
+        drives.filter(|(_, drawn)| drawn.config.precondition == Precondition::Sequential);
+    let (mut pages, mut units) = (0, 0);
+    for (seed, drawn) in in_order.take(12) {
+        let mut target = opened(&drawn, seed);
+        let outcome = probe(&mut target, &options(&["parallelism"], seed), &mut |_| true);
+        let text = &drawn.text;
+        let found = |name: &str, planted: f64| {
+            let value = outcome.findings.quantities.get(name)?.value;
+            let covered = value.low <= planted && planted <= value.high;
+            assert!(covered, "{seed} {name}: {value:?} for {planted}\n{text}");
+            Some(())
+        };
+        let page_bytes = 1024.0 * number(text, "page_size") * number(text, "planes");
+        pages += u32::from(found("flash_page", page_bytes).is_some());
+        let dies = number(text, "channels") * number(text, "dies_per_channel");
+        units += u32::from(found("parallel_units", dies).is_some());
+    }
+    // Where latencies of pages differ too much, or there is but one die, nothing is said.
+    assert!(pages >= 7, "{pages}");
+    assert!(units >= 7, "{units}");
+}
+
 #[test]
 fn every_rule_is_as_often_right_as_its_table_says() {
     if std::env::var_os("LODGER_PROBE_CALIBRATE").is_none() {

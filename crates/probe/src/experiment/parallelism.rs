@@ -2,12 +2,16 @@
 //!
 //! **Method.** Two pages are read at the same time, the second `k` pages after the first. If one die
 //! must serve both, the pair takes longer than if two dies do. The distances at which pairs collide
-//! show the stripe (bytes that lie together) and, where they return, the number of parallel units.
-//! **Cost.** 60,000 reads; 20 s, most of it rest. Writes nothing.
+//! show the stripe (bytes that lie together) and, where they return, the number of parallel units. How many
+//! bytes one read of the flash fetches, `flash_page.rs` asks.
+//!
+//! **Cost.** 70,000 reads; 20 s, most of it rest. Writes nothing.
+//!
 //! **Cannot tell** the stripe of a drive that was written at random: neighbours in address are then no
-//! neighbours in flash; the number of units still shows in how often any two pages collide. Shows dies and planes only as far as addresses go round them in order.
+//! neighbours in flash; the number of units still shows in how often any two pages collide. Shows dies
+//! and planes only as far as addresses go round them in order.
 
-use super::{About, enter};
+use super::{About, enter, flash_page};
 use crate::bench::{Bench, Stop};
 use crate::cost::{Cost, Scale};
 use crate::findings::Findings;
@@ -18,9 +22,9 @@ use std::time::Duration;
 /// What is said before it starts.
 pub const ABOUT: About = About {
     name: "parallelism",
-    question: "how many units work in parallel, and how are addresses spread over them?",
+    question: "how many units work in parallel, how are addresses spread over them, and what does one read fetch?",
     method: "pairs of reads at once, at growing distance: pairs that share a die take longer",
-    limits: "no stripe on a drive that was written at random",
+    limits: "no stripe and no flash page on a drive that was written at random",
     writes: false,
     cost,
 };
@@ -28,7 +32,7 @@ pub const ABOUT: About = About {
 /// Of most pairs both reads and two more that bring their map entries, and a rest of 1 ms.
 fn cost(scale: &Scale) -> Cost {
     let pairs = 320 + 64 * 4 * PAIRS + (SCANNED - 64) * PAIRS;
-    Cost::reads(4 * pairs, scale).resting(Duration::from_millis(pairs))
+    Cost::reads(4 * pairs + flash_page::READS, scale).resting(Duration::from_millis(pairs))
 }
 
 /// Longest distance tried, pages.
@@ -72,7 +76,45 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         return scattered(bench, findings, room);
     }
     findings.collisions = Some(true);
-    period(bench, findings, threshold, room)
+    let Some((stripe, round)) = period(bench, threshold, room)? else {
+        return Ok(());
+    };
+    let stripe = within(stripe, 0.15);
+    let flash_page = flash_page::measure(bench, slow - fast, stripe, room)?;
+    note(findings, page as f64, stripe, round, flash_page);
+    Ok(())
+}
+
+fn within(value: f64, share: f64) -> Estimate {
+    Estimate::new(value, value * (1.0 - share), value * (1.0 + share))
+}
+
+/// Keeps what was found, of stripe and round in pages of the prober. A stripe holds whole flash pages, and a
+/// round whole stripes.
+fn note(
+    findings: &mut Findings,
+    page: f64,
+    stripe: Estimate,
+    round: Option<f64>,
+    flash_page: Option<Estimate>,
+) {
+    let mut stripe = stripe.scaled(page);
+    if let Some(bytes) = flash_page {
+        findings.quantity("flash_page", "bytes", bytes);
+        let pages = (stripe.estimate / bytes.estimate).round();
+        let whole = pages * bytes.estimate;
+        if pages > 1.0 && (stripe.low..=stripe.high).contains(&whole) {
+            stripe = within(whole, 0.02);
+        }
+    }
+    findings.quantity("stripe", "bytes", stripe);
+    let Some(round) = round.map(|round| round * page) else {
+        return;
+    };
+    findings.quantity("round", "bytes", within(round, 0.03));
+    let units = (round / stripe.estimate).round();
+    let share = (stripe.high / stripe.estimate - 1.0).max(0.03);
+    findings.quantity("parallel_units", "count", within(units, share));
 }
 
 /// Neighbours do not collide: the drive was written at random, or there are no dies. Any two pages
@@ -155,14 +197,13 @@ fn pair(bench: &mut Bench<'_>, distance: u64, room: u64) -> Result<f64, Stop> {
     Ok(end as f64)
 }
 
-/// Two pages `k` apart share a stripe of `s` pages with probability `1 - k / s`: the shares of
-/// collisions fall in a triangle, and rise and fall again around every whole round.
+/// Stripe and round in pages. Two pages `k` apart share a stripe of `s` pages with probability `1 - k / s`:
+/// the shares of collisions fall in a triangle, and rise and fall again around every whole round.
 fn period(
     bench: &mut Bench<'_>,
-    findings: &mut Findings,
     threshold: f64,
     room: u64,
-) -> Result<(), Stop> {
+) -> Result<Option<(f64, Option<f64>)>, Stop> {
     let mut shares = Vec::new();
     for k in 1..=SCANNED {
         // The width of the first triangle is a sum: it needs more pairs.
@@ -180,22 +221,7 @@ fn period(
         );
         shares.push(share);
     }
-    let page = bench.page() as f64;
-    let Some((stripe, round)) = triangles(&shares) else {
-        return Ok(());
-    };
-    let within =
-        |value: f64, share: f64| Estimate::new(value, value * (1.0 - share), value * (1.0 + share));
-    findings.quantity("stripe", "bytes", within(stripe * page, 0.15));
-    if let Some(round) = round {
-        findings.quantity("round", "bytes", within(round * page, 0.03));
-        findings.quantity(
-            "parallel_units",
-            "count",
-            within((round / stripe).round(), 0.15),
-        );
-    }
-    Ok(())
+    Ok(triangles(&shares))
 }
 
 /// Width of the first triangle, and where the next one peaks, in pages.

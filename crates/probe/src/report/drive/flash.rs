@@ -39,6 +39,8 @@ pub(super) struct Flash {
     are_measured: bool,
     programs: Programs,
     single_bit: Option<SingleBit>,
+    /// Bytes that one read fetches.
+    page_bytes: Option<f64>,
 }
 
 /// What an operation of so many bytes takes on the bus, us.
@@ -89,7 +91,11 @@ impl Flash {
             are_measured: found.is_some(),
             programs: plain(stripe, wrote, drain, units),
             single_bit: None,
+            page_bytes: quantity(outcome, "flash_page").map(|page| page.estimate),
         };
+        if let Some(bits) = flash.pages_of(flash.programs.bytes) {
+            flash.programs.bits = bits;
+        }
         if let (Some(stripe), Some((wrote, us)), Some(slow), Some(cliff)) =
             (stripe, wrote, slow, cliff)
             && stripe > 1.6 * wrote
@@ -108,10 +114,20 @@ impl Flash {
         flash
     }
 
+    /// Pages that an operation of so many bytes writes at once, one for each bit of a cell, if that was seen.
+    fn pages_of(&self, bytes: f64) -> Option<f64> {
+        let pages = bytes / self.page_bytes?;
+        let whole = pages.round();
+        let fits = (pages - whole).abs() < 0.1 && (2.0..=4.0).contains(&whole);
+        fits.then_some(whole)
+    }
+
     /// Writes go to single-bit flash: an operation takes less than the drive's stripe has.
     fn use_single_bit(&mut self, stripe: f64, wrote: f64, us: f64, slow: f64, cliff: f64) {
         let (bytes, mut bits) = operation(stripe);
-        if bits < 3.0 {
+        if let Some(pages) = self.pages_of(bytes) {
+            bits = pages;
+        } else if bits < 3.0 {
             bits = nearest_power(stripe / wrote).0.clamp(2.0, 4.0);
         }
         let program_us = (us - bus_us(bytes / bits)).max(10.0);
@@ -136,7 +152,7 @@ impl Flash {
         let channels = channels.unwrap_or(1.0).max((units / 64.0).ceil());
         let dies = (units / channels).round().max(1.0);
         let programs = &self.programs;
-        // Planes first, then pages: neither shows.
+        // Their product shows; planes first, then pages.
         let mut page = programs.bytes / programs.bits;
         let mut planes = 1.0;
         while planes < 2.0 && page > 4.0 * KIB || page > 64.0 * KIB && planes < 8.0 {
