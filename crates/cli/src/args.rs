@@ -142,12 +142,9 @@ pub struct CompareArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub trace: TraceArgs,
-    /// Form of the report
-    #[arg(long, value_enum, default_value_t = PlainFormat::Normal, value_name = "FORMAT")]
-    pub output_format: PlainFormat,
-    /// Write the report to FILE instead of standard output
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub output: OutputArgs,
 }
 
 const ADVISE_EXAMPLES: &str = "\
@@ -184,12 +181,9 @@ pub struct AdviseArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub trace: TraceArgs,
-    /// Form of the report
-    #[arg(long, value_enum, default_value_t = PlainFormat::Normal, value_name = "FORMAT")]
-    pub output_format: PlainFormat,
-    /// Write the report to FILE instead of standard output
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub output: OutputArgs,
 }
 
 /// What is chosen of a model of database logging instead of what its file says.
@@ -336,6 +330,23 @@ pub enum ReportFormat {
     JsonPlus,
 }
 
+/// Form and place of other reports.
+#[derive(Clone, Debug, Args)]
+pub struct OutputArgs {
+    /// Form of the report
+    #[arg(
+        id = "output_format",
+        long = "output-format",
+        value_enum,
+        default_value_t = PlainFormat::Normal,
+        value_name = "FORMAT"
+    )]
+    pub format: PlainFormat,
+    /// Write the report to FILE instead of standard output
+    #[arg(id = "output", long = "output", value_name = "FILE")]
+    pub file: Option<PathBuf>,
+}
+
 /// Form of other reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PlainFormat {
@@ -392,12 +403,9 @@ pub struct ProbeArgs {
     /// Compare two JSON reports instead of probing
     #[arg(long, num_args = 2, value_names = ["A.json", "B.json"], conflicts_with = "target")]
     pub compare: Option<Vec<PathBuf>>,
-    /// Form of the report
-    #[arg(long, value_enum, default_value_t = PlainFormat::Normal, value_name = "FORMAT")]
-    pub output_format: PlainFormat,
-    /// Write the report to FILE instead of standard output
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub output: OutputArgs,
     /// Host memory of a simulated drive to begin with, such as `64MiB`, or `off`
     #[arg(long, value_name = "SIZE|off", allow_hyphen_values = true)]
     pub hmb: Option<String>,

@@ -31,7 +31,7 @@ pub(super) fn run(args: &AdviseArgs, streams: &mut Streams<'_>) -> Result<u8, Er
     for note in source.workload(drive_bytes, config.seed)?.1 {
         streams.note("note", &note);
     }
-    let file = output::begin(args.output.as_deref())?;
+    let file = output::begin(args.output.file.as_deref())?;
     let make = || Ok(source.workload(drive_bytes, config.seed)?.0);
     let bar = progress_bar();
     let started = Instant::now();
@@ -53,7 +53,7 @@ pub(super) fn run(args: &AdviseArgs, streams: &mut Streams<'_>) -> Result<u8, Er
         bar.finish_and_clear();
     }
     let advice = advice?;
-    let text = match args.output_format {
+    let text = match args.output.format {
         PlainFormat::Normal => advice.text(),
         PlainFormat::Json => format!("{:#}\n", advice.json()),
     };

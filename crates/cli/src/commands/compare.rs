@@ -31,7 +31,7 @@ pub(super) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), E
     for note in source.notes() {
         streams.note("note", &note);
     }
-    let file = output::begin(args.output.as_deref())?;
+    let file = output::begin(args.output.file.as_deref())?;
     let mut results: Vec<RunResult> = Vec::new();
     for (hmb, config) in &configs {
         results.push(run_one(config, *hmb, &source, streams)?);
@@ -44,7 +44,7 @@ pub(super) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), E
             report: Report { config, result },
         })
         .collect();
-    let text = match args.output_format {
+    let text = match args.output.format {
         PlainFormat::Normal => compare::text(&variants),
         PlainFormat::Json => compare::json(&variants),
     };

@@ -24,8 +24,8 @@ const CONFIDENCE: std::ops::RangeInclusive<f64> = 0.5..=0.999;
 
 pub(super) fn run(args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<u8, Error> {
     if let Some([a, b]) = args.compare.as_deref() {
-        let text = compare::run(a, b, args.output_format)?;
-        let file = output::begin(args.output.as_deref())?;
+        let text = compare::run(a, b, args.output.format)?;
+        let file = output::begin(args.output.file.as_deref())?;
         output::finish(file, streams.stdout, &text)?;
         return Ok(0);
     }
@@ -34,7 +34,7 @@ pub(super) fn run(args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<u8, Err
     };
     let options = options(args, name)?;
     // Before the work, which may take long: what cannot be written is said at once.
-    let file = output::begin(args.output.as_deref())?;
+    let file = output::begin(args.output.file.as_deref())?;
     let page = args.report.as_deref().map(|path| output::begin(Some(path)));
     let page = page.transpose()?;
     let drive = args
@@ -62,7 +62,7 @@ pub(super) fn run(args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<u8, Err
     if let Some(page) = page {
         output::finish(page, streams.stdout, &report::html(&outcome))?;
     }
-    let text = match args.output_format {
+    let text = match args.output.format {
         PlainFormat::Normal => report::text(&outcome),
         PlainFormat::Json => format!("{:#}\n", report::json(&outcome, true)),
     };
