@@ -5,6 +5,7 @@
 
 mod common;
 
+use common::bytes::Hostile;
 use common::naive::{Page, overlay};
 use common::{drive, settle};
 use lodger_core::device::{Contents, Device, HostMemory, Modelled, Source};
@@ -12,7 +13,6 @@ use lodger_core::ids::{BufferSlot, Lpn, Ppn};
 use lodger_core::rng::Rng;
 use lodger_core::{DriveSpec, Op, Precondition, Request, Status};
 use proptest::prelude::*;
-use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 
 const LINE: usize = 64;
@@ -70,37 +70,6 @@ impl Contents for Tags {
     }
 }
 
-/// Host memory with what the drive wrote last beside what the host makes of it.
-#[derive(Default)]
-struct Hostile {
-    shown: Vec<u8>,
-    honest: Vec<u8>,
-    /// Reads by the drive that met bytes it had not written.
-    forged_reads: Cell<u64>,
-    /// What was there at some time.
-    old: Vec<Vec<u8>>,
-}
-
-impl HostMemory for Hostile {
-    const KEEPS_BYTES: bool = true;
-
-    fn granted(&mut self, bytes: u64) {
-        self.shown.resize(bytes as usize, 0);
-        self.honest.resize(bytes as usize, 0);
-    }
-    fn read(&self, offset: u64, into: &mut [u8]) {
-        let range = offset as usize..offset as usize + into.len();
-        into.copy_from_slice(&self.shown[range.clone()]);
-        let forged = self.shown[range.clone()] != self.honest[range];
-        self.forged_reads
-            .set(self.forged_reads.get() + u64::from(forged));
-    }
-    fn write(&mut self, offset: u64, from: &[u8]) {
-        self.shown[offset as usize..][..from.len()].copy_from_slice(from);
-        self.honest[offset as usize..][..from.len()].copy_from_slice(from);
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Attack {
     FlipBit,
@@ -120,52 +89,27 @@ const ATTACKS: [Attack; 6] = [
     Attack::Wipe,
 ];
 
-impl Hostile {
-    fn attack(&mut self, attack: Attack, rng: &mut Rng) {
-        let lines = (self.shown.len() / LINE) as u32;
-        if lines == 0 {
-            return;
-        }
-        let mut line = || rng.below(lines) as usize * LINE;
-        match attack {
-            Attack::FlipBit => {
-                let at = line() + rng.below(LINE as u32) as usize;
-                self.shown[at] ^= 1 << rng.below(8);
-            }
-            Attack::SwapLines => {
-                let (a, b) = (line(), line());
-                for byte in 0..LINE {
-                    self.shown.swap(a + byte, b + byte);
-                }
-            }
-            Attack::Wipe => self.shown.fill(0),
-            Attack::ReplayLine | Attack::ReplayPages | Attack::ReplayAll => {
-                let from = line();
-                let count = match attack {
-                    Attack::ReplayLine => LINE,
-                    Attack::ReplayPages => 4 * 4800,
-                    _ => usize::MAX,
-                };
-                let (from, count) = match attack {
-                    Attack::ReplayAll => (0, self.shown.len()),
-                    _ => (from, count.min(self.shown.len() - from)),
-                };
-                let Some(old) = self.old.get(rng.below(self.old.len() as u32 + 1) as usize) else {
-                    return;
-                };
-                let count = count.min(old.len().saturating_sub(from));
-                if count > 0 {
-                    self.shown[from..from + count].copy_from_slice(&old[from..from + count]);
-                }
-            }
-        }
+fn attack(memory: &mut Hostile, attack: Attack, rng: &mut Rng) {
+    let size = memory.shown.len();
+    if size < LINE {
+        return;
     }
-
-    fn remember(&mut self) {
-        self.old.push(self.honest.clone());
-        if self.old.len() > 24 {
-            self.old.remove(0);
+    let mut line = || rng.below((size / LINE) as u32) as usize * LINE;
+    match attack {
+        Attack::FlipBit => {
+            let at = line() + rng.below(LINE as u32) as usize;
+            memory.shown[at] ^= 1 << rng.below(8);
         }
+        Attack::SwapLines => {
+            let (a, b) = (line(), line());
+            for byte in 0..LINE {
+                memory.shown.swap(a + byte, b + byte);
+            }
+        }
+        Attack::Wipe => memory.shown.fill(0),
+        Attack::ReplayLine => memory.replay(line(), LINE, rng),
+        Attack::ReplayPages => memory.replay(line(), 4 * 4800, rng),
+        Attack::ReplayAll => memory.replay(0, size, rng),
     }
 }
 
@@ -366,7 +310,7 @@ impl Run {
             }
             if !self.attacks.is_empty() && self.rng.below(6) == 0 {
                 let attack = self.attacks[self.rng.below(self.attacks.len() as u32) as usize];
-                self.device.host_memory.attack(attack, &mut self.rng);
+                self::attack(&mut self.device.host_memory, attack, &mut self.rng);
             }
             if self.rng.below(300) == 0 {
                 let kib = [0, 12, 24, 40, 140, 156, 168][self.rng.below(7) as usize];

@@ -157,18 +157,9 @@ impl Hostile {
             }
             Attack::ReplayPage => {
                 let from = page();
-                let old = self.old.get(rng.below(self.old.len() as u32 + 1) as usize);
-                if let Some(old) = old.and_then(|old| old.get(from..from + PAGE)) {
-                    self.shown[from..from + PAGE].copy_from_slice(old);
-                }
+                self.replay(from, PAGE, rng);
             }
-            Attack::ReplayAll => {
-                let old = self.old.get(rng.below(self.old.len() as u32 + 1) as usize);
-                let count = old.map_or(0, |old| old.len().min(self.shown.len()));
-                if let Some(old) = old {
-                    self.shown[..count].copy_from_slice(&old[..count]);
-                }
-            }
+            Attack::ReplayAll => self.replay(0, self.shown.len(), rng),
             Attack::Wipe => self.shown.fill(0),
             Attack::SameChecksum => {
                 // The generator polynomial of CRC-32 itself: 33 bits, the first power first, in the
@@ -179,6 +170,17 @@ impl Hostile {
                     self.shown[from + bit / 8] ^= u8::from(set) << (bit % 8);
                 }
             }
+        }
+    }
+
+    /// Plays back what was there at some time, `count` bytes of it or as many as there were.
+    pub fn replay(&mut self, from: usize, count: usize, rng: &mut Rng) {
+        let Some(old) = self.old.get(rng.below(self.old.len() as u32 + 1) as usize) else {
+            return;
+        };
+        let end = (from + count).min(self.shown.len()).min(old.len());
+        if from < end {
+            self.shown[from..end].copy_from_slice(&old[from..end]);
         }
     }
 
