@@ -293,6 +293,21 @@ fn what_lies_between_is_not_taken_for_a_drive() {
     }
 }
 
+#[test]
+fn a_drive_file_of_what_need_not_be_a_drive_says_so_at_its_head() {
+    for (transport, is_said) in [(Transport::Direct, false), (Transport::Layered, true)] {
+        let mut mock = Mock::new(ram, HmbSwitch::NotUsed);
+        mock.description.transport = transport;
+        let file = lodger_probe::report::drive(&whole(&mut mock)).unwrap();
+        let head = file.split("name = ").next().unwrap();
+        assert_eq!(
+            head.contains("need not be like any drive"),
+            is_said,
+            "{head}"
+        );
+    }
+}
+
 /// Stopped at any point: host memory is as it was, the report is marked, nothing was written.
 #[test]
 fn an_interrupted_probe_leaves_everything_as_it_was() {

@@ -106,9 +106,13 @@ pub fn drive(outcome: &Outcome) -> Result<String, String> {
         from: format!("lodger probe of {}", plain(&outcome.target.name)),
         ..Drive::default()
     };
+    drive.text += HEAD;
+    if let Some(why) = outcome.target.transport.hides() {
+        let _ = writeln!(drive.text, "# This need not be like any drive: {why}.");
+    }
     let _ = writeln!(
         drive.text,
-        "{HEAD}name = \"{} as probed\"",
+        "name = \"{} as probed\"",
         plain(&outcome.target.model)
     );
     let capacity = outcome.target.capacity_bytes / 4096 * 4096;
