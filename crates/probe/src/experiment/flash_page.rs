@@ -30,6 +30,10 @@ const FEW: f64 = 0.3;
 /// turns at worst, and a command that the host held up adds two of its own.
 const SEEN: usize = 8;
 const REGULAR: f64 = 0.33;
+/// Share of a command's time that an array read more adds at least; pages of another kind add less.
+const ADDED: f64 = 0.3;
+/// Slow commands that a stretch without boundaries may have.
+const STRAYS: usize = 2;
 /// Commands before and after one that it is compared with.
 const AROUND: usize = 16;
 /// Share of an array read by which slow ones are told.
@@ -76,7 +80,8 @@ fn slow(latencies: &[f64], wait_ns: f64) -> Vec<bool> {
         &latencies[from..(from + 2 * AROUND).min(latencies.len())]
     };
     // Where pages are small all but a quarter of the commands meet a boundary.
-    let is_slow = |i: usize| latencies[i] > stats::quantile(around(i), 0.12) + wait_ns;
+    let usual = |i: usize| stats::quantile(around(i), 0.12);
+    let is_slow = |i: usize| latencies[i] > usual(i) + wait_ns.max(ADDED * usual(i));
     (0..latencies.len()).map(is_slow).collect()
 }
 
@@ -86,6 +91,11 @@ fn pages_between(stretches: &[Vec<bool>], stripe: Estimate) -> Option<Estimate> 
     let slow: usize = stretches.iter().flatten().filter(|slow| **slow).count();
     if (slow as f64) < FEW * commands as f64 / stripe.estimate {
         return Some(stripe);
+    }
+    // A stretch of the other parity meets no boundary. Where commands are slow in all, something else is it.
+    let is_quiet = |stretch: &&Vec<bool>| stretch.iter().filter(|slow| **slow).count() <= STRAYS;
+    if 4 * stretches.iter().filter(is_quiet).count() < stretches.len() {
+        return None;
     }
     let mut distances: BTreeMap<usize, usize> = BTreeMap::new();
     for stretch in stretches {
@@ -126,6 +136,13 @@ mod tests {
             let found = pages_between(&stretches(page, stripe), exactly(stripe));
             assert_eq!(found.unwrap().estimate, page as f64, "{page} {stripe}");
         }
+    }
+
+    #[test]
+    fn commands_that_are_slow_here_and_there_are_no_pages() {
+        let scattered = |i: u64| (0..128).map(|at| (at * at + 7 * i) % 5 < 2).collect();
+        let stretches: Vec<Vec<bool>> = (0..48).map(scattered).collect();
+        assert_eq!(pages_between(&stretches, exactly(8)), None);
     }
 
     #[test]

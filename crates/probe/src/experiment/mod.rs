@@ -2,6 +2,7 @@
 
 mod flash_page;
 pub mod flush;
+mod layout;
 pub mod levels;
 pub mod map_cache;
 pub mod parallelism;

@@ -11,6 +11,7 @@
 //! neighbours in flash; the number of units still shows in how often any two pages collide. Shows dies
 //! and planes only as far as addresses go round them in order.
 
+use super::layout::{self, Layout};
 use super::{About, enter, flash_page};
 use crate::bench::{Bench, Stop};
 use crate::cost::{Cost, Scale};
@@ -76,45 +77,47 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         return scattered(bench, findings, room);
     }
     findings.collisions = Some(true);
-    let Some((stripe, round)) = period(bench, threshold, room)? else {
+    let shares = collisions(bench, threshold, room)?;
+    let layout = layout::of(&shares);
+    let stripe = layout.map(|layout| layout.stripe());
+    let Some(stripe) = stripe.or_else(|| layout::first_triangle(&shares)) else {
         return Ok(());
     };
-    let stripe = within(stripe, 0.15);
     let flash_page = flash_page::measure(bench, slow - fast, stripe, room)?;
-    note(findings, page as f64, stripe, round, flash_page);
+    note(findings, page as f64, layout, stripe, flash_page);
     Ok(())
 }
 
-fn within(value: f64, share: f64) -> Estimate {
-    Estimate::new(value, value * (1.0 - share), value * (1.0 + share))
-}
-
-/// Keeps what was found, of stripe and round in pages of the prober. A stripe holds whole flash pages, and a
+/// Keeps what was found, of layout and stripe in pages of the prober. A stripe holds whole flash pages, and a
 /// round whole stripes.
 fn note(
     findings: &mut Findings,
     page: f64,
+    layout: Option<Layout>,
     stripe: Estimate,
-    round: Option<f64>,
     flash_page: Option<Estimate>,
 ) {
+    let within =
+        |value: f64, share: f64| Estimate::new(value, value * (1.0 - share), value * (1.0 + share));
     let mut stripe = stripe.scaled(page);
     if let Some(bytes) = flash_page {
         findings.quantity("flash_page", "bytes", bytes);
         let pages = (stripe.estimate / bytes.estimate).round();
         let whole = pages * bytes.estimate;
-        if pages > 1.0 && (stripe.low..=stripe.high).contains(&whole) {
+        if pages > 1.0 && (0.97 * stripe.low..=1.03 * stripe.high).contains(&whole) {
             stripe = within(whole, 0.02);
         }
     }
     findings.quantity("stripe", "bytes", stripe);
-    let Some(round) = round.map(|round| round * page) else {
+    let Some(layout) = layout else {
         return;
     };
-    findings.quantity("round", "bytes", within(round, 0.03));
+    let round = layout.round * page;
+    findings.quantity("round", "bytes", within(round, 0.02));
     let units = (round / stripe.estimate).round();
-    let share = (stripe.high / stripe.estimate - 1.0).max(0.03);
-    findings.quantity("parallel_units", "count", within(units, share));
+    let near = |end: f64| (round / end).clamp(0.9 * units, 1.1 * units);
+    let units = Estimate::new(units, near(stripe.high), near(stripe.low));
+    findings.quantity("parallel_units", "count", units);
 }
 
 /// Neighbours do not collide: the drive was written at random, or there are no dies. Any two pages
@@ -197,16 +200,11 @@ fn pair(bench: &mut Bench<'_>, distance: u64, room: u64) -> Result<f64, Stop> {
     Ok(end as f64)
 }
 
-/// Stripe and round in pages. Two pages `k` apart share a stripe of `s` pages with probability `1 - k / s`:
-/// the shares of collisions fall in a triangle, and rise and fall again around every whole round.
-fn period(
-    bench: &mut Bench<'_>,
-    threshold: f64,
-    room: u64,
-) -> Result<Option<(f64, Option<f64>)>, Stop> {
+/// Share of pairs that collide, at each distance from 1 page on.
+fn collisions(bench: &mut Bench<'_>, threshold: f64, room: u64) -> Result<Vec<f64>, Stop> {
     let mut shares = Vec::new();
     for k in 1..=SCANNED {
-        // The width of the first triangle is a sum: it needs more pairs.
+        // The first triangle alone shows where there is no second: it needs more pairs.
         let pairs = if k <= 64 { 4 * PAIRS } else { PAIRS };
         let mut hits = 0;
         for _ in 0..pairs {
@@ -221,48 +219,5 @@ fn period(
         );
         shares.push(share);
     }
-    Ok(triangles(&shares))
-}
-
-/// Width of the first triangle, and where the next one peaks, in pages.
-fn triangles(shares: &[f64]) -> Option<(f64, Option<f64>)> {
-    let quiet = |from: usize| {
-        shares[from..(from + 4).min(shares.len())]
-            .iter()
-            .sum::<f64>()
-            < 0.3
-    };
-    let end = (0..shares.len().saturating_sub(4)).find(|i| quiet(*i))?;
-    let stripe = 2.0 * shares[..end].iter().sum::<f64>() + 1.0;
-    let next = (end..shares.len()).find(|i| shares[*i] > 0.5)?;
-    let from = next.saturating_sub(stripe as usize);
-    let to = (next + 2 * stripe as usize).min(shares.len());
-    let weight: f64 = shares[from..to].iter().sum();
-    let moment: f64 = (from..to).map(|i| shares[i] * (i + 1) as f64).sum();
-    let whole = to < shares.len();
-    Some((stripe, whole.then_some(moment / weight)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn triangles_give_stripe_and_round() {
-        let (stripe, round) = (24.0f64, 384.0f64);
-        let shares: Vec<f64> = (1..=800)
-            .map(|k| {
-                let distance = (f64::from(k) + round / 2.0).rem_euclid(round) - round / 2.0;
-                (1.0 - distance.abs() / stripe).max(0.0)
-            })
-            .collect();
-        let (found, again) = triangles(&shares).unwrap();
-        assert!((found - stripe).abs() < 1.0, "{found}");
-        assert!((again.unwrap() - round).abs() < 1.0, "{again:?}");
-    }
-
-    #[test]
-    fn no_collisions_give_nothing() {
-        assert_eq!(triangles(&[0.0; 100]), None);
-    }
+    Ok(shares)
 }

@@ -1,0 +1,209 @@
+//! How addresses go round the dies, from how often two pages at a distance are on one die.
+//!
+//! Two pages `k` apart lie in one stripe of `s` pages with probability `1 - k / s`, so that the shares of
+//! collisions fall in a triangle, and rise and fall again around each whole round of `r` pages. A round has
+//! `n` stripes, one of each die. Round and `n` are those whose triangles fit best in least squares, with a
+//! level for pairs that are held up by chance and one for collisions that do not show.
+
+use crate::stats::Estimate;
+
+/// What addresses go round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Layout {
+    /// Pages until the same die again.
+    pub round: f64,
+    /// Dies.
+    pub units: Estimate,
+}
+
+impl Layout {
+    /// Pages that lie together on a die.
+    pub(super) fn stripe(&self) -> Estimate {
+        let units = self.units;
+        Estimate::new(
+            self.round / units.estimate,
+            self.round / units.high,
+            self.round / units.low,
+        )
+    }
+}
+
+/// Most dies that are looked for.
+const UNITS_MAX: usize = 256;
+/// Numbers of dies that the round is looked for with.
+const COARSE: [usize; 14] = [2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
+/// Pages beyond a round that must have been looked at.
+const BEYOND: usize = 8;
+/// Share of the variance that triangles must explain.
+const EXPLAINED: f64 = 0.6;
+/// Squared errors beyond the least, in those of one share, at which a number of dies is ruled out: five
+/// standard deviations, for errors of neighbouring distances go together.
+const RULED_OUT: f64 = 25.0;
+
+/// Shares of collisions by the place in a round.
+struct Folded {
+    counts: Vec<f64>,
+    sums: Vec<f64>,
+    /// Sum of squares of all shares.
+    squares: f64,
+}
+
+impl Folded {
+    fn of(shares: &[f64], round: usize) -> Self {
+        let mut folded = Folded {
+            counts: vec![0.0; round],
+            sums: vec![0.0; round],
+            squares: shares.iter().map(|share| share * share).sum(),
+        };
+        for (i, share) in shares.iter().enumerate() {
+            let place = (i + 1) % round;
+            folded.counts[place] += 1.0;
+            folded.sums[place] += share;
+        }
+        folded
+    }
+
+    /// Squared errors that triangles of so many dies leave. Infinite where collisions would have to grow
+    /// rarer towards a whole round.
+    fn errors(&self, units: usize) -> f64 {
+        let round = self.counts.len();
+        let stripe = round as f64 / units as f64;
+        let (mut n, mut x, mut y, mut xx, mut xy) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        for (place, (count, sum)) in self.counts.iter().zip(&self.sums).enumerate() {
+            let distance = place.min(round - place) as f64;
+            let height = (1.0 - distance / stripe).max(0.0);
+            n += count;
+            x += count * height;
+            y += sum;
+            xx += count * height * height;
+            xy += sum * height;
+        }
+        let (spread, common) = (xx - x * x / n, xy - x * y / n);
+        if spread <= 0.0 || common <= 0.0 {
+            return f64::INFINITY;
+        }
+        (self.squares - y * y / n - common * common / spread).max(0.0)
+    }
+}
+
+/// The layout, if a whole round shows in the shares of collisions at distances of 1, 2, 3, ... pages.
+pub(super) fn of(shares: &[f64]) -> Option<Layout> {
+    let longest = shares.len().checked_sub(BEYOND)?;
+    let least =
+        |best: (f64, usize), found: (f64, usize)| if found.0 < best.0 { found } else { best };
+    let coarse = (4..=longest).map(|round| {
+        let folded = Folded::of(shares, round);
+        let errors = COARSE
+            .iter()
+            .filter(|n| 2 * **n <= round)
+            .map(|n| folded.errors(*n));
+        (errors.fold(f64::INFINITY, f64::min), round)
+    });
+    let (_, near) = coarse.fold((f64::INFINITY, 0), least);
+    let rounds = near.saturating_sub(3).max(4)..=(near + 3).min(longest);
+    let fine = rounds.map(|round| {
+        let folded = Folded::of(shares, round);
+        let errors = (2..=UNITS_MAX.min(round / 2)).map(|n| folded.errors(n));
+        (errors.fold(f64::INFINITY, f64::min), round)
+    });
+    let (errors, round) = fine.fold((f64::INFINITY, 0), least);
+    let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+    let variance: f64 = shares.iter().map(|share| (share - mean).powi(2)).sum();
+    if errors > (1.0 - EXPLAINED) * variance || !peaks_at(shares, round) {
+        return None;
+    }
+    let folded = Folded::of(shares, round);
+    // A little for rounding, where triangles fit exactly.
+    let allowed = errors * (1.0 + RULED_OUT / shares.len() as f64) + 1e-9;
+    let fitting = (2..=UNITS_MAX.min(round / 2)).filter(|n| folded.errors(*n) <= allowed);
+    let fitting: Vec<usize> = fitting.collect();
+    let best = fitting
+        .iter()
+        .copied()
+        .min_by(|a, b| folded.errors(*a).total_cmp(&folded.errors(*b)))?;
+    Some(Layout {
+        round: round as f64,
+        units: Estimate::new(
+            best as f64,
+            fitting[0] as f64,
+            fitting[fitting.len() - 1] as f64,
+        ),
+    })
+}
+
+/// Whether collisions return after a round: most pairs at that distance are on one die.
+fn peaks_at(shares: &[f64], round: usize) -> bool {
+    shares[round - 2..=round].iter().sum::<f64>() > 1.5
+}
+
+/// Pages of a stripe by the first triangle alone, which is twice as wide as its area.
+pub(super) fn first_triangle(shares: &[f64]) -> Option<Estimate> {
+    let quiet = |from: &usize| {
+        shares[*from..(from + 4).min(shares.len())]
+            .iter()
+            .sum::<f64>()
+            < 0.3
+    };
+    let end = (0..shares.len().saturating_sub(4)).find(quiet)?;
+    if end == 0 {
+        return None;
+    }
+    let stripe = 2.0 * shares[..end].iter().sum::<f64>() + 1.0;
+    Some(Estimate::new(stripe, 0.85 * stripe, 1.15 * stripe))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Shares of collisions, `seen` of which show, beside `chance` of others.
+    fn shares(stripe: f64, units: f64, seen: f64, chance: f64) -> Vec<f64> {
+        let round = stripe * units;
+        let share = |k: u32| {
+            let distance = (f64::from(k) + round / 2.0).rem_euclid(round) - round / 2.0;
+            chance + (seen - chance) * (1.0 - distance.abs() / stripe).max(0.0)
+        };
+        (1..=1024).map(share).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn round_and_dies_are_found(
+            stripe in 4..32u32,
+            units in 2..33u32,
+            seen in 0.8..1.0f64,
+            chance in 0.0..0.05f64,
+        ) {
+            let shares = shares(f64::from(stripe), f64::from(units), seen, chance);
+            let found = of(&shares);
+            if stripe * units > 1000 {
+                return Ok(());
+            }
+            let found = found.unwrap();
+            prop_assert_eq!(found.round, f64::from(stripe * units));
+            prop_assert_eq!(found.units.estimate, f64::from(units));
+        }
+    }
+
+    #[test]
+    fn two_dies_leave_no_distance_without_collisions() {
+        let found = of(&shares(12.0, 2.0, 1.0, 0.0)).unwrap();
+        assert_eq!((found.round, found.units.estimate), (24.0, 2.0));
+    }
+
+    #[test]
+    fn a_round_longer_than_what_was_looked_at_is_left_open() {
+        let shares = shares(24.0, 64.0, 1.0, 0.0);
+        assert_eq!(of(&shares), None);
+        let stripe = first_triangle(&shares).unwrap();
+        assert!((stripe.estimate - 24.0).abs() < 1.0, "{stripe:?}");
+    }
+
+    #[test]
+    fn no_collisions_give_nothing() {
+        assert_eq!(of(&[0.0; 100]), None);
+        assert_eq!(first_triangle(&[0.0; 100]), None);
+    }
+}
