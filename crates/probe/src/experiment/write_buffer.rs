@@ -8,6 +8,19 @@
 //! tell when `w` bytes have arrived in flash. At that instant the long burst had been acknowledged
 //! up to `A(T)`: the buffer holds `A(T) - w`. No model of the drive is needed. With host memory on
 //! and off.
+//!
+//! Flash takes data by steps, all dies at a time at worst, and the buffer is filled up again between two
+//! of them: `A(T)` just after a step is too small by what is still on its way. So a moment `t` is chosen
+//! at which the long burst stands still, and the longest `w` that is in flash by then is looked for by
+//! halving. The first write of each long burst has another length, so that what has come of a write that
+//! is not acknowledged yet is half a write on average. Long bursts that flash takes at different rates
+//! found it in different states (single-bit flash was used up, or it cleaned): then the drive is left
+//! alone for some seconds before each burst, once, and bursts at other rates do not count.
+//! What comes out is the size only if the buffer was full: no more at later moments than at earlier ones,
+//! less than half of what was acknowledged, and as much with half as many bytes in flight. Where a link
+//! that is shared by filling and emptying holds writes up, what is on its way through the buffer goes with
+//! what is in flight.
+//!
 //! Where writes of 32 KiB do not fill the buffer (the drive is busier with each command than with
 //! its data), writes of 64 KiB may. Where nothing fills it, single writes still tell whether their data
 //! goes through host memory (`write_path.rs`).
@@ -15,6 +28,9 @@
 //! **Mended.** In the paper's listing, line 3 says `S_CACHE` for `S_BUFFER` and its offset is not
 //! aligned. It compares a write to a full buffer with one after a flush and takes the bend for the
 //! size, which is right only if nothing is written back meanwhile.
+//! Earlier versions took `A(T)` at any `T` and the upper quarter of 15 pairs: 5 to 10 % too little where
+//! dies work in step, as with watermarks. They told a full buffer by a pause in the middle of a burst,
+//! which a shared link catches up with too.
 //!
 //! **Cost.** 10 MiB to 6 GiB written for each state of host memory, more for large buffers.
 //! Destroys data.
@@ -40,7 +56,7 @@ pub const ABOUT: About = About {
     cost,
 };
 
-/// 15 s of rest before each of up to five parts; pairs of bursts of doubling length. Of 12 drives drawn
+/// 15 s of rest before each of up to five parts; bursts of doubling length. Of 12 drives drawn
 /// at random those whose buffer never fills wrote most: 33 GiB in one state of host memory.
 fn cost(scale: &Scale) -> Cost {
     let parts = 2 * scale.states + (scale.states - 1);
@@ -60,12 +76,36 @@ const RECOVERY: Duration = Duration::from_secs(15);
 /// Burst lengths tried, bytes.
 const FIRST_BURST: u64 = 4 << 20;
 const LAST_BURST: u64 = 512 << 20;
+/// Shorter than this, what is left of a burst that fills the buffer in two fifths of it may be less than
+/// all dies take at a time: 8 MiB, for 32 dies that program four planes of 16 KiB in four passes.
+const SHORT: u64 = 64 << 20;
 /// Bursts that tell the first rate.
 const FIRST_RATES: usize = 7;
-/// Pairs of bursts that tell the size.
-const POINTS: usize = 15;
-/// Bursts with and without a pause.
-const PAUSES: usize = 5;
+/// Time the drive is left alone before a burst.
+const REST: Duration = Duration::from_millis(30);
+/// The same where single-bit flash must be emptied before each: drives wait for some seconds of idleness.
+const LONG_REST: Duration = Duration::from_secs(7);
+/// Where it fills, it takes at least so much of what is acknowledged.
+const FILLING: f64 = 0.25;
+/// Points that lie as far apart as this share of their median tell nothing.
+const WILD: f64 = 0.1;
+/// Times that bursts with such rests are tried.
+const LONG_RESTS_MAX: usize = 1;
+/// Drives whose bursts are emptied at rates as near as this are in one state.
+const STEADY: f64 = 0.03;
+/// Moments of long bursts at which what the buffer holds is looked for.
+const POINTS: usize = 9;
+/// The same where the drive is left alone for long before each burst.
+const POINTS_RESTED: usize = 5;
+/// Not to the very end of a burst: the last write is the one that the host held up longest.
+const LAST: f64 = 0.95;
+/// Bursts with half as much in flight, and a share of what the buffer holds that they must be ahead by.
+const VOTES: usize = 5;
+const LESS: f64 = 0.75;
+/// What the host's noise may move the last completion before a standstill by, ns.
+const SETTLED_NS: f64 = 30_000.0;
+/// How finely, as a share of it.
+const FINEST: f64 = 1.0 / 256.0;
 /// A burst that has taken so many times as long as at its first rate has fallen behind.
 const BEHIND: f64 = 1.15;
 /// A rate below this share of the first one means that the buffer is full.
@@ -99,18 +139,33 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
 struct Kind {
     /// Bytes of one write.
     chunk: u64,
+    /// Bytes of the first one.
+    first: u64,
     /// Bytes in flight.
     in_flight: u64,
+    /// Time the drive is left alone before each burst.
+    rest: Duration,
 }
 
 impl Kind {
     fn writes(self, bench: &Bench<'_>, bytes: u64) -> Vec<Io> {
         // In the middle of the drive, round and round the same stretch: its map entries are at hand.
-        let room = (bench.capacity() / 4).min(LAST_BURST) / self.chunk;
+        let room = (bench.capacity() / 4).min(LAST_BURST) / self.chunk * self.chunk;
         let start = bench.capacity() / 2 / self.chunk * self.chunk;
-        (0..bytes / self.chunk)
-            .map(|i| Io::write(start + i % room * self.chunk, self.chunk as u32))
-            .collect()
+        let mut writes = Vec::new();
+        let (mut at, mut length) = (0, self.first);
+        while at < bytes {
+            length = length.min(bytes - at);
+            writes.push(Io::write(start + at % room, length as u32));
+            (at, length) = (at + length, self.chunk);
+        }
+        writes
+    }
+
+    /// Empties the buffer.
+    fn rest(self, bench: &mut Bench<'_>) -> Result<(), Stop> {
+        bench.flush()?;
+        bench.idle(self.rest)
     }
 
     fn depth(self) -> u32 {
@@ -119,7 +174,7 @@ impl Kind {
 
     /// Completion times of a burst into an empty buffer, sorted, ns.
     fn burst(self, bench: &mut Bench<'_>, bytes: u64) -> Result<Vec<f64>, Stop> {
-        rest(bench)?;
+        self.rest(bench)?;
         let ios = self.writes(bench, bytes);
         let samples = bench.batch(&ios, self.depth())?;
         let mut done: Vec<f64> = samples.iter().map(|s| s.completed_ns() as f64).collect();
@@ -131,7 +186,7 @@ impl Kind {
     /// target's clock says that all of it is done: the last completion is the one that the host held
     /// up longest, which is none of the drive's doing.
     fn in_flash(self, bench: &mut Bench<'_>, bytes: u64) -> Result<f64, Stop> {
-        rest(bench)?;
+        self.rest(bench)?;
         let ios = self.writes(bench, bytes);
         let started = bench.now();
         bench.batch(&ios, self.depth())?;
@@ -139,16 +194,17 @@ impl Kind {
         Ok(flush_from.as_nanos() as f64 + bench.flush()?)
     }
 
-    /// How long a burst into an empty buffer takes with a pause after three fifths of it.
-    fn in_two(self, bench: &mut Bench<'_>, bytes: u64, pause: Duration) -> Result<Duration, Stop> {
-        rest(bench)?;
-        let ios = self.writes(bench, bytes);
-        let (first, second) = ios.split_at(ios.len() * 3 / 5);
-        let started = bench.now();
-        bench.batch(first, self.depth())?;
-        bench.idle(pause)?;
-        bench.batch(second, self.depth())?;
-        Ok(bench.now().saturating_sub(started))
+    /// The same with a first write of another length, so that bursts do not all end a write at the same
+    /// place in the buffer.
+    fn dithered(self, bench: &mut Bench<'_>) -> Self {
+        let parts = (self.chunk / bench.page()).max(1);
+        let first = (bench.page() * (1 + bench.below(parts))).min(self.chunk);
+        Kind { first, ..self }
+    }
+
+    /// Bytes of the first so many writes of a burst.
+    fn bytes(self, writes: usize) -> f64 {
+        self.first as f64 + (writes as f64 - 1.0) * self.chunk as f64
     }
 
     /// Bytes per second between two shares of a burst.
@@ -165,12 +221,6 @@ impl Kind {
         let point = (16..done.len()).find(|i| behind(*i));
         point.map_or(1.0, |i| i as f64 / done.len() as f64)
     }
-}
-
-/// Empties the buffer.
-fn rest(bench: &mut Bench<'_>) -> Result<(), Stop> {
-    bench.flush()?;
-    bench.idle(Duration::from_millis(30))
 }
 
 type Found = (Option<Estimate>, f64, f64);
@@ -194,7 +244,9 @@ fn measure(bench: &mut Bench<'_>, series: &str) -> Result<Found, Stop> {
 fn measure_by(bench: &mut Bench<'_>, chunk: u64, series: &str) -> Result<Found, Stop> {
     let deep = Kind {
         chunk,
+        first: chunk,
         in_flight: IN_FLIGHT,
+        rest: REST,
     };
     // Once over the stretch, so that what follows finds the same state.
     deep.burst(bench, FIRST_BURST)?;
@@ -208,23 +260,31 @@ fn measure_by(bench: &mut Bench<'_>, chunk: u64, series: &str) -> Result<Found, 
     let mut bytes = FIRST_BURST;
     let most = LAST_BURST.min(bench.capacity() / 8);
     let ahead = series.replace("write burst", "bytes ahead");
+    let rested = Kind {
+        rest: LONG_REST,
+        ..deep
+    };
+    let mut long_rests = 0;
     loop {
-        let done = deep.burst(bench, bytes)?;
-        // Not to the very end: the last of all is the one that the host held up longest.
-        let last = deep.rate(&done, 0.5, 0.95);
-        let mut size = None;
-        // Full well before the middle, so that the second half is all drain.
-        let bend = deep.bend(&done, first);
-        if last < FULL * first && bend < 0.4 {
-            let from = (bend * 1.1 + 0.05) * bytes as f64;
-            size = held(bench, deep, bytes, from, POINTS, &ahead)?;
-        }
-        if let Some(found) = size {
-            let explains = explains_the_bend(found.estimate, bend * bytes as f64, first, last);
-            if !explains || !is_flash_bound(bench, deep, bytes, found.estimate, last)? {
-                size = None;
+        // Where flash may take as much at a time as what is left of the burst, a longer one is better.
+        let short = bytes < SHORT && bytes * 2 <= most;
+        let room = if short { 0.25 } else { 0.4 };
+        let (done, found) = attempt(bench, deep, bytes, first, room, &ahead)?;
+        let last = deep.rate(&done, 0.5, LAST);
+        let size = match found {
+            Held::So(size) => Some(size),
+            Held::Not => None,
+            Held::Moving(rough) if long_rests < LONG_RESTS_MAX => {
+                long_rests += 1;
+                bench.idle(RECOVERY)?;
+                match attempt(bench, rested, bytes, first, room, &ahead)?.1 {
+                    Held::So(size) => Some(size),
+                    Held::Moving(size) => rough.or(size),
+                    Held::Not => None,
+                }
             }
-        }
+            Held::Moving(rough) => rough,
+        };
         if size.is_some() || bytes * 2 > most {
             for (i, time) in done.iter().enumerate().step_by((done.len() / 400).max(1)) {
                 let point = (time / 1e6, (i as f64 + 1.0) * chunk as f64);
@@ -236,111 +296,302 @@ fn measure_by(bench: &mut Bench<'_>, chunk: u64, series: &str) -> Result<Found, 
     }
 }
 
-/// Whether a buffer of `size` bytes makes a burst fall behind where this one does, after `behind_at` bytes,
-/// within a factor of three: where flash is hardly slower than the link, the bend is seen but roughly. A
-/// buffer that is full after `n` bytes has taken `n (1 - last / first)` more than it gave. Bursts also slow
-/// down because fast flash is used up or cleaning begins: much later than what a buffer that never fills
-/// seems to hold.
-fn explains_the_bend(size: f64, behind_at: f64, first: f64, last: f64) -> bool {
-    let slower = first / last;
-    if slower <= BEHIND {
-        return false;
-    }
-    // Behind by `BEHIND` only some time after it was full.
-    let full_at = behind_at * (slower - BEHIND) / (slower - 1.0);
-    let held = full_at * (1.0 - 1.0 / slower);
-    (1.0 / 3.0..=3.0).contains(&(size / held))
+/// A burst that fills the buffer.
+#[derive(Clone, Copy)]
+struct Long {
+    bytes: u64,
+    /// Share of it after which it falls behind.
+    bend: f64,
+    /// Rate at which flash takes its end, bytes/s.
+    drain: f64,
 }
 
-/// Whether flash is what holds a long burst up, so that the buffer is full. Then a pause in the middle is
-/// caught up with: flash goes on meanwhile, and what it makes room for is filled faster than it empties.
-/// Where something else holds writes up, such as a link shared by filling and emptying, a pause is lost.
-fn is_flash_bound(
-    bench: &mut Bench<'_>,
-    kind: Kind,
-    bytes: u64,
-    size: f64,
-    rate: f64,
-) -> Result<bool, Stop> {
-    // Short enough for the buffer not to run empty, and to be caught up with in what is left of the
-    // burst at a rate that is a tenth higher.
-    let pause = Duration::from_secs_f64((0.4 * size).min(0.04 * bytes as f64) / rate.max(1.0));
-    let mut lost = Vec::new();
-    for _ in 0..PAUSES {
-        let without = kind.in_two(bench, bytes, Duration::ZERO)?;
-        let with = kind.in_two(bench, bytes, pause)?;
-        lost.push((with.as_secs_f64() - without.as_secs_f64()) / pause.as_secs_f64());
+impl Long {
+    /// Most that can be told from it: where it has gone on for no more than twice what the buffer holds, it
+    /// may still be filling it.
+    fn most(self) -> f64 {
+        0.45 * self.bytes as f64
     }
-    Ok(stats::median(&lost) < 0.5)
+
+    /// Shares of the burst between which a moment is looked for: wide enough for the buffer to be emptied
+    /// once, for flash may take all of it at a time; `along` from 0 to 1.
+    fn window(self, size: f64, along: f64) -> (f64, f64) {
+        let size = size / self.bytes as f64;
+        let full = self.bend * 1.1 + 0.05;
+        let from = full.max(2.0 * size).min(0.85);
+        let width = (1.2 * size).min(LAST - from);
+        let from = from + along * (LAST - from - width);
+        (from, from + width)
+    }
 }
 
-/// What the buffer holds: bytes acknowledged when `w` bytes have arrived in flash, less `w`.
-fn held(
+/// What became of the search for what the buffer holds.
+enum Held {
+    So(Estimate),
+    /// The drive does not do the same each time. What it seems to be all the same, if anything.
+    Moving(Option<Estimate>),
+    /// It is not full.
+    Not,
+}
+
+/// A moment of a long burst at which nothing moves.
+struct Standstill {
+    at_ns: f64,
+    acknowledged: f64,
+}
+
+/// The longest time for which nothing is acknowledged, of those between two shares of a burst: the buffer
+/// is full then, and nothing is on its way into it.
+fn standstill(kind: Kind, done: &[f64], (from, to): (f64, f64)) -> Standstill {
+    let index = |share: f64| ((share * done.len() as f64) as usize).clamp(1, done.len() - 2);
+    let (from, to) = (index(from), index(to));
+    let gap = |i: usize| done[i + 1] - done[i];
+    let longest = (from..=to.max(from)).max_by(|a, b| gap(*a).total_cmp(&gap(*b)));
+    let i = longest.unwrap_or(from);
+    Standstill {
+        at_ns: done[i] + (0.25 * gap(i)).min(SETTLED_NS),
+        acknowledged: kind.bytes(i + 1),
+    }
+}
+
+/// What is acknowledged and not in flash at one moment of a long burst: bounds.
+fn ahead_at(
     bench: &mut Bench<'_>,
     kind: Kind,
-    bytes: u64,
-    from: f64,
-    points: usize,
-    series: &str,
-) -> Result<Option<Estimate>, Stop> {
-    let mut sizes = Vec::new();
-    let to = 0.75 * bytes as f64;
-    let chunk = kind.chunk as f64;
-    for i in 0..points {
-        let step = i as f64 / (points - 1) as f64;
-        let written = ((from + (to - from).max(0.0) * step) as u64).next_multiple_of(kind.chunk);
-        let end = kind.in_flash(bench, written)?;
-        let long = kind.burst(bench, bytes)?;
-        if end < long[long.len() - 1] {
-            let acknowledged = long.partition_point(|time| *time <= end) as f64 * chunk;
-            let ahead = acknowledged - written as f64;
-            let point = (written as f64, ahead);
-            bench.note(series, "bytes in flash", "bytes ahead of flash", point);
-            sizes.push(ahead);
+    moment: &Standstill,
+    guess: Option<(f64, f64)>,
+) -> Result<(f64, f64), Stop> {
+    let page = bench.page() as f64;
+    let all = (moment.acknowledged / page).floor();
+    // In pages of the burst: so many are in flash by then, so many are not.
+    let (mut low, mut high) = (0.0, all);
+    let mut arrived = |pages: f64| -> Result<bool, Stop> {
+        Ok(kind.in_flash(bench, (pages * page) as u64)? <= moment.at_ns)
+    };
+    let mut finest = 1.0f64;
+    if let Some((size, half)) = guess {
+        finest = (size * FINEST / page).floor().max(1.0);
+        let mut step = (half / page).ceil().max(1.0);
+        let middle = ((moment.acknowledged - size) / page).round();
+        let (mut from, mut to) = (middle - step, (middle + step).max(1.0));
+        while from > 0.0 && !arrived(from)? {
+            high = from;
+            step *= 2.0;
+            from -= step;
+        }
+        low = from.max(0.0);
+        if high == all {
+            while to < all && arrived(to)? {
+                low = to;
+                step *= 2.0;
+                to += step;
+            }
+            high = to.min(all);
         }
     }
-    if sizes.len() < points / 2 {
-        return Ok(None);
+    while high - low > finest.max(FINEST * (all - high)) {
+        let middle = f64::midpoint(low, high).floor();
+        if arrived(middle)? {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Ok((
+        moment.acknowledged - high * page,
+        moment.acknowledged - low * page,
+    ))
+}
+
+/// A long burst, and what the buffer holds if that fills it.
+fn attempt(
+    bench: &mut Bench<'_>,
+    kind: Kind,
+    bytes: u64,
+    first: f64,
+    room: f64,
+    series: &str,
+) -> Result<(Vec<f64>, Held), Stop> {
+    let done = kind.burst(bench, bytes)?;
+    let drain = kind.rate(&done, 0.5, LAST);
+    let bend = kind.bend(&done, first);
+    // Full well before the middle, so that the second half is all drain.
+    if drain >= FULL * first || bend >= room {
+        return Ok((done, Held::Not));
+    }
+    let long = Long { bytes, bend, drain };
+    Ok((done, held(bench, kind, long, series)?))
+}
+
+/// What the buffer holds.
+fn held(bench: &mut Bench<'_>, kind: Kind, long: Long, series: &str) -> Result<Held, Stop> {
+    let chunk = kind.chunk as f64;
+    let points = if kind.rest > REST {
+        POINTS_RESTED
+    } else {
+        POINTS
+    };
+    let mut sizes: Vec<f64> = Vec::new();
+    let mut guess = None;
+    let mut seen = Vec::new();
+    let mut steady: Vec<f64> = Vec::new();
+    for i in 0..=points {
+        let kind = kind.dithered(bench);
+        let done = kind.burst(bench, long.bytes)?;
+        let is_steady = (kind.rate(&done, 0.5, LAST) / long.drain - 1.0).abs() <= STEADY;
+        let window = match guess {
+            None => (0.8, LAST),
+            Some((size, _)) => long.window(size, (i - 1) as f64 / (points - 1) as f64),
+        };
+        let moment = standstill(kind, &done, window);
+        let (low, high) = ahead_at(bench, kind, &moment, guess)?;
+        let size = f64::midpoint(low, high);
+        if guess.is_some() {
+            let point = (moment.acknowledged, size);
+            bench.note(series, "bytes acknowledged", "bytes ahead of flash", point);
+            seen.push(point);
+            sizes.push(size);
+            if is_steady {
+                steady.push(size);
+            }
+        } else if size > long.most() + chunk {
+            return Ok(if is_steady {
+                Held::Not
+            } else {
+                Held::Moving(None)
+            });
+        }
+        let near = if sizes.is_empty() {
+            size
+        } else {
+            stats::median(&sizes)
+        };
+        let apart = apart(&sizes);
+        if sizes.len() >= POINTS / 2 && apart > WILD * near {
+            return Ok(Held::Moving(None));
+        }
+        guess = Some((near, (2.0 * apart).max(chunk)));
+    }
+    conclude(bench, kind, long, &seen, steady)
+}
+
+/// The size, from bytes acknowledged and bytes ahead of flash at all moments, and the latter at those of
+/// bursts that flash took at the rate of the first.
+fn conclude(
+    bench: &mut Bench<'_>,
+    kind: Kind,
+    long: Long,
+    seen: &[(f64, f64)],
+    steady: Vec<f64>,
+) -> Result<Held, Stop> {
+    let chunk = kind.chunk as f64;
+    let mut sizes: Vec<f64> = seen.iter().map(|(_, ahead)| *ahead).collect();
+    // Bursts that the drive took at another rate found it in another state: its fast flash was used up, or
+    // it cleaned.
+    let is_steady = 3 * steady.len() >= 2 * sizes.len() || kind.rest > REST && steady.len() >= 3;
+    if is_steady {
+        sizes = steady;
     }
     // A buffer that is not full yet goes on filling: then this is no size, and a longer burst may be.
     let third = sizes.len() / 3;
     let (early, late) = (&sizes[..third], &sizes[sizes.len() - third..]);
-    if stats::median(late) > 1.06 * stats::median(early) + chunk {
-        return Ok(None);
+    let grows = stats::median(late) > 1.06 * stats::median(early) + chunk;
+    if grows || stats::slope(seen) > FILLING {
+        return Ok(Held::Not);
     }
-    // Cleaning that starts in one burst of a pair and not in the other puts the point anywhere.
     let (low, high) = stats::shortest_half(&sizes);
     let core: Vec<f64> = sizes
         .iter()
         .copied()
-        .filter(|size| (low - 1.5 * chunk..=high + 1.5 * chunk).contains(size))
+        .filter(|size| (low - 0.5 * chunk..=high + 0.5 * chunk).contains(size))
         .collect();
-    // What is on its way into the buffer is in it and not acknowledged: how much, changes with the
-    // steps of the flash, so the upper quarter is nearer the truth than the middle.
-    let size = stats::quantile(&core, 0.75);
-    let error = 1.25 * stats::spread(&sizes) / (sizes.len() as f64).sqrt();
-    let half = (2.0 * error).max(2.0 * chunk);
-    if half >= 0.5 * size {
-        return Ok(None);
+    // Half a write on average is there and not acknowledged, for the rest of it is not.
+    let size = core.iter().sum::<f64>() / core.len() as f64 + 0.5 * chunk;
+    let error = 2.0 * apart(&sizes) / (core.len() as f64).sqrt();
+    let half = error + 0.5 * chunk + FINEST * size;
+    if half >= WILD * size {
+        return Ok(Held::Moving(None));
     }
-    // Not acknowledged, yet in the buffer: half a write that is partly there, half a step of the
-    // count, and what is on its way over the link.
-    let high = (size + half + 3.0 * chunk).max(1.05 * size);
-    Ok(Some(Estimate::new(size + chunk, size - half, high)))
+    if size > long.most() + chunk || !is_full(bench, kind, long, size)? {
+        return Ok(Held::Not);
+    }
+    let found = Estimate::new(size, size - half, size + half);
+    Ok(if is_steady {
+        Held::So(found)
+    } else {
+        Held::Moving(Some(found))
+    })
+}
+
+/// Standard deviation of normal data of which half or less are strays, on whichever side.
+fn apart(sizes: &[f64]) -> f64 {
+    let (low, high) = stats::shortest_half(sizes);
+    (high - low) / (2.0 * 0.6745)
+}
+
+/// Whether what a burst is ahead of flash by is all that the buffer holds: then it does not depend on how
+/// much is in flight. Where something else holds writes up, such as a link shared by filling and emptying,
+/// what is on its way through the buffer grows with what is in flight.
+fn is_full(bench: &mut Bench<'_>, kind: Kind, long: Long, size: f64) -> Result<bool, Stop> {
+    let mut less = 0;
+    for i in 0..VOTES {
+        let kind = Kind {
+            in_flight: kind.in_flight / 2,
+            ..kind.dithered(bench)
+        };
+        let done = kind.burst(bench, long.bytes)?;
+        let moment = standstill(
+            kind,
+            &done,
+            long.window(size, i as f64 / (VOTES - 1) as f64),
+        );
+        let page = bench.page();
+        let written = (moment.acknowledged - LESS * size) as u64 / page * page;
+        less += usize::from(kind.in_flash(bench, written.max(page))? <= moment.at_ns);
+    }
+    Ok(2 * less < VOTES)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const KIND: Kind = Kind {
+        chunk: 32 << 10,
+        first: 4 << 10,
+        in_flight: IN_FLIGHT,
+        rest: REST,
+    };
+
     #[test]
-    fn a_size_that_does_not_explain_where_the_burst_falls_behind_is_none() {
-        // 8 MiB fill at 1000 and empty at 500 MB/s: full after 16 MiB; 15 % behind after n with
-        // 16 + 2 (n - 16) = 1.15 n.
-        let mib = f64::from(1 << 20);
-        let behind_at = 16.0 / 0.85 * mib;
-        assert!(explains_the_bend(8.0 * mib, behind_at, 1e9, 5e8));
-        assert!(!explains_the_bend(0.4 * mib, behind_at, 1e9, 5e8));
-        assert!(!explains_the_bend(30.0 * mib, behind_at, 1e9, 5e8));
+    fn a_burst_stands_still_where_nothing_is_acknowledged_for_longest() {
+        // A write each microsecond, and a millisecond of nothing after each 40.
+        let done: Vec<f64> = (0..400u32)
+            .map(|i| f64::from(i) * 1e3 + f64::from(i / 40) * 1e6)
+            .collect();
+        let found = standstill(KIND, &done, (0.48, 0.56));
+        assert_eq!(found.acknowledged, KIND.bytes(200));
+        assert!(done[199] < found.at_ns && found.at_ns < done[200]);
+    }
+
+    #[test]
+    fn moments_are_looked_for_where_the_buffer_is_full_and_a_flash_step_has_room() {
+        let long = Long {
+            bytes: 32 << 20,
+            bend: 0.2,
+            drain: 1e8,
+        };
+        for along in [0.0, 0.5, 1.0] {
+            let (from, to) = long.window(6e6, along);
+            assert!(from >= 0.27 - 1e-9 && from * f64::from(32 << 20) >= 2.0 * 6e6 - 1.0);
+            assert!(to <= LAST + 1e-9 && (to - from) * f64::from(32 << 20) >= 6e6);
+        }
+    }
+
+    #[test]
+    fn strays_on_one_side_do_not_move_how_far_sizes_lie_apart() {
+        let good = [1.0, 1.01, 0.99, 1.0, 1.02];
+        let strayed = [1.0, 1.01, 0.99, 1.0, 1.02, 7.0, 8.0, 9.0];
+        assert!(apart(&good) < 0.02 && apart(&strayed) < 0.03);
     }
 }
