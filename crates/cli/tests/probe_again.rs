@@ -165,7 +165,7 @@ fn a_drive_that_never_holds_still_is_undecided_and_says_so() {
             samples: &mut Vec<Sample>,
         ) -> Result<(), TargetError> {
             // A little slower from transfer to transfer.
-            self.0.factor *= 1.0 + 1e-5 * ios.len() as f64;
+            self.0.factor *= 1.0 + 1e-4 * ios.len() as f64;
             self.0.run(ios, queue_depth, samples)
         }
         fn flush(&mut self) -> Result<u64, TargetError> {

@@ -1,27 +1,34 @@
 //! Map cache: how many places can be read in turn before reads get slow?
 //!
-//! **Method.** Algorithm 3 of Kim & Kim (PLOS ONE 2020), adapted. The drive is divided into `d`
-//! sections and one page is read in each, round after round; while the map of all places fits the
-//! cache, every read of the second round is fast. The largest `d` of which that is true counts the
-//! caching units. Then the places are drawn together: the longest stretch in which reads stay fast
-//! is the reach, and reach by units the unit. All with host memory on and off, and with several
-//! amounts where the host can give them.
+//! **Method.** Algorithm 3 of Kim & Kim (PLOS ONE 2020) asks how many sections can be read in turn, round
+//! after round, before reads get slow: the caching units. Here places, one to each unit, are read once, and
+//! then some of them again, from the youngest to the oldest: the age up to which they are fast counts the
+//! units in one round instead of many (`walk.rs`). Where fast reads become fewer bit by bit, replacement is
+//! at random, and the share of fast reads in rounds over more places than fit tells. What 2Q came to trust
+//! before hides as much of the cache: host memory is given anew before each round, and other memory is read
+//! by halves. The unit is the one size under which pairs of places within a unit come to hand together and
+//! others do not (`unit.rs`); where none is, places are drawn together until the longest stretch in which
+//! reads stay fast is found. All with host memory on and off, and with several amounts where the host can
+//! give them.
 //!
 //! **Mended.** The paper reads the same 512 B again, so a data cache may answer for the map cache;
-//! here every round reads another page of each section. The paper tries every hundredth `d`; here the
-//! knee is bracketed. It deallocates and writes the whole drive first; this only reads, so the drive
-//! must hold data (reads of what was never written are answered without flash, and look like hits).
-//! The paper's latency listing is copied from its algorithm 2 and is taken to mean reads.
+//! here every visit reads another page of a place. The paper tries every hundredth number of sections; here
+//! the edge is bracketed, then looked at ten times finer. It deallocates and writes the whole drive first;
+//! this only reads, so the drive must hold data (reads of what was never written are answered without
+//! flash, and look like hits). The paper's latency listing is copied from its algorithm 2 and is taken to
+//! mean reads.
 //!
-//! **Cost.** Some 100,000 to 1,000,000 reads of 4 KiB for each state of host memory: 10 s to 2 min on
-//! a drive. Writes nothing.
+//! **Cost.** Some four reads of 4 KiB for each unit and amount of host memory, 25 with random replacement,
+//! and as much rest as large units are seen to need: 30 s to 2 min on most drives. Writes nothing.
 //!
 //! **Cannot tell** a cache of the map from a drive whose flash is faster near recent reads; nor a
 //! unit smaller than 1 MiB of addresses.
 
 use super::levels::Levels;
 use super::turns::{self, Settled};
-use super::{About, arms, enter, knee};
+use super::unit;
+use super::walk::{Edge, Pace, Walk};
+use super::{About, arms, enter, grants, knee};
 use crate::bench::{Bench, Stop};
 use crate::cost::{Cost, Scale};
 use crate::findings::{Findings, Held, MapArm};
@@ -33,25 +40,27 @@ use std::time::Duration;
 pub const ABOUT: About = About {
     name: "map-cache",
     question: "how much of its address map does the drive keep at hand, and where?",
-    method: "reads of d places in turn, host memory on and off; then the places are drawn together",
+    method: "places are read once, and then again: how long ago may it have been? host memory on and off",
     limits: "reads of a drive that was never written look like hits",
     writes: false,
     cost,
 };
 
-/// Some 40 looks of at least two rounds in each state of host memory, and a dozen with each of up to six
-/// amounts of it; nearly all of the time is rest. Drives whose cache has thousands of units take up to
-/// ten times as long.
+/// Half of 250 drives drawn at random (seeds 72001 to 72150 and 73001 to 73100) took 57 s and 47,000 reads
+/// with host memory of any amount, 30 s and 10,000 reads without; nearly all of the time is rest. How many
+/// units there are is not known before: one drive in ten takes more than twice the time, and caches of
+/// 100,000 units up to fifty times the reads.
 fn cost(scale: &Scale) -> Cost {
-    let amounts = if scale.has_sizes { 6 } else { 0 };
-    let rounds = 90 * scale.states + 24 * amounts;
-    Cost::reads(u64::from(rounds) * 1_200, scale).resting(REST_MAX.mul_f64(0.6) * rounds)
+    let amounts = if scale.has_sizes { 5 } else { 0 };
+    let states = u64::from(scale.states);
+    Cost::reads(10_000 * states + 5_400 * amounts, scale)
+        .resting(Duration::from_secs(28 * states - amounts))
 }
 
 /// Pages of a section are drawn from its first MiB: surely within one caching unit.
 const SECTION_BYTES: u64 = 1 << 20;
 /// Name and axes of the reach by amount of host memory.
-const REACH_SERIES: (&str, &str, &str) = (
+pub(super) const REACH_SERIES: (&str, &str, &str) = (
     "reach of host memory",
     "host memory given, bytes",
     "reach, bytes",
@@ -59,10 +68,11 @@ const REACH_SERIES: (&str, &str, &str) = (
 /// Most places that are read in turn.
 const PLACES_MAX: u64 = 1 << 18;
 /// Amounts nearer than this are the same.
-const SAME: f64 = 1.2;
-/// Places that the drive's own memory holds, as a share of the units in host memory: so few are at most
-/// 10 % of those that a quarter of the host memory holds, and much the same with each amount.
-const FEW: f64 = 0.025;
+pub(super) const SAME: f64 = 1.2;
+/// Caches of fewer units are counted in two ways where they keep what they came to trust before.
+const SMALL: f64 = 128.0;
+/// Places visited before the unit is looked for: more than a small memory in front holds.
+const UNIT_FROM: u64 = 512;
 /// Share of misses at which a look counts as beyond ([`Levels::is_beyond`]).
 const NOTICED: f64 = 0.03;
 /// Reads that measure, at most, in one look.
@@ -75,27 +85,39 @@ const REST_MAX: Duration = Duration::from_secs(2);
 
 /// Does it.
 pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
-    let mut random = false;
+    let mut walk = None;
     for (name, state) in arms(bench) {
         enter(bench, state)?;
         let known = findings.map.get("on").and_then(|arm: &MapArm| arm.levels);
-        let (arm, took) = measure(bench, known, &format!("map cache, host memory {name}"))?;
+        let (arm, took) = measure(
+            bench,
+            known,
+            state.filter(|state| *state == HmbState::On),
+            &format!("map cache, host memory {name}"),
+        )?;
         note_latencies(findings, name, &took);
         findings.map.insert(name, arm);
-        random |= name == "on" && took.random;
+        if name == "on" {
+            walk = took.walk;
+        }
     }
     // What a miss takes may show only without host memory.
     let known = findings.map.get("off").and_then(|arm| arm.levels);
     if known.is_some() && findings.map.get("on").is_some_and(|on| on.levels.is_none()) {
         enter(bench, Some(HmbState::On))?;
-        let (arm, took) = measure(bench, known, "map cache, host memory on again")?;
+        let (arm, took) = measure(
+            bench,
+            known,
+            Some(HmbState::On),
+            "map cache, host memory on again",
+        )?;
         note_latencies(findings, "on", &took);
         findings.map.insert("on", arm);
-        random = took.random;
+        walk = took.walk;
     }
     note_memories(findings);
     note_states(bench, findings);
-    grants(bench, findings, random)
+    grants::run(bench, findings, walk)
 }
 
 /// What reads told beside the edges: latencies of single reads, ns, by where their map entry was.
@@ -106,6 +128,8 @@ struct Took {
     far: Option<(Estimate, Estimate)>,
     /// The largest memory replaces at random.
     random: bool,
+    /// How its units can be counted again; none where their size is not known.
+    walk: Option<Walk>,
 }
 
 fn note_latencies(findings: &mut Findings, name: &str, took: &Took) {
@@ -260,50 +284,99 @@ fn look(
     })
 }
 
-/// How many places far from each other can be read in turn, and whether the cache replaces at
-/// random.
-fn count_units(
+/// What is known of a cache before its units are counted: how to walk over them, and between which
+/// ages what was visited leaves it.
+struct Survey {
+    walk: Walk,
+    /// Bytes of a unit; none where no size explains what is seen.
+    unit: Option<u64>,
+    low: u64,
+    high: Option<u64>,
+}
+
+/// A bracket of the units, their size, and the rest that they need.
+fn survey(
     bench: &mut Bench<'_>,
     levels: &Levels,
-    from: u64,
-    resolution: f64,
+    renewed: Option<HmbState>,
+) -> Result<Survey, Stop> {
+    let mut walk = Walk::new(bench, SECTION_BYTES, Pace::UNKNOWN);
+    let most = UNIT_FROM.min(walk.places);
+    let (mut low, mut high) = walk.bracket(bench, levels, (4, most))?;
+    // What is at hand by now must not answer for its neighbours.
+    if let Some(state) = renewed {
+        enter(bench, Some(HmbState::Off))?;
+        enter(bench, Some(state))?;
+    }
+    let unit = unit::find(bench, levels, low, walk.pace)?;
+    if let Some(bytes) = unit {
+        let fit = walk.fit;
+        walk = Walk::new(bench, bytes, Pace::UNKNOWN);
+        walk.fit = fit;
+        walk.pace = walk.learned_pace(bench, levels)?;
+    }
+    if high.is_none() {
+        let most = walk.places.min(PLACES_MAX);
+        (low, high) = walk.bracket(bench, levels, (most.min(2 * UNIT_FROM), most))?;
+    }
+    Ok(Survey {
+        walk,
+        unit,
+        low,
+        high,
+    })
+}
+
+/// Units held, looked for between two ages, and whether the cache replaces at random.
+pub(super) fn count_units(
+    bench: &mut Bench<'_>,
+    levels: &Levels,
+    walk: &mut Walk,
+    (low, high): (u64, u64),
     series: &str,
 ) -> Result<(Held, bool), Stop> {
-    let capacity = bench.capacity();
-    let most = (capacity / SECTION_BYTES).clamp(1, PLACES_MAX);
-    let (low, high) = knee(from.min(most), most, resolution, |places| {
-        let seen = look(bench, levels, places, capacity / places, false)?;
-        let point = (places as f64, seen.latency_ns / 1e3);
-        bench.note(series, "places read in turn", "read latency, us", point);
-        let name = format!("{series}: misses");
-        bench.note(
-            &name,
-            "places read in turn",
-            "share of misses",
-            (places as f64, seen.share),
-        );
-        Ok(seen.beyond)
-    })?;
-    let found = held(low, high, most);
-    let (Held::UpTo(_), Some(high)) = (found, high) else {
-        return Ok((found, false));
+    walk.seen.clear();
+    let edge = walk.edge(bench, levels, (low, high))?;
+    for (age, latency) in &walk.seen {
+        let point = (*age as f64, latency / 1e3);
+        bench.note(series, "units visited since", "read latency, us", point);
+    }
+    let all = Held::Everything(walk.places as f64);
+    let (held, found) = match edge {
+        Edge::Beyond => return Ok((all, false)),
+        Edge::At(units) if units.estimate < 1.0 => return Ok((Held::Nothing, false)),
+        Edge::At(units) => (units.estimate, Some(units)),
+        Edge::Gradual(half) => (half / std::f64::consts::LN_2, None),
     };
-    // Not far beyond the edge, or places come to share units.
-    let places = high * 5 / 4;
-    if places < 24 || places > most {
-        return Ok((found, false));
+    // What 2Q came to trust before stays, and hides as much of the cache.
+    let mut by_halves = None;
+    if walk.renewed.is_none() {
+        let from = (held / 2.0) as u64;
+        if held < SMALL {
+            by_halves = walk.by_halves(bench, levels, from.max(2))?;
+        } else if walk.takes_back(bench, levels, held)? {
+            let units = walk.by_halves(bench, levels, from)?;
+            return Ok((units.map_or(all, Held::UpTo), false));
+        }
     }
-    let seen = look(bench, levels, places, capacity / places, false)?;
-    if !seen.looks_random() {
-        return Ok((found, false));
+    if let Some(units) = found {
+        let more = by_halves.filter(|more| more.estimate > 1.1 * units.high);
+        return Ok((Held::UpTo(more.unwrap_or(units)), false));
     }
-    let mut order = turns::spread(places);
-    let capacity = turns::random_capacity(bench, levels, places, |bench, measuring| {
-        round(bench, &mut order, capacity / places, measuring)
-    })?;
-    // What all fitted is held; less would be another reason for hits.
-    let capacity = capacity.filter(|held| held.high > low as f64);
-    Ok((capacity.map_or(found, Held::UpTo), capacity.is_some()))
+    let random = walk.random_capacity(bench, levels, held)?;
+    Ok(match (random, by_halves) {
+        // Random replacement loses some long before the edge.
+        (Some(units), Some(halves)) if halves.estimate > 0.85 * units.estimate => {
+            (Held::UpTo(halves), false)
+        }
+        (Some(units), _) => (Held::UpTo(units), true),
+        (None, Some(halves)) => (Held::UpTo(halves), false),
+        // Neither: an edge that is not sharp.
+        (None, None) => {
+            let units = Estimate::new(held, 0.6 * held, 1.4 * held);
+            (Held::UpTo(units), false)
+        }
+    })
 }
 
 fn held(low: u64, high: Option<u64>, most: u64) -> Held {
@@ -389,6 +462,7 @@ fn find_reach(
 fn measure(
     bench: &mut Bench<'_>,
     known: Option<Levels>,
+    renewed: Option<HmbState>,
     series: &str,
 ) -> Result<(MapArm, Took), Stop> {
     let (near, far) = sample_levels(bench)?;
@@ -397,6 +471,7 @@ fn measure(
         near: stats::median_interval(&near),
         far: None,
         random: false,
+        walk: None,
     };
     let everything = bench.capacity() as f64;
     let Some(levels) = levels(&near, &far).or(known) else {
@@ -409,122 +484,58 @@ fn measure(
         };
         return Ok((arm, took));
     };
-    let mut hits = near;
     // What was asked for far and wide may still be on its way.
     bench.idle(REST_MAX)?;
-    let (units, random) = count_units(bench, &levels, 4, 0.003, series)?;
+    let Survey {
+        mut walk,
+        unit,
+        low,
+        high,
+    } = survey(bench, &levels, renewed)?;
+    walk.renewed = renewed;
+    let range = high.map_or((low / 2, low), |high| (low / 2, high * 11 / 10 + 1));
+    let (units, random) = count_units(bench, &levels, &mut walk, range, series)?;
     took.random = random;
-    let mut arm = MapArm {
+    let reach_bytes = match (units, unit) {
+        (Held::UpTo(count), Some(unit)) => Held::UpTo(count.scaled(unit as f64)),
+        (Held::UpTo(count), None) => {
+            let series = series.replace("map cache", "reach");
+            let from = count.estimate * SECTION_BYTES as f64;
+            find_reach(bench, &levels, count.estimate, from, random, &series)?
+        }
+        (Held::Nothing, _) => Held::Nothing,
+        (Held::Everything(_), _) => Held::Everything(everything),
+    };
+    let hits = far_hits(&walk, &levels).unwrap_or(near);
+    let arm = MapArm {
         levels: Some(levels),
         near_ns,
         units,
-        reach_bytes: Held::Nothing,
-        hit_ns: near_ns,
+        reach_bytes,
+        hit_ns: stats::median(&hits),
     };
-    match units {
-        Held::Nothing => {}
-        Held::Everything(_) => arm.reach_bytes = Held::Everything(everything),
-        Held::UpTo(count) => {
-            let places = ((0.85 * count.estimate) as u64).max(1);
-            let spacing = bench.capacity() / places;
-            arm.hit_ns = look(bench, &levels, places, spacing, false)?.latency_ns;
-            hits = round(bench, &mut turns::spread(places), spacing, true)?;
-            let series = series.replace("map cache", "reach");
-            let from = count.estimate * SECTION_BYTES as f64;
-            arm.reach_bytes = find_reach(bench, &levels, count.estimate, from, random, &series)?;
-        }
-    }
-    hits.retain(|ns| *ns <= levels.threshold_ns);
     let misses: Vec<f64> = far
         .into_iter()
         .filter(|ns| *ns > levels.threshold_ns)
         .collect();
-    if !hits.is_empty() && !misses.is_empty() {
+    if !misses.is_empty() {
         took.far = Some((
             stats::median_interval(&hits),
             stats::median_interval(&misses),
         ));
     }
+    took.walk = Some(walk).filter(|_| unit.is_some());
     Ok((arm, took))
 }
 
-/// Keeps what an amount of host memory reaches.
-fn note_reach(findings: &mut Findings, given: u64, reach: Estimate) {
-    let name = if given.is_multiple_of(1 << 20) {
-        format!("map_reach_{}MiB", given >> 20)
-    } else {
-        format!("map_reach_{}KiB", given >> 10)
-    };
-    findings.quantity(&name, "bytes", reach);
-    findings.reach_of_grant.push((given, Held::UpTo(reach)));
-}
-
-/// Reach with several amounts of host memory: what one byte of it reaches.
-///
-/// The drive's own memory holds some of the places read in turn, now more, now fewer, by what it was
-/// asked before, and each counts as much as a unit in host memory. In a stretch it holds only what it
-/// reaches by itself. So the stretch is measured, unless those places are few ([`FEW`]) or replacement
-/// is at random: then units are counted, for random reads of a stretch tell less.
-fn grants(bench: &mut Bench<'_>, findings: &mut Findings, random: bool) -> Result<(), Stop> {
-    let HmbSwitch::Sizes {
-        granted_bytes,
-        min_bytes,
-        ..
-    } = bench.description().hmb
-    else {
-        return Ok(());
-    };
-    let (Some(on), Some(off)) = (findings.map.get("on"), findings.map.get("off")) else {
-        return Ok(());
-    };
-    let (Held::UpTo(units), Held::UpTo(reach)) = (on.units, on.reach_bytes) else {
-        return Ok(());
-    };
-    let by_itself = off.reach_bytes.amount();
-    let unit_bytes = reach.estimate / units.estimate;
-    let counted = random || off.units.amount() < FEW * units.estimate;
-    let Some(levels) = on.levels else {
-        return Ok(());
-    };
-    if reach.estimate < SAME * by_itself {
-        return Ok(());
-    }
-    note_reach(findings, granted_bytes, reach);
-    let power = 1u64 << granted_bytes.max(1).ilog2();
-    // Powers of two for drives that use no other amounts; the rest for those that keep other things
-    // there as well, so that the first bytes reach nothing.
-    let mut sizes = vec![power, power / 2, power / 4];
-    sizes.extend((4..8).map(|eighths| granted_bytes * eighths / 8));
-    sizes.retain(|bytes| *bytes >= min_bytes.max(4096) && *bytes < granted_bytes);
-    sizes.sort_unstable();
-    sizes.dedup();
-    for bytes in sizes {
-        let bytes = bytes / 4096 * 4096;
-        enter(bench, Some(HmbState::Bytes(bytes)))?;
-        // A little below what proportion leads to expect.
-        let share = bytes as f64 / granted_bytes as f64;
-        let state = format!("host memory {} KiB", bytes >> 10);
-        let from = 0.45 * share;
-        let units = units.estimate;
-        let found = if counted {
-            let from = ((from * units) as u64).max(2);
-            let series = format!("map cache, {state}");
-            match count_units(bench, &levels, from, 0.002, &series)?.0 {
-                Held::UpTo(count) => Held::UpTo(count.scaled(unit_bytes)),
-                found => found,
-            }
-        } else {
-            let from = from * reach.estimate;
-            let series = format!("reach, {state}");
-            find_reach(bench, &levels, share * units, from, false, &series)?
-        };
-        if let Held::UpTo(found) = found
-            && found.estimate > SAME * by_itself
-        {
-            let point = (bytes as f64, found.estimate);
-            bench.note(REACH_SERIES.0, REACH_SERIES.1, REACH_SERIES.2, point);
-            note_reach(findings, bytes, found);
-        }
-    }
-    enter(bench, Some(HmbState::On))
+/// Latencies of hits on what was visited longest ago: those that no small memory in front answers.
+fn far_hits(walk: &Walk, levels: &Levels) -> Option<Vec<f64>> {
+    let hits = walk
+        .seen
+        .iter()
+        .filter(|seen| seen.1 <= levels.threshold_ns);
+    let mut hits: Vec<(u64, f64)> = hits.copied().collect();
+    hits.sort_unstable_by_key(|seen| seen.0);
+    let hits: Vec<f64> = hits[hits.len() / 3..].iter().map(|seen| seen.1).collect();
+    (hits.len() >= 12).then_some(hits)
 }

@@ -2,6 +2,7 @@
 
 mod flash_page;
 pub mod flush;
+mod grants;
 mod layout;
 pub mod levels;
 pub mod map_cache;
@@ -13,6 +14,8 @@ pub mod replacement;
 pub mod request_size;
 mod turnover;
 mod turns;
+mod unit;
+mod walk;
 pub mod working_set;
 pub mod write_buffer;
 pub mod write_cliff;

@@ -16,13 +16,19 @@ const ROUNDS_RANDOM: u32 = 14;
 
 /// Numbers below `n` in an order in which neighbours lie far apart: steps of the golden ratio.
 pub(super) fn spread(n: u64) -> Vec<u64> {
+    let step = golden_step(n);
+    (0..n)
+        .map(|i| (u128::from(i) * u128::from(step) % u128::from(n)) as u64)
+        .collect()
+}
+
+/// Step near the golden ratio of `n` that reaches all numbers below it.
+pub(super) fn golden_step(n: u64) -> u64 {
     let mut step = ((n as f64 * 0.618_033_988_75) as u64).max(1);
     while gcd(step, n) != 1 {
         step += 1;
     }
-    (0..n)
-        .map(|i| (u128::from(i) * u128::from(step) % u128::from(n)) as u64)
-        .collect()
+    step
 }
 
 fn gcd(a: u64, b: u64) -> u64 {
@@ -92,19 +98,22 @@ pub(super) fn random_capacity(
             measured.extend(latencies);
         }
     }
-    let hits = 1.0 - levels.slow_share(&measured);
+    Ok(capacity_of(levels, n, &measured))
+}
+
+/// The same from the latencies of rounds over `n` places once the past is forgotten.
+pub(super) fn capacity_of(levels: &Levels, n: u64, measured: &[f64]) -> Option<Estimate> {
+    let hits = 1.0 - levels.slow_share(measured);
     if !(0.03..0.97).contains(&hits) {
-        return Ok(None);
+        return None;
     }
     let capacity = |hits: f64| -(n as f64) * (1.0 - hits) / hits.ln();
-    // Rounds are not independent of each other: count one.
-    let error = 2.0 * (hits * (1.0 - hits) / n as f64).sqrt() + 0.004;
+    // What hit in one round is as likely to hit in the next as what did not: all reads count. And half of
+    // the reads that are told wrongly.
+    let told = f64::midpoint(levels.false_slow, levels.false_fast) / 2.0;
+    let error = 2.0 * (hits * (1.0 - hits) / measured.len() as f64).sqrt() + 0.004 + told;
     let (low, high) = ((hits - error).max(0.01), (hits + error).min(0.99));
-    Ok(Some(Estimate::new(
-        capacity(hits),
-        capacity(low),
-        capacity(high),
-    )))
+    Some(Estimate::new(capacity(hits), capacity(low), capacity(high)))
 }
 
 #[cfg(test)]

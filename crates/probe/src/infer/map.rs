@@ -156,7 +156,20 @@ fn hmb_size(
     let granted = about.hmb.granted_bytes().unwrap_or(0) as f64;
     let whole = about.capacity_bytes as f64 * MAP_SHARE;
     let Held::UpTo(reach) = on.reach_bytes else {
-        verdict.size_bytes = Some(Estimate::new(whole, whole.min(granted), granted.max(whole)));
+        let entry = bytes_per_entry(findings, granted).and_then(|(entry, _)| entry);
+        let Some(entry) = entry.filter(|_| matches!(about.hmb, HmbSwitch::Sizes { .. })) else {
+            verdict.size_bytes = Some(Estimate::new(whole, whole.min(granted), granted.max(whole)));
+            return;
+        };
+        findings.quantity("map_bytes_per_entry", "bytes", entry);
+        let size = entry.scaled(whole / 4.0);
+        let most = granted.max(size.low);
+        verdict.evidence += &format!("; {:.2} B an entry, by smaller amounts", entry.estimate);
+        verdict.size_bytes = Some(Estimate::new(
+            size.estimate.min(most),
+            size.low,
+            size.high.min(most),
+        ));
         return;
     };
     findings.quantity("map_reach_on", "bytes", reach);
@@ -171,12 +184,22 @@ fn hmb_size(
         verdict.evidence += "; what an entry takes there cannot be told";
         return;
     };
+    // What no host memory would reach by that line is held by the drive's own memory, which passes units on
+    // to host memory instead of holding copies.
+    let own = own_share(findings, entry, off.reach_bytes.amount());
+    let reach = Estimate::new(
+        reach.estimate - own,
+        reach.low - own,
+        reach.high - own / 2.0,
+    );
     if let Some(value) = entry {
         findings.quantity("map_bytes_per_entry", "bytes", value);
     }
     let entry_width = entry.map_or(0.0, |value| value.high / value.estimate - 1.0);
     let entry = entry.map_or(4.0, |value| value.estimate);
     let size = reach.scaled(entry / 4096.0);
+    // Units are whole: of what is meant for them, less than one may be left.
+    let rest = unit_of(on).map_or(0.0, |unit| unit.estimate * entry / 4096.0);
     if granted > 1.15 * size.high {
         let used = format!(
             "; of {} given, {} are used",
@@ -189,8 +212,22 @@ fn hmb_size(
     verdict.size_bytes = Some(Estimate::new(
         size.estimate.min(granted.max(1.0)),
         (size.low * (1.0 - entry_width)).min(0.97 * granted),
-        size.high * (1.0 + entry_width),
+        size.high * (1.0 + entry_width) + rest,
     ));
+}
+
+/// Bytes of addresses that the drive's own memory adds to the reach of host memory: where the line through
+/// the reach of several amounts begins, and no more than it reaches by itself.
+fn own_share(findings: &Findings, entry: Option<Estimate>, by_itself: f64) -> f64 {
+    let Some(entry) = entry else { return 0.0 };
+    let power = |bytes: u64| bytes.is_power_of_two();
+    let begins = findings.reach_of_grant.iter().filter_map(|(bytes, held)| {
+        let used = !findings.rounds_down || power(*bytes);
+        let reached = *bytes as f64 / entry.estimate * 4096.0;
+        used.then(|| held.amount() - reached)
+    });
+    let begins = crate::stats::median(&begins.collect::<Vec<f64>>());
+    begins.clamp(0.0, by_itself)
 }
 
 /// Where host memory is only turned on and off: an entry takes no more than what is given for each page
@@ -220,7 +257,14 @@ fn bytes_per_entry(findings: &mut Findings, granted: f64) -> Option<(Option<Esti
         Held::UpTo(reach) => Some(reach.estimate / 4096.0),
         _ => None,
     };
+    // How far off the reach of one amount may be, as a share: half of the interval.
+    let off = |held: &Held| match held {
+        Held::UpTo(reach) => (reach.high - reach.low) / 2.0 / reach.estimate,
+        _ => 0.0,
+    };
     let grants = findings.reach_of_grant.iter();
+    let offs: Vec<f64> = grants.clone().map(|(_, held)| off(held)).collect();
+    let off = crate::stats::median(&offs);
     let mut points: Vec<(f64, f64)> = grants
         .filter_map(|(bytes, held)| Some((*bytes as f64, reach(held)?)))
         .collect();
@@ -260,7 +304,7 @@ fn bytes_per_entry(findings: &mut Findings, granted: f64) -> Option<(Option<Esti
     if !(2.0..=64.0).contains(&entry) {
         return None;
     }
-    let width = 0.015 * widest / (widest - 1.0) + 0.01;
+    let width = std::f64::consts::SQRT_2 * off * widest / (widest - 1.0) + 0.01;
     let value = Estimate::new(entry, entry * (1.0 - width), entry * (1.0 + width));
     let how = if rounded { "powers of two of " } else { "" };
     let kept = points.last()?.0 - points.last()?.1 * entry;

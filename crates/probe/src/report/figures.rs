@@ -56,9 +56,9 @@ pub(super) const FIGURES: &[Figure<'_>] = &[
     },
     Figure {
         group: "map cache",
-        title: "Places read in turn",
-        says: "While the map of all places is at hand, reads are fast. With less host memory fewer \
-               places are.",
+        title: "Places visited since",
+        says: "A place is read fast as long as no more places than the map cache has units were visited \
+               since. With less host memory it has fewer.",
         apart: false,
         marks: &[],
     },

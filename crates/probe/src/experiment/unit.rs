@@ -1,0 +1,144 @@
+//! The caching unit: which addresses come to hand together?
+//!
+//! Pairs of places are read, all the first ones, then all the second ones. A second one is at hand if it lies
+//! in the unit of its first. Units are taken to start at multiples of their size, a whole number of MiB: of
+//! all such sizes, the one is looked for under which pairs within a unit hit and others do not. Distances are
+//! drawn on a logarithmic scale, so that pairs tell units of all sizes apart.
+
+use super::levels::Levels;
+use super::walk::{Pace, page_of};
+use crate::bench::{Bench, Stop};
+
+const MIB: u64 = 1 << 20;
+/// Largest unit looked for: 64 translation pages of 4 MiB each are 256 MiB.
+const UNIT_MAX_MIB: u64 = 1024;
+/// Pairs, and how many of the first ones are read before the second ones: more than a small memory in
+/// front holds, so that it does not answer.
+const PAIRS: usize = 400;
+const BATCH_MAX: u64 = 128;
+/// Least difference of the shares of hits within units and beyond them: less than half where much of the
+/// drive is at hand.
+const TOLD: f64 = 0.25;
+/// How much likelier, as a logarithm, a size must make what is seen than none: chance among a thousand
+/// sizes gets there in less than one of 100 cases.
+const LIKELIER: f64 = 12.0;
+
+/// Pair of places and whether the second one missed.
+type Pair = (u64, u64, bool);
+
+/// Bytes of a unit; nothing where no size explains what is seen. `fit` units surely fit the cache.
+pub(super) fn find(
+    bench: &mut Bench<'_>,
+    levels: &Levels,
+    fit: u64,
+    pace: Pace,
+) -> Result<Option<u64>, Stop> {
+    let batch = (fit / 3).clamp(2, BATCH_MAX) as usize;
+    let mut pairs: Vec<Pair> = Vec::with_capacity(PAIRS);
+    while pairs.len() < PAIRS {
+        let drawn: Vec<(u64, u64)> = (0..batch).map(|_| pair(bench)).collect();
+        let mut latencies = Vec::new();
+        bench.read_pages(drawn.iter().map(|pair| pair.0), 1, &mut latencies)?;
+        pace.rest(bench, batch)?;
+        latencies.clear();
+        bench.read_pages(drawn.iter().map(|pair| pair.1), 1, &mut latencies)?;
+        let slow = latencies.iter().map(|ns| *ns > levels.threshold_ns);
+        let seen = drawn.iter().zip(slow);
+        pairs.extend(seen.map(|((first, second), slow)| (*first, *second, slow)));
+        let misses = pairs.iter().rev().take(batch).filter(|pair| pair.2);
+        pace.rest(bench, misses.count())?;
+    }
+    Ok(explained(&pairs, levels))
+}
+
+fn pair(bench: &mut Bench<'_>) -> (u64, u64) {
+    let largest = (UNIT_MAX_MIB * MIB).min(bench.capacity() / 4).max(2 * MIB);
+    let share = bench.below(1 << 20) as f64 / f64::from(1 << 20);
+    let least = MIB as f64 / 2.0;
+    let distance = (least * (largest as f64 / least).powf(share)) as u64;
+    let room = bench.capacity() - distance;
+    let first = page_of(bench, 0, room);
+    (first, page_of(bench, first + distance, bench.page()))
+}
+
+/// The size under which hits and misses are told best by whether a pair lies within a unit.
+fn explained(pairs: &[Pair], levels: &Levels) -> Option<u64> {
+    let slow = pairs.iter().filter(|pair| pair.2).count();
+    let none = log_likelihood(pairs.len() as f64, slow as f64);
+    let mut best = (none + LIKELIER, 0, 0.0);
+    for mib in 1..=UNIT_MAX_MIB {
+        let unit = mib * MIB;
+        // Of those within a unit and of the others: all, misses.
+        let mut counts = [[0.0_f64; 2]; 2];
+        for (first, second, slow) in pairs {
+            let of = &mut counts[usize::from(first / unit != second / unit)];
+            of[0] += 1.0;
+            of[1] += f64::from(u8::from(*slow));
+        }
+        let likelihood: f64 = counts
+            .iter()
+            .map(|[all, slow]| log_likelihood(*all, *slow))
+            .sum();
+        let share = |[all, slow]: [f64; 2]| slow / all.max(1.0);
+        let told = share(counts[1]) - share(counts[0]);
+        if likelihood > best.0 && told > 0.0 {
+            best = (likelihood, unit, told);
+        }
+    }
+    let power = 1.0 - levels.false_slow - levels.false_fast;
+    (best.2 > TOLD * power).then_some(best.1)
+}
+
+/// Of so many misses of so many, at the rate that fits them best.
+fn log_likelihood(all: f64, slow: f64) -> f64 {
+    let term = |part: f64| {
+        if part > 0.0 {
+            part * (part / all).ln()
+        } else {
+            0.0
+        }
+    };
+    term(slow) + term(all - slow)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::SeedableRng;
+
+    const LEVELS: Levels = Levels {
+        fast_ns: 1.0,
+        slow_ns: 2.0,
+        threshold_ns: 1.4,
+        false_slow: 0.02,
+        false_fast: 0.02,
+    };
+
+    /// Pairs on a drive of 256 GiB, of which one in `strays` is told wrongly.
+    fn pairs(unit: u64, seed: u64, strays: u64) -> Vec<Pair> {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        (0..PAIRS)
+            .map(|_| {
+                let first = rng.next_u64() % (255 * 1024 * MIB);
+                let distance = (MIB / 2) << (rng.next_u64() % 11);
+                let second = first + distance + rng.next_u64() % distance;
+                let stray = rng.next_u64() % strays == 0;
+                (first, second, (first / unit != second / unit) != stray)
+            })
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn the_unit_is_found_to_the_mib(mib in 1u64..400, seed in 0u64..1000) {
+            prop_assert_eq!(explained(&pairs(mib * MIB, seed, 30), &LEVELS), Some(mib * MIB));
+        }
+    }
+
+    #[test]
+    fn pairs_that_hit_at_random_show_no_unit() {
+        assert_eq!(explained(&pairs(MIB, 1, 2), &LEVELS), None);
+    }
+}

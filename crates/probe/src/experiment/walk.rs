@@ -1,0 +1,498 @@
+//! A walk over the drive, one place to each caching unit, and how long ago a place may have been visited
+//! to be still at hand.
+//!
+//! Places are visited in an order in which neighbours lie far apart, none twice before all have been. What
+//! was visited `age` places ago is at hand as long as the cache holds `age` units, whether it replaces by
+//! use, by age or by second chance, and in 2Q's place on probation: the share of hits falls from one to
+//! none at one age. With random replacement it falls bit by bit. Places are asked from the youngest to the
+//! oldest, since those that hit push nothing out, and no farther than a few that miss.
+
+use super::levels::Levels;
+use super::{enter, knee, turns};
+use crate::bench::{Bench, Stop};
+use crate::stats::Estimate;
+use crate::target::HmbState;
+use std::time::Duration;
+
+/// Looks that tell the edge of a profile, and the ages between two of them as a share of the edge when it
+/// is known well enough.
+const LOOKS: usize = 80;
+/// Least looks: where it is not known yet whether there is an edge, and where it is.
+const LOOKS_FIRST: usize = 60;
+const LOOKS_MIN: usize = 36;
+const FINE: f64 = 0.003;
+/// Misses in a row that end a pass.
+const MISSES_MAX: u32 = 4;
+/// Looks on the wrong side of an edge, as a share of all, up to which there is one: with random
+/// replacement it is more than a quarter.
+const WRONG_MAX: f64 = 0.13;
+/// Passes of a profile at most: small caches are looked at several times.
+const PASSES_MAX: usize = 40;
+/// Reads from which the share of hits of random replacement is taken, and rounds that it may take and that
+/// it takes to forget what was before.
+const COUNTED: usize = 6_000;
+const ROUNDS_MAX: usize = 60;
+const ROUNDS_FORGET: usize = 10;
+const TRIES: usize = 6;
+/// Least looks at what was taken back.
+const TAKEN_BACK_MIN: usize = 16;
+/// Times that each half is visited alone, and least reads that measure after that.
+const ROUNDS_HALF: usize = 3;
+const WHOLE_MIN: usize = 240;
+
+/// Rest for each miss in any case: less than it takes to read it.
+const PER_MISS: Duration = Duration::from_micros(50);
+/// Longest rest that is tried.
+const REST_MAX: Duration = Duration::from_secs(1);
+
+/// Rest for the drive to complete large units in the background.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pace {
+    /// After each run of reads that missed.
+    pub base: Duration,
+    /// For each read that missed.
+    pub per_miss: Duration,
+}
+
+impl Pace {
+    /// Before anything is known of the drive: enough for units of 256 KiB of map, read page by page.
+    pub const UNKNOWN: Pace = Pace {
+        base: Duration::from_millis(60),
+        per_miss: Duration::from_millis(2),
+    };
+
+    pub fn rest(&self, bench: &mut Bench<'_>, misses: usize) -> Result<(), Stop> {
+        if misses == 0 {
+            return Ok(());
+        }
+        let misses = u32::try_from(misses).unwrap_or(u32::MAX);
+        bench.idle(self.base + self.per_miss.saturating_mul(misses))
+    }
+}
+
+/// Places in an order, and where in it one is.
+#[derive(Clone, Debug)]
+pub(super) struct Walk {
+    /// Size of a place, bytes.
+    pub place_bytes: u64,
+    /// Places on the drive.
+    pub places: u64,
+    pub pace: Pace,
+    /// Units that certainly fit: a run of misses stays below them.
+    pub fit: u64,
+    /// State of host memory to enter before each profile, through none at all, so that nothing is left of
+    /// what was before: what 2Q trusts it does not give away.
+    pub renewed: Option<HmbState>,
+    /// Ages that were asked for, and latencies, ns.
+    pub seen: Vec<(u64, f64)>,
+    step: u64,
+    at: u64,
+}
+
+/// One look: how many places ago, and whether it missed.
+type Look = (u64, bool);
+
+/// What a profile shows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Edge {
+    /// All older places miss, all younger ones hit.
+    At(Estimate),
+    /// Places miss now and then; half of them do at about this age.
+    Gradual(f64),
+    /// None missed.
+    Beyond,
+}
+
+impl Walk {
+    pub fn new(bench: &mut Bench<'_>, place_bytes: u64, pace: Pace) -> Self {
+        let places = (bench.capacity() / place_bytes).max(1);
+        Walk {
+            place_bytes,
+            places,
+            pace,
+            fit: 4,
+            renewed: None,
+            seen: Vec::new(),
+            step: turns::golden_step(places),
+            at: bench.below(places),
+        }
+    }
+
+    /// Where a place starts, by its number.
+    fn start(&self, number: u64) -> u64 {
+        let place = u128::from(number % self.places) * u128::from(self.step);
+        (place % u128::from(self.places)) as u64 * self.place_bytes
+    }
+
+    /// A page of a place.
+    fn page(&self, bench: &mut Bench<'_>, number: u64) -> u64 {
+        page_of(bench, self.start(number), self.place_bytes)
+    }
+
+    /// Visits the next places; returns latencies.
+    pub fn ahead(
+        &mut self,
+        bench: &mut Bench<'_>,
+        count: u64,
+        levels: &Levels,
+    ) -> Result<Vec<f64>, Stop> {
+        let first = self.at;
+        self.at += count;
+        self.visit(bench, first..first + count, levels)
+    }
+
+    fn visit(
+        &self,
+        bench: &mut Bench<'_>,
+        mut numbers: impl Iterator<Item = u64>,
+        levels: &Levels,
+    ) -> Result<Vec<f64>, Stop> {
+        let run = (self.fit / 4).clamp(1, 1024) as usize;
+        let mut latencies = Vec::new();
+        loop {
+            let offsets: Vec<u64> = numbers
+                .by_ref()
+                .take(run)
+                .map(|n| self.page(bench, n))
+                .collect();
+            if offsets.is_empty() {
+                return Ok(latencies);
+            }
+            let before = latencies.len();
+            bench.read_pages(offsets, 1, &mut latencies)?;
+            let slow = latencies[before..]
+                .iter()
+                .filter(|ns| **ns > levels.threshold_ns);
+            self.pace.rest(bench, slow.count())?;
+        }
+    }
+
+    /// Reads the place that was visited `age` places ago, the last one being 1.
+    pub fn look(&self, bench: &mut Bench<'_>, age: u64) -> Result<f64, Stop> {
+        let at = self.page(bench, (self.at + self.places * 2).saturating_sub(age));
+        let mut latency = Vec::with_capacity(1);
+        bench.read_pages([at], 1, &mut latency)?;
+        Ok(latency[0])
+    }
+
+    /// Walks and asks for places of ages `from` to `to`, in as many passes as it takes to know enough.
+    fn profile(
+        &mut self,
+        bench: &mut Bench<'_>,
+        levels: &Levels,
+        (from, to): (u64, u64),
+        least: usize,
+    ) -> Result<Vec<Look>, Stop> {
+        let mut looks = Vec::new();
+        let span = (to - from + 1) as usize;
+        for pass in 0..PASSES_MAX {
+            // Where nothing hits, more of the same tells nothing.
+            let is_hopeless = pass > 0 && looks.iter().all(|look: &Look| look.1);
+            if looks.len() >= least || is_hopeless {
+                break;
+            }
+            if let Some(state) = self.renewed {
+                enter(bench, Some(HmbState::Off))?;
+                enter(bench, Some(state))?;
+            }
+            self.ahead(bench, to, levels)?;
+            let mut in_a_row = 0;
+            let mut misses = 0;
+            let count = span.min(LOOKS);
+            for i in 0..count {
+                // Every pass asks for other ages where not all can be asked for.
+                let shift = pass as f64 * 0.618 % 1.0;
+                let age = from + ((i as f64 + shift) * span as f64 / count as f64) as u64;
+                let age = age.min(to);
+                let latency = self.look(bench, age)?;
+                self.seen.push((age, latency));
+                let slow = latency > levels.threshold_ns;
+                looks.push((age + misses, slow));
+                if slow {
+                    misses += 1;
+                    in_a_row += 1;
+                    if in_a_row == MISSES_MAX {
+                        break;
+                    }
+                } else {
+                    in_a_row = 0;
+                }
+            }
+            self.pace.rest(bench, misses as usize)?;
+        }
+        Ok(looks)
+    }
+
+    /// Rest that large units need: as long as it takes until the ends of units hit whose beginnings missed,
+    /// and as much again. Of many at once, for a few are completed while the next are asked for.
+    pub fn learned_pace(&mut self, bench: &mut Bench<'_>, levels: &Levels) -> Result<Pace, Stop> {
+        let count = (self.fit / 2).clamp(1, 256);
+        let slow = |ns: &f64| *ns > levels.threshold_ns;
+        let mut rest = Duration::ZERO;
+        while rest < REST_MAX {
+            let mut starts: Vec<u64> = (self.at..self.at + count).map(|n| self.start(n)).collect();
+            self.at += count;
+            let (mut first, mut last) = (Vec::new(), Vec::new());
+            bench.read_pages(starts.iter().copied(), 1, &mut first)?;
+            // What was asked for last is completed last; more than some would leave it time.
+            starts.reverse();
+            first.reverse();
+            starts.truncate(16);
+            bench.idle(rest)?;
+            let end = self.place_bytes - bench.page();
+            bench.read_pages(starts.iter().map(|at| at + end), 1, &mut last)?;
+            let both = || first.iter().zip(&last).filter(|(first, _)| slow(first));
+            let (asked, late) = (
+                both().count(),
+                both().filter(|(_, last)| slow(last)).count(),
+            );
+            if late * 16 <= asked && asked > 0 {
+                return Ok(Pace {
+                    base: rest.min(Duration::from_millis(1)),
+                    per_miss: PER_MISS + rest * 2 / count as u32,
+                });
+            }
+            // What is still on its way must not hold up the next try.
+            bench.idle(REST_MAX)?;
+            rest = (2 * rest).max(Duration::from_micros(500));
+        }
+        Ok(Pace::UNKNOWN)
+    }
+
+    /// Doubles the age until what was visited then is no longer at hand: an age that was and one that was
+    /// not, or none up to `most`.
+    pub fn bracket(
+        &mut self,
+        bench: &mut Bench<'_>,
+        levels: &Levels,
+        (from, most): (u64, u64),
+    ) -> Result<(u64, Option<u64>), Stop> {
+        let (mut low, mut walked, mut asked, mut to) = (0, 0, 0, from.min(most));
+        loop {
+            self.ahead(bench, to - walked, levels)?;
+            walked = to;
+            let count = (to / 2).clamp(2, 12);
+            let mut slow = 0;
+            for i in 0..count {
+                let age = (walked - asked).saturating_sub(i).max(1);
+                slow += u64::from(self.look(bench, age)? > levels.threshold_ns);
+            }
+            self.pace.rest(bench, slow as usize)?;
+            if 2 * slow > count {
+                return Ok((low, Some(walked)));
+            }
+            asked += count;
+            low = walked.saturating_sub(asked);
+            self.fit = self.fit.max(low);
+            if walked >= most {
+                return Ok((low, None));
+            }
+            to = (2 * walked).min(most);
+        }
+    }
+
+    /// The edge, looked for between two ages.
+    pub fn edge(
+        &mut self,
+        bench: &mut Bench<'_>,
+        levels: &Levels,
+        (low, high): (u64, u64),
+    ) -> Result<Edge, Stop> {
+        let (mut from, mut to) = (low.max(1), high.min(self.places).max(low.max(1)));
+        let mut known = None;
+        // Each look at less of it is some ten times finer.
+        for _ in 0..6 {
+            let least = if known.is_none() {
+                LOOKS_FIRST
+            } else {
+                LOOKS_MIN
+            };
+            let looks = self.profile(bench, levels, (from, to), least)?;
+            let Some(fit) = Fit::of(&looks, (from, to)) else {
+                return Ok(known.map_or(Edge::Beyond, Edge::At));
+            };
+            let noise = f64::midpoint(levels.false_slow, levels.false_fast);
+            if fit.wrong > WRONG_MAX + noise {
+                return Ok(known.map_or(Edge::Gradual(fit.edge), Edge::At));
+            }
+            let gap = ((to - from) as f64 / LOOKS as f64).max(1.0);
+            if fit.edge <= from as f64 && from > 1 {
+                (from, to) = ((from / 4).max(1), from + 2 * gap as u64);
+                continue;
+            }
+            if fit.all_hit {
+                if to >= self.places {
+                    return Ok(Edge::Beyond);
+                }
+                (from, to) = (to - (to - from) / 4, (3 * to - 2 * from).min(self.places));
+                continue;
+            }
+            known = Some(Estimate::new(fit.edge, fit.low, fit.high));
+            if gap <= 1.0 || gap <= FINE * fit.edge {
+                break;
+            }
+            from = ((fit.low - 4.0 * gap) as u64).max(1);
+            to = ((fit.high + 4.0 * gap) as u64).min(self.places);
+        }
+        Ok(known.map_or(Edge::Beyond, Edge::At))
+    }
+
+    /// Units of a cache that replaces at random and holds about `about`: places are visited round after
+    /// round, and the share of hits tells ([`turns::random_capacity`]).
+    pub fn random_capacity(
+        &mut self,
+        bench: &mut Bench<'_>,
+        levels: &Levels,
+        about: f64,
+    ) -> Result<Option<Estimate>, Stop> {
+        let mut places = (1.3 * about) as u64;
+        for _ in 0..TRIES {
+            places = places.clamp(8, self.places.max(8));
+            let first = self.at;
+            self.at += places;
+            let round = |bench: &mut Bench<'_>| self.visit(bench, first..first + places, levels);
+            let mut measured = Vec::new();
+            for _ in 0..ROUNDS_FORGET {
+                measured = round(bench)?;
+            }
+            // Where nearly all or few hit, their share tells little.
+            let misses = levels.slow_share(&measured);
+            if misses < 0.15 && places < self.places {
+                places = places * 3 / 2;
+                continue;
+            }
+            if misses > 0.7 && places > 8 {
+                places = places * 2 / 3;
+                continue;
+            }
+            for _ in 0..ROUNDS_MAX {
+                if measured.len() >= COUNTED.max(3 * places as usize) {
+                    break;
+                }
+                measured.extend(round(bench)?);
+            }
+            return Ok(turns::capacity_of(levels, places, &measured));
+        }
+        Ok(None)
+    }
+
+    /// Whether what is taken back soon after it gave way stays while more is visited than `held`: what is
+    /// visited once stays that long, and 2Q trusts what returns.
+    pub fn takes_back(
+        &mut self,
+        bench: &mut Bench<'_>,
+        levels: &Levels,
+        held: f64,
+    ) -> Result<bool, Stop> {
+        let some = ((held / 10.0) as u64)
+            .clamp(4, 64)
+            .min((held / 3.0) as u64 + 1);
+        let pushed = (1.2 * held) as u64 + 2;
+        if some + 2 * pushed > self.places {
+            return Ok(false);
+        }
+        let mut left = Vec::new();
+        while left.len() < TAKEN_BACK_MIN {
+            let first = self.at;
+            self.at += some + 2 * pushed;
+            for round in 0..3 {
+                self.visit(bench, first..first + some, levels)?;
+                // Now these, now others, or the walk would come back to the first ones.
+                let from = first + some + round % 2 * pushed;
+                self.visit(bench, from..from + pushed, levels)?;
+            }
+            left.extend(self.visit(bench, first..first + some, levels)?);
+        }
+        Ok(levels.slow_share(&left) < 0.35)
+    }
+
+    /// Units of a cache that trusts what returns (2Q) and holds at least `least`. Each half of the places is
+    /// visited a few times alone, so that it is taken in where the cache would hold on to something older
+    /// for as long as all are visited in turn.
+    pub fn by_halves(
+        &mut self,
+        bench: &mut Bench<'_>,
+        levels: &Levels,
+        least: u64,
+    ) -> Result<Option<Estimate>, Stop> {
+        let most = self.places;
+        let (low, high) = knee(least, most, FINE, |places| {
+            let first = self.at;
+            self.at += places;
+            let (middle, end) = (first + places / 2, first + places);
+            for half in [first..middle, middle..end] {
+                for _ in 0..ROUNDS_HALF {
+                    self.visit(bench, half.clone(), levels)?;
+                }
+            }
+            let seen = turns::settled(bench, levels, |bench, _| {
+                let mut latencies = Vec::new();
+                while latencies.len() < WHOLE_MIN {
+                    latencies.extend(self.visit(bench, first..end, levels)?);
+                }
+                Ok(latencies)
+            })?;
+            Ok(seen.beyond)
+        })?;
+        // It gives way bit by bit, and is noticed to do so 1 % or 2 % beyond its edge.
+        let low = low as f64;
+        Ok(high.map(|high| Estimate::new(low, 0.97 * low, 1.01 * (high - 1) as f64)))
+    }
+}
+
+/// A page of a stretch, drawn at random.
+pub(super) fn page_of(bench: &mut Bench<'_>, start: u64, bytes: u64) -> u64 {
+    let page = bench.page();
+    let last = bench.capacity() / page - 1;
+    (start / page + bench.below((bytes / page).max(1))).min(last) * page
+}
+
+/// The edge that leaves the fewest looks on the wrong side.
+#[derive(Clone, Copy, Debug)]
+struct Fit {
+    edge: f64,
+    /// Edges that leave one more there.
+    low: f64,
+    high: f64,
+    /// Share of looks on the wrong side.
+    wrong: f64,
+    all_hit: bool,
+}
+
+impl Fit {
+    /// Over looks at ages of a range; nothing if there are none.
+    fn of(looks: &[Look], (from, to): (u64, u64)) -> Option<Fit> {
+        let mut sorted = looks.to_vec();
+        sorted.sort_unstable();
+        let mut wrong = sorted.iter().filter(|look| !look.1).count();
+        // An edge between one look and the next; errors and the ages between which it lies.
+        let mut spans = vec![(wrong, from - 1, sorted.first()?.0 - 1)];
+        for (i, (age, slow)) in sorted.iter().enumerate() {
+            if *slow {
+                wrong += 1;
+            } else {
+                wrong -= 1;
+            }
+            let next = sorted.get(i + 1).map_or(to.max(*age), |look| look.0 - 1);
+            spans.push((wrong, *age, next));
+        }
+        spans.retain(|(_, start, end)| start <= end);
+        let least = spans.iter().map(|span| span.0).min()?;
+        let within = |more: usize| {
+            let mut of = spans
+                .iter()
+                .filter(|span| span.0 <= least + more)
+                .peekable();
+            let low = of.peek().map_or(0, |span| span.1);
+            (low as f64, of.last().map_or(0, |span| span.2) as f64)
+        };
+        let ((best_low, best_high), (low, high)) = (within(0), within(1));
+        Some(Fit {
+            edge: f64::midpoint(best_low, best_high),
+            low,
+            high,
+            wrong: least as f64 / looks.len() as f64,
+            all_hit: best_high >= to as f64,
+        })
+    }
+}
