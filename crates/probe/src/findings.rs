@@ -74,6 +74,17 @@ pub struct WriteBufferArm {
     pub drain_rate: f64,
 }
 
+impl WriteBufferArm {
+    /// Whether writes are acknowledged before they are in flash.
+    #[must_use]
+    pub fn is_buffered(&self) -> bool {
+        let flush_works = self.flush_dirty_ns > self.flush_clean_ns + 20_000.0
+            && self.flush_dirty_ns > 1.5 * self.flush_clean_ns;
+        // Faster than flash can even be read: programming is slower than that.
+        flush_works || self.write_ns < 0.7 * self.old_read_ns
+    }
+}
+
 /// A number with its interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantity {

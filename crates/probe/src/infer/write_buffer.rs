@@ -20,18 +20,10 @@ pub(super) fn verdict(findings: &Findings, about: &Description) -> Verdict {
     match arms(&findings.write_buffer, about) {
         Arms::Missing => Verdict::undecided(INTERRUPTED),
         Arms::DriveOnly(arm) => alone(findings, arm),
-        Arms::Unswitched(arm) if is_buffered(arm) => alone(findings, arm).withdrawn(UNSWITCHED),
+        Arms::Unswitched(arm) if arm.is_buffered() => alone(findings, arm).withdrawn(UNSWITCHED),
         Arms::Unswitched(arm) => alone(findings, arm),
         Arms::Both(on, off) => switched(findings, on, off),
     }
-}
-
-/// Whether writes are acknowledged before they are in flash.
-fn is_buffered(arm: &WriteBufferArm) -> bool {
-    let flush_works = arm.flush_dirty_ns > arm.flush_clean_ns + 20_000.0
-        && arm.flush_dirty_ns > 1.5 * arm.flush_clean_ns;
-    // Faster than flash can even be read: programming is slower than that.
-    flush_works || arm.write_ns < 0.7 * arm.old_read_ns
 }
 
 fn times(arm: &WriteBufferArm) -> String {
@@ -58,7 +50,7 @@ fn ahead(size: Option<Estimate>) -> String {
 
 /// What there is without host memory.
 fn alone(findings: &Findings, arm: &WriteBufferArm) -> Verdict {
-    if is_buffered(arm) {
+    if arm.is_buffered() {
         let text = format!("{}; {}", times(arm), ahead(arm.bytes));
         return Verdict::new(Tier::Device, Rule::Ahead, text).size(arm.bytes);
     }
@@ -131,7 +123,7 @@ fn switched(findings: &Findings, on: &WriteBufferArm, off: &WriteBufferArm) -> V
             times(off)
         )
     };
-    match (is_buffered(on), is_buffered(off)) {
+    match (on.is_buffered(), off.is_buffered()) {
         (true, false) => {
             let text = both("writes wait for flash only without host memory");
             return Verdict::new(Tier::Hmb, Rule::AheadOnlyWithHost, text).size(on.bytes);
