@@ -272,6 +272,31 @@ fn the_maps_own_pages_do_not_use_up_the_reserve_of_cleaning() {
     }
 }
 
+/// With few of its pages at hand the map has one of its pages written for nearly each page that cleaning
+/// moves. A victim that is not the emptiest then takes more room than it gives: the drive once stopped.
+#[test]
+fn whatever_victims_a_policy_prefers_a_drive_in_need_cleans_what_gives_room() {
+    for policy in ["fifo", "cost-benefit", "d-choices"] {
+        let spec = drive(
+            "tiny",
+            &[
+                ("capacity", "8GiB"),
+                ("nand.pages_per_block", "12"),
+                ("ftl.overprovisioning", "0.11"),
+                ("ftl.gc_policy", policy),
+                ("ftl.slc_superblocks", "0"),
+                ("role.map.size.sram", "64KiB"),
+            ],
+        );
+        let mut device = Device::new(&spec, Precondition::Random, 0, 1);
+        let mut rng = Rng::new(1);
+        closed_loop(&mut device, 4, 8_000, |_| {
+            pages(Op::Write, u64::from(rng.below(1 << 21)), 1)
+        });
+        device.ftl().check();
+    }
+}
+
 #[test]
 fn the_single_bit_cache_takes_writes_fast_until_it_is_full_and_folds_when_idle() {
     let spec = drive("tiny", &[]);

@@ -134,8 +134,11 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             }
             self.background.wear_turn_taken = false;
             let usable = self.ftl.geometry().usable_slots(false);
-            // Recovery wants room soon, whatever is best in the long run.
-            let policy = match self.background.reclaiming {
+            // Recovery wants room soon, whatever is best in the long run. So does a drive down to its
+            // reserve: with small caches each page moved has a page of the map written, and a victim that
+            // is not the emptiest may take more room than it gives.
+            let is_in_need = self.background.reclaiming || soon <= ftl.gc_reserve_superblocks;
+            let policy = match is_in_need {
                 true => GcPolicy::Greedy,
                 false => ftl.gc_policy,
             };
