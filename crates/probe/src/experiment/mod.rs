@@ -1,5 +1,6 @@
 //! The experiments: one file each, with its method, what it costs, and what it can and cannot tell.
 
+mod burst;
 mod flash_page;
 pub mod flush;
 mod grants;

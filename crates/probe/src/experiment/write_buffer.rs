@@ -38,12 +38,12 @@
 //! **Cannot tell** the size when flash takes data as fast as the link brings it: the buffer never
 //! fills. Then only its existence and its tier are told.
 
+use super::burst::{FINEST, Kind, LAST_BURST, ahead_at, standstill};
 use super::{About, arms, enter, write_path};
 use crate::bench::{Bench, Stop};
 use crate::cost::{Cost, Scale};
 use crate::findings::Findings;
 use crate::stats::{self, Estimate};
-use crate::target::Io;
 use std::time::Duration;
 
 /// What is said before it starts.
@@ -75,9 +75,8 @@ const CHUNKS: [u64; 2] = [32 << 10, 64 << 10];
 const IN_FLIGHT: u64 = 6 << 20;
 /// Time for fast flash to be emptied between states of host memory.
 const RECOVERY: Duration = Duration::from_secs(15);
-/// Burst lengths tried, bytes.
+/// Length of the first burst, bytes; each is twice as long as the one before.
 const FIRST_BURST: u64 = 4 << 20;
-const LAST_BURST: u64 = 512 << 20;
 /// Shorter than this, what is left of a burst that fills the buffer in two fifths of it may be less than
 /// all dies take at a time: 8 MiB, for 32 dies that program four planes of 16 KiB in four passes.
 const SHORT: u64 = 64 << 20;
@@ -104,12 +103,6 @@ const LAST: f64 = 0.95;
 /// Bursts with half as much in flight, and a share of what the buffer holds that they must be ahead by.
 const VOTES: usize = 5;
 const LESS: f64 = 0.75;
-/// What the host's noise may move the last completion before a standstill by, ns.
-const SETTLED_NS: f64 = 30_000.0;
-/// How finely, as a share of it.
-const FINEST: f64 = 1.0 / 256.0;
-/// A burst that has taken so many times as long as at its first rate has fallen behind.
-const BEHIND: f64 = 1.15;
 /// A rate below this share of the first one means that the buffer is full.
 const FULL: f64 = 0.9;
 
@@ -137,95 +130,6 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         (arm.bytes, arm.fill_rate, arm.drain_rate) = measure(bench, &series)?;
     }
     Ok(())
-}
-
-/// Bursts of one kind.
-#[derive(Clone, Copy)]
-struct Kind {
-    /// Bytes of one write.
-    chunk: u64,
-    /// Bytes of the first one.
-    first: u64,
-    /// Bytes in flight.
-    in_flight: u64,
-    /// Time the drive is left alone before each burst.
-    rest: Duration,
-}
-
-impl Kind {
-    fn writes(self, bench: &Bench<'_>, bytes: u64) -> Vec<Io> {
-        // In the middle of the drive, round and round the same stretch: its map entries are at hand.
-        let room = (bench.capacity() / 4).min(LAST_BURST) / self.chunk * self.chunk;
-        let start = bench.capacity() / 2 / self.chunk * self.chunk;
-        let mut writes = Vec::new();
-        let (mut at, mut length) = (0, self.first);
-        while at < bytes {
-            length = length.min(bytes - at);
-            writes.push(Io::write(start + at % room, length as u32));
-            (at, length) = (at + length, self.chunk);
-        }
-        writes
-    }
-
-    /// Empties the buffer.
-    fn rest(self, bench: &mut Bench<'_>) -> Result<(), Stop> {
-        bench.flush()?;
-        bench.idle(self.rest)
-    }
-
-    fn depth(self) -> u32 {
-        (self.in_flight / self.chunk) as u32
-    }
-
-    /// Completion times of a burst into an empty buffer, sorted, ns.
-    fn burst(self, bench: &mut Bench<'_>, bytes: u64) -> Result<Vec<f64>, Stop> {
-        self.rest(bench)?;
-        let ios = self.writes(bench, bytes);
-        let samples = bench.batch(&ios, self.depth())?;
-        let mut done: Vec<f64> = samples.iter().map(|s| s.completed_ns() as f64).collect();
-        done.sort_unstable_by(f64::total_cmp);
-        Ok(done)
-    }
-
-    /// When a burst into an empty buffer is in flash, ns from its start. The flush begins when the
-    /// target's clock says that all of it is done: the last completion is the one that the host held
-    /// up longest, which is none of the drive's doing.
-    fn in_flash(self, bench: &mut Bench<'_>, bytes: u64) -> Result<f64, Stop> {
-        self.rest(bench)?;
-        let ios = self.writes(bench, bytes);
-        let started = bench.now();
-        bench.batch(&ios, self.depth())?;
-        let flush_from = bench.now().saturating_sub(started);
-        Ok(flush_from.as_nanos() as f64 + bench.flush()?)
-    }
-
-    /// The same with a first write of another length, so that bursts do not all end a write at the same
-    /// place in the buffer.
-    fn dithered(self, bench: &mut Bench<'_>) -> Self {
-        let parts = (self.chunk / bench.page()).max(1);
-        let first = (bench.page() * (1 + bench.below(parts))).min(self.chunk);
-        Kind { first, ..self }
-    }
-
-    /// Bytes of the first so many writes of a burst.
-    fn bytes(self, writes: usize) -> f64 {
-        self.first as f64 + (writes as f64 - 1.0) * self.chunk as f64
-    }
-
-    /// Bytes per second between two shares of a burst.
-    fn rate(self, done: &[f64], from: f64, to: f64) -> f64 {
-        let at = |share: f64| ((done.len() - 1) as f64 * share) as usize;
-        let (from, to) = (at(from), at(to).max(at(from) + 1).min(done.len() - 1));
-        (to - from) as f64 * self.chunk as f64 / ((done[to] - done[from]) * 1e-9).max(1e-9)
-    }
-
-    /// Where the burst falls behind its first rate for good, as a share of it.
-    fn bend(self, done: &[f64], first_rate: f64) -> f64 {
-        let per_chunk = self.chunk as f64 / first_rate * 1e9;
-        let behind = |i: usize| done[i] - done[0] > BEHIND * per_chunk * i as f64;
-        let point = (16..done.len()).find(|i| behind(*i));
-        point.map_or(1.0, |i| i as f64 / done.len() as f64)
-    }
 }
 
 type Found = (Option<Estimate>, f64, f64);
@@ -337,75 +241,6 @@ enum Held {
     Moving(Option<Estimate>),
     /// It is not full.
     Not,
-}
-
-/// A moment of a long burst at which nothing moves.
-struct Standstill {
-    at_ns: f64,
-    acknowledged: f64,
-}
-
-/// The longest time for which nothing is acknowledged, of those between two shares of a burst: the buffer
-/// is full then, and nothing is on its way into it.
-fn standstill(kind: Kind, done: &[f64], (from, to): (f64, f64)) -> Standstill {
-    let index = |share: f64| ((share * done.len() as f64) as usize).clamp(1, done.len() - 2);
-    let (from, to) = (index(from), index(to));
-    let gap = |i: usize| done[i + 1] - done[i];
-    let longest = (from..=to.max(from)).max_by(|a, b| gap(*a).total_cmp(&gap(*b)));
-    let i = longest.unwrap_or(from);
-    Standstill {
-        at_ns: done[i] + (0.25 * gap(i)).min(SETTLED_NS),
-        acknowledged: kind.bytes(i + 1),
-    }
-}
-
-/// What is acknowledged and not in flash at one moment of a long burst: bounds.
-fn ahead_at(
-    bench: &mut Bench<'_>,
-    kind: Kind,
-    moment: &Standstill,
-    guess: Option<(f64, f64)>,
-) -> Result<(f64, f64), Stop> {
-    let page = bench.page() as f64;
-    let all = (moment.acknowledged / page).floor();
-    // In pages of the burst: so many are in flash by then, so many are not.
-    let (mut low, mut high) = (0.0, all);
-    let mut arrived = |pages: f64| -> Result<bool, Stop> {
-        Ok(kind.in_flash(bench, (pages * page) as u64)? <= moment.at_ns)
-    };
-    let mut finest = 1.0f64;
-    if let Some((size, half)) = guess {
-        finest = (size * FINEST / page).floor().max(1.0);
-        let mut step = (half / page).ceil().max(1.0);
-        let middle = ((moment.acknowledged - size) / page).round();
-        let (mut from, mut to) = (middle - step, (middle + step).max(1.0));
-        while from > 0.0 && !arrived(from)? {
-            high = from;
-            step *= 2.0;
-            from -= step;
-        }
-        low = from.max(0.0);
-        if high == all {
-            while to < all && arrived(to)? {
-                low = to;
-                step *= 2.0;
-                to += step;
-            }
-            high = to.min(all);
-        }
-    }
-    while high - low > finest.max(FINEST * (all - high)) {
-        let middle = f64::midpoint(low, high).floor();
-        if arrived(middle)? {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    Ok((
-        moment.acknowledged - high * page,
-        moment.acknowledged - low * page,
-    ))
 }
 
 /// A long burst, and what the buffer holds if that fills it.

@@ -1,0 +1,173 @@
+//! Bursts of writes into an empty buffer: when each is done, when all of it is in flash, and what lies between
+//! the two at one moment.
+
+use crate::bench::{Bench, Stop};
+use crate::target::Io;
+use std::time::Duration;
+
+/// Longest burst, bytes.
+pub(super) const LAST_BURST: u64 = 512 << 20;
+/// What the host's noise may move the last completion before a standstill by, ns.
+const SETTLED_NS: f64 = 30_000.0;
+/// How finely what is ahead of flash is looked for, as a share of it.
+pub(super) const FINEST: f64 = 1.0 / 256.0;
+/// A burst that has taken so many times as long as at its first rate has fallen behind.
+const BEHIND: f64 = 1.15;
+
+/// Bursts of one kind.
+#[derive(Clone, Copy)]
+pub(super) struct Kind {
+    /// Bytes of one write.
+    pub(super) chunk: u64,
+    /// Bytes of the first one.
+    pub(super) first: u64,
+    /// Bytes in flight.
+    pub(super) in_flight: u64,
+    /// Time the drive is left alone before each burst.
+    pub(super) rest: Duration,
+}
+
+impl Kind {
+    fn writes(self, bench: &Bench<'_>, bytes: u64) -> Vec<Io> {
+        // In the middle of the drive, round and round the same stretch: its map entries are at hand.
+        let room = (bench.capacity() / 4).min(LAST_BURST) / self.chunk * self.chunk;
+        let start = bench.capacity() / 2 / self.chunk * self.chunk;
+        let mut writes = Vec::new();
+        let (mut at, mut length) = (0, self.first);
+        while at < bytes {
+            length = length.min(bytes - at);
+            writes.push(Io::write(start + at % room, length as u32));
+            (at, length) = (at + length, self.chunk);
+        }
+        writes
+    }
+
+    /// Empties the buffer.
+    fn rest(self, bench: &mut Bench<'_>) -> Result<(), Stop> {
+        bench.flush()?;
+        bench.idle(self.rest)
+    }
+
+    fn depth(self) -> u32 {
+        (self.in_flight / self.chunk) as u32
+    }
+
+    /// Completion times of a burst into an empty buffer, sorted, ns.
+    pub(super) fn burst(self, bench: &mut Bench<'_>, bytes: u64) -> Result<Vec<f64>, Stop> {
+        self.rest(bench)?;
+        let ios = self.writes(bench, bytes);
+        let samples = bench.batch(&ios, self.depth())?;
+        let mut done: Vec<f64> = samples.iter().map(|s| s.completed_ns() as f64).collect();
+        done.sort_unstable_by(f64::total_cmp);
+        Ok(done)
+    }
+
+    /// When a burst into an empty buffer is in flash, ns from its start. The flush begins when the
+    /// target's clock says that all of it is done: the last completion is the one that the host held
+    /// up longest, which is none of the drive's doing.
+    pub(super) fn in_flash(self, bench: &mut Bench<'_>, bytes: u64) -> Result<f64, Stop> {
+        self.rest(bench)?;
+        let ios = self.writes(bench, bytes);
+        let started = bench.now();
+        bench.batch(&ios, self.depth())?;
+        let flush_from = bench.now().saturating_sub(started);
+        Ok(flush_from.as_nanos() as f64 + bench.flush()?)
+    }
+
+    /// The same with a first write of another length, so that bursts do not all end a write at the same
+    /// place in the buffer.
+    pub(super) fn dithered(self, bench: &mut Bench<'_>) -> Self {
+        let parts = (self.chunk / bench.page()).max(1);
+        let first = (bench.page() * (1 + bench.below(parts))).min(self.chunk);
+        Kind { first, ..self }
+    }
+
+    /// Bytes of the first so many writes of a burst.
+    pub(super) fn bytes(self, writes: usize) -> f64 {
+        self.first as f64 + (writes as f64 - 1.0) * self.chunk as f64
+    }
+
+    /// Bytes per second between two shares of a burst.
+    pub(super) fn rate(self, done: &[f64], from: f64, to: f64) -> f64 {
+        let at = |share: f64| ((done.len() - 1) as f64 * share) as usize;
+        let (from, to) = (at(from), at(to).max(at(from) + 1).min(done.len() - 1));
+        (to - from) as f64 * self.chunk as f64 / ((done[to] - done[from]) * 1e-9).max(1e-9)
+    }
+
+    /// Where the burst falls behind its first rate for good, as a share of it.
+    pub(super) fn bend(self, done: &[f64], first_rate: f64) -> f64 {
+        let per_chunk = self.chunk as f64 / first_rate * 1e9;
+        let behind = |i: usize| done[i] - done[0] > BEHIND * per_chunk * i as f64;
+        let point = (16..done.len()).find(|i| behind(*i));
+        point.map_or(1.0, |i| i as f64 / done.len() as f64)
+    }
+}
+
+/// A moment of a long burst at which nothing moves.
+pub(super) struct Standstill {
+    pub(super) at_ns: f64,
+    pub(super) acknowledged: f64,
+}
+
+/// The longest time for which nothing is acknowledged, of those between two shares of a burst: the buffer
+/// is full then, and nothing is on its way into it.
+pub(super) fn standstill(kind: Kind, done: &[f64], (from, to): (f64, f64)) -> Standstill {
+    let index = |share: f64| ((share * done.len() as f64) as usize).clamp(1, done.len() - 2);
+    let (from, to) = (index(from), index(to));
+    let gap = |i: usize| done[i + 1] - done[i];
+    let longest = (from..=to.max(from)).max_by(|a, b| gap(*a).total_cmp(&gap(*b)));
+    let i = longest.unwrap_or(from);
+    Standstill {
+        at_ns: done[i] + (0.25 * gap(i)).min(SETTLED_NS),
+        acknowledged: kind.bytes(i + 1),
+    }
+}
+
+/// What is acknowledged and not in flash at one moment of a long burst: bounds.
+pub(super) fn ahead_at(
+    bench: &mut Bench<'_>,
+    kind: Kind,
+    moment: &Standstill,
+    guess: Option<(f64, f64)>,
+) -> Result<(f64, f64), Stop> {
+    let page = bench.page() as f64;
+    let all = (moment.acknowledged / page).floor();
+    // In pages of the burst: so many are in flash by then, so many are not.
+    let (mut low, mut high) = (0.0, all);
+    let mut arrived = |pages: f64| -> Result<bool, Stop> {
+        Ok(kind.in_flash(bench, (pages * page) as u64)? <= moment.at_ns)
+    };
+    let mut finest = 1.0f64;
+    if let Some((size, half)) = guess {
+        finest = (size * FINEST / page).floor().max(1.0);
+        let mut step = (half / page).ceil().max(1.0);
+        let middle = ((moment.acknowledged - size) / page).round();
+        let (mut from, mut to) = (middle - step, (middle + step).max(1.0));
+        while from > 0.0 && !arrived(from)? {
+            high = from;
+            step *= 2.0;
+            from -= step;
+        }
+        low = from.max(0.0);
+        if high == all {
+            while to < all && arrived(to)? {
+                low = to;
+                step *= 2.0;
+                to += step;
+            }
+            high = to.min(all);
+        }
+    }
+    while high - low > finest.max(FINEST * (all - high)) {
+        let middle = f64::midpoint(low, high).floor();
+        if arrived(middle)? {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Ok((
+        moment.acknowledged - high * page,
+        moment.acknowledged - low * page,
+    ))
+}
