@@ -6,10 +6,10 @@
 mod common;
 
 use common::bytes::Hostile;
-use common::naive::{Page, overlay};
+use common::naive::{Page, Tags, overlay};
 use common::{drive, settle};
-use lodger_core::device::{Contents, Device, HostMemory, Modelled, Source};
-use lodger_core::ids::{BufferSlot, Lpn, Ppn};
+use lodger_core::device::{Device, HostMemory, Modelled};
+use lodger_core::ids::Lpn;
 use lodger_core::rng::Rng;
 use lodger_core::{DriveSpec, Op, Precondition, Request, Status};
 use proptest::prelude::*;
@@ -18,55 +18,13 @@ use std::collections::{BTreeMap, HashMap};
 const LINE: usize = 64;
 const CAPACITY_PAGES: u32 = 16 << 10;
 
-/// Sectors carry the tag of the request that wrote them; sectors from before the test are told apart
-/// by where they lay.
-#[derive(Default)]
-struct Tags {
-    flash: HashMap<Ppn, Page>,
-    buffer: HashMap<BufferSlot, Page>,
-    /// Read tag, page, sectors read, what was read.
-    seen: Vec<(u32, u32, u8, Page)>,
-}
-
+/// Sectors from before the test are told apart by where they lay.
 const OLD: u32 = 1 << 31;
 
-impl Tags {
-    fn at(&self, source: Source) -> Page {
-        match source {
-            Source::Buffer(slot) => self.buffer[&slot],
-            Source::Flash(ppn) => match self.flash.get(&ppn) {
-                Some(page) => *page,
-                None => [OLD | ppn.0; 8],
-            },
-            Source::Unwritten => Page::default(),
-        }
-    }
-}
-
-impl Contents for Tags {
-    fn arrive(&mut self, tag: u32, _: Lpn, slot: BufferSlot, sectors: u8) {
-        let mut page = Page::default();
-        overlay(&mut page, &[tag; 8], sectors);
-        self.buffer.insert(slot, page);
-    }
-    fn merge(&mut self, slot: BufferSlot, source: Source, written: u8) {
-        let mut page = self.at(source);
-        overlay(&mut page, &self.buffer[&slot], written);
-        self.buffer.insert(slot, page);
-    }
-    fn absorb(&mut self, from: BufferSlot, to: BufferSlot, sectors: u8) {
-        let newer = self.buffer[&from];
-        overlay(self.buffer.get_mut(&to).unwrap(), &newer, sectors);
-    }
-    fn program(&mut self, from: BufferSlot, to: Ppn) {
-        self.flash.insert(to, self.buffer[&from]);
-    }
-    fn relocate(&mut self, from: Ppn, to: Ppn) {
-        let page = self.at(Source::Flash(from));
-        self.flash.insert(to, page);
-    }
-    fn read(&mut self, tag: u32, lpn: Lpn, source: Source, sectors: u8) {
-        self.seen.push((tag, lpn.0, sectors, self.at(source)));
+fn tags() -> Tags {
+    Tags {
+        before: Some(|ppn| [OLD | ppn.0; 8]),
+        ..Tags::default()
     }
 }
 
@@ -169,7 +127,7 @@ impl Run {
             1 => Precondition::Sequential,
             _ => Precondition::Random,
         };
-        let (tags, memory) = (Tags::default(), Hostile::default());
+        let (tags, memory) = (tags(), Hostile::default());
         let device = Device::with_memory(spec, precondition, 168 << 10, seed, tags, memory);
         let initial = (0..CAPACITY_PAGES)
             .map(|lpn| match device.ftl().locate(Lpn(lpn)) {
@@ -416,7 +374,7 @@ fn an_honest_host_is_never_suspected() {
 #[test]
 fn modelled_memory_takes_exactly_as_long_as_bytes() {
     fn play<M: HostMemory>(spec: &DriveSpec, memory: M) -> (Vec<(u32, u64)>, String) {
-        let (tags, precondition) = (Tags::default(), Precondition::Random);
+        let (tags, precondition) = (tags(), Precondition::Random);
         let mut device = Device::with_memory(spec, precondition, 168 << 10, 3, tags, memory);
         let mut rng = Rng::new(5);
         let mut done = Vec::new();
@@ -459,7 +417,7 @@ fn look_up_ps(sets: &[(&str, &str)], forge: bool) -> (u64, DriveSpec) {
     ];
     all.extend(sets);
     let spec = drive("tiny", &all);
-    let (tags, memory) = (Tags::default(), Hostile::default());
+    let (tags, memory) = (tags(), Hostile::default());
     let mut device =
         Device::with_memory(&spec, Precondition::Sequential, 256 << 10, 1, tags, memory);
     // The second takes the first one's place in SRAM.

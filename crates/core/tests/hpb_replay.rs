@@ -256,9 +256,8 @@ impl Host {
         self.complete();
         assert!(self.open.is_empty() && self.device.in_flight() == 0);
         self.device.ftl().check();
-        let seen = &self.device.contents.seen;
-        seen.iter()
-            .filter(|&&(tag, sector, value)| !self.naive.allows(tag, sector, value))
+        let seen = self.device.contents.sectors_seen();
+        seen.filter(|&(tag, sector, value)| !self.naive.allows(tag, sector, value))
             .count()
     }
 }

@@ -116,7 +116,7 @@ impl Run {
         assert!(self.open.is_empty(), "every request completes");
         assert_eq!(self.device.in_flight(), 0);
         self.device.ftl().check();
-        for &(tag, sector, value) in &self.device.contents.seen {
+        for (tag, sector, value) in self.device.contents.sectors_seen() {
             assert!(
                 self.naive.allows(tag, sector, value),
                 "read {tag} of sector {sector} returned {value}: {:?}",

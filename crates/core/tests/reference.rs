@@ -164,7 +164,7 @@ fn run(shape: u32, seed: u64, requests: u32) {
     );
     assert_eq!(run.device.in_flight(), 0);
     run.device.ftl().check();
-    for &(tag, sector, value) in &run.device.contents.seen {
+    for (tag, sector, value) in run.device.contents.sectors_seen() {
         assert!(
             run.naive.allows(tag, sector, value),
             "read {tag} of sector {sector} returned {value}: {:?}",

@@ -14,8 +14,10 @@ pub type Page = [u32; 8];
 pub struct Tags {
     pub flash: HashMap<Ppn, Page>,
     pub buffer: HashMap<BufferSlot, Page>,
-    /// Read tag, sector, value.
-    pub seen: Vec<(u32, u64, u32)>,
+    /// What flash holds from before the first request; nothing by default.
+    pub before: Option<fn(Ppn) -> Page>,
+    /// Read tag, page, sectors read, what was read.
+    pub seen: Vec<(u32, u32, u8, Page)>,
 }
 
 /// Lays the sectors of a mask over a page.
@@ -31,9 +33,22 @@ impl Tags {
     fn at(&self, source: Source) -> Page {
         match source {
             Source::Buffer(slot) => self.buffer[&slot],
-            Source::Flash(ppn) => self.flash.get(&ppn).copied().unwrap_or_default(),
+            Source::Flash(ppn) => match (self.flash.get(&ppn), self.before) {
+                (Some(page), _) => *page,
+                (None, Some(before)) => before(ppn),
+                (None, None) => Page::default(),
+            },
             Source::Unwritten => Page::default(),
         }
+    }
+
+    /// Read tag, sector, value of every sector read.
+    pub fn sectors_seen(&self) -> impl Iterator<Item = (u32, u64, u32)> {
+        let sectors = |&(tag, lpn, sectors, page): &(u32, u32, u8, Page)| {
+            let read = (0..8u64).filter(move |sector| sectors >> sector & 1 != 0);
+            read.map(move |sector| (tag, u64::from(lpn) * 8 + sector, page[sector as usize]))
+        };
+        self.seen.iter().flat_map(sectors)
     }
 }
 
@@ -60,12 +75,7 @@ impl Contents for Tags {
         self.flash.insert(to, page);
     }
     fn read(&mut self, tag: u32, lpn: Lpn, source: Source, sectors: u8) {
-        let page = self.at(source);
-        for (sector, &value) in (0u64..).zip(&page) {
-            if sectors >> sector & 1 != 0 {
-                self.seen.push((tag, u64::from(lpn.0) * 8 + sector, value));
-            }
-        }
+        self.seen.push((tag, lpn.0, sectors, self.at(source)));
     }
 }
 
