@@ -1,7 +1,7 @@
 //! How often is the prober right about drives it has never seen? A small sample here; the whole
 //! table of docs/validation with `LODGER_PROBE_DRIVES=300 cargo test --release -p lodger --test
 //! probe_blind -- --nocapture`. `LODGER_PROBE_FIRST` is the first seed, `LODGER_PROBE_NOISE` the noise
-//! of all drives as a multiple of the default.
+//! of all drives as a multiple of the default; `LODGER_PROBE_CONFIDENCE=0` runs every experiment once.
 //! `LODGER_PROBE_CALIBRATE=1 LODGER_PROBE_FIRST=50001 LODGER_PROBE_DRIVES=300` prints how often each rule
 //! is right and how wide intervals must be: seeds that are used for nothing else.
 
@@ -28,13 +28,12 @@ fn opened(subject: &Subject, seed: u64) -> SimTarget {
 }
 
 /// What verdicts rest on.
-const DECIDING: [&str; 6] = [
+const DECIDING: [&str; 5] = [
     "map-cache",
     "read-cache",
     "parallelism",
     "flush",
     "write-buffer",
-    "write-cliff",
 ];
 
 fn options(experiments: &[&str], seed: u64) -> Options {
@@ -207,9 +206,12 @@ fn run(drives: u64) -> ([Score; 3], Confusion) {
     let scores = Mutex::new(std::array::from_fn(|_| Score::default()));
     let next = AtomicU64::new(0);
     let first: u64 = std::env::var("LODGER_PROBE_FIRST").map_or(1, |text| text.parse().unwrap());
-    let noise: Option<f64> = std::env::var("LODGER_PROBE_NOISE")
-        .ok()
-        .map(|text| text.parse().unwrap());
+    let given = |name: &str| -> Option<f64> {
+        let text = std::env::var(name).ok()?;
+        Some(text.parse().unwrap())
+    };
+    let noise = given("LODGER_PROBE_NOISE");
+    let confidence = given("LODGER_PROBE_CONFIDENCE").unwrap_or(0.95);
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -221,7 +223,10 @@ fn run(drives: u64) -> ([Score; 3], Confusion) {
                     let seed = first + at;
                     let mut subject = subject(seed);
                     subject.noise = noise.unwrap_or(subject.noise);
-                    let options = options(&DECIDING, seed);
+                    let options = Options {
+                        confidence,
+                        ..options(&DECIDING, seed)
+                    };
                     let outcome = probe(&mut opened(&subject, seed), &options, &mut |_| true);
                     if drives == 1 {
                         println!("{}\n{}", subject.text, lodger_probe::report::text(&outcome));
@@ -375,7 +380,7 @@ fn every_rule_is_as_often_right_as_its_table_says() {
     let (first, drives) = (number("LODGER_PROBE_FIRST"), number("LODGER_PROBE_DRIVES"));
     let (first, drives) = (first.unwrap_or(50_001), drives.unwrap_or(300));
     // Others with numbers, so that their intervals are counted, too.
-    let experiments = [&DECIDING[..], &["queue-depth", "read-ahead"]].concat();
+    let experiments = [&DECIDING[..], &["queue-depth", "read-ahead", "write-cliff"]].concat();
     let single = |seed| Options {
         confidence: 0.0,
         ..options(&experiments, seed)
