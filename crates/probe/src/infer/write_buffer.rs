@@ -8,6 +8,8 @@ use crate::target::Description;
 /// Flash in single-bit mode programs a page in 100 us to 400 us, with more bits a cell in 600 us and
 /// more (Grupp et al., MICRO 2009, for two bits; one-shot programs of three take above 1 ms).
 const SINGLE_BIT_NS_MAX: f64 = 500_000.0;
+/// Less than the least of these: no flash was waited for.
+const SINGLE_BIT_NS_MIN: f64 = 100_000.0;
 /// Reads of new data faster than those of old by this factor come from faster flash.
 const FASTER: f64 = 0.92;
 /// A ratio of single writes beyond this, up or down, means that host memory is in their way: data that
@@ -63,6 +65,12 @@ fn waits_for_flash(findings: &Findings, arm: &WriteBufferArm) -> Verdict {
     if !flash_seen(findings) && arm.write_ns < 1.5 * arm.old_read_ns {
         return Verdict::undecided(format!(
             "{}, no longer than a read, and nothing shows that there is flash",
+            times(arm)
+        ));
+    }
+    if arm.write_ns < SINGLE_BIT_NS_MIN {
+        return Verdict::undecided(format!(
+            "{}: nothing is left to do for a flush, yet no flash programs as fast",
             times(arm)
         ));
     }
