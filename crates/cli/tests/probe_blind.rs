@@ -36,6 +36,16 @@ const DECIDING: [&str; 5] = [
     "write-buffer",
 ];
 
+/// A number from the environment, if it is given.
+fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
+    let name = format!("LODGER_PROBE_{name}");
+    let text = std::env::var(&name).ok()?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name}={text} is no number")),
+    )
+}
+
 fn options(experiments: &[&str], seed: u64) -> Options {
     Options {
         experiments: experiments.iter().map(|&name| name.to_owned()).collect(),
@@ -205,13 +215,9 @@ fn run(drives: u64) -> ([Score; 3], Confusion) {
     let confusion = Mutex::new(Confusion::new());
     let scores = Mutex::new(std::array::from_fn(|_| Score::default()));
     let next = AtomicU64::new(0);
-    let first: u64 = std::env::var("LODGER_PROBE_FIRST").map_or(1, |text| text.parse().unwrap());
-    let given = |name: &str| -> Option<f64> {
-        let text = std::env::var(name).ok()?;
-        Some(text.parse().unwrap())
-    };
-    let noise = given("LODGER_PROBE_NOISE");
-    let confidence = given("LODGER_PROBE_CONFIDENCE").unwrap_or(0.95);
+    let first: u64 = setting("FIRST").unwrap_or(1);
+    let noise: Option<f64> = setting("NOISE");
+    let confidence = setting("CONFIDENCE").unwrap_or(0.95);
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -257,8 +263,7 @@ fn run(drives: u64) -> ([Score; 3], Confusion) {
 
 #[test]
 fn drives_drawn_at_random_are_seen_through() {
-    let drives = std::env::var("LODGER_PROBE_DRIVES").map(|text| text.parse().unwrap());
-    let drives = drives.unwrap_or(SAMPLE);
+    let drives = setting("DRIVES").unwrap_or(SAMPLE);
     let (scores, confusion) = run(drives);
     println!("{drives} drives\n{}", table(&scores));
     println!("{}", confusion_table(&confusion));
@@ -376,9 +381,8 @@ fn every_rule_is_as_often_right_as_its_table_says() {
     if std::env::var_os("LODGER_PROBE_CALIBRATE").is_none() {
         return;
     }
-    let number = |name: &str| std::env::var(name).map(|text| text.parse::<u64>().unwrap());
-    let (first, drives) = (number("LODGER_PROBE_FIRST"), number("LODGER_PROBE_DRIVES"));
-    let (first, drives) = (first.unwrap_or(50_001), drives.unwrap_or(300));
+    let first: u64 = setting("FIRST").unwrap_or(50_001);
+    let drives: u64 = setting("DRIVES").unwrap_or(300);
     // Others with numbers, so that their intervals are counted, too.
     let experiments = [&DECIDING[..], &["queue-depth", "read-ahead", "write-cliff"]].concat();
     let single = |seed| Options {

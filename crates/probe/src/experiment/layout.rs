@@ -115,19 +115,13 @@ pub(super) fn of(shares: &[f64]) -> Option<Layout> {
     let folded = Folded::of(shares, round);
     // A little for rounding, where triangles fit exactly.
     let allowed = errors * (1.0 + RULED_OUT / shares.len() as f64) + 1e-9;
-    let fitting = (2..=UNITS_MAX.min(round / 2)).filter(|n| folded.errors(*n) <= allowed);
-    let fitting: Vec<usize> = fitting.collect();
-    let best = fitting
-        .iter()
-        .copied()
-        .min_by(|a, b| folded.errors(*a).total_cmp(&folded.errors(*b)))?;
+    let tried = (2..=UNITS_MAX.min(round / 2)).map(|n| (folded.errors(n), n));
+    let fitting: Vec<(f64, usize)> = tried.filter(|(errors, _)| *errors <= allowed).collect();
+    let best = fitting.iter().min_by(|a, b| a.0.total_cmp(&b.0))?.1;
+    let (fewest, most) = (fitting.first()?.1, fitting.last()?.1);
     Some(Layout {
         round: round as f64,
-        units: Estimate::new(
-            best as f64,
-            fitting[0] as f64,
-            fitting[fitting.len() - 1] as f64,
-        ),
+        units: Estimate::new(best as f64, fewest as f64, most as f64),
     })
 }
 

@@ -27,7 +27,7 @@
 use super::levels::Levels;
 use super::turns::{self, Settled};
 use super::unit;
-use super::walk::{Edge, Pace, Walk};
+use super::walk::{self, Edge, Pace, Walk};
 use super::{About, arms, enter, grants, knee};
 use crate::bench::{Bench, Stop};
 use crate::cost::{Cost, Scale};
@@ -126,8 +126,6 @@ struct Took {
     near: Estimate,
     /// The largest memory, and flash; none if there is only one level.
     far: Option<(Estimate, Estimate)>,
-    /// The largest memory replaces at random.
-    random: bool,
     /// How its units can be counted again; none where their size is not known.
     walk: Option<Walk>,
 }
@@ -192,15 +190,12 @@ fn note_states(bench: &mut Bench<'_>, findings: &mut Findings) {
 /// A page of a section that has not been read before, as far as that can be avoided.
 /// Sections of a MiB or more start at a whole MiB, so that they lie within one caching unit.
 pub(super) fn fresh_page(bench: &mut Bench<'_>, start: u64, room: u64) -> u64 {
-    let page = bench.page();
-    let pages = (room.min(SECTION_BYTES) / page).max(1);
     let start = if room >= SECTION_BYTES {
         start / SECTION_BYTES * SECTION_BYTES
     } else {
         start
     };
-    let last = bench.capacity() / page - 1;
-    (start / page + bench.below(pages)).min(last) * page
+    walk::page_of(bench, start, room.min(SECTION_BYTES))
 }
 
 /// Latency of reads whose entry is surely at hand, and of reads far from everything read lately.
@@ -304,10 +299,7 @@ fn survey(
     let most = UNIT_FROM.min(walk.places);
     let (mut low, mut high) = walk.bracket(bench, levels, (4, most))?;
     // What is at hand by now must not answer for its neighbours.
-    if let Some(state) = renewed {
-        enter(bench, Some(HmbState::Off))?;
-        enter(bench, Some(state))?;
-    }
+    walk::renew(bench, renewed)?;
     let unit = unit::find(bench, levels, low, walk.pace)?;
     if let Some(bytes) = unit {
         let fit = walk.fit;
@@ -470,7 +462,6 @@ fn measure(
     let mut took = Took {
         near: stats::median_interval(&near),
         far: None,
-        random: false,
         walk: None,
     };
     let everything = bench.capacity() as f64;
@@ -495,7 +486,6 @@ fn measure(
     walk.renewed = renewed;
     let range = high.map_or((low / 2, low), |high| (low / 2, high * 11 / 10 + 1));
     let (units, random) = count_units(bench, &levels, &mut walk, range, series)?;
-    took.random = random;
     let reach_bytes = match (units, unit) {
         (Held::UpTo(count), Some(unit)) => Held::UpTo(count.scaled(unit as f64)),
         (Held::UpTo(count), None) => {

@@ -191,10 +191,7 @@ impl Walk {
             if looks.len() >= least || is_hopeless {
                 break;
             }
-            if let Some(state) = self.renewed {
-                enter(bench, Some(HmbState::Off))?;
-                enter(bench, Some(state))?;
-            }
+            renew(bench, self.renewed)?;
             self.ahead(bench, to, levels)?;
             let mut in_a_row = 0;
             let mut misses = 0;
@@ -438,6 +435,15 @@ impl Walk {
         let low = low as f64;
         Ok(high.map(|high| Estimate::new(low, 0.97 * low, 1.01 * (high - 1) as f64)))
     }
+}
+
+/// Gives host memory anew, if that is what state there is to come to: what it held is gone.
+pub(super) fn renew(bench: &mut Bench<'_>, state: Option<HmbState>) -> Result<(), Stop> {
+    if let Some(state) = state {
+        enter(bench, Some(HmbState::Off))?;
+        enter(bench, Some(state))?;
+    }
+    Ok(())
 }
 
 /// A page of a stretch, drawn at random.

@@ -90,8 +90,6 @@ const LONG_REST: Duration = Duration::from_secs(7);
 const FILLING: f64 = 0.25;
 /// Points that lie as far apart as this share of their median tell nothing.
 const WILD: f64 = 0.1;
-/// Times that bursts with such rests are tried.
-const LONG_RESTS_MAX: usize = 1;
 /// Drives whose bursts are emptied at rates as near as this are in one state.
 const STEADY: f64 = 0.03;
 /// Moments of long bursts at which what the buffer holds is looked for.
@@ -173,7 +171,8 @@ fn measure_by(bench: &mut Bench<'_>, chunk: u64, series: &str) -> Result<Found, 
         rest: LONG_REST,
         ..deep
     };
-    let mut long_rests = 0;
+    // Bursts with long rests are tried once.
+    let mut may_rest = true;
     loop {
         // Where flash may take as much at a time as what is left of the burst, a longer one is better.
         let short = bytes < SHORT && bytes * 2 <= most;
@@ -183,8 +182,8 @@ fn measure_by(bench: &mut Bench<'_>, chunk: u64, series: &str) -> Result<Found, 
         let size = match found {
             Held::So(size) => Some(size),
             Held::Not => None,
-            Held::Moving(rough) if long_rests < LONG_RESTS_MAX => {
-                long_rests += 1;
+            Held::Moving(rough) if may_rest => {
+                may_rest = false;
                 bench.idle(RECOVERY)?;
                 match attempt(bench, rested, bytes, first, room, &ahead)?.1 {
                     Held::So(size) => Some(size),
