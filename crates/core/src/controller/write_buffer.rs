@@ -354,12 +354,14 @@ impl WriteBuffer {
     }
 
     /// The order of the trim that voided a slot's data, if the data must go to flash all the same:
-    /// a flush or FUA that came before the trim has promised it, and the trim itself is not safe yet.
+    /// a flush or FUA that came before the trim has promised it, or a write will be acknowledged by
+    /// it, and the trim itself is not safe yet.
     #[must_use]
     pub fn promised_before_trim(&self, slot: BufferSlot) -> Option<u32> {
         let slot = &self.slots[slot.0];
         let promised_to = self.drain_before.max(self.log.before);
-        let promised = slot.order < promised_to || slot.is_copied();
+        let awaited = slot.waiter != NONE;
+        let promised = slot.order < promised_to || slot.is_copied() || awaited;
         (slot.trimmed_at > 0 && promised).then_some(slot.trimmed_at)
     }
 

@@ -115,13 +115,22 @@ impl<'a> Rebuild<'a> {
     #[inline]
     pub fn offer(&mut self, lpn: Lpn, ppn: Ppn, sequence: u32) {
         let (chunk, at) = ((lpn.0 / CHUNK) as usize, (lpn.0 % CHUNK) as usize);
-        let place = self.map.chunks[chunk] as usize;
-        assert!(place > 0, "what was written has an entry");
+        let place = match self.map.chunks[chunk] as usize {
+            // Trimmed before its program operation was issued: it never had an entry.
+            0 => self.grow(chunk),
+            place => place,
+        };
         let newest = &mut self.sequences[place - 1][at];
         if sequence >= *newest {
             *newest = sequence;
             self.map.entries[place - 1][at] = ppn.0;
         }
+    }
+
+    #[cold]
+    fn grow(&mut self, chunk: usize) -> usize {
+        self.sequences.push([0; CHUNK as usize]);
+        self.map.grow(chunk, UNTOUCHED) as usize
     }
 
     /// Pages were trimmed: what is older is void.

@@ -1,4 +1,5 @@
 //! Flash and buffer contents that can be torn and erased, and what a host may expect of them.
+#![allow(dead_code)]
 
 use lodger_core::device::{Contents, Source};
 use lodger_core::ids::{BufferSlot, Lpn, Ppn};
