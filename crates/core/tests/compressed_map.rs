@@ -172,3 +172,44 @@ fn a_compressed_page_in_host_memory_is_read_as_a_whole() {
     let longer_ps = wire_ps(&spec.link, bytes) - wire_ps(&spec.link, 64);
     assert_eq!(runs_ps, flat_ps + longer_ps);
 }
+
+#[test]
+fn a_compressed_map_lives_beside_a_flat_one_of_larger_units() {
+    // Sizes were looked for in the flat memory by page, where it knows units of three.
+    let sets = [
+        ("role.map.encoding.sram", "runs"),
+        ("role.map.unit.hmb", "12KiB"),
+    ];
+    let spec = drive("tiny", &sets);
+    let mut device = Device::new(&spec, Precondition::Random, 256 << 10, 1);
+    closed_loop(&mut device, 8, 4_000, |rng| {
+        let op = [Op::Read, Op::Write][rng.below(2) as usize];
+        pages(op, u64::from(rng.below(USER_PAGES)), 1)
+    });
+    settle(&mut device);
+    device.check_map();
+}
+
+#[test]
+fn what_an_exclusive_map_uses_stays_in_a_compressed_memory_that_holds_all() {
+    for encoding in ["runs", "learned"] {
+        let sets = [
+            ("role.map.tiers", "sram, dram"),
+            ("role.map.exclusive", "true"),
+            ("role.map.size.sram", "8KiB"),
+            ("tier.dram.size", "8MiB"),
+            ("role.map.encoding.dram", encoding),
+        ];
+        let mut device = Device::new(&drive("tiny", &sets), Precondition::Random, 0, 1);
+        hits(&mut device);
+        // What is near is measured when it is written, and so has a size.
+        closed_loop(&mut device, 8, 2_000, |rng| {
+            pages(Op::Write, u64::from(rng.below(USER_PAGES)), 1)
+        });
+        hits(&mut device);
+        device.check_map();
+        let counters = device.counters();
+        assert_eq!(counters.map.misses, 0, "{encoding}");
+        assert!(counters.map.hits[0] > 0, "{encoding}: what is used is near");
+    }
+}

@@ -214,9 +214,14 @@ impl MapRole {
         Found::Nowhere
     }
 
-    /// Exclusive tiers: what is used moves to the nearest memory.
+    /// Exclusive tiers: what is used moves to the nearest memory; out of one that holds all anyway it
+    /// is copied.
     fn promote(&mut self, page: TranslationPage, from: usize) {
         let unit = self.tiers[from].unit(page);
+        if self.tiers[from].holds_all {
+            self.install(0, unit);
+            return;
+        }
         self.tiers[from].cache.remove(unit);
         self.cross(from, unit, false);
         if let Some(compressed) = &mut self.tiers[from].compressed {

@@ -13,7 +13,7 @@ pub(super) struct Compressed {
     entry_millibytes: u32,
     capacity_bytes: u64,
     used_bytes: u64,
-    /// Size of each page when it was measured last: right for all pages held.
+    /// Size of each page when it was measured last, right for all pages held; 0: not yet.
     sizes: Vec<u32>,
 }
 
@@ -89,8 +89,19 @@ impl MapRole {
     /// Whether any memory holds a page, so that it must be measured again when its entries change.
     #[must_use]
     pub fn is_kept(&self, page: TranslationPage) -> bool {
-        let mut tiers = self.tiers.iter();
-        tiers.any(|tier| tier.cache.contains(tier.unit(page)))
+        self.is_held(page)
+    }
+
+    /// Whether a memory holds a page from the start that was never measured.
+    #[must_use]
+    pub fn is_unmeasured(&self, page: TranslationPage) -> bool {
+        let sizes = |tier: &MapTier| {
+            tier.compressed
+                .as_ref()
+                .map(|held| held.sizes[page.index()])
+        };
+        self.tiers.iter().any(|tier| tier.holds_all)
+            && self.tiers.iter().any(|tier| sizes(tier) == Some(0))
     }
 
     /// Whether this memory holds a page.
@@ -111,10 +122,10 @@ impl MapRole {
     pub fn measure(&mut self, page: TranslationPage, entries: &Entries) {
         for place in 0..self.tiers.len() {
             let tier = &mut self.tiers[place];
-            let held = tier.cache.contains(page.0);
             let Some(compressed) = &mut tier.compressed else {
                 continue;
             };
+            let held = tier.cache.contains(page.0);
             let bytes = compressed.measure(&mut self.encoder, entries);
             if held {
                 compressed.let_go(page.0);
@@ -230,6 +241,14 @@ impl MapRole {
                 continue;
             };
             let mut used = 0;
+            let known = |page: &u32| tier.holds_all && compressed.sizes[*page as usize] > 0;
+            for page in (0..self.pages).filter(known) {
+                let bytes = compressed.measure(&mut encoder, &entries(TranslationPage(page)));
+                assert_eq!(
+                    bytes, compressed.sizes[page as usize],
+                    "size of page {page}"
+                );
+            }
             for page in tier.cache.keys() {
                 let bytes = compressed.measure(&mut encoder, &entries(TranslationPage(page)));
                 assert_eq!(
