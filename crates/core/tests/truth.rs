@@ -472,3 +472,75 @@ fn a_ufs_host_has_thirty_two_commands_in_the_drive_at_most() {
         expected.max(32 * spec.controller.flush_ps)
     );
 }
+
+#[test]
+fn no_command_is_fetched_before_its_doorbell() {
+    // Slots freed while the host still prepared a command used to take it at once.
+    let sets = [
+        ("controller.command_slots", "4"),
+        ("host.submit", "1ms"),
+        ("controller.arbitration_burst", "1"),
+    ];
+    let spec = drive("tiny", &sets);
+    let alone = {
+        let mut device = Device::new(&spec, Precondition::None, 0, 1);
+        latency(&mut device, pages(Op::Read, 0, 1))
+    };
+    let mut device = Device::new(&spec, Precondition::None, 0, 1);
+    let mut done = Vec::new();
+    // Two queues: one submits half a millisecond after the other.
+    for step in 0..200u32 {
+        for queue in 0..2 {
+            for tag in 0..8 {
+                let mut request = pages(Op::Read, 0, 1);
+                request.queue = queue;
+                request.tag = tag;
+                device.submit(request);
+            }
+            let half_ms = 500_000_000;
+            device.advance(
+                u64::from(2 * step + u32::from(queue) + 1) * half_ms,
+                &mut done,
+            );
+        }
+    }
+    done.extend(settle(&mut device));
+    assert_eq!(done.len(), 3200);
+    let shortest = done
+        .iter()
+        .map(|done| done.completed_ps - done.submitted_ps);
+    assert_eq!(shortest.min(), Some(alone));
+}
+
+#[test]
+fn a_read_of_more_than_sixty_four_pages_at_once_crosses_its_bus() {
+    // Eight planes of 64 KiB: 128 pages of 4 KiB in one operation.
+    let sets = [
+        ("nand.planes", "8"),
+        ("nand.page_size", "64KiB"),
+        ("nand.channels", "1"),
+        ("nand.dies_per_channel", "2"),
+        ("nand.pages_per_block", "6"),
+        ("link.pcie", "5.0 x16"),
+        ("role.write_buffer.size", "16MiB"),
+        ("tier.sram.size", "32MiB"),
+        ("ftl.slc_superblocks", "0"),
+        ("ftl.overprovisioning", "1"),
+    ];
+    let spec = drive("tiny", &sets);
+    for (precondition, least) in [(Precondition::Sequential, 0.9), (Precondition::Random, 0.2)] {
+        let mut device = Device::new(&spec, precondition, 0, 1);
+        let mut at = 0;
+        let count = 600;
+        let seconds = closed_loop(&mut device, 16, count, |_| {
+            at = (at + 1) % 500;
+            pages(Op::Read, at * 256, 256)
+        });
+        let measured = count as f64 * (1 << 20) as f64 / seconds;
+        let ratio = measured / narrowest_read_bytes_per_s(&spec);
+        assert!(
+            (least..=1.0).contains(&ratio),
+            "{precondition:?}: {ratio:.3} of the bus"
+        );
+    }
+}

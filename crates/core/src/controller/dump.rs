@@ -9,7 +9,7 @@
 
 use crate::engine::{Engine, EventKind};
 use crate::ids::Ppn;
-use crate::nand::{Array, Cause, Class, FlashOp, OpKind};
+use crate::nand::{Array, Cause, Class, FlashOp, OpKind, slot_mask};
 use crate::spec::{Cell, DriveSpec, NandSpec, PowerSpec, SLOT_BYTES};
 use crate::time::transfer_ps;
 
@@ -93,7 +93,7 @@ fn play(nand: &NandSpec, pages: u64, kind: OpKind) -> (Vec<u64>, u64) {
     let units = 1 + pages.div_ceil(u64::from(unit_slots)) as u32;
     for unit in 0..units {
         let place = array.geometry().place(Ppn(unit * unit_slots), slc);
-        let mask = u64::MAX >> (64 - unit_slots.min(64));
+        let mask = slot_mask(0, array.geometry().group_slots);
         let op = match kind {
             OpKind::Read => FlashOp::read(Class::HostRead, Cause::Host, unit, &place, mask),
             _ => FlashOp::program(Class::HostProgram, Cause::Host, unit, &place),

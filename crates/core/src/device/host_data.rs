@@ -7,7 +7,7 @@ use super::{Command, Contents, Device, HostMemory, PageBytes, Source};
 use crate::controller::HostData;
 use crate::engine::EventKind;
 use crate::ids::{BufferSlot, Lpn, Ppn};
-use crate::nand::FlashOp;
+use crate::nand::{FlashOp, SlotMask};
 use crate::request::Status;
 use crate::spec::{DriveSpec, Integrity, SLOT_BYTES, Tier};
 use crate::time::transfer_ps;
@@ -186,7 +186,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     /// What the read cache has just kept of a flash read stands in host memory.
     pub(super) fn put_read(&mut self, op: &FlashOp) {
-        let slots = (0..u64::BITS).filter(|slot| op.mask >> slot & 1 != 0);
+        let slots = (0..SlotMask::BITS).filter(|slot| op.mask >> slot & 1 != 0);
         for ppn in slots.map(|slot| Ppn(op.ppn.0 + slot)) {
             if let Some(owner) = self.ftl.current_owner(ppn)
                 && self.buffer.find(Lpn(owner)).is_none()

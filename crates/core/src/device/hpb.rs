@@ -12,7 +12,7 @@ use crate::engine::{EventKind, INDEX_MAX};
 use crate::ftl::{Ftl, TRANSLATION};
 use crate::host::hpb::{Faults, HpbDriver, NO_ENTRY};
 use crate::host::hpb_jedec::JedecDriver;
-use crate::ids::{CommandId, Lpn, NONE, Ppn, TranslationPage};
+use crate::ids::{Lpn, NONE, Ppn, TranslationPage};
 use crate::request::{Op, Request, Status};
 use crate::slab::Slab;
 use crate::spec::{DriveSpec, HpbProtocol, HpbSpec, LinkProtocol, SLOT_BYTES};
@@ -456,9 +456,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         hpb.begin(id);
         hpb.extra(id).group = group;
         self.counters.hpb.groups_fetched += 1;
-        if self.queues.submit(0, CommandId(id)) {
-            self.fetch(id, self.spec.host.submit_ps, true);
-        }
+        self.ring(0, id, self.spec.host.submit_ps);
     }
 
     /// Core time of an HPB WRITE BUFFER; or that of a READ BUFFER, and which of its translation pages must be read first.

@@ -11,7 +11,7 @@ use super::read::pages_within;
 use super::{Command, Contents, Device, HostMemory};
 use crate::controller::hpb::{HostEntry, HpbDevice, Refusal};
 use crate::engine::EventKind;
-use crate::ids::{CommandId, Lpn, NONE, Ppn};
+use crate::ids::{Lpn, NONE, Ppn};
 use crate::request::Status;
 use crate::slab::Slab;
 
@@ -98,9 +98,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         hpb.extra(ahead).ahead.read = Some(id);
         hpb.extra(id).ahead.way = Way::Sent;
         self.counters.hpb.write_buffers += 1;
-        if self.queues.submit(read.request.queue, CommandId(ahead)) {
-            self.fetch(ahead, self.spec.host.submit_ps, true);
-        }
+        self.ring(read.request.queue, ahead, self.spec.host.submit_ps);
     }
 
     /// Whether a read that the drive has fetched must wait for its entries.

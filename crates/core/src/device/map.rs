@@ -6,7 +6,7 @@ use super::{Contents, Device, HostMemory};
 use crate::controller::{Crossings, Found};
 use crate::ftl::Stream;
 use crate::ids::{BufferSlot, Lpn, TranslationPage};
-use crate::nand::{Cause, Class, FlashOp};
+use crate::nand::{Cause, Class, FlashOp, slot_mask};
 use crate::spec::{DriveSpec, Integrity, Tier};
 
 /// Map updates that may wait for their translation page before programs of new data pause, as a
@@ -53,6 +53,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// own memory, knows that it has no entries.
     #[inline]
     pub(super) fn look_up_map(&mut self, page: TranslationPage) -> Found {
+        if self.map.compresses() && self.map.is_unmeasured(page) {
+            self.measure_page(page);
+        }
         match self.map.look_up(page) {
             Found::Nowhere if self.ftl.locate_translation(page).is_none() => Found::Tier(0),
             found => found,
@@ -189,7 +192,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             {
                 pages += 1;
             }
-            let mask = ((1u64 << pages) - 1) << place.slot;
+            let mask = slot_mask(place.slot, pages);
             let key = self.map.background_issued(pages, false);
             self.counters.map.background_fills += u64::from(pages);
             self.read_flash(FlashOp::read(

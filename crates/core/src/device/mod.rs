@@ -265,8 +265,19 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             // The driver has submitted another command first.
             submit_ps *= 2;
         }
-        if self.queues.submit(request.queue, CommandId(id)) {
-            self.fetch(id, submit_ps, true);
+        self.ring(request.queue, id, submit_ps);
+    }
+
+    /// The host rings the doorbell of a command `submit_ps` from now.
+    #[inline]
+    fn ring(&mut self, queue: u16, command: u32, submit_ps: u64) {
+        // Where the host frees slots, it keeps the command until one is free.
+        let known_ps = match self.link.host_frees_slots() {
+            true => 0,
+            false => self.engine.now().ps() + submit_ps + self.link.one_way_ps(),
+        };
+        if self.queues.submit(queue, CommandId(command), known_ps) {
+            self.fetch(command, submit_ps, true);
         }
     }
 
@@ -441,9 +452,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             entry_end_ps.max(self.commands[command].data_end_ps) + self.spec.host.complete_ps;
         self.engine.schedule(at_ps, EventKind::Completed, command);
         if !self.link.host_frees_slots()
-            && let Some(next) = self.queues.release()
+            && let Some((next, known_ps)) = self.queues.release(now.ps())
         {
-            self.fetch(next.0, 0, false);
+            self.fetch(next.0, known_ps.saturating_sub(now.ps()), false);
         }
     }
 
@@ -462,7 +473,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         }
         self.commands.remove(index);
         if self.link.host_frees_slots()
-            && let Some(next) = self.queues.release()
+            && let Some((next, _)) = self.queues.release(self.engine.now().ps())
         {
             self.fetch(next.0, self.spec.host.submit_ps, true);
         }

@@ -6,14 +6,14 @@ use crate::controller::Found;
 use crate::engine::EventKind;
 use crate::ftl::State;
 use crate::ids::{Lpn, NONE, Ppn, TranslationPage};
-use crate::nand::{Cause, Class, FlashOp, Place};
+use crate::nand::{Cause, Class, FlashOp, Place, SlotMask};
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, Tier};
 
 /// A flash read being put together: neighbouring slots of one group.
 struct Run {
     place: Place,
     last_slot: u32,
-    mask: u64,
+    mask: SlotMask,
     bytes: u32,
 }
 

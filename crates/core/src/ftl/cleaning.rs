@@ -2,7 +2,7 @@
 
 use super::{Ftl, Oob, State, TRANSLATION};
 use crate::ids::{Ppn, Superblock};
-use crate::nand::Cause;
+use crate::nand::{Cause, SlotMask};
 use std::collections::VecDeque;
 
 /// A slot on its way from a victim to a new place.
@@ -67,7 +67,7 @@ impl Cleaner {
 
     /// The next group of the victim that holds current data: its first slot and a bit for each
     /// such slot. `None` when the victim has been read to its end.
-    pub fn next_group(&mut self, ftl: &Ftl) -> Option<(Ppn, u64, Cause)> {
+    pub fn next_group(&mut self, ftl: &Ftl) -> Option<(Ppn, SlotMask, Cause)> {
         let cleaning = self.current.as_mut()?;
         let group_slots = ftl.geometry.group_slots;
         while cleaning.cursor < cleaning.end {
@@ -82,7 +82,7 @@ impl Cleaner {
     }
 
     /// A group has been read: its slots wait to be rewritten.
-    pub fn stage(&mut self, ftl: &mut Ftl, group: Ppn, mask: u64, cause: Cause) {
+    pub fn stage(&mut self, ftl: &mut Ftl, group: Ppn, mask: SlotMask, cause: Cause) {
         let victim = ftl.geometry.superblock(group);
         let mut rest = mask;
         while rest != 0 {

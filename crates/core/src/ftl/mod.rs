@@ -16,7 +16,7 @@ pub use recovery::{LostUnit, Scan, Trim};
 pub use superblocks::{Block, Oob, PADDING, State, Superblocks, TRANSLATION};
 
 use crate::ids::{Lpn, Ppn, Superblock, TranslationPage};
-use crate::nand::{Geometry, Place};
+use crate::nand::{Geometry, Place, SlotMask};
 use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
 use directory::Directory;
 use page_map::PageMap;
@@ -395,17 +395,17 @@ impl Ftl {
     /// The slots of a group whose data is current, a bit each.
     #[inline]
     #[must_use]
-    pub fn current_slots(&self, group: Ppn) -> u64 {
+    pub fn current_slots(&self, group: Ppn) -> SlotMask {
         let superblock = self.geometry.superblock(group);
         let offset = group.0 - self.geometry.first_ppn(superblock).0;
         let block = &self.blocks[superblock];
-        let mut mask = 0;
+        let mut mask: SlotMask = 0;
         for slot in 0..self.geometry.group_slots {
             let held = match &block.oob {
                 Some(oob) => oob[(offset + slot) as usize].owner != PADDING,
                 None => self.was_initially_held(Ppn(group.0 + slot)),
             };
-            mask |= u64::from(held && !block.is_dead(offset + slot)) << slot;
+            mask |= SlotMask::from(held && !block.is_dead(offset + slot)) << slot;
         }
         mask
     }

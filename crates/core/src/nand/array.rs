@@ -79,9 +79,9 @@ impl Array {
             OpKind::Read if slc => op.array_ps = self.nand.slc_read_ps,
             OpKind::Read => op.array_ps = self.nand.read_ps[op.page_type as usize],
             OpKind::Program => {
-                op.array_ps = self.program_ps(op.page_type, slc);
+                op.array_ps = self.program_ps(u32::from(op.page_type), slc);
                 let groups = self.geometry.unit_slots(slc) / self.geometry.group_slots;
-                op.pieces_left = groups * self.nand.planes;
+                op.pieces_left = (groups * self.nand.planes) as u8;
             }
             OpKind::Erase => op.array_ps = self.nand.erase_ps,
         }
@@ -242,7 +242,9 @@ impl Array {
             _ => suspend.program_ps,
         };
         let left_ps = op.end_ps - engine.now().ps();
-        if op.suspensions >= suspend.max_per_operation || left_ps <= delay_ps + suspend.resume_ps {
+        if u32::from(op.suspensions) >= suspend.max_per_operation
+            || left_ps <= delay_ps + suspend.resume_ps
+        {
             return;
         }
         op.suspensions += 1;

@@ -6,4 +6,4 @@ mod operation;
 
 pub use array::Array;
 pub use geometry::{Geometry, Place};
-pub use operation::{Cause, Class, FlashOp, OpKind};
+pub use operation::{Cause, Class, FlashOp, OpKind, SlotMask, slot_mask};

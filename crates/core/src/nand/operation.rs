@@ -77,6 +77,17 @@ impl Cause {
     }
 }
 
+/// Slots of a group, a bit each. Eight planes with pages of 64 KiB have 128.
+pub type SlotMask = u128;
+
+/// The bits of `count` slots from `first` on.
+#[inline]
+#[must_use]
+pub fn slot_mask(first: u32, count: u32) -> SlotMask {
+    debug_assert!(count > 0 && first + count <= SlotMask::BITS);
+    (SlotMask::MAX >> (SlotMask::BITS - count)) << first
+}
+
 /// One operation of the flash array.
 #[derive(Clone, Copy, Debug)]
 pub struct FlashOp {
@@ -95,28 +106,31 @@ pub struct FlashOp {
     /// Which superblock.
     pub superblock: Superblock,
     /// Type of the page (read, program).
-    pub page_type: u32,
+    pub page_type: u8,
     /// First slot of the group (read), of the unit (program) or of the superblock (erase).
     pub ppn: Ppn,
     /// Slots of the group to transfer (read), by bit.
-    pub mask: u64,
+    pub mask: SlotMask,
     /// Bytes the host link carries for it (host read).
     pub link_bytes: u32,
     /// Pieces still to be loaded into the die (program).
-    pub pieces_left: u32,
+    pub pieces_left: u8,
     /// Times it has been suspended.
-    pub suspensions: u32,
+    pub suspensions: u16,
     /// Array time, or what is left of it after a suspension.
     pub array_ps: u64,
     /// When the array work under way ends.
     pub end_ps: u64,
 }
 
+/// One cache line: the array is walked through all the time.
+const _: () = assert!(size_of::<FlashOp>() == 64);
+
 impl FlashOp {
     /// A read of the slots of `mask` in the group of `place`.
     #[inline]
     #[must_use]
-    pub fn read(class: Class, cause: Cause, owner: u32, place: &Place, mask: u64) -> Self {
+    pub fn read(class: Class, cause: Cause, owner: u32, place: &Place, mask: SlotMask) -> Self {
         FlashOp {
             next: 0,
             kind: OpKind::Read,
@@ -125,7 +139,7 @@ impl FlashOp {
             owner,
             die: place.die,
             superblock: place.superblock,
-            page_type: place.page_type,
+            page_type: place.page_type as u8,
             ppn: place.group,
             mask,
             link_bytes: 0,

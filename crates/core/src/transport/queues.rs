@@ -4,10 +4,18 @@
 use crate::ids::CommandId;
 use std::collections::VecDeque;
 
+/// A command in its queue.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    command: CommandId,
+    /// When the drive knows of it: its doorbell has arrived.
+    known_ps: u64,
+}
+
 /// Submission queues of a drive.
 #[derive(Debug)]
 pub struct SubmissionQueues {
-    queues: Vec<VecDeque<CommandId>>,
+    queues: Vec<VecDeque<Waiting>>,
     waiting: usize,
     free_slots: u32,
     burst: u32,
@@ -29,9 +37,10 @@ impl SubmissionQueues {
         }
     }
 
-    /// A command has been submitted. True: the drive has a slot for it and takes it now.
+    /// A command has been submitted, which the drive will know of at `known_ps`. True: the drive has
+    /// a slot for it and takes it then.
     #[inline]
-    pub fn submit(&mut self, queue: u16, command: CommandId) -> bool {
+    pub fn submit(&mut self, queue: u16, command: CommandId, known_ps: u64) -> bool {
         if self.free_slots > 0 {
             debug_assert_eq!(self.waiting, 0);
             self.free_slots -= 1;
@@ -41,14 +50,15 @@ impl SubmissionQueues {
         if queue >= self.queues.len() {
             self.queues.resize_with(queue + 1, VecDeque::new);
         }
-        self.queues[queue].push_back(command);
+        self.queues[queue].push_back(Waiting { command, known_ps });
         self.waiting += 1;
         false
     }
 
-    /// A command has left the drive. Returns the next one to take, whose slot it inherits.
+    /// A command has left the drive at `now_ps`. Returns the next one to take, which inherits its
+    /// slot, and when the drive knows of it.
     #[inline]
-    pub fn release(&mut self) -> Option<CommandId> {
+    pub fn release(&mut self, now_ps: u64) -> Option<(CommandId, u64)> {
         if self.waiting == 0 {
             self.free_slots += 1;
             return None;
@@ -56,12 +66,34 @@ impl SubmissionQueues {
         if self.taken_in_turn >= self.burst {
             self.next_turn();
         }
-        while self.queues[self.turn].is_empty() {
+        let first = self.turn;
+        while !self.has_known(self.turn, now_ps) {
             self.next_turn();
+            if self.turn == first {
+                self.turn_to_earliest();
+                break;
+            }
         }
         self.taken_in_turn += 1;
         self.waiting -= 1;
-        self.queues[self.turn].pop_front()
+        let next = self.queues[self.turn].pop_front()?;
+        Some((next.command, next.known_ps))
+    }
+
+    #[inline]
+    fn has_known(&self, queue: usize, now_ps: u64) -> bool {
+        let front = self.queues[queue].front();
+        front.is_some_and(|waiting| waiting.known_ps <= now_ps)
+    }
+
+    /// The drive knows of none that waits: it will take the one it hears of first.
+    #[cold]
+    fn turn_to_earliest(&mut self) {
+        let queues = self.queues.iter().enumerate();
+        let fronts = queues.filter_map(|(at, queue)| Some((queue.front()?.known_ps, at)));
+        if let Some((_, at)) = fronts.min() {
+            (self.turn, self.taken_in_turn) = (at, 0);
+        }
     }
 
     fn next_turn(&mut self) {
@@ -77,13 +109,28 @@ mod tests {
     #[test]
     fn queues_take_turns_by_bursts() {
         let mut queues = SubmissionQueues::new(1, 2);
-        assert!(queues.submit(0, CommandId(99)));
+        assert!(queues.submit(0, CommandId(99), 0));
         for n in 0..4 {
-            assert!(!queues.submit(0, CommandId(n)));
-            assert!(!queues.submit(2, CommandId(10 + n)));
+            assert!(!queues.submit(0, CommandId(n), 0));
+            assert!(!queues.submit(2, CommandId(10 + n), 0));
         }
-        let order: Vec<u32> = std::iter::from_fn(|| queues.release().map(|c| c.0)).collect();
+        let next = || queues.release(0).map(|(command, _)| command.0);
+        let order: Vec<u32> = std::iter::from_fn(next).collect();
         assert_eq!(order, [0, 1, 10, 11, 2, 3, 12, 13]);
-        assert!(queues.submit(1, CommandId(5)), "the slot is free again");
+        assert!(queues.submit(1, CommandId(5), 0), "the slot is free again");
+    }
+
+    #[test]
+    fn a_queue_whose_doorbell_has_not_rung_is_passed_over() {
+        let mut queues = SubmissionQueues::new(1, 1);
+        assert!(queues.submit(0, CommandId(99), 0));
+        for (queue, command, known_ps) in [(0, 1, 30), (1, 2, 10), (1, 3, 40), (2, 4, 20)] {
+            queues.submit(queue, CommandId(command), known_ps);
+        }
+        let mut next = |now_ps| queues.release(now_ps).unwrap();
+        assert_eq!(next(10), (CommandId(2), 10), "the only one that has rung");
+        assert_eq!(next(15), (CommandId(4), 20), "the first that will");
+        assert_eq!(next(50), (CommandId(1), 30));
+        assert_eq!(next(50), (CommandId(3), 40));
     }
 }
