@@ -199,3 +199,47 @@ fn wrong_use_is_told_with_what_is_allowed() {
         );
     }
 }
+
+/// The path is looked up again after consent, as the file has to be opened anew.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_was_moved_into_the_place_of_what_was_agreed_to_is_not_written() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::os::unix::fs::symlink;
+    let sandbox = Sandbox::new();
+    let names = ["a.img", "b.img"];
+    for name in names {
+        sandbox.file(name, vec![7u8; 8 << 20]);
+    }
+    let link = sandbox.dir.join("drive");
+    symlink("a.img", &link).unwrap();
+    let args = ["probe", "drive", "--destroy-data", "--experiment", "flush"];
+    let mut command = sandbox.command(&args);
+    let command = command.stdin(std::process::Stdio::piped());
+    let command = command.stdout(std::process::Stdio::null());
+    let mut child = command
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("All data will be lost on") {
+        line.clear();
+        assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "it asks");
+    }
+    assert!(
+        line.contains("serial `a.img`"),
+        "the file, not the link to it: {line}"
+    );
+    std::fs::remove_file(&link).unwrap();
+    symlink("b.img", &link).unwrap();
+    child.stdin.take().unwrap().write_all(b"a.img\n").unwrap();
+    let mut said = String::new();
+    stderr.read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(2), "{said}");
+    assert!(said.contains("no more what was agreed to"), "{said}");
+    for name in names {
+        let image = std::fs::read(sandbox.dir.join(name)).unwrap();
+        assert!(image.iter().all(|byte| *byte == 7), "{name} was written");
+    }
+}

@@ -95,6 +95,24 @@ fn a_killed_probe_with_consent_has_written() {
     assert!(after != before && after.len() == before.len());
 }
 
+/// A command that hears the signals that ask to end, even if the tests themselves do not, as under `nohup`:
+/// what is ignored stays so in a child, unless it is told.
+fn listening(program: &str) -> Command {
+    let mut reset = Command::new("env");
+    reset.arg("--default-signal=HUP,INT,TERM");
+    if reset
+        .arg("true")
+        .status()
+        .is_ok_and(|status| status.success())
+    {
+        let mut command = Command::new("env");
+        command.args(["--default-signal=HUP,INT,TERM", program]);
+        return command;
+    }
+    eprintln!("signals are as they were found: `env` is too old to set them");
+    Command::new(program)
+}
+
 fn send(child: &Child, signal: &str) {
     let sent = Command::new("kill")
         .args([signal, &child.id().to_string()])
@@ -124,7 +142,8 @@ fn every_signal_that_asks_to_end_leaves_a_partial_report() {
             "--output-format",
             "json",
         ];
-        let mut command = sandbox.command(&args);
+        let mut command = listening(env!("CARGO_BIN_EXE_lodger"));
+        command.args(args).current_dir(&sandbox.dir);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let began = Instant::now();
@@ -215,7 +234,7 @@ impl Switched {
     /// A probe that sees that `/sys` in place of the real one.
     fn probe(&self) -> Child {
         let script = "mount --bind sys /sys && exec \"$0\" probe \"$1\" --budget 1h";
-        let mut command = Command::new("unshare");
+        let mut command = listening("unshare");
         command.args([
             "--mount",
             "sh",

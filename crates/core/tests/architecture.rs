@@ -203,7 +203,7 @@ fn crates_use_only_what_the_architecture_allows() {
 
 /// The crates that may have `unsafe` code, and how many lines they may have: what is there to be read
 /// before it can be believed.
-const UNSAFE_CRATES: [(&str, usize); 2] = [("crates/nvme-ioctl", 160), ("crates/uring", 350)];
+const UNSAFE_CRATES: [(&str, usize); 2] = [("crates/nvme-ioctl", 260), ("crates/uring", 350)];
 
 #[test]
 fn unsafe_code_is_in_small_places() {

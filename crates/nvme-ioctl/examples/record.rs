@@ -4,11 +4,10 @@
 
 #[cfg(target_os = "linux")]
 fn main() -> std::io::Result<()> {
-    use lodger_nvme_ioctl::{Command, PAGE_BYTES, submit};
-    use std::os::fd::AsFd;
+    use lodger_nvme_ioctl::{Command, Device, PAGE_BYTES};
     let path = std::env::args_os().nth(1);
     let path = path.ok_or_else(|| std::io::Error::other("which device?"))?;
-    let device = std::fs::File::open(path)?;
+    let device = Device::new(std::fs::File::open(path)?);
     for (name, command, bytes) in [
         ("controller", Command::IdentifyController, PAGE_BYTES),
         ("namespace", Command::IdentifyNamespace(1), PAGE_BYTES),
@@ -17,7 +16,7 @@ fn main() -> std::io::Result<()> {
         ("write-cache", Command::GetWriteCache, 0),
     ] {
         let mut data = vec![0; bytes];
-        match submit(device.as_fd(), &command, &mut data) {
+        match device.submit(&command, &mut data) {
             Ok(done) => println!("@{name} status {:x} result {:x}", done.status, done.result),
             Err(error) => println!("@{name} errno {}", error.raw_os_error().unwrap_or(0)),
         }

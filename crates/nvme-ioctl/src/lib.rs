@@ -3,8 +3,10 @@
 #![cfg(target_os = "linux")]
 
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
+use std::fs::File;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Longest a drive may take for a command, ms.
 const TIMEOUT_MS: u32 = 30_000;
@@ -33,7 +35,7 @@ pub enum Command {
 }
 
 /// Blocks of a namespace, from `lba` on; at least one, at most 65536 in a read or write. A block
-/// has `block_bytes` of data and no metadata: those of the format in use.
+/// has `block_bytes` of data and no metadata, as the last Identify Namespace said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Span {
@@ -94,30 +96,82 @@ unsafe impl Ioctl for Call<'_> {
     }
 }
 
-/// Sends a command and waits for its end. `data` is filled by, or taken from.
-///
-/// # Errors
-/// If `data` has not the length that the command moves, or the kernel refuses. A drive's own error
-/// is a [`Completion::status`].
-pub fn submit(device: BorrowedFd<'_>, what: &Command, data: &mut [u8]) -> io::Result<Completion> {
-    let mut range = [0; 16];
-    let sent = encode(what, &mut range).filter(|(_, _, length)| data.len() == *length);
-    let (number, mut call, _) = sent.ok_or(io::ErrorKind::InvalidInput)?;
-    let moved = match what {
-        Command::Deallocate(_) => &mut range[..],
-        _ => data,
-    };
-    call.addr = moved.as_mut_ptr() as u64;
-    call.data_len = u32::try_from(moved.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
-    // SAFETY: `addr` and `data_len` are those of `moved`, exclusively borrowed until the kernel,
-    // which moves no more than that and is done with it when the call returns, is back.
-    let status = unsafe { ioctl(device, Call(&mut call, number)) }?;
-    let result = call.result;
-    Ok(Completion { status, result })
+/// What Dataset Management reads: 4096 bytes although one range has 16, as some drives read them all
+/// (Linux, `nvme_setup_discard`); on a page of their own, as a drive's queue may demand alignment.
+#[repr(align(4096))]
+struct Ranges([u8; PAGE_BYTES]);
+
+/// A drive's file, and what it last said of the blocks of one namespace: a drive moves as many bytes as
+/// its blocks have, whatever the length of the buffer, and the kernel compares the two no more.
+#[derive(Debug)]
+pub struct Device {
+    file: File,
+    /// Number of the namespace, and above it bytes of a block; 0 before it has said so.
+    format: AtomicU64,
+}
+
+impl Device {
+    /// Takes over an open `/dev/nvmeXnY` or `/dev/ngXnY`.
+    #[must_use]
+    pub fn new(file: File) -> Self {
+        let format = AtomicU64::new(0);
+        Device { file, format }
+    }
+
+    /// Sends a command and waits for its end. `data` is filled by, or taken from. Reads and writes need
+    /// an Identify Namespace before, which is to be sent anew where blocks may have changed.
+    ///
+    /// # Errors
+    /// If `data` has not the length that the command moves, a span's blocks are not those that the
+    /// namespace has said it has, or the kernel refuses. A drive's own error is a
+    /// [`Completion::status`].
+    pub fn submit(&self, what: &Command, data: &mut [u8]) -> io::Result<Completion> {
+        if let Command::Read(span) | Command::Write(span) = what
+            && self.format.load(Ordering::Acquire) != format(span.nsid, span.block_bytes)
+        {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut ranges = Ranges([0; PAGE_BYTES]);
+        let sent = encode(what, &mut ranges.0).filter(|(_, _, length)| data.len() == *length);
+        let (number, mut call, _) = sent.ok_or(io::ErrorKind::InvalidInput)?;
+        let moved = match what {
+            Command::Deallocate(_) => &mut ranges.0[..],
+            _ => &mut *data,
+        };
+        call.addr = moved.as_mut_ptr() as u64;
+        call.data_len = u32::try_from(moved.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+        // SAFETY: `addr` and `data_len` are those of `moved`, exclusively borrowed until the kernel,
+        // which is done with it when the call returns, is back. The drive moves `data_len` bytes: a
+        // structure has that length, and a span's blocks are as long as the drive itself has said.
+        let status = unsafe { ioctl(self.file.as_fd(), Call(&mut call, number)) }?;
+        if let Command::IdentifyNamespace(nsid) = what {
+            let block_bytes = if status == 0 { block_bytes(data) } else { None };
+            let says = block_bytes.map_or(0, |bytes| format(*nsid, bytes));
+            self.format.store(says, Ordering::Release);
+        }
+        let result = call.result;
+        Ok(Completion { status, result })
+    }
+}
+
+fn format(nsid: u32, block_bytes: u32) -> u64 {
+    u64::from(block_bytes) << 32 | u64::from(nsid)
+}
+
+/// Bytes of a block in the format in use, by Identify Namespace; `None` if it has metadata, which would
+/// be moved, too, or cannot be.
+fn block_bytes(identify: &[u8]) -> Option<u32> {
+    // FLBAS: bits 3:0, and above them bits 6:5.
+    let flbas = usize::from(*identify.get(26)?);
+    let at = 128 + 4 * (flbas & 0xf | (flbas >> 5 & 3) << 4);
+    match identify.get(at..at + 3)? {
+        [0, 0, shift @ 9..=16] => Some(1 << shift),
+        _ => None,
+    }
 }
 
 /// The ioctl's number, the command, and the bytes that the caller must bring.
-fn encode(what: &Command, range: &mut [u8; 16]) -> Option<(u8, Passthru, usize)> {
+fn encode(what: &Command, ranges: &mut [u8; PAGE_BYTES]) -> Option<(u8, Passthru, usize)> {
     const ADMIN: u8 = 0x41; // NVME_IOCTL_ADMIN_CMD
     const IO: u8 = 0x43; // NVME_IOCTL_IO_CMD
     let call = |opcode, nsid, cdw10| Passthru {
@@ -143,10 +197,54 @@ fn encode(what: &Command, range: &mut [u8; 16]) -> Option<(u8, Passthru, usize)>
         Command::Write(span) => moving(0x01, span),
         Command::Flush(nsid) => Some((IO, call(0x00, *nsid, [0; 6]), 0)),
         Command::Deallocate(span) => {
-            range[4..8].copy_from_slice(&span.blocks.to_le_bytes());
-            range[8..].copy_from_slice(&span.lba.to_le_bytes());
+            ranges[4..8].copy_from_slice(&span.blocks.to_le_bytes());
+            ranges[8..16].copy_from_slice(&span.lba.to_le_bytes());
             // One range; bit 2 of dword 11: deallocate.
             Some((IO, call(0x09, span.nsid, [0, 4, 0, 0, 0, 0]), 0))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_those_of_the_format_in_use() {
+        let says = |flbas: u8, at: usize, format: [u8; 3]| {
+            let mut identify = vec![0; PAGE_BYTES];
+            identify[26] = flbas;
+            identify[at..at + 3].copy_from_slice(&format);
+            block_bytes(&identify)
+        };
+        assert_eq!(says(0, 128, [0, 0, 9]), Some(512));
+        assert_eq!(says(0x21, 128 + 4 * 17, [0, 0, 12]), Some(4096));
+        // Of another format; with metadata; none that can be.
+        assert_eq!(says(1, 128, [0, 0, 9]), None);
+        assert_eq!(says(0, 128, [8, 0, 9]), None);
+        assert_eq!(says(0, 128, [0, 0, 8]), None);
+        assert_eq!(says(0, 128, [0, 0, 17]), None);
+        assert_eq!(block_bytes(&[0; 128]), None);
+    }
+
+    #[test]
+    fn deallocate_brings_as_many_bytes_as_drives_read() {
+        let (nsid, lba, blocks, block_bytes) = (1, 7, 3, 512);
+        let mut ranges = Ranges([0; PAGE_BYTES]);
+        let span = Span {
+            nsid,
+            lba,
+            blocks,
+            block_bytes,
+        };
+        let (_, call, length) = encode(&Command::Deallocate(span), &mut ranges.0).unwrap();
+        // Dword 10: one range.
+        assert_eq!((length, call.cdw10[..2].to_vec()), (0, vec![0, 4]));
+        assert_eq!(
+            ranges.0[..16],
+            [0, 0, 0, 0, 3, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0]
+        );
+        assert!(ranges.0[16..].iter().all(|byte| *byte == 0));
+        assert!(ranges.0.as_ptr().addr().is_multiple_of(PAGE_BYTES));
     }
 }

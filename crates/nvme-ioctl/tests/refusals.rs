@@ -2,9 +2,8 @@
 //! is no NVMe device refuses.
 #![cfg(target_os = "linux")]
 
-use lodger_nvme_ioctl::{Command, PAGE_BYTES, Span, submit};
+use lodger_nvme_ioctl::{Command, Device, PAGE_BYTES, Span};
 use std::io::ErrorKind;
-use std::os::fd::AsFd;
 
 const ENOTTY: i32 = 25;
 
@@ -20,7 +19,7 @@ fn span(blocks: u32, block_bytes: u32) -> Span {
 
 #[test]
 fn a_buffer_of_another_length_is_refused() {
-    let null = std::fs::File::open("/dev/null").unwrap();
+    let null = Device::new(std::fs::File::open("/dev/null").unwrap());
     for (command, length) in [
         (Command::IdentifyController, PAGE_BYTES - 1),
         (Command::IdentifyNamespace(1), 0),
@@ -32,7 +31,7 @@ fn a_buffer_of_another_length_is_refused() {
         (Command::Flush(1), 1),
         (Command::Deallocate(span(1, 512)), 512),
     ] {
-        let error = submit(null.as_fd(), &command, &mut vec![0; length]).unwrap_err();
+        let error = null.submit(&command, &mut vec![0; length]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{command:?}");
         assert_eq!(error.raw_os_error(), None, "the kernel was not asked");
     }
@@ -48,21 +47,32 @@ fn what_is_no_nvme_device_says_so() {
         .open(&path)
         .unwrap();
     let null = std::fs::File::open("/dev/null").unwrap();
-    for device in [&file, &null] {
+    for device in [file, null].map(Device::new) {
         for (command, length) in [
             (Command::IdentifyController, PAGE_BYTES),
             (Command::IdentifyNamespace(1), PAGE_BYTES),
             (Command::GetHostMemory, PAGE_BYTES),
-            (Command::Read(span(8, 512)), PAGE_BYTES),
             (Command::Flush(1), 0),
             (Command::Deallocate(span(8, 512)), 0),
         ] {
             let mut data = vec![3; length];
-            let error = submit(device.as_fd(), &command, &mut data).unwrap_err();
+            let error = device.submit(&command, &mut data).unwrap_err();
             assert_eq!(error.raw_os_error(), Some(ENOTTY), "{command:?}");
             assert!(data.iter().all(|byte| *byte == 3));
         }
     }
     assert!(std::fs::read(&path).unwrap().iter().all(|byte| *byte == 7));
     std::fs::remove_file(path).unwrap();
+}
+
+/// A drive moves as many bytes as its blocks have: a span that says less would let it read or write past
+/// the buffer.
+#[test]
+fn transfers_of_blocks_that_the_drive_has_not_told_are_refused() {
+    let null = Device::new(std::fs::File::open("/dev/null").unwrap());
+    for command in [Command::Read(span(8, 512)), Command::Write(span(8, 512))] {
+        let error = null.submit(&command, &mut [0; PAGE_BYTES]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{command:?}");
+        assert_eq!(error.raw_os_error(), None, "the kernel was not asked");
+    }
 }

@@ -3,11 +3,13 @@
 
 #[cfg(target_os = "linux")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    use lodger_probe::safety::Machine;
     use lodger_probe::target::file::{Engine, FileTarget};
     use lodger_probe::{Io, Target};
     use std::path::Path;
     let path = std::env::args().nth(1).ok_or("which file or device?")?;
-    let open = |engine| FileTarget::open_under(Path::new(&path), false, Path::new("/sys"), engine);
+    let open =
+        |engine| FileTarget::open_under(Path::new(&path), false, &Machine::default(), engine);
     let mut ways = [open(Engine::Ring)?, open(Engine::Threads)?];
     let pages = ways[0].describe().capacity_bytes / 4096;
     let (mut state, mut samples) = (1u64, Vec::new());

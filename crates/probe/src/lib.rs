@@ -14,6 +14,7 @@ pub mod infer;
 mod probe;
 pub mod replicate;
 pub mod report;
+#[cfg(target_os = "linux")]
 pub mod safety;
 pub mod stats;
 pub mod target;

@@ -2,13 +2,15 @@
 //! ioctls, truncated and absurd structures. The prober must describe the first and survive the others.
 #![cfg(target_os = "linux")]
 
-use lodger_probe::safety::Disk;
+use lodger_probe::safety::{Disk, Node};
 use lodger_probe::target::nvme::structures::{Controller, HostMemory, Namespace};
 use lodger_probe::target::nvme::{Command, Commands, Completion, NgTarget};
 use lodger_probe::{Description, HmbState, HmbSwitch, Io, Target, TargetError, Transport};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+
+const NODE: Node = Node::Character((240, 0));
 
 /// Reads a fixture.
 fn fixture(name: &str) -> Vec<u8> {
@@ -41,6 +43,14 @@ struct Recording {
 }
 
 impl Recording {
+    /// What it was asked since the last time, but for what its blocks are: how often that is asked depends
+    /// on the time a test takes.
+    fn asked(&self) -> Vec<Command> {
+        let mut asked = std::mem::take(&mut *self.asked.lock().unwrap());
+        asked.retain(|command| !matches!(command, Command::IdentifyNamespace(_)));
+        asked
+    }
+
     fn new() -> Self {
         Recording {
             controller: fixture("controller.hex"),
@@ -166,7 +176,7 @@ fn a_drive_of_a_real_kernel_is_described_as_it_was_recorded() {
     };
     let open = |nsid, write_cache| {
         let commands = Box::new(Recorded::new(write_cache));
-        NgTarget::over(commands, Path::new("/dev/ng0n1"), true, &disk(nsid))
+        NgTarget::over(commands, Path::new("/dev/ng0n1"), true, (NODE, &disk(nsid)))
     };
     let target = open("1", true).unwrap();
     let about = target.describe();
@@ -229,7 +239,7 @@ impl Sys {
             is_partition: false,
         };
         let commands = Box::new(recording.clone());
-        NgTarget::over(commands, Path::new("/dev/ng0n1"), write, &disk)
+        NgTarget::over(commands, Path::new("/dev/ng0n1"), write, (NODE, &disk))
     }
 
     fn about(&self, recording: &Recording) -> Description {
@@ -322,7 +332,7 @@ fn transfers_flush_deallocate_and_the_switch_reach_the_drive() {
         .unwrap();
     target.flush().unwrap();
     target.deallocate(1 << 30, (2 << 30) + 4096).unwrap();
-    let asked = std::mem::take(&mut *recording.asked.lock().unwrap());
+    let asked = recording.asked();
     let mut reads: Vec<u64> = asked
         .iter()
         .filter_map(|command| match command {
@@ -359,7 +369,7 @@ fn transfers_flush_deallocate_and_the_switch_reach_the_drive() {
         assert!(target.run(&[io], 1, &mut samples).is_err(), "{io:?}");
     }
     assert!(target.deallocate(u64::MAX - 4095, 8192).is_err());
-    assert_eq!(recording.asked.lock().unwrap().len(), 0);
+    assert_eq!(recording.asked(), []);
     target.set_hmb(HmbState::Off).unwrap();
     assert_eq!(sys.hmb(), "0");
     assert!(target.set_hmb(HmbState::Bytes(1 << 20)).is_err());
@@ -385,7 +395,7 @@ fn without_consent_nothing_that_changes_data_is_sent() {
     );
     assert!(target.deallocate(0, 4096).is_err());
     assert!(target.flush().is_err());
-    assert_eq!(*recording.asked.lock().unwrap(), []);
+    assert_eq!(recording.asked(), []);
 }
 
 #[test]
@@ -438,6 +448,52 @@ fn failing_ioctls_are_told_by_their_reason() {
         error.to_string().contains("does not say which namespace"),
         "{error}"
     );
+}
+
+/// A drive moves as many bytes as its blocks have: one that was formatted under the prober would write past
+/// the buffer.
+#[test]
+fn a_drive_that_was_formatted_meanwhile_is_not_read_or_written_any_more() {
+    let sys = Sys::new("formatted", None);
+    let recording = Recording::new();
+    let namespace = Arc::new(Mutex::new(recording.namespace.clone()));
+    #[derive(Debug)]
+    struct Changing(Recording, Arc<Mutex<Vec<u8>>>);
+    impl Commands for Changing {
+        fn submit(&self, command: &Command, data: &mut [u8]) -> io::Result<Completion> {
+            let namespace = self.1.lock().unwrap().clone();
+            let recording = self.0.clone();
+            Recording {
+                namespace,
+                ..recording
+            }
+            .submit(command, data)
+        }
+    }
+    let (name, path) = ("nvme0n1".to_owned(), sys.0.clone());
+    let is_partition = false;
+    let disk = Disk {
+        name,
+        path,
+        is_partition,
+    };
+    let drive = Box::new(Changing(recording.clone(), namespace.clone()));
+    let mut target = NgTarget::over(drive, Path::new("/dev/ng0n1"), true, (NODE, &disk)).unwrap();
+    let mut samples = Vec::new();
+    target.run(&[Io::write(0, 4096)], 1, &mut samples).unwrap();
+    // Format 1: blocks of 4 KiB.
+    namespace.lock().unwrap()[26] = 1;
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    recording.asked();
+    for io in [Io::read(0, 4096), Io::write(0, 4096)] {
+        let error = target.run(&[io], 1, &mut samples).unwrap_err();
+        assert!(
+            matches!(&error, TargetError::Gone(why) if why.contains("its blocks")),
+            "{error}"
+        );
+    }
+    assert!(target.deallocate(0, 4096).is_err());
+    assert_eq!(recording.asked(), [], "nothing that moves data was sent");
 }
 
 #[test]

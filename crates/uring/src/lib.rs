@@ -162,8 +162,10 @@ impl Ring {
                 .offset(offset)
                 .build()
         };
-        slot.is_busy = true;
-        self.push(&entry.user_data(at as u64))
+        // Busy only if it is queued: what was refused, the kernel never hears of.
+        self.push(&entry.user_data(at as u64))?;
+        self.slots[at].is_busy = true;
+        Ok(())
     }
 
     /// Queues the wish that a busy slot's transfer ends; it may end as if nothing had been wished.

@@ -93,11 +93,26 @@ fn what_does_not_fit_is_not_sent() {
     // Slots end where the completion queue does.
     ring.make_room(DEPTH_MAX + 1, 1, 0);
     assert!(ring.read(DEPTH_MAX, 0, 1).is_err());
-    // A full submission queue is an error, and what it refused stays out of reach.
-    let refused = (0..100)
-        .find(|slot| ring.read(*slot, 0, 1).is_err())
-        .unwrap();
-    assert!(ring.incoming(refused).is_empty());
+}
+
+#[test]
+fn a_slot_that_a_full_queue_refused_is_free_and_used_again() {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let Ok(mut ring) = Ring::new(reader.as_fd()) else {
+        return eprintln!("left out: no io_uring here");
+    };
+    ring.make_room(20, 4096, 0);
+    let refused = (0..20).find(|slot| ring.read(*slot, 0, 1).is_err());
+    let refused = refused.expect("the queue is shorter than that");
+    assert_eq!(ring.incoming(refused).len(), 4096, "nobody has it");
+    ring.enter(false).unwrap();
+    ring.read(refused, 0, 1).unwrap();
+    assert!(ring.incoming(refused).is_empty(), "the kernel has it");
+    writer.write_all(&vec![7; refused + 1]).unwrap();
+    let mut ended: Vec<usize> = (0..=refused).map(|_| wait(&mut ring).0).collect();
+    ended.sort_unstable();
+    assert!(ended.into_iter().eq(0..=refused), "each ends once");
+    assert_eq!(ring.incoming(refused)[0], 7);
 }
 
 fn wait(ring: &mut Ring) -> (usize, std::io::Result<u32>) {

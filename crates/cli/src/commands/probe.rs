@@ -1,21 +1,20 @@
 //! `lodger probe`.
 
 mod compare;
+mod open;
 
 use super::Streams;
 use crate::args::{PlainFormat, ProbeArgs};
 use crate::error::Error;
-use crate::inputs;
 use crate::interrupt;
 use crate::output;
-use crate::probe_target::{Noise, SimTarget};
 use crate::size;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lodger_probe::{
-    Description, Expected, HmbSwitch, NEEDS_CONSENT, Options, Outcome, Progress, Target, report,
+    Description, Expected, HmbSwitch, NEEDS_CONSENT, Options, Outcome, Progress, report,
 };
+use open::{Opened, open};
 use std::io::IsTerminal;
-use std::path::Path;
 use std::time::Duration;
 
 /// Confidence that may be asked for: more often right than wrong, and no more than some hundred drives
@@ -42,18 +41,21 @@ pub(super) fn run(args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<u8, Err
         .as_deref()
         .map(|path| output::begin(Some(path)));
     let drive = drive.transpose()?;
-    let mut target = open(name, args, false)?;
-    let mut about = target.describe().clone();
+    let opened = open(name, args)?;
+    let mut about = opened.describe().clone();
     // Before the user consents, what it costs.
     if about.no_write.as_deref() == Some(NEEDS_CONSENT) && options.may_write {
         about.no_write = None;
     }
     streams.note("note", &what_comes(&about, &options));
-    if options.may_write && !name.starts_with("sim:") {
+    let mut target = if options.may_write && !matches!(opened, Opened::Simulated(_)) {
+        opened.may_be_written()?;
         consent(&about, args.yes.as_deref())?;
-        drop(target);
-        target = open(name, args, true)?;
+        opened.for_writing()?
+    } else {
+        opened
     }
+    .target();
     say_what_lacks(target.describe(), &options, streams);
     let mut progress = Meter::new();
     let outcome = lodger_probe::probe(&mut *target, &options, &mut |now| progress.watch(now));
@@ -231,106 +233,6 @@ fn time(text: &str) -> Result<Duration, Error> {
     };
     let number: f64 = number.parse().map_err(|_| wrong())?;
     Duration::try_from_secs_f64(number * scale).map_err(|_| wrong())
-}
-
-/// Opens a target, for writing only if `write`; a simulated drive is its user's own.
-fn open(name: &str, args: &ProbeArgs, write: bool) -> Result<Box<dyn Target>, Error> {
-    if let Some(drive) = name.strip_prefix("sim:") {
-        if !(0.0..=100.0).contains(&args.noise) {
-            return Err(Error::input(format!(
-                "`--noise` must be between 0 and 100, found {}",
-                args.noise
-            )));
-        }
-        let config = inputs::config(drive, args.hmb.as_deref(), &args.run)?;
-        let noise = if args.noise == 0.0 {
-            Noise::NONE
-        } else {
-            Noise::default().times(args.noise)
-        };
-        let target = SimTarget::open(&config, noise, args.run.seed)?;
-        return Ok(Box::new(target));
-    }
-    if let Some(server) = name.strip_prefix("nbd:") {
-        return open_nbd(server, write);
-    }
-    open_real(name, args, write)
-}
-
-#[cfg(unix)]
-fn open_nbd(server: &str, write: bool) -> Result<Box<dyn Target>, Error> {
-    use lodger_probe::target::nbd::NbdTarget;
-    let target = NbdTarget::open(server, write).map_err(|error: lodger_probe::TargetError| {
-        Error::input(error.to_string()).hint("for example `nbd:unix:/run/nbd.sock:disk`")
-    })?;
-    Ok(Box::new(target))
-}
-
-#[cfg(not(unix))]
-fn open_nbd(_server: &str, _write: bool) -> Result<Box<dyn Target>, Error> {
-    Err(no_such_target("nbd:"))
-}
-
-/// A file or a block device. Where it is to be written to, everything that speaks against it is looked
-/// for first.
-#[cfg(target_os = "linux")]
-fn open_real(name: &str, args: &ProbeArgs, write: bool) -> Result<Box<dyn Target>, Error> {
-    use lodger_probe::safety;
-    use lodger_probe::target::file::FileTarget;
-    use lodger_probe::target::nvme::{self, NgTarget};
-    use std::os::unix::fs::{FileTypeExt, MetadataExt};
-    let path = Path::new(name);
-    let cannot = |error: lodger_probe::TargetError| {
-        Error::input(error.to_string()).hint(
-            "a target is `sim:DRIVE`, a block device such as `/dev/nvme0n1`, \
-                   `/dev/ng0n1`, `nbd:SERVER`, or a file",
-        )
-    };
-    let is_generic = std::fs::metadata(path).is_ok_and(|file| file.file_type().is_char_device());
-    let target: Box<dyn Target> = if is_generic {
-        let target = NgTarget::open(path, write, Path::new("/sys"));
-        Box::new(target.map_err(cannot)?.stopped_by(interrupt::requested))
-    } else {
-        let target = FileTarget::open(path, write).map_err(cannot)?;
-        Box::new(target.stopped_by(interrupt::requested))
-    };
-    if !args.destroy_data {
-        return Ok(target);
-    }
-    let metadata = std::fs::metadata(path).map_err(|error| {
-        Error::input(format!("cannot read `{name}`: {}", inputs::reason(&error)))
-    })?;
-    if is_generic || metadata.file_type().is_block_device() {
-        let (major, minor) = (metadata.rdev() >> 8 & 0xfff, metadata.rdev() & 0xff);
-        let minor = minor | (metadata.rdev() >> 12 & 0xffff_ff00);
-        let disk = if is_generic {
-            nvme::disk_of(path, Path::new("/sys"))
-        } else {
-            safety::disk_of(Path::new("/sys"), major as u32, minor as u32)
-        };
-        let refusal = match &disk {
-            Some(disk) => safety::refusal(disk, name, Path::new("/proc")),
-            None => Some(format!("`/sys` does not know `{name}`")),
-        };
-        if let Some(reason) = refusal {
-            return Err(
-                Error::input(format!("`{name}` is not written to: {reason}"))
-                    .hint("without --destroy-data it is only read"),
-            );
-        }
-    }
-    Ok(target)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn open_real(name: &str, _args: &ProbeArgs, _write: bool) -> Result<Box<dyn Target>, Error> {
-    Err(no_such_target(name))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn no_such_target(name: &str) -> Error {
-    Error::input(format!("cannot probe `{name}` on this system"))
-        .hint("simulated drives can be probed everywhere: `sim:rc100-480`")
 }
 
 /// The user types the serial number of the drive whose data goes.

@@ -6,21 +6,16 @@ use crate::safety::Disk;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// A file of a disk in `/sys`; empty if there is none.
-fn text(disk: &Disk, name: &str) -> String {
-    let text = std::fs::read_to_string(disk.path.join(name)).unwrap_or_default();
-    text.trim().to_owned()
-}
-
 /// What is known of a regular file, which lies on `disk` where its file system has one.
 pub(super) fn describe_file(
     description: &mut Description,
-    path: &Path,
+    name: &Path,
     metadata: &std::fs::Metadata,
     (disk, sys): (Option<&Disk>, &Path),
 ) {
     description.model = "regular file".to_owned();
-    let name = path.file_name().unwrap_or_default();
+    // As it is called, not a link to it.
+    let name = name.file_name().unwrap_or_default();
     description.serial = name.to_string_lossy().into_owned();
     description.notes.push(
         "a file: the file system and whatever lies under it are between the prober and a drive"
@@ -49,10 +44,10 @@ pub(super) fn describe_disk(
     disk: &Disk,
     sys: &Path,
 ) -> Option<HmbGuard> {
-    description.model = text(disk, "device/model");
-    description.serial = text(disk, "device/serial");
-    description.firmware = text(disk, "device/firmware_rev");
-    if let Ok(block) = text(disk, "queue/logical_block_size").parse() {
+    description.model = disk.text("device/model");
+    description.serial = disk.text("device/serial");
+    description.firmware = disk.text("device/firmware_rev");
+    if let Ok(block) = disk.text("queue/logical_block_size").parse() {
         description.block_bytes = block;
     }
     limit_transfers(description, disk, sys);
@@ -67,14 +62,14 @@ pub(super) fn describe_disk(
 
 /// Longest transfer that the kernel passes on in one piece.
 fn limit_transfers(description: &mut Description, disk: &Disk, sys: &Path) {
-    let Ok(kib) = text(disk, "queue/max_sectors_kb").parse::<u32>() else {
+    let Ok(kib) = disk.text("queue/max_sectors_kb").parse::<u32>() else {
         return;
     };
     let mut most = kib.saturating_mul(1 << 10).min(TRANSFER_BYTES_MAX);
     // Without huge pages, memory lies in single pages, each a segment ([`lodger_uring::Buffer`]).
     let huge = std::fs::read_to_string(sys.join("kernel/mm/transparent_hugepage/enabled"));
     let has_huge = huge.is_ok_and(|state| !state.contains("[never]"));
-    if let Ok(segments) = text(disk, "queue/max_segments").parse::<u32>()
+    if let Ok(segments) = disk.text("queue/max_segments").parse::<u32>()
         && !has_huge
     {
         most = most.min(segments.saturating_mul(4096));
@@ -87,14 +82,14 @@ fn limit_transfers(description: &mut Description, disk: &Disk, sys: &Path) {
 
 /// A loop device has the name of its file for a serial number; virtual disks have one or not.
 fn name_layer(description: &mut Description, disk: &Disk) {
-    let file = text(disk, "loop/backing_file");
+    let file = disk.text("loop/backing_file");
     let file = Path::new(&file).file_name();
     let (model, serial) = match file {
         Some(name) => (
             "loop device".to_owned(),
             name.to_string_lossy().into_owned(),
         ),
-        None => (format!("virtual disk {}", disk.name), text(disk, "serial")),
+        None => (format!("virtual disk {}", disk.name), disk.text("serial")),
     };
     if description.model.is_empty() {
         description.model = model;
@@ -108,7 +103,7 @@ fn name_layer(description: &mut Description, disk: &Disk) {
 fn between(disk: &Disk) -> (Transport, Option<&'static str>) {
     let kind = disk.name.trim_end_matches(|c: char| c.is_ascii_digit());
     let (transport, note) = match kind {
-        "loop" if text(disk, "loop/dio") == "1" => (
+        "loop" if disk.text("loop/dio") == "1" => (
             Transport::Layered,
             "a loop device past the page cache: the file system and whatever lies under it are between \
              the prober and a drive",

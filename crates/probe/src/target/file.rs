@@ -9,12 +9,14 @@ use super::{
     Description, HmbState, HmbSwitch, Io, NEEDS_CONSENT, Op, Sample, Target, TargetError,
     Transport, nvme,
 };
+use crate::safety::{self, Identity, Machine, Node};
 use lodger_uring::{ALIGNMENT, Buffer};
 use rustix::fs::{FallocateFlags, OFlags};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Longest transfer, bytes, where the kernel does not say what it passes on in one piece: less than any
@@ -60,15 +62,18 @@ enum Way {
 #[allow(missing_debug_implementations)]
 pub struct FileTarget {
     file: File,
+    pub(super) path: PathBuf,
+    pub(super) identity: Identity,
+    pub(super) engine: Engine,
     description: Description,
     hmb: Option<HmbGuard>,
     way: Way,
-    stopped: fn() -> bool,
+    pub(super) stopped: fn() -> bool,
     started: Instant,
 }
 
 /// What the system says, without its number.
-pub(super) fn reason(error: &io::Error) -> String {
+pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error")
         .next()
@@ -82,30 +87,30 @@ impl FileTarget {
     /// # Errors
     /// If it cannot be opened, is neither, or is empty; or if a device is in use and `write`.
     pub fn open(path: &Path, write: bool) -> Result<Self, TargetError> {
-        Self::open_under(path, write, Path::new("/sys"), Engine::Ring)
+        Self::open_under(path, write, &Machine::default(), Engine::Ring)
     }
 
-    /// The same with another place for `/sys`, by the engine given, if it is at hand.
+    /// The same with other places for `/sys` and such, by the engine given, if it is at hand.
     ///
     /// # Errors
     /// As [`FileTarget::open`].
     pub fn open_under(
         path: &Path,
         write: bool,
-        sys: &Path,
+        machine: &Machine,
         engine: Engine,
     ) -> Result<Self, TargetError> {
         let failed = |error: &io::Error| {
             let message = format!("cannot open `{}`: {}", path.display(), reason(error));
             TargetError::Unsupported(message)
         };
-        let metadata = std::fs::metadata(path).map_err(|error| failed(&error))?;
-        let is_block = metadata.file_type().is_block_device();
-        if !is_block && !metadata.is_file() {
+        let (mut file, note) = handle(path, write).map_err(|error| failed(&error))?;
+        let metadata = file.metadata().map_err(|error| failed(&error))?;
+        let node = Node::of(&metadata);
+        let Some(node @ (Node::File { .. } | Node::Block(_))) = node else {
             let message = format!("`{}` is neither a file nor a block device", path.display());
             return Err(TargetError::Unsupported(message));
-        }
-        let (mut file, note) = handle(path, is_block, write).map_err(|error| failed(&error))?;
+        };
         let capacity_bytes = file
             .seek(SeekFrom::End(0))
             .map_err(|error| failed(&error))?;
@@ -116,28 +121,32 @@ impl FileTarget {
         }
         let mut description = unknown(path, capacity_bytes, write);
         description.notes.extend(note);
-        let device = if is_block {
-            metadata.rdev()
-        } else {
-            metadata.dev()
-        };
-        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-        let disk = crate::safety::disk_of(sys, major, minor);
-        let hmb = if is_block {
-            disk.and_then(|disk| {
-                let hmb = describe_disk(&mut description, &disk, sys);
-                nvme::describe_block(&mut description, &file, &disk);
+        let sys = &machine.sys;
+        let (identity, hmb) = if let Node::Block(number) = node {
+            let disk = safety::disk_of(sys, number);
+            let hmb = disk.as_ref().and_then(|disk| {
+                let hmb = describe_disk(&mut description, disk, sys);
+                nvme::describe_block(&mut description, &file, disk);
                 hmb
-            })
+            });
+            (Identity::new(node, disk.as_ref(), &description), hmb)
         } else {
-            describe_file(&mut description, path, &metadata, (disk.as_ref(), sys));
-            None
+            let device = metadata.dev();
+            let number = (rustix::fs::major(device), rustix::fs::minor(device));
+            let disk = safety::disk_of(sys, number);
+            let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+            let name = std::fs::read_link(link).unwrap_or_else(|_| path.to_owned());
+            describe_file(&mut description, &name, &metadata, (disk.as_ref(), sys));
+            (Identity::new(node, None, &description), None)
         };
         description.notes.extend(description.cuts());
         let (way, note) = engine.open(&file);
         description.notes.push(note);
         Ok(FileTarget {
             file,
+            path: path.to_owned(),
+            identity,
+            engine,
             description,
             hmb,
             way,
@@ -188,30 +197,45 @@ pub(super) fn transfer(file: &File, io: &Io, bytes: &mut [u8]) -> io::Result<usi
 }
 
 /// Opens past the page cache where that is possible, and says so where it is not.
-fn handle(path: &Path, is_block: bool, write: bool) -> io::Result<(File, Option<String>)> {
+fn handle(path: &Path, write: bool) -> io::Result<(File, Option<String>)> {
+    let node = Node::of(&std::fs::metadata(path)?);
+    // Others are not opened: a pipe or a device may wait, or do something.
+    if !matches!(node, Some(Node::File { .. } | Node::Block(_))) {
+        return Err(io::Error::other("it is neither a file nor a block device"));
+    }
     let open = |direct: OFlags| {
-        let mut flags = direct;
+        // Whatever the path may lead to by now, opening it does not wait.
+        let mut flags = direct | OFlags::NONBLOCK;
         // The kernel refuses devices that are mounted or otherwise in use.
-        if is_block && write {
+        if write && matches!(node, Some(Node::Block(_))) {
             flags |= OFlags::EXCL;
         }
         let mut options = OpenOptions::new();
         options.read(true).write(write);
         options.custom_flags(flags.bits() as i32).open(path)
     };
-    match open(OFlags::DIRECT) {
-        Ok(file) => Ok((file, None)),
+    let (file, note) = match open(OFlags::DIRECT) {
+        Ok(file) => (file, None),
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
             let note = "no O_DIRECT here: the page cache answers what it has, and little is learnt \
                         of the drive";
-            Ok((open(OFlags::empty())?, Some(note.to_owned())))
+            (open(OFlags::empty())?, Some(note.to_owned()))
         }
-        Err(error) => Err(error),
+        Err(error) => return Err(error),
+    };
+    if Node::of(&file.metadata()?) != node {
+        return Err(io::Error::other(
+            "it became something else while it was opened",
+        ));
     }
+    // From here on, waiting is right.
+    let flags = rustix::fs::fcntl_getfl(&file)? - OFlags::NONBLOCK;
+    rustix::fs::fcntl_setfl(&file, flags)?;
+    Ok((file, note))
 }
 
 /// Before anything is known but its size.
-pub(super) fn unknown(path: &Path, capacity_bytes: u64, write: bool) -> Description {
+pub(crate) fn unknown(path: &Path, capacity_bytes: u64, write: bool) -> Description {
     let reading = || (!write).then(|| "it was opened for reading".to_owned());
     Description {
         name: path.display().to_string(),

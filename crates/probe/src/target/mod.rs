@@ -5,6 +5,8 @@
 //! missing; [`Description`] says so at the start.
 
 #[cfg(target_os = "linux")]
+mod consent;
+#[cfg(target_os = "linux")]
 mod disk;
 #[cfg(target_os = "linux")]
 pub mod file;

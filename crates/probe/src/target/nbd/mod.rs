@@ -31,6 +31,7 @@ pub struct NbdTarget {
     socket: Socket,
     timeout: Duration,
     description: Description,
+    export: Export,
     /// Why the connection cannot be used any more.
     broken: Option<String>,
     cookie: u64,
@@ -169,12 +170,21 @@ impl NbdTarget {
             socket,
             timeout,
             description,
+            export,
             broken: None,
             cookie: 1,
             outgoing,
             incoming: vec![0; longest],
             started: Instant::now(),
         })
+    }
+
+    /// The same for writing, once its user has agreed: over the same connection, as the server or the export
+    /// behind the name may be another one by now.
+    #[must_use]
+    pub fn for_writing(mut self) -> Self {
+        allow(&mut self.description, self.export, true);
+        self
     }
 
     /// Whether the connection may still be used, and the transfers are within the export.
@@ -254,16 +264,6 @@ fn describe(text: &str, at: &Address, export: Export, write: bool) -> Result<Des
     if capacity_bytes < 1 << 20 {
         return Err("the export is smaller than 1 MiB".to_owned());
     }
-    let reading = (!write).then(|| "it was opened for reading".to_owned());
-    let lacks = |has: bool, what: &str| {
-        let lacking = (!has).then(|| format!("the server offers no {what}"));
-        reading.clone().or(lacking)
-    };
-    let no_write = if export.read_only() {
-        Some("the server gives it out for reading only".to_owned())
-    } else {
-        (!write).then(|| NEEDS_CONSENT.to_owned())
-    };
     let (transport, between) = match at.server {
         Server::Unix(_) => (Transport::Layered, "a socket and a server of this machine"),
         Server::Tcp(..) => (Transport::Network, "a network and a server"),
@@ -293,16 +293,33 @@ fn describe(text: &str, at: &Address, export: Export, write: bool) -> Result<Des
         block_bytes,
         transfer_bytes_max,
         transport,
-        no_flush: lacks(export.flushes(), "flush"),
-        no_deallocate: lacks(export.trims(), "trim"),
-        no_write,
+        no_flush: None,
+        no_deallocate: None,
+        no_write: None,
         hmb: HmbSwitch::Unavailable(
             "NBD cannot switch host memory; only the machine that has the drive can".to_owned(),
         ),
         notes,
     };
     description.notes.extend(description.cuts());
+    allow(&mut description, export, write);
     Ok(description)
+}
+
+/// What may be done to an export.
+fn allow(description: &mut Description, export: Export, write: bool) {
+    let reading = (!write).then(|| "it was opened for reading".to_owned());
+    let lacks = |has: bool, what: &str| {
+        let lacking = (!has).then(|| format!("the server offers no {what}"));
+        reading.clone().or(lacking)
+    };
+    description.no_flush = lacks(export.flushes(), "flush");
+    description.no_deallocate = lacks(export.trims(), "trim");
+    description.no_write = if export.read_only() {
+        Some("the server gives it out for reading only".to_owned())
+    } else {
+        (!write).then(|| NEEDS_CONSENT.to_owned())
+    };
 }
 
 /// A batch and the two ends of the line it goes over.

@@ -4,57 +4,74 @@ use super::super::disk::hmb_switch;
 use super::super::file::{reason, unknown};
 use super::super::hmb::HmbGuard;
 use super::super::threads;
-use super::{Command, Commands, Device, Span, ask, describe, nsid, refused};
-use crate::safety::Disk;
+use super::{Command, Commands, Device, Span, ask, describe, namespace, nsid, refused};
+use crate::safety::{self, Disk, Identity, Machine, Node};
 use crate::target::{
     Description, HmbState, HmbSwitch, Io, Op, Sample, Target, TargetError, Transport,
 };
 use lodger_uring::Buffer;
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Longest piece of a deallocation, bytes.
 const DEALLOCATE_BYTES_MAX: u64 = 1 << 30;
 
+/// How long what a namespace says of its blocks is believed: formatting takes longer on most drives, and
+/// asking before each batch would disturb what is measured.
+const IDENTIFIED_FOR: Duration = Duration::from_millis(500);
+
 /// A namespace behind its generic character device.
 #[derive(Debug)]
 pub struct NgTarget {
     commands: Box<dyn Commands>,
+    pub(in crate::target) path: PathBuf,
+    pub(in crate::target) identity: Identity,
+    /// The block device, open for us alone.
+    _held: Option<File>,
     nsid: u32,
+    /// When it last said what its blocks are.
+    asked: Instant,
     lba_bytes: u32,
     description: Description,
     hmb: Option<HmbGuard>,
     buffers: Vec<Buffer>,
-    stopped: fn() -> bool,
+    pub(in crate::target) stopped: fn() -> bool,
     started: Instant,
 }
 
-/// The disk that a generic device belongs to: `ng0n1` is `nvme0n1`.
-#[must_use]
-pub fn disk_of(path: &Path, sys: &Path) -> Option<Disk> {
-    let name = path.file_name()?.to_str()?.strip_prefix("ng")?;
-    let name = format!("nvme{name}");
-    let path = sys.join("block").join(&name).canonicalize().ok()?;
-    Some(Disk {
-        name,
-        path,
-        is_partition: false,
-    })
-}
-
 impl NgTarget {
-    /// Opens a generic device; for writing only if `write`.
+    /// Opens a generic device; for writing only if `write`, and then no one else can use its block device.
     ///
     /// # Errors
     /// If it cannot be opened, is none, or does not describe its namespace.
-    pub fn open(path: &Path, write: bool, sys: &Path) -> Result<Self, TargetError> {
+    pub fn open(path: &Path, write: bool, machine: &Machine) -> Result<Self, TargetError> {
         let name = path.display().to_string();
-        let disk = disk_of(path, sys)
-            .ok_or_else(|| refused(&name, "`/sys` knows no NVMe drive of that name"))?;
+        let failed = |error: std::io::Error| refused(&name, &reason(&error));
+        // Of other devices, opening alone may do something.
+        let node = Node::of(&std::fs::metadata(path).map_err(failed)?);
+        let disk = match node {
+            Some(Node::Character(number)) => safety::disk_of_generic(&machine.sys, number),
+            _ => None,
+        };
+        let (Some(node), Some(disk)) = (node, disk) else {
+            return Err(refused(&name, "`/sys` knows no NVMe drive of that number"));
+        };
         let mut options = std::fs::OpenOptions::new();
-        let file = options.read(true).write(write).open(path);
-        let file = file.map_err(|error| refused(&name, &reason(&error)))?;
-        Self::over(Box::new(Device(file)), path, write, &disk)
+        let options = options.read(true).write(write);
+        let file = options.open(path).map_err(failed)?;
+        if Node::of(&file.metadata().map_err(failed)?) != Some(node) {
+            return Err(refused(
+                &name,
+                "it became something else while it was opened",
+            ));
+        }
+        // Before it is asked anything: from now on nobody else begins to use it.
+        let held = write.then(|| safety::hold(&disk, machine)).transpose();
+        let held = held.map_err(|why| refused(&name, &why))?;
+        let mut target = Self::over(Box::new(Device::new(file)), path, write, (node, &disk))?;
+        target._held = held;
+        Ok(target)
     }
 
     /// The same over anybody who takes commands.
@@ -65,7 +82,7 @@ impl NgTarget {
         commands: Box<dyn Commands>,
         path: &Path,
         write: bool,
-        disk: &Disk,
+        (node, disk): (Node, &Disk),
     ) -> Result<Self, TargetError> {
         let name = path.display().to_string();
         let mut description = unknown(path, 0, write);
@@ -84,9 +101,14 @@ impl NgTarget {
         }
         description.block_bytes = namespace.block_bytes;
         description.notes.extend(description.cuts());
+        let identity = Identity::new(node, Some(disk), &description);
         Ok(NgTarget {
             commands,
+            path: path.to_owned(),
+            identity,
+            _held: None,
             nsid,
+            asked: Instant::now(),
             lba_bytes: namespace.block_bytes,
             description,
             hmb,
@@ -143,6 +165,24 @@ impl NgTarget {
             .map_err(failed)
     }
 
+    /// Asks anew what its blocks are, unless that has just been done: a drive that was formatted meanwhile
+    /// would move more bytes than the buffers have.
+    fn identify_again(&mut self) -> Result<(), TargetError> {
+        if self.asked.elapsed() < IDENTIFIED_FOR {
+            return Ok(());
+        }
+        let gone = |why: &str| TargetError::Gone(format!("its namespace: {why}"));
+        let now = namespace(&*self.commands, self.nsid).map_err(|why| gone(&why))?;
+        let is_same = now.metadata_bytes == 0
+            && now.block_bytes == self.lba_bytes
+            && now.capacity_bytes == self.description.capacity_bytes;
+        if !is_same {
+            return Err(gone("its size or its blocks are not what they were"));
+        }
+        self.asked = Instant::now();
+        Ok(())
+    }
+
     fn timed(&self, command: &Command) -> Result<u64, TargetError> {
         let began = Instant::now();
         ask(&*self.commands, command, &mut [])
@@ -162,6 +202,7 @@ impl Target for NgTarget {
         queue_depth: u32,
         samples: &mut Vec<Sample>,
     ) -> Result<(), TargetError> {
+        self.identify_again()?;
         let mut buffers = std::mem::take(&mut self.buffers);
         let stopped = self.stopped;
         let result = threads::run(
@@ -187,6 +228,7 @@ impl Target for NgTarget {
         if let Some(reason) = &self.description.no_deallocate {
             return Err(TargetError::Unsupported(reason.clone()));
         }
+        self.identify_again()?;
         let (mut done, mut sum_ns) = (0, 0);
         while done < bytes {
             let length = (bytes - done).min(DEALLOCATE_BYTES_MAX);

@@ -4,15 +4,14 @@
 mod generic;
 pub mod structures;
 
-pub use generic::{NgTarget, disk_of};
-pub use lodger_nvme_ioctl::{Command, Completion, PAGE_BYTES, Span};
+pub use generic::NgTarget;
+pub use lodger_nvme_ioctl::{Command, Completion, Device, PAGE_BYTES, Span};
 
 use super::file::reason;
 use super::{Description, HmbSwitch, TargetError};
 use crate::safety::Disk;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
 use structures::{Controller, HostMemory, Namespace};
 
 /// Somebody who takes commands: a device, or in tests a recording of one.
@@ -24,13 +23,9 @@ pub trait Commands: Send + Sync + std::fmt::Debug {
     fn submit(&self, command: &Command, data: &mut [u8]) -> io::Result<Completion>;
 }
 
-/// A device file.
-#[derive(Debug)]
-pub struct Device(pub File);
-
 impl Commands for Device {
     fn submit(&self, command: &Command, data: &mut [u8]) -> io::Result<Completion> {
-        lodger_nvme_ioctl::submit(self.0.as_fd(), command, data)
+        Device::submit(self, command, data)
     }
 }
 
@@ -91,7 +86,7 @@ pub(super) fn describe_block(description: &mut Description, file: &File, disk: &
         return;
     }
     let Ok(file) = file.try_clone() else { return };
-    describe(description, &Device(file), nsid(disk));
+    describe(description, &Device::new(file), nsid(disk));
 }
 
 /// The same for anybody who takes commands.

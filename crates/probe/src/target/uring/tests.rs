@@ -2,6 +2,7 @@
 //! where they would wait?
 
 use super::*;
+use crate::safety::Machine;
 use crate::target::file::{Engine, FileTarget, transfer};
 use crate::target::{Target, threads};
 use proptest::prelude::*;
@@ -262,7 +263,7 @@ fn a_file_that_ends_early_and_a_device_that_shrinks_are_told_alike() {
     let mut said = Vec::new();
     for engine in [Engine::Ring, Engine::Threads] {
         let mut target =
-            FileTarget::open_under(&image.0, false, Path::new("/sys"), engine).unwrap();
+            FileTarget::open_under(&image.0, false, &Machine::default(), engine).unwrap();
         let notes = target.describe().notes.join("\n");
         if engine == Engine::Threads {
             assert!(notes.contains("from threads"), "{notes}");
