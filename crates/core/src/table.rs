@@ -131,6 +131,8 @@ mod tests {
     use std::collections::HashMap;
 
     proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
         #[test]
         fn agrees_with_the_standard_map(steps in prop::collection::vec((0u32..3, 0u32..64, 0u32..1000), 0..600)) {
             let mut table = Table::with_capacity(4);

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+const MOST: &[&str] = &["lodger", "lodger-core", "lodger-workload", "lodger-probe"];
+
 /// Crates, and which of ours each may use.
 const CRATES: &[(&str, &[&str])] = &[
     ("lodger-core", &[]),
@@ -23,6 +25,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ),
     ("lodger-nvme-ioctl", &[]),
     ("lodger-uring", &[]),
+    ("lodger-testing", &[]), // For tests alone.
+    ("lodger-fuzz", MOST),
     (
         "lodger",
         &[
@@ -33,10 +37,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "lodger-probe",
         ],
     ),
-    (
-        "lodger-python",
-        &["lodger", "lodger-core", "lodger-workload", "lodger-probe"],
-    ),
+    ("lodger-python", MOST),
 ];
 
 /// The way of a request through the core: each folder sees only those after it.
@@ -164,6 +165,9 @@ fn our_dependencies(manifest: &toml::Table, tests_too: bool) -> Vec<String> {
             for (key, value) in dependencies {
                 let package = value.get("package").and_then(toml::Value::as_str);
                 let name = package.unwrap_or(key);
+                if kind == "dev-dependencies" && name == "lodger-testing" {
+                    continue;
+                }
                 if name == "lodger" || name.starts_with("lodger-") || name.starts_with("lodger_") {
                     names.push(name.replace('_', "-"));
                 }
@@ -247,6 +251,14 @@ fn a_forbidden_dependency_is_found() {
     assert_eq!(
         broken("lodger-probe", "[dev-dependencies]\nlodger_core = \"1\"").len(),
         1
+    );
+    let testing = "[dev-dependencies]\nlodger-testing.workspace = true";
+    assert_eq!(broken("lodger-core", testing), [""; 0]);
+    let testing = "[dependencies]\nlodger-testing.workspace = true";
+    assert_eq!(
+        broken("lodger-core", testing).len(),
+        1,
+        "not outside of tests"
     );
     let renamed = "[target.'cfg(unix)'.dependencies]\nx = { package = \"lodger-core\" }";
     assert_eq!(broken("lodger-wire", renamed).len(), 1);

@@ -88,7 +88,7 @@ fn random_overwrites_break_runs_sooner_than_segments() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(lodger_testing::config(24))]
     /// Whatever is written, trimmed, cleaned, granted and taken: the size of every page held is
     /// that of its entries now, and all of them fit.
     #[test]

@@ -263,7 +263,7 @@ fn run(integrity: &str, shape: u32, seed: u64, attacks: &'static [Attack]) -> Ou
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(lodger_testing::config(12))]
     #[test]
     fn no_attack_on_tagged_pages_gives_a_wrong_byte(shape in 0u32..16, seed: u64) {
         let outcome = run("mac", shape, seed, &ATTACKS);
@@ -278,7 +278,7 @@ fn every_kind_of_attack_on_either_role_is_met_and_counted() {
     for attack in &ATTACKS {
         let attacks: &'static [Attack] = std::slice::from_ref(attack);
         let (mut cached, mut buffered, mut failed) = (0, 0, 0);
-        for seed in 0..12 {
+        for seed in 0..lodger_testing::cases(12) {
             let outcome = run("mac", seed, u64::from(seed), attacks);
             assert_eq!(outcome.wrong, 0, "{attack:?} {seed}");
             cached += outcome.cache_rejected;

@@ -294,7 +294,7 @@ fn run(integrity: &str, shape: u32, seed: u64, attacks: &'static [Attack]) -> Ou
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(lodger_testing::config(32))]
     #[test]
     fn no_attack_on_tagged_entries_gives_a_wrong_byte(shape in 0u32..32, seed: u64) {
         let outcome = run("mac", shape, seed, &ATTACKS);
@@ -346,7 +346,7 @@ fn a_checksum_finds_accidents_but_not_what_was_genuine_once() {
     // Not swaps: two of them bring a line back that was genuine before.
     const ACCIDENTS: [Attack; 2] = [Attack::FlipBit, Attack::Wipe];
     let mut rejected = 0;
-    for seed in 0..8 {
+    for seed in 0..u64::from(lodger_testing::cases(8)) {
         let outcome = run("crc", seed as u32, seed, &ACCIDENTS);
         assert_eq!(outcome.wrong, 0, "{seed}: {} rejected", outcome.rejected);
         rejected += outcome.rejected;

@@ -54,7 +54,7 @@ fn play(load: &[(u64, Request)], mut step: impl FnMut() -> u64) -> (Vec<Completi
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(lodger_testing::config(24))]
     #[test]
     fn the_result_does_not_depend_on_how_time_is_advanced(seed: u64) {
         let load = timed_load(seed, 600, 30_000);

@@ -4,7 +4,7 @@
 //! acknowledged by a protected buffer, or something newer; never something older, never garbage.
 //!
 //! Ten thousand cuts are part of the ordinary tests. A longer soak:
-//! `LODGER_CUTS=1000000 cargo test --release -p lodger-core --test power_cuts -- --nocapture`
+//! `LODGER_CASES=1000000 cargo test --release -p lodger-core --test power_cuts -- --nocapture`
 
 mod common;
 mod media;
@@ -365,9 +365,7 @@ fn run_all(cuts: u64) -> Totals {
 
 #[test]
 fn nothing_flushed_is_lost_in_ten_thousand_power_cuts() {
-    let wanted = std::env::var("LODGER_CUTS").map_or(10_000, |cuts| {
-        cuts.parse().expect("LODGER_CUTS is a number")
-    });
+    let wanted = u64::from(lodger_testing::cases(10_000));
     let totals = run_all(wanted);
     println!("{totals:?}");
     assert!(totals.cuts >= wanted);
@@ -465,9 +463,7 @@ const SHORT_BLOCKS: [(&str, &[(&str, &str)]); 8] = [
 fn a_drive_goes_on_after_many_cuts_in_a_row() {
     // Each cut costs the open superblocks what was under way: cut in the middle of cleaning again
     // and again, the free ones were used up and the drive stopped for good.
-    let lives = std::env::var("LODGER_CUTS").map_or(6, |cuts| {
-        cuts.parse::<u64>().expect("LODGER_CUTS is a number") / 1600
-    });
+    let lives = u64::from(lodger_testing::cases(10_000)) / 1600;
     let mut reclaimed = 0;
     for (name, variant) in SHORT_BLOCKS {
         let short = [&[("nand.pages_per_block", "12")], variant].concat();

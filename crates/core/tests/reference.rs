@@ -174,7 +174,7 @@ fn run(shape: u32, seed: u64, requests: u32) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(lodger_testing::config(48))]
     #[test]
     fn every_read_returns_what_a_naive_drive_would(shape in 0u32..(5 << 9), seed: u64) {
         run(shape, seed, 4_000);

@@ -305,7 +305,7 @@ fn plausible_sets() -> impl Strategy<Value = Vec<(&'static str, String)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+    #![proptest_config(lodger_testing::config(512))]
 
     #[test]
     fn a_valid_drive_reads_back_from_its_own_text(sets in plausible_sets()) {

@@ -520,7 +520,7 @@ impl Run {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(lodger_testing::config(40))]
     #[test]
     fn the_window_is_a_list_of_bytes_that_survives_what_it_must(seed: u64) {
         let mut run = Run::new(seed);

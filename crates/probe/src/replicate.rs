@@ -171,6 +171,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
         #[test]
         fn one_stray_run_does_not_move_the_result_far(
             good in prop::collection::vec(99.0..101.0f64, 3..5),

@@ -222,6 +222,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
         #[test]
         fn change_points_are_the_best_there_are(
             series in prop::collection::vec(-10.0..10.0f64, 1..10),
@@ -241,6 +243,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
         #[test]
         fn the_shortest_half_is_where_most_are(
             good in prop::collection::vec(90.0..110.0f64, 10..20),

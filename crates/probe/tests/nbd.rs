@@ -464,7 +464,7 @@ fn what_is_no_nbd_server_is_said() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(lodger_testing::config(200))]
     /// Bytes of any kind, at any point of the conversation.
     #[test]
     fn no_bytes_make_it_panic_or_wait(

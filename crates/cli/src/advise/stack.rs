@@ -321,6 +321,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
         #[test]
         fn distances_are_those_of_a_list(
             steps in prop::collection::vec((0u32..300, 0u32..20), 0..4000),
@@ -377,7 +379,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(24))]
+        #![proptest_config(lodger_testing::config(24))]
 
         #[test]
         fn a_sample_is_near_the_naive_model(keys in 600u32..3000, seed in any::<u64>()) {

@@ -470,6 +470,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
         #[test]
         fn lru_fifo_and_clock_do_what_the_textbook_says(
             capacity in 1u32..20,

@@ -267,6 +267,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
         #[test]
         fn what_is_decoded_is_what_was_encoded(changes in changes()) {
             let entries = page(&changes);

@@ -515,7 +515,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(48))]
+        #![proptest_config(lodger_testing::config(48))]
         /// Entries change, units come and go, versions and epochs wrap; each entry is what it was
         /// set to, and no line that stood there before passes in place of another.
         #[test]

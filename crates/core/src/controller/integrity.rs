@@ -244,6 +244,8 @@ mod tests {
     const CHECKED: [Integrity; 2] = [Integrity::Crc, Integrity::Mac];
 
     proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
         #[test]
         fn what_was_given_out_comes_back(lpn: u32, ppn: u32, epoch: u32, seed: u64) {
             for integrity in [Integrity::None, Integrity::Crc, Integrity::Mac] {

@@ -104,6 +104,8 @@ mod tests {
     use std::collections::BinaryHeap;
 
     proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
         #[test]
         fn agrees_with_the_standard_heap(steps in prop::collection::vec(0u32..60, 0..400)) {
             let mut heap = Heap::default();

@@ -224,7 +224,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
+        #![proptest_config(lodger_testing::config(64))]
         #[test]
         fn locate_and_owner_are_inverse(user in 1u32..4000, slots in 2u32..200, spare in 0u32..9, seed: u64) {
             check(&Formula::sequential(user, slots), user, slots);

@@ -100,6 +100,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
         #[test]
         fn inverse_undoes_forward(n in 1u32.., seed: u64, pick: u32) {
             let permutation = Permutation::new(n, seed);

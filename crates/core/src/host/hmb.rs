@@ -426,6 +426,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
         #[test]
         fn a_grant_keeps_every_limit(
             preferred_pages in 1u64..100_000,

@@ -149,6 +149,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
         #[test]
         fn a_bucket_is_within_one_per_cent(ns in 0u64..(1 << 33)) {
             let middle = Histogram::middle(Histogram::bucket(ns));

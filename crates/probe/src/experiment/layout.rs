@@ -162,7 +162,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(24))]
+        #![proptest_config(lodger_testing::config(24))]
         #[test]
         fn round_and_dies_are_found(
             stripe in 4..32u32,

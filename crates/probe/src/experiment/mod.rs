@@ -133,6 +133,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
         #[test]
         fn the_knee_is_bracketed(threshold in 1..1_000_000u64, from in 1..64u64) {
             let found = knee(from, 4_000_000, 0.0, |at| Ok(at > threshold));

@@ -131,6 +131,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
         #[test]
         fn the_unit_is_found_to_the_mib(mib in 1u64..400, seed in 0u64..1000) {
             prop_assert_eq!(explained(&pairs(mib * MIB, seed, 30), &LEVELS), Some(mib * MIB));

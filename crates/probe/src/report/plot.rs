@@ -374,6 +374,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
         #[test]
         fn ticks_are_few_inside_and_in_order(
             from in 0.0..1e6f64,

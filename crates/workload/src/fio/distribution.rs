@@ -235,6 +235,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
         #[test]
         fn remainders_are_exact(number in any::<u64>(), divisor in 1u64.., small in 1u64..9) {
             for divisor in [divisor, small, divisor >> 40 | 1, u64::MAX] {

@@ -117,6 +117,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
         #[test]
         fn agrees_with_the_platform(x in 1e-15f64..1e15, y in -15f64..15.0) {
             let (ours, theirs) = (pow(x, y), x.powf(y));

@@ -222,7 +222,7 @@ const DATABASES: [Database; 3] = [Database::PostgreSql, Database::RocksDb, Datab
 const MODES: [Commit; 3] = [Commit::Block, Commit::ByteAddressed, Commit::Asynchronous];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(lodger_testing::config(60))]
 
     #[test]
     fn every_transaction_ends_once_and_what_is_acknowledged_is_durable(

@@ -100,7 +100,7 @@ fn unwritten_pages_are_hits_without_host_memory() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(lodger_testing::config(24))]
 
     #[test]
     fn the_curve_rises_and_ends(

@@ -220,6 +220,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
         /// Any bytes, of any length: a value within its bounds, or an error.
         #[test]
         fn no_bytes_make_it_panic(

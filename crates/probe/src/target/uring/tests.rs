@@ -163,7 +163,7 @@ fn any_io() -> impl Strategy<Value = Io> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(lodger_testing::config_without_file(48))]
 
     #[test]
     fn reads_bring_the_same_bytes_and_errors_by_both_ways(

@@ -144,7 +144,7 @@ fn option() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(lodger_testing::config_without_file(256))]
 
     #[test]
     fn arbitrary_text_never_panics(text in any::<String>()) {

@@ -103,6 +103,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
         #[test]
         fn counts_what_a_plain_set_counts(
             ranges in prop::collection::vec((0u64..1 << 24, 1u64..1 << 22), 0..20)

@@ -124,6 +124,8 @@ fn a_drive_smaller_than_a_block_is_refused() {
 }
 
 proptest! {
+    #![proptest_config(lodger_testing::config(256))]
+
     #[test]
     fn whatever_is_placed_lies_inside_and_is_aligned(
         requests in prop::collection::vec((any::<u64>(), 1u64..1 << 30), 1..50),

@@ -220,6 +220,8 @@ fn plausible_text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    #![proptest_config(lodger_testing::config(256))]
+
     #[test]
     fn arbitrary_bytes_never_panic(
         bytes in prop::collection::vec(any::<u8>(), 0..400),

@@ -71,6 +71,8 @@ fn degraded(trace: &Trace, to: Format) -> Vec<Record> {
 }
 
 proptest! {
+    #![proptest_config(lodger_testing::config(256))]
+
     #[test]
     fn what_is_written_is_read_back(
         records in prop::collection::vec(any_record(), 1..40),
