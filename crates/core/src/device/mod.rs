@@ -109,6 +109,8 @@ pub struct Device<C = NoContents, M = Modelled> {
     seed: u64,
     /// Times that the drive has started since the first.
     restarts: u32,
+    /// How long recovery may clean before power fails again.
+    reclaim_limit_ps: u64,
     /// Map entries kept by the host's driver.
     hpb: Option<Box<hpb::Hpb>>,
     counters: Counters,
@@ -206,6 +208,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             hmb_bytes: 0,
             seed,
             restarts: 0,
+            reclaim_limit_ps: u64::MAX,
             hpb,
             counters: Counters::default(),
             completions: Vec::new(),

@@ -68,6 +68,15 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         self.restart(true, kept)
     }
 
+    /// Like [`Device::power_cut`], but power fails again `after_ps` into recovery, if that has not
+    /// ended by then. Reading changes nothing; what recovery cleans is torn like anything else.
+    pub fn power_cut_in_recovery(&mut self, after_ps: u64) -> Recovery {
+        self.reclaim_limit_ps = after_ps;
+        self.power_cut();
+        self.reclaim_limit_ps = u64::MAX;
+        self.power_cut()
+    }
+
     /// The host crashes and comes back, power stays: its memory, with whatever the drive kept there,
     /// is gone without warning, and so are the commands under way. The controller is reset; what
     /// its flash and its own buffer had begun, it ends. Otherwise like [`Device::power_cut`].
