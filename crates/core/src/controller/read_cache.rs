@@ -71,7 +71,18 @@ impl ReadCache {
         }
     }
 
-    /// Forgets a page that was overwritten or trimmed.
+    /// Forgets pages that were trimmed.
+    pub fn forget_all(&mut self, pages: std::ops::Range<u32>) {
+        if pages.len() <= self.slots.len() as usize {
+            pages.for_each(|page| self.slots.remove(page));
+            return;
+        }
+        let held: Vec<u32> = self.slots.keys().collect();
+        let trimmed = held.into_iter().filter(|page| pages.contains(page));
+        trimmed.for_each(|page| self.slots.remove(page));
+    }
+
+    /// Forgets a page that was overwritten.
     #[inline]
     pub fn forget(&mut self, lpn: Lpn) {
         self.slots.remove(lpn.0);

@@ -10,6 +10,7 @@ use crate::spec::{SLOT_BYTES, WriteBufferSpec};
 use crate::table::Table;
 use log::{Log, LogState};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// What a slot of the buffer is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -340,17 +341,26 @@ impl WriteBuffer {
         }
     }
 
-    /// A page was trimmed: its newest data is not to be found any more.
-    /// Returns whether the buffer held any.
-    pub fn forget(&mut self, lpn: Lpn, sequence: u32) -> bool {
-        let slot = self.newest.remove(lpn.0);
-        if let Some(slot) = slot {
+    /// Pages were trimmed: their newest data is not to be found any more.
+    pub fn forget(&mut self, pages: Range<u32>, sequence: u32) {
+        // Through the pages, or through the buffer, whichever is less.
+        if pages.len() <= self.slots.len() {
+            pages.for_each(|page| self.forget_page(page, sequence));
+            return;
+        }
+        let held = self.newest.iter().chain(self.log.versions());
+        let held: Vec<u32> = held.map(|(page, _)| page).collect();
+        let trimmed = held.into_iter().filter(|page| pages.contains(page));
+        trimmed.for_each(|page| self.forget_page(page, sequence));
+    }
+
+    fn forget_page(&mut self, page: u32, sequence: u32) {
+        if let Some(slot) = self.newest.remove(page) {
             self.slots[slot].trimmed_at = sequence;
         }
         if self.has_log() {
-            self.trim_versions(lpn, sequence);
+            self.trim_versions(Lpn(page), sequence);
         }
-        slot.is_some()
     }
 
     /// The order of the trim that voided a slot's data, if the data must go to flash all the same:

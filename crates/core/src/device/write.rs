@@ -328,6 +328,12 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let end = ((request.offset_bytes + request.length_bytes) / SLOT_BYTES) as u32;
         let per_page = ENTRIES_PER_TRANSLATION_PAGE as u32;
         let sequence = self.ftl.begin_trim();
+        // A drive of terabytes is not gone through page by page.
+        let void = first == 0 && end == self.ftl.user_slots();
+        if void {
+            self.ftl.void_initial(sequence);
+        }
+        self.forget_trimmed(first..end, sequence);
         let mut lpn = first;
         while lpn < end {
             let page = TranslationPage(lpn / per_page);
@@ -335,7 +341,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             let page_end = page_end.min(u64::from(self.ftl.user_slots())) as u32;
             let stop = end.min(page_end);
             let whole = lpn.is_multiple_of(per_page) && stop == page_end;
-            let changed = self.trim_pages(lpn, stop, sequence);
+            let changed = self.ftl.unbind(lpn, stop, void);
             if whole && !self.map.is_busy(page) {
                 self.ftl.unbind_translation(page);
                 self.map.discard(page);
@@ -359,21 +365,19 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         self.pump();
     }
 
-    /// Logical pages `from..to` lose their data; returns whether any had some.
-    fn trim_pages(&mut self, from: u32, to: u32, sequence: u32) -> bool {
-        let mut changed = false;
-        for lpn in (from..to).map(Lpn) {
-            let buffered = self.buffer.forget(lpn, sequence);
-            if let Some(cache) = &mut self.read_cache {
-                cache.forget(lpn);
+    /// Memory keeps nothing of pages that are being trimmed.
+    fn forget_trimmed(&mut self, pages: std::ops::Range<u32>, sequence: u32) {
+        if self.hpb.is_some() {
+            for lpn in pages.clone().map(Lpn) {
+                if self.buffer.find(lpn).is_some() || self.ftl.locate(lpn).is_some() {
+                    self.entry_is_gone(lpn);
+                }
             }
-            let mapped = self.ftl.unbind(lpn);
-            if buffered || mapped {
-                self.entry_is_gone(lpn);
-            }
-            changed |= mapped;
         }
-        changed
+        self.buffer.forget(pages.clone(), sequence);
+        if let Some(cache) = &mut self.read_cache {
+            cache.forget_all(pages);
+        }
     }
 
     /// Programs what should be programmed now, as far as there is room.

@@ -98,10 +98,8 @@ impl Ftl {
         let mut directory = Directory::new(translation_pages);
         if let Some(formula) = &formula {
             let data_blocks = formula.superblocks();
-            for number in 0..data_blocks + map_blocks {
-                let valid = initial_valid(formula, translation_pages, &geometry, number);
-                blocks.precondition(number, valid);
-            }
+            let valid = |number| initial_valid(formula, translation_pages, &geometry, number);
+            blocks.precondition((0..data_blocks + map_blocks).map(valid));
             directory.precondition(Ppn(data_blocks * geometry.superblock_slots));
         }
         Ftl {
@@ -304,14 +302,32 @@ impl Ftl {
         block.trimmed_at = block.trimmed_at.max(trim);
     }
 
-    /// A logical page has no data any more, by the last trim begun; returns whether it had.
-    pub fn unbind(&mut self, lpn: Lpn) -> bool {
-        if self.map.get(lpn).is_none() {
-            return false;
+    /// Logical pages `from..to` have no data any more, by the last trim begun; returns whether any
+    /// had. `void`: [`Ftl::void_initial`] has seen to those that were never written since the start.
+    pub fn unbind(&mut self, from: u32, to: u32, void: bool) -> bool {
+        let (geometry, blocks, sequence) = (&self.geometry, &mut self.blocks, self.sequence);
+        self.map.clear(from, to, void, |ppn| {
+            let superblock = geometry.superblock(ppn);
+            let offset = ppn.0 - geometry.first_ppn(superblock).0;
+            let block = &mut blocks[superblock];
+            block.bury(offset, geometry.superblock_slots);
+            block.trimmed_at = sequence;
+        })
+    }
+
+    /// All logical pages are being trimmed, by a trim of this order (0: one that is safe): none lies
+    /// any more where it lay at the start.
+    pub fn void_initial(&mut self, trim: u32) {
+        let slots = self.geometry.superblock_slots;
+        let data_blocks = self.map.formula().map_or(0, Formula::superblocks);
+        for superblock in (0..data_blocks).map(Superblock) {
+            let block = &mut self.blocks[superblock];
+            if block.oob.is_none() && block.valid > 0 {
+                block.bury_first(slots, slots);
+                block.valid = 0;
+                block.trimmed_at = trim;
+            }
         }
-        let before = self.map.set(lpn, None);
-        self.trim(before);
-        true
     }
 
     /// A translation page has no entries any more, by the last trim begun.

@@ -13,6 +13,8 @@ const UNTOUCHED: u32 = u32::MAX - 1;
 const UNMAPPED: u32 = u32::MAX;
 /// Chunk index of a chunk whose pages all lie where the formula says.
 const CHUNK_UNTOUCHED: u32 = 0;
+/// Chunk index of a chunk whose pages all have no data.
+const CHUNK_UNMAPPED: u32 = u32::MAX;
 
 /// The address map.
 #[derive(Debug)]
@@ -54,6 +56,7 @@ impl PageMap {
         debug_assert!(lpn.0 < self.user_slots);
         match self.chunks[(lpn.0 / CHUNK) as usize] {
             CHUNK_UNTOUCHED => self.initial(lpn),
+            CHUNK_UNMAPPED => None,
             place => match self.entries[place as usize - 1][(lpn.0 % CHUNK) as usize] {
                 UNTOUCHED => self.initial(lpn),
                 UNMAPPED => None,
@@ -69,6 +72,7 @@ impl PageMap {
         let chunk = (lpn.0 / CHUNK) as usize;
         let place = match self.chunks[chunk] {
             CHUNK_UNTOUCHED => self.grow(chunk, UNTOUCHED),
+            CHUNK_UNMAPPED => self.grow(chunk, UNMAPPED),
             place => place,
         };
         let entry = &mut self.entries[place as usize - 1][(lpn.0 % CHUNK) as usize];
@@ -78,6 +82,47 @@ impl PageMap {
             UNTOUCHED => self.initial(lpn),
             UNMAPPED => None,
             ppn => Some(Ppn(ppn)),
+        }
+    }
+
+    /// Pages `from..to` have no data any more. `gone` hears where each lay; with `void`, only of those
+    /// that do not lie where the formula says. Returns whether any had data.
+    pub fn clear(&mut self, from: u32, to: u32, void: bool, mut gone: impl FnMut(Ppn)) -> bool {
+        let mut changed = false;
+        for (chunk, pages, whole) in chunks(from, to, self.user_slots) {
+            match self.chunks[chunk] {
+                CHUNK_UNMAPPED => continue,
+                CHUNK_UNTOUCHED if self.formula.is_none() => continue,
+                CHUNK_UNTOUCHED if whole => {
+                    changed = true;
+                    let lay = pages
+                        .filter(|_| !void)
+                        .filter_map(|lpn| self.initial(Lpn(lpn)));
+                    lay.for_each(&mut gone);
+                    self.chunks[chunk] = CHUNK_UNMAPPED;
+                    continue;
+                }
+                _ => {}
+            }
+            for lpn in pages.map(Lpn) {
+                let was_moved = self.is_moved(lpn);
+                if let Some(ppn) = self.set(lpn, None) {
+                    changed = true;
+                    if was_moved || !void {
+                        gone(ppn);
+                    }
+                }
+            }
+        }
+        changed
+    }
+
+    /// Whether a page's entry does not follow the formula.
+    fn is_moved(&self, lpn: Lpn) -> bool {
+        match self.chunks[(lpn.0 / CHUNK) as usize] {
+            CHUNK_UNTOUCHED => false,
+            CHUNK_UNMAPPED => true,
+            place => self.entries[place as usize - 1][(lpn.0 % CHUNK) as usize] != UNTOUCHED,
         }
     }
 
@@ -96,6 +141,20 @@ impl PageMap {
     }
 }
 
+/// The chunks that pages `from..to` lie in: number, pages, whether those are all of it.
+fn chunks(
+    from: u32,
+    to: u32,
+    user_slots: u32,
+) -> impl Iterator<Item = (usize, std::ops::Range<u32>, bool)> {
+    (from / CHUNK..to.div_ceil(CHUNK)).map(move |chunk| {
+        let (first, end) = (chunk * CHUNK, ((chunk + 1) * CHUNK).min(user_slots));
+        let pages = first.max(from)..end.min(to);
+        let whole = pages == (first..end);
+        (chunk as usize, pages, whole)
+    })
+}
+
 /// The map being rebuilt from what is in flash: newest copies win.
 pub struct Rebuild<'a> {
     map: &'a mut PageMap,
@@ -107,6 +166,8 @@ impl<'a> Rebuild<'a> {
     /// Forgets every entry; where there were some, there is room for those that are found.
     pub fn new(map: &'a mut PageMap) -> Self {
         map.entries.fill([UNTOUCHED; CHUNK as usize]);
+        let unmapped = map.chunks.iter_mut().filter(|c| **c == CHUNK_UNMAPPED);
+        unmapped.for_each(|chunk| *chunk = CHUNK_UNTOUCHED);
         let sequences = vec![[0; CHUNK as usize]; map.entries.len()];
         Rebuild { map, sequences }
     }
@@ -135,13 +196,21 @@ impl<'a> Rebuild<'a> {
 
     /// Pages were trimmed: what is older is void.
     pub fn trim(&mut self, trim: &Trim) {
-        for lpn in trim.from..trim.end {
-            let (chunk, at) = ((lpn / CHUNK) as usize, (lpn % CHUNK) as usize);
-            let place = self.map.chunks[chunk] as usize;
-            // Where nothing was ever written or trimmed away, there is nothing to void.
-            if place > 0 && self.sequences[place - 1][at] < trim.sequence {
-                self.sequences[place - 1][at] = trim.sequence;
-                self.map.entries[place - 1][at] = UNMAPPED;
+        for (chunk, pages, whole) in chunks(trim.from, trim.end, self.map.user_slots) {
+            let place = match self.map.chunks[chunk] {
+                CHUNK_UNTOUCHED if whole && self.map.formula.is_some() => {
+                    self.map.chunks[chunk] = CHUNK_UNMAPPED;
+                    continue;
+                }
+                // Where nothing was ever written or trimmed away, there is nothing to void.
+                CHUNK_UNTOUCHED | CHUNK_UNMAPPED => continue,
+                place => place as usize - 1,
+            };
+            for at in pages.map(|lpn| (lpn % CHUNK) as usize) {
+                if self.sequences[place][at] < trim.sequence {
+                    self.sequences[place][at] = trim.sequence;
+                    self.map.entries[place][at] = UNMAPPED;
+                }
             }
         }
     }
@@ -150,13 +219,26 @@ impl<'a> Rebuild<'a> {
 impl PageMap {
     /// Visits every entry that may differ from the formula: its page, where the formula has it, and
     /// what was found (`Some(None)`: trimmed). `keep` says whether the page lies where the formula
-    /// has it; if not, and nothing was found, it has no data.
-    pub fn settle(&mut self, mut keep: impl FnMut(Lpn, Option<Ppn>, Option<Option<Ppn>>) -> bool) {
+    /// has it; if not, and nothing was found, it has no data. With `void` nothing lies where the
+    /// formula has it, and pages of which nothing was found are left out.
+    pub fn settle(
+        &mut self,
+        void: bool,
+        mut keep: impl FnMut(Lpn, Option<Ppn>, Option<Option<Ppn>>) -> bool,
+    ) {
         for chunk in 0..self.chunks.len() {
-            let place = self.chunks[chunk] as usize;
-            if place == 0 {
-                continue;
-            }
+            let place = match self.chunks[chunk] {
+                CHUNK_UNTOUCHED => continue,
+                CHUNK_UNMAPPED if void => continue,
+                CHUNK_UNMAPPED => {
+                    let first = chunk as u32 * CHUNK;
+                    for lpn in (first..(first + CHUNK).min(self.user_slots)).map(Lpn) {
+                        keep(lpn, self.initial(lpn), Some(None));
+                    }
+                    continue;
+                }
+                place => place as usize,
+            };
             for at in 0..CHUNK {
                 let lpn = Lpn(chunk as u32 * CHUNK + at);
                 if lpn.0 >= self.user_slots {

@@ -86,7 +86,9 @@ impl Ftl {
             }
         }
         let page_sequences = self.scan_oob(trims, &mut scan);
-        self.count_valid(&page_sequences, &mut stale, &mut scan);
+        let all = 0..self.user_slots();
+        let void = trims.iter().any(|trim| (trim.from..trim.end) == all);
+        self.count_valid(&page_sequences, void, &mut stale, &mut scan);
         for trim in trims {
             for page in translation_pages(trim) {
                 let index = page as usize;
@@ -199,13 +201,23 @@ impl Ftl {
     }
 
     /// Counts what is current where, and closes the gaps: what lay somewhere from the start and
-    /// was neither found nor is there any more was trimmed.
-    fn count_valid(&mut self, page_sequences: &[Option<u32>], stale: &mut [bool], scan: &mut Scan) {
+    /// was neither found nor is there any more was trimmed. `void`: so was all that lay there.
+    fn count_valid(
+        &mut self,
+        page_sequences: &[Option<u32>],
+        void: bool,
+        stale: &mut [bool],
+        scan: &mut Scan,
+    ) {
         let geometry = self.geometry;
         self.restart_counts();
+        if void {
+            self.void_initial(0);
+        }
         let blocks = &mut self.blocks;
         let superblock = |ppn: Ppn| geometry.superblock(ppn);
-        self.map.settle(|lpn, initial, found| {
+        self.map.settle(void, |lpn, initial, found| {
+            let initial = initial.filter(|_| !void);
             if let Some(ppn) = initial.filter(|&ppn| blocks[superblock(ppn)].is_initial()) {
                 if found.is_none() {
                     return true;

@@ -4,6 +4,7 @@ use crate::ids::{Ppn, Superblock};
 use crate::nand::Geometry;
 use crate::rng::Rng;
 use crate::spec::GcPolicy;
+use std::collections::BTreeSet;
 
 /// What a superblock is used for at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,8 +103,10 @@ impl Block {
     /// Nothing of the first `count` slots is current.
     pub fn bury_first(&mut self, count: u32, slots: u32) {
         let mut dead = vec![0u64; slots.div_ceil(64) as usize].into_boxed_slice();
-        for offset in 0..count {
-            dead[offset as usize / 64] |= 1 << (offset % 64);
+        let (whole, rest) = ((count / 64) as usize, count % 64);
+        dead[..whole].fill(u64::MAX);
+        if rest > 0 {
+            dead[whole] = (1 << rest) - 1;
         }
         self.dead = Some(dead);
     }
@@ -132,15 +135,25 @@ impl Block {
     }
 }
 
+/// A free superblock. Sorted by wear, where that decides which is opened, then in the order they were
+/// freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Free {
+    erases: u32,
+    freed_at: u64,
+    number: u32,
+}
+
 /// All superblocks.
 #[derive(Debug)]
 pub struct Superblocks {
     geometry: Geometry,
     blocks: Vec<Block>,
-    /// Free superblocks of ordinary and of single-bit mode, in the order they were freed.
-    free: [Vec<u32>; 2],
+    /// Free superblocks of ordinary and of single-bit mode.
+    free: [BTreeSet<Free>; 2],
     wear_dynamic: bool,
     closings: u64,
+    freeings: u64,
     rng: Rng,
 }
 
@@ -167,15 +180,21 @@ impl Superblocks {
                 dead: None,
             })
             .collect();
+        let never_used = |number| Free {
+            erases: 0,
+            freed_at: u64::from(number),
+            number,
+        };
         Superblocks {
             geometry,
             blocks,
             free: [
-                (0..ordinary).collect(),
-                (ordinary..geometry.superblocks).collect(),
+                (0..ordinary).map(never_used).collect(),
+                (ordinary..geometry.superblocks).map(never_used).collect(),
             ],
             wear_dynamic,
             closings: 0,
+            freeings: u64::from(geometry.superblocks),
             rng: Rng::new(seed),
         }
     }
@@ -197,17 +216,19 @@ impl Superblocks {
     /// most erases, other data the one with the fewest (dynamic wear levelling).
     pub fn open(&mut self, slc: bool, cold: bool) -> Option<Superblock> {
         let free = &mut self.free[usize::from(slc)];
-        if free.is_empty() {
-            return None;
-        }
-        let blocks = &self.blocks;
-        let erases = |at: usize| blocks[free[at] as usize].erases;
-        let at = match (self.wear_dynamic, cold) {
-            (false, _) => 0,
-            (true, false) => (0..free.len()).min_by_key(|&at| (erases(at), at))?,
-            (true, true) => (0..free.len()).rev().max_by_key(|&at| erases(at))?,
+        let next = if cold {
+            let erases = free.last()?.erases;
+            let first_worn = Free {
+                erases,
+                freed_at: 0,
+                number: 0,
+            };
+            *free.range(first_worn..).next()?
+        } else {
+            *free.first()?
         };
-        let number = free.remove(at);
+        free.remove(&next);
+        let number = next.number;
         let slots = self.geometry.usable_slots(slc) as usize;
         let block = &mut self.blocks[number as usize];
         assert_eq!(block.state, State::Free);
@@ -217,25 +238,41 @@ impl Superblocks {
         Some(Superblock(number))
     }
 
-    /// Takes a superblock out of the free list for data that lies there from the start.
-    pub fn precondition(&mut self, number: u32, valid: u32) {
-        let slc = self.blocks[number as usize].slc;
-        self.free[usize::from(slc)].retain(|&free| free != number);
-        self.blocks[number as usize].valid = valid;
-        self.blocks[number as usize].state = State::Open;
-        self.close(Superblock(number));
+    /// Data lies in the first superblocks from the start: so many slots of each are `valid`.
+    pub fn precondition(&mut self, valid: impl Iterator<Item = u32>) {
+        for (number, valid) in (0u32..).zip(valid) {
+            let block = &mut self.blocks[number as usize];
+            assert!(!block.slc, "data lies in ordinary superblocks");
+            block.valid = valid;
+            block.state = State::Open;
+            self.close(Superblock(number));
+        }
+        let blocks = &self.blocks;
+        let is_free = |free: &Free| blocks[free.number as usize].state == State::Free;
+        self.free[0].retain(is_free);
+    }
+
+    /// A superblock is free from now on.
+    fn set_free(&mut self, superblock: Superblock) {
+        let block = &mut self.blocks[superblock.index()];
+        block.state = State::Free;
+        block.oob = None;
+        block.dead = None;
+        block.valid = 0;
+        let free = Free {
+            erases: if self.wear_dynamic { block.erases } else { 0 },
+            freed_at: self.freeings,
+            number: superblock.0,
+        };
+        self.freeings += 1;
+        self.free[usize::from(block.slc)].insert(free);
     }
 
     /// An open superblock turns out to be erased still.
     pub fn unopen(&mut self, superblock: Superblock) {
         let block = &mut self.blocks[superblock.index()];
         assert_eq!(block.state, State::Open);
-        block.state = State::Free;
-        block.oob = None;
-        block.dead = None;
-        block.valid = 0;
-        let slc = block.slc;
-        self.free[usize::from(slc)].push(superblock.0);
+        self.set_free(superblock);
     }
 
     /// Marks an open superblock as full.
@@ -252,12 +289,8 @@ impl Superblocks {
         let block = &mut self.blocks[superblock.index()];
         assert_eq!(block.state, State::Erasing);
         assert_eq!(block.valid, 0);
-        block.state = State::Free;
         block.erases += 1;
-        block.oob = None;
-        block.dead = None;
-        let slc = block.slc;
-        self.free[usize::from(slc)].push(superblock.0);
+        self.set_free(superblock);
     }
 
     /// Chooses the superblock to clean next among the closed ones of a mode.

@@ -18,6 +18,11 @@ use super::{
 
 /// Physical slot numbers are 32 bits wide and the two highest mean "nowhere".
 const PHYSICAL_SLOTS: u64 = (1 << 32) - 2;
+/// Blocks of a plane, and so superblocks, at most; what `nand.blocks_per_plane` may say, too.
+const SUPERBLOCKS_MAX: u64 = 1 << 20;
+/// Program operations of a superblock at least. What does not fill an operation is padded, pages of the
+/// map above all: shorter superblocks take as much room to be cleaned as they give.
+const OPERATIONS_MIN: u64 = 4;
 /// Superblocks of spare without which cleaning may find nothing to gain.
 const SPARE_SUPERBLOCKS: u64 = 2;
 
@@ -218,6 +223,7 @@ fn blocks(
         );
         return Err(values.contradiction(path, &must));
     }
+    superblocks_can_be_cleaned(values, nand, &layout)?;
     let spare = layout.data_slots() - layout.user_slots;
     if spare < SPARE_SUPERBLOCKS * layout.slots_per_superblock {
         let least = SPARE_SUPERBLOCKS * layout.slots_per_superblock;
@@ -232,6 +238,33 @@ fn blocks(
     nand.blocks_per_plane = u32::try_from(layout.superblocks()).expect("fewer than slots");
     if !given {
         values.derive("nand.blocks_per_plane", Value::Number(layout.superblocks()));
+    }
+    Ok(())
+}
+
+/// That superblocks are neither too many nor too short.
+fn superblocks_can_be_cleaned(
+    values: &Values,
+    nand: &NandSpec,
+    layout: &Layout,
+) -> Result<(), SpecError> {
+    let superblock = show_size(layout.slots_per_superblock * SLOT_BYTES);
+    let operations = layout.slots_per_superblock * SLOT_BYTES / nand.program_bytes();
+    if operations < OPERATIONS_MIN {
+        let must = format!(
+            "must make superblocks of at least {OPERATIONS_MIN} program operations of {} (here \
+             {operations}): shorter ones cannot be cleaned",
+            show_size(nand.program_bytes())
+        );
+        return Err(values.contradiction("nand.pages_per_block", &must));
+    }
+    if layout.superblocks() > SUPERBLOCKS_MAX {
+        let must = format!(
+            "must not need more than {SUPERBLOCKS_MAX} superblocks (here {} of {superblock}; \
+             `nand.pages_per_block` makes them larger)",
+            layout.superblocks()
+        );
+        return Err(values.contradiction("capacity", &must));
     }
     Ok(())
 }

@@ -84,6 +84,11 @@ impl Log {
         self.slots > 0 && self.used * 2 > self.slots
     }
 
+    /// Pages that the buffer has versions of.
+    pub fn versions(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.latest.iter()
+    }
+
     /// Full, and nothing that it holds is on its way to flash.
     fn is_stuck(&self) -> bool {
         self.used >= self.slots && self.used == self.dirty

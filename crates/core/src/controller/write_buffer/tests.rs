@@ -187,7 +187,7 @@ fn a_trim_voids_what_is_in_the_log_once_it_is_safe_itself() {
         buffer.start_log();
         buffer.logged(&mut Vec::new());
         write(&mut buffer, 1);
-        buffer.forget(Lpn(1), 5);
+        buffer.forget(1..2, 5);
         assert_eq!(buffer.restart(false, trims_to).len() == 1, survives);
     }
 }
