@@ -24,7 +24,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Cases in the ordinary tests: a few seconds.
-const CASES: u64 = 60;
+const CASES: u32 = 60;
 /// Events after which a drive that is asked nothing more must be at rest.
 const REST_EVENTS: u32 = 400_000;
 /// A case takes some milliseconds. One that takes this long hangs.
@@ -417,13 +417,6 @@ fn report(case: &Case, what: &str) -> String {
     out
 }
 
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| {
-        text.parse()
-            .unwrap_or_else(|_| panic!("{name} must be a number"))
-    })
-}
-
 /// The case being played, and since when.
 static PLAYED: Mutex<Option<(Instant, Case)>> = Mutex::new(None);
 
@@ -451,7 +444,8 @@ fn watch() {
 #[test]
 fn drives_drawn_at_random_keep_what_they_promise_through_power_cuts() {
     watch();
-    let (cases, first) = (number("LODGER_CASES", CASES), number("LODGER_SEED", 1));
+    let cases = u64::from(lodger_testing::cases(CASES));
+    let first = lodger_testing::seed().unwrap_or(1);
     let mut cuts = 0;
     let mut failing = Vec::new();
     let before = std::panic::take_hook();
