@@ -3,7 +3,7 @@
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench reproduce lint docs
+.PHONY: help demo test bench reproduce fuzz lint docs
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' \
@@ -22,6 +22,9 @@ bench: ## Measure the simulator's speed
 
 reproduce: ## Redo the published figures and judge them (out/reproduce.html)
 	scripts/reproduce.sh
+
+fuzz: ## Run the parsers on hostile inputs, and random drives (SECONDS=600 for each target)
+	SECONDS_EACH=$(or $(SECONDS),60) scripts/fuzz.sh
 
 lint: ## Check format, lints, API documentation, dependencies and scripts
 	scripts/lint.sh

@@ -13,6 +13,7 @@ step "Cargo.lock is up to date"
 
 step "Rust: format"
 "$cargo" fmt --all -- --check
+"$cargo" fmt --manifest-path fuzz/Cargo.toml -- --check
 
 step "Rust: lints"
 "$cargo" clippy --workspace --all-targets -- -D warnings

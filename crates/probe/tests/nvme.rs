@@ -377,6 +377,23 @@ fn transfers_flush_deallocate_and_the_switch_reach_the_drive() {
     assert_eq!(sys.hmb(), "1", "left as it was found");
 }
 
+/// Found by the fuzzer: 4 GiB were taken and filled before anybody looked whether a drive has so much.
+#[test]
+fn for_a_transfer_that_is_too_long_no_memory_is_taken() {
+    let most_kib = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let number = line.and_then(|line| line.split_whitespace().next());
+        number.unwrap().parse::<u64>().unwrap()
+    };
+    let sys = Sys::new("long", None);
+    let mut target = sys.open(&Recording::new(), false).unwrap();
+    let before_kib = most_kib();
+    let io = Io::read(0, u32::MAX - 511);
+    assert!(target.run(&[io], 1, &mut Vec::new()).is_err());
+    assert!(most_kib() - before_kib < 1 << 20);
+}
+
 #[test]
 fn without_consent_nothing_that_changes_data_is_sent() {
     let sys = Sys::new("consent", None);

@@ -141,20 +141,14 @@ impl NgTarget {
         })
     }
 
-    fn transfer(&self, io: &Io, slice: &mut [u8]) -> Result<(), TargetError> {
-        let what = match io.op {
-            Op::Read => "read",
-            Op::Write => "write",
-        };
-        let failed = |reason: String| TargetError::Io {
-            what,
-            offset: io.offset,
-            bytes: io.bytes,
-            reason,
-        };
+    fn is_within(&self, io: &Io) -> bool {
         let span = self.span(io.offset, u64::from(io.bytes));
-        let span = span.filter(|_| io.bytes <= self.description.transfer_bytes_max);
-        let span = span.ok_or_else(|| failed("these are no blocks of the drive".to_owned()))?;
+        span.is_some() && io.bytes <= self.description.transfer_bytes_max
+    }
+
+    fn transfer(&self, io: &Io, slice: &mut [u8]) -> Result<(), TargetError> {
+        let span = self.span(io.offset, u64::from(io.bytes));
+        let span = span.ok_or_else(|| failed(io, "these are no blocks of the drive".to_owned()))?;
         let command = match (io.op, &self.description.no_write) {
             (Op::Read, _) => Command::Read(span),
             (Op::Write, None) => Command::Write(span),
@@ -162,7 +156,7 @@ impl NgTarget {
         };
         ask(&*self.commands, &command, slice)
             .map(|_| ())
-            .map_err(failed)
+            .map_err(|why| failed(io, why))
     }
 
     /// Asks anew what its blocks are, unless that has just been done: a drive that was formatted meanwhile
@@ -191,6 +185,19 @@ impl NgTarget {
     }
 }
 
+fn failed(io: &Io, reason: String) -> TargetError {
+    let what = match io.op {
+        Op::Read => "read",
+        Op::Write => "write",
+    };
+    TargetError::Io {
+        what,
+        offset: io.offset,
+        bytes: io.bytes,
+        reason,
+    }
+}
+
 impl Target for NgTarget {
     fn describe(&self) -> &Description {
         &self.description
@@ -202,6 +209,10 @@ impl Target for NgTarget {
         queue_depth: u32,
         samples: &mut Vec<Sample>,
     ) -> Result<(), TargetError> {
+        // Before memory is taken for it.
+        if let Some(io) = ios.iter().find(|io| !self.is_within(io)) {
+            return Err(failed(io, "these are no blocks of the drive".to_owned()));
+        }
         self.identify_again()?;
         let mut buffers = std::mem::take(&mut self.buffers);
         let stopped = self.stopped;
