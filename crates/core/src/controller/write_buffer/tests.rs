@@ -191,3 +191,19 @@ fn a_trim_voids_what_is_in_the_log_once_it_is_safe_itself() {
         assert_eq!(buffer.restart(false, trims_to).len() == 1, survives);
     }
 }
+
+#[test]
+fn what_survives_a_restart_is_programmed_in_the_order_it_was_written() {
+    // Harmless for the data, of which there is one version of each page: but first come, first served.
+    let mut buffer = buffer(64, 0);
+    let pages = [41, 7, 1_000_003, 0, 12, 99, 500, 3];
+    for page in pages {
+        write(&mut buffer, page);
+    }
+    assert_eq!(buffer.restart(true, 0), pages.map(Lpn));
+    let order = pages.map(|_| {
+        let slot = buffer.pop_dirty(false);
+        buffer.lpn(slot).0
+    });
+    assert_eq!(order, pages);
+}
