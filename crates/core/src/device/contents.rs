@@ -3,7 +3,7 @@
 
 use crate::controller::PageBytes;
 use crate::ids::{BufferSlot, Lpn, Ppn};
-use crate::spec::SLOT_BYTES;
+use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
 
 /// Where a page's data is taken from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,11 +16,17 @@ pub enum Source {
     Unwritten,
 }
 
+/// Physical pages of a translation page's entries; `u32::MAX`: no data.
+pub type MapEntries = [u32; ENTRIES_PER_TRANSLATION_PAGE as usize];
+
 /// Follows the data through the drive.
 pub trait Contents {
     /// Whether pages have bytes, which then really stand in host memory that is kept as bytes, where the
     /// host can change them. Contents without follow what the drive does only inside it.
     const HAS_BYTES: bool = false;
+
+    /// Whether what translation pages say in flash is followed, too.
+    const FOLLOWS_MAP: bool = false;
 
     /// A command brings sectors of a page into a buffer slot. `sectors`: bit per 512 B.
     fn arrive(&mut self, tag: u32, lpn: Lpn, slot: BufferSlot, sectors: u8);
@@ -40,6 +46,14 @@ pub trait Contents {
     fn tear(&mut self, _first: Ppn, _slots: u32) {}
     /// A command reads sectors of a page.
     fn read(&mut self, tag: u32, lpn: Lpn, source: Source, sectors: u8);
+
+    // Translation pages: only for contents that follow the map.
+
+    /// A translation page that says this is programmed.
+    fn write_map_page(&mut self, _to: Ppn, _entries: &MapEntries) {}
+    /// A translation page that the drive has no newer entries of is read. `entries`: those of now;
+    /// `initial`: those of the start, which a page that was never written says.
+    fn read_map_page(&mut self, _from: Ppn, _entries: &MapEntries, _initial: &MapEntries) {}
 
     // Pages in host memory: only for contents that have bytes.
 

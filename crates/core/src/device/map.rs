@@ -2,12 +2,12 @@
 //! background, changed pages are written back.
 
 use super::write::{MERGE, Program};
-use super::{Contents, Device, HostMemory};
+use super::{Contents, Device, HostMemory, MapEntries};
 use crate::controller::{Crossings, Found};
 use crate::ftl::Stream;
-use crate::ids::{BufferSlot, Lpn, TranslationPage};
+use crate::ids::{BufferSlot, Lpn, NONE, TranslationPage};
 use crate::nand::{Cause, Class, FlashOp, slot_mask};
-use crate::spec::{DriveSpec, Integrity, Tier};
+use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, Integrity, Tier};
 
 /// Map updates that may wait for their translation page before programs of new data pause, as a
 /// multiple of the reads in flight: the firmware's list of pending updates is short.
@@ -224,6 +224,11 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
                 };
                 let ppn = crate::ids::Ppn(unit.ppn.0 + filled);
                 self.ftl.bind_translation(page, ppn, unit.sequence);
+                if C::FOLLOWS_MAP {
+                    let mut entries: MapEntries = [NONE; ENTRIES_PER_TRANSLATION_PAGE as usize];
+                    self.ftl.entries_of(page, &mut entries);
+                    self.contents.write_map_page(ppn, &entries);
+                }
                 filled += 1;
             }
             self.counters.map.dirty_writebacks += u64::from(filled);
@@ -236,6 +241,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     /// A translation page that was waited for has arrived.
     pub(super) fn on_filled(&mut self, fill: u32) {
+        if C::FOLLOWS_MAP {
+            self.follow_map_page(self.map.page_of(fill));
+        }
         if self.map.compresses() {
             self.measure_page(self.map.page_of(fill));
         }
@@ -260,6 +268,24 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         }
         self.scratch = waiting;
         self.pump();
+    }
+
+    /// What a translation page says in flash is what the drive knows, or it knows what is newer.
+    fn follow_map_page(&mut self, page: TranslationPage) {
+        let Some(ppn) = self.ftl.locate_translation(page) else {
+            return;
+        };
+        if self.map.is_newer_than_flash(page) {
+            return;
+        }
+        let mut entries: MapEntries = [NONE; ENTRIES_PER_TRANSLATION_PAGE as usize];
+        self.ftl.entries_of(page, &mut entries);
+        let mut initial: MapEntries = [NONE; ENTRIES_PER_TRANSLATION_PAGE as usize];
+        let first = page.0 * ENTRIES_PER_TRANSLATION_PAGE as u32;
+        for (lpn, entry) in (first..self.ftl.user_slots()).zip(&mut initial) {
+            *entry = self.ftl.initial(Lpn(lpn)).map_or(NONE, |ppn| ppn.0);
+        }
+        self.contents.read_map_page(ppn, &entries, &initial);
     }
 
     /// Pages of a unit have been read in the background.

@@ -30,7 +30,7 @@ mod write;
 pub use crate::controller::{Bytes, HostMemory, Modelled, PageBytes};
 pub use crate::transport::{COMPLETION_ENTRY_BYTES, SUBMISSION_ENTRY_BYTES};
 use command::Command;
-pub use contents::{Contents, NoContents, Source};
+pub use contents::{Contents, MapEntries, NoContents, Source};
 pub use hpb::Tamper;
 pub use power::Recovery;
 pub use window::{DumpOutcome, WindowRecovery};

@@ -99,11 +99,14 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             self.contents.tear(first, geometry.superblock_slots);
             self.lost.erase(first, geometry.superblock_slots);
         }
-        self.trims.restart(!power_fails);
+        let undone = self.trims.restart(!power_fails);
         let trims = std::mem::take(&mut self.trims.saved);
-        let scan = self
-            .ftl
-            .recover(&lost, |superblock| begun.contains(&superblock), &trims);
+        let scan = self.ftl.recover(
+            &lost,
+            |superblock| begun.contains(&superblock),
+            &trims,
+            &undone,
+        );
         self.trims.saved = trims;
         let slots = |begun: bool| {
             let units = lost.iter().filter(|unit| unit.begun == begun);

@@ -49,16 +49,18 @@ impl Trims {
         !self.pending.is_empty() || !self.writing.is_empty()
     }
 
-    /// What was not in flash is lost, or (`kept`) gets there.
-    pub fn restart(&mut self, kept: bool) {
+    /// What was not in flash is lost, and returned, or (`kept`) gets there.
+    pub fn restart(&mut self, kept: bool) -> Vec<Trim> {
         let volatile = self.writing.drain(..).chain(self.pending.drain(..));
+        let mut lost = Vec::new();
         if kept {
             self.saved.extend(volatile);
         } else {
-            drop(volatile);
+            lost.extend(volatile);
         }
         self.saved_to = self.saved.last().map_or(0, |trim| trim.sequence);
         self.waiters.clear();
+        lost
     }
 }
 

@@ -172,9 +172,10 @@ impl<'a> Rebuild<'a> {
         Rebuild { map, sequences }
     }
 
-    /// A copy of a page was found. Two of the same order are the same data.
+    /// A copy of a page was found. Two of the same order are the same data; returns whether this is
+    /// such a second one.
     #[inline]
-    pub fn offer(&mut self, lpn: Lpn, ppn: Ppn, sequence: u32) {
+    pub fn offer(&mut self, lpn: Lpn, ppn: Ppn, sequence: u32) -> bool {
         let (chunk, at) = ((lpn.0 / CHUNK) as usize, (lpn.0 % CHUNK) as usize);
         let place = match self.map.chunks[chunk] as usize {
             // Trimmed before its program operation was issued: it never had an entry.
@@ -182,10 +183,13 @@ impl<'a> Rebuild<'a> {
             place => place,
         };
         let newest = &mut self.sequences[place - 1][at];
+        let entry = &mut self.map.entries[place - 1][at];
+        let is_second = sequence == *newest && *entry != UNTOUCHED;
         if sequence >= *newest {
             *newest = sequence;
-            self.map.entries[place - 1][at] = ppn.0;
+            *entry = ppn.0;
         }
+        is_second
     }
 
     #[cold]

@@ -56,12 +56,13 @@ pub struct Scan {
 impl Ftl {
     /// Rebuilds everything from what is in flash. `lost`: programs that were not done.
     /// `erase_begun`: whether the erase of a superblock in state [`State::Erasing`] had begun.
-    /// `trims`: those whose record is safe.
+    /// `trims`: those whose record is safe. `undone`: the others, which have not taken place.
     pub fn recover(
         &mut self,
         lost: &[LostUnit],
         mut erase_begun: impl FnMut(Superblock) -> bool,
         trims: &[Trim],
+        undone: &[Trim],
     ) -> Scan {
         let mut scan = Scan::default();
         let mut stale = vec![false; self.directory.pages() as usize];
@@ -85,7 +86,7 @@ impl Ftl {
                 self.blocks[superblock].state = State::Closed;
             }
         }
-        let page_sequences = self.scan_oob(trims, &mut scan);
+        let page_sequences = self.scan_oob(trims, &mut stale, &mut scan);
         let all = 0..self.user_slots();
         let void = trims.iter().any(|trim| (trim.from..trim.end) == all);
         self.count_valid(&page_sequences, void, &mut stale, &mut scan);
@@ -93,6 +94,13 @@ impl Ftl {
             for page in translation_pages(trim) {
                 let index = page as usize;
                 stale[index] |= page_sequences[index].unwrap_or(0) < trim.sequence;
+            }
+        }
+        // A page of the map written since says that the data is gone, which is found again.
+        for trim in undone {
+            for page in translation_pages(trim) {
+                let index = page as usize;
+                stale[index] |= page_sequences[index].unwrap_or(0) > trim.sequence;
             }
         }
         for (page, _) in (0u32..).zip(&stale).filter(|(_, stale)| **stale) {
@@ -170,7 +178,12 @@ impl Ftl {
 
     /// Reads the out-of-band data of every superblock in use; returns the sequences of the
     /// translation pages, `None` for those not found.
-    fn scan_oob(&mut self, trims: &[Trim], scan: &mut Scan) -> Vec<Option<u32>> {
+    fn scan_oob(
+        &mut self,
+        trims: &[Trim],
+        stale: &mut [bool],
+        scan: &mut Scan,
+    ) -> Vec<Option<u32>> {
         let mut rebuild = Rebuild::new(&mut self.map);
         let mut page_sequences = vec![None; self.directory.pages() as usize];
         self.directory.restart();
@@ -184,7 +197,10 @@ impl Ftl {
                     continue;
                 }
                 if slot.owner & TRANSLATION == 0 {
-                    rebuild.offer(Lpn(slot.owner), ppn, slot.sequence);
+                    if rebuild.offer(Lpn(slot.owner), ppn, slot.sequence) {
+                        // Moved, and not erased yet: the page of the map may name either.
+                        stale[slot.owner as usize / ENTRIES_PER_TRANSLATION_PAGE as usize] = true;
+                    }
                     continue;
                 }
                 let page = TranslationPage(slot.owner & !TRANSLATION);

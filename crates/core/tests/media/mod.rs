@@ -1,7 +1,7 @@
 //! Flash and buffer contents that can be torn and erased, and what a host may expect of them.
 #![allow(dead_code)]
 
-use lodger_core::device::{Contents, Source};
+use lodger_core::device::{Contents, MapEntries, Source};
 use lodger_core::ids::{BufferSlot, Lpn, Ppn};
 use lodger_core::{DriveSpec, Op, Request};
 use std::collections::HashMap;
@@ -17,6 +17,10 @@ const GARBAGE: u32 = u32::MAX - 1;
 /// What buffer and flash hold.
 pub struct Media {
     flash: Vec<Page>,
+    /// What the translation pages in flash say.
+    map_pages: HashMap<Ppn, Box<MapEntries>>,
+    /// Translation pages read and found as they must be.
+    pub map_pages_read: u64,
     buffer: Vec<Page>,
     /// Tag, page, sectors and what they held, of every read.
     pub reads: Vec<(u32, u32, u8, Page)>,
@@ -35,6 +39,8 @@ impl Media {
         let slots = spec.layout().superblocks() * spec.layout().slots_per_superblock;
         Media {
             flash: vec![[INITIAL; 8]; slots as usize],
+            map_pages: HashMap::new(),
+            map_pages_read: 0,
             buffer: Vec::new(),
             reads: Vec::new(),
         }
@@ -61,10 +67,27 @@ impl Media {
     fn fill(&mut self, first: Ppn, slots: u32) {
         let end = (first.index() + slots as usize).min(self.flash.len());
         self.flash[first.index()..end].fill([GARBAGE; 8]);
+        self.map_pages
+            .retain(|ppn, _| !(first.index()..end).contains(&ppn.index()));
     }
 }
 
 impl Contents for Media {
+    const FOLLOWS_MAP: bool = true;
+
+    fn write_map_page(&mut self, to: Ppn, entries: &MapEntries) {
+        self.map_pages.insert(to, Box::new(*entries));
+    }
+    fn read_map_page(&mut self, from: Ppn, entries: &MapEntries, initial: &MapEntries) {
+        let held = self.map_pages.get(&from).map_or(initial, |held| held);
+        for (at, (held, now)) in held.iter().zip(entries).enumerate() {
+            assert_eq!(
+                held, now,
+                "entry {at} of the translation page at {from:?} is stale"
+            );
+        }
+        self.map_pages_read += 1;
+    }
     fn arrive(&mut self, tag: u32, _: Lpn, slot: BufferSlot, sectors: u8) {
         if self.buffer.len() <= slot.index() {
             self.buffer.resize(slot.index() + 1, [GARBAGE; 8]);
@@ -87,6 +110,9 @@ impl Contents for Media {
     }
     fn relocate(&mut self, from: Ppn, to: Ppn) {
         self.put(to, self.at(Source::Flash(from)));
+        if let Some(held) = self.map_pages.get(&from).cloned() {
+            self.map_pages.insert(to, held);
+        }
     }
     fn erase(&mut self, first: Ppn, slots: u32) {
         self.fill(first, slots);
