@@ -93,6 +93,15 @@ impl Job {
         }
     }
 
+    /// How long the job runs from its stage's start, if its runtime bounds that, picoseconds.
+    #[must_use]
+    pub fn runs_ps(&self) -> Option<u64> {
+        match &self.source {
+            Source::Fio(generator) => generator.runs_ps(),
+            Source::Trace(_) | Source::Logging(_) => None,
+        }
+    }
+
     /// Tells the job that one of its requests has completed. Called at the completion's instant.
     pub fn complete(&mut self, completion: &Completion) {
         match &mut self.source {

@@ -70,9 +70,9 @@ fn fio_options() -> String {
     let (honoured, others): (Vec<_>, Vec<_>) = options
         .into_iter()
         .partition(|option| option.standing == Standing::Honoured);
-    let (silent, refused): (Vec<_>, Vec<_>) = others
+    let (ignored, refused): (Vec<_>, Vec<_>) = others
         .into_iter()
-        .partition(|option| option.standing == Standing::Silent);
+        .partition(|option| matches!(option.standing, Standing::Ignored { .. }));
     let mut out = format!(
         "\
 Every option of fio 3.33 falls into one of three classes. Any other word is an error that names the
@@ -82,9 +82,13 @@ file, the line and the nearest option.
 
 They shape the workload: {}.
 
-## Accepted
+## Passed over
 
-They cannot matter to a simulated drive and are passed over in silence: {}.
+The result on a simulated drive is the same without them.
+
+| options | why |
+|---|---|
+{}
 
 ## Refused
 
@@ -95,7 +99,7 @@ accepted.
 |---|---|---|
 ",
         listed(&honoured),
-        listed(&silent)
+        passed_over(&ignored)
     );
     for option in refused {
         let Standing::Unsupported { neutral, hint } = option.standing else {
@@ -105,6 +109,23 @@ accepted.
         out += &format!("| {} | {} | {hint} |\n", named(&option), neutral.join(", "));
     }
     out
+}
+
+/// A line for each reason, in the order in which options first give it.
+fn passed_over(options: &[KnownOption]) -> String {
+    let mut reasons: Vec<(&str, Vec<KnownOption>)> = Vec::new();
+    for option in options {
+        let Standing::Ignored { why } = option.standing else {
+            continue;
+        };
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, names)) => names.push(option.clone()),
+            None => reasons.push((why, vec![option.clone()])),
+        }
+    }
+    let lines = reasons.iter();
+    let lines = lines.map(|(why, options)| format!("| {} | {why} |\n", listed(options)));
+    lines.collect()
 }
 
 fn named(option: &KnownOption) -> String {

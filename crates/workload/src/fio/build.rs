@@ -103,6 +103,11 @@ impl Builder<'_> {
             let error = self.error(&["fdatasync"], message);
             return Err(error.hint("a drive cannot tell them apart: keep one"));
         }
+        if o.writefua && !matches!(o.engine.as_str(), "" | "sg" | "io_uring_cmd") {
+            let message = format!("`writefua` is not for `ioengine={}`", o.engine);
+            let error = self.error(&["writefua"], message);
+            return Err(error.hint("use `sync=1`, or `ioengine=io_uring_cmd`"));
+        }
         if let Spread::ZonedPercent(zones) = &o.spread
             && zones
                 .iter()
@@ -134,6 +139,8 @@ impl Builder<'_> {
             Some(Extent::Percent(percent)) => percent_of(layout.span, percent),
         };
         let flush_every = match (o.fsync, o.fdatasync) {
+            // What Linux does for `O_SYNC` after each write that is waited for.
+            _ if o.sync && o.synchronous => 1,
             (0, n) | (n, 0) => n,
             (a, b) => a.min(b),
         };
@@ -151,9 +158,10 @@ impl Builder<'_> {
                 },
                 Access::TrimWrite => Choice::TrimThenWrite,
             },
-            fua: o.fua,
+            fua: o.sync || o.writefua,
             flush_every: if writes { flush_every } else { 0 },
             flush_at_end: writes && o.flush_at_end,
+            verify: (writes && o.verify && o.do_verify).then_some(layout.map),
             pass_bytes: if layout.random && !layout.map {
                 layout.span.max(limit_bytes)
             } else {
@@ -360,6 +368,7 @@ fn requests_expected(plan: &Plan) -> Option<u64> {
     let plain = plan.runtime_ps.is_none()
         && !layout.sizes_by_order
         && !plan.flush_at_end
+        && plan.verify.is_none()
         && active.all(|d| layout.sizes[d].fixed() == Some(bytes))
         && (plan.flush_every == 0 || plan.choice == Choice::Always(WRITE))
         && (layout.skip == 0 || layout.random)

@@ -1,12 +1,17 @@
 //! Every option fio knows, and what becomes of it here.
 
+use super::ignored::IGNORED;
+
 /// What becomes of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It shapes the workload.
     Honoured,
-    /// It cannot matter to a simulated drive: host-side detail, data contents, logs, reporting.
-    Silent,
+    /// Without it the result on a simulated drive is the same.
+    Ignored {
+        /// Why.
+        why: &'static str,
+    },
     /// It would change what the drive is asked. Allowed only with one of these values, which ask
     /// for nothing; the hint says what to do instead.
     Unsupported {
@@ -32,7 +37,7 @@ pub struct KnownOption {
 #[must_use]
 pub fn known_options() -> Vec<KnownOption> {
     let honoured = HONOURED.iter().map(|name| (*name, Standing::Honoured));
-    let silent = SILENT.iter().map(|name| (*name, Standing::Silent));
+    let ignored = ignored().map(|(name, why)| (name, Standing::Ignored { why }));
     let unsupported = UNSUPPORTED
         .iter()
         .map(|(name, neutral, hint)| (*name, Standing::Unsupported { neutral, hint }));
@@ -40,7 +45,7 @@ pub fn known_options() -> Vec<KnownOption> {
         let aliases = ALIASES.iter().filter(move |(_, known)| *known == name);
         aliases.map(|(alias, _)| *alias).collect()
     };
-    let all = honoured.chain(silent).chain(unsupported);
+    let all = honoured.chain(ignored).chain(unsupported);
     let mut options: Vec<KnownOption> = all
         .map(|(name, standing)| KnownOption {
             name,
@@ -50,6 +55,12 @@ pub fn known_options() -> Vec<KnownOption> {
         .collect();
     options.sort_by_key(|option| option.name);
     options
+}
+
+/// Ignored options and why they are.
+fn ignored() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let groups = IGNORED.iter();
+    groups.flat_map(|(why, names)| names.iter().map(move |name| (*name, *why)))
 }
 
 /// Names that mean the same option, and the one fio prints.
@@ -80,9 +91,12 @@ const HONOURED: &[&str] = &[
     "bsrange",
     "bssplit",
     "buffered",
+    "clat_percentiles",
     "direct",
+    "do_verify",
     "end_fsync",
     "fdatasync",
+    "filename",
     "fsync",
     "fsync_on_close",
     "group_reporting",
@@ -94,6 +108,7 @@ const HONOURED: &[&str] = &[
     "iodepth_low",
     "ioengine",
     "kb_base",
+    "lat_percentiles",
     "loops",
     "name",
     "new_group",
@@ -119,6 +134,7 @@ const HONOURED: &[&str] = &[
     "rwmixread",
     "rwmixwrite",
     "size",
+    "slat_percentiles",
     "startdelay",
     "stonewall",
     "sync",
@@ -128,195 +144,8 @@ const HONOURED: &[&str] = &[
     "thinktime_iotime",
     "thinktime_spin",
     "time_based",
-];
-
-/// `iodepth_batch` is among them because filling a batch takes no simulated time.
-const SILENT: &[&str] = &[
-    "allow_file_create",
-    "allow_mounted_write",
-    "apptag",
-    "apptag_mask",
-    "block_error_percentiles",
-    "brick",
-    "buffer_compress_chunk",
-    "buffer_compress_percentage",
-    "buffer_pattern",
-    "busy_poll",
-    "bwavgtime",
-    "cgroup",
-    "cgroup_nodelete",
-    "cgroup_weight",
-    "clat_percentiles",
-    "clientname",
-    "clocksource",
-    "clustername",
-    "cmd_type",
-    "cmdprio",
-    "cmdprio_bssplit",
-    "cmdprio_class",
-    "cmdprio_hint",
-    "cmdprio_percentage",
-    "comm",
-    "continue_on_error",
-    "cpumask",
-    "cpus_allowed",
-    "cpus_allowed_policy",
-    "create_fsync",
-    "create_on_open",
-    "create_serialize",
-    "cuda_io",
-    "dedupe_global",
-    "dedupe_mode",
-    "dedupe_percentage",
-    "dedupe_working_set_percentage",
-    "deferred_taskrun",
-    "description",
-    "directory",
-    "disable_bw",
-    "disable_bw_measurement",
-    "disable_clat",
-    "disable_lat",
-    "disable_slat",
-    "disk_util",
-    "do_verify",
-    "error_dump",
-    "exec_postrun",
-    "exec_prerun",
-    "experimental_verify",
-    "fadvise_hint",
-    "fallocate",
-    "filename",
-    "filename_format",
-    "filetype",
-    "fixedbufs",
-    "force_async",
-    "gid",
-    "gpu_dev_id",
-    "gpu_dev_ids",
-    "gtod_cpu",
-    "gtod_reduce",
-    "hipri",
-    "hipri_percentage",
-    "hugepage-size",
-    "ignore_error",
-    "invalidate",
-    "iodepth_batch",
-    "iomem",
-    "iomem_align",
-    "iopsavgtime",
-    "ioscheduler",
-    "job_start_clock_id",
-    "lat_percentiles",
-    "libaio_vectored",
-    "libblkio_driver",
-    "libblkio_force_enable_completion_eventfd",
-    "libblkio_num_entries",
-    "libblkio_path",
-    "libblkio_pre_connect_props",
-    "libblkio_pre_start_props",
-    "libblkio_queue_size",
-    "libblkio_vectored",
-    "libblkio_wait_mode",
-    "libblkio_write_zeroes_on_trim",
-    "lockfile",
-    "lockmem",
-    "log_alternate_epoch",
-    "log_alternate_epoch_clock_id",
-    "log_avg_msec",
-    "log_compression",
-    "log_compression_cpus",
-    "log_entries",
-    "log_hist_coarseness",
-    "log_hist_msec",
-    "log_issue_time",
-    "log_max_value",
-    "log_offset",
-    "log_prio",
-    "log_store_compressed",
-    "log_unix_epoch",
-    "log_window_value",
-    "md_per_io_size",
-    "mem",
-    "mem_align",
-    "nfs_url",
-    "nice",
-    "nonvectored",
-    "nowait",
-    "null",
-    "numa_cpu_nodes",
-    "numa_mem_policy",
-    "opendir",
-    "openfiles",
-    "overwrite",
-    "per_job_logs",
-    "pi_act",
-    "pi_chk",
-    "pool",
-    "pre_read",
-    "prio",
-    "prioclass",
-    "priohint",
-    "random_generator",
-    "rate_cycle",
-    "rbdname",
-    "readfua",
-    "refill_buffers",
-    "registerfiles",
-    "scramble_buffers",
-    "significant_figures",
-    "skip_bad",
-    "slat_percentiles",
-    "softrandommap",
-    "sqthread_poll",
-    "sqthread_poll_cpu",
-    "sqthread_poll_idle",
-    "stats",
-    "thread",
-    "touch_objects",
-    "trim_verify_zero",
-    "uid",
-    "uncached",
-    "unified_rw_reporting",
-    "unique_filename",
-    "unit_base",
-    "unlink",
-    "unlink_each_loop",
-    "uri",
-    "userspace_reap",
     "verify",
-    "verify_async",
-    "verify_async_cpus",
-    "verify_backlog",
-    "verify_backlog_batch",
-    "verify_dump",
-    "verify_fatal",
-    "verify_header_seed",
-    "verify_interval",
-    "verify_offset",
-    "verify_pattern",
-    "verify_pattern_interval",
-    "verify_state_load",
-    "verify_state_save",
-    "verify_write_sequence",
-    "verifysort",
-    "verifysort_nr",
-    "volume",
-    "write_bw_log",
-    "write_hint",
-    "write_hist_log",
-    "write_iolog",
-    "write_iops_log",
-    "write_lat_log",
     "writefua",
-    "xnvme_admin",
-    "xnvme_async",
-    "xnvme_be",
-    "xnvme_dev_nsid",
-    "xnvme_dev_subnqn",
-    "xnvme_iovec",
-    "xnvme_mem",
-    "xnvme_sync",
-    "zero_buffers",
 ];
 
 const ZONES: &str = "zoned namespaces and strided zones are not modelled; leave it out";
@@ -326,11 +155,47 @@ const STOPS: &str = "runs end by `size`, `io_size`, `number_ios` or `runtime`; l
 const ONE_DRIVE: &str = "a job addresses one range of one drive; use `offset` and `size`";
 const PLACEMENT: &str = "data placement is not modelled; leave it out";
 const PLAIN: &str = "only plain writes are modelled; leave it out";
+const LOG: &str =
+    "`--latency-log FILE` writes every completion as `write_lat_log` does; leave it out";
+const BACKLOG: &str = "`verify` reads everything back at the end of each pass; leave it out";
+const SAMPLES: &str = "rates are sampled every 500 ms, fio's default; leave it out";
+const REPORT: &str = "the report has every job and direction by itself; leave it out";
 const LEAVE_OUT: &str = "leave it out";
 
 /// Option, the values under which it asks for nothing, hint.
 const UNSUPPORTED: &[(&str, &[&str], &str)] = &[
     ("atomic", &["0"], LEAVE_OUT),
+    ("block_error_percentiles", &["0"], REPORT),
+    ("bwavgtime", &["500"], SAMPLES),
+    ("exec_prerun", &[], "run the command before `lodger`"),
+    ("experimental_verify", &["0"], BACKLOG),
+    ("iopsavgtime", &["500"], SAMPLES),
+    (
+        "libblkio_write_zeroes_on_trim",
+        &["0"],
+        "only deallocation is modelled; leave it out",
+    ),
+    ("opendir", &[], ONE_DRIVE),
+    (
+        "pre_read",
+        &["0"],
+        "add a job with `rw=read` and `stonewall`",
+    ),
+    (
+        "readfua",
+        &["0"],
+        "reads that make the drive write what it holds first are not modelled; leave it out",
+    ),
+    ("stats", &["1"], REPORT),
+    ("unified_rw_reporting", &["0", "none"], REPORT),
+    ("verify_backlog", &["0"], BACKLOG),
+    ("verify_backlog_batch", &["0"], BACKLOG),
+    ("verify_state_load", &["0"], LEAVE_OUT),
+    ("write_bw_log", &[], LOG),
+    ("write_hist_log", &[], LOG),
+    ("write_iolog", &[], LOG),
+    ("write_iops_log", &[], LOG),
+    ("write_lat_log", &[], LOG),
     (
         "bs_unaligned",
         &["0"],
@@ -443,8 +308,8 @@ pub(super) fn look_up(key: &str) -> Option<(&'static str, Standing)> {
     if let Some(name) = HONOURED.iter().find(|name| **name == key) {
         return Some((name, Standing::Honoured));
     }
-    if let Some(name) = SILENT.iter().find(|name| **name == key) {
-        return Some((name, Standing::Silent));
+    if let Some((name, why)) = ignored().find(|(name, _)| *name == key) {
+        return Some((name, Standing::Ignored { why }));
     }
     let (name, neutral, hint) = UNSUPPORTED.iter().find(|(name, ..)| *name == key)?;
     Some((name, Standing::Unsupported { neutral, hint }))
@@ -458,7 +323,7 @@ pub(super) fn nearest(key: &str) -> Option<&'static str> {
     }
     let aliases = ALIASES.iter().map(|(alias, _)| *alias);
     let known = HONOURED.iter().copied().chain(aliases);
-    let known = known.chain(SILENT.iter().copied());
+    let known = known.chain(ignored().map(|(name, _)| name));
     let known = known.chain(UNSUPPORTED.iter().map(|(name, ..)| *name));
     let (distance, name) = known
         .map(|name| (strsim::osa_distance(key, name), name))
@@ -472,7 +337,8 @@ mod tests {
 
     #[test]
     fn every_option_has_one_standing() {
-        let mut names: Vec<&str> = HONOURED.iter().chain(SILENT).copied().collect();
+        let mut names: Vec<&str> = HONOURED.to_vec();
+        names.extend(ignored().map(|(name, _)| name));
         names.extend(UNSUPPORTED.iter().map(|(name, ..)| *name));
         names.extend(ALIASES.iter().map(|(alias, _)| *alias));
         let count = names.len();

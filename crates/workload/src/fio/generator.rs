@@ -3,6 +3,7 @@
 use super::distribution::below;
 use super::offsets::{Direction, Layout, Offsets, READ, TRIM, WRITE};
 use super::pacing::{Gate, Pace, Pacer};
+use super::read_back::Written;
 use crate::Next;
 use lodger_core::{Completion, Op, Request};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -35,6 +36,8 @@ pub(super) struct Plan {
     pub(super) flush_every: u32,
     /// Flush at the end of every pass.
     pub(super) flush_at_end: bool,
+    /// Read back what a pass has written at its end, and whether no pass writes a block twice.
+    pub(super) verify: Option<bool>,
     /// Bytes in a pass over the range.
     pub(super) pass_bytes: u64,
     /// fio's `size` or `io_size`.
@@ -67,6 +70,10 @@ enum Phase {
     Draining,
     /// Waiting for the flush at the end of a pass.
     Flushing,
+    /// Waiting for the flush before reading back.
+    Syncing,
+    /// Reading back what was written.
+    Verifying,
     Done,
 }
 
@@ -102,6 +109,10 @@ pub struct Generator {
     issued_in_pass: u64,
     /// No further pass: out of bytes, requests or time.
     finished: bool,
+    /// What is to be read back.
+    written: Option<Written>,
+    /// What has been.
+    verified_bytes: u64,
 }
 
 impl Generator {
@@ -128,6 +139,8 @@ impl Generator {
             pass_was_exhausted: false,
             issued_in_pass: 0,
             finished: false,
+            written: plan.verify.map(Written::new),
+            verified_bytes: 0,
             plan,
         }
     }
@@ -137,6 +150,15 @@ impl Generator {
     #[must_use]
     pub fn start_delay_ps(&self) -> u64 {
         self.plan.delay_ps
+    }
+
+    /// Delay, ramp and runtime together, picoseconds; `None` without a runtime.
+    #[must_use]
+    pub fn runs_ps(&self) -> Option<u64> {
+        let plan = &self.plan;
+        let before_ps = plan.delay_ps.saturating_add(plan.ramp_ps);
+        plan.runtime_ps
+            .map(|runtime_ps| before_ps.saturating_add(runtime_ps))
     }
 
     /// Submits through another queue than the job's own (its clone number).
@@ -180,6 +202,7 @@ impl Generator {
         self.free_tags.push(completion.tag);
         if let Some(pacer) = &mut self.pacer
             && completion.op != Op::Flush
+            && self.phase != Phase::Verifying
         {
             pacer.completed();
         }
@@ -255,8 +278,11 @@ impl Generator {
             self.trimmed = (direction == TRIM).then_some((offset, length));
         }
         if self.trimmed.is_none() {
-            if !self.plan.time_based {
+            // By time, a pass ends only to be read back.
+            if !self.plan.time_based || self.written.is_some() {
                 self.pass_left_bytes = self.pass_left_bytes.saturating_sub(length);
+            }
+            if !self.plan.time_based {
                 self.total_left_bytes = self.total_left_bytes.saturating_sub(length);
             }
             self.requests_left -= 1;
@@ -267,6 +293,11 @@ impl Generator {
                 self.writes_to_flush = self.plan.flush_every;
                 self.flush_due = true;
             }
+        }
+        if direction == WRITE
+            && let Some(written) = &mut self.written
+        {
+            written.add(offset, length);
         }
         self.unflushed = true;
         self.issued_in_pass += 1;
@@ -332,6 +363,11 @@ impl Generator {
         if self.phase == Phase::Done {
             return Next::Done;
         }
+        if self.phase == Phase::Verifying
+            && let Some(read) = self.read_back(now_ps)
+        {
+            return read;
+        }
         if self.in_flight > 0 {
             return Next::Blocked;
         }
@@ -339,12 +375,48 @@ impl Generator {
             self.phase = Phase::Flushing;
             return Next::Submit(self.flush());
         }
+        if matches!(self.phase, Phase::Draining | Phase::Flushing)
+            && !self.finished
+            && self
+                .written
+                .as_ref()
+                .is_some_and(|written| !written.is_empty())
+        {
+            self.phase = Phase::Syncing;
+            return Next::Submit(self.flush());
+        }
+        if self.phase == Phase::Syncing {
+            self.phase = Phase::Verifying;
+            return self.next_outside(now_ps);
+        }
         if self.finished || !self.begin_pass() {
             self.phase = Phase::Done;
             return Next::Done;
         }
         self.phase = Phase::Running;
         self.next(now_ps)
+    }
+
+    /// The next block to read back; `None` when there is none left, or no time.
+    fn read_back(&mut self, now_ps: u64) -> Option<Next> {
+        if now_ps >= self.deadline_ps {
+            self.finished = true;
+            return None;
+        }
+        if self.in_flight >= self.plan.depth {
+            return Some(Next::Blocked);
+        }
+        let (offset, length) = self.written.as_mut()?.take()?;
+        // fio counts what it reads back against `io_size` and `number_ios`, too.
+        if !self.plan.time_based {
+            self.verified_bytes = self.verified_bytes.saturating_add(length);
+        }
+        self.requests_left = self.requests_left.saturating_sub(1);
+        Some(Next::Submit(self.request(
+            Op::Read,
+            offset + self.plan.layout.base,
+            length,
+        )))
     }
 
     fn start(&mut self) {
@@ -367,7 +439,7 @@ impl Generator {
         self.passes_left = self.passes_left.saturating_sub(1);
         if self.passes_left == 0 {
             let all_bytes = plan.limit_bytes.saturating_mul(plan.loops);
-            let issued_bytes = all_bytes - self.total_left_bytes;
+            let issued_bytes = all_bytes - self.total_left_bytes + self.verified_bytes;
             let missing = plan.limit_bytes.saturating_sub(issued_bytes);
             let largest = (0..3).filter(|&d| plan.layout.active[d]);
             let largest = largest.map(|d| plan.layout.sizes[d].max()).max();

@@ -22,12 +22,16 @@
 //!   loop, as in fio.
 //! - Sequential jobs with holes (`rw=read:4k`) end their pass at the end of the range.
 //! - `startdelay` counts from the start of the job's stage.
-//! - `verify` is accepted and verifies nothing.
+//! - `verify` reads back what a pass has written, as often and in the order that fio does, and
+//!   compares nothing: the data is right. The flush before counts as one.
+//! - `sync=1` writes with FUA, as `O_SYNC` on a block device does. With a synchronous engine Linux flushes
+//!   the drive after every such write; that flush counts by itself, not in the write's latency.
 
 mod build;
 mod catalog;
 mod distribution;
 mod generator;
+mod ignored;
 mod ini;
 mod lists;
 mod offsets;
@@ -35,6 +39,7 @@ mod options;
 mod pacing;
 mod permutation;
 mod power;
+mod read_back;
 mod value;
 
 #[cfg(test)]

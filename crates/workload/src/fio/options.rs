@@ -56,6 +56,8 @@ pub(super) struct Options {
     pub(super) batch_complete_min: u64,
     /// The engine named completes every request before it takes the next.
     pub(super) synchronous: bool,
+    /// The engine's name, empty for none.
+    pub(super) engine: String,
     pub(super) offload: bool,
     pub(super) numjobs: u64,
     pub(super) size: Option<Extent>,
@@ -85,7 +87,10 @@ pub(super) struct Options {
     pub(super) fsync: u32,
     pub(super) fdatasync: u32,
     pub(super) flush_at_end: bool,
-    pub(super) fua: bool,
+    pub(super) sync: bool,
+    pub(super) writefua: bool,
+    pub(super) verify: bool,
+    pub(super) do_verify: bool,
     pub(super) stonewall: bool,
     pub(super) new_group: bool,
     pub(super) group_reporting: bool,
@@ -113,6 +118,7 @@ impl Default for Options {
             iodepth_low: 0,
             batch_complete_min: 1,
             synchronous: false,
+            engine: String::new(),
             offload: false,
             numjobs: 1,
             size: None,
@@ -142,7 +148,10 @@ impl Default for Options {
             fsync: 0,
             fdatasync: 0,
             flush_at_end: false,
-            fua: false,
+            sync: false,
+            writefua: false,
+            verify: false,
+            do_verify: true,
             stonewall: false,
             new_group: false,
             group_reporting: false,
@@ -155,6 +164,29 @@ impl Default for Options {
 /// Engines that complete every request before they take the next.
 const SYNCHRONOUS: &[&str] = &[
     "sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice",
+];
+/// Values of `verify`. What is compared does not matter: the data on a simulated drive is right.
+const VERIFY: &[&str] = &[
+    "0",
+    "md5",
+    "crc64",
+    "crc32",
+    "crc32c-intel",
+    "crc32c",
+    "crc16",
+    "crc7",
+    "sha1",
+    "sha256",
+    "sha512",
+    "sha3-224",
+    "sha3-256",
+    "sha3-384",
+    "sha3-512",
+    "xxhash",
+    "meta",
+    "pattern",
+    "pattern_hdr",
+    "null",
 ];
 /// Engines that do something else than block I/O.
 const NOT_BLOCK: &[&str] = &[
@@ -174,6 +206,16 @@ const NOT_BLOCK: &[&str] = &[
     "rdma",
     "ftruncate",
 ];
+
+/// Which drive a job names does not matter, but that it names one. Variables stay as they are.
+fn one_file(setting: &Setting) -> Result<(), WorkloadError> {
+    // A colon in a name is `\:`.
+    if !setting.text().replace("\\:", "").contains(':') {
+        return Ok(());
+    }
+    let error = setting.error(format!("`{}` names several files or drives", setting.key));
+    Err(error.hint("a job addresses one range of one drive; name one"))
+}
 
 impl Options {
     /// Applies a section's settings in order. Returns `(name, value)` as fio echoes them.
@@ -215,7 +257,11 @@ impl Options {
                 None => error,
             });
         };
-        if standing == Standing::Silent {
+        if matches!(standing, Standing::Ignored { .. }) {
+            return Ok(name);
+        }
+        if name == "filename" {
+            one_file(setting)?;
             return Ok(name);
         }
         let mut setting = setting.clone();
@@ -351,12 +397,13 @@ impl Options {
                     return Err(error.hint("leave the job out"));
                 }
                 self.synchronous = SYNCHRONOUS.contains(&engine);
+                engine.clone_into(&mut self.engine);
             }
             "fsync" => self.fsync = s.whole(0..=u64::from(u32::MAX))? as u32,
             "fdatasync" => self.fdatasync = s.whole(0..=u64::from(u32::MAX))? as u32,
             "end_fsync" | "fsync_on_close" => self.flush_at_end = s.flag()?,
             "sync" => {
-                self.fua = match s.text() {
+                self.sync = match s.text() {
                     "0" | "none" => false,
                     "" | "1" | "sync" | "dsync" => true,
                     _ => return Err(s.must("`none`, `sync` or `dsync`")),
@@ -454,8 +501,17 @@ impl Options {
             "new_group" => self.new_group = s.flag()?,
             "group_reporting" => self.group_reporting = s.flag()?,
             "percentile_list" => self.percentiles = lists::percentiles(s)?,
-            // Nothing caches in front of a simulated drive: all I/O is direct.
-            "direct" | "buffered" => {
+            "writefua" => self.writefua = s.flag()?,
+            "do_verify" => self.do_verify = s.flag()?,
+            "verify" => {
+                if !VERIFY.contains(&s.text()) {
+                    return Err(s.must("a way to verify that fio knows, such as `crc32c`"));
+                }
+                self.verify = s.text() != "0";
+            }
+            // Nothing caches in front of a simulated drive: all I/O is direct. The report looks at
+            // the others itself.
+            "direct" | "buffered" | "clat_percentiles" | "lat_percentiles" | "slat_percentiles" => {
                 s.flag()?;
             }
             // Read before all others.

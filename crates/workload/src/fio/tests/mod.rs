@@ -6,6 +6,7 @@ mod order;
 mod parsing;
 mod properties;
 mod timing;
+mod verify;
 
 use super::{Context, parse};
 use crate::{Job, Next, Workload, WorkloadError};

@@ -187,7 +187,7 @@ fn options_that_cannot_matter_are_accepted() {
     let options = "ioengine=io_uring\nfilename=/dev/nvme0n1\ndirectory=/mnt\ndirect=1\nbuffered=0\n\
         name=reader\ndescription=what for\nverify=crc32c\ndo_verify=0\ncpus_allowed=0-3\nthread\n\
         invalidate=1\nfallocate=none\nrefill_buffers\nbuffer_compress_percentage=50\nprio=3\n\
-        write_lat_log=x\nlog_avg_msec=100\ngtod_reduce=1\nunified_rw_reporting=both\nhipri\n\
+        log_avg_msec=100\ngtod_reduce=1\nhipri\n\
         registerfiles\nfixedbufs=1\nsqthread_poll=1\niodepth_batch=16\niodepth_batch_submit=8\n\
         random_generator=lfsr\nclat_percentiles=1\nlat_percentiles=1\nunlink=1\ncreate_fsync=0\n\
         zonemode=none\nnrfiles=1\nserialize_overlap=0\nopenfiles=1\nmem=mmaphuge\nsize=4k";

@@ -1,25 +1,25 @@
 //! How many distinct pages are touched, in bounded memory and time.
 
 use super::PAGE_BYTES;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// Pages in one bitmap: 2 MiB of the volume in 64 bytes.
 const CHUNK_PAGES: u64 = 512;
 
-/// Most bitmaps kept: 2 TiB touched densely, in about 100 MB.
+/// Most bitmaps, and most runs of whole chunks, kept: 2 TiB touched piecemeal, in about 100 MB.
 const CHUNKS_MAX: usize = 1 << 20;
 
-/// Most bitmaps visited, so that a file of enormous requests cannot keep us busy for ever.
-const VISITS_MAX: u64 = 1 << 30;
-
-/// A set of pages.
+/// A set of pages: bitmaps of chunks touched in part, and runs of chunks touched whole, so that an
+/// enormous request takes no longer than a small one.
 pub(super) struct Footprint {
     chunks: Vec<[u64; CHUNK_PAGES as usize / 64]>,
-    at: HashMap<u64, u32>,
+    at: BTreeMap<u64, u32>,
+    /// First and last chunk of each run; runs neither overlap nor touch.
+    whole: BTreeMap<u64, u64>,
     /// The chunk touched last, with its index: requests come in runs.
     last: Option<(u64, usize)>,
     pages: u64,
-    visits_left: u64,
+    chunks_max: usize,
     lower_bound: bool,
 }
 
@@ -27,10 +27,11 @@ impl Footprint {
     pub(super) fn new() -> Self {
         Self {
             chunks: Vec::new(),
-            at: HashMap::new(),
+            at: BTreeMap::new(),
+            whole: BTreeMap::new(),
             last: None,
             pages: 0,
-            visits_left: VISITS_MAX,
+            chunks_max: CHUNKS_MAX,
             lower_bound: false,
         }
     }
@@ -47,21 +48,43 @@ impl Footprint {
     pub(super) fn add(&mut self, offset_bytes: u64, length_bytes: u64) {
         let first = offset_bytes / PAGE_BYTES;
         let last = offset_bytes.saturating_add(length_bytes - 1) / PAGE_BYTES;
-        let mut page = first;
-        while page <= last {
-            if self.visits_left == 0 {
-                self.lower_bound = true;
-                return;
-            }
-            self.visits_left -= 1;
-            let chunk_last = page | (CHUNK_PAGES - 1);
-            let until = last.min(chunk_last);
-            match self.chunk(page / CHUNK_PAGES) {
-                Some(chunk) => self.mark(chunk, page % CHUNK_PAGES, until % CHUNK_PAGES),
-                None => self.lower_bound = true,
-            }
-            page = chunk_last + 1;
+        let (first_chunk, last_chunk) = (first / CHUNK_PAGES, last / CHUNK_PAGES);
+        if first_chunk == last_chunk {
+            self.mark(first_chunk, first % CHUNK_PAGES, last % CHUNK_PAGES);
+            return;
         }
+        self.mark(first_chunk, first % CHUNK_PAGES, CHUNK_PAGES - 1);
+        self.mark(last_chunk, 0, last % CHUNK_PAGES);
+        if last_chunk - first_chunk > 1 {
+            self.mark_whole(first_chunk + 1, last_chunk - 1);
+        }
+    }
+
+    /// Every page of a run of chunks.
+    fn mark_whole(&mut self, first: u64, last: u64) {
+        if self.whole.len() >= self.chunks_max {
+            self.lower_bound = true;
+            return;
+        }
+        // Bitmaps in the run have been counted; they are empty places from now on.
+        let within: Vec<(u64, u32)> = self.at.range(first..=last).map(|(k, v)| (*k, *v)).collect();
+        for (chunk, index) in within {
+            self.at.remove(&chunk);
+            let bits = self.chunks[index as usize].iter();
+            self.pages -= bits.map(|word| u64::from(word.count_ones())).sum::<u64>();
+        }
+        self.last = None;
+        // Runs that overlap or touch become one.
+        let (mut from, mut to, mut known) = (first, last, 0);
+        while let Some((&start, &end)) = self.whole.range(..=to + 1).next_back()
+            && end + 1 >= from
+        {
+            self.whole.remove(&start);
+            known += end - start + 1;
+            (from, to) = (from.min(start), to.max(end));
+        }
+        self.whole.insert(from, to);
+        self.pages += (to - from + 1 - known) * CHUNK_PAGES;
     }
 
     fn chunk(&mut self, number: u64) -> Option<usize> {
@@ -72,7 +95,10 @@ impl Footprint {
         }
         let index = match self.at.get(&number) {
             Some(&index) => index as usize,
-            None if self.chunks.len() == CHUNKS_MAX => return None,
+            None if self.chunks.len() >= self.chunks_max => {
+                self.lower_bound = true;
+                return None;
+            }
             None => {
                 self.at.insert(number, self.chunks.len() as u32);
                 self.chunks.push([0; CHUNK_PAGES as usize / 64]);
@@ -83,8 +109,16 @@ impl Footprint {
         Some(index)
     }
 
-    fn mark(&mut self, chunk: usize, first: u64, last: u64) {
-        let words = &mut self.chunks[chunk];
+    /// Some pages of a chunk.
+    fn mark(&mut self, chunk: u64, first: u64, last: u64) {
+        let run = self.whole.range(..=chunk).next_back();
+        if run.is_some_and(|(_, end)| *end >= chunk) {
+            return;
+        }
+        let Some(index) = self.chunk(chunk) else {
+            return;
+        };
+        let words = &mut self.chunks[index];
         for word in first / 64..=last / 64 {
             let from = first.max(word * 64) % 64;
             let to = last.min(word * 64 + 63) % 64;
@@ -107,7 +141,7 @@ mod tests {
 
         #[test]
         fn counts_what_a_plain_set_counts(
-            ranges in prop::collection::vec((0u64..1 << 24, 1u64..1 << 22), 0..20)
+            ranges in prop::collection::vec((0u64..1 << 24, 1u64..1 << 23), 0..20)
         ) {
             let mut footprint = Footprint::new();
             let mut plain = BTreeSet::new();
@@ -121,11 +155,27 @@ mod tests {
     }
 
     #[test]
-    fn enormous_requests_are_given_up_on_and_said_so() {
+    fn an_enormous_request_is_counted_at_once() {
         let mut footprint = Footprint::new();
-        footprint.visits_left = 10_000;
+        footprint.add(0, 3_222_310_400_000 * 512);
+        assert_eq!(
+            footprint.pages(),
+            (3_222_310_400_000u64 * 512).div_ceil(PAGE_BYTES)
+        );
+        footprint.add(4096, 1 << 50);
         footprint.add(u64::MAX - (1 << 60), 1 << 60);
+        assert!(!footprint.is_lower_bound());
+        assert!(footprint.chunks.len() < 8);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_given_up_on_and_said_so() {
+        let mut footprint = Footprint::new();
+        footprint.chunks_max = 10;
+        for number in 0..20 {
+            footprint.add(number << 22, 4096);
+        }
         assert!(footprint.is_lower_bound());
-        assert!(footprint.pages() <= 10_000 * CHUNK_PAGES);
+        assert_eq!(footprint.pages(), 10);
     }
 }

@@ -1,0 +1,146 @@
+//! Is what `verify` reads back what fio reads back? Counts of fio 3.33 with libaio, `direct=1`,
+//! `bs=4k`, `size=4m`, `iodepth=8`.
+
+use super::*;
+
+/// Reads, writes and flushes of a job.
+fn counts(options: &str) -> (usize, usize, usize) {
+    let mut job = job(&format!("bs=4k\nsize=4m\niodepth=8\n{options}"));
+    let log = run_with(&mut job, 10 * US);
+    let count = |op| log.iter().filter(|done| done.request.op == op).count();
+    (count(Op::Read), count(Op::Write), count(Op::Flush))
+}
+
+#[test]
+fn verify_reads_back_as_much_as_fio_does() {
+    let cases = [
+        ("rw=write\nverify=crc32c", 1024, 1024),
+        ("rw=randwrite\nverify=crc32c", 1024, 1024),
+        ("rw=write\nverify=crc32c\ndo_verify=0", 0, 1024),
+        ("rw=write\nverify=0", 0, 1024),
+        ("rw=write\nverify=crc32c\nloops=2", 2048, 2048),
+        ("rw=read\nverify=crc32c", 1024, 0),
+        // What is read back counts against `io_size` and `number_ios`, between passes.
+        ("rw=write\nverify=crc32c\nio_size=10m", 2048, 2048),
+        ("rw=write\nverify=crc32c\nnumber_ios=100", 100, 100),
+        ("rw=write\nverify=crc32c\nnumber_ios=100\nloops=3", 300, 300),
+        ("rw=write\nverify=crc32c\nruntime=1s", 1024, 1024),
+        // The runtime ends before the pass: nothing is read back.
+        ("rw=write\nverify=crc32c\nruntime=1s\nrate=2m", 0, 512),
+    ];
+    for (options, reads, writes) in cases {
+        let (r, w, _) = counts(options);
+        assert_eq!((r, w), (reads, writes), "{options}");
+    }
+}
+
+#[test]
+fn writes_without_a_map_are_read_back_once_each() {
+    // fio: 1024 writes, 639 reads; 2560 and 939.
+    let (reads, writes, _) = counts("rw=randwrite\nverify=crc32c\nnorandommap");
+    assert_eq!(writes, 1024);
+    assert!((610..685).contains(&reads), "{reads}");
+    let (reads, writes, _) = counts("rw=randwrite\nverify=crc32c\nnorandommap\nio_size=10m");
+    assert_eq!(writes, 2560);
+    assert!((905..965).contains(&reads), "{reads}");
+    // A mix reads besides: 496 and 528 to 528 there.
+    let (reads, writes, _) = counts("rw=randrw\nverify=crc32c");
+    assert_eq!(reads, 1024, "{writes} writes");
+}
+
+#[test]
+fn by_time_each_pass_is_read_back_and_then_the_next_begins() {
+    // 10 us each, 8 at a time: a pass of 1024 and its reading take 2.56 ms.
+    let (reads, writes, _) = counts("rw=write\nverify=crc32c\ntime_based\nruntime=20ms");
+    assert!(writes > 5 * 1024 && reads >= 5 * 1024, "{reads} {writes}");
+    assert!(
+        reads <= writes && writes - reads <= 1024 + 8,
+        "{reads} {writes}"
+    );
+}
+
+#[test]
+fn order_and_flush_of_reading_back_are_fios() {
+    let offsets = |options: &str, op| -> Vec<u64> {
+        let mut job = job(&format!("bs=4k\nsize=64k\noffset=1m\n{options}"));
+        let log = run_with(&mut job, 10 * US);
+        let of = log.iter().filter(|done| done.request.op == op);
+        of.map(|done| done.request.offset_bytes).collect()
+    };
+    // With a map in the order of writing, otherwise by address.
+    let options = "rw=randwrite\nverify=md5";
+    assert_eq!(offsets(options, Op::Read), offsets(options, Op::Write));
+    let options = "rw=randwrite\nverify=md5\nnorandommap";
+    let mut written = offsets(options, Op::Write);
+    written.sort_unstable();
+    written.dedup();
+    assert_eq!(offsets(options, Op::Read), written);
+    // The flush stands between.
+    let mut job = job("bs=4k\nsize=64k\nrw=write\nverify=md5");
+    let log = run_with(&mut job, 10 * US);
+    let ops: Vec<Op> = log.iter().map(|done| done.request.op).collect();
+    let flush = ops.iter().position(|op| *op == Op::Flush).unwrap();
+    assert_eq!((flush, ops.len()), (16, 33));
+    assert!(ops[17..].iter().all(|op| *op == Op::Read));
+}
+
+#[test]
+fn sync_and_writefua_force_writes() {
+    let fua = |options: &str| -> (usize, usize) {
+        let mut job = job(&format!("bs=4k\nsize=64k\nrw=write\n{options}"));
+        let log = run_with(&mut job, 10 * US);
+        let forced = log.iter().filter(|done| done.request.fua).count();
+        let flushes = log
+            .iter()
+            .filter(|done| done.request.op == Op::Flush)
+            .count();
+        (forced, flushes)
+    };
+    assert_eq!(fua("sync=0"), (0, 0));
+    assert_eq!(fua("sync=1"), (16, 0));
+    assert_eq!(fua("ioengine=libaio\nsync=dsync"), (16, 0));
+    // Linux flushes after a write with O_SYNC that is waited for; after the last the job is over.
+    assert_eq!(fua("ioengine=psync\nsync=1"), (16, 15));
+    assert_eq!(fua("writefua=1"), (16, 0));
+    assert_eq!(fua("ioengine=io_uring_cmd\nwritefua=1"), (16, 0));
+}
+
+#[test]
+fn what_would_change_the_result_is_refused_by_name() {
+    for option in [
+        "readfua=1",
+        "verify_backlog=16",
+        "verify_only=1",
+        "verify_state_load=1",
+        "experimental_verify=1",
+        "write_bw_log=x",
+        "write_iops_log",
+        "write_lat_log=x",
+        "write_hist_log=x",
+        "write_iolog=x",
+        "filename=/dev/a:/dev/b",
+        "pre_read=1",
+        "stats=0",
+        "unified_rw_reporting=1",
+        "bwavgtime=100",
+        "ioengine=libaio\nwritefua=1",
+        "verify=crc33",
+        "verify=",
+    ] {
+        let Err(error) = try_parse(&format!("[job]\nrw=write\nsize=1m\n{option}\n")) else {
+            panic!("{option} is accepted");
+        };
+        let key = option.lines().last().unwrap().split('=').next().unwrap();
+        let text = error.to_string();
+        assert!(text.contains(&format!("`{key}`")), "{text}");
+        assert!(text.contains("(job.fio:"), "{text}");
+    }
+    for option in [
+        "verify_backlog=0",
+        "filename=/dev/nvme0n1",
+        "filename=a\\:b",
+        "stats=1",
+    ] {
+        try_parse(&format!("[job]\nrw=write\nsize=1m\n{option}\n")).unwrap();
+    }
+}
