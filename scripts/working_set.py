@@ -38,7 +38,7 @@ def spans(smallest, largest, steps_per_octave):
     return sizes
 
 
-def measure(lodger, drive, hmb, sets, sizes, depth):
+def measure(lodger, drive, given, sets, sizes, depth):
     """IOPS of each span, one run."""
     job = HEAD.format(depth=depth)
     job += "".join(f"[{size}]\nsize={size}m\n" for size in sizes)
@@ -46,8 +46,7 @@ def measure(lodger, drive, hmb, sets, sizes, depth):
         path = Path(folder) / "working-set.fio"
         path.write_text(job, encoding="utf-8")
         command = [lodger, "simulate", str(path), "--drive", drive, "--output-format", "json"]
-        if hmb is not None:
-            command += ["--hmb", hmb]
+        command += given
         for setting in sets:
             command += ["--set", setting]
         run = subprocess.run(command, stdout=subprocess.PIPE, check=False)
@@ -118,7 +117,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--lodger", default=str(ROOT / "target/release/lodger"))
     parser.add_argument("--drive", default="rc100-480")
-    parser.add_argument("--hmb", default="off,default", help="sizes, `off`, or `default`")
+    parser.add_argument(
+        "--hmb", default="off,default", help="most that the host gives: sizes, `off`, or `default`"
+    )
+    parser.add_argument("--hmb-offer", default="", help="sizes offered exactly, besides")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--depth", type=int, default=32)
     parser.add_argument("--smallest", type=int, default=512, metavar="MIB")
@@ -129,10 +131,12 @@ def main():
 
     sizes = spans(options.smallest, options.largest, options.steps)
     curves = []
-    for hmb in options.hmb.split(","):
-        given = None if hmb == "default" else hmb
-        iops = measure(options.lodger, options.drive, given, options.set, sizes, options.depth)
-        name = {"off": "no host memory", "default": "host memory as asked for"}.get(hmb, hmb)
+    words = {"off": "no host memory", "default": "host memory as asked for"}
+    given = [(["--hmb", hmb], words.get(hmb, hmb)) for hmb in options.hmb.split(",") if hmb]
+    offers = [offer for offer in options.hmb_offer.split(",") if offer]
+    given += [(["--hmb-offer", offer], offer) for offer in offers]
+    for arguments, name in given:
+        iops = measure(options.lodger, options.drive, arguments, options.set, sizes, options.depth)
         curves.append((name, iops))
     print("MiB read".rjust(9), *(name.rjust(26) for name, _ in curves))
     for row, size in enumerate(sizes):

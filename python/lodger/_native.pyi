@@ -214,14 +214,16 @@ class Run:
 
 @final
 class Session:
-    def __new__(cls, drive: Drive, *, hmb: str | None, precondition: str, seed: int) -> Session: ...
+    def __new__(
+        cls, drive: Drive, *, hmb: str | None, hmb_offer: str | None, precondition: str, seed: int
+    ) -> Session: ...
     def run(self, op: int, offset: int, length: int, fua: bool) -> int: ...
     def batch(
         self, ops: bytes, offsets: bytes, lengths: bytes, fua: bytes, depth: int
     ) -> bytearray: ...
     def window(self, name: str, arguments: Sequence[int]) -> int: ...
     def idle(self, duration_ps: int) -> None: ...
-    def set_hmb(self, hmb: str | None) -> int: ...
+    def set_hmb(self, hmb: str | None, hmb_offer: str | None) -> int: ...
     @property
     def hmb(self) -> tuple[int, int, int]: ...
     @property
@@ -250,6 +252,7 @@ def simulate(
     drive: Drive,
     *,
     hmb: str | None,
+    hmb_offer: str | None,
     precondition: str,
     seed: int,
     log: bool,
@@ -275,6 +278,7 @@ def hmb_study(
     *,
     flood_bytes: int,
     hmb: str | None,
+    hmb_offer: str | None,
     precondition: str,
     seed: int,
     stop: Stop | None,

@@ -19,6 +19,8 @@ from .results import Result, html_table
 Precondition: TypeAlias = Literal["none", "sequential", "random"]
 Commit: TypeAlias = Literal["block", "ba", "async"]
 Hmb: TypeAlias = str | int | None
+"""The most that the host gives: ``"off"``, a size, a number of bytes; ``None`` and ``"default"`` for
+what Linux gives by itself."""
 Progress: TypeAlias = Callable[[int, int | None, float], object]
 DriveLike: TypeAlias = Drive | str | os.PathLike[str]
 WorkloadLike: TypeAlias = Workload | str | os.PathLike[str]
@@ -41,9 +43,18 @@ def hmb_text(hmb: Hmb) -> str | None:
     """Host memory as the command takes it."""
     if hmb is None or isinstance(hmb, str):
         return hmb
-    if isinstance(hmb, bool) or hmb < 0:
-        raise InputError(f"`hmb` must be a size, `off` or None, found {hmb!r}")
+    if isinstance(hmb, bool) or not isinstance(hmb, int) or hmb < 0:
+        raise InputError(f"`hmb` must be a size, `off`, `default` or None, found {hmb!r}")
     return "off" if hmb == 0 else f"{hmb}B"
+
+
+def offer_text(offer: str | int | None) -> str | None:
+    """An exact amount of host memory as the command takes it."""
+    if offer is None or isinstance(offer, str):
+        return offer
+    if isinstance(offer, bool) or not isinstance(offer, int) or offer < 0:
+        raise InputError(f"`hmb_offer` must be a size or None, found {offer!r}")
+    return f"{offer}B"
 
 
 def simulate(
@@ -51,6 +62,7 @@ def simulate(
     drive: DriveLike,
     *,
     hmb: Hmb = None,
+    hmb_offer: str | int | None = None,
     precondition: Precondition = "sequential",
     seed: int = 0,
     set: Mapping[str, object] | None = None,
@@ -65,8 +77,10 @@ def simulate(
     Args:
         workload: A :class:`Workload`, or the file of one.
         drive: A :class:`Drive`, the name of one of :func:`drives`, or a drive file.
-        hmb: Host memory to offer: ``"off"``, a size such as ``"38MiB"``, a number of bytes, or
-            ``None`` for what the drive prefers, negotiated as Linux does (128 MiB at most).
+        hmb: The most that the host gives: ``"off"``, a size such as ``"32MiB"``, a number of bytes,
+            or ``None`` (or ``"default"``) for Linux's own 128 MiB. The drive gets what it prefers,
+            up to this.
+        hmb_offer: Instead of ``hmb``: offer exactly this much, whatever the drive prefers.
         precondition: What was written before: nothing, everything once in order, or everything in
             the steady state of random writes.
         seed: Of everything drawn at random.
@@ -76,18 +90,19 @@ def simulate(
             (or ``None``) and the simulated seconds.
         stop: Its ``set()``, called from another thread, ends the run with a ``StoppedError``.
     """
-    text = hmb_text(hmb)
+    text, offer = hmb_text(hmb), offer_text(hmb_offer)
     run = _native.simulate(
         as_workload(workload),
         as_drive(drive, set),
         hmb=text,
+        hmb_offer=offer,
         precondition=precondition,
         seed=seed,
         log=log,
         progress=progress,
         stop=stop,
     )
-    return Result(run, text)
+    return Result(run, text, offer)
 
 
 def logging(
@@ -136,7 +151,8 @@ class Comparison(Sequence[Result]):
         runs = [
             {
                 "drive": result.lodger.drive,
-                "hmb": result.hmb or "negotiated",
+                "hmb": "default" if result.hmb is result.hmb_offer is None else result.hmb,
+                "hmb_offer": result.hmb_offer,
                 "result": result.to_dict(),
             }
             for result in self._results
@@ -154,7 +170,8 @@ def compare(
     workload: WorkloadLike,
     drives: DriveLike | Sequence[DriveLike],
     *,
-    hmb: Sequence[Hmb] = (None,),
+    hmb: Hmb | Sequence[Hmb] = (),
+    hmb_offer: str | int | Sequence[str | int] = (),
     precondition: Precondition = "sequential",
     seed: int = 0,
     set: Mapping[str, object] | None = None,
@@ -162,23 +179,33 @@ def compare(
 ) -> Comparison:
     """Run a workload on every drive with every amount of host memory.
 
-    Args are those of :func:`simulate`; ``workers`` is the number of runs at a time, all processors
-    if ``None``.
+    Args are those of :func:`simulate`, one or several of ``hmb`` and ``hmb_offer``; ``workers`` is
+    the number of runs at a time, all processors if ``None``.
     """
     if isinstance(drives, (Drive, str, os.PathLike)):
         drives = [drives]
     made = [as_drive(drive, set) for drive in drives]
-    sizes = [hmb_text(size) for size in hmb]
-    if not made or not sizes:
-        raise InputError("`compare` needs a drive and an amount of host memory at least")
+    if not made:
+        raise InputError("`compare` needs a drive at least")
+    caps = [hmb] if hmb is None or isinstance(hmb, (str, int)) else list(hmb)
+    offers = [hmb_offer] if isinstance(hmb_offer, (str, int)) else list(hmb_offer)
+    given: list[tuple[str | None, str | None]] = [(hmb_text(cap), None) for cap in caps]
+    given += [(None, offer_text(offer)) for offer in offers]
     source = as_workload(workload)
 
-    def call(drive: Drive, size: str | None) -> Callable[[Stop], Result]:
+    def call(drive: Drive, cap: str | None, offer: str | None) -> Callable[[Stop], Result]:
         return lambda stop: simulate(
-            source, drive, hmb=size, precondition=precondition, seed=seed, stop=stop
+            source,
+            drive,
+            hmb=cap,
+            hmb_offer=offer,
+            precondition=precondition,
+            seed=seed,
+            stop=stop,
         )
 
-    results = run_all([call(drive, size) for drive in made for size in sizes], workers)
+    pairs = given or [(None, None)]
+    results = run_all([call(drive, *pair) for drive in made for pair in pairs], workers)
     text = _native.compare_text([cast(_native.Run, result._run) for result in results])
     return Comparison(results, text)
 
@@ -245,8 +272,8 @@ def advise(
 
     Args:
         slo: What must hold: ``"p99=200us"``, ``"mean=90us"`` or ``"iops=100k"``.
-        within: How much worse than with all the memory the drive wants: ``"5%"`` (which it is
-            without either) or ``0.05``.
+        within: How much worse than with the memory that Linux gives by default: ``"5%"`` (which it
+            is without either) or ``0.05``.
 
     The others are those of :func:`simulate`.
     """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._record import Record
-from ._run import DriveLike, Hmb, Precondition, as_drive, hmb_text
+from ._run import DriveLike, Hmb, Precondition, as_drive, hmb_text, offer_text
 from .errors import InputError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Session:
 
     Args:
         drive: A :class:`Drive`, the name of one of :func:`drives`, or a drive file.
-        hmb, precondition, seed, set: As for :func:`simulate`.
+        hmb, hmb_offer, precondition, seed, set: As for :func:`simulate`.
     """
 
     def __init__(
@@ -44,13 +44,18 @@ class Session:
         drive: DriveLike,
         *,
         hmb: Hmb = None,
+        hmb_offer: str | int | None = None,
         precondition: Precondition = "sequential",
         seed: int = 0,
         set: Mapping[str, object] | None = None,
     ) -> None:
         self.drive = as_drive(drive, set)
         self._native = _native.Session(
-            self.drive, hmb=hmb_text(hmb), precondition=precondition, seed=seed
+            self.drive,
+            hmb=hmb_text(hmb),
+            hmb_offer=offer_text(hmb_offer),
+            precondition=precondition,
+            seed=seed,
         )
 
     def read(self, offset: int, length: int) -> int:
@@ -109,9 +114,12 @@ class Session:
             raise InputError(f"`seconds` must be from 0 to what makes 107 days, found {seconds}")
         self._native.idle(round(duration_ps))
 
-    def set_hmb(self, hmb: Hmb) -> int:
-        """Give the drive another amount of host memory, or none; returns what it got, in bytes."""
-        return self._native.set_hmb(hmb_text(hmb))
+    def set_hmb(self, hmb: Hmb = None, *, offer: str | int | None = None) -> int:
+        """Give the drive another amount of host memory, or none; returns what it got, in bytes.
+
+        ``hmb`` is the most that the host gives, ``offer`` an exact amount instead.
+        """
+        return self._native.set_hmb(hmb_text(hmb), offer_text(offer))
 
     def pin(self, entry: int, window_offset: int, drive_offset: int, length: int) -> int:
         """Byte window, BA_PIN: bring a range of the drive into the window; latency in ps."""

@@ -15,7 +15,7 @@ from ._run import DriveLike, WorkloadLike, as_drive, as_workload, simulate
 from .errors import InputError
 from .results import Result
 
-_ARGUMENTS = ("drive", "hmb", "precondition", "seed", "set")
+_ARGUMENTS = ("drive", "hmb", "hmb_offer", "precondition", "seed", "set")
 """What of a setting goes to :func:`simulate`; the rest goes into the job file."""
 
 
@@ -52,8 +52,8 @@ def sweep(
         drive: A drive or several.
         workers: Runs at a time; all processors if ``None``.
         log: Keep every request of every run.
-        grid: Settings: lists of values, or one value. ``hmb``, ``precondition``, ``seed`` and
-            ``set`` (a list of dicts) go to :func:`simulate`; all others go to the workload.
+        grid: Settings: lists of values, or one value. ``hmb``, ``hmb_offer``, ``precondition``, ``seed``
+            and ``set`` (a list of dicts) go to :func:`simulate`; all others go to the workload.
 
     Returns:
         A point for each combination, the last setting changing fastest.

@@ -46,8 +46,9 @@ class Latency(Record):
         for latency, requests in self.histogram():
             reached += requests
             if reached >= wanted:
-                return latency
-        return self.max
+                # The middle of a bin may lie beyond all that fell into it.
+                return int(min(max(latency, self.min), self.max))
+        return int(self.max)
 
     def histogram(self) -> list[tuple[int, int]]:
         """Latency in ns and number of requests of every bin that has any, ascending."""
@@ -228,12 +229,16 @@ class Result:
     ``result.lodger.map.hits["hmb"]`` and its like are what happened inside the drive.
     """
 
-    def __init__(self, run: Run | _Saved, hmb: str | None = None) -> None:
+    def __init__(
+        self, run: Run | _Saved, hmb: str | None = None, hmb_offer: str | None = None
+    ) -> None:
         self._run = run
         self._data: dict[str, Any] | None = None
         self._log: Log | None = None
         self.hmb = hmb
-        """What was said of host memory; ``None``: negotiated as Linux does."""
+        """The most that the host gives, as it was said; ``None``: what Linux gives by itself."""
+        self.hmb_offer = hmb_offer
+        """What was offered exactly, whatever the drive prefers, if that was asked for."""
 
     @property
     def _full(self) -> dict[str, Any]:
@@ -287,7 +292,8 @@ class Result:
         run = self._run
         plain, full = run.json(False), run.json(True)
         saved = _Saved(plain, full, run.text(), run.notes, run.warnings, run.log)
-        return {"_run": saved, "_data": None, "_log": None, "hmb": self.hmb}
+        said = {"hmb": self.hmb, "hmb_offer": self.hmb_offer}
+        return {"_run": saved, "_data": None, "_log": None, **said}
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [

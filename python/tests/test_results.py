@@ -158,3 +158,21 @@ def test_progress_is_told_and_may_stop_the_run(endless: Path) -> None:
     assert len(told) == 5
     assert told[-1][0] > told[0][0]
     assert told[-1][2] > told[0][2]
+
+
+def test_hmb_is_a_cap_and_hmb_offer_an_exact_amount(jobs: Path) -> None:
+    def granted(**said: object) -> int:
+        result = lodger.simulate(jobs, "tiny", **said)  # type: ignore[arg-type]
+        return int(result.lodger.hmb.granted_bytes)
+
+    assert granted(hmb="1MiB") == granted() == granted(hmb="default") == 256 << 10
+    assert granted(hmb="128KiB") == 128 << 10
+    assert granted(hmb_offer="1MiB") == granted(hmb_offer=1 << 20) == 1 << 20
+    with pytest.raises(lodger.InputError):
+        granted(hmb="64KiB", hmb_offer="64KiB")
+    session = lodger.Session("tiny", hmb="off")
+    assert session.set_hmb(offer="1MiB") == 1 << 20
+    assert session.set_hmb("1MiB") == 256 << 10
+    compared = lodger.compare(jobs, "tiny", hmb="off", hmb_offer=["1MiB"])
+    assert [(r.hmb, r.hmb_offer) for r in compared] == [("off", None), (None, "1MiB")]
+    assert [run["hmb_offer"] for run in compared.to_dict()["compare"]] == [None, "1MiB"]

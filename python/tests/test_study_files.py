@@ -69,7 +69,7 @@ def test_what_a_file_says_is_what_is_run() -> None:
         ("title =", "titel =", 1, "unknown key `titel`", "`title`"),
         ("drive = ", "drvie = ", 6, "unknown key `run.drvie`", "`drive`"),
         ('hmb = "off"', 'hbm = "off"', 20, "unknown key `series.off.hbm`", "`hmb`"),
-        ('hmb = "off"', "hmb = 5", 20, "`series.off.hmb` must be host memory", None),
+        ('hmb = "off"', "hmb = 5", 20, "`series.off.hmb` must be the most", None),
         ("at_least", "atleast", 29, "unknown key `check.atleast`", "`at_least`"),
         ("at_least = 2", "", 26, "a check has one of", None),
         ('basis = "predicted"', 'basis = "guessed"', 30, "`check.basis` must be one of", "fitted"),

@@ -8,7 +8,7 @@ const EXAMPLES: &str = "\
 Examples:
   lodger simulate randread.fio --drive rc100-480            what fio would print on this drive
   lodger simulate trace.csv --drive bg4 --hmb off           a block trace, without host memory
-  lodger compare randread.fio --drive rc100-480 --hmb off,8MiB,38MiB
+  lodger compare randread.fio --drive rc100-480 --hmb off,10MiB,default
   lodger advise trace.csv --drive rc100-480 --slo p99=200us how much host memory is enough
   lodger drives show rc100-480                              every number of a drive and its source
 
@@ -86,11 +86,9 @@ pub struct SimulateArgs {
     /// Drive of the collection (`lodger drives list`) or a drive file
     #[arg(long, value_name = "NAME|FILE")]
     pub drive: String,
-    /// Host memory to offer the drive, such as `64MiB`, or `off`
-    ///
-    /// Without it, the drive gets what it prefers, negotiated as Linux does (128 MiB at most).
-    #[arg(long, value_name = "SIZE|off", allow_hyphen_values = true)]
-    pub hmb: Option<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub hmb: HmbArgs,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub run: RunArgs,
@@ -113,8 +111,9 @@ pub struct SimulateArgs {
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
-  lodger compare randread.fio --drive rc100-480 --hmb off,8MiB,38MiB
+  lodger compare randread.fio --drive rc100-480 --hmb off,10MiB,default
   lodger compare randread.fio --drive rc100-480 --drive bg4 --drive 970-pro
+  lodger compare randread.fio --drive bg4 --hmb off,default --hmb-offer 64MiB
   lodger compare trace.csv --drive a80 --drive ex900 --hmb off,64MiB --output-format json
 
 Every drive is run with every amount of host memory.";
@@ -123,25 +122,37 @@ Every drive is run with every amount of host memory.";
 #[derive(Debug, Args)]
 #[command(after_help = COMPARE_EXAMPLES)]
 pub struct CompareArgs {
-    /// fio job file (`.fio`), block trace (the format is recognised), or `-` for standard input
+    /// fio job file (`.fio`), block trace (the format is recognised), model of database logging
+    /// (`.toml`), or `-` for standard input
     pub workload: PathBuf,
     /// Drive of the collection or a drive file; give it once for each drive
     #[arg(long = "drive", value_name = "NAME|FILE", required = true)]
     pub drives: Vec<String>,
-    /// Amounts of host memory, such as `off,8MiB,64MiB`
+    /// Most that the host gives, such as `off,8MiB,default`; see `lodger simulate --help`
     #[arg(
         long,
-        value_name = "SIZE|off,...",
+        value_name = "SIZE|off|default,...",
         value_delimiter = ',',
         allow_hyphen_values = true
     )]
     pub hmb: Vec<String>,
+    /// Exact amounts offered whatever the drive prefers, such as `64MiB,128MiB`
+    #[arg(
+        long,
+        value_name = "SIZE,...",
+        value_delimiter = ',',
+        allow_hyphen_values = true
+    )]
+    pub hmb_offer: Vec<String>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub run: RunArgs,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub trace: TraceArgs,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub logging: LoggingArgs,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub output: OutputArgs,
@@ -159,7 +170,8 @@ Exit status 1: no amount of host memory is enough.";
 #[derive(Debug, Args)]
 #[command(after_help = ADVISE_EXAMPLES)]
 pub struct AdviseArgs {
-    /// fio job file (`.fio`), block trace (the format is recognised), or `-` for standard input
+    /// fio job file (`.fio`), block trace (the format is recognised), model of database logging
+    /// (`.toml`), or `-` for standard input
     pub workload: PathBuf,
     /// Drive of the collection (`lodger drives list`) or a drive file
     #[arg(long, value_name = "NAME|FILE")]
@@ -172,7 +184,7 @@ pub struct AdviseArgs {
         allow_hyphen_values = true
     )]
     pub slo: Option<String>,
-    /// How much worse than with all the host memory the drive wants [default: 5%]
+    /// How much worse than with the host memory that Linux gives by default [default: 5%]
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub within: Option<String>,
     #[command(flatten)]
@@ -184,6 +196,36 @@ pub struct AdviseArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub output: OutputArgs,
+}
+
+/// Host memory of one drive.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Drive")]
+pub struct HmbArgs {
+    /// Most that the host gives a simulated drive, such as `64MiB`, `off`, or `default`
+    ///
+    /// The drive gets what it prefers, up to this much, as from Linux with `max_host_mem_size_mb`.
+    /// `default` is what Linux does by itself: 128 MiB at most.
+    #[arg(long, value_name = "SIZE|off|default", allow_hyphen_values = true)]
+    pub hmb: Option<String>,
+    /// Offer a simulated drive exactly this much, whatever it prefers, such as `64MiB`
+    #[arg(
+        long,
+        value_name = "SIZE",
+        allow_hyphen_values = true,
+        conflicts_with = "hmb"
+    )]
+    pub hmb_offer: Option<String>,
+}
+
+impl HmbArgs {
+    /// As a run wants it.
+    ///
+    /// # Errors
+    /// If it is wrong.
+    pub fn choice(&self) -> Result<crate::run::HmbChoice, crate::Error> {
+        crate::inputs::hmb(self.hmb.as_deref(), self.hmb_offer.as_deref())
+    }
 }
 
 /// What is chosen of a model of database logging instead of what its file says.
@@ -406,9 +448,9 @@ pub struct ProbeArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub output: OutputArgs,
-    /// Host memory of a simulated drive to begin with, such as `64MiB`, or `off`
-    #[arg(long, value_name = "SIZE|off", allow_hyphen_values = true)]
-    pub hmb: Option<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub hmb: HmbArgs,
     /// Noise of a simulated drive's latencies, as a multiple of a quiet machine's (3 % jitter, one
     /// command in a thousand held up)
     #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]

@@ -2,7 +2,10 @@
 //!
 //! Each is a file of the folder `drives/`, built into the binary so that it works from anywhere.
 
+use crate::inputs;
 use lodger_core::spec::{self, ParsedDrive, SpecError};
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 
 /// Names and texts, in the order in which they are listed.
 const COLLECTION: &[(&str, &str)] = &[
@@ -60,12 +63,27 @@ pub fn load(name: &str, sets: &[(&str, &str)]) -> Option<Result<ParsedDrive, Spe
     text(name).map(|text| parse(text, &format!("{name}.toml"), sets))
 }
 
-/// Reads a drive file, which may extend drives of the collection.
+/// Reads a drive file, which may extend drives of the collection, and other files by their path from its
+/// own folder.
 ///
 /// # Errors
 /// The first thing that is wrong, with its place.
 pub fn parse(text: &str, file: &str, sets: &[(&str, &str)]) -> Result<ParsedDrive, SpecError> {
+    let folder = RefCell::new(folder_of(Path::new(file)));
     spec::parse(text, file, sets, &|name| {
-        self::text(name).map(str::to_owned)
+        if let Some(text) = self::text(name) {
+            return Some(text.to_owned());
+        }
+        if !name.ends_with(".toml") {
+            return None;
+        }
+        let path = folder.borrow().join(name);
+        let text = inputs::read_text(&path, "drive file").ok()?;
+        *folder.borrow_mut() = folder_of(&path);
+        Some(text)
     })
+}
+
+fn folder_of(file: &Path) -> PathBuf {
+    file.parent().unwrap_or(Path::new("")).to_owned()
 }

@@ -141,6 +141,7 @@ fn each<T>(
         found.push(measure(session, setting)?);
         let progress = Progress {
             requests: found.len() as u64,
+            expected_ps: None,
             expected: Some(settings.len() as u64),
             simulated_ps: session.now_ps(),
         };

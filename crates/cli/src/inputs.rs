@@ -3,10 +3,11 @@
 use crate::args::{FitArg, PreconditionArg, ReplayArg, RunArgs, TraceArgs, TraceReadArgs};
 use crate::drives;
 use crate::error::Error;
-use crate::interrupt::Interruptible;
+use crate::interrupt::{self, Interruptible};
 use crate::logging::{self, Choice, Target};
 use crate::run::{Drive, HmbChoice, RunConfig};
 use crate::size;
+use crate::used;
 use lodger_core::Precondition;
 use lodger_workload::fio;
 use lodger_workload::trace::{self, Description, DeviceChoice, Fit, Mode, Trace};
@@ -73,7 +74,7 @@ fn unknown_drive(name: &str) -> Error {
 }
 
 /// Opens a file for reading; a directory is an error here, not at the first read.
-fn open(path: &Path, what: &str) -> Result<File, Error> {
+fn open(path: &Path, what: &str) -> Result<Box<dyn Read>, Error> {
     let shown = path.display();
     let failed = |error: io::Error| {
         let hint = match error.kind() {
@@ -85,12 +86,17 @@ fn open(path: &Path, what: &str) -> Result<File, Error> {
         let reason = reason(&error);
         Error::input(format!("cannot read the {what} `{shown}`: {reason}")).hint(hint)
     };
-    let file = File::open(path).map_err(failed)?;
-    if file.metadata().map_err(failed)?.is_dir() {
+    let metadata = std::fs::metadata(path).map_err(failed)?;
+    if metadata.is_dir() {
         let message = format!("cannot read the {what} `{shown}`: it is a directory");
         return Err(Error::input(message).hint("name a file in it"));
     }
-    Ok(file)
+    used::input(&metadata);
+    if metadata.is_file() {
+        return Ok(Box::new(File::open(path).map_err(failed)?));
+    }
+    let path = path.to_owned();
+    Ok(Box::new(interrupt::patient(move || File::open(path))))
 }
 
 /// What the system says, without its number.
@@ -115,7 +121,7 @@ pub fn read_text(path: &Path, what: &str) -> Result<String, Error> {
 }
 
 fn text_of(reader: &mut dyn Read, name: &str, what: &str) -> Result<String, Error> {
-    let mut bytes = Vec::new();
+    let mut bytes: Vec<u8> = Vec::new();
     reader
         .take(TEXT_BYTES_MAX + 1)
         .read_to_end(&mut bytes)
@@ -132,6 +138,10 @@ fn text_of(reader: &mut dyn Read, name: &str, what: &str) -> Result<String, Erro
         );
         return Err(Error::input(message).hint("a trace must not be called `.fio`"));
     }
+    if bytes.starts_with(&BOM) {
+        bytes.drain(..BOM.len());
+    }
+    refuse_utf16(&bytes, name, what)?;
     String::from_utf8(bytes).map_err(|error| {
         let bytes = error.as_bytes();
         let good = error.utf8_error().valid_up_to();
@@ -141,17 +151,34 @@ fn text_of(reader: &mut dyn Read, name: &str, what: &str) -> Result<String, Erro
     })
 }
 
-/// What `--hmb` says.
+/// Editors on Windows begin UTF-8 with it.
+const BOM: [u8; 3] = [0xef, 0xbb, 0xbf];
+
+fn refuse_utf16(bytes: &[u8], name: &str, what: &str) -> Result<(), Error> {
+    if !bytes.starts_with(&[0xff, 0xfe]) && !bytes.starts_with(&[0xfe, 0xff]) {
+        return Ok(());
+    }
+    let message = format!("the {what} `{name}` begins with the byte order mark of UTF-16");
+    Err(Error::input(message).hint("save it as UTF-8"))
+}
+
+/// What `--hmb`, the host's cap, and `--hmb-offer`, an exact amount, say.
 ///
 /// # Errors
-/// If it is neither `off` nor a size.
-pub fn hmb(text: Option<&str>) -> Result<HmbChoice, Error> {
-    match text.map(str::trim) {
-        None => Ok(HmbChoice::Negotiated),
-        Some("off") => Ok(HmbChoice::Off),
-        Some(size) => match size::parse("--hmb", size, Some("off"))? {
+/// If both are given, or one is neither a size nor a word it knows.
+pub fn hmb(cap: Option<&str>, offer: Option<&str>) -> Result<HmbChoice, Error> {
+    match (cap.map(str::trim), offer) {
+        (Some(_), Some(_)) => Err(Error::input("`--hmb` and `--hmb-offer` exclude each other")
+            .hint("`--hmb` is the most that the host gives; `--hmb-offer` is given whatever the drive asks for")),
+        (None, Some(offer)) => match size::parse("--hmb-offer", offer, None)? {
             0 => Ok(HmbChoice::Off),
-            bytes => Ok(HmbChoice::Bytes(bytes)),
+            bytes => Ok(HmbChoice::Exactly(bytes)),
+        },
+        (None | Some("default"), None) => Ok(HmbChoice::Negotiated),
+        (Some("off"), None) => Ok(HmbChoice::Off),
+        (Some(size), None) => match size::parse("--hmb", size, Some("`off` or `default`"))? {
+            0 => Ok(HmbChoice::Off),
+            bytes => Ok(HmbChoice::AtMost(bytes)),
         },
     }
 }
@@ -159,11 +186,11 @@ pub fn hmb(text: Option<&str>) -> Result<HmbChoice, Error> {
 /// Everything about a run but the workload.
 ///
 /// # Errors
-/// If the drive, `sets` or `hmb` are wrong.
-pub fn config(name: &str, hmb: Option<&str>, run: &RunArgs) -> Result<RunConfig, Error> {
+/// If the drive or `sets` are wrong.
+pub fn config(name: &str, hmb: HmbChoice, run: &RunArgs) -> Result<RunConfig, Error> {
     Ok(RunConfig {
         drive: drive(name, &run.sets)?,
-        hmb: self::hmb(hmb)?,
+        hmb,
         precondition: match run.precondition {
             PreconditionArg::None => Precondition::None,
             PreconditionArg::Sequential => Precondition::Sequential,
@@ -357,9 +384,12 @@ pub fn trace(path: &Path, args: &TraceReadArgs) -> Result<(Trace, Description), 
 /// A reader of the whole file and a copy of its beginning.
 fn open_head(path: &Path, what: &str) -> Result<(Box<dyn BufRead>, Vec<u8>), Error> {
     let mut file: Box<dyn Read> = if path == Path::new("-") {
-        Box::new(io::stdin())
+        if let Ok(metadata) = std::fs::metadata("/dev/stdin") {
+            used::input(&metadata);
+        }
+        Box::new(interrupt::patient(|| Ok(io::stdin())))
     } else {
-        Box::new(open(path, what)?)
+        open(path, what)?
     };
     let mut head = Vec::new();
     let head_max = HEAD_BYTES as u64;
@@ -370,6 +400,10 @@ fn open_head(path: &Path, what: &str) -> Result<(Box<dyn BufRead>, Vec<u8>), Err
             let message = format!("cannot read `{}`: {}", path.display(), reason(&error));
             Error::input(message)
         })?;
+    if head.starts_with(&BOM) {
+        head.drain(..BOM.len());
+    }
+    refuse_utf16(&head, &path.display().to_string(), what)?;
     if head.is_empty() {
         let message = format!("the {what} `{}` is empty", path.display());
         return Err(Error::input(message).hint("give a fio job file or a block trace"));

@@ -3,14 +3,20 @@
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::time::Duration;
 
 /// SIGINT, as all systems number it.
 const INTERRUPT: u8 = 2;
 
 /// The first signal that came; 0 if none has.
 static SIGNAL: AtomicU8 = AtomicU8::new(0);
+/// How many are at work on something that cannot be asked to stop.
+static DEAF: AtomicU32 = AtomicU32::new(0);
+/// How long to wait for input before looking whether the user has had enough.
+const WAIT: Duration = Duration::from_millis(50);
 /// Files to remove if the program ends without their owners.
 static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
@@ -60,8 +66,17 @@ fn hear() {
 fn take(signal: u8) {
     let first = SIGNAL.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
     if first.is_ok() {
-        return;
+        if DEAF.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let report = crate::error::Error::interrupted().report();
+        let _ = io::Write::write_all(&mut io::stderr(), report.as_bytes());
     }
+    end();
+}
+
+/// Ends the program at once, with nothing half-written left.
+fn end() -> ! {
     for path in temporary().drain(..) {
         let _ = std::fs::remove_file(path);
     }
@@ -97,6 +112,95 @@ pub fn guard(path: &Path) {
 /// The file is in its owner's care again.
 pub fn release(path: &Path) {
     temporary().retain(|guarded| guarded != path);
+}
+
+/// Opens and reads in a thread of its own what may let a reader wait for ever, a pipe or a terminal: the
+/// user can stop the wait.
+pub fn patient<R: Read>(open: impl FnOnce() -> io::Result<R> + Send + 'static) -> Patient {
+    let (send, chunks) = std::sync::mpsc::sync_channel(4);
+    std::thread::spawn(move || {
+        let mut reader = match open() {
+            Ok(reader) => reader,
+            Err(error) => return drop(send.send(Err(error))),
+        };
+        loop {
+            let mut chunk = vec![0; 1 << 16];
+            let read = reader.read(&mut chunk).map(|length| {
+                chunk.truncate(length);
+                chunk
+            });
+            let ended = !matches!(&read, Ok(chunk) if !chunk.is_empty());
+            // Nobody listens any more, or nothing more is to be said.
+            if send.send(read).is_err() || ended {
+                return;
+            }
+        }
+    });
+    Patient {
+        chunks,
+        rest: io::Cursor::new(Vec::new()),
+    }
+}
+
+/// What [`patient`] reads.
+#[derive(Debug)]
+pub struct Patient {
+    chunks: Receiver<io::Result<Vec<u8>>>,
+    rest: io::Cursor<Vec<u8>>,
+}
+
+impl Read for Patient {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let length = self.rest.read(buffer)?;
+            if length > 0 || buffer.is_empty() {
+                return Ok(length);
+            }
+            match self.chunks.recv_timeout(WAIT) {
+                Ok(chunk) => {
+                    let chunk = chunk?;
+                    if chunk.is_empty() {
+                        return Ok(0);
+                    }
+                    self.rest = io::Cursor::new(chunk);
+                }
+                Err(RecvTimeoutError::Disconnected) => return Ok(0),
+                Err(RecvTimeoutError::Timeout) if requested() => {
+                    return Err(io::Error::other("interrupted"));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+}
+
+/// While it lives, the program works on something that cannot be asked to stop: the first signal ends it as
+/// otherwise the second does.
+#[derive(Debug)]
+pub struct Deaf(());
+
+impl Deaf {
+    /// From now on.
+    #[must_use]
+    pub fn new() -> Self {
+        DEAF.fetch_add(1, Ordering::Relaxed);
+        if requested() {
+            end();
+        }
+        Deaf(())
+    }
+}
+
+impl Default for Deaf {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Deaf {
+    fn drop(&mut self) {
+        DEAF.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// A reader that fails once the user has asked to stop.

@@ -15,6 +15,7 @@ pub struct LatencyLog {
     file: OutputFile,
     shown: String,
     failure: Option<io::Error>,
+    lines: u64,
 }
 
 impl LatencyLog {
@@ -27,6 +28,7 @@ impl LatencyLog {
             file: OutputFile::create(path)?,
             shown: path.display().to_string(),
             failure: None,
+            lines: 0,
         })
     }
 
@@ -57,18 +59,38 @@ impl LatencyLog {
             request.offset_bytes
         );
         self.failure = written.err();
+        self.lines += 1;
     }
 
     /// The finished file, to be put in its place.
     ///
     /// # Errors
-    /// If a line could not be written.
+    /// If a line could not be written, or there is none.
     pub fn finish(mut self) -> Result<OutputFile, Error> {
         // What is still buffered must be known to fit before the report is put in its place.
         let failure = self.failure.or_else(|| self.file.flush().err());
         match failure {
+            None if self.lines == 0 => Err(Error::failed(format!(
+                "no request has completed: the latency log `{}` would be empty",
+                self.shown
+            ))
+            .hint("calls of the byte window are no requests; leave `--latency-log` out")),
             None => Ok(self.file),
             Some(error) => Err(output::cannot_write(&self.shown, &reason(&error))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_log_is_no_success_and_leaves_no_file() {
+        let path = std::env::temp_dir().join(format!("lodger-empty-{}.log", std::process::id()));
+        let error = LatencyLog::create(&path).unwrap().finish().unwrap_err();
+        assert_eq!(error.exit_code(), 1);
+        assert!(error.message.contains("would be empty"), "{error}");
+        assert!(!path.exists());
     }
 }

@@ -19,6 +19,7 @@ pub mod report;
 pub mod run;
 pub mod session;
 pub mod size;
+mod used;
 pub mod watch;
 pub mod window;
 
@@ -40,6 +41,7 @@ where
         Err(error) => return usage(&error, stdout, stderr),
     };
     interrupt::listen();
+    used::forget();
     let mut streams = commands::Streams { stdout, stderr };
     match commands::dispatch(cli, &mut streams) {
         Ok(status) => status,

@@ -3,7 +3,11 @@
 use crate::error::Error;
 use crate::inputs::reason;
 use crate::interrupt;
-use std::fs::{File, OpenOptions};
+use crate::used;
+use std::collections::hash_map::RandomState;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata, OpenOptions};
+use std::hash::{BuildHasher, Hasher};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -18,54 +22,67 @@ pub struct OutputFile {
     target: PathBuf,
     /// `None` for what cannot be renamed over: devices, pipes.
     temporary: Option<PathBuf>,
+    /// The file has other names (hard links), which must go on naming it.
+    in_place: bool,
 }
 
 impl OutputFile {
     /// Begins a file. An unwritable place is found out here, before any work is done.
     ///
     /// # Errors
-    /// If `path` cannot be written.
+    /// If `path` cannot be written, or is also read or written otherwise by this command.
     pub fn create(path: &Path) -> Result<Self, Error> {
         let shown = path.display().to_string();
         let failed = |error: &io::Error| cannot_write(&shown, &reason(error));
-        let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let target = match std::fs::canonicalize(path) {
+            Ok(target) => target,
+            Err(_) if path.is_symlink() => {
+                return Err(cannot_write(
+                    &shown,
+                    "it is a link to a file that is not there",
+                ));
+            }
+            Err(_) => beside(path),
+        };
         let present = match std::fs::metadata(&target) {
             Ok(metadata) => Some(metadata),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(failed(&error)),
         };
-        if present.as_ref().is_some_and(std::fs::Metadata::is_dir) {
+        if present.as_ref().is_some_and(Metadata::is_dir) {
             return Err(cannot_write(&shown, "it is a directory"));
         }
+        used::refuse_input(&target, &shown)?;
         // Renaming would get around the permissions of a file that must not be overwritten.
         let mut writable = None;
         if present.is_some() {
             let file = OpenOptions::new().write(true).open(&target);
             writable = Some(file.map_err(|error| failed(&error))?);
         }
-        if let (Some(file), Some(false)) = (writable, present.map(|p| p.is_file())) {
+        if let (Some(file), Some(false)) = (writable, present.as_ref().map(Metadata::is_file)) {
             return Ok(Self {
                 writer: Some(BufWriter::new(file)),
                 shown,
                 target,
                 temporary: None,
+                in_place: false,
             });
         }
         let Some(name) = target.file_name() else {
             return Err(cannot_write(&shown, "it is not the name of a file"));
         };
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".{}.tmp", std::process::id()));
-        let temporary = target.with_file_name(hidden);
-        let file = File::create(&temporary).map_err(|error| failed(&error))?;
+        let (temporary, file) =
+            temporary(&target, name, present.as_ref()).map_err(|error| failed(&error))?;
         interrupt::guard(&temporary);
-        Ok(Self {
+        let output = Self {
             writer: Some(BufWriter::with_capacity(1 << 16, file)),
             shown,
+            in_place: present.as_ref().is_some_and(has_other_names),
             target,
             temporary: Some(temporary),
-        })
+        };
+        used::begin_output(&output.target, &output.shown)?;
+        Ok(output)
     }
 
     /// Puts the finished file in its place.
@@ -73,19 +90,100 @@ impl OutputFile {
     /// # Errors
     /// If something could not be written; then the place is as it was.
     pub fn commit(mut self) -> Result<(), Error> {
-        let failed = |error: io::Error| cannot_write(&self.shown, &reason(&error));
+        let shown = self.shown.clone();
+        let failed = |error: io::Error| cannot_write(&shown, &reason(&error));
+        let mut written = None;
         if let Some(writer) = self.writer.take() {
-            writer
-                .into_inner()
-                .map_err(|error| failed(error.into_error()))?;
+            let file = writer.into_inner();
+            written = Some(file.map_err(|error| failed(error.into_error()))?);
         }
         if let Some(temporary) = &self.temporary {
-            std::fs::rename(temporary, &self.target).map_err(failed)?;
+            // What is renamed before it is on the disk may be empty after a power cut.
+            if let Some(file) = written {
+                file.sync_all().map_err(failed)?;
+            }
+            // It may have become an input since.
+            used::refuse_input(&self.target, &self.shown)?;
+            if self.in_place {
+                // A rename would part it from its other names.
+                std::fs::copy(temporary, &self.target).map_err(failed)?;
+                std::fs::remove_file(temporary).map_err(failed)?;
+            } else {
+                std::fs::rename(temporary, &self.target).map_err(failed)?;
+            }
             interrupt::release(temporary);
             self.temporary = None;
         }
         Ok(())
     }
+}
+
+/// A new file's path with its folder as it really is.
+fn beside(path: &Path) -> PathBuf {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let folder = std::fs::canonicalize(folder.unwrap_or(Path::new(".")));
+    match (folder, path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => path.to_owned(),
+    }
+}
+
+/// A new file beside `target` with its permissions, which nobody can have prepared: the name is drawn at
+/// random, and what is there already is left alone, links above all.
+fn temporary(
+    target: &Path,
+    name: &OsStr,
+    present: Option<&Metadata>,
+) -> io::Result<(PathBuf, File)> {
+    let mut tries = 0;
+    loop {
+        let random = RandomState::new().build_hasher().finish();
+        let mut hidden = OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".{random:016x}.tmp"));
+        let temporary = target.with_file_name(hidden);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        if present.is_some() {
+            // For its owner's eyes until it has its permissions.
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        }
+        tries += 1;
+        match options.open(&temporary) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < 10 => {}
+            Err(error) => return Err(error),
+            Ok(file) => {
+                if let Some(present) = present {
+                    like(&file, present)?;
+                }
+                return Ok((temporary, file));
+            }
+        }
+    }
+}
+
+/// Gives a file another's owner, as far as that is allowed, and its permissions.
+fn like(file: &File, other: &Metadata) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        // Only root may; without, the file is the user's own, as any new one.
+        let _ = std::os::unix::fs::fchown(file, Some(other.uid()), Some(other.gid()));
+    }
+    file.set_permissions(other.permissions())
+}
+
+#[cfg(unix)]
+fn has_other_names(file: &Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::nlink(file) > 1
+}
+
+#[cfg(not(unix))]
+fn has_other_names(_: &Metadata) -> bool {
+    false
 }
 
 impl Write for OutputFile {
@@ -103,6 +201,7 @@ impl Write for OutputFile {
 
 impl Drop for OutputFile {
     fn drop(&mut self) {
+        used::end_output(&self.target);
         if let Some(temporary) = &self.temporary {
             // The writer is dropped first, so that nothing is flushed into a removed file.
             self.writer = None;

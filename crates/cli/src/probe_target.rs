@@ -222,7 +222,7 @@ impl Target for SimTarget {
             HmbState::Off => HmbChoice::Off,
             HmbState::On if self.found == HmbChoice::Off => HmbChoice::Negotiated,
             HmbState::On | HmbState::AsFound => self.found,
-            HmbState::Bytes(bytes) => HmbChoice::Bytes(bytes),
+            HmbState::Bytes(bytes) => HmbChoice::Exactly(bytes),
         };
         self.session.set_hmb(choice).map_err(stopped)?;
         Ok(())

@@ -5,10 +5,12 @@
 //! happens, let the drive work up to it and tell the jobs what has completed.
 
 mod stats;
+mod summary;
 
 pub use stats::{Direction, JobResult, SAMPLE_PS, Samples};
 
 use crate::error::Error;
+use crate::interrupt::Deaf;
 use crate::window;
 use lodger_core::host::hmb::{self, HostPolicy};
 use lodger_core::observe::Counters;
@@ -20,6 +22,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 use std::time::Instant;
+use summary::{expected_ps, hmb_used_bytes, refused, utilisation};
 
 /// Simulated time must stay below this: a `u64` of picoseconds ends at 213 days.
 const SIMULATED_PS_MAX: u64 = 200 * 24 * 3600 * S;
@@ -49,8 +52,10 @@ pub enum HmbChoice {
     Negotiated,
     /// None.
     Off,
+    /// What the drive prefers, but no more than this (Linux: `max_host_mem_size_mb`).
+    AtMost(u64),
     /// Exactly this much is offered, whatever the drive prefers.
-    Bytes(u64),
+    Exactly(u64),
 }
 
 /// Everything about a run but the workload.
@@ -86,6 +91,8 @@ pub struct Progress {
     pub requests: u64,
     /// Requests in all, where that is known beforehand.
     pub expected: Option<u64>,
+    /// Simulated time in all where the jobs' runtimes bound it, picoseconds.
+    pub expected_ps: Option<u64>,
     /// Simulated time so far, picoseconds.
     pub simulated_ps: u64,
 }
@@ -170,7 +177,9 @@ pub fn run<O: Observer>(
     let started = Instant::now();
     let spec = &config.drive.parsed.spec;
     let (mut hmb, warning) = grant(spec, config.hmb)?;
+    let deaf = Deaf::new();
     let device = Device::new(spec, config.precondition, hmb.granted_bytes, config.seed);
+    drop(deaf);
     hmb.usable_bytes = device.hmb_usable_bytes();
     let mut runner = Runner::new(device, workload, observer);
     let interrupted = runner.run()?.is_break();
@@ -192,9 +201,9 @@ pub(crate) fn grant(
     let limit = hmb::DESCRIPTORS_MAX * hmb::CHUNK_BYTES_MAX;
     let Some(drive) = &spec.tiers.hmb else {
         return match choice {
-            HmbChoice::Bytes(1..) => {
+            HmbChoice::Exactly(1..) => {
                 let message = format!("`{}` has no use for host memory", spec.name);
-                let hint = "leave `--hmb` out, or say `--hmb off`; \
+                let hint = "leave `--hmb-offer` out; \
                             `lodger drives list` shows which drives use host memory";
                 Err(Error::input(message).hint(hint))
             }
@@ -204,16 +213,16 @@ pub(crate) fn grant(
     let policy = match choice {
         HmbChoice::Negotiated => HostPolicy::linux(),
         HmbChoice::Off => HostPolicy::off(),
-        HmbChoice::Bytes(bytes) if bytes > limit => {
+        HmbChoice::AtMost(bytes) => HostPolicy::capped(bytes),
+        HmbChoice::Exactly(bytes) if bytes > limit => {
             let message = format!(
-                "`--hmb` must be at most {} TiB, found {bytes} bytes",
+                "`--hmb-offer` must be at most {} TiB, found {bytes} bytes",
                 limit >> 40
             );
-            return Err(
-                Error::input(message).hint("a host gives no more than its memory: `--hmb 64MiB`")
-            );
+            let hint = "a host gives no more than its memory: `--hmb-offer 64MiB`";
+            return Err(Error::input(message).hint(hint));
         }
-        HmbChoice::Bytes(bytes) => HostPolicy::offering(bytes),
+        HmbChoice::Exactly(bytes) => HostPolicy::offering(bytes),
     };
     let outcome = hmb::negotiate(drive, &policy);
     let result = HmbResult {
@@ -252,6 +261,7 @@ struct Runner<'o, O> {
     called: Vec<WindowCompletion>,
     done_requests: u64,
     expected: Option<u64>,
+    expected_ps: Option<u64>,
     instants: u64,
     /// The drive's events up to the last completion.
     events_at_completion: u64,
@@ -278,6 +288,7 @@ impl<'o, O: Observer> Runner<'o, O> {
             called: Vec::new(),
             done_requests: 0,
             expected: jobs.iter().map(|job| job.requests_expected).sum(),
+            expected_ps: expected_ps(&jobs),
             instants: 0,
             events_at_completion: 0,
             busy_since_ps: 0,
@@ -334,6 +345,7 @@ impl<'o, O: Observer> Runner<'o, O> {
                 let progress = Progress {
                     requests: self.done_requests,
                     expected: self.expected,
+                    expected_ps: self.expected_ps,
                     simulated_ps: self.device.now_ps(),
                 };
                 if self.observer.progress(progress).is_break() {
@@ -357,6 +369,8 @@ impl<'o, O: Observer> Runner<'o, O> {
                         self.device.call_on(cpu, index as u32, call);
                     }
                     Next::At(at_ps) => {
+                        // Beyond the end of time is as good as just beyond what can be simulated.
+                        let at_ps = at_ps.min(SIMULATED_PS_MAX + 1);
                         debug_assert!(at_ps > now_ps, "a job waits for the past");
                         // Asked again early, a job mostly names the same instant again.
                         if self.wake_at_ps[index] != at_ps {
@@ -486,7 +500,8 @@ impl<'o, O: Observer> Runner<'o, O> {
         if until_ps > SIMULATED_PS_MAX {
             let message =
                 "the run would go beyond 200 days of simulated time, the longest there is";
-            let hint = "check the units of times: `lodger trace info` shows a trace's duration";
+            let hint = "check the units of times and rates: `lodger trace info` shows a trace's \
+                        duration, and `rate=1` is one byte a second";
             return Err(Error::input(message).hint(hint));
         }
         Ok(until_ps)
@@ -549,38 +564,4 @@ impl<'o, O: Observer> Runner<'o, O> {
             jobs: self.results,
         }
     }
-}
-
-/// Host memory in use: the data roles' shares, whose sizes are fixed, and the map's.
-fn hmb_used_bytes(device: &Device) -> u64 {
-    let roles = &device.spec().roles;
-    let buffer = Some((roles.write_buffer.tier, roles.write_buffer.bytes));
-    let cache = (roles.read_cache.as_ref()).map(|cache| (cache.tier, cache.bytes));
-    let usable = device.hmb_usable_bytes();
-    let data: u64 = [buffer, cache]
-        .into_iter()
-        .flatten()
-        .filter(|(tier, _)| *tier == Tier::Hmb)
-        .map(|(_, bytes)| bytes)
-        .sum();
-    (data.min(usable) + device.hmb_map_bytes()).min(usable)
-}
-
-fn utilisation(device: &Device, simulated_ps: u64) -> Vec<(&'static str, f64)> {
-    let share = |busy: Vec<u64>| {
-        // What is booked may end after the last completion.
-        let all = simulated_ps.max(1) as f64 * busy.len().max(1) as f64;
-        (busy.iter().map(|&ps| ps as f64).sum::<f64>() / all).min(1.0)
-    };
-    let busy = device.busy_ps().into_iter();
-    busy.map(|(name, busy)| (name, share(busy))).collect()
-}
-
-/// A word about requests that the drive refused.
-fn refused(jobs: &[JobResult]) -> Option<String> {
-    let errors: u64 = jobs.iter().map(|job| job.errors).sum();
-    let status = jobs.iter().find_map(|job| job.first_error)?;
-    Some(format!(
-        "the drive refused {errors} requests (the first: {status:?}); they are not in the statistics"
-    ))
 }

@@ -3,6 +3,7 @@
 //! workloads are [`crate::run`]'s.
 
 use crate::error::Error;
+use crate::interrupt::Deaf;
 use crate::run::{HmbChoice, HmbResult, RunConfig, STUCK_AFTER, grant};
 use lodger_core::observe::Counters;
 use lodger_core::{Completion, Device, Op, Request, Status, WindowCall};
@@ -82,7 +83,9 @@ impl Session {
     pub fn open(config: &RunConfig) -> Result<Self, Error> {
         let spec = &config.drive.parsed.spec;
         let (mut hmb, warning) = grant(spec, config.hmb)?;
+        let deaf = Deaf::new();
         let device = Device::new(spec, config.precondition, hmb.granted_bytes, config.seed);
+        drop(deaf);
         hmb.usable_bytes = device.hmb_usable_bytes();
         Ok(Session {
             device,

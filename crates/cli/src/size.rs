@@ -15,12 +15,12 @@ const UNITS: [(&str, u64); 10] = [
     ("TiB", 1 << 40),
 ];
 
-/// Bytes of `text`, the value of `option`. `also` names what else is allowed, such as `off`.
+/// Bytes of `text`, the value of `option`. `also` names what else is allowed, such as "`off`".
 ///
 /// # Errors
 /// If there is no unit, no number, or the number is negative, not whole or above 2^64 - 1 bytes.
 pub fn parse(option: &str, text: &str, also: Option<&str>) -> Result<u64, Error> {
-    let or = also.map_or(String::new(), |word| format!(", or `{word}`"));
+    let or = also.map_or(String::new(), |word| format!(", or {word}"));
     let wrong = |what: &str| {
         Error::input(format!(
             "`{option}` {what}, found `{}`",
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn sizes_are_exact() {
-        let of = |text: &str| parse("--hmb", text, Some("off"));
+        let of = |text: &str| parse("--hmb", text, Some("`off`"));
         assert_eq!(of("64MiB").unwrap(), 64 << 20);
         assert_eq!(of(" 1.5 GiB ").unwrap(), 3 << 29);
         assert_eq!(of("480GB").unwrap(), 480_000_000_000);

@@ -6,7 +6,7 @@ use crate::latency_log::LatencyLog;
 use crate::output::OutputFile;
 use crate::run::{Observer, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lodger_core::time::S;
+use lodger_core::time::{S, US};
 use lodger_core::{Completion, Request};
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
@@ -53,14 +53,20 @@ impl Watch {
                 return;
             }
             let target = ProgressDrawTarget::stderr_with_hz(4);
-            self.bar = Some(match progress.expected {
-                Some(expected) => {
+            self.bar = Some(match (progress.expected, progress.expected_ps) {
+                (None, Some(expected_ps)) => {
+                    let style = "{bar:30} {percent}% {msg}, {eta} left";
+                    let style = ProgressStyle::with_template(style);
+                    let bar = ProgressBar::with_draw_target(Some(expected_ps / US), target);
+                    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+                }
+                (Some(expected), _) => {
                     let style = "{bar:30} {percent}% {human_pos} requests, {msg}, {eta} left";
                     let style = ProgressStyle::with_template(style);
                     let bar = ProgressBar::with_draw_target(Some(expected), target);
                     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
                 }
-                None => {
+                (None, None) => {
                     let style =
                         ProgressStyle::with_template("{spinner} {human_pos} requests, {msg}");
                     let bar = ProgressBar::with_draw_target(None, target);
@@ -70,8 +76,20 @@ impl Watch {
         }
         if let Some(bar) = &self.bar {
             let simulated_s = progress.simulated_ps as f64 / S as f64;
-            bar.set_message(format!("{simulated_s:.2} s simulated"));
-            bar.set_position(progress.requests);
+            match (progress.expected, progress.expected_ps) {
+                (None, Some(expected_ps)) => {
+                    let all_s = expected_ps as f64 / S as f64;
+                    let requests = progress.requests;
+                    bar.set_message(format!(
+                        "{requests} requests, {simulated_s:.2} of {all_s:.2} s simulated"
+                    ));
+                    bar.set_position(progress.simulated_ps / US);
+                }
+                _ => {
+                    bar.set_message(format!("{simulated_s:.2} s simulated"));
+                    bar.set_position(progress.requests);
+                }
+            }
         }
     }
 }

@@ -116,9 +116,15 @@ fn wrong_drive() {
         tiny(&["--hmb", "0.3B"]),
         tiny(&["--hmb", "on"]),
         tiny(&["--hmb", "18446744073709551616B"]),
-        tiny(&["--hmb", "8TiB"]),
+        tiny(&["--hmb-offer", "8TiB"]),
+        tiny(&["--hmb", "off", "--hmb-offer", "64KiB"]),
         vec![
-            "simulate", "job.fio", "--drive", "970-pro", "--hmb", "64MiB",
+            "simulate",
+            "job.fio",
+            "--drive",
+            "970-pro",
+            "--hmb-offer",
+            "64MiB",
         ],
     ];
     let cases: Vec<&[&str]> = cases.iter().map(Vec::as_slice).collect();

@@ -11,7 +11,7 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 /// Enough to fill any cache of these tests; the paper's is 512 MB, for host memory of 480.
 const FLOOD: u64 = 8 * MIB;
-const ON: HmbChoice = HmbChoice::Bytes(64 * MIB);
+const ON: HmbChoice = HmbChoice::Exactly(64 * MIB);
 
 fn session(name: &str, sets: &[(&str, &str)], hmb: HmbChoice) -> Session {
     let parsed = lodger::drives::load(name, sets).unwrap().unwrap();
@@ -108,7 +108,7 @@ fn the_map_is_in_host_memory() {
     for (mib, last_fast) in [(8, 2000), (64, 16_300)] {
         let us = mean_us(
             "a80",
-            HmbChoice::Bytes(mib * MIB),
+            HmbChoice::Exactly(mib * MIB),
             &[last_fast, last_fast + 100],
         );
         assert!(us[0] < 90 && us[1] > 140, "{mib} MiB: {us:?}");

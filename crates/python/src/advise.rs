@@ -65,8 +65,8 @@ pub fn advise(
         seed,
     };
     let source = workload.source();
-    let capacity_bytes = config.drive.parsed.spec.capacity_bytes;
-    let make = || Ok(source.workload(capacity_bytes, seed)?.0);
+    let spec = &config.drive.parsed.spec;
+    let make = || Ok(source.workload(spec, seed)?.0);
     let advice = supervise(py, progress.as_ref(), stop, |control| {
         advising::advise(&config, &make, goal, &|progress| control.beat(progress))
     })?;

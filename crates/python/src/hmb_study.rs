@@ -17,7 +17,7 @@ type Curves = (Vec<u64>, Vec<u64>);
 /// `read_cache` and `write_buffer` (settings in bytes) the first and the second time,
 /// `map_cache` (settings in sections) the mean and the largest of a round.
 #[pyfunction]
-#[pyo3(signature = (experiment, settings, drive, *, flood_bytes, hmb, precondition, seed, stop))]
+#[pyo3(signature = (experiment, settings, drive, *, flood_bytes, hmb, hmb_offer, precondition, seed, stop))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub fn hmb_study(
     py: Python<'_>,
@@ -26,13 +26,14 @@ pub fn hmb_study(
     drive: &Drive,
     flood_bytes: u64,
     hmb: Option<String>,
+    hmb_offer: Option<String>,
     precondition: &str,
     seed: u64,
     stop: Option<&Stop>,
 ) -> PyResult<Curves> {
     let config = RunConfig {
         drive: drive.to_run(),
-        hmb: inputs::hmb(hmb.as_deref()).or_raise(py)?,
+        hmb: inputs::hmb(hmb.as_deref(), hmb_offer.as_deref()).or_raise(py)?,
         precondition: crate::simulate::precondition(precondition).or_raise(py)?,
         seed,
     };

@@ -20,17 +20,18 @@ pub struct Session(session::Session);
 #[pymethods]
 impl Session {
     #[new]
-    #[pyo3(signature = (drive, *, hmb, precondition, seed))]
+    #[pyo3(signature = (drive, *, hmb, hmb_offer, precondition, seed))]
     fn py_new(
         py: Python<'_>,
         drive: &Drive,
         hmb: Option<String>,
+        hmb_offer: Option<String>,
         precondition: &str,
         seed: u64,
     ) -> PyResult<Self> {
         let config = RunConfig {
             drive: drive.to_run(),
-            hmb: inputs::hmb(hmb.as_deref()).or_raise(py)?,
+            hmb: inputs::hmb(hmb.as_deref(), hmb_offer.as_deref()).or_raise(py)?,
             precondition: self::precondition(precondition).or_raise(py)?,
             seed,
         };
@@ -89,8 +90,13 @@ impl Session {
     }
 
     /// Gives the drive another amount of host memory; returns what it was granted, bytes.
-    fn set_hmb(&mut self, py: Python<'_>, hmb: Option<String>) -> PyResult<u64> {
-        let choice = inputs::hmb(hmb.as_deref()).or_raise(py)?;
+    fn set_hmb(
+        &mut self,
+        py: Python<'_>,
+        hmb: Option<String>,
+        hmb_offer: Option<String>,
+    ) -> PyResult<u64> {
+        let choice = inputs::hmb(hmb.as_deref(), hmb_offer.as_deref()).or_raise(py)?;
         let session = &mut self.0;
         py.detach(|| session.set_hmb(choice)).or_raise(py)
     }

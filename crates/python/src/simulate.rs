@@ -38,8 +38,9 @@ impl Observer for Watch<'_> {
 #[derive(Debug)]
 pub struct Run {
     config: RunConfig,
-    /// What was said of host memory.
+    /// What was said of host memory: its cap, and an exact offer.
     hmb: Option<String>,
+    hmb_offer: Option<String>,
     result: RunResult,
     notes: Vec<String>,
     log: Option<Py<PyDict>>,
@@ -98,13 +99,14 @@ pub fn precondition(word: &str) -> Result<Precondition, Error> {
 
 /// Runs a workload on a drive.
 #[pyfunction]
-#[pyo3(signature = (workload, drive, *, hmb, precondition, seed, log, progress, stop))]
+#[pyo3(signature = (workload, drive, *, hmb, hmb_offer, precondition, seed, log, progress, stop))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub fn simulate(
     py: Python<'_>,
     workload: &Workload,
     drive: &Drive,
     hmb: Option<String>,
+    hmb_offer: Option<String>,
     precondition: &str,
     seed: u64,
     log: bool,
@@ -113,7 +115,7 @@ pub fn simulate(
 ) -> PyResult<Run> {
     let config = RunConfig {
         drive: drive.to_run(),
-        hmb: inputs::hmb(hmb.as_deref()).or_raise(py)?,
+        hmb: inputs::hmb(hmb.as_deref(), hmb_offer.as_deref()).or_raise(py)?,
         precondition: self::precondition(precondition).or_raise(py)?,
         seed,
     };
@@ -138,6 +140,7 @@ pub fn simulate(
     Ok(Run {
         config,
         hmb,
+        hmb_offer,
         result,
         notes,
         log: log.map(Bound::unbind),
@@ -150,7 +153,10 @@ pub fn compare_text(runs: Vec<PyRef<'_, Run>>) -> String {
     let variants: Vec<_> = runs
         .iter()
         .map(|run| compare::Variant {
-            hmb: run.hmb.as_deref(),
+            given: compare::Given {
+                hmb: run.hmb.as_deref(),
+                hmb_offer: run.hmb_offer.as_deref(),
+            },
             report: run.report(),
         })
         .collect();

@@ -43,6 +43,7 @@ def _twice(
     flood_mib: int,
     drive: Drive,
     hmb: str | None,
+    hmb_offer: str | None,
     precondition: str,
     seed: int,
 ) -> dict[str, Curve | float]:
@@ -52,6 +53,7 @@ def _twice(
         drive,
         flood_bytes=flood_mib * _MIB,
         hmb=hmb,
+        hmb_offer=hmb_offer,
         precondition=precondition,
         seed=seed,
         stop=None,
@@ -69,6 +71,7 @@ def read_cache(
     *,
     drive: Drive,
     hmb: str | None,
+    hmb_offer: str | None,
     precondition: str,
     seed: int,
     largest_kib: int = 2048,
@@ -78,13 +81,16 @@ def read_cache(
     """Algorithm 1: latency of a read of 8 KiB and more, µs, the first and the second time; the last
     size before the second one jumps; and the largest step as a multiple of the median one."""
     sizes = _sizes(8, largest_kib, step_kib)
-    return _twice("read_cache", sizes, flood_mib, drive, hmb, precondition, seed)
+    return _twice(
+        "read_cache", sizes, flood_mib, drive, hmb, hmb_offer, precondition, seed
+    )
 
 
 def write_buffer(
     *,
     drive: Drive,
     hmb: str | None,
+    hmb_offer: str | None,
     precondition: str,
     seed: int,
     largest_kib: int = 2048,
@@ -93,13 +99,16 @@ def write_buffer(
 ) -> dict[str, Curve | float]:
     """Algorithm 2: the same for writes of 64 KiB and more, with a flush before the second one."""
     sizes = _sizes(64, largest_kib, step_kib)
-    return _twice("write_buffer", sizes, flood_mib, drive, hmb, precondition, seed)
+    return _twice(
+        "write_buffer", sizes, flood_mib, drive, hmb, hmb_offer, precondition, seed
+    )
 
 
 def map_cache(
     *,
     drive: Drive,
     hmb: str | None,
+    hmb_offer: str | None,
     precondition: str,
     seed: int,
     largest: int = 20_000,
@@ -113,6 +122,7 @@ def map_cache(
         drive,
         flood_bytes=0,
         hmb=hmb,
+        hmb_offer=hmb_offer,
         precondition=precondition,
         seed=seed,
         stop=None,

@@ -8,7 +8,7 @@ from .._native import Drive, window_study
 
 
 def latency(
-    *, drive: Drive, hmb: Any, precondition: str, seed: int, size_bytes: int
+    *, drive: Drive, hmb: Any, hmb_offer: Any, precondition: str, seed: int, size_bytes: int
 ) -> dict[str, float]:
     """Unloaded latencies at one size, ns: ``store`` (retired by the CPU), ``persistent`` (store and
     sync), ``load``, ``read_dma``, ``block_read``, ``block_write`` (whole pages of 4 KiB)."""
@@ -16,7 +16,7 @@ def latency(
 
 
 def bandwidth(
-    *, drive: Drive, hmb: Any, precondition: str, seed: int, size_bytes: int
+    *, drive: Drive, hmb: Any, hmb_offer: Any, precondition: str, seed: int, size_bytes: int
 ) -> dict[str, float]:
     """Rates of calls of one size, one after the other, MB/s: as in :func:`latency`, and ``pin`` and
     ``flush`` (the path between flash and window)."""
@@ -24,14 +24,23 @@ def bandwidth(
 
 
 def cuts(
-    *, drive: Drive, hmb: Any, precondition: str, seed: int, size_bytes: int, count: int
+    *,
+    drive: Drive,
+    hmb: Any,
+    hmb_offer: Any,
+    precondition: str,
+    seed: int,
+    size_bytes: int,
+    count: int,
 ) -> dict[str, float]:
     """Power cut at ``count`` random instants while a CPU stores, syncs and stores on:
     ``unrestored``, ``synced_lost_bytes``, ``torn_lines``, ``unsynced_kept_share``."""
     return _figures("cuts", drive, precondition, seed, size_bytes, count)
 
 
-def energy(*, drive: Drive, hmb: Any, precondition: str, seed: int) -> dict[str, float]:
+def energy(
+    *, drive: Drive, hmb: Any, hmb_offer: Any, precondition: str, seed: int
+) -> dict[str, float]:
     """The whole window pinned and synced when power fails: ``needed_ms``, ``hold_up_ms``,
     ``needed_mj``, ``usable_mj``, ``saved_share``, ``entries``, ``entries_back``, ``unnoticed``,
     ``warned``, ``restore_ms``."""

@@ -11,7 +11,13 @@ from .._run import simulate
 
 
 def shape(
-    *, drive: Drive, hmb: str | None, precondition: str, seed: int, fio: str
+    *,
+    drive: Drive,
+    hmb: str | None,
+    hmb_offer: str | None,
+    precondition: str,
+    seed: int,
+    fio: str,
 ) -> Mapping[str, float]:
     """Threads that ask, bytes of a request (all the same, or not a number), share of the drive from
     the first to the last address, share of them that follow the one before of the same thread, and
@@ -20,6 +26,7 @@ def shape(
         Workload.from_fio(fio),
         drive,
         hmb=hmb,
+        hmb_offer=hmb_offer,
         precondition=precondition,  # type: ignore[arg-type]
         seed=seed,
         log=True,

@@ -154,7 +154,8 @@ def _known(
 
 _RUN_KEYS = {
     "drive": ((str,), "the name of a drive or a drive file"),
-    "hmb": ((str,), "host memory: `off`, `default` or a size"),
+    "hmb": ((str,), "the most that the host gives: `off`, `default` or a size"),
+    "hmb_offer": ((str,), "a size offered exactly, whatever the drive prefers"),
     "precondition": ((str,), f"one of {', '.join(_PRECONDITIONS)}"),
     "seed": ((int,), "a whole number"),
     "set": ((dict,), "values of the drive to change"),
@@ -176,6 +177,10 @@ def _setting(name: str, table: Table, common: Table, folder: Path) -> Setting:
         values[key] = shared if own is None else own
         if key in _MERGED:
             values[key] = {**(shared or {}), **(own or {})}
+    # The cap and the offer answer one question: a series' own answer stands.
+    for own, other in (("hmb", "hmb_offer"), ("hmb_offer", "hmb")):
+        if table.has(own) and not table.has(other):
+            values[other] = None
     home, source = _source(table, common)
     if values["drive"] is None:
         raise table.error(f"series `{name}` has no drive", None, 'write `drive = "rc100-480"`')
@@ -200,6 +205,7 @@ def _setting(name: str, table: Table, common: Table, folder: Path) -> Setting:
         place=home.places.error("", (*home.path, source)).message.strip(" ()"),
         drive=values["drive"],
         hmb=values["hmb"],
+        hmb_offer=values["hmb_offer"],
         precondition=values["precondition"] or "sequential",
         seed=values["seed"] or 0,
         set=values["set"],

@@ -58,6 +58,7 @@ class Setting:
     place: str
     drive: str
     hmb: str | None
+    hmb_offer: str | None
     precondition: str
     seed: int
     set: Mapping[str, Any]
@@ -77,6 +78,7 @@ class Task:
     x: Any
     drive: Drive
     hmb: str | None
+    hmb_offer: str | None
     precondition: str
     seed: int
     workload: Workload | None
@@ -93,6 +95,7 @@ class Task:
             self.workload,
             self.drive,
             hmb=self.hmb,
+            hmb_offer=self.hmb_offer,
             precondition=self.precondition,  # type: ignore[arg-type]
             seed=self.seed,
             stop=stop,
@@ -139,6 +142,7 @@ def _experiment(task: Task) -> dict[str, Any]:
     made = find(task.experiment)(
         drive=task.drive,
         hmb=task.hmb,
+        hmb_offer=task.hmb_offer,
         precondition=task.precondition,
         seed=task.seed,
         **task.arguments,
@@ -202,7 +206,7 @@ def _task(study: str, setting: Setting, over: str, x: Any) -> Task:
         beside if drive_name.endswith(".toml") else drive_name,
         {key: filled(value) for key, value in setting.set.items()},
     )
-    hmb = filled(setting.hmb)
+    hmb, hmb_offer = filled(setting.hmb), filled(setting.hmb_offer)
     workload, experiment, arguments = None, None, {}
     if setting.source == "experiment":
         find(setting.body)
@@ -225,6 +229,7 @@ def _task(study: str, setting: Setting, over: str, x: Any) -> Task:
         x=x,
         drive=drive,
         hmb=None if hmb == "default" else hmb,
+        hmb_offer=hmb_offer,
         precondition=filled(setting.precondition),
         seed=setting.seed,
         workload=workload,

@@ -10,7 +10,7 @@ use std::str::FromStr;
 pub enum Goal {
     /// A service level objective (`--slo`).
     Slo(Slo),
-    /// As close as this share to the drive with all the host memory it asks for (`--within`).
+    /// As close as this share to the drive with what a host gives it by default (`--within`).
     Within(f64),
 }
 
@@ -84,12 +84,12 @@ pub fn parse_within(word: &str) -> Result<Goal, Error> {
         _ => Err(Error::input(format!(
             "`--within` must be from 0 % to below 100 %, found `{word}`"
         ))
-        .hint("`--within 5%` allows 5 % below the drive with all the host memory it asks for")),
+        .hint("`--within 5%` allows 5 % below the drive with the host memory it gets by default")),
     }
 }
 
 impl Goal {
-    /// Whether a run is good enough. `reference` is the run with all that the drive asks for.
+    /// Whether a run is good enough. `reference` is the run with what it gets by default.
     #[must_use]
     pub fn is_met(&self, run: &Run, reference: &Run) -> bool {
         match *self {

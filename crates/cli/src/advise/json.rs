@@ -113,9 +113,10 @@ fn run(advice: &Advice, (bytes, run): &(u64, Run)) -> Value {
         // Sizes of equal effect share a run.
         "simulated_at_bytes": run.hmb_bytes,
         "hit_ratio": run.lookups.hit_ratio(),
-        "hit_ratio_own_memory": run.lookups.near as f64 / run.lookups.all.max(1) as f64,
-        "joined_ratio": run.lookups.joined as f64 / run.lookups.all.max(1) as f64,
-        "curve_hit_ratio": advice.curve.as_ref().map(|curve| curve.hit_ratio(*bytes)),
+        "hit_ratio_own_memory": run.lookups.share(run.lookups.near),
+        "joined_ratio": run.lookups.share(run.lookups.joined),
+        "curve_hit_ratio": advice.curve.as_ref().filter(|_| run.lookups.all > 0)
+            .map(|curve| curve.hit_ratio(*bytes)),
         "iops": run.iops,
         "read": latency(&run.read),
         "write": latency(&run.write),
@@ -134,7 +135,7 @@ fn losses(advice: &Advice) -> Value {
         }))
     });
     json!({
-        "against_bytes": advice.place.preferred_bytes(),
+        "against_bytes": advice.place.yardstick_bytes(),
         "sizes": sizes.collect::<Vec<_>>(),
     })
 }

@@ -52,24 +52,22 @@ pub struct Lookups {
 }
 
 impl Lookups {
-    fn share(&self, part: u64) -> f64 {
-        if self.all == 0 {
-            1.0
-        } else {
-            part as f64 / self.all as f64
-        }
+    /// A part of all; nothing is no share of nothing.
+    pub(super) fn share(&self, part: u64) -> Option<f64> {
+        (self.all > 0).then(|| part as f64 / self.all as f64)
     }
 
-    /// Share answered at once, from any memory: what the drive counts as hits.
+    /// Share answered at once, from any memory: what the drive counts as hits. `None` if the map was
+    /// never looked up.
     #[must_use]
-    pub fn hit_ratio(&self) -> f64 {
+    pub fn hit_ratio(&self) -> Option<f64> {
         self.share(self.near + self.hmb)
     }
 
     /// Share that needed no read from flash of its own, those who joined another's included: what
     /// the curve counts as hits.
     #[must_use]
-    pub fn without_read(&self) -> f64 {
+    pub fn without_read(&self) -> Option<f64> {
         self.share(self.near + self.hmb + self.joined)
     }
 }
@@ -210,7 +208,7 @@ pub fn measure(
     let config = RunConfig {
         hmb: match hmb_bytes {
             0 => HmbChoice::Off,
-            bytes => HmbChoice::Bytes(bytes),
+            bytes => HmbChoice::Exactly(bytes),
         },
         ..config.clone()
     };

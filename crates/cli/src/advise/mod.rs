@@ -1,6 +1,6 @@
 //! `lodger advise`: how much host memory is enough for a workload on a drive.
 //!
-//! 1. One run with all the host memory the drive asks for. Its requests, in the order of
+//! 1. One run with the host memory the drive gets by default, the yardstick. Its requests, in the order of
 //!    submission, also go to [`stream`], which learns the hit ratio of every size from that single
 //!    pass ([`stack`] distances; policies other than LRU are simulated at sizes chosen beforehand).
 //! 2. Runs at the sizes that matter: none, those that hosts give, and the bends of the [`curve`].
@@ -31,6 +31,7 @@ use crate::run::{Drive, HmbChoice, RunConfig};
 use curve::Curve;
 use lodger_core::host::hmb::LINUX_CAP_BYTES;
 use lodger_core::spec::{DriveSpec, Encoding, Tier};
+use lodger_workload::Source;
 use measure::{Run, Watch};
 use place::Place;
 use search::{Found, Make, Runs};
@@ -56,7 +57,7 @@ pub struct Advice {
     pub goal: Goal,
     /// What was found.
     pub found: Found,
-    /// The run with all that the drive asks for.
+    /// The run with what a host gives the drive by default.
     pub reference: Run,
     /// Hit ratio by size; `None` where the map is not kept in host memory.
     pub curve: Option<Curve>,
@@ -66,6 +67,8 @@ pub struct Advice {
     pub simulations: usize,
     /// How the drive uses host memory.
     pub place: Place,
+    /// The workload is a model of a database's log.
+    pub is_logging: bool,
 }
 
 /// Advises on host memory for the drive of `config` (whose own choice of host memory is not used)
@@ -80,34 +83,26 @@ pub fn advise(
     watch: &Watch<'_>,
 ) -> Result<Advice, Error> {
     let spec = &config.drive.parsed.spec;
-    let place = Place::of(spec).ok_or_else(|| no_host_memory(&config.drive))?;
-    if spec
-        .roles
-        .map
-        .tiers
-        .iter()
-        .any(|tier| tier.encoding != Encoding::Flat)
-    {
-        return Err(compressed_map(&config.drive));
-    }
+    let place = place_of(&config.drive)?;
     let config = RunConfig {
         hmb: HmbChoice::Negotiated,
         ..config.clone()
     };
-    let preferred_bytes = place.preferred_bytes();
     let mut sizes = HOST_SIZES.to_vec();
-    sizes.push(preferred_bytes);
+    sizes.extend([place.preferred_bytes(), place.yardstick_bytes()]);
 
     let workload = make()?;
     let description = workload.description.clone();
+    let is_logging = (workload.jobs.iter()).any(|job| matches!(job.source, Source::Logging(_)));
     let requests = workload.jobs.iter().map(|job| job.requests_expected).sum();
     let stream = place.map.is_some().then(|| {
         let grants = direct_grants(spec, &place, &sizes);
         let stream = Stream::new(spec, &place, config.precondition, &grants, config.seed);
         stream.expecting(requests)
     });
+    let yardstick_bytes = place.yardstick_bytes();
     let (reference, stream) =
-        measure::measure(&config, workload, &place, preferred_bytes, stream, watch)?;
+        measure::measure(&config, workload, &place, yardstick_bytes, stream, watch)?;
     let curve = stream.map(|s| Curve::new(s.finish(), &place, Stream::method(spec), &sizes));
 
     if let Some(curve) = &curve {
@@ -119,7 +114,14 @@ pub fn advise(
     sizes.dedup();
     let mut runs = Runs::new(&config, make, watch, &place, reference.clone());
     runs.simulate(&sizes)?;
-    let found = search::smallest(&mut runs, &goal, curve.as_ref(), preferred_bytes)?;
+    let up_to_bytes = largest_advised(goal, &place);
+    let found = search::smallest(
+        &mut runs,
+        &goal,
+        curve.as_ref(),
+        yardstick_bytes,
+        up_to_bytes,
+    )?;
     if let Found::Size {
         enough_bytes,
         below_bytes,
@@ -141,7 +143,27 @@ pub fn advise(
         reference,
         curve,
         place,
+        is_logging,
     })
+}
+
+/// How the drive uses host memory, if advice on that can be given.
+fn place_of(drive: &Drive) -> Result<Place, Error> {
+    let spec = &drive.parsed.spec;
+    let place = Place::of(spec).ok_or_else(|| no_host_memory(drive))?;
+    let mut tiers = spec.roles.map.tiers.iter();
+    if tiers.any(|tier| tier.encoding != Encoding::Flat) {
+        return Err(compressed_map(drive));
+    }
+    Ok(place)
+}
+
+/// The most that is advised, bytes: latency that is promised may be bought by raising the host's cap.
+fn largest_advised(goal: Goal, place: &Place) -> u64 {
+    match goal {
+        Goal::Slo(_) => place.preferred_bytes(),
+        Goal::Within(_) => place.yardstick_bytes(),
+    }
 }
 
 /// How many pages a memory holds then depends on what is in them: no size can be told from a stream.
@@ -211,7 +233,7 @@ impl Advice {
         row.map(|(_, run)| run)
     }
 
-    /// What is lost at a size against all the drive asks for.
+    /// What is lost at a size against the yardstick.
     #[must_use]
     pub fn loss(&self, run: &Run) -> Loss {
         let change = |now: f64, then: f64| if then > 0.0 { now / then - 1.0 } else { 0.0 };
@@ -227,11 +249,11 @@ impl Advice {
     /// Requests come at instants of their own, so the rate is the workload's, not the drive's.
     #[must_use]
     pub fn is_open_loop(&self) -> bool {
-        self.reference.queue_depth == 0
+        self.reference.queue_depth == 0 && !self.is_logging
     }
 }
 
-/// What a size costs against all the host memory the drive asks for, as shares.
+/// What a size costs against the host memory that the drive gets by default, as shares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loss {
     /// Fewer requests per second.

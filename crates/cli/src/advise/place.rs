@@ -2,6 +2,7 @@
 
 use lodger_core::DriveSpec;
 use lodger_core::controller::MapRole;
+use lodger_core::host::hmb::LINUX_CAP_BYTES;
 use lodger_core::spec::{
     ENTRIES_PER_TRANSLATION_PAGE, HmbSpec, MapTierSpec, Rounding, SLOT_BYTES, Tier,
 };
@@ -60,6 +61,17 @@ impl Place {
     #[must_use]
     pub fn preferred_bytes(&self) -> u64 {
         self.hmb.preferred_bytes
+    }
+
+    /// What it is compared with, bytes: what Linux gives it by default, or what it prefers where that
+    /// would be nothing.
+    #[must_use]
+    pub fn yardstick_bytes(&self) -> u64 {
+        let given = self.hmb.preferred_bytes.min(LINUX_CAP_BYTES);
+        if given < self.hmb.min_bytes {
+            return self.hmb.preferred_bytes;
+        }
+        given
     }
 
     /// What it needs at least (HMMIN), bytes.

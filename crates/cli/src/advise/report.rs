@@ -13,6 +13,8 @@ use std::fmt::Write;
 
 /// Width of the plot's bars.
 const BAR_COLUMNS: usize = 40;
+/// Less than this share is the same.
+const WORTH_A_WORD: f64 = 0.02;
 /// Most lines of the plot.
 const BARS_MAX: usize = 16;
 
@@ -36,7 +38,10 @@ pub(super) fn text(advice: &Advice) -> String {
     let _ = writeln!(out, "workload  {}", workload(advice));
     out.push('\n');
     table(advice, &mut out);
-    if let Some(curve) = &advice.curve {
+    // Bars of nothing would say that everything hits.
+    if let Some(curve) = &advice.curve
+        && curve.asked().lookups > 0
+    {
         plot(advice, curve, &mut out);
     }
     let notes = notes(advice);
@@ -52,7 +57,7 @@ pub(super) fn text(advice: &Advice) -> String {
 /// One line that answers the question.
 pub(super) fn answer(advice: &Advice) -> String {
     let reference = &advice.reference;
-    let all = size(advice.place.preferred_bytes());
+    let all = size(advice.place.yardstick_bytes());
     let goal = advice.goal.words();
     let achieved = |bytes: u64| achieved(advice, advice.run(bytes).unwrap_or(reference));
     let against = match advice.goal {
@@ -66,7 +71,14 @@ pub(super) fn answer(advice: &Advice) -> String {
             achieved(0)
         ),
         Found::Size { enough_bytes, .. } if enough_bytes == advice.place.preferred_bytes() => {
-            format!("Enough: {all}, all that the drive asks for ({against}: {with_all})")
+            format!(
+                "Enough: {}, all that the drive asks for ({against}: {})",
+                size(enough_bytes),
+                achieved(enough_bytes)
+            )
+        }
+        Found::Size { enough_bytes, .. } if enough_bytes == advice.place.yardstick_bytes() => {
+            format!("Enough: {all}, all that Linux gives by default ({against}: {with_all})")
         }
         Found::Size { enough_bytes, .. } => format!(
             "Enough: {} ({against}: {} against {with_all})",
@@ -124,7 +136,7 @@ fn table(advice: &Advice, out: &mut String) {
         let loss = advice.loss(run);
         let cells = vec![
             size(*bytes),
-            percent(run.lookups.hit_ratio()),
+            run.lookups.hit_ratio().map_or("-".to_owned(), percent),
             count(run.iops),
             time(run.mean_ns()),
             time(run.percentile_ns(99.0) as f64),
@@ -161,7 +173,7 @@ fn table(advice: &Advice, out: &mut String) {
     let _ = writeln!(
         out,
         "  latencies are those of {kind}; changes are against {}; {} simulated",
-        size(advice.place.preferred_bytes()),
+        size(advice.place.yardstick_bytes()),
         match advice.simulations {
             1 => "1 run".to_owned(),
             runs => format!("{runs} runs"),
@@ -242,7 +254,7 @@ fn plot(advice: &Advice, curve: &Curve, out: &mut String) {
         // What the drive does is worth more than what its cache alone would do.
         let simulated = advice
             .run(point.hmb_bytes)
-            .map(|run| run.lookups.without_read());
+            .and_then(|run| run.lookups.without_read());
         let filled = simulated.unwrap_or(point.hit_ratio) * BAR_COLUMNS as f64;
         let filled = (filled.round() as usize).min(BAR_COLUMNS);
         let _ = writeln!(
@@ -296,6 +308,11 @@ pub(super) fn notes(advice: &Advice) -> Vec<String> {
 }
 
 fn rate_note(advice: &Advice) -> Option<String> {
+    if advice.is_logging {
+        let note = "a database asks when its clients commit: `lodger compare` shows transactions \
+                    and commit latency with several amounts of host memory";
+        return Some(note.to_owned());
+    }
     advice.is_open_loop().then(|| {
         "requests come at their recorded instants, so IOPS are the workload's; `--replay closed` \
          shows what the drive could do"
@@ -308,10 +325,16 @@ fn beyond_help(advice: &Advice) -> Option<String> {
     let run = &advice.reference;
     let all = run.read.count + run.write.count;
     let mut parts = Vec::new();
-    if run.write.count > 0 {
+    // Only what the table bears out.
+    let unchanged = |off: &Run| {
+        let slower = off.write.mean_ns / run.write.mean_ns - 1.0;
+        let fewer = advice.loss(off).iops;
+        slower.abs() < WORTH_A_WORD && (run.read.count > 0 || fewer.abs() < WORTH_A_WORD)
+    };
+    if run.write.count > 0 && advice.run(0).is_some_and(unchanged) {
         let share = run.write.count as f64 / all as f64;
         parts.push(format!(
-            "writes ({} of the requests) are acknowledged from the drive's buffer",
+            "writes ({} of the requests) take as long without it",
             percent(share)
         ));
     }
@@ -334,16 +357,28 @@ fn own_memory(advice: &Advice) -> Option<String> {
         near,
         ..
     } = curve.asked();
+    let lost = advice.run(0).map_or(0.0, |off| {
+        let loss = advice.loss(off);
+        loss.iops.max(loss.mean)
+    });
     if lookups == 0 {
-        return Some("nothing is read, so the map is never looked up".to_owned());
+        let mut note = "nothing is read, so no read looks the map up".to_owned();
+        if lost >= WORTH_A_WORD {
+            note.push_str("; host memory helps the writes, whose entries change there");
+        }
+        return Some(note);
     }
     let served = (absent + near) as f64 / lookups as f64;
     let gain = curve.hit_ratio(curve.useful_bytes) - curve.hit_ratio(0);
     (curve.method == Method::StackDistances && gain < 0.005).then(|| {
         format!(
-            "the drive's own memory serves {} of the look-ups: the working set fits there, and \
-             host memory buys nothing",
-            percent(served)
+            "the drive's own memory serves {} of the look-ups: the working set fits there{}",
+            percent(served),
+            if lost < WORTH_A_WORD {
+                ", and host memory buys nothing"
+            } else {
+                "; host memory helps the writes, whose entries change there"
+            }
         )
     })
 }
@@ -351,7 +386,11 @@ fn own_memory(advice: &Advice) -> Option<String> {
 /// Where the drive does otherwise than the curve says.
 fn deviation(advice: &Advice) -> Option<String> {
     let curve = advice.curve.as_ref()?;
-    let gap = |bytes: u64, run: &Run| curve.hit_ratio(bytes) - run.lookups.hit_ratio();
+    let hit_ratio = |run: &Run| run.lookups.hit_ratio().unwrap_or(0.0);
+    if advice.reference.lookups.all == 0 {
+        return None;
+    }
+    let gap = |bytes: u64, run: &Run| curve.hit_ratio(bytes) - hit_ratio(run);
     // Between the sizes of a direct simulation, the curve is only a lower bound.
     let exact = |row: &&(u64, Run)| {
         let known = curve.points.iter().any(|point| point.hmb_bytes == row.0);
@@ -373,7 +412,7 @@ fn deviation(advice: &Advice) -> Option<String> {
         short(points.abs()),
         if points > 0.0 { "fewer" } else { "more" },
         size(*bytes),
-        percent(run.lookups.hit_ratio()),
+        percent(hit_ratio(run)),
         percent(curve.hit_ratio(*bytes)),
     );
     if points > 0.0 && joined >= 0.1 {

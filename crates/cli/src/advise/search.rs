@@ -143,7 +143,7 @@ pub enum Found {
     },
 }
 
-/// Finds the smallest size that meets the goal, of those up to what the drive prefers.
+/// Finds the smallest size that meets the goal, of those up to `up_to_bytes`.
 ///
 /// # Errors
 /// If a run fails.
@@ -152,12 +152,13 @@ pub fn smallest(
     goal: &Goal,
     curve: Option<&Curve>,
     reference_bytes: u64,
+    up_to_bytes: u64,
 ) -> Result<Found, Error> {
     let reference = runs
         .get(reference_bytes)
         .expect("the reference was run")
         .clone();
-    let sizes = distinct(runs, reference_bytes);
+    let sizes = distinct(runs, up_to_bytes);
     let meets = |runs: &Runs<'_>, at: usize| {
         let run = runs.get(sizes[at]);
         run.map(|run| goal.is_met(run, &reference))

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::inputs::{self, Source};
 use crate::interrupt;
 use crate::output;
-use crate::run::Progress;
+use crate::run::{HmbChoice, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
@@ -22,17 +22,17 @@ pub(super) fn run(args: &AdviseArgs, streams: &mut Streams<'_>) -> Result<u8, Er
         (None, Some(within)) => parse_within(within)?,
         (None, None) => Goal::default(),
     };
-    let config = inputs::config(&args.drive, None, &args.run)?;
+    let config = inputs::config(&args.drive, HmbChoice::Negotiated, &args.run)?;
     let source = Source::open(&args.workload, &args.trace)?;
     for note in source.notes() {
         streams.note("note", &note);
     }
-    let drive_bytes = config.drive.parsed.spec.capacity_bytes;
-    for note in source.workload(drive_bytes, config.seed)?.1 {
+    let spec = &config.drive.parsed.spec;
+    for note in source.workload(spec, config.seed)?.1 {
         streams.note("note", &note);
     }
     let file = output::begin(args.output.file.as_deref())?;
-    let make = || Ok(source.workload(drive_bytes, config.seed)?.0);
+    let make = || Ok(source.workload(spec, config.seed)?.0);
     let bar = progress_bar();
     let started = Instant::now();
     let watch = |progress: Progress| {

@@ -6,41 +6,46 @@ use crate::error::Error;
 use crate::inputs::{self, Source};
 use crate::output;
 use crate::report::Report;
-use crate::report::compare::{self, Variant};
+use crate::report::compare::{self, Given, Variant};
 use crate::run::{self, RunConfig, RunResult};
 use crate::watch::Watch;
 
 pub(super) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
-    if args.drives.len() * args.hmb.len().max(1) < 2 {
+    let given = given(args);
+    if args.drives.len() * given.len() < 2 {
         let message = "there is nothing to compare: one drive with one amount of host memory";
         return Err(Error::input(message).hint(
             "give `--drive` twice or `--hmb off,64MiB`; `lodger simulate` runs a single drive",
         ));
     }
-    let hmbs: Vec<Option<&str>> = match &args.hmb[..] {
-        [] => vec![None],
-        some => some.iter().map(|text| Some(text.trim())).collect(),
-    };
-    let mut configs: Vec<(Option<&str>, RunConfig)> = Vec::new();
+    once("--drive", args.drives.iter().map(String::as_str))?;
+    once("--hmb", args.hmb.iter().map(|text| text.trim()))?;
+    once("--hmb-offer", args.hmb_offer.iter().map(|text| text.trim()))?;
+    let mut configs: Vec<(Given<'_>, RunConfig)> = Vec::new();
     for drive in &args.drives {
-        for hmb in &hmbs {
-            configs.push((*hmb, inputs::config(drive, *hmb, &args.run)?));
+        for given in &given {
+            let choice = inputs::hmb(given.hmb, given.hmb_offer)?;
+            configs.push((*given, inputs::config(drive, choice, &args.run)?));
         }
     }
-    let source = Source::open(&args.workload, &args.trace)?;
+    let source = Source::open(&args.workload, &args.trace)?.choose(args.logging.choice()?)?;
     for note in source.notes() {
         streams.note("note", &note);
     }
+    // Read once before any output is begun, with all that it includes.
+    if let Some((_, config)) = configs.first() {
+        source.workload(&config.drive.parsed.spec, config.seed)?;
+    }
     let file = output::begin(args.output.file.as_deref())?;
     let mut results: Vec<RunResult> = Vec::new();
-    for (hmb, config) in &configs {
-        results.push(run_one(config, *hmb, &source, streams)?);
+    for (given, config) in &configs {
+        results.push(run_one(config, *given, &source, streams)?);
     }
     let variants: Vec<Variant<'_>> = configs
         .iter()
         .zip(&results)
-        .map(|((hmb, config), result)| Variant {
-            hmb: *hmb,
+        .map(|((given, config), result)| Variant {
+            given: *given,
             report: Report { config, result },
         })
         .collect();
@@ -51,17 +56,50 @@ pub(super) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), E
     output::finish(file, streams.stdout, &text)
 }
 
+/// What is said of host memory, a column of each drive each.
+fn given(args: &CompareArgs) -> Vec<Given<'_>> {
+    let caps = args.hmb.iter().map(|text| Given {
+        hmb: Some(text.trim()),
+        hmb_offer: None,
+    });
+    let offers = args.hmb_offer.iter().map(|text| Given {
+        hmb: None,
+        hmb_offer: Some(text.trim()),
+    });
+    let given: Vec<Given<'_>> = caps.chain(offers).collect();
+    match given.len() {
+        0 => vec![Given::default()],
+        _ => given,
+    }
+}
+
+/// Two equal columns are nobody's question.
+fn once<'a>(option: &str, values: impl Iterator<Item = &'a str>) -> Result<(), Error> {
+    let mut seen = Vec::new();
+    for value in values {
+        if seen.contains(&value) {
+            let message = format!("`{option}` has `{}` twice", value.escape_debug());
+            return Err(
+                Error::input(message).hint("equal commands give equal results: leave one out")
+            );
+        }
+        seen.push(value);
+    }
+    Ok(())
+}
+
 fn run_one(
     config: &RunConfig,
-    hmb: Option<&str>,
+    given: Given<'_>,
     source: &Source,
     streams: &mut Streams<'_>,
 ) -> Result<RunResult, Error> {
     let drive = &config.drive;
     let (workload, notes) = source.workload(&drive.parsed.spec, config.seed)?;
-    let which = match hmb {
-        Some(hmb) => format!("{} with `--hmb {hmb}`", drive.name),
-        None => drive.name.clone(),
+    let which = match (given.hmb, given.hmb_offer) {
+        (Some(hmb), _) => format!("{} with `--hmb {hmb}`", drive.name),
+        (None, Some(offer)) => format!("{} with `--hmb-offer {offer}`", drive.name),
+        (None, None) => drive.name.clone(),
     };
     for note in notes {
         streams.note("note", &format!("{which}: {note}"));

@@ -11,7 +11,7 @@ use crate::run;
 use crate::watch::Watch;
 
 pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
-    let config = inputs::config(&args.drive, args.hmb.as_deref(), &args.run)?;
+    let config = inputs::config(&args.drive, args.hmb.choice()?, &args.run)?;
     let source = Source::open(&args.workload, &args.trace)?.choose(args.logging.choice()?)?;
     for note in source.notes() {
         streams.note("note", &note);

@@ -2,19 +2,30 @@
 
 use super::number::{duration_ns, grouped, short};
 use super::{DIRECTIONS, Entry, Report, drive, entries, json_value, waf};
+use crate::logging::LoggingResult;
+use crate::run::HmbChoice;
 use crate::size;
 use serde_json::{Value, json};
+
+/// What the user said of host memory; nothing for what the drive gets by itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Given<'a> {
+    /// `--hmb`.
+    pub hmb: Option<&'a str>,
+    /// `--hmb-offer`.
+    pub hmb_offer: Option<&'a str>,
+}
 
 /// One run of the comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant<'a> {
-    /// What the user said of host memory; `None` for what the drive gets by itself.
-    pub hmb: Option<&'a str>,
+    /// What the user said of host memory.
+    pub given: Given<'a>,
     /// The run.
     pub report: Report<'a>,
 }
 
-/// `{"compare": [{"drive", "hmb", "result"}]}`, where `result` is what `simulate` writes.
+/// `{"compare": [{"drive", "hmb", "hmb_offer", "result"}]}`, where `result` is what `simulate` writes.
 #[must_use]
 pub fn json(variants: &[Variant<'_>]) -> String {
     let runs: Vec<Value> = variants
@@ -22,7 +33,11 @@ pub fn json(variants: &[Variant<'_>]) -> String {
         .map(|variant| {
             json!({
                 "drive": variant.report.config.drive.name,
-                "hmb": variant.hmb.unwrap_or("negotiated"),
+                "hmb": match variant.given {
+                    Given { hmb: None, hmb_offer: None } => Some("default"),
+                    given => given.hmb,
+                },
+                "hmb_offer": variant.given.hmb_offer,
                 "result": json_value(variant.report, false),
             })
         })
@@ -37,15 +52,9 @@ pub fn text(variants: &[Variant<'_>]) -> String {
         .iter()
         .map(|variant| entries(&variant.report.result.jobs))
         .collect();
-    let mut rows = vec![
-        row("", variants, |v| v.report.config.drive.name.clone()),
-        row("host memory", variants, |v| {
-            match v.report.result.hmb.granted_bytes {
-                0 => "none".to_owned(),
-                bytes => size::show(bytes),
-            }
-        }),
-    ];
+    let mut rows = vec![row("", variants, |v| v.report.config.drive.name.clone())];
+    rows.extend(host_memory_rows(variants));
+    rows.extend(logging_rows(variants));
     for place in 0..all.first().map_or(0, Vec::len) {
         for name in DIRECTIONS {
             let column: Vec<&Entry> = all.iter().filter_map(|run| run.get(place)).collect();
@@ -57,6 +66,80 @@ pub fn text(variants: &[Variant<'_>]) -> String {
 }
 
 type Row = (String, Vec<String>);
+
+/// What the host gives where that was asked, what the drive takes of it, and what it can use of that
+/// where it is less.
+fn host_memory_rows(variants: &[Variant<'_>]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let choice = |v: &Variant<'_>| v.report.config.hmb;
+    let said = |v: &Variant<'_>| matches!(choice(v), HmbChoice::AtMost(_) | HmbChoice::Exactly(_));
+    if variants.iter().any(said) {
+        rows.push(row("host gives", variants, |v| match choice(v) {
+            HmbChoice::Negotiated => "default".to_owned(),
+            HmbChoice::Off => "none".to_owned(),
+            HmbChoice::AtMost(bytes) => format!("<= {}", size::show(bytes)),
+            HmbChoice::Exactly(bytes) => size::show(bytes),
+        }));
+    }
+    rows.push(row("host memory", variants, |v| {
+        let hmb = &v.report.result.hmb;
+        match (hmb.granted_bytes, choice(v)) {
+            (0, HmbChoice::Off) => "none".to_owned(),
+            (0, _) if hmb.requested_bytes == 0 => "not asked for".to_owned(),
+            (0, _) => "too little".to_owned(),
+            (bytes, _) => size::show(bytes),
+        }
+    }));
+    let falls_short = |v: &Variant<'_>| {
+        let hmb = &v.report.result.hmb;
+        hmb.usable_bytes < hmb.granted_bytes
+    };
+    if variants.iter().any(falls_short) {
+        rows.push(row("  usable", variants, |v| {
+            match v.report.result.hmb.usable_bytes {
+                0 => "-".to_owned(),
+                bytes => size::show(bytes),
+            }
+        }));
+    }
+    rows
+}
+
+/// What a database did, if the runs are of one.
+fn logging_rows(variants: &[Variant<'_>]) -> Vec<Row> {
+    let found = |v: &Variant<'_>| {
+        let mut jobs = v.report.result.jobs.iter();
+        jobs.find_map(|job| job.logging.clone())
+    };
+    let all: Vec<_> = variants.iter().map(found).collect();
+    let Some(first) = all.iter().flatten().next() else {
+        return Vec::new();
+    };
+    let row = |label: &str, cell: &dyn Fn(&LoggingResult) -> String| -> Row {
+        let cells = all.iter();
+        let cells = cells.map(|logging| logging.as_ref().map_or("-".to_owned(), |l| cell(l)));
+        (format!("  {label}"), cells.collect())
+    };
+    let percentile = |percent: f64| {
+        move |l: &LoggingResult| duration_ns(l.latency.percentile_ns(percent) as f64)
+    };
+    vec![
+        (format!("database {}", first.database), Vec::new()),
+        row("commit mode", &|l| l.commit.to_owned()),
+        row("clients", &|l| l.clients.to_string()),
+        row("transactions/s", &|l| {
+            short(l.statistics.transactions_per_s(), 4, 1000, "")
+        }),
+        row("commit mean", &|l| duration_ns(l.latency.mean_ns())),
+        row("commit p50", &percentile(50.0)),
+        row("commit p99", &percentile(99.0)),
+        row("commit p99.9", &percentile(99.9)),
+        row("log write amplification", &|l| {
+            let amplification = l.statistics.write_amplification();
+            amplification.map_or("-".to_owned(), |a| format!("{a:.2}"))
+        }),
+    ]
+}
 
 fn row(name: &str, variants: &[Variant<'_>], cell: impl Fn(&Variant<'_>) -> String) -> Row {
     (name.to_owned(), variants.iter().map(cell).collect())

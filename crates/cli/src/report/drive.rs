@@ -2,7 +2,7 @@
 
 use super::Report;
 use super::number::grouped;
-use crate::run::RunResult;
+use crate::run::{HmbChoice, RunResult};
 use crate::size;
 use lodger_core::nand::Cause;
 use lodger_core::observe::{Counters, WindowCounters};
@@ -243,6 +243,32 @@ pub(crate) fn text(report: Report<'_>) -> String {
     out
 }
 
+fn write_host_memory(out: &mut String, report: Report<'_>) -> std::fmt::Result {
+    let Report { config, result } = report;
+    let counters = &result.counters;
+    let hmb = &result.hmb;
+    if hmb.requested_bytes > 0 {
+        writeln!(
+            out,
+            "  host memory  : requested={}, granted={}, {}used={}; read={}, written={}",
+            size::show(hmb.requested_bytes),
+            size::show(hmb.granted_bytes),
+            match hmb.usable_bytes {
+                usable if usable < hmb.granted_bytes => {
+                    format!("usable={}, ", size::show(usable))
+                }
+                _ => String::new(),
+            },
+            size::show(hmb.used_bytes),
+            size::show(counters.hmb_read_bytes),
+            size::show(counters.hmb_written_bytes)
+        )?;
+    } else if matches!(config.hmb, HmbChoice::AtMost(_)) {
+        writeln!(out, "  host memory  : the drive asks for none")?;
+    }
+    Ok(())
+}
+
 fn write_text(out: &mut String, report: Report<'_>) -> std::fmt::Result {
     let Report { config, result } = report;
     let counters = &result.counters;
@@ -253,18 +279,7 @@ fn write_text(out: &mut String, report: Report<'_>) -> std::fmt::Result {
     writeln!(out, "\nDrive {} ({name}):", config.drive.name)?;
     write_map(out, result)?;
     super::hpb::write_text(out, &counters.hpb)?;
-    let hmb = &result.hmb;
-    if hmb.requested_bytes > 0 {
-        writeln!(
-            out,
-            "  host memory  : requested={}, granted={}, used={}; read={}, written={}",
-            size::show(hmb.requested_bytes),
-            size::show(hmb.granted_bytes),
-            size::show(hmb.used_bytes),
-            size::show(counters.hmb_read_bytes),
-            size::show(counters.hmb_written_bytes)
-        )?;
-    }
+    write_host_memory(out, report)?;
     if counters.read_cache_lookups > 0 {
         let (hits, all) = (counters.read_cache_hits, counters.read_cache_lookups);
         writeln!(

@@ -50,6 +50,15 @@ impl HostPolicy {
         }
     }
 
+    /// Linux with `max_host_mem_size_mb` set: no drive gets more than `bytes`, 0 turns host memory off.
+    #[must_use]
+    pub const fn capped(bytes: u64) -> Self {
+        Self {
+            cap_bytes: bytes,
+            ..Self::linux()
+        }
+    }
+
     /// A host that offers exactly `bytes`; 0 turns host memory off.
     #[must_use]
     pub const fn offering(bytes: u64) -> Self {

@@ -127,7 +127,8 @@ impl Histogram {
         for (bucket, &count) in self.counts.iter().enumerate() {
             sum += count;
             if count > 0 && sum as f64 >= wanted {
-                return Self::middle(bucket);
+                // The middle of a bucket may lie beyond all that fell into it.
+                return Self::middle(bucket).clamp(self.min_ns, self.max_ns);
             }
         }
         0
@@ -169,6 +170,25 @@ mod tests {
             let reported = histogram.percentile_ns(percent) as f64;
             prop_assert!((reported - exact).abs() <= exact * 0.01 + 0.5, "{reported} against {exact}");
         }
+    }
+
+    #[test]
+    fn no_percentile_is_above_the_maximum_or_below_the_minimum() {
+        let mut histogram = Histogram::default();
+        histogram.record(1_000_001);
+        histogram.record(1_000_001);
+        for percent in [0.1, 1.0, 50.0, 99.99, 100.0] {
+            assert_eq!(histogram.percentile_ns(percent), 1_000_001);
+        }
+        // The first of a bucket, whose middle is above it.
+        let first = 1 << 21;
+        assert!(Histogram::middle(Histogram::bucket(first)) > first);
+        histogram.record(first);
+        assert_eq!(histogram.percentile_ns(100.0), first);
+        assert_eq!(
+            histogram.percentile_ns(50.0),
+            1_000_001.max(Histogram::middle(Histogram::bucket(1_000_001)))
+        );
     }
 
     #[test]

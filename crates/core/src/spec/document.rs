@@ -76,9 +76,18 @@ pub(super) fn read(
                 "`extends` names no known drive, found `{}`",
                 quoted(&name)
             ))
-            .map_err(|e| e.hint("`lodger drives list` prints the known drives"));
+            .map_err(|e| {
+                e.hint(
+                    "`lodger drives list` prints the known drives; a file of your own is named with \
+                     its ending, such as `base.toml`, from the folder of the one that extends it",
+                )
+            });
         };
-        layers.push(Layer::parse(&base, &format!("{name}.toml"))?);
+        let file = match name.strip_suffix(".toml") {
+            Some(_) => name.clone(),
+            None => format!("{name}.toml"),
+        };
+        layers.push(Layer::parse(&base, &file)?);
         names.push(name);
     }
     let mut entries = Entries::default();

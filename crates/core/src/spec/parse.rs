@@ -44,7 +44,8 @@ impl ParsedDrive {
             .collect()
     }
 
-    /// A drive file without `extends` that means the same drive. Stated sources are kept.
+    /// A drive file without `extends` that means the same drive. Stated sources are kept; defaults,
+    /// which need none, are comments.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut out = String::new();
@@ -53,6 +54,9 @@ impl ParsedDrive {
             let Some(value) = self.written(key.path) else {
                 continue;
             };
+            if value.source.kind == SourceKind::Default {
+                out += "# ";
+            }
             out += &format!("{} = {}\n", key.path, value.toml);
             if SourceKind::stated(value.source.kind.name()).is_some() {
                 let from = toml::Value::String(value.source.from.clone());

@@ -211,3 +211,45 @@ fn the_json_has_answer_curve_runs_and_losses() {
     assert_eq!(sizes[4]["hmb_bytes"], 128 * MIB);
     assert!(sizes[0]["iops_lost"].is_f64() && sizes[0]["p99_added"].is_f64());
 }
+
+#[test]
+fn the_yardstick_is_what_linux_gives_by_default() {
+    // An A80 asks for 480 MiB, and Linux gives 128.
+    let advice = advice(
+        &config("a80", &[]),
+        "rw=randread\nsize=1g\nnumber_ios=200",
+        Goal::default(),
+    );
+    assert_eq!(advice.reference.hmb_bytes, 128 * MIB);
+    let text = advice.text();
+    assert!(
+        text.lines()
+            .next()
+            .unwrap()
+            .contains("within 5 % of 128 MiB"),
+        "{text}"
+    );
+    assert!(text.contains("changes are against 128 MiB"), "{text}");
+    assert!(text.contains("480 MiB"), "{text}");
+}
+
+#[test]
+fn advice_on_writes_does_not_contradict_its_table() {
+    // A map kept in host memory alone: without it every update waits for flash.
+    let sets = [("role.map.tiers", "[\"hmb\"]")];
+    let advice = advice(
+        &config("tiny", &sets),
+        "rw=randwrite\nsize=384m\niodepth=4\nnumber_ios=4000",
+        Goal::default(),
+    );
+    let text = advice.text();
+    let off = advice.loss(advice.run(0).unwrap());
+    assert!(off.iops > 0.05, "the case shows nothing: {off:?}\n{text}");
+    assert!(!text.contains("cannot help"), "{text}");
+    assert!(!text.contains("buys nothing"), "{text}");
+    assert!(text.contains("host memory helps the writes"), "{text}");
+    // No bars, and no ratios, of 0 look-ups.
+    assert!(!text.contains("####"), "{text}");
+    assert!(advice.run(0).unwrap().lookups.hit_ratio().is_none());
+    assert!(advice.json()["runs"][0]["hit_ratio"].is_null());
+}

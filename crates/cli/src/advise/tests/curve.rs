@@ -18,7 +18,7 @@ fn differences(config: &RunConfig, options: &str, grants: &[u64]) -> Vec<f64> {
     let curve = Curve::new(learnt, &place, method, grants);
     let difference = |grant: &u64| {
         let run = run(config, job(config, options), *grant);
-        (curve.hit_ratio(*grant) - run.lookups.hit_ratio()) * 100.0
+        (curve.hit_ratio(*grant) - run.lookups.hit_ratio().unwrap()) * 100.0
     };
     grants.iter().map(difference).collect()
 }

@@ -103,7 +103,7 @@ pub(super) fn open(name: &str, args: &ProbeArgs) -> Result<Opened, Error> {
                 args.noise
             )));
         }
-        let config = inputs::config(drive, args.hmb.as_deref(), &args.run)?;
+        let config = inputs::config(drive, args.hmb.choice()?, &args.run)?;
         let noise = if args.noise == 0.0 {
             Noise::NONE
         } else {

@@ -1,0 +1,83 @@
+//! Files that a command reads and writes, so that none is both.
+
+use crate::error::Error;
+use crate::output::cannot_write;
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+#[derive(Debug, Default)]
+struct Used {
+    /// Device and number of files read.
+    inputs: Vec<(u64, u64)>,
+    /// Files being written.
+    outputs: Vec<PathBuf>,
+}
+
+static USED: Mutex<Used> = Mutex::new(Used {
+    inputs: Vec::new(),
+    outputs: Vec::new(),
+});
+
+fn with<T>(act: impl FnOnce(&mut Used) -> T) -> T {
+    act(&mut USED.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// A command begins: nothing is used.
+pub(crate) fn forget() {
+    with(|used| *used = Used::default());
+}
+
+/// This file is read.
+pub(crate) fn input(file: &Metadata) {
+    if let Some(id) = id(file).filter(|_| file.is_file()) {
+        with(|used| {
+            if !used.inputs.contains(&id) {
+                used.inputs.push(id);
+            }
+        });
+    }
+}
+
+/// That `target` is not also read.
+pub(crate) fn refuse_input(target: &Path, shown: &str) -> Result<(), Error> {
+    let id = std::fs::metadata(target).ok().and_then(|file| id(&file));
+    let is_input = id.is_some_and(|id| with(|used| used.inputs.contains(&id)));
+    if !is_input {
+        return Ok(());
+    }
+    let error = cannot_write(shown, "this command reads it");
+    Err(error.hint("name another file: writing would destroy the input"))
+}
+
+/// `target` is written from now on.
+pub(crate) fn begin_output(target: &Path, shown: &str) -> Result<(), Error> {
+    with(|used| {
+        if used.outputs.iter().any(|other| other == target) {
+            return Err(cannot_write(shown, "this command writes it already")
+                .hint("give each output a file of its own"));
+        }
+        used.outputs.push(target.to_owned());
+        Ok(())
+    })
+}
+
+/// It is done.
+pub(crate) fn end_output(target: &Path) {
+    with(|used| {
+        if let Some(at) = used.outputs.iter().rposition(|other| other == target) {
+            used.outputs.remove(at);
+        }
+    });
+}
+
+#[cfg(unix)]
+fn id(file: &Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    Some((file.dev(), file.ino()))
+}
+
+#[cfg(not(unix))]
+fn id(_: &Metadata) -> Option<(u64, u64)> {
+    None
+}
