@@ -90,6 +90,7 @@ impl SimTarget {
         let granted_bytes = grant(spec, on)?.0.granted_bytes;
         // What Identify Controller would say, and no more.
         let hmb = match &spec.tiers.hmb {
+            None if spec.hpb.is_some() => HmbSwitch::MapWithDriver,
             None => HmbSwitch::NotUsed,
             Some(_) if granted_bytes == 0 => {
                 HmbSwitch::Unavailable("the host gives less memory than the drive needs".to_owned())

@@ -96,8 +96,8 @@ fn what_is_sure_at_once_is_measured_once() {
 fn a_run_during_which_the_drive_changed_is_discarded_and_made_again() {
     let still = probed(0.0..0.0, 0.9);
     // Slow while the reference is taken for the first time: later it seems to have changed.
-    let outcome = probed(0.0..0.008, 0.9);
-    let again = probed(0.0..0.008, 0.9);
+    let outcome = probed(0.0..0.030, 0.9);
+    let again = probed(0.0..0.030, 0.9);
     assert_eq!(outcome, again, "the same seed gives the same result");
     let (role, quiet) = (&outcome.roles["map"], &still.roles["map"]);
     assert_eq!(role.tier, quiet.tier, "{}", role.evidence);
@@ -125,7 +125,7 @@ fn what_reads_tell_is_measured_again_before_the_first_write() {
         }
         true
     };
-    let mut drive = tiny(0.0..0.008);
+    let mut drive = tiny(0.0..0.030);
     let outcome = probe(&mut drive, &options, &mut |now| look(now.experiment));
     assert!(outcome.raw.keys().any(|name| name.contains("(run 2)")));
     assert!(outcome.usage.writes > 0);
@@ -141,7 +141,7 @@ fn what_reads_tell_is_measured_again_before_the_first_write() {
         .map(|spent| spent.time)
         .sum::<Duration>();
     options.budget = once.mul_f64(1.2);
-    let outcome = probe(&mut tiny(0.0..0.008), &options, &mut |_| true);
+    let outcome = probe(&mut tiny(0.0..0.030), &options, &mut |_| true);
     assert!(outcome.usage.writes > 0, "{:?}", outcome.skipped);
     let map = &outcome.roles["map"];
     assert!(

@@ -68,6 +68,7 @@ pub struct Bench<'a> {
     deadline: Duration,
     may_write: bool,
     touched_hmb: bool,
+    hmb_is_off: bool,
     run: usize,
     written_most: u64,
     samples: Vec<Sample>,
@@ -98,6 +99,7 @@ impl<'a> Bench<'a> {
             deadline,
             may_write,
             touched_hmb: false,
+            hmb_is_off: false,
             run: 1,
             written_most: 0,
             samples: Vec::new(),
@@ -298,7 +300,14 @@ impl<'a> Bench<'a> {
         }
         self.touched_hmb = true;
         self.target.set_hmb(state)?;
+        self.hmb_is_off = state == HmbState::Off;
         Ok(())
+    }
+
+    /// Whether the drive was last left without host memory.
+    #[must_use]
+    pub fn is_hmb_off(&self) -> bool {
+        self.hmb_is_off
     }
 
     /// Keeps a point for the report.

@@ -4,7 +4,7 @@ use crate::bench::{Bench, Stop};
 use crate::cost::Scale;
 use crate::experiment::About;
 use crate::probe::{Expected, Skipped, Spent};
-use crate::target::Description;
+use crate::target::{Description, TargetError};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,6 +15,8 @@ const TELLING: Duration = Duration::from_secs(5);
 const LONGER: f64 = 1.5;
 /// Corrections beyond this say more about one experiment than about the next.
 const CORRECTION_MAX: f64 = 4.0;
+/// A drive with more errors than this is failing altogether.
+const ERRORS_MAX: u32 = 12;
 
 /// Where a probe is.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,6 +43,10 @@ pub(crate) struct Course<'a> {
     pub(crate) partial: bool,
     /// Nothing more will be done.
     pub(crate) ended: bool,
+    /// Why the target ended it.
+    pub(crate) failed: Option<String>,
+    /// Transfers that the drive answered with an error.
+    errors: u32,
     pub(crate) interrupted: bool,
 }
 
@@ -62,6 +68,8 @@ impl<'a> Course<'a> {
             skipped: Vec::new(),
             partial: false,
             ended: false,
+            failed: None,
+            errors: 0,
             interrupted: false,
         }
     }
@@ -210,6 +218,15 @@ impl<'a> Course<'a> {
         });
     }
 
+    /// Whether a drive that answered with an error is asked on: a sector may be bad, and the rest good.
+    pub(crate) fn goes_on(&mut self, error: &TargetError) -> bool {
+        if matches!(error, TargetError::Io { .. } | TargetError::Short { .. }) {
+            self.errors += 1;
+            return self.errors <= ERRORS_MAX;
+        }
+        false
+    }
+
     /// Keeps how an experiment ended.
     pub(crate) fn note(&mut self, experiment: &'static str, result: Result<(), Stop>) {
         let reason = match result {
@@ -222,7 +239,10 @@ impl<'a> Course<'a> {
                 "interrupted".to_owned()
             }
             Err(Stop::Target(error)) => {
-                self.ended = true;
+                if !self.goes_on(&error) {
+                    self.ended = true;
+                    self.failed = Some(error.to_string());
+                }
                 error.to_string()
             }
         };

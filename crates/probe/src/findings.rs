@@ -36,6 +36,11 @@ pub struct MapArm {
     pub levels: Option<Levels>,
     /// The level that there is in any case, ns.
     pub near_ns: f64,
+    /// The same as a mean, to compare with means of other experiments.
+    pub near_mean_ns: f64,
+    /// Share of reads far from each other that may have waited for their map entry, by how much longer they
+    /// took on average than reads near each other.
+    pub missed: Estimate,
     /// Caching units held.
     pub units: Held,
     /// Addresses covered, bytes.
@@ -49,6 +54,8 @@ pub struct MapArm {
 pub struct ReadCacheArm {
     /// A read again, and a first read.
     pub levels: Option<Levels>,
+    /// Share of a read's time that a read again saves on average, of the same pages.
+    pub saved: Estimate,
     /// Bytes held.
     pub bytes: Held,
 }
@@ -126,6 +133,8 @@ pub struct Findings {
     pub collisions: Option<bool>,
     /// Median page read, random and sequential, ns.
     pub read_ahead: Option<(f64, f64)>,
+    /// Mean latency of random reads over a span of so many bytes, ns, by state of host memory.
+    pub spans: BTreeMap<&'static str, Vec<(f64, f64)>>,
     /// Everything with a number.
     pub quantities: BTreeMap<String, Quantity>,
     /// How far the reference latency moved, as a ratio of last to first.

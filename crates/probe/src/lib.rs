@@ -20,7 +20,9 @@ pub mod stats;
 pub mod target;
 
 pub use infer::{Role, Rule, Tier, Verdict};
-pub use probe::{Expected, Options, Outcome, Progress, Skipped, Spent, expected, plan, probe};
+pub use probe::{
+    Expected, Options, Outcome, Progress, Skipped, Spent, expected, plan, probe, probe_and_keep,
+};
 pub use target::{
     Description, HmbState, HmbSwitch, Io, NEEDS_CONSENT, Op, Sample, Target, TargetError, Transport,
 };

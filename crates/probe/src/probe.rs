@@ -4,11 +4,11 @@ use crate::again;
 use crate::bench::{Bench, Series, Stop, Usage};
 use crate::cost::{Cost, Scale};
 use crate::course::{At, Course};
-use crate::experiment::{ALL, About};
+use crate::experiment::{ALL, About, enter, page_of};
 use crate::findings::Findings;
-use crate::infer::Verdict;
+use crate::infer::{self, Role, Verdict};
 use crate::stats;
-use crate::target::{Description, Target};
+use crate::target::{Description, HmbState, Target};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -53,6 +53,8 @@ pub struct Outcome {
     pub partial: bool,
     /// The user stopped it.
     pub interrupted: bool,
+    /// The target ended it, and how: it has gone, or fails altogether.
+    pub failed: Option<String>,
     /// What was done to the drive.
     pub usage: Usage,
     /// Every point measured.
@@ -145,6 +147,17 @@ pub fn probe(
     options: &Options,
     watch: &mut dyn FnMut(Progress) -> bool,
 ) -> Outcome {
+    probe_and_keep(target, options, watch, &mut |_| {})
+}
+
+/// The same; `keep` gets what has come of it so far after each experiment, marked partial, for a machine
+/// may go down in the middle of hours.
+pub fn probe_and_keep(
+    target: &mut dyn Target,
+    options: &Options,
+    watch: &mut dyn FnMut(Progress) -> bool,
+    keep: &mut dyn FnMut(&Outcome),
+) -> Outcome {
     let description = target.describe().clone();
     let started = target.now();
     let plan = plan(&options.experiments).unwrap_or_default();
@@ -171,7 +184,15 @@ pub fn probe(
         if bench.run() > 1 {
             bench.begin_run(options.seed ^ AFTER_READS, 1);
         }
-        first_runs(&mut bench, &mut course, &mut findings, writes);
+        let mut keep = |bench: &Bench<'_>, course: &Course<'_>, findings: &Findings| {
+            let so_far = Sofar {
+                started,
+                roles: &roles,
+                expected: &expected,
+            };
+            keep(&so_far.outcome(bench, course, findings));
+        };
+        first_runs(&mut bench, &mut course, &mut findings, writes, &mut keep);
         let settled = again::verdicts(&mut bench, &mut findings, &mut course, options, writes);
         roles.extend(settled);
     }
@@ -188,6 +209,7 @@ pub fn probe(
         skipped: course.skipped,
         partial: course.partial,
         interrupted: course.interrupted,
+        failed: course.failed,
         usage,
         raw,
         elapsed,
@@ -195,6 +217,46 @@ pub fn probe(
         spent: course.spent,
     }
 }
+
+/// What an outcome in the middle of a probe is made of, beside what is under way.
+struct Sofar<'a> {
+    started: Duration,
+    roles: &'a BTreeMap<&'static str, Verdict>,
+    expected: &'a [Expected],
+}
+
+impl Sofar<'_> {
+    fn outcome(&self, bench: &Bench<'_>, course: &Course<'_>, findings: &Findings) -> Outcome {
+        let mut findings = findings.clone();
+        let target = bench.description().clone();
+        let mut roles = self.roles.clone();
+        for role in Role::ALL {
+            if let Some(verdict) = infer::verdict(role, &mut findings, &target) {
+                roles.entry(role.name()).or_insert(verdict);
+            }
+        }
+        if target.transport.hides().is_some() {
+            findings.give_up_inside();
+        }
+        Outcome {
+            target,
+            roles,
+            findings,
+            skipped: course.skipped.clone(),
+            partial: true,
+            interrupted: course.interrupted,
+            failed: course.failed.clone(),
+            usage: bench.usage,
+            raw: bench.raw.clone(),
+            elapsed: bench.now().saturating_sub(self.started),
+            expected: self.expected.to_vec(),
+            spent: course.spent.clone(),
+        }
+    }
+}
+
+/// Hears of every experiment that was done.
+type Keep<'a> = dyn FnMut(&Bench<'_>, &Course<'_>, &Findings) + 'a;
 
 /// Stream of random numbers of what writes, where reads were repeated: none that a repetition has.
 const AFTER_READS: u64 = 1 << 40;
@@ -205,6 +267,7 @@ fn first_runs(
     course: &mut Course<'_>,
     findings: &mut Findings,
     writes: bool,
+    keep: &mut Keep<'_>,
 ) {
     let mut first = None;
     for (about, run) in ALL.iter().filter(|(about, _)| about.writes == writes) {
@@ -222,9 +285,17 @@ fn first_runs(
             reference(bench, findings, &mut first)
         };
         if let Some(latency_ns) = first {
-            course.scale.read = Duration::from_nanos(latency_ns as u64);
+            course.scale.read = Duration::from_nanos(latency_ns.estimate as u64);
         }
-        let result = looked.and_then(|()| run(bench, findings));
+        let mut result = looked.and_then(|()| run(bench, findings));
+        if let Err(Stop::Target(error)) = &result
+            && course.goes_on(error)
+        {
+            // One place of a drive may be bad: elsewhere, once more.
+            let said = format!("{}: {error}; it was done again from the start", about.name);
+            findings.notes.push(said);
+            result = run(bench, findings);
+        }
         let spent = Spent {
             time: bench.now().saturating_sub(began),
             read_bytes: bench.usage.read_bytes - used.read_bytes,
@@ -232,11 +303,51 @@ fn first_runs(
         };
         course.spent.insert(about.name, spent);
         course.note(about.name, result);
+        keep(bench, course, findings);
     }
     if !course.ended && first.is_some() {
         // The last experiment is done: what ends here is only the look at the drift.
         let _ = reference(bench, findings, &mut first);
     }
+}
+
+/// Stretches of the reference, and reads of each that count.
+const STRETCHES: u64 = 64;
+const READS: usize = 3;
+/// Reads beyond so many times the 90th percentile are the host's doing.
+const STRAY: f64 = 3.0;
+
+/// Mean latency of reads near each other, of stretches all over the drive: pages of one stretch may be of
+/// one kind, and what was read before may be kept. Of 64 stretches, in an interval of two standard errors.
+fn mean_near_read(bench: &mut Bench<'_>) -> Result<stats::Estimate, Stop> {
+    const BYTES: u64 = 1 << 20;
+    let stretches = (bench.capacity() / BYTES).max(1);
+    let mut all = Vec::new();
+    for _ in 0..STRETCHES {
+        let start = bench.below(stretches) * BYTES;
+        for i in 0..=READS {
+            let at = page_of(bench, start, BYTES);
+            let mut latency = Vec::with_capacity(1);
+            bench.read_pages([at], 1, &mut latency)?;
+            if i > 0 {
+                all.extend(latency);
+            }
+        }
+    }
+    let most = STRAY * stats::quantile(&all, 0.9);
+    let means: Vec<f64> = all
+        .chunks(READS)
+        .map(|reads| reads.iter().map(|ns| ns.min(most)).sum::<f64>() / READS as f64)
+        .collect();
+    let n = means.len() as f64;
+    let mean = means.iter().sum::<f64>() / n;
+    let variance = means.iter().map(|of| (of - mean).powi(2)).sum::<f64>() / n;
+    let error = 2.0 * (variance / n).sqrt();
+    Ok(stats::Estimate::new(
+        mean,
+        (mean - error).max(1.0),
+        mean + error,
+    ))
 }
 
 /// Latency of reads near each other, before every experiment: a drive whose own speed changes
@@ -245,19 +356,17 @@ fn first_runs(
 pub(crate) fn reference(
     bench: &mut Bench<'_>,
     findings: &mut Findings,
-    first: &mut Option<f64>,
+    first: &mut Option<stats::Estimate>,
 ) -> Result<(), Stop> {
-    let page = bench.page();
-    let start = (bench.capacity() / 10 * 9) >> 20 << 20;
-    let room = (1u64 << 20).min(bench.capacity() - start) / page;
-    let mut latencies = Vec::new();
-    for _ in 0..80 {
-        let at = start + bench.below(room) * page;
-        bench.read_pages([at], 1, &mut latencies)?;
+    // Without it, a drive whose map is there alone would look slow.
+    if bench.is_hmb_off() {
+        enter(bench, Some(HmbState::On))?;
     }
-    let now = stats::median(&latencies[16..]);
+    let now = mean_near_read(bench)?;
     let first = *first.get_or_insert(now);
-    let ratio = now / first.max(1.0);
+    // Only as much of a change as chance does not explain.
+    let (low, high) = (now.low / first.high, now.high / first.low);
+    let ratio = 1.0f64.clamp(low.min(high), high.max(low));
     // The largest change so far.
     let worst = findings.drift.unwrap_or(1.0);
     if ratio.ln().abs() >= worst.ln().abs() {

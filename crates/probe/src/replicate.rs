@@ -100,13 +100,16 @@ pub fn agreed(runs: &[&Verdict]) -> Option<Verdict> {
     let sure = |rule: &crate::Rule| rule.confidence(most.len(), all);
     let best = rules.max_by(|a, b| sure(a).total_cmp(&sure(b)));
     if let Some(rule) = best {
-        (verdict.rule, verdict.confidence) = (Some(rule), sure(&rule));
+        // Another run measures once more, and makes no rule better.
+        verdict.fit = agreeing().map(|run| run.fit).fold(0.0, f64::max);
+        (verdict.rule, verdict.confidence) = (Some(rule), sure(&rule).min(verdict.fit));
     }
     let put_together = |of: fn(&Verdict) -> Option<Estimate>| {
         let found: Vec<Estimate> = agreeing().filter_map(of).collect();
         (!found.is_empty()).then(|| combined(&found))
     };
     verdict.size_bytes = put_together(|run| run.size_bytes);
+    verdict.reach_bytes = put_together(|run| run.reach_bytes);
     verdict.unit_bytes = put_together(|run| run.unit_bytes);
     if let Some(size) = verdict.size_bytes {
         let stray = |run: &&Verdict| run.size_bytes.is_some_and(|own| !own.overlaps(&size));

@@ -21,6 +21,7 @@ struct Mock {
     transfers: u64,
     writes: u64,
     fails_after: Option<(u64, TargetError)>,
+    fails_once: bool,
 }
 
 impl Mock {
@@ -48,6 +49,7 @@ impl Mock {
             transfers: 0,
             writes: 0,
             fails_after: None,
+            fails_once: false,
         }
     }
 
@@ -78,7 +80,11 @@ impl Target for Mock {
             if let Some((after, error)) = &self.fails_after
                 && self.transfers > *after
             {
-                return Err(error.clone());
+                let error = error.clone();
+                if self.fails_once {
+                    self.fails_after = None;
+                }
+                return Err(error);
             }
             let on = self.hmb != HmbState::Off;
             let random = self.random();
@@ -270,7 +276,12 @@ fn what_lies_between_is_not_taken_for_a_drive() {
         ..Findings::default()
     };
     let (bytes, levels) = (Held::Nothing, None);
-    let arm = ReadCacheArm { levels, bytes };
+    let saved = lodger_probe::stats::Estimate::new(0.0, 0.0, 0.0);
+    let arm = ReadCacheArm {
+        levels,
+        saved,
+        bytes,
+    };
     findings.read_cache.insert("as found", arm);
     let mut about = Mock::new(ram, HmbSwitch::NotUsed).description;
     for (transport, tier) in [
@@ -367,4 +378,38 @@ fn without_consent_nothing_is_written_and_with_it_a_drive_that_forbids_it_is_lef
             .iter()
             .any(|s| s.reason == "write-protected")
     );
+}
+
+#[test]
+fn one_error_of_the_drive_does_not_end_a_probe() {
+    let error = TargetError::Io {
+        what: "read",
+        offset: 4096,
+        bytes: 4096,
+        reason: "input/output error".to_owned(),
+    };
+    for at in [0, 100, 5_000, 20_000] {
+        let mut mock = Mock::new(compressed, SWITCH);
+        mock.fails_after = Some((at, error.clone()));
+        mock.fails_once = true;
+        let outcome = whole(&mut mock);
+        assert!(mock.transfers > at && mock.fails_after.is_none());
+        assert!(!outcome.partial, "at {at}: {:?}", outcome.skipped);
+        let notes = &outcome.findings.notes;
+        let said = notes.iter().any(|note| note.contains("input/output error"));
+        assert!(said, "at {at}: {notes:?}");
+    }
+}
+
+#[test]
+fn what_was_found_is_kept_after_each_experiment() {
+    let mut mock = Mock::new(compressed, SWITCH);
+    let mut kept = Vec::new();
+    let outcome =
+        lodger_probe::probe_and_keep(&mut mock, &options(false), &mut |_| true, &mut |so_far| {
+            assert!(so_far.partial);
+            kept.push(so_far.spent.len());
+        });
+    assert!(!outcome.partial);
+    assert_eq!(kept, (1..=outcome.spent.len()).collect::<Vec<_>>());
 }

@@ -33,9 +33,10 @@ pub(super) fn run(args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<u8, Err
     };
     let options = options(args, name)?;
     // Before the work, which may take long: what cannot be written is said at once.
-    let file = output::begin(args.output.file.as_deref())?;
-    let page = args.report.as_deref().map(|path| output::begin(Some(path)));
-    let page = page.transpose()?;
+    let places = [args.output.file.as_deref(), args.report.as_deref()];
+    for place in places {
+        output::begin(place)?;
+    }
     let drive = args
         .emit_drive
         .as_deref()
@@ -58,17 +59,26 @@ pub(super) fn run(args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<u8, Err
     .target();
     say_what_lacks(target.describe(), &options, streams);
     let mut progress = Meter::new();
-    let outcome = lodger_probe::probe(&mut *target, &options, &mut |now| progress.watch(now));
+    let outcome = lodger_probe::probe_and_keep(
+        &mut *target,
+        &options,
+        &mut |now| progress.watch(now),
+        // What cannot be kept now may be in the end, and is said then.
+        &mut |so_far| {
+            if are_files(args) {
+                drop(to_files(args, so_far));
+            }
+        },
+    );
     progress.finish();
     drop(target);
-    if let Some(page) = page {
-        output::finish(page, streams.stdout, &report::html(&outcome))?;
+    if let Some(reason) = &outcome.failed {
+        streams.note("warning", &format!("the probe ended early: {reason}"));
     }
-    let text = match args.output.format {
-        PlainFormat::Normal => report::text(&outcome),
-        PlainFormat::Json => format!("{:#}\n", report::json(&outcome, true)),
-    };
-    output::finish(file, streams.stdout, &text)?;
+    to_files(args, &outcome)?;
+    if args.output.file.is_none() {
+        output::finish(None, streams.stdout, &shown(args, &outcome))?;
+    }
     // Last: the report is there even if the findings make no drive.
     if let Some(drive) = drive {
         let text = report::drive(&outcome)
@@ -77,6 +87,33 @@ pub(super) fn run(args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<u8, Err
         output::finish(drive, streams.stdout, &text)?;
     }
     Ok(status(&outcome))
+}
+
+/// The report in the form that was asked for.
+fn shown(args: &ProbeArgs, outcome: &Outcome) -> String {
+    match args.output.format {
+        PlainFormat::Normal => report::text(outcome),
+        PlainFormat::Json => format!("{:#}\n", report::json(outcome, true)),
+    }
+}
+
+/// Whether what is kept on the way can be written over: not a pipe or a device.
+fn are_files(args: &ProbeArgs) -> bool {
+    let places = [args.output.file.as_deref(), args.report.as_deref()];
+    let mut there = places.into_iter().flatten();
+    there.all(|place| std::fs::metadata(place).map_or(true, |file| file.is_file()))
+}
+
+/// Page and report, where they go to files: whole each time, for the next may never come.
+fn to_files(args: &ProbeArgs, outcome: &Outcome) -> Result<(), Error> {
+    let mut nowhere = std::io::sink();
+    if let Some(page) = output::begin(args.report.as_deref())? {
+        output::finish(Some(page), &mut nowhere, &report::html(outcome))?;
+    }
+    if let Some(file) = output::begin(args.output.file.as_deref())? {
+        output::finish(Some(file), &mut nowhere, &shown(args, outcome))?;
+    }
+    Ok(())
 }
 
 /// What will be done to the drive: a line for all, and one for each experiment.

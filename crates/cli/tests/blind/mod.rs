@@ -3,11 +3,15 @@
 //! What is planted is what an outside observer could see at best, which is not always what the drive
 //! file says. Beside each kind stands what counts as right.
 //!
+//! Beside a drive's inside, what lies around it is drawn: noise that wanders, work of the drive's own after
+//! rest, a host that can turn host memory on and off and nothing else (`host.rs`).
+//!
 //! Not drawn, because commands and latencies cannot show it or the prober has no way to it: map entries
 //! in the host's driver (HPB: the prober speaks no UFS), compressed maps (they have no fixed size), the
 //! byte window, and data moved by the host's DMA engine.
 
 pub mod calibration;
+pub mod host;
 
 use lodger::drives;
 use lodger::run::{Drive, HmbChoice, RunConfig};
@@ -49,6 +53,8 @@ pub struct Subject {
     pub config: RunConfig,
     /// Noise of its latencies, as a multiple of the default.
     pub noise: f64,
+    /// What lies around it.
+    pub around: host::Around,
     /// The role `map`.
     pub map: Planted,
     /// The role `read_cache`.
@@ -60,6 +66,40 @@ pub struct Subject {
 }
 
 struct Draw(Rng);
+
+/// Drawn apart, so that what else a seed stands for stays the same.
+struct Rare {
+    /// Read times of page types, us; empty for one time of all.
+    page_types: bool,
+    /// Bytes of an entry in memory of the drive's own.
+    entry: u64,
+    /// The drive's flash has one bit a cell.
+    single_bit: bool,
+    /// Of the write buffer: small, huge, or neither.
+    buffer: Option<u64>,
+    /// Translation pages of a unit in host memory may be so many.
+    unit_most: u64,
+    /// What host memory takes to answer.
+    far: Option<f64>,
+    draw: Draw,
+}
+
+fn rare(seed: u64) -> Rare {
+    let mut draw = Draw(Rng::new(seed ^ 0xFA2_0FF));
+    Rare {
+        page_types: draw.chance(45),
+        entry: draw.of(&[4, 4, 4, 4, 5, 6, 8]),
+        single_bit: draw.chance(5),
+        buffer: match draw.below(12) {
+            0 => Some(draw.size(12 * KIB, 512 * KIB, 4 * KIB)),
+            1 => Some(draw.size(64 * MIB, 800 * MIB, MIB)),
+            _ => None,
+        },
+        unit_most: draw.of(&[64, 64, 64, 512, 1024]),
+        far: draw.chance(20).then(|| draw.us(2, 26)),
+        draw,
+    }
+}
 
 impl Draw {
     fn of<T: Copy>(&mut self, list: &[T]) -> T {
@@ -120,6 +160,7 @@ fn host_memory(draw: &mut Draw) -> Memory {
 /// Draws a drive.
 pub fn subject(seed: u64) -> Subject {
     let mut draw = Draw(Rng::new(seed ^ 0x5EED_B11D));
+    let mut rare = rare(seed);
     let capacity = draw.size(60 * GIB, 2000 * GIB, GIB);
     let host = host_memory(&mut draw);
     let mut text = format!(
@@ -131,16 +172,12 @@ pub fn subject(seed: u64) -> Subject {
         "[link]\npcie = \"{}\"",
         draw.of(&["3.0 x2", "3.0 x4", "4.0 x4"])
     );
-    let _ = writeln!(
-        text,
-        "[controller]\ncores = {}\nread = \"{}us\"\nwrite = \"{}us\"\nnext_slot = \"{}ns\"",
-        1 + draw.below(4),
-        draw.us(4, 13),
-        draw.us(5, 12),
-        100 + draw.below(250)
-    );
+    if let Some(us) = rare.far {
+        let _ = writeln!(text, "host_memory = \"{us}us\"");
+    }
+    controller(&mut draw, &mut text);
     let steady = draw.chance(25);
-    let slc = flash(&mut draw, &mut text, steady);
+    let slc = flash(&mut draw, &mut rare, &mut text, steady);
     let dram = if draw.chance(35) {
         draw.size(128 * MIB, 2 * GIB, MIB)
     } else {
@@ -149,9 +186,9 @@ pub fn subject(seed: u64) -> Subject {
     let mut roles = String::new();
     let mut left = host.usable;
     let read_cache = read_cache(&mut draw, &mut roles, dram, &mut left);
-    let write_buffer = write_buffer(&mut draw, &mut roles, dram, slc, &mut left);
+    let write_buffer = write_buffer(&mut draw, &rare, &mut roles, dram, slc, &mut left);
     let integrity = draw.of(&["none", "none", "none", "crc", "mac"]);
-    let (map, map_text, sram_map) = map(&mut draw, capacity, dram, left, integrity);
+    let (map, map_text, sram_map) = map(&mut draw, &rare, capacity, dram, left, integrity);
     let sram = 16 * MIB + sram_map;
     let _ = writeln!(text, "[tier.sram]\nsize = \"{sram}B\"");
     if dram > 0 {
@@ -182,11 +219,23 @@ pub fn subject(seed: u64) -> Subject {
     Subject {
         config,
         noise,
+        around: host::Around::draw(&mut rare.draw),
         map,
         read_cache,
         write_buffer,
         text,
     }
+}
+
+fn controller(draw: &mut Draw, text: &mut String) {
+    let _ = writeln!(
+        text,
+        "[controller]\ncores = {}\nread = \"{}us\"\nwrite = \"{}us\"\nnext_slot = \"{}ns\"",
+        1 + draw.below(4),
+        draw.us(4, 13),
+        draw.us(5, 12),
+        100 + draw.below(250)
+    );
 }
 
 /// How a drive of that text is run.
@@ -208,30 +257,34 @@ pub fn config(text: &str, precondition: Precondition, seed: u64) -> RunConfig {
 /// them take all it writes, so that a drive in the steady state of random writes does not clean. Half of
 /// the drives in that state have none and pay for every write by cleaning
 /// (`drives_in_the_steady_state_clean_while_they_are_probed`).
-fn flash(draw: &mut Draw, text: &mut String, steady: bool) -> u32 {
-    let (cell, pages, program) = draw.of(&[
-        ("mlc", 512, "900us"),
-        ("tlc", 768, "1.7ms"),
-        ("tlc", 1152, "1.1ms"),
-        ("qlc", 1024, "6ms"),
+fn flash(draw: &mut Draw, rare: &mut Rare, text: &mut String, steady: bool) -> u32 {
+    let (mut cell, mut bits, mut pages, mut program) = draw.of(&[
+        ("mlc", 2, 512, "900us"),
+        ("tlc", 3, 768, "1.7ms"),
+        ("tlc", 3, 1152, "1.1ms"),
+        ("qlc", 4, 1024, "6ms"),
     ]);
+    if rare.single_bit {
+        (cell, bits, pages, program) = ("slc", 1, 512, "150us");
+    }
     let (channels, per_channel) = (draw.of(&[2, 4, 8]), draw.of(&[1, 2, 4]));
     let _ = writeln!(
         text,
         "[nand]\ncell = \"{cell}\"\nchannels = {channels}\ndies_per_channel = {per_channel}\nplanes = {}\n\
-         page_size = \"{}KiB\"\npages_per_block = {pages}\nread = \"{}us\"\nprogram = \"{program}\"\n\
+         page_size = \"{}KiB\"\npages_per_block = {pages}\nread = {}\nprogram = \"{program}\"\n\
          one_shot = {}\nerase = \"5ms\"\nslc_read = \"{}us\"\nslc_program = \"{}us\"\n\
          channel_mt_s = {}",
         draw.of(&[1, 2, 4]),
         draw.of(&[8, 16]),
-        draw.us(35, 90),
-        draw.chance(70),
+        page_times(draw.us(35, 90), bits, rare),
+        draw.chance(70) && bits > 1,
         draw.us(18, 34),
         120 + draw.below(240),
         400 + draw.below(1200),
     );
     let without = if steady { 10 } else { 6 };
     let slc = match draw.below(20) {
+        _ if bits == 1 => 0,
         share if share < without => 0,
         share if share < without + 5 => 2 + draw.below(6),
         _ => 16 + draw.below(32),
@@ -245,6 +298,19 @@ fn flash(draw: &mut Draw, text: &mut String, steady: bool) -> u32 {
         draw.of(&["greedy", "greedy", "cost-benefit", "d-choices"]),
     );
     slc
+}
+
+/// Read times of a drive file: one, or one for each page of a cell, the slowest up to 3.5 times the fastest.
+fn page_times(first: f64, bits: u32, rare: &mut Rare) -> String {
+    if !rare.page_types || bits == 1 {
+        return format!("\"{first}us\"");
+    }
+    let most = f64::from(rare.draw.us(12, 35) as u32) / 10.0;
+    let times = (0..bits).map(|bit| {
+        let share = f64::from(bit) / f64::from(bits - 1);
+        format!("\"{:.1}us\"", first * most.powf(share))
+    });
+    format!("[{}]", times.collect::<Vec<_>>().join(", "))
 }
 
 fn read_cache(draw: &mut Draw, text: &mut String, dram: u64, hmb: &mut u64) -> Planted {
@@ -270,9 +336,16 @@ fn read_cache(draw: &mut Draw, text: &mut String, dram: u64, hmb: &mut u64) -> P
 ///   because writes are acknowledged by flash and the drive has such flash: from outside it is one;
 /// - `none` for writes that wait for flash in multi-bit mode, whatever memory they pass on their way;
 /// - `device` for power-protected memory. Flushes do not wait for flash, so no size shows.
-fn write_buffer(draw: &mut Draw, text: &mut String, dram: u64, slc: u32, hmb: &mut u64) -> Planted {
+fn write_buffer(
+    draw: &mut Draw,
+    rare: &Rare,
+    text: &mut String,
+    dram: u64,
+    slc: u32,
+    hmb: &mut u64,
+) -> Planted {
     let waiting = if slc > 0 { "slc" } else { "none" };
-    let (tier, bytes, planted) = match draw.below(20) {
+    let (tier, mut bytes, planted) = match draw.below(20) {
         0..2 if slc > 0 => ("slc", draw.size(768 * KIB, 8 * MIB, 4 * KIB), waiting),
         2..5 if dram > 0 => ("dram", draw.size(768 * KIB, 8 * MIB, 4 * KIB), waiting),
         0..5 => ("sram", draw.size(768 * KIB, 8 * MIB, 4 * KIB), waiting),
@@ -283,6 +356,11 @@ fn write_buffer(draw: &mut Draw, text: &mut String, dram: u64, slc: u32, hmb: &m
     };
     if tier == "hmb" {
         *hmb -= bytes;
+    }
+    if let (Some(other), "sram" | "dram") = (rare.buffer, tier)
+        && (other < MIB || dram > 2 * other && tier == "dram")
+    {
+        bytes = other;
     }
     let _ = writeln!(
         text,
@@ -325,9 +403,10 @@ fn map_in_host(
     whole: u64,
     exclusive: bool,
     integrity: &str,
+    unit_most: u64,
 ) -> (u64, f64, f64) {
     // At least 24 units, so that one more or less is within what is asked for.
-    let most = (hmb / 30 / (4 * KIB)).clamp(1, 64);
+    let most = (hmb / 30 / (4 * KIB)).clamp(1, unit_most);
     let unit = if exclusive {
         4 * KIB
     } else {
@@ -349,6 +428,7 @@ fn map_in_host(
 /// SRAM before host memory does not.
 fn map(
     draw: &mut Draw,
+    rare: &Rare,
     capacity: u64,
     dram: u64,
     hmb: u64,
@@ -368,17 +448,21 @@ fn map(
     let mut tiers = vec!["sram"];
     let mut units = format!("sram = \"{sram_unit}B\"");
     let mut sizes = format!("sram = \"{sram}B\"");
-    let mut entry = String::from("sram = 4");
+    let own = rare.entry;
+    // All of the map in DRAM, with such entries.
+    let all = whole / 4 * own;
+    let mut entry = format!("sram = {own}");
     let mut sram_taken = sram;
-    let planted = if dram > 2 * whole && draw.chance(60) {
+    let planted = if dram > 2 * all && draw.chance(60) {
         tiers = vec!["dram"];
         units = String::from("dram = \"4KiB\"");
-        sizes = format!("dram = \"{whole}B\"");
-        entry = String::from("dram = 4");
+        sizes = format!("dram = \"{all}B\"");
+        entry = format!("dram = {own}");
         sram_taken = 0;
-        Planted::new("device", whole)
+        Planted::new("device", all)
     } else if hmb >= 4 * MIB && hmb > 8 * sram {
-        let (unit, per_entry, taken) = map_in_host(draw, hmb, whole, exclusive, integrity);
+        let (unit, per_entry, taken) =
+            map_in_host(draw, hmb, whole, exclusive, integrity, rare.unit_most);
         tiers.push("hmb");
         let _ = write!(units, ", hmb = \"{unit}B\"");
         let _ = write!(entry, ", hmb = {per_entry}");
@@ -391,9 +475,9 @@ fn map(
         tiers.push("dram");
         let _ = write!(units, ", dram = \"4KiB\"");
         let _ = write!(sizes, ", dram = \"{share}B\"");
-        let _ = write!(entry, ", dram = 4");
+        let _ = write!(entry, ", dram = {own}");
         let on_top = if exclusive { sram } else { 0 };
-        Planted::new("device", (share + on_top).min(whole))
+        Planted::new("device", (share + on_top).min(all))
     } else {
         Planted::new("device", sram)
     };

@@ -18,6 +18,9 @@ pub struct Levels {
     pub false_slow: f64,
     /// Share of the slow level's reads below it.
     pub false_fast: f64,
+    /// Only of pages that are read faster than this while their entry is at hand, ns: pages that share cells
+    /// differ by more than a miss adds.
+    pub pages_below_ns: Option<f64>,
 }
 
 impl Levels {
@@ -37,6 +40,7 @@ impl Levels {
             threshold_ns,
             false_slow: wrong(fast, true),
             false_fast: wrong(slow, false),
+            pages_below_ns: None,
         };
         let told_apart =
             slow_ns > RATIO_MIN * fast_ns && levels.false_slow < 0.1 && levels.false_fast < 0.25;

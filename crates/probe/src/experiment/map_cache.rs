@@ -25,6 +25,7 @@
 //! unit smaller than 1 MiB of addresses.
 
 use super::levels::Levels;
+use super::samples::{self, FLAT_MAX, Samples};
 use super::turns::{self, Settled};
 use super::unit;
 use super::walk::{self, Edge, Pace, Walk};
@@ -198,42 +199,6 @@ pub(super) fn fresh_page(bench: &mut Bench<'_>, start: u64, room: u64) -> u64 {
     walk::page_of(bench, start, room.min(SECTION_BYTES))
 }
 
-/// Latency of reads whose entry is surely at hand, and of reads far from everything read lately.
-fn sample_levels(bench: &mut Bench<'_>) -> Result<(Vec<f64>, Vec<f64>), Stop> {
-    let sections = (bench.capacity() / SECTION_BYTES).max(1);
-    let (mut near, mut far) = (Vec::new(), Vec::new());
-    for _ in 0..12 {
-        let start = bench.below(sections) * SECTION_BYTES;
-        let mut first = Vec::new();
-        let at = fresh_page(bench, start, SECTION_BYTES);
-        bench.read_pages([at], 1, &mut first)?;
-        bench.idle(Duration::from_millis(5))?;
-        for _ in 0..32 {
-            let at = fresh_page(bench, start, SECTION_BYTES);
-            bench.read_pages([at], 1, &mut near)?;
-        }
-    }
-    for _ in 0..384 {
-        let start = bench.below(sections) * SECTION_BYTES;
-        let at = fresh_page(bench, start, SECTION_BYTES);
-        bench.read_pages([at], 1, &mut far)?;
-    }
-    Ok((near, far))
-}
-
-/// The levels, if there are two. Reads from far may partly hit (a large cache, a small drive), so
-/// the slow level is the upper of two groups.
-fn levels(near: &[f64], far: &[f64]) -> Option<Levels> {
-    let middle = stats::median(near);
-    let beyond = stats::quantile(near, 0.98).max(1.12 * middle);
-    let slow: Vec<f64> = far.iter().copied().filter(|v| *v > beyond).collect();
-    // A few outliers are no level.
-    if slow.len() * 20 < far.len() {
-        return None;
-    }
-    Levels::of(near, &slow)
-}
-
 /// One round over places `spacing` bytes apart, in the order given; a measuring one stops when it
 /// knows enough, and the next one goes on from there: what is read twice as often as the rest would
 /// get a second chance (CLOCK). Then a rest, so that what was missed does not hold up what is asked
@@ -298,9 +263,17 @@ fn survey(
     let mut walk = Walk::new(bench, SECTION_BYTES, Pace::UNKNOWN);
     let most = UNIT_FROM.min(walk.places);
     let (mut low, mut high) = walk.bracket(bench, levels, (4, most))?;
+    let pool = match levels.pages_below_ns {
+        Some(below_ns) => Some(samples::pool(bench, below_ns)?),
+        None => None,
+    };
+    if let (Some(_), Some(high)) = (&pool, high) {
+        // Units of these pages are at hand.
+        walk.ahead(bench, 2 * high, levels)?;
+    }
     // What is at hand by now must not answer for its neighbours.
     walk::renew(bench, renewed)?;
-    let unit = unit::find(bench, levels, low, walk.pace)?;
+    let unit = unit::find(bench, levels, low, walk.pace, pool.as_deref())?;
     if let Some(bytes) = unit {
         let fit = walk.fit;
         walk = Walk::new(bench, bytes, Pace::UNKNOWN);
@@ -331,7 +304,7 @@ pub(super) fn count_units(
     let edge = walk.edge(bench, levels, (low, high))?;
     for (age, latency) in &walk.seen {
         let point = (*age as f64, latency / 1e3);
-        bench.note(series, "units visited since", "read latency, us", point);
+        bench.note(series, "places read since", "read latency, us", point);
     }
     let all = Held::Everything(walk.places as f64);
     let (held, found) = match edge {
@@ -457,26 +430,32 @@ fn measure(
     renewed: Option<HmbState>,
     series: &str,
 ) -> Result<(MapArm, Took), Stop> {
-    let (near, far) = sample_levels(bench)?;
-    let near_ns = stats::median(&near);
+    let mut samples = Samples::take(bench)?;
+    let near_ns = stats::median(&samples.near);
     let mut took = Took {
-        near: stats::median_interval(&near),
+        near: stats::median_interval(&samples.near),
         far: None,
         walk: None,
     };
     let everything = bench.capacity() as f64;
-    let Some(levels) = levels(&near, &far).or(known) else {
-        let arm = MapArm {
-            levels: None,
-            near_ns,
-            units: Held::Everything(1.0),
-            reach_bytes: Held::Everything(everything),
-            hit_ns: stats::median(&far),
-        };
-        return Ok((arm, took));
+    let (levels, missed) = told_apart(bench, &mut samples, known)?;
+    let one_level = MapArm {
+        levels: None,
+        near_ns,
+        near_mean_ns: samples.near_mean(),
+        missed,
+        units: Held::Everything(1.0),
+        reach_bytes: Held::Everything(everything),
+        hit_ns: stats::median(&samples.far),
+    };
+    let Some(mut levels) = levels else {
+        return Ok((one_level, took));
     };
     // What was asked for far and wide may still be on its way.
     bench.idle(REST_MAX)?;
+    if renewed.is_some() {
+        levels = samples::above_a_third(bench, levels)?;
+    }
     let Survey {
         mut walk,
         unit,
@@ -484,30 +463,23 @@ fn measure(
         high,
     } = survey(bench, &levels, renewed)?;
     walk.renewed = renewed;
+    if walk.is_blind || levels.pages_below_ns.is_some() && unit.is_none() {
+        return Ok((one_level, took));
+    }
     let range = high.map_or((low / 2, low), |high| (low / 2, high * 11 / 10 + 1));
-    let (units, random) = count_units(bench, &levels, &mut walk, range, series)?;
-    let reach_bytes = match (units, unit) {
-        (Held::UpTo(count), Some(unit)) => Held::UpTo(count.scaled(unit as f64)),
-        (Held::UpTo(count), None) => {
-            let series = series.replace("map cache", "reach");
-            let from = count.estimate * SECTION_BYTES as f64;
-            find_reach(bench, &levels, count.estimate, from, random, &series)?
-        }
-        (Held::Nothing, _) => Held::Nothing,
-        (Held::Everything(_), _) => Held::Everything(everything),
-    };
-    let hits = far_hits(&walk, &levels).unwrap_or(near);
+    let (units, reach_bytes) = held_units(bench, &levels, &mut walk, (unit, range), series)?;
+    if walk.is_blind {
+        return Ok((one_level, took));
+    }
+    let hits = far_hits(&walk, &levels).unwrap_or_else(|| samples.near.clone());
     let arm = MapArm {
         levels: Some(levels),
-        near_ns,
         units,
         reach_bytes,
         hit_ns: stats::median(&hits),
+        ..one_level
     };
-    let misses: Vec<f64> = far
-        .into_iter()
-        .filter(|ns| *ns > levels.threshold_ns)
-        .collect();
+    let misses = misses_of(&walk, &samples, &levels);
     if !misses.is_empty() {
         took.far = Some((
             stats::median_interval(&hits),
@@ -516,6 +488,58 @@ fn measure(
     }
     took.walk = Some(walk).filter(|_| unit.is_some());
     Ok((arm, took))
+}
+
+/// Units held, and the addresses they cover.
+fn held_units(
+    bench: &mut Bench<'_>,
+    levels: &Levels,
+    walk: &mut Walk,
+    (unit, range): (Option<u64>, (u64, u64)),
+    series: &str,
+) -> Result<(Held, Held), Stop> {
+    let everything = bench.capacity() as f64;
+    let (units, random) = count_units(bench, levels, walk, range, series)?;
+    let reach_bytes = match (units, unit) {
+        (Held::UpTo(count), Some(unit)) => Held::UpTo(count.scaled(unit as f64)),
+        (Held::UpTo(count), None) => {
+            let series = series.replace("map cache", "reach");
+            let from = count.estimate * SECTION_BYTES as f64;
+            find_reach(bench, levels, count.estimate, from, random, &series)?
+        }
+        (Held::Nothing, _) => Held::Nothing,
+        (Held::Everything(_), _) => Held::Everything(everything),
+    };
+    Ok((units, reach_bytes))
+}
+
+/// The levels, if there are two, and what share of reads may have missed.
+fn told_apart(
+    bench: &mut Bench<'_>,
+    samples: &mut Samples,
+    known: Option<Levels>,
+) -> Result<(Option<Levels>, Estimate), Stop> {
+    if let Some(levels) = samples.levels().or(known) {
+        return Ok((Some(levels), samples.missed()));
+    }
+    // One level, or several kinds of pages that hide the other.
+    let missed = samples.settled(bench)?;
+    let levels = if missed.high >= FLAT_MAX {
+        samples::by_kind(bench, samples)?
+    } else {
+        None
+    };
+    Ok((levels, missed))
+}
+
+/// Latencies of misses. Where pages are of several kinds, of those that were picked.
+fn misses_of(walk: &Walk, samples: &Samples, levels: &Levels) -> Vec<f64> {
+    let mut misses: Vec<f64> = match levels.pages_below_ns {
+        Some(_) => walk.seen.iter().map(|seen| seen.1).collect(),
+        None => samples.far.clone(),
+    };
+    misses.retain(|ns| *ns > levels.threshold_ns);
+    misses
 }
 
 /// Latencies of hits on what was visited longest ago: those that no small memory in front answers.

@@ -1,5 +1,6 @@
 //! The experiments: one file each, with its method, what it costs, and what it can and cannot tell.
 
+mod buffer_ends;
 mod burst;
 mod flash_page;
 pub mod flush;
@@ -13,6 +14,7 @@ pub mod read_ahead;
 pub mod read_cache;
 pub mod replacement;
 pub mod request_size;
+pub(crate) mod samples;
 mod turnover;
 mod turns;
 mod unit;
@@ -21,6 +23,8 @@ pub mod working_set;
 pub mod write_buffer;
 pub mod write_cliff;
 mod write_path;
+
+pub(crate) use walk::page_of;
 
 use crate::bench::{Bench, Stop};
 use crate::cost::{Cost, Scale};

@@ -33,7 +33,8 @@ pub const ABOUT: About = About {
 /// Of most pairs both reads and two more that bring their map entries, and a rest of 1 ms.
 fn cost(scale: &Scale) -> Cost {
     let pairs = 320 + 64 * 4 * PAIRS + (SCANNED - 64) * PAIRS;
-    Cost::reads(4 * pairs + flash_page::READS, scale).resting(Duration::from_millis(pairs))
+    // Where pages differ, each is read alone as well.
+    Cost::reads(5 * pairs + flash_page::READS, scale).resting(Duration::from_millis(pairs))
 }
 
 /// Longest distance tried, pages.
@@ -44,6 +45,13 @@ const SCATTERED: u64 = 2000;
 const SCANNED: u64 = 1024;
 /// Pairs at each distance.
 const PAIRS: u64 = 12;
+/// Single reads that tell whether pages differ, and by how much they must.
+const SINGLES: u64 = 160;
+const KINDS: f64 = 1.25;
+/// A pair that takes less than this share of one of its pages was kept when that was read.
+const KEPT: f64 = 0.75;
+/// Most dies that addresses go round page by page.
+const COMB_MAX: u64 = 64;
 
 /// Does it.
 pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
@@ -55,14 +63,13 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     if room == 0 {
         return Err(Stop::Skip("the drive is too small".to_owned()));
     }
-    let mut near = Vec::new();
-    for i in 0..64 {
-        near.push(pair(bench, 1 + i % 4, room)?);
-    }
-    let mut far = Vec::new();
-    for _ in 0..256 {
-        let k = 1 + bench.below(DISTANCE_MAX);
-        far.push(pair(bench, k, room)?);
+    let mut kind = Pairs::of(bench, room)?;
+    let (mut near, mut far) = near_and_far(bench, kind, room)?;
+    // Pages that are kept once read tell nothing when they are read again: then only whether any collide.
+    let are_kept = near.len() < 32 || far.len() < 128;
+    if are_kept {
+        kind = Pairs::Plain;
+        (near, far) = near_and_far(bench, kind, room)?;
     }
     // At least half of the distant pairs lie on two units; neighbours share one.
     let fast = stats::quantile(&far, 0.45).min(stats::median(&near));
@@ -73,19 +80,64 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         slow.count() as f64 / times.len() as f64
     };
     // Latencies that spread widely by themselves do so for distant pairs as well.
+    if are_kept {
+        if slow > 1.15 * fast && share(&near) >= share(&far) + 0.25 {
+            findings.collisions = Some(true);
+        }
+        findings.notes.push(
+            "pages differ in latency and are kept once read: how many dies there are does not show"
+                .to_owned(),
+        );
+        return Ok(());
+    }
     if slow <= 1.15 * fast || share(&near) < share(&far) + 0.25 {
-        return scattered(bench, findings, room);
+        return match comb(bench, kind, threshold, room)? {
+            Some(units) => {
+                findings.collisions = Some(true);
+                let value = units as f64;
+                findings.quantity(
+                    "parallel_units",
+                    "count",
+                    Estimate::new(value, value, value),
+                );
+                findings.quantity(
+                    "stripe",
+                    "bytes",
+                    Estimate::new(page as f64, 0.0, page as f64),
+                );
+                Ok(())
+            }
+            None => scattered(bench, findings, kind, room),
+        };
     }
     findings.collisions = Some(true);
-    let shares = collisions(bench, threshold, room)?;
+    let shares = collisions(bench, kind, threshold, room)?;
     let layout = layout::of(&shares);
     let stripe = layout.map(|layout| layout.stripe());
     let Some(stripe) = stripe.or_else(|| layout::first_triangle(&shares)) else {
         return Ok(());
     };
-    let flash_page = flash_page::measure(bench, slow - fast, stripe, room)?;
+    let wait_ns = (slow - fast) * kind.unit_ns();
+    let flash_page = flash_page::measure(bench, wait_ns, stripe, room)?;
     note(findings, page as f64, layout, stripe, flash_page);
     Ok(())
+}
+
+/// What pairs of neighbours are told by, and pairs far from each other.
+fn near_and_far(
+    bench: &mut Bench<'_>,
+    kind: Pairs,
+    room: u64,
+) -> Result<(Vec<f64>, Vec<f64>), Stop> {
+    let (mut near, mut far) = (Vec::new(), Vec::new());
+    for i in 0..64 {
+        near.extend(kind.pair(bench, 1 + i % 4, room)?);
+    }
+    for _ in 0..256 {
+        let k = 1 + bench.below(DISTANCE_MAX);
+        far.extend(kind.pair(bench, k, room)?);
+    }
+    Ok((near, far))
 }
 
 /// Keeps what was found, of layout and stripe in pages of the prober. A stripe holds whole flash pages, and a
@@ -123,24 +175,34 @@ fn note(
 /// Neighbours do not collide: the drive was written at random, or there are no dies. Any two pages
 /// then share one of `n` dies once in `n` times, and take up to twice as long, which no outlier of
 /// the host does so regularly.
-fn scattered(bench: &mut Bench<'_>, findings: &mut Findings, room: u64) -> Result<(), Stop> {
+fn scattered(
+    bench: &mut Bench<'_>,
+    findings: &mut Findings,
+    kind: Pairs,
+    room: u64,
+) -> Result<(), Stop> {
     let mut times = Vec::new();
     for _ in 0..SCATTERED {
         let distance = 1 + bench.below(DISTANCE_MAX);
-        times.push(pair(bench, distance, room)?);
+        times.extend(kind.pair(bench, distance, room)?);
     }
     let (twice, beyond) = late(&times);
-    let chance = late(&by_chance(bench, room)?).0;
+    // Where each pair is compared with its own pages, single reads add nothing by themselves.
+    let chance = match kind {
+        Pairs::Plain => late(&by_chance(bench, room)?).0,
+        Pairs::BesideAlone { .. } => 0.0,
+    };
     let regular = twice > 0.01 + 2.0 * chance;
     let collide = regular && twice > 3.0 * beyond;
     findings.collisions = Some(collide);
-    let hits = (twice * SCATTERED as f64) as usize;
-    let share = stats::share(hits, SCATTERED as usize);
+    let hits = (twice * times.len() as f64) as usize;
+    let share = stats::share(hits, times.len());
     if collide {
         let units = Estimate::new(1.0 / share.estimate, 1.0 / share.high, 1.0 / share.low);
         findings.quantity("parallel_units", "count", units);
         findings.notes.push(
-            "neighbours in address are no neighbours in flash: the drive was written at random"
+            "neighbours in address lie on different dies more often than not: pages are small, or the drive was \
+             written in another order"
                 .to_owned(),
         );
     } else {
@@ -154,7 +216,8 @@ fn scattered(bench: &mut Bench<'_>, findings: &mut Findings, room: u64) -> Resul
 
 /// Shares of pairs that take up to twice as long as most, and longer than that.
 fn late(times: &[f64]) -> (f64, f64) {
-    let most = stats::quantile(times, 0.45);
+    // Of two dies, half of the pairs share one.
+    let most = stats::quantile(times, 0.25);
     let share = |from: f64, to: f64| {
         let inside = times
             .iter()
@@ -184,10 +247,108 @@ fn by_chance(bench: &mut Bench<'_>, room: u64) -> Result<Vec<f64>, Stop> {
     Ok(pairs)
 }
 
-/// Time of a pair of reads, ns, at a random place.
-fn pair(bench: &mut Bench<'_>, distance: u64, room: u64) -> Result<f64, Stop> {
+/// How pairs are told from each other.
+#[derive(Clone, Copy, Debug)]
+enum Pairs {
+    /// By their time, ns.
+    Plain,
+    /// By how much longer they take than the slower of the two alone, as a share of the faster, and 1: pages of one cell differ by more than
+    /// a second read adds.
+    BesideAlone {
+        /// What a page of the fastest kind takes, ns.
+        fast_ns: f64,
+    },
+}
+
+impl Pairs {
+    fn of(bench: &mut Bench<'_>, room: u64) -> Result<Self, Stop> {
+        let page = bench.page();
+        let mut singles = Vec::new();
+        for _ in 0..SINGLES {
+            let at = bench.below(room);
+            bench.read_pages([at.saturating_sub(100) * page], 1, &mut Vec::new())?;
+            bench.idle(Duration::from_millis(1))?;
+            bench.read_pages([at * page], 1, &mut singles)?;
+        }
+        let (fast_ns, slow_ns) = (
+            stats::quantile(&singles, 0.1),
+            stats::quantile(&singles, 0.9),
+        );
+        Ok(if slow_ns > KINDS * fast_ns {
+            Pairs::BesideAlone { fast_ns }
+        } else {
+            Pairs::Plain
+        })
+    }
+
+    /// What a pair is told by, at a random place. Nothing where a page was kept when it was read alone.
+    fn pair(self, bench: &mut Bench<'_>, distance: u64, room: u64) -> Result<Option<f64>, Stop> {
+        let page = bench.page();
+        let first = bench.below(room);
+        let both = [first, first + distance].map(|at| at * page);
+        if let Pairs::Plain = self {
+            return Ok(Some(pair(bench, first, distance)?));
+        }
+        // Pages not far from both bring their map entries.
+        let warm = [first.saturating_sub(100), first + distance + 100].map(|at| at * page);
+        bench.read_pages(warm, 1, &mut Vec::new())?;
+        bench.idle(Duration::from_millis(1))?;
+        let mut alone = Vec::with_capacity(2);
+        bench.read_pages(both, 1, &mut alone)?;
+        let samples = bench.batch(&both.map(|at| Io::read(at, page as u32)), 2)?;
+        let end = samples.iter().map(|s| s.completed_ns()).max().unwrap_or(0);
+        let (slower, faster) = (alone[0].max(alone[1]), alone[0].min(alone[1]));
+        // One that waits takes the other's array time longer, whichever comes first.
+        let longer = 1.0 + (end as f64 - slower) / faster.max(1.0);
+        Ok((end as f64 > KEPT * slower).then_some(longer))
+    }
+
+    /// What a difference of 1 is in ns.
+    fn unit_ns(self) -> f64 {
+        match self {
+            Pairs::Plain => 1.0,
+            Pairs::BesideAlone { fast_ns } => fast_ns,
+        }
+    }
+}
+
+/// Dies that addresses go round page by page: the first distance at which all pairs share one, if they do at
+/// twice that as well and at none between.
+fn comb(
+    bench: &mut Bench<'_>,
+    kind: Pairs,
+    threshold: f64,
+    room: u64,
+) -> Result<Option<u64>, Stop> {
+    let mut shares = Vec::new();
+    for k in 1..=2 * COMB_MAX {
+        let mut seen = Vec::new();
+        for _ in 0..PAIRS {
+            seen.extend(kind.pair(bench, k, room)?);
+        }
+        let hits = seen.iter().filter(|time| **time > threshold).count();
+        shares.push(hits as f64 / seen.len().max(1) as f64);
+        let first = shares.iter().position(|share| *share > 0.75);
+        // Between the teeth few share a die.
+        let quiet = |until: usize| shares[..until].iter().all(|share| *share < 0.35);
+        match first {
+            Some(0) => return Ok(None),
+            Some(at) if !quiet(at) => return Ok(None),
+            Some(at) if shares.len() == 2 * (at + 1) => {
+                let between = shares[at + 1..2 * at + 1].iter().all(|share| *share < 0.35);
+                let again = shares[2 * at + 1] > 0.75;
+                return Ok((between && again).then_some(at as u64 + 1));
+            }
+            None if shares.len() as u64 > COMB_MAX => return Ok(None),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+/// Time of a pair of reads, ns.
+fn pair(bench: &mut Bench<'_>, first: u64, distance: u64) -> Result<f64, Stop> {
     let page = bench.page();
-    let first = bench.below(room);
     let second = first + distance;
     // Pages not far from both bring their map entries.
     let mut ignored = Vec::new();
@@ -201,14 +362,20 @@ fn pair(bench: &mut Bench<'_>, distance: u64, room: u64) -> Result<f64, Stop> {
 }
 
 /// Share of pairs that collide, at each distance from 1 page on.
-fn collisions(bench: &mut Bench<'_>, threshold: f64, room: u64) -> Result<Vec<f64>, Stop> {
+fn collisions(
+    bench: &mut Bench<'_>,
+    kind: Pairs,
+    threshold: f64,
+    room: u64,
+) -> Result<Vec<f64>, Stop> {
     let mut shares = Vec::new();
     for k in 1..=SCANNED {
         // The first triangle alone shows where there is no second: it needs more pairs.
         let pairs = if k <= 64 { 4 * PAIRS } else { PAIRS };
         let mut hits = 0;
         for _ in 0..pairs {
-            hits += u64::from(pair(bench, k, room)? > threshold);
+            let time = kind.pair(bench, k, room)?;
+            hits += u64::from(time.is_some_and(|time| time > threshold));
         }
         let share = hits as f64 / pairs as f64;
         bench.note(

@@ -46,6 +46,8 @@ const CACHE_BYTES_MAX: u64 = 256 << 20;
 /// Pages near each other: within one caching unit of the map.
 const NEAR_BYTES: u64 = 1 << 20;
 
+/// Reads beyond so many times the 90th percentile are the host's doing.
+const STRAY: f64 = 3.0;
 /// Least reads that measure.
 const MEASURED: usize = 240;
 /// Times that each half is read alone.
@@ -83,10 +85,12 @@ fn sample_levels(bench: &mut Bench<'_>) -> Result<(Vec<f64>, Vec<f64>), Stop> {
 
 fn measure(bench: &mut Bench<'_>, series: &str) -> Result<ReadCacheArm, Stop> {
     let (again, first) = sample_levels(bench)?;
+    let saved = saved(&again, &first);
     let Some(levels) = Levels::of(&again, &first) else {
         let bytes = Held::Nothing;
         return Ok(ReadCacheArm {
             levels: None,
+            saved,
             bytes,
         });
     };
@@ -105,6 +109,7 @@ fn measure(bench: &mut Bench<'_>, series: &str) -> Result<ReadCacheArm, Stop> {
     if let Some(bytes) = replaced_at_random(bench, &levels, high, most)? {
         return Ok(ReadCacheArm {
             levels: Some(levels),
+            saved,
             bytes,
         });
     }
@@ -121,8 +126,23 @@ fn measure(bench: &mut Bench<'_>, series: &str) -> Result<ReadCacheArm, Stop> {
     };
     Ok(ReadCacheArm {
         levels: Some(levels),
+        saved,
         bytes,
     })
+}
+
+/// Share of a read's time that reading the same page again saves, by the mean difference of pairs. Strays
+/// count as much as the slowest that are none.
+fn saved(again: &[f64], first: &[f64]) -> Estimate {
+    let most = STRAY * crate::stats::quantile(first, 0.9);
+    let pairs = first.iter().zip(again);
+    let differences: Vec<f64> = pairs.map(|(a, b)| a.min(most) - b.min(most)).collect();
+    let n = differences.len().max(1) as f64;
+    let mean = differences.iter().sum::<f64>() / n;
+    let variance = differences.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / n;
+    let error = 2.0 * (variance / n).sqrt();
+    let whole = crate::stats::median(first).max(1.0);
+    Estimate::new(mean, mean - error, mean + error).scaled(1.0 / whole)
 }
 
 /// Size of a cache that replaces at random; `None` if this one does not.

@@ -10,8 +10,8 @@ use super::walk::{Pace, page_of};
 use crate::bench::{Bench, Stop};
 
 const MIB: u64 = 1 << 20;
-/// Largest unit looked for: 64 translation pages of 4 MiB each are 256 MiB.
-const UNIT_MAX_MIB: u64 = 1024;
+/// Largest unit looked for: 2048 translation pages of 4 MiB each, 8 MiB of map.
+const UNIT_MAX_MIB: u64 = 8192;
 /// Pairs, and how many of the first ones are read before the second ones: more than a small memory in
 /// front holds, so that it does not answer.
 const PAIRS: usize = 400;
@@ -19,24 +19,39 @@ const BATCH_MAX: u64 = 128;
 /// Least difference of the shares of hits within units and beyond them: less than half where much of the
 /// drive is at hand.
 const TOLD: f64 = 0.25;
-/// How much likelier, as a logarithm, a size must make what is seen than none: chance among a thousand
+/// How much likelier, as a logarithm, a size must make what is seen than none: chance among eight thousand
 /// sizes gets there in less than one of 100 cases.
-const LIKELIER: f64 = 12.0;
+const LIKELIER: f64 = 14.0;
 
 /// Pair of places and whether the second one missed.
 type Pair = (u64, u64, bool);
 
-/// Bytes of a unit; nothing where no size explains what is seen. `fit` units surely fit the cache.
+/// Bytes of a unit; nothing where no size explains what is seen. `fit` units surely fit the cache. Only
+/// pages of the `pool` tell, if there is one.
 pub(super) fn find(
     bench: &mut Bench<'_>,
     levels: &Levels,
     fit: u64,
     pace: Pace,
+    pool: Option<&[(u64, f64)]>,
 ) -> Result<Option<u64>, Stop> {
     let batch = (fit / 3).clamp(2, BATCH_MAX) as usize;
-    let mut pairs: Vec<Pair> = Vec::with_capacity(PAIRS);
-    while pairs.len() < PAIRS {
-        let drawn: Vec<(u64, u64)> = (0..batch).map(|_| pair(bench)).collect();
+    let wanted = pool.map_or(PAIRS, |pool| pool.len().min(PAIRS));
+    let mut pairs: Vec<Pair> = Vec::with_capacity(wanted);
+    let mut pool = pool.map(|pool| pool.iter());
+    while pairs.len() < wanted {
+        let drawn: Vec<(u64, u64)> = match &mut pool {
+            None => (0..batch).map(|_| pair(bench)).collect(),
+            Some(pool) => {
+                let seconds: Vec<u64> = pool.by_ref().take(batch).map(|page| page.0).collect();
+                let pairs = seconds.into_iter();
+                pairs.map(|second| pair_of(bench, second)).collect()
+            }
+        };
+        let batch = drawn.len();
+        if batch == 0 {
+            break;
+        }
         let mut latencies = Vec::new();
         bench.read_pages(drawn.iter().map(|pair| pair.0), 1, &mut latencies)?;
         pace.rest(bench, batch)?;
@@ -51,11 +66,23 @@ pub(super) fn find(
     Ok(explained(&pairs, levels))
 }
 
-fn pair(bench: &mut Bench<'_>) -> (u64, u64) {
+fn distance(bench: &mut Bench<'_>) -> u64 {
     let largest = (UNIT_MAX_MIB * MIB).min(bench.capacity() / 4).max(2 * MIB);
     let share = bench.below(1 << 20) as f64 / f64::from(1 << 20);
     let least = MIB as f64 / 2.0;
-    let distance = (least * (largest as f64 / least).powf(share)) as u64;
+    (least * (largest as f64 / least).powf(share)) as u64
+}
+
+/// A page, and one before or after it.
+fn pair_of(bench: &mut Bench<'_>, second: u64) -> (u64, u64) {
+    let distance = distance(bench);
+    let after = (second + distance).min(bench.capacity() - bench.page());
+    let first = second.checked_sub(distance).unwrap_or(after);
+    (first / bench.page() * bench.page(), second)
+}
+
+fn pair(bench: &mut Bench<'_>) -> (u64, u64) {
+    let distance = distance(bench);
     let room = bench.capacity() - distance;
     let first = page_of(bench, 0, room);
     (first, page_of(bench, first + distance, bench.page()))
@@ -114,6 +141,7 @@ mod tests {
         threshold_ns: 1.4,
         false_slow: 0.02,
         false_fast: 0.02,
+        pages_below_ns: None,
     };
 
     /// Pairs on a drive of 256 GiB, of which one in `strays` is told wrongly.

@@ -8,10 +8,12 @@
 //! oldest, since those that hit push nothing out, and no farther than a few that miss.
 
 use super::levels::Levels;
+use super::samples::{self, KEPT};
 use super::{enter, knee, turns};
 use crate::bench::{Bench, Stop};
 use crate::stats::Estimate;
 use crate::target::HmbState;
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// Looks that tell the edge of a profile, and the ages between two of them as a share of the edge when it
@@ -44,6 +46,11 @@ const WHOLE_MIN: usize = 240;
 const PER_MISS: Duration = Duration::from_micros(50);
 /// Longest rest that is tried.
 const REST_MAX: Duration = Duration::from_secs(1);
+/// Addresses of one translation page with entries of 4 B, and of a stretch whose entries surely come together.
+const TRANSLATED: u64 = 4 << 20;
+const NEAR_BYTES: u64 = 2 << 20;
+/// Visits after which there is nothing more to be had of places without a page that tells.
+const VISITS_MAX: usize = 64;
 
 /// Rest for the drive to complete large units in the background.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,6 +92,10 @@ pub(super) struct Walk {
     pub renewed: Option<HmbState>,
     /// Ages that were asked for, and latencies, ns.
     pub seen: Vec<(u64, f64)>,
+    /// Pages of places that are of the fastest kind, where there are several kinds.
+    chosen: HashMap<u64, u64>,
+    /// Nothing can be told: the drive keeps the very pages that would tell.
+    pub is_blind: bool,
     step: u64,
     at: u64,
 }
@@ -113,6 +124,8 @@ impl Walk {
             fit: 4,
             renewed: None,
             seen: Vec::new(),
+            chosen: HashMap::new(),
+            is_blind: false,
             step: turns::golden_step(places),
             at: bench.below(places),
         }
@@ -124,8 +137,11 @@ impl Walk {
         (place % u128::from(self.places)) as u64 * self.place_bytes
     }
 
-    /// A page of a place.
+    /// A page of a place: the one that was chosen, or any.
     fn page(&self, bench: &mut Bench<'_>, number: u64) -> u64 {
+        if let Some(at) = self.chosen.get(&(number % self.places)) {
+            return *at;
+        }
         page_of(bench, self.start(number), self.place_bytes)
     }
 
@@ -142,7 +158,7 @@ impl Walk {
     }
 
     fn visit(
-        &self,
+        &mut self,
         bench: &mut Bench<'_>,
         mut numbers: impl Iterator<Item = u64>,
         levels: &Levels,
@@ -150,29 +166,56 @@ impl Walk {
         let run = (self.fit / 4).clamp(1, 1024) as usize;
         let mut latencies = Vec::new();
         loop {
-            let offsets: Vec<u64> = numbers
-                .by_ref()
-                .take(run)
-                .map(|n| self.page(bench, n))
-                .collect();
+            let numbers: Vec<u64> = numbers.by_ref().take(run).collect();
+            let offsets: Vec<u64> = numbers.iter().map(|n| self.page(bench, *n)).collect();
             if offsets.is_empty() {
                 return Ok(latencies);
             }
-            let before = latencies.len();
-            bench.read_pages(offsets, 1, &mut latencies)?;
-            let slow = latencies[before..]
-                .iter()
-                .filter(|ns| **ns > levels.threshold_ns);
+            let mut took = Vec::with_capacity(offsets.len());
+            bench.read_pages(offsets.iter().copied(), 1, &mut took)?;
+            let slow = took.iter().filter(|ns| **ns > levels.threshold_ns);
             self.pace.rest(bench, slow.count())?;
+            let Some(below_ns) = levels.pages_below_ns else {
+                latencies.extend(took);
+                continue;
+            };
+            for ((number, at), ns) in numbers.into_iter().zip(offsets).zip(took) {
+                let place = number % self.places;
+                if self.chosen.get(&place) == Some(&at) {
+                    latencies.extend(Some(ns).filter(|ns| *ns > KEPT * levels.fast_ns));
+                } else {
+                    let stretch = (self.near(at), self.place_bytes.min(NEAR_BYTES));
+                    let found = samples::choose(bench, stretch, below_ns)?;
+                    self.chosen.extend(found.map(|found| (place, found.0)));
+                }
+            }
         }
     }
 
-    /// Reads the place that was visited `age` places ago, the last one being 1.
-    pub fn look(&self, bench: &mut Bench<'_>, age: u64) -> Result<f64, Stop> {
-        let at = self.page(bench, (self.at + self.places * 2).saturating_sub(age));
+    /// Start of a stretch around a page of a place whose entries came with that page's.
+    fn near(&self, at: u64) -> u64 {
+        let stretch = self.place_bytes.min(NEAR_BYTES);
+        at / stretch * stretch
+    }
+
+    /// Reads the place that was visited `age` places ago, the last one being 1. Nothing where it has no page
+    /// that tells.
+    pub fn look(
+        &self,
+        bench: &mut Bench<'_>,
+        levels: &Levels,
+        age: u64,
+    ) -> Result<Option<f64>, Stop> {
+        let number = (self.at + self.places * 2).saturating_sub(age);
+        let by_kind = levels.pages_below_ns.is_some();
+        if by_kind && !self.chosen.contains_key(&(number % self.places)) {
+            return Ok(None);
+        }
+        let at = self.page(bench, number);
         let mut latency = Vec::with_capacity(1);
         bench.read_pages([at], 1, &mut latency)?;
-        Ok(latency[0])
+        let is_kept = by_kind && latency[0] < KEPT * levels.fast_ns;
+        Ok(Some(latency[0]).filter(|_| !is_kept))
     }
 
     /// Walks and asks for places of ages `from` to `to`, in as many passes as it takes to know enough.
@@ -187,7 +230,8 @@ impl Walk {
         let span = (to - from + 1) as usize;
         for pass in 0..PASSES_MAX {
             // Where nothing hits, more of the same tells nothing.
-            let is_hopeless = pass > 0 && looks.iter().all(|look: &Look| look.1);
+            let is_hopeless =
+                pass > 0 && looks.iter().all(|look: &Look| look.1) || pass > 3 && looks.is_empty();
             if looks.len() >= least || is_hopeless {
                 break;
             }
@@ -201,7 +245,9 @@ impl Walk {
                 let shift = pass as f64 * 0.618 % 1.0;
                 let age = from + ((i as f64 + shift) * span as f64 / count as f64) as u64;
                 let age = age.min(to);
-                let latency = self.look(bench, age)?;
+                let Some(latency) = self.look(bench, levels, age)? else {
+                    continue;
+                };
                 self.seen.push((age, latency));
                 let slow = latency > levels.threshold_ns;
                 looks.push((age + misses, slow));
@@ -223,6 +269,15 @@ impl Walk {
     /// Rest that large units need: as long as it takes until the ends of units hit whose beginnings missed,
     /// and as much again. Of many at once, for a few are completed while the next are asked for.
     pub fn learned_pace(&mut self, bench: &mut Bench<'_>, levels: &Levels) -> Result<Pace, Stop> {
+        if levels.pages_below_ns.is_some() {
+            // Which page ends a unit cannot be chosen: as long as all of it takes, read one by one.
+            let pages = self.place_bytes.div_ceil(TRANSLATED) as u32;
+            let each = Duration::from_nanos(levels.slow_ns as u64);
+            return Ok(Pace {
+                base: Duration::from_millis(1),
+                per_miss: PER_MISS + each.saturating_mul(pages).min(REST_MAX),
+            });
+        }
         let count = (self.fit / 2).clamp(1, 256);
         let slow = |ns: &f64| *ns > levels.threshold_ns;
         let mut rest = Duration::ZERO;
@@ -269,13 +324,20 @@ impl Walk {
             self.ahead(bench, to - walked, levels)?;
             walked = to;
             let count = (to / 2).clamp(2, 12);
-            let mut slow = 0;
+            let (mut slow, mut seen) = (0, 0);
             for i in 0..count {
                 let age = (walked - asked).saturating_sub(i).max(1);
-                slow += u64::from(self.look(bench, age)? > levels.threshold_ns);
+                if let Some(latency) = self.look(bench, levels, age)? {
+                    seen += 1;
+                    slow += u64::from(latency > levels.threshold_ns);
+                }
             }
             self.pace.rest(bench, slow as usize)?;
-            if 2 * slow > count {
+            if seen == 0 && count > 8 {
+                self.is_blind = true;
+                return Ok((low, Some(walked)));
+            }
+            if 2 * slow > seen {
                 return Ok((low, Some(walked)));
             }
             asked += count;
@@ -347,10 +409,10 @@ impl Walk {
             places = places.clamp(8, self.places.max(8));
             let first = self.at;
             self.at += places;
-            let round = |bench: &mut Bench<'_>| self.visit(bench, first..first + places, levels);
+            let round = first..first + places;
             let mut measured = Vec::new();
             for _ in 0..ROUNDS_FORGET {
-                measured = round(bench)?;
+                measured = self.visit(bench, round.clone(), levels)?;
             }
             // Where nearly all or few hit, their share tells little.
             let misses = levels.slow_share(&measured);
@@ -366,7 +428,7 @@ impl Walk {
                 if measured.len() >= COUNTED.max(3 * places as usize) {
                     break;
                 }
-                measured.extend(round(bench)?);
+                measured.extend(self.visit(bench, round.clone(), levels)?);
             }
             return Ok(turns::capacity_of(levels, places, &measured));
         }
@@ -389,7 +451,10 @@ impl Walk {
             return Ok(false);
         }
         let mut left = Vec::new();
-        while left.len() < TAKEN_BACK_MIN {
+        for _ in 0..VISITS_MAX {
+            if left.len() >= TAKEN_BACK_MIN {
+                break;
+            }
             let first = self.at;
             self.at += some + 2 * pushed;
             for round in 0..3 {
@@ -424,8 +489,11 @@ impl Walk {
             }
             let seen = turns::settled(bench, levels, |bench, _| {
                 let mut latencies = Vec::new();
-                while latencies.len() < WHOLE_MIN {
+                for _ in 0..WHOLE_MIN {
                     latencies.extend(self.visit(bench, first..end, levels)?);
+                    if latencies.len() >= WHOLE_MIN {
+                        break;
+                    }
                 }
                 Ok(latencies)
             })?;
@@ -447,7 +515,7 @@ pub(super) fn renew(bench: &mut Bench<'_>, state: Option<HmbState>) -> Result<()
 }
 
 /// A page of a stretch, drawn at random.
-pub(super) fn page_of(bench: &mut Bench<'_>, start: u64, bytes: u64) -> u64 {
+pub(crate) fn page_of(bench: &mut Bench<'_>, start: u64, bytes: u64) -> u64 {
     let page = bench.page();
     let last = bench.capacity() / page - 1;
     (start / page + bench.below((bytes / page).max(1))).min(last) * page

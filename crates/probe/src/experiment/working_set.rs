@@ -34,9 +34,10 @@ fn cost(scale: &Scale) -> Cost {
 const READS: usize = 6_000;
 
 /// Does it.
-pub fn run(bench: &mut Bench<'_>, _findings: &mut Findings) -> Result<(), Stop> {
+pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     for (name, state) in arms(bench) {
         enter(bench, state)?;
+        let mut spans = Vec::new();
         let page = bench.page();
         let mut span = (64u64 << 20).min(bench.capacity());
         loop {
@@ -65,11 +66,13 @@ pub fn run(bench: &mut Bench<'_>, _findings: &mut Findings) -> Result<(), Stop> 
                 "read latency, us",
                 (span as f64, mean / 1e3),
             );
+            spans.push((span as f64, mean));
             if span == bench.capacity() {
                 break;
             }
             span = (span * 2).min(bench.capacity());
         }
+        findings.spans.insert(name, spans);
     }
     Ok(())
 }

@@ -22,7 +22,8 @@
 //! what is in flight.
 //!
 //! Where writes of 32 KiB do not fill the buffer (the drive is busier with each command than with
-//! its data), writes of 64 KiB may. Where nothing fills it, single writes still tell whether their data
+//! its data), writes of 64 KiB may. Buffers that are smaller than a few writes, or larger than the longest
+//! burst, are bounded (`buffer_ends.rs`). Where nothing fills it, single writes still tell whether their data
 //! goes through host memory (`write_path.rs`).
 //!
 //! **Mended.** In the paper's listing, line 3 says `S_CACHE` for `S_BUFFER` and its offset is not
@@ -39,10 +40,10 @@
 //! fills. Then only its existence and its tier are told.
 
 use super::burst::{FINEST, Kind, LAST_BURST, ahead_at, standstill};
-use super::{About, arms, enter, write_path};
+use super::{About, arms, buffer_ends, enter, write_path};
 use crate::bench::{Bench, Stop};
 use crate::cost::{Cost, Scale};
-use crate::findings::Findings;
+use crate::findings::{Findings, WriteBufferArm};
 use crate::stats::{self, Estimate};
 use std::time::Duration;
 
@@ -125,15 +126,15 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         enter(bench, state)?;
         bench.idle(RECOVERY)?;
         let series = format!("write burst, host memory {name}");
-        (arm.bytes, arm.fill_rate, arm.drain_rate) = measure(bench, &series)?;
+        (arm.bytes, arm.fill_rate, arm.drain_rate) = measure(bench, arm, &series)?;
     }
     Ok(())
 }
 
 type Found = (Option<Estimate>, f64, f64);
 
-/// Size and rates, by the smallest writes that fill the buffer.
-fn measure(bench: &mut Bench<'_>, series: &str) -> Result<Found, Stop> {
+/// Size and rates, by the smallest writes that fill the buffer; or bounds of a size that bursts do not show.
+fn measure(bench: &mut Bench<'_>, arm: &WriteBufferArm, series: &str) -> Result<Found, Stop> {
     let mut best = None;
     for chunk in CHUNKS {
         if chunk > u64::from(bench.description().transfer_bytes_max) {
@@ -145,16 +146,33 @@ fn measure(bench: &mut Bench<'_>, series: &str) -> Result<Found, Stop> {
         }
         best = best.or(Some(found));
     }
-    Ok(best.unwrap_or((None, 0.0, 0.0)))
+    let (_, first, last) = best.unwrap_or((None, 0.0, 0.0));
+    let single = series.replace("write burst", "single writes");
+    if let Some(size) = buffer_ends::smaller(bench, arm, &single)? {
+        return Ok((Some(size), first, last));
+    }
+    // It has fallen behind, and the size does not show for another reason.
+    if last < FULL * first {
+        return Ok((None, first, last));
+    }
+    let chunk = CHUNKS[1].min(u64::from(bench.description().transfer_bytes_max));
+    let longest = LAST_BURST.min(bench.capacity() / 8);
+    let size = buffer_ends::larger(bench, deep(chunk), longest)?;
+    Ok((size, first, last))
 }
 
-fn measure_by(bench: &mut Bench<'_>, chunk: u64, series: &str) -> Result<Found, Stop> {
-    let deep = Kind {
+/// Bursts that fill the buffer as fast as can be.
+fn deep(chunk: u64) -> Kind {
+    Kind {
         chunk,
         first: chunk,
         in_flight: IN_FLIGHT,
         rest: REST,
-    };
+    }
+}
+
+fn measure_by(bench: &mut Bench<'_>, chunk: u64, series: &str) -> Result<Found, Stop> {
+    let deep = deep(chunk);
     // Once over the stretch, so that what follows finds the same state.
     deep.burst(bench, FIRST_BURST)?;
     // One burst has but a few completions before a small buffer may be full: many bursts.

@@ -1,49 +1,113 @@
 //! Where the address map's cache lives, and what it takes there.
 
-use super::{Arms, INTERRUPTED, Rule, SAME, Tier, UNSWITCHED, Verdict, arms, drifted, flash_seen};
-use super::{held_text, size_text};
+use super::{Arms, INTERRUPTED, Rule, SAME, Tier, UNSWITCHED, Verdict, arms, contest, drifted};
+use super::{flash_seen, held_text, size_text, told};
+use crate::experiment::samples::FLAT_MAX;
 use crate::findings::{Findings, Held, MapArm};
 use crate::stats::Estimate;
 use crate::target::{Description, HmbSwitch};
 
-/// What an entry of the map takes at least: 4 bytes for 4 KiB (Kim & Kim 2020; Jeong et al. 2017).
+/// What an entry of the map takes at least, 4 bytes for 4 KiB (Kim & Kim 2020; Jeong et al. 2017), and at
+/// most: 8 bytes, where the map goes beyond what 4 can name or keeps more than a place. Neither shows from
+/// outside, and nor does a map that is compressed.
 const MAP_SHARE: f64 = 1.0 / 1024.0;
+const MAP_SHARE_MAX: f64 = 2.0 * MAP_SHARE;
+/// What an edge may be off by beyond its interval.
+const SLACK: f64 = 0.01;
+/// Looks that an edge rests on at least.
+const LOOKS: f64 = 36.0;
+
+const KINDS: &str = "latencies differ from page to page by as much as a map miss adds, and pages of one kind \
+                     could not be told apart: with and without a miss look alike";
+const NO_FLASH: &str = "all reads take the same time, and nothing shows that there is flash behind them: it may \
+                        never have been written, for such reads are answered without flash";
+const WITH_DRIVER: &str = "this shows what is always at hand, not where: the host's driver may keep entries and \
+                           send them with reads (HPB)";
+
+/// Reads far from each other are as fast as reads near each other, and that was shown.
+fn is_flat(arm: &MapArm) -> bool {
+    arm.levels.is_none() && arm.missed.high < FLAT_MAX
+}
+
+/// Neither two levels nor one could be shown.
+fn is_open(arm: &MapArm) -> bool {
+    arm.levels.is_none() && !is_flat(arm)
+}
+
+/// Memory for entries that reach so far.
+fn memory(reach: Estimate) -> Estimate {
+    Estimate::new(
+        reach.estimate * MAP_SHARE,
+        reach.low * MAP_SHARE,
+        reach.high * MAP_SHARE_MAX,
+    )
+}
 
 pub(super) fn verdict(findings: &mut Findings, about: &Description) -> Verdict {
     if let Some(reason) = drifted(findings) {
         return Verdict::unclear(reason);
     }
-    let whole = about.capacity_bytes as f64 * MAP_SHARE;
+    let capacity = about.capacity_bytes as f64;
     let flash = flash_seen(findings);
-    let flat = |arm: &MapArm| arm.levels.is_none();
     match arms(&findings.map, about) {
         Arms::Missing => Verdict::undecided(INTERRUPTED),
         Arms::Both(on, off) => {
             let (on, off) = (*on, *off);
             map_switched(findings, about, &on, &off)
         }
-        Arms::DriveOnly(arm) if flat(arm) && flash => Verdict::new(
-            Tier::Device,
-            Rule::MapFlat,
-            format!(
-                "reads all over the drive take {:.1} us, no longer than reads near each other, and \
-                 the drive asks for no host memory",
-                arm.near_ns / 1e3
-            ),
-        )
-        .size(Some(Estimate::new(whole, whole, whole * 1.5))),
-        Arms::DriveOnly(arm) | Arms::Unswitched(arm) if flat(arm) => Verdict::undecided(if flash {
-            UNSWITCHED.to_owned()
-        } else {
-            "all reads take the same time, and nothing shows that there is flash behind them"
-                .to_owned()
-        }),
-        Arms::DriveOnly(arm) => map_on_drive(arm, whole),
+        Arms::DriveOnly(arm) | Arms::Unswitched(arm) if is_open(arm) => Verdict::unclear(KINDS),
+        Arms::DriveOnly(arm) if is_flat(arm) && flash => {
+            let text = format!(
+                "{}, and the drive asks for no host memory",
+                flat_text(arm, "")
+            );
+            let verdict = flat(Rule::MapFlat, text, &[arm], capacity);
+            match contest::against_flat(findings, arm) {
+                Some(other) => verdict.contested(&other),
+                None => with_driver(about, verdict),
+            }
+        }
+        Arms::DriveOnly(arm) | Arms::Unswitched(arm) if is_flat(arm) => {
+            Verdict::undecided(if flash {
+                format!("{}; {UNSWITCHED}", flat_text(arm, ""))
+            } else {
+                NO_FLASH.to_owned()
+            })
+        }
+        Arms::DriveOnly(arm) => with_driver(about, map_on_drive(arm, capacity)),
         Arms::Unswitched(arm) => Verdict::undecided(format!(
             "reads are fast over {}; {UNSWITCHED}",
             held_text(&arm.reach_bytes)
         )),
     }
+}
+
+/// Where the host's driver may have a part in it, no memory is named.
+fn with_driver(about: &Description, verdict: Verdict) -> Verdict {
+    if about.hmb == HmbSwitch::MapWithDriver && verdict.tier == Tier::Device {
+        return verdict.withdrawn(WITH_DRIVER);
+    }
+    verdict
+}
+
+fn flat_text(arm: &MapArm, state: &str) -> String {
+    format!(
+        "first reads of a stretch take no longer than reads of the same stretch after it{state}: {:.1} us on \
+         average, and at most {:.1} % of them can have waited for the map",
+        arm.near_mean_ns / 1e3,
+        100.0 * arm.missed.high.max(0.001)
+    )
+}
+
+/// The whole map is at hand. No surer than the share of misses that would not have shown.
+fn flat(rule: Rule, text: String, arms: &[&MapArm], capacity: f64) -> Verdict {
+    let missed = arms.iter().map(|arm| arm.missed.high.max(0.0));
+    let missed = missed.fold(0.0, f64::max);
+    let reach = Estimate::new(capacity, capacity * (1.0 - missed), capacity);
+    Verdict::new(Tier::Device, rule, text)
+        .size(Some(memory(reach)))
+        .reach(reach)
+        .borne_out(1.0 - missed / 2.0)
 }
 
 fn unit_of(arm: &MapArm) -> Option<Estimate> {
@@ -57,37 +121,68 @@ fn unit_of(arm: &MapArm) -> Option<Estimate> {
     }
 }
 
-fn map_on_drive(arm: &MapArm, whole: f64) -> Verdict {
+fn map_on_drive(arm: &MapArm, capacity: f64) -> Verdict {
     let seen = |what: &str| {
-        let slow = arm.levels.map_or(0.0, |levels| levels.slow_ns);
+        let (fast, slow) = arm.levels.map_or((arm.near_ns, 0.0), |levels| {
+            (levels.fast_ns, levels.slow_ns)
+        });
         format!(
-            "reads take {:.1} us while the map is at hand and {:.1} us when it is not; {what}",
-            arm.near_ns / 1e3,
-            slow / 1e3
+            "reads take {:.1} us while the map is at hand and {:.1} us when it is not{}; {what}",
+            fast / 1e3,
+            slow / 1e3,
+            of_kind(arm)
         )
     };
+    let fit = arm.levels.map_or(1.0, |levels| told(&levels, LOOKS));
+    let kind = arm
+        .levels
+        .is_some_and(|levels| levels.pages_below_ns.is_some());
     match arm.reach_bytes {
         Held::Nothing => Verdict::new(
             Tier::None,
             Rule::MapNowhere,
             seen("no two places stay at hand"),
         ),
-        Held::Everything(_) => Verdict::new(
-            Tier::Device,
-            Rule::MapWhole,
-            seen("after one round, all places are at hand"),
-        )
-        .size(Some(Estimate::new(whole, whole, whole * 1.5))),
+        Held::Everything(_) => {
+            let all = Estimate::new(capacity, capacity, capacity);
+            let text = seen("after one round, all places are at hand");
+            Verdict::new(Tier::Device, Rule::MapWhole, text)
+                .size(Some(memory(all)))
+                .reach(all)
+        }
         Held::UpTo(reach) => {
             let text = format!(
-                "{} are at hand, whatever host memory there is; the size takes 4 B per 4 KiB",
+                "{} are at hand, whatever host memory there is; the size takes 4 to 8 B per 4 KiB",
                 size_text(reach.estimate)
             );
-            let mut verdict = Verdict::new(Tier::Device, Rule::MapEdge, seen(&text));
-            verdict.size_bytes = Some(reach.scaled(MAP_SHARE));
+            let rule = if kind {
+                Rule::MapEdgeOfKind
+            } else {
+                Rule::MapEdge
+            };
+            let mut verdict = Verdict::new(Tier::Device, rule, seen(&text));
+            let reach = with_slack(reach);
+            verdict.size_bytes = Some(memory(reach));
             verdict.unit_bytes = unit_of(arm);
-            verdict
+            verdict.reach(reach)
         }
+    }
+    .borne_out(fit)
+}
+
+/// Looks that kinds of pages led astray move an edge by a few units of many.
+fn with_slack(reach: Estimate) -> Estimate {
+    let slack = SLACK * reach.estimate;
+    Estimate::new(reach.estimate, reach.low - slack, reach.high + slack)
+}
+
+/// Of which pages that is true.
+fn of_kind(arm: &MapArm) -> &'static str {
+    match arm.levels {
+        Some(levels) if levels.pages_below_ns.is_some() => {
+            " (pages of the fastest kind, each read with its entry at hand and without)"
+        }
+        _ => "",
     }
 }
 
@@ -97,51 +192,65 @@ fn map_switched(
     on: &MapArm,
     off: &MapArm,
 ) -> Verdict {
-    let whole = about.capacity_bytes as f64 * MAP_SHARE;
+    let capacity = about.capacity_bytes as f64;
     let (with, without) = (on.reach_bytes.amount(), off.reach_bytes.amount());
-    if on.levels.is_none() && off.levels.is_none() {
-        return if flash_seen(findings) {
-            let text = "reads all over the drive are as fast as reads near each other, host memory \
-                        on or off";
-            Verdict::new(Tier::Device, Rule::MapFlatEitherWay, text).size(Some(Estimate::new(
-                whole,
-                whole,
-                whole * 1.5,
-            )))
-        } else {
-            Verdict::undecided(
-                "all reads take the same time, and nothing shows that there is flash",
-            )
+    if is_open(on) || is_open(off) {
+        return Verdict::unclear(KINDS);
+    }
+    if is_flat(on) && is_flat(off) {
+        if !flash_seen(findings) {
+            return Verdict::undecided(NO_FLASH);
+        }
+        let text = flat_text(on, ", host memory on or off");
+        let verdict = flat(Rule::MapFlatEitherWay, text, &[on, off], capacity);
+        let other = contest::against_flat(findings, on);
+        return match other.or_else(|| contest::against_no_difference(findings)) {
+            Some(other) => verdict.contested(&other),
+            None => verdict,
         };
     }
     let both = format!(
-        "reads stay fast over {} with host memory on and over {} with it off",
+        "reads stay fast over {} with host memory on and over {} with it off{}",
         held_text(&on.reach_bytes),
-        held_text(&off.reach_bytes)
+        held_text(&off.reach_bytes),
+        of_kind(on)
     );
     if with == 0.0 && without == 0.0 {
         return Verdict::new(Tier::None, Rule::MapNowhere, both);
     }
     if with == without || (with < SAME * without && without < SAME * with) {
-        let mut verdict = map_on_drive(off, whole);
+        let mut verdict = map_on_drive(off, capacity);
         verdict.evidence = format!("{both}: no difference");
-        return verdict;
+        return match contest::against_no_difference(findings) {
+            Some(other) => verdict.contested(&other),
+            None => verdict,
+        };
     }
     if with < without {
         return Verdict::unclear(format!(
             "{both}: less with it than without is not understood"
         ));
     }
-    let mut verdict = Verdict::new(
-        Tier::Hmb,
-        if with > 2.0 * without {
-            Rule::MapFarther
-        } else {
-            Rule::MapLittleFarther
-        },
-        both,
-    );
+    let kind = [on, off].iter().any(|arm| !of_kind(arm).is_empty());
+    let rule = match (with > 2.0 * without, kind) {
+        (true, false) => Rule::MapFarther,
+        (true, true) => Rule::MapFartherOfKind,
+        (false, _) => Rule::MapLittleFarther,
+    };
+    let levels = on.levels.or(off.levels);
+    let fit = levels.map_or(1.0, |levels| told(&levels, LOOKS));
+    let mut verdict = Verdict::new(Tier::Hmb, rule, both).borne_out(fit);
+    verdict.reach_bytes = match on.reach_bytes {
+        Held::UpTo(reach) => Some(reach),
+        _ => Some(Estimate::new(capacity, capacity, capacity)),
+    };
     hmb_size(findings, about, on, off, &mut verdict);
+    if let (Some(granted), Some(size)) = (about.hmb.granted_bytes(), &mut verdict.size_bytes) {
+        // More than there is serves nothing.
+        let granted = granted as f64;
+        size.estimate = size.estimate.min(granted);
+        (size.low, size.high) = (size.low.min(size.estimate), size.high.min(granted));
+    }
     verdict
 }
 
@@ -158,7 +267,7 @@ fn hmb_size(
     let Held::UpTo(reach) = on.reach_bytes else {
         let entry = bytes_per_entry(findings, granted).and_then(|(entry, _)| entry);
         let Some(entry) = entry.filter(|_| matches!(about.hmb, HmbSwitch::Sizes { .. })) else {
-            verdict.size_bytes = Some(Estimate::new(whole, whole.min(granted), granted.max(whole)));
+            verdict.size_bytes = Some(Estimate::new(whole, whole.min(granted), granted));
             return;
         };
         findings.quantity("map_bytes_per_entry", "bytes", entry);

@@ -1,6 +1,7 @@
 //! From findings to verdicts: which role lives on which tier. Every verdict names its evidence, and
 //! "undecided" is one.
 
+mod contest;
 mod map;
 mod read_cache;
 mod rule;
@@ -8,6 +9,7 @@ mod write_buffer;
 
 pub use rule::Rule;
 
+use crate::experiment::levels::Levels;
 use crate::findings::{Findings, Held, MapArm};
 use crate::stats::Estimate;
 use crate::target::{Description, HmbSwitch};
@@ -57,8 +59,12 @@ pub struct Verdict {
     pub runs: usize,
     /// Those of them that say the same.
     pub agree: usize,
-    /// Memory it takes, bytes.
+    /// How far this drive's own measurements bear it out, 0 to 1: it is no surer than that.
+    pub fit: f64,
+    /// Memory it takes, bytes. Of a map of which nothing is known but what it reaches, 4 to 8 B an entry.
     pub size_bytes: Option<Estimate>,
+    /// For the map, bytes of addresses whose entries are at hand.
+    pub reach_bytes: Option<Estimate>,
     /// What it keeps at once: for the map, bytes of addresses of one caching unit.
     pub unit_bytes: Option<Estimate>,
     /// Why.
@@ -74,7 +80,9 @@ impl Verdict {
             is_passing: false,
             runs: 1,
             agree: 1,
+            fit: 1.0,
             size_bytes: None,
+            reach_bytes: None,
             unit_bytes: None,
             evidence: evidence.into(),
         }
@@ -89,7 +97,9 @@ impl Verdict {
             is_passing: false,
             runs: 1,
             agree: 1,
+            fit: 1.0,
             size_bytes: None,
+            reach_bytes: None,
             unit_bytes: None,
             evidence: evidence.into(),
         }
@@ -107,9 +117,27 @@ impl Verdict {
     fn withdrawn(self, why: &str) -> Self {
         Verdict {
             size_bytes: self.size_bytes,
+            reach_bytes: self.reach_bytes,
             unit_bytes: self.unit_bytes,
             ..Self::undecided(format!("{}; {why}", self.evidence))
         }
+    }
+
+    /// Another experiment says otherwise.
+    fn contested(self, by: &str) -> Self {
+        Self::unclear(format!("contested: {}; yet {by}", self.evidence))
+    }
+
+    /// No surer than this drive's measurements allow.
+    fn borne_out(mut self, fit: f64) -> Self {
+        self.fit = self.fit.min(fit.clamp(0.0, 1.0));
+        self.confidence = self.confidence.min(self.fit);
+        self
+    }
+
+    fn reach(mut self, reach: Estimate) -> Self {
+        self.reach_bytes = Some(reach);
+        self
     }
 
     pub(crate) fn size(mut self, size: Option<Estimate>) -> Self {
@@ -184,6 +212,13 @@ pub fn verdict(role: Role, findings: &mut Findings, about: &Description) -> Opti
     })
 }
 
+/// How unlikely it is that levels which overlap led astray: that most of `looks` looks were told wrongly
+/// (Hoeffding 1963).
+fn told(levels: &Levels, looks: f64) -> f64 {
+    let wrong = levels.false_slow.max(levels.false_fast).min(0.5);
+    1.0 - (-2.0 * looks * (0.5 - wrong).powi(2)).exp()
+}
+
 /// How a pair of states differs, or what there is without a switch.
 enum Arms<'a, T> {
     Both(&'a T, &'a T),
@@ -197,7 +232,9 @@ enum Arms<'a, T> {
 fn arms<'a, T>(found: &'a BTreeMap<&'static str, T>, about: &Description) -> Arms<'a, T> {
     match (found.get("on"), found.get("off"), found.get("as found")) {
         (Some(on), Some(off), _) => Arms::Both(on, off),
-        (_, _, Some(arm)) if about.hmb == HmbSwitch::NotUsed => Arms::DriveOnly(arm),
+        (_, _, Some(arm)) if matches!(about.hmb, HmbSwitch::NotUsed | HmbSwitch::MapWithDriver) => {
+            Arms::DriveOnly(arm)
+        }
         (_, _, Some(arm)) => Arms::Unswitched(arm),
         _ => Arms::Missing,
     }

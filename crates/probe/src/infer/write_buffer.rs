@@ -1,6 +1,9 @@
 //! Where writes wait for flash, if they do.
 
-use super::{Arms, INTERRUPTED, Rule, Tier, UNSWITCHED, Verdict, arms, flash_seen, size_text};
+use super::rule::size_width;
+use super::{
+    Arms, INTERRUPTED, Role, Rule, Tier, UNSWITCHED, Verdict, arms, flash_seen, size_text,
+};
 use crate::findings::{Findings, WriteBufferArm};
 use crate::stats::Estimate;
 use crate::target::Description;
@@ -38,16 +41,16 @@ fn times(arm: &WriteBufferArm) -> String {
 }
 
 fn ahead(size: Option<Estimate>) -> String {
-    size.map_or(
-        "the size does not show: flash keeps up with the link, or a flush does not wait for it"
+    match size {
+        None => "the size does not show: neither single writes nor bursts left much ahead of flash, or by far \
+                 not the same each time"
             .to_owned(),
-        |size| {
-            format!(
-                "{} are acknowledged ahead of flash",
-                size_text(size.estimate)
-            )
-        },
-    )
+        Some(size) => {
+            let more = if size.high.is_finite() { "" } else { "more than " };
+            let text = size_text(size.estimate);
+            format!("{more}{text} are acknowledged ahead of flash")
+        }
+    }
 }
 
 /// What there is without host memory.
@@ -92,11 +95,15 @@ fn waits_for_flash(findings: &Findings, arm: &WriteBufferArm) -> Verdict {
             Rule::WaitsForFastToRead,
             format!("{text}, which is faster than flash with several bits a cell; {reads}{cliff}"),
         ),
-        (true, false) => Verdict::new(
+        (true, false) if findings.cliff_bytes.is_some() => Verdict::new(
             Tier::Slc,
             Rule::WaitsForFast,
             format!("{text}, which is faster than flash with several bits a cell{cliff}"),
         ),
+        (true, false) => Verdict::undecided(format!(
+            "{text}, which is faster than flash with several bits a cell, yet {reads}: all of the flash may \
+             have one bit a cell, or what is new be read no faster"
+        )),
         (false, true) => Verdict::unclear(format!(
             "{text}, as slow as with several bits a cell, yet {reads}"
         )),
@@ -120,6 +127,34 @@ fn path(findings: &Findings) -> Path {
         Some((_, ratio)) if beyond(ratio) => Path::Through,
         Some(_) if findings.write_path.values().all(within) => Path::Past,
         _ => Path::Unclear,
+    }
+}
+
+/// The size, where it is the same with host memory on and off.
+fn overlap(on: &WriteBufferArm, off: &WriteBufferArm) -> Option<Estimate> {
+    // As wide as intervals of one run must be to cover.
+    let width = size_width(Role::WriteBuffer);
+    match (on.bytes, off.bytes) {
+        (Some(with), Some(without)) if with.wider(width).overlaps(&without.wider(width)) => {
+            Some(Estimate::new(
+                f64::midpoint(with.estimate, without.estimate),
+                with.low.min(without.low),
+                with.high.max(without.high),
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// What is acknowledged ahead of flash: the size, or one of each state.
+fn held_by(on: &WriteBufferArm, off: &WriteBufferArm, size: Option<Estimate>) -> String {
+    match (on.bytes, off.bytes) {
+        (Some(with), Some(without)) if size.is_none() => format!(
+            "{} are acknowledged ahead of flash with host memory on, {} with it off",
+            size_text(with.estimate),
+            size_text(without.estimate)
+        ),
+        _ => ahead(size),
     }
 }
 
@@ -152,14 +187,7 @@ fn switched(findings: &Findings, on: &WriteBufferArm, off: &WriteBufferArm) -> V
             ratio.high
         )
     });
-    let overlap = match (on.bytes, off.bytes) {
-        (Some(with), Some(without)) if with.overlaps(&without) => Some(Estimate::new(
-            f64::midpoint(with.estimate, without.estimate),
-            with.low.min(without.low),
-            with.high.max(without.high),
-        )),
-        _ => None,
-    };
+    let overlap = overlap(on, off);
     let grows = on.bytes.is_some_and(|with| {
         off.bytes
             .is_some_and(|without| with.estimate > 1.3 * without.estimate)
@@ -179,7 +207,8 @@ fn switched(findings: &Findings, on: &WriteBufferArm, off: &WriteBufferArm) -> V
         Path::Past => {
             // One of the two may not show: what there is, host memory has no part in.
             let size = overlap.or(on.bytes.xor(off.bytes));
-            let text = format!("{}; {}", ahead(size), both(&ratio));
+            let held = held_by(on, off, size);
+            let text = format!("{held}; {}", both(&ratio));
             Verdict::new(Tier::Device, Rule::PastHost, text).size(size)
         }
         Path::Unclear if grows => {

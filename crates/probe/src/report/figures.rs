@@ -24,6 +24,12 @@ pub(super) struct Figure<'a> {
     apart: bool,
     /// Quantities or roles to mark.
     marks: &'a [&'a str],
+    /// The role whose verdict it is shown with.
+    pub role: Option<&'a str>,
+    /// What it shows if that verdict is right.
+    pub expects: &'a str,
+    /// Points without lines between them.
+    dots: bool,
 }
 
 impl<'a> Figure<'a> {
@@ -34,105 +40,159 @@ impl<'a> Figure<'a> {
             says: "",
             apart: false,
             marks: &[],
+            role: None,
+            expects: "",
+            dots: false,
+        }
+    }
+
+    const fn of(group: &'a str, title: &'a str, says: &'a str) -> Self {
+        Figure {
+            title,
+            says,
+            ..Figure::plain(group)
         }
     }
 }
 
-/// What is shown, in order; all other series come after.
+/// What is shown, in order, first with the verdict that it speaks for or against; all other series come after.
 pub(super) const FIGURES: &[Figure<'_>] = &[
     Figure {
-        group: "working set latency",
-        title: "Working set against latency",
-        says: "Random reads, 32 in flight, over more and more of the drive.",
-        apart: false,
         marks: &["map_reach_on"],
+        role: Some("map"),
+        expects: "Speaks against \"device\" or \"none\" where the curves of host memory on and off lie apart, or where \
+                  one rises from 1 GiB on although all of the map is said to be at hand. Speaks for \"hmb\" where \
+                  they lie apart between the two reaches.",
+        ..Figure::of(
+            "working set latency",
+            "Working set against latency",
+            "Random reads, 32 in flight, over more and more of the drive.",
+        )
     },
     Figure {
-        group: "working set",
-        title: "Working set against rate",
-        says: "The same reads, as reviewers draw them.",
-        apart: false,
+        role: Some("map"),
+        dots: true,
+        expects: "Speaks for the verdict where low points end at one number of places, and for host memory where \
+                  that number is larger with it on.",
+        ..Figure::of(
+            "map cache",
+            "How long ago may a place have been read?",
+            "Each point is one read of a place, by how many other places were read since its last time. Low: \
+             its map entry was still at hand.",
+        )
+    },
+    Figure {
         marks: &["map_reach_on"],
+        role: Some("map"),
+        expects: "Fast up to the reach, slow beyond.",
+        ..Figure::of(
+            "reach",
+            "Reach",
+            "The longest stretch over which random reads stay fast.",
+        )
     },
     Figure {
-        group: "map cache",
-        title: "Places visited since",
-        says: "A place is read fast as long as no more places than the map cache has units were visited \
-               since. With less host memory it has fewer.",
-        apart: false,
-        marks: &[],
+        role: Some("map"),
+        dots: true,
+        expects: "Points on a line speak for a map in host memory; its slope is what an entry takes.",
+        ..Figure::of(
+            "reach of host memory",
+            "Reach against host memory given",
+            "Amounts that were tried, and nothing between them.",
+        )
     },
     Figure {
-        group: "reach",
-        title: "Reach",
-        says: "The longest stretch over which random reads stay fast.",
-        apart: false,
-        marks: &["map_reach_on"],
+        marks: &["read_cache"],
+        role: Some("read_cache"),
+        expects: "Speaks for a read cache where it is low up to the size, and for host memory where that is larger \
+                  with it on.",
+        ..Figure::of(
+            "read cache",
+            "Pages read again",
+            "Pages near each other, read in turn: fast while all of them are kept.",
+        )
     },
     Figure {
-        group: "reach of host memory",
-        title: "Reach against host memory given",
-        says: "The slope is what an entry of the map takes.",
-        apart: false,
-        marks: &[],
-    },
-    Figure {
-        group: "read request",
-        title: "Request size against latency: reads",
-        says: "One request, read for the first time and again. Where the curves meet, it no longer fits \
-               a read cache. The same knee with host memory off: the cache is not there.",
         apart: true,
         marks: &["read_again_knee_bytes"],
+        role: Some("read_cache"),
+        expects: "Speaks against \"none\" where the second read is faster, and against a size where the curves meet \
+                  elsewhere.",
+        ..Figure::of(
+            "read request",
+            "Request size against latency: reads",
+            "One request, read for the first time and again. Where the curves meet, it no longer fits \
+             a read cache. The same knee with host memory off: the cache is not there.",
+        )
     },
     Figure {
-        group: "write request",
-        title: "Request size against latency: writes",
-        says: "One request written to a rested drive. Where it jumps, it no longer fits the write buffer.",
+        role: Some("write_buffer"),
+        dots: true,
+        expects: "Points on one level speak for a size; points that rise with what was acknowledged, against it.",
+        ..Figure::of(
+            "bytes ahead",
+            "Bytes ahead of flash",
+            "What was acknowledged and had not arrived in flash, by how much was acknowledged: the size of \
+             the write buffer.",
+        )
+    },
+    Figure {
+        role: Some("write_buffer"),
+        expects: "A bend speaks for a buffer that was full from there on; without one no size can be told.",
+        ..Figure::of(
+            "write burst",
+            "A long burst of writes",
+            "Bytes acknowledged by time: first at the rate of the link, then at that of flash.",
+        )
+    },
+    Figure {
+        role: Some("write_buffer"),
+        expects: "A jump speaks for a buffer that holds no more than the write before it.",
+        ..Figure::of(
+            "single writes",
+            "Single writes of growing size",
+            "Each to a drive at rest. Where they jump, they no longer fit the write buffer.",
+        )
+    },
+    Figure {
         apart: true,
         marks: &["write_knee_bytes"],
+        role: Some("write_buffer"),
+        expects: "A knee elsewhere than at the size speaks against it.",
+        ..Figure::of(
+            "write request",
+            "Request size against latency: writes",
+            "One request written to a rested drive. Where it jumps, it no longer fits the write buffer.",
+        )
     },
     Figure {
-        group: "read cache",
-        title: "Pages read again",
-        says: "Pages near each other, read in turn: fast while all of them are kept.",
-        apart: false,
-        marks: &["read_cache"],
+        marks: &["map_reach_on"],
+        ..Figure::of(
+            "working set",
+            "Working set against rate",
+            "Random reads over more and more of the drive, as reviewers draw them.",
+        )
     },
     Figure {
-        group: "write burst",
-        title: "A long burst of writes",
-        says: "Bytes acknowledged by time: first at the rate of the link, then at that of flash.",
-        apart: false,
-        marks: &[],
-    },
-    Figure {
-        group: "bytes ahead",
-        title: "Bytes ahead of flash",
-        says: "What was acknowledged and had not arrived in flash, by how much had arrived: the size of \
-               the write buffer.",
-        apart: false,
-        marks: &[],
-    },
-    Figure {
-        group: "write cliff",
-        title: "Write cliff",
-        says: "Rate of sequential writes until it falls for good.",
-        apart: false,
         marks: &["write_cliff"],
+        ..Figure::of(
+            "write cliff",
+            "Write cliff",
+            "Rate of sequential writes until it falls for good.",
+        )
     },
+    Figure::of(
+        "queue depth",
+        "Queue depth",
+        "Random reads over the whole drive.",
+    ),
     Figure {
-        group: "queue depth",
-        title: "Queue depth",
-        says: "Random reads over the whole drive.",
-        apart: false,
-        marks: &[],
-    },
-    Figure {
-        group: "pairs of reads",
-        title: "Pairs of reads",
-        says: "Share of pairs that get in each other's way, by their distance: where they share a die.",
-        apart: false,
         marks: &["stripe", "round"],
+        ..Figure::of(
+            "pairs of reads",
+            "Pairs of reads",
+            "Share of pairs that get in each other's way, by their distance: where they share a die.",
+        )
     },
 ];
 
@@ -204,6 +264,7 @@ pub(super) fn plots(outcome: &Outcome, figure: &Figure<'_>) -> Vec<(String, Plot
             x,
             y,
             log_y: figure.apart,
+            dots: figure.dots,
             width,
         };
         (shown(panel), plot)

@@ -89,7 +89,7 @@ const fn place(tier: Tier) -> &'static str {
 }
 
 fn verdicts(outcome: &Outcome, out: &mut String) {
-    *out += "<h2>What lives where</h2>\n<table><tr><th>what<th>where<th>how sure<th>size<th>why\n";
+    *out += "<h2>What lives where</h2>\n<table><tr><th>what<th>where<th>how sure<th>size\n";
     for (name, title) in ROLES {
         let Some(verdict) = outcome.roles.get(name) else {
             continue;
@@ -97,23 +97,45 @@ fn verdicts(outcome: &Outcome, out: &mut String) {
         let _ = writeln!(
             out,
             "<tr><td>{title}<td><span class=\"badge\" style=\"background:{}\">{}</span>\
-             <div class=\"small\">{}</div><td class=\"n\">{}<td>{}<td>{}",
+             <div class=\"small\">{}</div><td class=\"n\">{}<td>{}",
             colour(verdict.tier),
             verdict.tier.name(),
             place(verdict.tier),
             sureness(verdict),
-            sizes(verdict),
-            escaped(&verdict.evidence)
+            sizes(verdict)
         );
     }
     if let Some(policy) = outcome.findings.replacement_verdict {
         let _ = writeln!(
             out,
-            "<tr><td>what gives way in the map's cache<td>{}<td><td><td>",
+            "<tr><td>what gives way in the map's cache<td>{}<td><td>",
             escaped(policy)
         );
     }
     *out += "</table>\n";
+    *out += "<p class=\"small\">In the curves a dashed line is what was found, the band around it its \
+             interval.</p>\n";
+    for (name, title) in ROLES {
+        if let Some(verdict) = outcome.roles.get(name) {
+            why(outcome, (name, title), verdict, out);
+        }
+    }
+}
+
+/// Why a verdict is what it is, and the curves that speak for it or against it.
+fn why(outcome: &Outcome, (name, title): (&str, &str), verdict: &Verdict, out: &mut String) {
+    let contested = verdict.evidence.starts_with("contested");
+    let class = if contested { " class=\"partial\"" } else { "" };
+    let _ = writeln!(
+        out,
+        "<h2>{title}: {}</h2>\n<p{class}>{}.</p>",
+        verdict.tier.name(),
+        escaped(&verdict.evidence)
+    );
+    for figure in FIGURES.iter().filter(|figure| figure.role == Some(name)) {
+        let says = format!("{} <b>{}</b>", figure.says, escaped(figure.expects));
+        show(figure.title, &says, &plots(outcome, figure), out);
+    }
 }
 
 fn sureness(verdict: &Verdict) -> String {
@@ -125,10 +147,17 @@ fn sureness(verdict: &Verdict) -> String {
 }
 
 fn sizes(verdict: &Verdict) -> String {
-    let size = verdict.size_bytes.map_or("-".to_owned(), |size| {
-        let (size, interval) = interval(&size, "bytes");
-        format!("{size}<div class=\"small\">{interval}</div>")
+    let mut size = verdict.size_bytes.map_or("-".to_owned(), |size| {
+        let (text, interval) = interval(&size, "bytes");
+        if size.high.is_infinite() {
+            return format!("more than {text}");
+        }
+        format!("{text}<div class=\"small\">{interval}</div>")
     });
+    if let Some(reach) = verdict.reach_bytes {
+        let reach = bytes_text(reach.estimate);
+        size += &format!("<div class=\"small\">for {reach} of the drive</div>");
+    }
     match verdict.unit_bytes {
         Some(unit) => format!(
             "{size}<div class=\"small\">in units of {} of addresses</div>",
@@ -175,7 +204,7 @@ fn numbers(outcome: &Outcome, out: &mut String) {
     if outcome.findings.quantities.is_empty() {
         return;
     }
-    *out += "<h2>Numbers</h2>\n<table><tr><th>name<th>estimate<th>interval\n";
+    *out += "<h2>Numbers</h2>\n<table><tr><th>name<th>what it is<th>estimate<th>interval\n";
     for (name, quantity) in &outcome.findings.quantities {
         // A few bytes are no size.
         let unit = match quantity.unit {
@@ -183,15 +212,15 @@ fn numbers(outcome: &Outcome, out: &mut String) {
             unit => unit,
         };
         let (value, interval) = interval(&quantity.value, unit);
-        let _ = writeln!(out, "<tr><td>{}<td>{value}<td>{interval}", escaped(name));
+        let (name, means) = (escaped(name), super::names::meaning(name));
+        let _ = writeln!(out, "<tr><td>{name}<td>{means}<td>{value}<td>{interval}");
     }
     *out += "</table>\n";
 }
 
 fn curves(outcome: &Outcome, out: &mut String) {
-    *out += "<h2>Curves</h2>\n<p class=\"small\">A dashed line is what was found, the band around it \
-             its interval.</p>\n";
-    for figure in FIGURES {
+    *out += "<h2>Other curves</h2>\n";
+    for figure in FIGURES.iter().filter(|figure| figure.role.is_none()) {
         show(figure.title, figure.says, &plots(outcome, figure), out);
     }
     let others = others(outcome);

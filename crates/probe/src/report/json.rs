@@ -29,6 +29,7 @@ fn role(verdict: &Verdict) -> Value {
         "runs": verdict.runs,
         "runs_agree": verdict.agree,
         "size_bytes": estimate(verdict.size_bytes.as_ref()),
+        "reach_bytes": estimate(verdict.reach_bytes.as_ref()),
         "unit_bytes": estimate(verdict.unit_bytes.as_ref()),
         "evidence": verdict.evidence,
     })

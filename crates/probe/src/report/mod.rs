@@ -4,6 +4,7 @@ mod drive;
 mod figures;
 mod html;
 mod json;
+mod names;
 mod plot;
 mod text;
 

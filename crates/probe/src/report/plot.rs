@@ -41,6 +41,8 @@ pub(super) struct Plot {
     /// Name of the horizontal axis; ends with its unit after a comma, if it has one.
     pub x: &'static str,
     pub y: &'static str,
+    /// Only what was measured is drawn, with nothing between.
+    pub dots: bool,
     /// The vertical axis is logarithmic.
     pub log_y: bool,
     /// Width, in units of the picture.
@@ -238,7 +240,7 @@ impl Plot {
         self.grid(&x, &y, &x_at, &y_at, &mut out);
         self.draw_marks(&x, &x_at, &mut out);
         for line in &self.lines {
-            draw_line(line, &x_at, &y_at, &mut out);
+            draw_line(line, self.dots, &x_at, &y_at, &mut out);
         }
         out + "</svg>"
     }
@@ -336,7 +338,13 @@ pub(super) fn beside(plots: &[&Plot]) -> Vec<String> {
     plots.iter().map(|plot| plot.svg(least, most)).collect()
 }
 
-fn draw_line(line: &Line, x_at: &dyn Fn(f64) -> f64, y_at: &dyn Fn(f64) -> f64, out: &mut String) {
+fn draw_line(
+    line: &Line,
+    dots: bool,
+    x_at: &dyn Fn(f64) -> f64,
+    y_at: &dyn Fn(f64) -> f64,
+    out: &mut String,
+) {
     let mut points = line.points.clone();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let places: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x_at(*x), y_at(*y))).collect();
@@ -345,6 +353,14 @@ fn draw_line(line: &Line, x_at: &dyn Fn(f64) -> f64, y_at: &dyn Fn(f64) -> f64, 
         .map(|(x, y)| format!("{x:.1},{y:.1}"))
         .collect();
     let colour = line.colour;
+    if dots {
+        let _ = write!(out, "<g fill=\"{colour}\">");
+        for (x, y) in places {
+            let _ = write!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\"/>");
+        }
+        *out += "</g>";
+        return;
+    }
     let _ = write!(
         out,
         "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"/>",

@@ -79,9 +79,16 @@ pub fn text(outcome: &Outcome) -> String {
             let _ = write!(out, "{percent:>5.1} % sure");
         }
         if let Some(size) = &verdict.size_bytes {
-            let _ = write!(out, "   {}", interval(size));
+            if size.high.is_infinite() {
+                let _ = write!(out, "   more than {}", bytes(size.estimate));
+            } else {
+                let _ = write!(out, "   {}", interval(size));
+            }
         }
         out.push('\n');
+        if let Some(reach) = &verdict.reach_bytes {
+            let _ = writeln!(out, "    for {} of the drive", interval(reach));
+        }
         if let Some(unit) = &verdict.unit_bytes {
             let _ = writeln!(out, "    unit {}", interval(unit));
         }

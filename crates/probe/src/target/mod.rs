@@ -129,6 +129,9 @@ pub enum HmbSwitch {
         /// What it asks for (HMPRE).
         preferred_bytes: u64,
     },
+    /// The drive asks for none, but the host's driver may keep entries of its map and send them with reads
+    /// (UFS with Host Performance Booster).
+    MapWithDriver,
     /// Not from here, and why.
     Unavailable(String),
 }

@@ -129,6 +129,8 @@ fn write_buffer(outcome: &Outcome, host: Option<&HostMemory>, cache: Option<&Dat
     });
     let (size, how) = match (finer, burst) {
         (Some(knee), _) => (knee, Some("largest request written without waiting")),
+        // Larger than that, and by how much does not show.
+        (None, Some(burst)) if burst.high.is_infinite() => (burst.estimate, None),
         (None, Some(burst)) => (burst.estimate, Some("bytes ahead of flash")),
         (None, None) => (BUFFER_BYTES, None),
     };
@@ -169,7 +171,9 @@ pub(super) fn emit(outcome: &Outcome, near: &MapArm, fills: Option<f64>, drive: 
     let dram = own_map + cache.as_ref().map_or(0.0, on_drive) + on_drive(&buffer);
     drive.section("tier.dram");
     let size = bytes(dram.max(KIB));
-    drive.measured("tier.dram", "size", &size, "the roles below");
+    let which =
+        "what the roles below take; SRAM, DRAM and power-protected memory look alike from outside";
+    drive.assumed("tier.dram", "size", &size, which);
     let why = "its time is counted with the firmware's";
     drive.assumed("tier.dram", "access", "\"0ns\"", why);
     drive.assumed("tier.dram", "rate", "\"1000GB/s\"", why);
@@ -179,6 +183,11 @@ pub(super) fn emit(outcome: &Outcome, near: &MapArm, fills: Option<f64>, drive: 
         drive.measured("tier.pm", "size", &bytes(buffer.bytes), how);
         drive.assumed("tier.pm", "access", "\"0ns\"", why);
         drive.assumed("tier.pm", "rate", "\"1000GB/s\"", why);
+    }
+    if buffer.tier == "slc" {
+        drive.section("tier.sram");
+        let way = "data on its way to single-bit flash passes some memory, which does not show";
+        drive.assumed("tier.sram", "size", &bytes(buffer.bytes), way);
     }
     if let Some(host) = &host {
         host_memory(outcome, host, drive);
@@ -236,14 +245,19 @@ fn map(
     } else {
         "[\"dram\"]"
     };
-    drive.measured(
-        section,
-        "tiers",
-        tiers,
-        "reach with and without host memory",
-    );
-    drive.measured(section, "size.dram", &bytes(own_bytes), "reach");
-    drive.measured(section, "unit.dram", &bytes(unit(own)), "reach by units");
+    if tier_of(outcome, "map") == Tier::Undecided {
+        let why = "undecided: what is written here was chosen";
+        drive.assumed(section, "tiers", tiers, why);
+        drive.assumed(section, "size.dram", &bytes(own_bytes), why);
+        drive.assumed(section, "unit.dram", &bytes(unit(own)), why);
+    } else {
+        let why = "reach with and without host memory tells whether host memory is used; that the drive's own is \
+                   DRAM is a choice";
+        drive.assumed(section, "tiers", tiers, why);
+        let how = "reach, with 4 B an entry: 4 to 8 B are usual";
+        drive.measured(section, "size.dram", &bytes(own_bytes), how);
+        drive.measured(section, "unit.dram", &bytes(unit(own)), "reach by units");
+    }
     if let Some(for_map) = for_map {
         let size = bytes(unit(near));
         drive.measured(section, "unit.hmb", &size, "reach by units");
@@ -300,7 +314,18 @@ fn data_roles(outcome: &Outcome, cache: Option<&Data>, buffer: &Data, drive: &mu
 fn role(section: &str, data: &Data, drive: &mut Drive) {
     drive.section(section);
     let tier = format!("\"{}\"", data.tier);
-    drive.measured(section, "tier", &tier, "host memory on and off");
+    match data.tier {
+        "hmb" => drive.measured(section, "tier", &tier, "host memory on and off"),
+        "slc" => drive.measured(section, "tier", &tier, "writes wait for fast flash"),
+        "pm" => {
+            let how = "a flush waits for nothing: protected memory, or a flush that does nothing";
+            drive.assumed(section, "tier", &tier, how);
+        }
+        _ => {
+            let why = "memory on the drive; which one does not show";
+            drive.assumed(section, "tier", &tier, why);
+        }
+    }
     match data.how {
         Some(how) => drive.measured(section, "size", &bytes(data.bytes), how),
         None => {

@@ -1,0 +1,268 @@
+//! Drives written by hand that no generator draws: pages of several kinds, very small and very large
+//! buffers and units, far host memory, maps that the host keeps. What is asked of the prober first is that it
+//! is never wrong about them; then that it finds what can be found.
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// What is right about one role.
+#[derive(Clone, Copy, Debug)]
+pub struct Truth {
+    /// Tier as the report names it.
+    pub tier: &'static str,
+    /// Memory it takes, bytes.
+    pub bytes: Option<f64>,
+    /// Undecided will not do.
+    pub must: bool,
+}
+
+const fn open(tier: &'static str) -> Truth {
+    Truth {
+        tier,
+        bytes: None,
+        must: false,
+    }
+}
+
+const fn found(tier: &'static str) -> Truth {
+    Truth {
+        tier,
+        bytes: None,
+        must: true,
+    }
+}
+
+const fn sized(tier: &'static str, mib: f64) -> Truth {
+    Truth {
+        tier,
+        bytes: Some(mib * MIB),
+        must: true,
+    }
+}
+
+/// A drive of the list.
+#[derive(Debug)]
+pub struct HeldBack {
+    pub name: &'static str,
+    /// Drive of the collection it derives from.
+    pub extends: &'static str,
+    /// What differs.
+    pub text: &'static str,
+    /// Written at random before the probe.
+    pub random: bool,
+    pub map: Truth,
+    pub read_cache: Truth,
+    pub write_buffer: Truth,
+}
+
+impl HeldBack {
+    /// Its drive file.
+    pub fn file(&self) -> String {
+        let (name, extends, text) = (self.name, self.extends, self.text);
+        format!("name = \"{name}\"\nextends = \"{extends}\"\n{text}")
+    }
+}
+
+/// The drive that others derive from: its map in host memory, no read cache.
+pub const RC100: HeldBack = HeldBack {
+    name: "",
+    extends: "rc100-480",
+    text: "",
+    random: false,
+    map: found("hmb"),
+    read_cache: open("none"),
+    write_buffer: open("device"),
+};
+
+/// The same for a drive with its whole map in DRAM.
+const DRAM: HeldBack = HeldBack {
+    name: "",
+    extends: "970-pro",
+    text: "",
+    random: false,
+    map: found("device"),
+    read_cache: open("none"),
+    write_buffer: open("device"),
+};
+
+/// Maps.
+pub const MAPS: &[HeldBack] = &[
+    HeldBack {
+        name: "pages of 40, 75 and 140 us, 48 MiB of map in host memory",
+        text: "[nand]\nread = [\"40us\", \"75us\", \"140us\"]\n[tier.hmb]\npreferred = \"48MiB\"\n\
+               rounding = \"none\"\n[role.map]\nbytes_per_page = { sram = 4, hmb = 4 }\n",
+        map: sized("hmb", 48.0),
+        ..RC100
+    },
+    HeldBack {
+        name: "the same, written at random",
+        text: "[nand]\nread = [\"40us\", \"75us\", \"140us\"]\n[tier.hmb]\npreferred = \"48MiB\"\n\
+               rounding = \"none\"\n[role.map]\nbytes_per_page = { sram = 4, hmb = 4 }\n",
+        random: true,
+        map: sized("hmb", 48.0),
+        ..RC100
+    },
+    HeldBack {
+        name: "four bits a cell, 110 to 210 us, 8 TB, 64 MiB in host memory",
+        text: "capacity = \"8TB\"\n[nand]\ncell = \"qlc\"\nchannels = 8\ndies_per_channel = 8\n\
+               read = [\"110us\", \"140us\", \"175us\", \"210us\"]\nprogram = \"6ms\"\n[tier.hmb]\n\
+               preferred = \"64MiB\"\n[role.map]\nbytes_per_page = { sram = 4, hmb = 4 }\n",
+        map: sized("hmb", 64.0),
+        ..RC100
+    },
+    HeldBack {
+        name: "1 MiB of SRAM, pages of 36, 60 and 90 us, no host memory",
+        extends: "wd-black-3d",
+        text: "capacity = \"480GiB\"\n[nand]\nread = [\"36us\", \"60us\", \"90us\"]\n[tier.sram]\nsize = \"16MiB\"\n\
+               [role.map]\ntiers = [\"sram\"]\nsize = { sram = \"1MiB\" }\nunit = { sram = \"4KiB\" }\n",
+        map: sized("device", 1.0),
+        ..DRAM
+    },
+    HeldBack {
+        name: "whole map in DRAM, pages of 40, 75 and 140 us",
+        text: "[nand]\ncell = \"tlc\"\npages_per_block = 576\nread = [\"40us\", \"75us\", \"140us\"]\n\
+               program = \"660us\"\n",
+        ..DRAM
+    },
+    HeldBack {
+        name: "the same, written at random",
+        text: "[nand]\ncell = \"tlc\"\npages_per_block = 576\nread = [\"40us\", \"75us\", \"140us\"]\n\
+               program = \"660us\"\n",
+        random: true,
+        map: open("device"),
+        ..DRAM
+    },
+    HeldBack {
+        name: "8 B an entry, 2 MiB of SRAM",
+        extends: "wd-black-3d",
+        text: "capacity = \"480GiB\"\n[tier.sram]\nsize = \"16MiB\"\n[role.map]\ntiers = [\"sram\"]\n\
+               size = { sram = \"2MiB\" }\nunit = { sram = \"4KiB\" }\nbytes_per_page = 8\n",
+        map: sized("device", 2.0),
+        ..DRAM
+    },
+    HeldBack {
+        name: "8 B an entry, 400 MiB of DRAM",
+        text: "capacity = \"480GiB\"\n[role.map]\nsize = { dram = \"400MiB\" }\nbytes_per_page = 8\n",
+        map: sized("device", 400.0),
+        ..DRAM
+    },
+    HeldBack {
+        name: "units of 2 GiB in 64 MiB",
+        text: "[tier.hmb]\npreferred = \"64MiB\"\n[role.map]\nunit = { sram = \"32KiB\", hmb = \"2MiB\" }\n\
+               bytes_per_page = { sram = 4, hmb = 4 }\nbackground_reads = 4\n",
+        map: sized("hmb", 64.0),
+        ..RC100
+    },
+    HeldBack {
+        name: "host memory 25 us away",
+        text: "[link]\nhost_memory = \"25us\"\n[tier.hmb]\npreferred = \"32MiB\"\n[role.map]\n\
+               bytes_per_page = { sram = 4, hmb = 4 }\n",
+        map: sized("hmb", 32.0),
+        ..RC100
+    },
+    HeldBack {
+        name: "map in host memory alone",
+        text: "[tier.hmb]\npreferred = \"32MiB\"\n[role.map]\ntiers = [\"hmb\"]\n\
+               bytes_per_page = { hmb = 4 }\nunit = { hmb = \"4KiB\" }\nsize = { }\n",
+        map: sized("hmb", 32.0),
+        ..RC100
+    },
+    HeldBack {
+        name: "a read cache of 1 GiB",
+        text: "[tier.dram]\nsize = \"2GiB\"\n[role.read_cache]\ntier = \"dram\"\nsize = \"1GiB\"\n",
+        read_cache: open("device"),
+        ..DRAM
+    },
+    HeldBack {
+        name: "runs in 38 MiB of host memory",
+        text: "[tier.hmb]\npreferred = \"38MiB\"\nrounding = \"none\"\n[role.map]\n\
+               unit = \"4KiB\"\nencoding = { sram = \"flat\", hmb = \"runs\" }\nbytes_per_page = { sram = 4, hmb = 4 }\n",
+        map: open("hmb"),
+        ..RC100
+    },
+    HeldBack {
+        name: "entries with the host's driver",
+        extends: "galaxy-s7",
+        map: found("undecided"),
+        write_buffer: open("device"),
+        ..RC100
+    },
+];
+
+/// Buffers.
+pub const BUFFERS: &[HeldBack] = &[
+    HeldBack {
+        name: "a write buffer of 512 MiB",
+        text: "[tier.dram]\nsize = \"2GiB\"\n[role.write_buffer]\ntier = \"dram\"\nsize = \"512MiB\"\n",
+        write_buffer: sized("device", 512.0),
+        ..DRAM
+    },
+    HeldBack {
+        name: "single-bit flash of 100 us, a write buffer of 32 MiB",
+        extends: "sz985",
+        text: "[role.write_buffer]\ntier = \"dram\"\nsize = \"32MiB\"\n",
+        write_buffer: found("device"),
+        ..DRAM
+    },
+    HeldBack {
+        name: "a write buffer of 24 KiB",
+        text: "[nand]\npage_size = \"4KiB\"\nplanes = 1\n[tier.sram]\nsize = \"4MiB\"\n[role.write_buffer]\n\
+               tier = \"sram\"\nsize = \"24KiB\"\n",
+        write_buffer: open("device"),
+        ..DRAM
+    },
+    HeldBack {
+        name: "a write buffer of 96 KiB",
+        text: "[nand]\npage_size = \"16KiB\"\nplanes = 1\n[tier.sram]\nsize = \"4MiB\"\n[role.write_buffer]\n\
+               tier = \"sram\"\nsize = \"96KiB\"\n",
+        write_buffer: sized("device", 0.09375),
+        ..DRAM
+    },
+    HeldBack {
+        name: "single-bit flash all over, acknowledged when programmed",
+        extends: "sz985",
+        text: "[role.write_buffer]\ntier = \"dram\"\nsize = \"8MiB\"\nacknowledge = \"programmed\"\n",
+        write_buffer: open("none"),
+        ..DRAM
+    },
+];
+
+/// Flash whose dies are counted, and how many there are.
+pub const DIES: &[(HeldBack, f64)] = &[
+    (
+        HeldBack {
+            name: "two dies, one plane, pages of 4 KiB",
+            text: "[nand]\nchannels = 2\ndies_per_channel = 1\nplanes = 1\npage_size = \"4KiB\"\n\
+                   read = \"45us\"\n",
+            ..DRAM
+        },
+        2.0,
+    ),
+    (
+        HeldBack {
+            name: "pages of 45 and 75 us, 8 dies",
+            text: "[nand]\nchannels = 4\ndies_per_channel = 2\npage_size = \"16KiB\"\n\
+                   read = [\"45us\", \"75us\"]\n",
+            ..DRAM
+        },
+        8.0,
+    ),
+    (
+        HeldBack {
+            name: "pages of 40, 55 and 75 us, 16 dies of two planes",
+            text: "[nand]\ncell = \"tlc\"\npages_per_block = 576\nplanes = 2\npage_size = \"16KiB\"\n\
+                   read = [\"40us\", \"55us\", \"75us\"]\nprogram = \"660us\"\n",
+            ..DRAM
+        },
+        16.0,
+    ),
+    (
+        HeldBack {
+            name: "pages of 40, 75 and 140 us, 4 dies, written at random",
+            text: "[nand]\ncell = \"tlc\"\npages_per_block = 576\nchannels = 2\nplanes = 2\n\
+                   page_size = \"16KiB\"\nread = [\"40us\", \"75us\", \"140us\"]\nprogram = \"660us\"\n",
+            random: true,
+            ..DRAM
+        },
+        4.0,
+    ),
+];
