@@ -225,6 +225,46 @@ impl Timeline {
     }
 }
 
+/// Something of which only so many may be under way: how much of it was.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Occupancy {
+    inside: u32,
+    since_ps: u64,
+    busy_ps: u64,
+}
+
+impl Occupancy {
+    /// One more is under way.
+    #[inline]
+    pub fn enter(&mut self, now: Now) {
+        self.busy_ps = self.busy_ps(now);
+        self.since_ps = now.0;
+        self.inside += 1;
+    }
+
+    /// One has ended.
+    #[inline]
+    pub fn leave(&mut self, now: Now) {
+        self.busy_ps = self.busy_ps(now);
+        self.since_ps = now.0;
+        self.inside -= 1;
+    }
+
+    /// All have ended.
+    pub fn drop_all(&mut self, now: Now) {
+        self.busy_ps = self.busy_ps(now);
+        self.since_ps = now.0;
+        self.inside = 0;
+    }
+
+    /// Time that each was under way, added up.
+    #[inline]
+    #[must_use]
+    pub fn busy_ps(&self, now: Now) -> u64 {
+        self.busy_ps + u64::from(self.inside) * (now.0 - self.since_ps)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

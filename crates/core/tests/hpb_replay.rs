@@ -51,7 +51,7 @@ struct Saved {
 }
 
 /// What became of the entries played back.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Outcome {
     /// Reads sent with an entry that is not the one of now.
     sent: u64,
@@ -237,9 +237,19 @@ impl Host {
         let version = now.version;
         let forged = self.outcome.forged;
         let entry = Tamper::Send(HostEntry { bytes, version });
-        if !self.read_with(saved.page, 1, entry) {
-            assert_eq!(self.outcome.forged, forged + 1, "the check refused it");
+        let before = self.outcome;
+        let dirty = |host: &Self| host.device.counters().hpb.refused[0];
+        let dirty_before = dirty(self);
+        if self.read_with(saved.page, 1, entry) {
+            return;
         }
+        // Garbage collection goes on meanwhile: it may have moved a page of the group, so that no entry
+        // of it is good, or brought the drive's own map entry. Then nothing was tried.
+        if dirty(self) > dirty_before || self.outcome.not_needed > before.not_needed {
+            self.outcome = before;
+            return;
+        }
+        assert_eq!(self.outcome.forged, forged + 1, "the check refused it");
     }
 
     fn play_back_some(&mut self, count: u32, bytes: impl Fn(Saved, HostEntry) -> u64) {
@@ -278,7 +288,7 @@ fn rounds(host: &mut Host, count: u32, bytes: impl Fn(Saved, HostEntry) -> u64) 
 #[test]
 fn with_a_tag_every_entry_played_back_is_refused_and_the_newest_data_returned() {
     let mut host = Host::new("mac", 1);
-    rounds(&mut host, 25, as_it_was);
+    rounds(&mut host, 27, as_it_was);
     let outcome = &host.outcome;
     eprintln!("mac: {outcome:?}");
     assert!(outcome.sent > 1_500, "{outcome:?}");
@@ -381,7 +391,7 @@ fn an_entry_of_one_page_is_refused_in_a_read_of_several() {
         let mut host = Host::new(integrity, 5);
         rounds(&mut host, 2, as_it_was);
         host.outcome = Outcome::default();
-        for _ in 0..300 {
+        for _ in 0..900 {
             let page = host.any_page();
             if let Some(entry) = host.device.hpb_entry(Lpn(page)) {
                 let count = 2 + host.rng.below(7);

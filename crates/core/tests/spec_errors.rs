@@ -387,7 +387,10 @@ fn extends_that_lead_nowhere() {
     );
     assert_eq!(
         unknown.hint.as_deref(),
-        Some("`lodger drives list` prints the known drives")
+        Some(
+            "`lodger drives list` prints the known drives; a file of your own is named with its ending, \
+             such as `base.toml`, from the folder of the one that extends it"
+        )
     );
     assert_eq!(unknown.problem, Problem::Extends);
     assert_eq!(

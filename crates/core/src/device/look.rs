@@ -42,7 +42,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         &self.ftl
     }
 
-    /// Time each kind of resource was busy: name and one entry per instance, picoseconds.
+    /// Time each kind of resource was busy: name and one entry per instance, picoseconds. `map_reads`
+    /// are the translation pages that may be read at once (`role.map.fills_in_flight`).
     #[must_use]
     pub fn busy_ps(&self) -> Vec<(&'static str, Vec<u64>)> {
         let (dies, channels) = self.array.busy_ps();
@@ -54,6 +55,12 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             ("link_to_host", vec![to_host]),
             ("link_from_host", vec![from_host]),
         ];
+        let map_reads_ps = self.map_reads.busy_ps(self.engine.now());
+        if map_reads_ps > 0 {
+            let at_once = self.spec.roles.map.fills_in_flight;
+            let each_ps = map_reads_ps / u64::from(at_once);
+            busy.push(("map_reads", vec![each_ps; at_once as usize]));
+        }
         if let Some(dma) = &self.host_dma {
             busy.push(("host_dma", vec![dma.busy_ps()]));
         }

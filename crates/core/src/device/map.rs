@@ -13,6 +13,14 @@ use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, Integrity, Tier};
 /// multiple of the reads in flight: the firmware's list of pending updates is short.
 const PENDING_UPDATES_PER_FILL: usize = 16;
 
+/// Program operations of translation pages that may be under way for each die: one runs, and the data of
+/// the next is loaded.
+const WRITEBACKS_PER_DIE: u32 = 2;
+
+/// Program operations' worth of translation pages that may wait beside those before new data pauses:
+/// they stand in the controller's own memory.
+const WRITEBACKS_WAITING: usize = 4;
+
 /// What the map's share of host memory costs, worked out once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MapCosts {
@@ -145,13 +153,30 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     /// Whether so many map updates wait that new data must wait too.
     pub(super) fn map_is_behind(&self) -> bool {
+        self.fills_are_behind() || self.writebacks_are_behind()
+    }
+
+    /// Whether moved data must wait: not for writes that themselves wait for what garbage collection
+    /// will bring.
+    pub(super) fn map_delays_moves(&self) -> bool {
+        let behind = self.writebacks_are_behind() && self.ftl.has_room(Stream::Map);
+        self.fills_are_behind() || behind
+    }
+
+    fn fills_are_behind(&self) -> bool {
         let limit = self.spec.roles.map.fills_in_flight as usize * PENDING_UPDATES_PER_FILL;
         self.map.fills() > limit
+    }
+
+    fn writebacks_are_behind(&self) -> bool {
+        let unit_slots = self.ftl.geometry().unit_slots as usize;
+        self.map.writebacks() > WRITEBACKS_WAITING * unit_slots
     }
 
     /// Starts the reads and writes of translation pages that can start now.
     pub(super) fn pump_map(&mut self) {
         while let Some((fill, page)) = self.map.next_fill() {
+            self.map_reads.enter(self.engine.now());
             let Some(ppn) = self.ftl.locate_translation(page) else {
                 // Trimmed while it waited.
                 self.on_filled(fill);
@@ -214,6 +239,10 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             if waiting == 0 || (waiting < unit_slots && !self.background.drain_map) {
                 return;
             }
+            let programs_max = WRITEBACKS_PER_DIE * self.ftl.geometry().dies;
+            if self.background.map_programs >= programs_max {
+                return;
+            }
             let Some(unit) = self.ftl.allocate(Stream::Map, false) else {
                 return;
             };
@@ -233,6 +262,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             }
             self.counters.map.dirty_writebacks += u64::from(filled);
             let mut program = Program::new(&unit);
+            program.is_writeback = true;
+            self.background.map_programs += 1;
             program.saves_hmb = self.background.drain_map;
             self.background.saving_programs += u32::from(program.saves_hmb);
             self.program_flash(unit, program, Cause::Map, filled);
@@ -241,6 +272,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     /// A translation page that was waited for has arrived.
     pub(super) fn on_filled(&mut self, fill: u32) {
+        self.map_reads.leave(self.engine.now());
         if C::FOLLOWS_MAP {
             self.follow_map_page(self.map.page_of(fill));
         }

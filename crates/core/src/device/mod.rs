@@ -11,6 +11,7 @@ mod background;
 mod command;
 mod compressed;
 mod contents;
+mod gc;
 mod host_data;
 mod host_map;
 mod host_memory;
@@ -38,7 +39,7 @@ pub use window::{DumpOutcome, WindowRecovery};
 use crate::controller::{
     Cores, EPOCH_BITS, HostData, HostMap, Lost, MapRole, ReadCache, WriteBuffer,
 };
-use crate::engine::{Engine, EventKind, Timeline};
+use crate::engine::{Engine, EventKind, Occupancy, Timeline};
 use crate::ftl::{Cleaner, Ftl, Precondition};
 use crate::host::dma::HostDma;
 use crate::ids::{CommandId, DieId, Superblock, TranslationPage};
@@ -70,6 +71,8 @@ pub struct Device<C = NoContents, M = Modelled> {
     /// Power-protected memory.
     pm: Timeline,
     map: MapRole,
+    /// Translation pages being read for those who wait.
+    map_reads: Occupancy,
     host_map: HostMap,
     /// Pages of data in host memory that is kept as bytes.
     host_data: HostData,
@@ -97,7 +100,8 @@ pub struct Device<C = NoContents, M = Modelled> {
     host_dma: Option<HostDma>,
     programs: Slab<write::Program>,
     ftl: Ftl,
-    cleaner: Cleaner,
+    /// One for each [`gc::Mover`].
+    cleaners: [Cleaner; gc::MOVERS],
     background: background::Background,
     trims: trims::Trims,
     /// Superblocks whose erase waits for programs that supersede what is in them.
@@ -181,6 +185,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             dram: Timeline::default(),
             pm: Timeline::default(),
             map: MapRole::new(&spec.roles.map, pages, 0, seed),
+            map_reads: Occupancy::default(),
             host_map: HostMap::new(map::integrity(spec), seed, EPOCH_BITS),
             host_data: Self::new_host_data(spec, seed),
             lost: Lost::default(),
@@ -199,7 +204,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             page_check: host_data::PageCheck::new(spec),
             programs: Slab::default(),
             ftl,
-            cleaner: Cleaner::default(),
+            cleaners: Default::default(),
             trims: trims::Trims::default(),
             held_erases: Vec::new(),
             checkpoint: 0,

@@ -17,7 +17,7 @@
 use super::write::{DONE, Program, SAVED};
 use super::{Contents, Device, HostMemory, Source, WindowRecovery};
 use crate::controller::{EPOCH_BITS, HostMap, MapRole};
-use crate::ftl::{Cleaner, LostUnit, State};
+use crate::ftl::{LostUnit, State};
 use crate::ids::{Lpn, Superblock};
 use crate::nand::OpKind;
 use crate::slab::{Queue, Slab};
@@ -213,6 +213,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// Everything in memory starts anew.
     fn forget_volatile(&mut self, recovery_ps: u64) {
         let controller = &self.spec.controller;
+        self.map_reads.drop_all(self.engine.now());
         self.engine.drop_all(self.engine.now().ps() + recovery_ps);
         self.commands = Slab::default();
         self.queues = SubmissionQueues::new(controller.command_slots, controller.arbitration_burst);
@@ -248,7 +249,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         // Calls under way never end, and what was pinned is not pinned any more.
         self.programs = Slab::default();
         self.held_erases.clear();
-        self.cleaner = Cleaner::default();
+        self.cleaners = Default::default();
         self.background = super::background::Background::default();
         self.completions.clear();
         self.place_roles(0);

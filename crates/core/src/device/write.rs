@@ -1,5 +1,6 @@
 //! Writes, flushes and trims: from the host's memory into the buffer, and from there to flash.
 
+use super::gc::Mover;
 use super::{Contents, Device, HostMemory, Source};
 use crate::controller::{Fate, Found, Landing, SlotState};
 use crate::engine::EventKind;
@@ -42,8 +43,10 @@ pub(super) struct Program {
     pub first_slot: u32,
     /// Translation pages that stood in host memory which was taken back.
     pub saves_hmb: bool,
-    /// Relocated data.
-    pub is_move: bool,
+    /// Translation pages that have changed.
+    pub is_writeback: bool,
+    /// Who relocates the data, if it is that.
+    pub moved_by: Option<Mover>,
     /// Records of trims, in the drive's system area.
     pub saves_trims: bool,
 }
@@ -57,7 +60,8 @@ impl Program {
             sequence: DONE,
             first_slot: NONE,
             saves_hmb: false,
-            is_move: false,
+            is_writeback: false,
+            moved_by: None,
             saves_trims: true,
         }
     }
@@ -69,7 +73,8 @@ impl Program {
             sequence: unit.sequence,
             first_slot: NONE,
             saves_hmb: false,
-            is_move: false,
+            is_writeback: false,
+            moved_by: None,
             saves_trims: false,
         }
     }
@@ -95,7 +100,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let mut head = NONE;
         let mut tail = NONE;
         let mut bytes = 0;
-        while lpn < end {
+        while lpn < end && (command.internal || self.admits_write()) {
             let Some(slot) = self.buffer.take(Lpn(lpn)) else {
                 break;
             };
@@ -396,10 +401,12 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
                 if wanted == 0 || !self.may_write(stream) {
                     break;
                 }
+                let share = self.ftl.new_data_share();
                 let Some(unit) = self.ftl.allocate(stream, false) else {
                     break;
                 };
-                self.program_host_data(unit, wanted, cold, stream);
+                self.take_turn(stream, share);
+                self.program_host_data(unit, wanted, cold);
             }
         }
     }
@@ -422,7 +429,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         }
     }
 
-    fn program_host_data(&mut self, unit: Unit, wanted: u32, cold: bool, stream: Stream) {
+    fn program_host_data(&mut self, unit: Unit, wanted: u32, cold: bool) {
         let mut head = NONE;
         let mut tail = NONE;
         let mut filled = 0;
@@ -463,7 +470,6 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         }
         self.buffer.chain(BufferSlot(tail), BufferSlot(NONE));
         self.measure_changed_pages();
-        self.spend_credit(stream, unit.slots);
         let mut program = Program::new(&unit);
         program.first_slot = head;
         if self.buffered_in_host() || (logged > 0 && self.buffers_in_host()) {
@@ -503,6 +509,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             return;
         }
         self.ftl.programmed(program.ppn);
+        self.admit_share();
         if program.first_slot != NONE {
             self.release_slots(program.first_slot);
         }

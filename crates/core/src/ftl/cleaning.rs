@@ -18,7 +18,7 @@ pub struct Move {
     pub cause: Cause,
 }
 
-/// A superblock that is being emptied.
+/// A superblock that is being read.
 #[derive(Clone, Copy, Debug)]
 pub struct Cleaning {
     /// Which.
@@ -30,7 +30,8 @@ pub struct Cleaning {
     end: u32,
 }
 
-/// The cleaner: at most one victim is being read; earlier ones may wait for their last moves.
+/// Empties superblocks: one victim is being read at a time; earlier ones may wait for their last
+/// moves.
 #[derive(Debug, Default)]
 pub struct Cleaner {
     /// The victim being read.
@@ -41,28 +42,34 @@ pub struct Cleaner {
     pub staged_pages: VecDeque<Move>,
     /// Reads under way.
     pub reads: u32,
-    /// Slots that new data may still take while space is short: what cleaning has won so far less
-    /// what was spent, in slots.
-    pub credit: i64,
+    /// Programs of moved data under way.
+    pub programs: u32,
 }
 
 impl Cleaner {
     /// Starts to empty a superblock.
     pub fn start(&mut self, ftl: &mut Ftl, victim: Superblock, cause: Cause) {
         assert!(self.current.is_none());
-        let block = &mut ftl.blocks[victim];
-        assert_eq!(block.state, State::Closed);
-        assert_eq!(block.programs, 0);
-        block.state = State::Cleaning;
+        assert_eq!(ftl.blocks[victim].state, State::Closed);
+        ftl.blocks.add_victim(victim);
         let first = ftl.geometry.first_ppn(victim).0;
         let usable = ftl.geometry.usable_slots(ftl.blocks[victim].slc);
-        self.credit += i64::from(usable) - i64::from(ftl.blocks[victim].valid);
         self.current = Some(Cleaning {
             victim,
             cause,
             cursor: first,
             end: first + usable,
         });
+    }
+
+    /// Nothing is read, waits or is being programmed.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.current.is_none()
+            && self.reads == 0
+            && self.programs == 0
+            && self.staged.is_empty()
+            && self.staged_pages.is_empty()
     }
 
     /// The next group of the victim that holds current data: its first slot and a bit for each
@@ -105,5 +112,19 @@ impl Cleaner {
                 cause,
             });
         }
+    }
+}
+
+impl std::fmt::Display for Cleaner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let reading = self.current.map(|current| current.victim.0);
+        let staged = self.staged.len() + self.staged_pages.len();
+        let Cleaner {
+            reads, programs, ..
+        } = self;
+        write!(
+            f,
+            "reading {reading:?}, {reads} reads, {staged} slots staged, {programs} programs"
+        )
     }
 }

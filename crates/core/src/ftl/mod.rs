@@ -5,6 +5,7 @@
 mod cleaning;
 mod directory;
 mod formula;
+mod pacing;
 mod page_map;
 mod permutation;
 mod recovery;
@@ -12,8 +13,9 @@ mod superblocks;
 
 pub use cleaning::{Cleaner, Cleaning, Move};
 pub use formula::{Formula, Precondition};
+pub use pacing::{Pacer, WHOLE};
 pub use recovery::{LostUnit, Scan, Trim};
-pub use superblocks::{Block, Oob, PADDING, State, Superblocks, TRANSLATION};
+pub use superblocks::{Block, Oob, PADDING, State, Superblocks, TRANSLATION, Victim};
 
 use crate::ids::{Lpn, Ppn, Superblock, TranslationPage};
 use crate::nand::{Geometry, Place, SlotMask};
@@ -69,6 +71,7 @@ pub struct Ftl {
     /// Order of the last program operation or trim.
     sequence: u32,
     reserve: u32,
+    gc_start: u32,
     /// Relocated data goes to the host's stream.
     shared_stream: bool,
 }
@@ -98,7 +101,10 @@ impl Ftl {
         let mut directory = Directory::new(translation_pages);
         if let Some(formula) = &formula {
             let data_blocks = formula.superblocks();
-            let valid = |number| initial_valid(formula, translation_pages, &geometry, number);
+            let valid = |number| {
+                let valid = initial_valid(formula, translation_pages, &geometry, number);
+                (valid, number >= data_blocks)
+            };
             blocks.precondition((0..data_blocks + map_blocks).map(valid));
             directory.precondition(Ppn(data_blocks * geometry.superblock_slots));
         }
@@ -110,6 +116,7 @@ impl Ftl {
             open: [Open::default(); STREAMS],
             sequence: 0,
             reserve: ftl.gc_reserve_superblocks,
+            gc_start: ftl.gc_start_superblocks,
             shared_stream: !ftl.gc_own_stream,
         }
     }
@@ -182,23 +189,26 @@ impl Ftl {
     pub fn has_room(&self, stream: Stream) -> bool {
         let open = &self.open[stream as usize];
         let slc = stream == Stream::Slc;
-        // Where cleaning shares the stream, room it took from the reserve is for cleaning alone.
+        let slots = i64::from(self.geometry.superblock_slots);
+        let reserve = i64::from(self.reserve) * slots;
+        // Where garbage collection shares the stream, what it took from the reserve is its alone.
         let is_shared = match stream {
             Stream::Host => self.shared_stream,
             Stream::Map => true,
             Stream::Cold | Stream::Gc | Stream::Slc => false,
         };
-        if is_shared && self.blocks.free_count(false) < self.reserve {
+        if is_shared && self.gc_slots_left() < reserve {
             return false;
         }
         if open.superblock.is_some() && open.next_slot < self.geometry.usable_slots(slc) {
             return true;
         }
-        let reserve = match stream {
-            Stream::Host | Stream::Cold | Stream::Map => self.reserve,
-            Stream::Gc | Stream::Slc => 0,
-        };
-        self.blocks.free_count(slc) > reserve
+        self.blocks.free_count(slc) > 0
+            && match stream {
+                // What the map opens is still there for moves, until it is written.
+                Stream::Gc | Stream::Slc | Stream::Map => true,
+                Stream::Host | Stream::Cold => self.gc_slots_left() >= reserve + slots,
+            }
     }
 
     /// Room for one program operation of a stream. `relocating` data may use the reserve.
@@ -218,7 +228,7 @@ impl Ftl {
         if open.superblock.is_none() || open.next_slot == usable {
             // The full one was closed when its last unit was given out; a free one comes next.
             let cold = matches!(stream, Stream::Gc | Stream::Cold);
-            let superblock = self.blocks.open(slc, cold)?;
+            let superblock = self.blocks.open(slc, cold, stream == Stream::Map)?;
             self.open[stream as usize] = Open {
                 superblock: Some(superblock),
                 next_slot: 0,

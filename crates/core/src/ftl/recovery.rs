@@ -86,6 +86,7 @@ impl Ftl {
                 self.blocks[superblock].state = State::Closed;
             }
         }
+        self.blocks.forget_victims();
         let page_sequences = self.scan_oob(trims, &mut stale, &mut scan);
         let all = 0..self.user_slots();
         let void = trims.iter().any(|trim| (trim.from..trim.end) == all);

@@ -50,6 +50,8 @@ pub struct Block {
     pub state: State,
     /// Run in single-bit mode.
     pub slc: bool,
+    /// Was opened for translation pages.
+    pub is_map: bool,
     /// Slots whose data is current.
     pub valid: u32,
     /// Erases so far.
@@ -144,6 +146,19 @@ struct Free {
     number: u32,
 }
 
+/// A superblock that is being emptied or erased.
+#[derive(Clone, Copy, Debug)]
+pub struct Victim {
+    /// Which.
+    pub superblock: Superblock,
+    /// Run in single-bit mode.
+    pub slc: bool,
+    /// Opened for translation pages.
+    pub is_map: bool,
+    /// Slots that were to be moved when it was chosen.
+    pub valid_at_start: u32,
+}
+
 /// All superblocks.
 #[derive(Debug)]
 pub struct Superblocks {
@@ -151,6 +166,10 @@ pub struct Superblocks {
     blocks: Vec<Block>,
     /// Free superblocks of ordinary and of single-bit mode.
     free: [BTreeSet<Free>; 2],
+    /// Being emptied or erased, in the order they were chosen.
+    victims: Vec<Victim>,
+    /// Closed ones that were opened for translation pages.
+    closed_map: Vec<Superblock>,
     wear_dynamic: bool,
     closings: u64,
     freeings: u64,
@@ -166,6 +185,7 @@ impl Superblocks {
             .map(|number| Block {
                 state: State::Free,
                 slc: number >= ordinary,
+                is_map: false,
                 valid: 0,
                 erases: 0,
                 programs: 0,
@@ -192,11 +212,64 @@ impl Superblocks {
                 (0..ordinary).map(never_used).collect(),
                 (ordinary..geometry.superblocks).map(never_used).collect(),
             ],
+            victims: Vec::new(),
+            closed_map: Vec::new(),
             wear_dynamic,
             closings: 0,
             freeings: u64::from(geometry.superblocks),
             rng: Rng::new(seed),
         }
+    }
+
+    /// Superblocks that are being emptied or erased.
+    #[inline]
+    #[must_use]
+    pub fn victims(&self) -> &[Victim] {
+        &self.victims
+    }
+
+    /// Starts to empty a superblock, or to erase one that holds nothing.
+    pub fn add_victim(&mut self, superblock: Superblock) {
+        let block = &mut self.blocks[superblock.index()];
+        assert!(matches!(block.state, State::Closed | State::Cleaning));
+        assert_eq!(block.programs, 0);
+        block.state = State::Cleaning;
+        if block.is_map {
+            self.closed_map.retain(|&closed| closed != superblock);
+        }
+        self.victims.push(Victim {
+            superblock,
+            slc: block.slc,
+            is_map: block.is_map,
+            valid_at_start: block.valid,
+        });
+    }
+
+    /// Nothing is being emptied or erased any more: power was cut, and states are as recovery found
+    /// them.
+    pub fn forget_victims(&mut self) {
+        self.victims.clear();
+        let blocks = (0..).map(Superblock).zip(&self.blocks);
+        let closed = blocks.filter(|(_, block)| block.is_map && block.state == State::Closed);
+        self.closed_map = closed.map(|(superblock, _)| superblock).collect();
+    }
+
+    /// Slots of closed superblocks of translation pages that hold nothing of use.
+    #[must_use]
+    pub fn map_garbage(&self) -> i64 {
+        let slots = self.geometry.superblock_slots;
+        let closed = self.closed_map.iter();
+        closed
+            .map(|&superblock| i64::from(slots - self[superblock].valid))
+            .sum()
+    }
+
+    /// The closed superblock of translation pages that holds the fewest of use.
+    #[must_use]
+    pub fn emptiest_of_map(&self) -> Option<Superblock> {
+        let idle = self.closed_map.iter().filter(|&&s| self[s].programs == 0);
+        idle.copied()
+            .min_by_key(|&superblock| (self[superblock].valid, self[superblock].closed_at))
     }
 
     /// Free superblocks of a mode.
@@ -214,7 +287,7 @@ impl Superblocks {
 
     /// Opens a free superblock of a mode. Data that will lie still (`cold`) takes the one with the
     /// most erases, other data the one with the fewest (dynamic wear levelling).
-    pub fn open(&mut self, slc: bool, cold: bool) -> Option<Superblock> {
+    pub fn open(&mut self, slc: bool, cold: bool, is_map: bool) -> Option<Superblock> {
         let free = &mut self.free[usize::from(slc)];
         let next = if cold {
             let erases = free.last()?.erases;
@@ -234,16 +307,19 @@ impl Superblocks {
         assert_eq!(block.state, State::Free);
         assert_eq!(block.valid, 0);
         block.state = State::Open;
+        block.is_map = is_map;
         block.oob = Some(vec![Oob::NOTHING; slots].into_boxed_slice());
         Some(Superblock(number))
     }
 
-    /// Data lies in the first superblocks from the start: so many slots of each are `valid`.
-    pub fn precondition(&mut self, valid: impl Iterator<Item = u32>) {
-        for (number, valid) in (0u32..).zip(valid) {
+    /// Data lies in the first superblocks from the start: so many slots of each are valid, and whether
+    /// they are translation pages.
+    pub fn precondition(&mut self, valid: impl Iterator<Item = (u32, bool)>) {
+        for (number, (valid, is_map)) in (0u32..).zip(valid) {
             let block = &mut self.blocks[number as usize];
             assert!(!block.slc, "data lies in ordinary superblocks");
             block.valid = valid;
+            block.is_map = is_map;
             block.state = State::Open;
             self.close(Superblock(number));
         }
@@ -281,6 +357,9 @@ impl Superblocks {
         assert_eq!(block.state, State::Open);
         block.state = State::Closed;
         block.closed_at = self.closings;
+        if block.is_map {
+            self.closed_map.push(superblock);
+        }
         self.closings += 1;
     }
 
@@ -291,6 +370,8 @@ impl Superblocks {
         assert_eq!(block.valid, 0);
         block.erases += 1;
         self.set_free(superblock);
+        self.victims
+            .retain(|victim| victim.superblock != superblock);
     }
 
     /// Chooses the superblock to clean next among the closed ones of a mode.

@@ -12,6 +12,11 @@ use crate::time::transfer_ps;
 /// turn. Bounds the wait of programs behind a stream of reads; firmware queues do the same.
 const OVERTAKES_MAX: u32 = 8;
 
+/// Classes of reads that somebody or something waits for, as bits.
+const READS: u8 = 1 << Class::HostRead as u8 | 1 << Class::MapRead as u8 | 1 << Class::GcRead as u8;
+/// Those that programs and erases are suspended for.
+const SUSPENDING: u8 = 1 << Class::HostRead as u8 | 1 << Class::MapRead as u8;
+
 /// What a die is doing, and what waits for it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Die {
@@ -26,7 +31,17 @@ struct Die {
     current: u32,
     /// Suspended program or erase, plus one; 0 for none.
     suspended: u32,
+    /// Program whose data goes into the page register while another program runs (cache program),
+    /// plus one; 0 for none. Only reads come before it.
+    next_program: u32,
+    /// Its data has arrived.
+    next_is_loaded: bool,
+    /// Class, plus one, that comes after the program under way though it is no program: nothing is
+    /// loaded meanwhile. 0 for none.
+    next_class: u8,
     overtakes: u32,
+    /// Reads that have come before what was chosen to be next.
+    reads_before_next: u32,
     /// Class that had the last turn out of order.
     last_turn: u8,
     /// When the page register is empty again.
@@ -92,8 +107,13 @@ impl Array {
         die.queues[class as usize].push_back(&mut self.ops, index);
         die.waiting |= 1 << class as u8;
         if die.running {
-            if die.current != 0 && (class as u8) <= Class::MapRead as u8 {
+            if die.current == 0 {
+                return;
+            }
+            if SUSPENDING >> class as u8 & 1 != 0 {
                 self.try_suspend(engine, die_id);
+            } else {
+                self.load_next(engine, die_id);
             }
         } else {
             self.dispatch(engine, die_id);
@@ -113,7 +133,7 @@ impl Array {
         let now = engine.now();
         let die = &mut self.dies[die_id.index()];
         debug_assert!(!die.running);
-        if die.waiting == 0 && die.suspended == 0 {
+        if die.waiting == 0 && die.suspended == 0 && die.next_program == 0 {
             return;
         }
         if die.free_at_ps > now.ps() {
@@ -124,7 +144,7 @@ impl Array {
             return;
         }
         if die.suspended != 0 {
-            let reads = die.waiting & 0b11;
+            let reads = die.waiting & SUSPENDING;
             if reads == 0 {
                 self.resume(engine, die_id);
                 return;
@@ -132,19 +152,72 @@ impl Array {
             self.start(engine, die_id, reads.trailing_zeros() as usize);
             return;
         }
-        let class = die.pick();
+        if die.next_program != 0 || die.next_class != 0 {
+            self.start_reserved(engine, die_id);
+            return;
+        }
+        let class = die.pick(die.waiting);
         self.start(engine, die_id, class);
+    }
+
+    /// What was chosen during the last program comes now, unless reads overtake it.
+    fn start_reserved(&mut self, engine: &mut Engine, die_id: DieId) {
+        let die = &mut self.dies[die_id.index()];
+        let reads = die.waiting & READS;
+        if reads != 0 && die.reads_before_next < OVERTAKES_MAX {
+            die.reads_before_next += 1;
+            self.start(engine, die_id, reads.trailing_zeros() as usize);
+            return;
+        }
+        die.reads_before_next = 0;
+        if die.next_class != 0 {
+            let class = usize::from(die.next_class - 1);
+            die.next_class = 0;
+            self.start(engine, die_id, class);
+            return;
+        }
+        let index = std::mem::take(&mut die.next_program) - 1;
+        die.running = true;
+        if std::mem::take(&mut die.next_is_loaded) {
+            self.run_array(engine, index, 0);
+        }
+    }
+
+    /// While a program runs, the data of the next one is loaded (cache program).
+    fn load_next(&mut self, engine: &mut Engine, die_id: DieId) {
+        let die = &mut self.dies[die_id.index()];
+        let others = die.waiting & !READS;
+        let runs_program = die.current != 0 && self.ops[die.current - 1].kind == OpKind::Program;
+        let is_chosen = die.next_program != 0 || die.next_class != 0;
+        if !self.nand.cache_program || !runs_program || is_chosen || others == 0 {
+            return;
+        }
+        let class = die.pick(others);
+        let front = die.queues[class]
+            .front()
+            .expect("the class has an operation waiting");
+        if self.ops[front].kind != OpKind::Program {
+            die.next_class = class as u8 + 1;
+            return;
+        }
+        let index = die.take(&mut self.ops, class);
+        die.next_program = index + 1;
+        self.load_piece(engine, index);
+    }
+
+    /// The next page of a program's data goes over the bus.
+    fn load_piece(&mut self, engine: &mut Engine, index: u32) {
+        let op = &mut self.ops[index];
+        op.pieces_left -= 1;
+        let channel = op.die.0 % self.geometry.channels;
+        let end_ps = self.channels[channel as usize].book(engine.now(), self.page_load_ps);
+        engine.schedule(end_ps, EventKind::DataLoaded, index);
     }
 
     fn start(&mut self, engine: &mut Engine, die_id: DieId, class: usize) {
         let now = engine.now();
         let die = &mut self.dies[die_id.index()];
-        let index = die.queues[class]
-            .pop_front(&mut self.ops)
-            .expect("a class marked as waiting has an operation");
-        if die.queues[class].is_empty() {
-            die.waiting &= !(1 << class);
-        }
+        let index = die.take(&mut self.ops, class);
         die.running = true;
         let op = &mut self.ops[index];
         match op.kind {
@@ -153,12 +226,7 @@ impl Array {
                 die.busy_ps += duration_ps;
                 engine.schedule(now.ps() + duration_ps, EventKind::ArrayDone, index);
             }
-            OpKind::Program => {
-                op.pieces_left -= 1;
-                let channel = op.die.0 % self.geometry.channels;
-                let end_ps = self.channels[channel as usize].book(now, self.page_load_ps);
-                engine.schedule(end_ps, EventKind::DataLoaded, index);
-            }
+            OpKind::Program => self.load_piece(engine, index),
             OpKind::Erase => self.run_array(engine, index, 0),
         }
     }
@@ -171,20 +239,22 @@ impl Array {
         op.end_ps = engine.now().ps() + self.nand.command_ps + duration_ps;
         die.busy_ps += self.nand.command_ps + duration_ps;
         die.current = index + 1;
+        let die_id = op.die;
         engine.schedule(op.end_ps, EventKind::ArrayDone, index);
+        self.load_next(engine, die_id);
     }
 
     /// A piece of program data has reached the die.
     pub fn on_data_loaded(&mut self, engine: &mut Engine, index: u32) {
-        let op = &mut self.ops[index];
-        if op.pieces_left == 0 {
+        let op = &self.ops[index];
+        let die = &mut self.dies[op.die.index()];
+        if op.pieces_left > 0 {
+            self.load_piece(engine, index);
+        } else if die.next_program == index + 1 {
+            die.next_is_loaded = true;
+        } else {
             self.run_array(engine, index, 0);
-            return;
         }
-        op.pieces_left -= 1;
-        let channel = op.die.0 % self.geometry.channels;
-        let end_ps = self.channels[channel as usize].book(engine.now(), self.page_load_ps);
-        engine.schedule(end_ps, EventKind::DataLoaded, index);
     }
 
     /// An array operation has ended. For a read the transfer begins and `DataReady` will follow;
@@ -317,11 +387,24 @@ impl Array {
 }
 
 impl Die {
-    /// Class whose turn it is: the most urgent, unless a less urgent one has waited too long.
+    /// Takes the first operation of a class from its queue.
     #[inline]
-    fn pick(&mut self) -> usize {
-        let urgent = self.waiting.trailing_zeros() as usize;
-        let others = self.waiting & !(1 << urgent);
+    fn take(&mut self, ops: &mut Slab<FlashOp>, class: usize) -> u32 {
+        let index = self.queues[class]
+            .pop_front(ops)
+            .expect("a class marked as waiting has an operation");
+        if self.queues[class].is_empty() {
+            self.waiting &= !(1 << class);
+        }
+        index
+    }
+
+    /// Class of `waiting` whose turn it is: the most urgent, unless a less urgent one has waited too
+    /// long.
+    #[inline]
+    fn pick(&mut self, waiting: u8) -> usize {
+        let urgent = waiting.trailing_zeros() as usize;
+        let others = waiting & !(1 << urgent);
         if others == 0 {
             self.overtakes = 0;
             return urgent;

@@ -23,16 +23,19 @@ pub enum Class {
     HostRead = 0,
     /// A host's request waits for the map.
     MapRead = 1,
+    /// Reads of data to be moved. Before programs, which take twenty times as long: what has been read
+    /// keeps the dies busy with programs afterwards.
+    GcRead = 2,
     /// Buffered host data and translation pages.
-    HostProgram = 2,
-    /// Reads and programs of cleaning, folding, wear levelling, and map read-ahead.
-    Background = 3,
+    HostProgram = 3,
+    /// Programs of moved data, and map read-ahead.
+    Background = 4,
     /// Erases.
-    Erase = 4,
+    Erase = 5,
 }
 
 /// Number of scheduling classes.
-pub const CLASSES: usize = 5;
+pub const CLASSES: usize = 6;
 
 /// Why the flash is touched; counted separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -129,6 +129,7 @@ fn nand(values: &Values) -> Result<NandSpec, SpecError> {
         command_ps: values.number("nand.command"),
         ecc_ps: values.number("nand.ecc"),
         cache_read: values.flag("nand.cache_read"),
+        cache_program: values.flag("nand.cache_program"),
         suspend: suspend.filter(|suspend| suspend.max_per_operation > 0),
     })
 }

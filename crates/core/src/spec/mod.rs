@@ -206,6 +206,8 @@ pub struct NandSpec {
     /// The die may start its next array read while the previous page's data still waits for, or is
     /// on, the bus (cache read).
     pub cache_read: bool,
+    /// While a program runs, the die takes the data of the next one.
+    pub cache_program: bool,
     /// Whether reads may interrupt programs and erases.
     pub suspend: Option<SuspendSpec>,
 }

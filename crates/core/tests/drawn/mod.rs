@@ -58,6 +58,7 @@ const VALUES: &[(&str, &[&str])] = &[
     ("nand.command", &["0ns", "300ns"]),
     ("nand.ecc", &["0ns", "2us"]),
     ("nand.cache_read", FLAGS),
+    ("nand.cache_program", FLAGS),
     ("nand.suspend.program", TIMES),
     ("nand.suspend.erase", TIMES),
     ("nand.suspend.resume", TIMES),

@@ -1,0 +1,494 @@
+//! Garbage collection, static wear levelling and folding of the single-bit cache: superblocks are
+//! emptied and erased. How fast, beside new data: `ftl/pacing.rs`.
+
+use super::write::Program;
+use super::{Contents, Device, HostMemory};
+use crate::ftl::{Cleaner, Move, State, Stream, TRANSLATION, WHOLE};
+use crate::ids::{DieId, Lpn, Ppn, Superblock, TranslationPage};
+use crate::nand::{Cause, Class, FlashOp};
+use crate::spec::GcPolicy;
+use std::collections::VecDeque;
+
+/// Program operations of moved data that may be under way for each die: one runs, the data of the next
+/// is loaded, and one waits so that a die whose turn it is always finds work.
+const PROGRAMS_PER_DIE: u32 = 3;
+
+/// Who empties a superblock. Each goes on by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Mover {
+    /// Garbage collection and static wear levelling.
+    Gc = 0,
+    /// Garbage collection of a superblock of translation pages that has become much emptier than the
+    /// victim under way. A map that is written back for each page moved would else use up all room
+    /// before that victim is done.
+    Map = 1,
+    /// Folding of the single-bit cache.
+    Fold = 2,
+}
+
+/// How many there are.
+pub(super) const MOVERS: usize = 3;
+
+impl<C: Contents, M: HostMemory> Device<C, M> {
+    fn cleaner(&mut self, mover: Mover) -> &mut Cleaner {
+        &mut self.cleaners[mover as usize]
+    }
+
+    /// Whether new data may be programmed, as far as room goes.
+    pub(super) fn may_write(&self, stream: Stream) -> bool {
+        if self.map_is_behind() || self.background.reclaiming {
+            return false;
+        }
+        if stream == Stream::Slc {
+            return true;
+        }
+        let share = self.ftl.new_data_share();
+        let slots = self.ftl.geometry().unit_slots;
+        share == WHOLE || self.background.pacer.has_turn(slots, share) || self.gc_has_nothing()
+    }
+
+    /// New data has been given room.
+    pub(super) fn take_turn(&mut self, stream: Stream, share: i64) {
+        if stream != Stream::Slc && share < WHOLE {
+            let slots = self.ftl.geometry().unit_slots;
+            self.background.pacer.take_turn(slots, share);
+        }
+    }
+
+    /// Whether a page of a write may take room in the buffer now. While garbage is collected, the second
+    /// half of the buffer fills no faster than it empties: page by page, instead of standing still until
+    /// a whole program operation has ended.
+    pub(super) fn admits_write(&mut self) -> bool {
+        let paced = self.buffer.used() >= self.background.paced_from_slots;
+        if !paced || self.ftl.new_data_share() == WHOLE {
+            return true;
+        }
+        self.background.pacer.admit()
+    }
+
+    /// A program operation has ended: new data's share of it may enter the buffer.
+    pub(super) fn admit_share(&mut self) {
+        if self.background.paced_from_slots < u32::MAX {
+            let share = self.ftl.new_data_share();
+            let unit_slots = self.ftl.geometry().unit_slots;
+            self.background.pacer.allow(unit_slots, share);
+        }
+    }
+
+    /// From how many slots in use on writes are admitted one by one. Not in a buffer that is filled
+    /// before anything is written back, nor where it would hold too little for program operations.
+    pub(super) fn place_pacing(&mut self) {
+        let spec = &self.spec.roles.write_buffer;
+        let half = self.buffer.capacity() / 2;
+        let lazy = spec.high_permille > 0 || spec.acknowledges_programmed || self.buffer.has_log();
+        let small = half < 2 * self.ftl.geometry().unit_slots;
+        self.background.paced_from_slots = match lazy || small {
+            true => u32::MAX,
+            false => half,
+        };
+    }
+
+    /// Nothing is being collected: waiting for it would be in vain.
+    fn gc_has_nothing(&self) -> bool {
+        let mut victims = self.ftl.blocks.victims().iter();
+        self.cleaners[Mover::Gc as usize].is_idle() && victims.all(|victim| victim.slc)
+    }
+
+    /// Reads from victims, and programs what was read.
+    pub(super) fn pump_gc(&mut self) {
+        self.pump_mover(Mover::Map);
+        self.pump_mover(Mover::Gc);
+        if self.spec.ftl.slc_superblocks > 0 {
+            self.pump_mover(Mover::Fold);
+        }
+    }
+
+    fn pump_mover(&mut self, mover: Mover) {
+        loop {
+            if mover == Mover::Fold && self.room_is_short() {
+                // What is folded takes room like new data, and can wait.
+                return;
+            }
+            self.program_moves(mover, false);
+            if self.cleaners[mover as usize].current.is_none() && !self.start_victim(mover) {
+                return;
+            }
+            self.read_victim(mover);
+            if self.cleaners[mover as usize].current.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Reads as much of the present victim as there is room for.
+    fn read_victim(&mut self, mover: Mover) {
+        let geometry = *self.ftl.geometry();
+        let reads_max = geometry.dies * (geometry.unit_slots / geometry.group_slots);
+        let staged_max = (2 * geometry.dies * geometry.unit_slots) as usize;
+        loop {
+            let cleaner = &mut self.cleaners[mover as usize];
+            let staged = cleaner.staged.len().max(cleaner.staged_pages.len());
+            if cleaner.reads >= reads_max || staged >= staged_max {
+                return;
+            }
+            let Some((group, mask, cause)) = cleaner.next_group(&self.ftl) else {
+                let read = cleaner.current.take().expect("a victim was being read");
+                self.try_erase(read.victim);
+                return;
+            };
+            cleaner.reads += 1;
+            let place = self.ftl.place(group);
+            self.read_flash(FlashOp::read(
+                Class::GcRead,
+                cause,
+                mover as u32,
+                &place,
+                mask,
+            ));
+        }
+    }
+
+    fn start_victim(&mut self, mover: Mover) -> bool {
+        match mover {
+            Mover::Gc => self.start_gc() || self.finish_moves(),
+            Mover::Map => self.start_map_gc(),
+            Mover::Fold => self.start_folding(),
+        }
+    }
+
+    /// Whether room is short: for new data, for the map's pages, or for recovery.
+    fn room_is_short(&self) -> bool {
+        self.background.reclaiming
+            || self.ftl.level() < WHOLE
+            || self.ftl.gc_slots_left() < self.ftl.gc_slots_wanted()
+    }
+
+    /// Chooses the next victim, if there is need.
+    fn start_gc(&mut self) -> bool {
+        if !self.room_is_short() {
+            return false;
+        }
+        let sequence = self.ftl.sequence();
+        if self.background.nothing_to_gain_at == Some(sequence) {
+            return false;
+        }
+        // Another victim, whatever it holds, only if those under way can be emptied, too.
+        let slots = i64::from(self.ftl.geometry().superblock_slots);
+        if !self.gc_has_nothing() && self.ftl.gc_slots_left() < slots {
+            return false;
+        }
+        let ftl = &self.spec.ftl;
+        // Recovery wants room soon, whatever is best in the long run. So does a drive at the end of its
+        // room: with small caches each page moved has a page of the map written, and a victim that
+        // is not the emptiest may take more room than it gives.
+        let in_need = self.background.reclaiming || self.ftl.level() <= 0;
+        let worn = self.ftl.blocks.worn_unevenly(ftl.wear_static_threshold);
+        if let Some(victim) = worn
+            && !self.background.wear_turn_taken
+            && !in_need
+        {
+            self.background.wear_turn_taken = true;
+            self.cleaners[Mover::Gc as usize].start(&mut self.ftl, victim, Cause::Wear);
+            return true;
+        }
+        self.background.wear_turn_taken = false;
+        let policy = match in_need {
+            true => GcPolicy::Greedy,
+            false => ftl.gc_policy,
+        };
+        let gives = |device: &mut Self, policy| {
+            let victim = device.ftl.blocks.choose_victim(policy, false)?;
+            let usable = device.ftl.geometry().usable_slots(false);
+            (device.ftl.blocks[victim].valid < usable).then_some(victim)
+        };
+        match gives(self, policy).or_else(|| gives(self, GcPolicy::Greedy)) {
+            Some(victim) => {
+                self.cleaners[Mover::Gc as usize].start(&mut self.ftl, victim, Cause::Gc);
+                true
+            }
+            None => {
+                self.background.nothing_to_gain_at = Some(sequence);
+                false
+            }
+        }
+    }
+
+    /// Chooses a superblock of translation pages that is much emptier than the victim under way.
+    fn start_map_gc(&mut self) -> bool {
+        let Some(current) = self.cleaners[Mover::Gc as usize].current else {
+            return false;
+        };
+        let Some(emptiest) = self.ftl.blocks.emptiest_of_map() else {
+            return false;
+        };
+        let victims = self.ftl.blocks.victims().iter();
+        let mut under_way = victims.filter(|victim| victim.superblock == current.victim);
+        let valid = self.ftl.blocks[emptiest].valid;
+        // Of few superblocks each is best left to lose more; of many, the next is just as good.
+        let tenths = if self.ftl.map_takes_few() { 5 } else { 9 };
+        if !under_way.any(|victim| valid < victim.valid_at_start / 10 * tenths)
+            || self.ftl.gc_slots_left() < i64::from(valid)
+        {
+            return false;
+        }
+        self.cleaners[Mover::Map as usize].start(&mut self.ftl, emptiest, Cause::Gc);
+        true
+    }
+
+    /// Nothing can be read any more and room is short: what has been read is programmed, even if it
+    /// fills no program operation, so that its victims can be erased. Never starts a victim.
+    fn finish_moves(&mut self) -> bool {
+        let cleaner = &self.cleaners[Mover::Gc as usize];
+        let waits = !cleaner.staged.is_empty() || !cleaner.staged_pages.is_empty();
+        let erasing = self.ftl.blocks.victims().iter().any(|victim| {
+            !victim.slc && self.ftl.blocks[victim.superblock].state == State::Erasing
+        });
+        let nothing_comes =
+            cleaner.reads == 0 && cleaner.programs == 0 && !erasing && self.held_erases.is_empty();
+        if waits && nothing_comes && self.room_is_short() {
+            self.program_moves(Mover::Gc, true);
+        }
+        false
+    }
+
+    /// Empties a superblock of the single-bit cache when it is full, or in idle time.
+    fn start_folding(&mut self) -> bool {
+        let wanted = self.background.folding || self.ftl.blocks.free_count(true) == 0;
+        let victims = self.ftl.blocks.victims().iter();
+        if !wanted || victims.filter(|victim| victim.slc).count() > 1 {
+            return false;
+        }
+        let Some(victim) = self.ftl.blocks.choose_victim(GcPolicy::Fifo, true) else {
+            return false;
+        };
+        self.cleaners[Mover::Fold as usize].start(&mut self.ftl, victim, Cause::Fold);
+        true
+    }
+
+    /// A group of a victim has been read.
+    pub(super) fn on_victim_read(&mut self, op: &FlashOp) {
+        let cleaner = &mut self.cleaners[op.owner as usize];
+        cleaner.reads -= 1;
+        cleaner.stage(&mut self.ftl, op.ppn, op.mask, op.cause);
+        self.pump();
+    }
+
+    /// Programs staged moves by full units (or what there is, when `partial`).
+    fn program_moves(&mut self, mover: Mover, partial: bool) {
+        let unit_slots = self.ftl.geometry().unit_slots as usize;
+        loop {
+            let staged = self.cleaners[mover as usize].staged_pages.len();
+            let rest = staged > 0 && (partial || self.is_rest(mover, true));
+            if staged < unit_slots && !rest {
+                break;
+            }
+            if !self.may_move(mover) || !self.program_one_unit(mover, true, true) {
+                break;
+            }
+        }
+        loop {
+            let staged = self.cleaners[mover as usize].staged.len();
+            let rest = staged > 0 && (partial || self.is_rest(mover, false));
+            if staged < unit_slots && !rest {
+                return;
+            }
+            if !self.may_move(mover) || !self.program_one_unit(mover, false, rest) {
+                return;
+            }
+        }
+    }
+
+    /// Whether what is staged is the rest of a victim, and the one being read has nothing to fill up
+    /// its program operation with: data beside data, translation pages beside such. Left waiting, it
+    /// would keep a whole superblock from its erase.
+    fn is_rest(&self, mover: Mover, pages: bool) -> bool {
+        let cleaner = &self.cleaners[mover as usize];
+        let staged = match pages {
+            true => cleaner.staged_pages.front(),
+            false => cleaner.staged.front(),
+        };
+        let Some(first) = staged else {
+            return false;
+        };
+        let victim = self.ftl.geometry().superblock(first.from);
+        let is_read = self.ftl.blocks[victim].reads == 0;
+        match cleaner.current {
+            None => pages && is_read,
+            Some(current) => {
+                let more = self.ftl.blocks[current.victim].is_map == pages;
+                current.victim != victim && is_read && !more
+            }
+        }
+    }
+
+    /// Whether the dies, and the map that has to follow, can take more moves.
+    fn may_move(&self, mover: Mover) -> bool {
+        let programs_max = PROGRAMS_PER_DIE * self.ftl.geometry().dies;
+        self.cleaners[mover as usize].programs < programs_max && !self.map_delays_moves()
+    }
+
+    /// Fills one unit with staged moves that are still current. Returns false when there are not
+    /// enough of them, or no room.
+    fn program_one_unit(&mut self, mover: Mover, pages: bool, partial: bool) -> bool {
+        let unit_slots = self.ftl.geometry().unit_slots as usize;
+        let mut batch = std::mem::take(&mut self.background.batch);
+        self.collect_moves(mover, pages, unit_slots, &mut batch);
+        let stream = match (pages, self.spec.ftl.gc_own_stream) {
+            (true, _) => Stream::Map,
+            (false, true) => Stream::Gc,
+            (false, false) => Stream::Host,
+        };
+        let enough = !batch.is_empty() && (batch.len() == unit_slots || partial);
+        let unit = if enough {
+            self.ftl.allocate(stream, true)
+        } else {
+            None
+        };
+        let Some(unit) = unit else {
+            let staged = self.staged(mover, pages);
+            for m in batch.drain(..).rev() {
+                staged.push_front(m);
+            }
+            self.background.batch = batch;
+            return false;
+        };
+        let cause = batch[0].cause;
+        let filled = batch.len() as u32;
+        for (offset, m) in batch.iter().enumerate() {
+            self.relocate(m, Ppn(unit.ppn.0 + offset as u32));
+        }
+        self.measure_changed_pages();
+        let mut program = Program::new(&unit);
+        program.moved_by = Some(mover);
+        self.cleaner(mover).programs += 1;
+        if mover != Mover::Fold {
+            let unit_slots = self.ftl.geometry().unit_slots;
+            self.background.pacer.moved(filled, unit_slots);
+        }
+        let program = self.program_flash(unit, program, cause, filled) as usize;
+        if self.background.sources.len() <= program {
+            self.background.sources.resize_with(program + 1, Vec::new);
+        }
+        let geometry = self.ftl.geometry();
+        let sources = batch.drain(..).map(|m| geometry.superblock(m.from));
+        self.background.sources[program].extend(sources);
+        self.background.batch = batch;
+        true
+    }
+
+    fn staged(&mut self, mover: Mover, pages: bool) -> &mut VecDeque<Move> {
+        match pages {
+            true => &mut self.cleaner(mover).staged_pages,
+            false => &mut self.cleaner(mover).staged,
+        }
+    }
+
+    /// Takes up to `count` current moves from the staged ones; drops those overwritten meanwhile.
+    fn collect_moves(&mut self, mover: Mover, pages: bool, count: usize, batch: &mut Vec<Move>) {
+        while batch.len() < count {
+            let Some(m) = self.staged(mover, pages).pop_front() else {
+                break;
+            };
+            let victim = self.ftl.geometry().superblock(m.from);
+            if !self.ftl.is_current(m.from) {
+                self.ftl.blocks[victim].moves -= 1;
+                self.try_erase(victim);
+                continue;
+            }
+            batch.push(m);
+        }
+    }
+
+    fn relocate(&mut self, m: &Move, to: Ppn) {
+        self.contents.relocate(m.from, to);
+        if Self::PAGES_IN_HOST && self.lost.any() {
+            self.lost.relocate(m.from, to);
+        }
+        if m.owner & TRANSLATION != 0 {
+            let page = TranslationPage(m.owner & !TRANSLATION);
+            self.ftl.bind_translation(page, to, m.sequence);
+        } else {
+            self.ftl.bind(Lpn(m.owner), to, m.sequence);
+            self.entry_changes(Lpn(m.owner));
+            self.update_map(Lpn(m.owner));
+        }
+    }
+
+    /// Relocated data is at its new place: its old one may be erased.
+    pub(super) fn on_moves_programmed(&mut self, index: u32, program: &Program) {
+        if program.saves_hmb {
+            self.background.saving_programs -= 1;
+        }
+        self.background.map_programs -= u32::from(program.is_writeback);
+        let Some(mover) = program.moved_by else {
+            return;
+        };
+        self.cleaner(mover).programs -= 1;
+        let mut sources = std::mem::take(&mut self.background.sources[index as usize]);
+        for victim in sources.drain(..) {
+            self.ftl.blocks[victim].moves -= 1;
+            self.try_erase(victim);
+        }
+        self.background.sources[index as usize] = sources;
+    }
+
+    /// Erases a victim once nothing of it is needed any more.
+    pub(super) fn try_erase(&mut self, superblock: Superblock) {
+        let block = &self.ftl.blocks[superblock];
+        let is_current = self
+            .cleaners
+            .iter()
+            .filter_map(|cleaner| cleaner.current)
+            .any(|cleaning| cleaning.victim == superblock);
+        if block.state != State::Cleaning
+            || is_current
+            || block.reads > 0
+            || block.moves > 0
+            || block.programs > 0
+        {
+            return;
+        }
+        assert_eq!(
+            block.valid, 0,
+            "a superblock with current data must not be erased"
+        );
+        if self.holds_erase(superblock) {
+            return;
+        }
+        let dies = self.ftl.geometry().dies;
+        let place = self.ftl.place(self.ftl.geometry().first_ppn(superblock));
+        let slc = self.ftl.blocks[superblock].slc;
+        let block = &mut self.ftl.blocks[superblock];
+        block.state = State::Erasing;
+        block.erasing = dies;
+        for die in 0..dies {
+            self.counters.erases += 1;
+            let op = FlashOp::erase(superblock.0, DieId(die), &place);
+            self.array.enqueue(&mut self.engine, op, slc);
+        }
+    }
+
+    /// An erase was interrupted by a power cut.
+    pub(super) fn erase_again(&mut self, superblock: Superblock) {
+        self.ftl.blocks.add_victim(superblock);
+        self.try_erase(superblock);
+    }
+
+    pub(super) fn on_erased(&mut self, superblock: Superblock) {
+        let block = &mut self.ftl.blocks[superblock];
+        block.erasing -= 1;
+        if block.erasing > 0 {
+            return;
+        }
+        let geometry = self.ftl.geometry();
+        self.contents
+            .erase(geometry.first_ppn(superblock), geometry.superblock_slots);
+        if Self::PAGES_IN_HOST && self.lost.any() {
+            let first = geometry.first_ppn(superblock);
+            self.lost.erase(first, geometry.superblock_slots);
+        }
+        self.ftl.blocks.erased(superblock);
+        self.pump();
+    }
+}

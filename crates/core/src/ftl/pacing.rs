@@ -1,0 +1,170 @@
+//! How much room new data has, and its share of program operations while garbage is collected.
+//!
+//! *Room* is counted in slots, and garbage collection adds to it as it goes: a victim of S slots of
+//! which v were valid has given S k / v of its slots back once k of them have been moved, and takes
+//! k elsewhere. So room neither jumps when a victim is chosen nor waits for its erase.
+//!
+//! Where the whole map takes only a few superblocks, what is invalid in them counts as room, too: a
+//! translation page that is written again takes a slot and leaves one behind, and with few superblocks
+//! room would swing by a whole one each time it is the map's turn to be collected. A larger map is
+//! collected all the time, like data.
+//!
+//! New data's *share* of the programs follows from it, in proportion: all of them while room is
+//! above `gc_start + 3` superblocks, hardly any at `gc_start + 2`. With victims that are valid to a
+//! share u room stays where new data takes 1 - u of the programs, which is just what they give back;
+//! whatever the load, no constant has to know u. A victim that gives nothing lowers the share by and
+//! by instead of stopping the host: moving all S slots of one takes room down by a factor of e.
+//!
+//! The superblocks below that are what is not room yet: up to S slots of a victim that is being
+//! emptied, as many of one that is being erased, and as many left behind by translation pages.
+
+use super::{Ftl, Stream};
+
+/// Shares are parts of this.
+pub const WHOLE: i64 = 1 << 16;
+
+/// New data never gets less than this while there is a page left to write: even behind victims that
+/// give nothing the host hears something within 256 program operations.
+const SHARE_MIN: i64 = WHOLE / TURNS_MAX;
+
+/// A map of so many superblocks takes few of them.
+const MAP_SUPERBLOCKS_FEW: u64 = 4;
+
+/// Program operations of moved data between two of new data, at most.
+const TURNS_MAX: i64 = 256;
+
+/// Whose turn it is between new data and moved data.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pacer {
+    /// Slots moved that new data has not answered yet.
+    moved: i64,
+    /// Slots that may enter the write buffer, in parts of [`WHOLE`].
+    admitted: i64,
+}
+
+impl Pacer {
+    /// Slots have been moved, by program operations of `unit_slots`. What would be more than one turn
+    /// at the least share is not remembered: a host that was silent does not get all its turns at once.
+    pub fn moved(&mut self, slots: u32, unit_slots: u32) {
+        let most = i64::from(unit_slots) * TURNS_MAX;
+        self.moved = (self.moved + i64::from(slots)).min(most);
+    }
+
+    /// Whether new data of so many slots has its turn at this share.
+    #[must_use]
+    pub fn has_turn(&self, slots: u32, share: i64) -> bool {
+        self.moved * share >= i64::from(slots) * (WHOLE - share)
+    }
+
+    /// A program operation of `unit_slots` has ended; new data's share of it may enter the buffer.
+    pub fn allow(&mut self, unit_slots: u32, share: i64) {
+        let most = 2 * i64::from(unit_slots) * WHOLE;
+        self.admitted = (self.admitted + i64::from(unit_slots) * share).min(most);
+    }
+
+    /// Whether a slot of new data may enter the buffer; if so, it does.
+    pub fn admit(&mut self) -> bool {
+        let may = self.admitted >= WHOLE;
+        if may {
+            self.admitted -= WHOLE;
+        }
+        may
+    }
+
+    /// New data has taken its turn.
+    pub fn take_turn(&mut self, slots: u32, share: i64) {
+        let cost = i64::from(slots) * (WHOLE - share) / share.max(1);
+        self.moved = (self.moved - cost).max(0);
+    }
+}
+
+impl Ftl {
+    /// Slots of ordinary flash that can be written before an erase.
+    fn erased_slots(&self) -> i64 {
+        let slots = i64::from(self.geometry.superblock_slots);
+        let streams = [Stream::Host, Stream::Cold, Stream::Gc, Stream::Map];
+        let open: i64 = streams.iter().map(|&stream| self.left_in(stream)).sum();
+        i64::from(self.blocks.free_count(false)) * slots + open
+    }
+
+    /// Slots left in a stream's open superblock.
+    fn left_in(&self, stream: Stream) -> i64 {
+        let open = &self.open[stream as usize];
+        let usable = self.geometry.usable_slots(stream == Stream::Slc);
+        open.superblock
+            .map_or(0, |_| i64::from(usable - open.next_slot))
+    }
+
+    /// Room for new data, slots; see the head of this file.
+    fn room(&self) -> i64 {
+        let slots = i64::from(self.geometry.superblock_slots);
+        let victims = self.blocks.victims().iter().filter(|victim| !victim.slc);
+        let few = self.map_takes_few();
+        let given: i64 = victims
+            .map(|victim| {
+                let left = i64::from(self.blocks[victim.superblock].valid);
+                match (victim.is_map && few, i64::from(victim.valid_at_start)) {
+                    (true, _) => slots - left,
+                    (false, 0) => slots,
+                    (false, at_start) => slots * (at_start - left) / at_start,
+                }
+            })
+            .sum();
+        let left_behind = if few { self.map_garbage() } else { 0 };
+        self.erased_slots() + given + left_behind
+    }
+
+    /// Whether the whole map takes only a few superblocks.
+    #[must_use]
+    pub fn map_takes_few(&self) -> bool {
+        let slots = u64::from(self.geometry.superblock_slots);
+        u64::from(self.directory.pages()) <= MAP_SUPERBLOCKS_FEW * slots
+    }
+
+    /// Slots written with translation pages that have been superseded, outside victims.
+    fn map_garbage(&self) -> i64 {
+        let open = &self.open[Stream::Map as usize];
+        let in_open = open.superblock.map_or(0, |superblock| {
+            i64::from(open.next_slot) - i64::from(self.blocks[superblock].valid)
+        });
+        in_open + self.blocks.map_garbage()
+    }
+
+    /// How far room is above the least, in parts of a superblock: [`WHOLE`] and more while nothing
+    /// need be collected, 0 and less where new data has to wait.
+    #[must_use]
+    pub fn level(&self) -> i64 {
+        let slots = i64::from(self.geometry.superblock_slots);
+        let least = slots * i64::from(self.gc_start + 2);
+        (self.room() - least) * WHOLE / slots
+    }
+
+    /// New data's share of program operations; [`WHOLE`] while nothing need be collected.
+    #[must_use]
+    pub fn new_data_share(&self) -> i64 {
+        self.level().clamp(SHARE_MIN, WHOLE)
+    }
+
+    /// Slots that moved data and moved translation pages can take, less what victims under way will
+    /// take. Moving changes nothing of it.
+    #[must_use]
+    pub fn gc_slots_left(&self) -> i64 {
+        let victims = self.blocks.victims().iter().filter(|victim| !victim.slc);
+        let moving: i64 = victims
+            .map(|victim| i64::from(self.blocks[victim.superblock].valid))
+            .sum();
+        let stream = match self.shared_stream {
+            true => Stream::Host,
+            false => Stream::Gc,
+        };
+        let slots = i64::from(self.geometry.superblock_slots);
+        let open = self.left_in(stream) + self.left_in(Stream::Map);
+        i64::from(self.blocks.free_count(false)) * slots + open - moving
+    }
+
+    /// As many of them as let every stream go on, and one more victim be started.
+    #[must_use]
+    pub fn gc_slots_wanted(&self) -> i64 {
+        i64::from(self.reserve + 3) * i64::from(self.geometry.superblock_slots)
+    }
+}
