@@ -22,6 +22,7 @@ use crate::nand::{Geometry, Place, SlotMask};
 use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
 use directory::Directory;
 use page_map::PageMap;
+use recovery::FoundStale;
 
 /// Who fills a superblock. Each stream has one open at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +75,8 @@ pub struct Ftl {
     gc_start: u32,
     /// Relocated data goes to the host's stream.
     shared_stream: bool,
+    /// Pages of the map whose copy in flash the last recovery found old.
+    found_stale: FoundStale,
 }
 
 impl Ftl {
@@ -118,6 +121,7 @@ impl Ftl {
             reserve: ftl.gc_reserve_superblocks,
             gc_start: ftl.gc_start_superblocks,
             shared_stream: !ftl.gc_own_stream,
+            found_stale: FoundStale::default(),
         }
     }
 

@@ -53,6 +53,17 @@ pub struct Scan {
     pub stale_pages: Vec<TranslationPage>,
 }
 
+/// Translation pages that a recovery found stale. Their copies in flash still differ from the map when
+/// power is cut before newer ones are there; recovery sees that when it compares the two. That is not
+/// modelled, and what made them stale (a trim that was undone, a program that was torn, a second copy
+/// of moved data) may be gone by then.
+#[derive(Debug, Default)]
+pub struct FoundStale {
+    pages: Vec<TranslationPage>,
+    /// Order of the last operation before: copies with a higher one are newer.
+    sequence: u32,
+}
+
 impl Ftl {
     /// Rebuilds everything from what is in flash. `lost`: programs that were not done.
     /// `erase_begun`: whether the erase of a superblock in state [`State::Erasing`] had begun.
@@ -104,9 +115,17 @@ impl Ftl {
                 stale[index] |= page_sequences[index].unwrap_or(0) > trim.sequence;
             }
         }
+        for page in self.found_stale.pages.drain(..).map(|page| page.index()) {
+            let newest = page_sequences[page].unwrap_or(0);
+            stale[page] |= newest <= self.found_stale.sequence;
+        }
         for (page, _) in (0u32..).zip(&stale).filter(|(_, stale)| **stale) {
             scan.stale_pages.push(TranslationPage(page));
         }
+        self.found_stale = FoundStale {
+            pages: scan.stale_pages.clone(),
+            sequence: self.sequence,
+        };
         scan
     }
 
