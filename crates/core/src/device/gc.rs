@@ -161,7 +161,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     fn room_is_short(&self) -> bool {
         self.background.reclaiming
             || self.ftl.level() < WHOLE
-            || self.ftl.gc_slots_left() < self.ftl.gc_slots_wanted()
+            || self.ftl.gc_slots_left() + self.ftl.erasing_slots() < self.ftl.gc_slots_wanted()
     }
 
     /// Chooses the next victim, if there is need.
@@ -216,6 +216,10 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     /// Chooses a superblock of translation pages that is much emptier than the victim under way.
     fn start_map_gc(&mut self) -> bool {
+        if !self.ftl.map_takes_few() {
+            // Of many superblocks one after the other comes to be the emptiest of all.
+            return false;
+        }
         let Some(current) = self.cleaners[Mover::Gc as usize].current else {
             return false;
         };
@@ -225,9 +229,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let victims = self.ftl.blocks.victims().iter();
         let mut under_way = victims.filter(|victim| victim.superblock == current.victim);
         let valid = self.ftl.blocks[emptiest].valid;
-        // Of few superblocks each is best left to lose more; of many, the next is just as good.
-        let tenths = if self.ftl.map_takes_few() { 5 } else { 9 };
-        if !under_way.any(|victim| valid < victim.valid_at_start / 10 * tenths)
+        if !under_way.any(|victim| valid < victim.valid_at_start / 2)
             || self.ftl.gc_slots_left() < i64::from(valid)
         {
             return false;

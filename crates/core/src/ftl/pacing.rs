@@ -18,7 +18,7 @@
 //! The superblocks below that are what is not room yet: up to S slots of a victim that is being
 //! emptied, as many of one that is being erased, and as many left behind by translation pages.
 
-use super::{Ftl, Stream};
+use super::{Ftl, State, Stream};
 
 /// Shares are parts of this.
 pub const WHOLE: i64 = 1 << 16;
@@ -160,6 +160,14 @@ impl Ftl {
         let slots = i64::from(self.geometry.superblock_slots);
         let open = self.left_in(stream) + self.left_in(Stream::Map);
         i64::from(self.blocks.free_count(false)) * slots + open - moving
+    }
+
+    /// Slots that will be erased without anything more being moved.
+    #[must_use]
+    pub fn erasing_slots(&self) -> i64 {
+        let victims = self.blocks.victims().iter().filter(|victim| !victim.slc);
+        let erasing = victims.filter(|v| self.blocks[v.superblock].state == State::Erasing);
+        erasing.count() as i64 * i64::from(self.geometry.superblock_slots)
     }
 
     /// As many of them as let every stream go on, and one more victim be started.
