@@ -225,12 +225,6 @@ impl WriteBuffer {
         self.used
     }
 
-    /// Slots there are.
-    #[must_use]
-    pub fn capacity(&self) -> u32 {
-        self.capacity
-    }
-
     /// Takes a free slot for a page's data, which is on its way.
     #[inline]
     pub fn take(&mut self, lpn: Lpn) -> Option<BufferSlot> {

@@ -11,8 +11,6 @@ use crate::ids::Superblock;
 pub(super) struct Background {
     /// Whose turn it is between new data and moved data.
     pub pacer: Pacer,
-    /// From so many slots of the write buffer in use on, writes are admitted at the pace it empties.
-    pub paced_from_slots: u32,
     /// Order of the last program when no victim would have given anything; looking again before
     /// something has changed is of no use.
     pub nothing_to_gain_at: Option<u32>,

@@ -56,39 +56,6 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         }
     }
 
-    /// Whether a page of a write may take room in the buffer now. While garbage is collected, the second
-    /// half of the buffer fills no faster than it empties: page by page, instead of standing still until
-    /// a whole program operation has ended.
-    pub(super) fn admits_write(&mut self) -> bool {
-        let paced = self.buffer.used() >= self.background.paced_from_slots;
-        if !paced || self.ftl.new_data_share() == WHOLE {
-            return true;
-        }
-        self.background.pacer.admit()
-    }
-
-    /// A program operation has ended: new data's share of it may enter the buffer.
-    pub(super) fn admit_share(&mut self) {
-        if self.background.paced_from_slots < u32::MAX {
-            let share = self.ftl.new_data_share();
-            let unit_slots = self.ftl.geometry().unit_slots;
-            self.background.pacer.allow(unit_slots, share);
-        }
-    }
-
-    /// From how many slots in use on writes are admitted one by one. Not in a buffer that is filled
-    /// before anything is written back, nor where it would hold too little for program operations.
-    pub(super) fn place_pacing(&mut self) {
-        let spec = &self.spec.roles.write_buffer;
-        let half = self.buffer.capacity() / 2;
-        let lazy = spec.high_permille > 0 || spec.acknowledges_programmed || self.buffer.has_log();
-        let small = half < 2 * self.ftl.geometry().unit_slots;
-        self.background.paced_from_slots = match lazy || small {
-            true => u32::MAX,
-            false => half,
-        };
-    }
-
     /// Nothing is being collected: waiting for it would be in vain.
     fn gc_has_nothing(&self) -> bool {
         let mut victims = self.ftl.blocks.victims().iter();

@@ -38,7 +38,6 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         };
         self.buffer_tier = tier;
         self.buffer.resize(&roles.write_buffer, slots);
-        self.place_pacing();
         if Self::PAGES_IN_HOST {
             let pages = if tier == Tier::Hmb { slots } else { 0 };
             self.lay_out_host_data(pages, cache_base);

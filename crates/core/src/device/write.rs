@@ -100,7 +100,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let mut head = NONE;
         let mut tail = NONE;
         let mut bytes = 0;
-        while lpn < end && (command.internal || self.admits_write()) {
+        while lpn < end {
             let Some(slot) = self.buffer.take(Lpn(lpn)) else {
                 break;
             };
@@ -509,7 +509,6 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             return;
         }
         self.ftl.programmed(program.ppn);
-        self.admit_share();
         if program.first_slot != NONE {
             self.release_slots(program.first_slot);
         }

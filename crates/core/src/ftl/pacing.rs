@@ -38,8 +38,6 @@ const TURNS_MAX: i64 = 256;
 pub struct Pacer {
     /// Slots moved that new data has not answered yet.
     moved: i64,
-    /// Slots that may enter the write buffer, in parts of [`WHOLE`].
-    admitted: i64,
 }
 
 impl Pacer {
@@ -54,21 +52,6 @@ impl Pacer {
     #[must_use]
     pub fn has_turn(&self, slots: u32, share: i64) -> bool {
         self.moved * share >= i64::from(slots) * (WHOLE - share)
-    }
-
-    /// A program operation of `unit_slots` has ended; new data's share of it may enter the buffer.
-    pub fn allow(&mut self, unit_slots: u32, share: i64) {
-        let most = 2 * i64::from(unit_slots) * WHOLE;
-        self.admitted = (self.admitted + i64::from(unit_slots) * share).min(most);
-    }
-
-    /// Whether a slot of new data may enter the buffer; if so, it does.
-    pub fn admit(&mut self) -> bool {
-        let may = self.admitted >= WHOLE;
-        if may {
-            self.admitted -= WHOLE;
-        }
-        may
     }
 
     /// New data has taken its turn.
