@@ -3,7 +3,9 @@
 //! (`write_amplification.rs`); here it is the longest that counts.
 //!
 //! `every_drive_of_the_collection` is the whole table (some minutes, `--ignored --nocapture`); the
-//! suite runs a part of it. With `LODGER_SERIES=FILE` it also writes how many requests completed in
+//! suite runs a part of it. `LODGER_DRIVES` names some drives, `LODGER_LOADS=1` runs the first of the loads
+//! alone, `LODGER_CASES` says how many requests: three million and more where single-bit flash has to
+//! fill before anything is collected. With `LODGER_SERIES=FILE` it also writes how many requests completed in
 //! each 50 ms.
 
 mod common;
@@ -109,7 +111,10 @@ fn all_loads(name: &str, spec: &DriveSpec, requests: u64) -> Vec<String> {
         ("70/30, 1 in flight", closed(1, 70, requests / 2)),
         ("random writes, half the rate", closed(0, 0, requests)),
         ("70/30, half the rate of writes", closed(0, 70, requests)),
-    ] {
+    ]
+    .into_iter()
+    .take(std::env::var("LODGER_LOADS").map_or(6, |n| n.parse().expect("a number")))
+    {
         let mut load = load;
         if matches!(load.arrival, Arrival::Depth(0)) {
             load.arrival = Arrival::Every(half_rate_gap_ps);
@@ -188,6 +193,10 @@ fn no_policy_and_no_map_in_flash_makes_a_drive_fall_silent() {
         ("tiny", "role.map.size.sram", "8KiB"),
         ("galaxy-s7", "ftl.gc_policy", "greedy"),
         ("ufs21-64", "ftl.gc_policy", "greedy"),
+        ("pm963", "role.write_buffer.acknowledge", "programmed"),
+        ("tiny", "nand.pages_per_block", "15"),
+        ("tiny", "nand.pages_per_block", "18"),
+        ("tiny", "nand.pages_per_block", "36"),
     ] {
         let spec = drive(base, &[(key, value)]);
         let mut seen = run(&spec, HMB_BYTES, closed(16, 0, 100_000));

@@ -395,9 +395,11 @@ impl WriteBuffer {
             return self.dirty_count[which].min(unit_slots);
         }
         if self.dirty_count[which] < unit_slots {
-            // A buffer smaller than a program operation, or two half-full queues, must not stop.
-            let stuck =
-                self.used >= self.capacity && self.dirty_count.iter().sum::<u32>() == self.used;
+            // A buffer smaller than a program operation, or two half-full queues, must not stop. Where
+            // the other queue fills an operation, that one makes room.
+            let all_wait = self.dirty_count.iter().sum::<u32>() == self.used;
+            let other_is_short = self.dirty_count[1 - which] < unit_slots;
+            let stuck = self.used >= self.capacity && all_wait && other_is_short;
             let stuck = stuck || (self.has_log() && self.log_is_stuck(unit_slots));
             return if stuck { self.dirty_count[which] } else { 0 };
         }

@@ -19,6 +19,8 @@ pub(super) struct Background {
     pub drain_map: bool,
     /// Programs of changed translation pages under way.
     pub map_programs: u32,
+    /// Programs of host data under way.
+    pub host_programs: u32,
     /// Programs under way, of translation pages, that save what stood in that memory.
     pub saving_programs: u32,
     /// Emptyings of a buffer in that memory that are not done.

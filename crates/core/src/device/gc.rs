@@ -140,9 +140,11 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         if self.background.nothing_to_gain_at == Some(sequence) {
             return false;
         }
-        // Another victim, whatever it holds, only if those under way can be emptied, too.
+        // Another victim, whatever it holds, only if those under way can be emptied, too, and if one
+        // superblock stays: a power cut makes moves under way undone and closes what they went to, and
+        // without a place to move anything to, nothing would ever be erased again.
         let slots = i64::from(self.ftl.geometry().superblock_slots);
-        if !self.gc_has_nothing() && self.ftl.gc_slots_left() < slots {
+        if !self.gc_has_nothing() && self.ftl.gc_slots_left() < 2 * slots {
             return false;
         }
         let ftl = &self.spec.ftl;
@@ -303,10 +305,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let unit_slots = self.ftl.geometry().unit_slots as usize;
         let mut batch = std::mem::take(&mut self.background.batch);
         self.collect_moves(mover, pages, unit_slots, &mut batch);
-        let stream = match (pages, self.spec.ftl.gc_own_stream) {
-            (true, _) => Stream::Map,
-            (false, true) => Stream::Gc,
-            (false, false) => Stream::Host,
+        let stream = match pages {
+            true => Stream::Map,
+            false => self.ftl.relocation_stream(),
         };
         let enough = !batch.is_empty() && (batch.len() == unit_slots || partial);
         let unit = if enough {
@@ -428,12 +429,16 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let dies = self.ftl.geometry().dies;
         let place = self.ftl.place(self.ftl.geometry().first_ppn(superblock));
         let slc = self.ftl.blocks[superblock].slc;
+        let class = match self.room_is_short() && !slc {
+            true => Class::HostProgram,
+            false => Class::Erase,
+        };
         let block = &mut self.ftl.blocks[superblock];
         block.state = State::Erasing;
         block.erasing = dies;
         for die in 0..dies {
             self.counters.erases += 1;
-            let op = FlashOp::erase(superblock.0, DieId(die), &place);
+            let op = FlashOp::erase(class, superblock.0, DieId(die), &place);
             self.array.enqueue(&mut self.engine, op, slc);
         }
     }

@@ -228,7 +228,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             self.ftl.locate(lpn)
         };
         let merge = !whole && older.is_none() && old_ppn.is_some();
-        let cold = self.spec.ftl.hot_cold_streams && old_ppn.is_none();
+        let cold = self.spec.ftl.hot_cold_streams && self.ftl.expects_to_last(old_ppn);
         let held = match self.buffer.land(slot, merge, cold) {
             Landing::Absorbed(held) => {
                 self.counters.buffer_absorbed += 1;
@@ -412,11 +412,12 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     }
 
     /// Where writes are acknowledged by flash, what does not fill a program operation is not kept
-    /// waiting while a die has nothing to do; behind busy dies it may fill up.
+    /// waiting while a die has nothing to do for the host; behind such work it may fill up. What garbage
+    /// collection has under way does not count: it goes on as long as it likes.
     #[inline]
     fn writes_wait_for_idle_die(&self) -> bool {
         self.spec.roles.write_buffer.acknowledges_programmed
-            && (self.programs.len() as u32) < self.ftl.geometry().dies
+            && self.background.host_programs < self.ftl.geometry().dies
     }
 
     fn host_stream(&self, cold: bool) -> Stream {
@@ -494,6 +495,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             Cause::Host | Cause::Map | Cause::Merge => Class::HostProgram,
             Cause::Gc | Cause::Wear | Cause::Fold => Class::Background,
         };
+        self.background.host_programs += u32::from(program.first_slot != NONE);
         let owner = self.programs.insert(program);
         let op = FlashOp::program(class, cause, owner, &self.ftl.place(unit.ppn));
         self.array.enqueue(&mut self.engine, op, unit.slc);
@@ -510,6 +512,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         }
         self.ftl.programmed(program.ppn);
         if program.first_slot != NONE {
+            self.background.host_programs -= 1;
             self.release_slots(program.first_slot);
         }
         if self.hpb.is_some() {

@@ -10,6 +10,7 @@ mod page_map;
 mod permutation;
 mod recovery;
 mod superblocks;
+mod temperature;
 
 pub use cleaning::{Cleaner, Cleaning, Move};
 pub use formula::{Formula, Precondition};
@@ -23,14 +24,15 @@ use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
 use directory::Directory;
 use page_map::PageMap;
 use recovery::FoundStale;
+use temperature::Lifespan;
 
 /// Who fills a superblock. Each stream has one open at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Stream {
-    /// Host data (with hot/cold streams: addresses written before).
+    /// Host data (with hot/cold streams: what is expected to be overwritten soon).
     Host = 0,
-    /// Addresses written for the first time.
+    /// Host data that is expected to last, see [`Ftl::expects_to_last`].
     Cold = 1,
     /// Relocated data.
     Gc = 2,
@@ -73,8 +75,10 @@ pub struct Ftl {
     sequence: u32,
     reserve: u32,
     gc_start: u32,
-    /// Relocated data goes to the host's stream.
-    shared_stream: bool,
+    /// Stream that relocated data goes to: one of its own, or one of host data.
+    relocation_stream: Stream,
+    /// How long data lasts that is replaced (with hot/cold streams).
+    lifespan: Lifespan,
     /// Pages of the map whose copy in flash the last recovery found old.
     found_stale: FoundStale,
 }
@@ -120,7 +124,13 @@ impl Ftl {
             sequence: 0,
             reserve: ftl.gc_reserve_superblocks,
             gc_start: ftl.gc_start_superblocks,
-            shared_stream: !ftl.gc_own_stream,
+            relocation_stream: match (ftl.gc_own_stream, ftl.hot_cold_streams) {
+                (true, _) => Stream::Gc,
+                // What had to be relocated has lasted.
+                (false, true) => Stream::Cold,
+                (false, false) => Stream::Host,
+            },
+            lifespan: Lifespan::new(user_slots),
             found_stale: FoundStale::default(),
         }
     }
@@ -197,9 +207,9 @@ impl Ftl {
         let reserve = i64::from(self.reserve) * slots;
         // Where garbage collection shares the stream, what it took from the reserve is its alone.
         let is_shared = match stream {
-            Stream::Host => self.shared_stream,
+            Stream::Host | Stream::Cold => self.relocation_stream == stream,
             Stream::Map => true,
-            Stream::Cold | Stream::Gc | Stream::Slc => false,
+            Stream::Gc | Stream::Slc => false,
         };
         if is_shared && self.gc_slots_left() < reserve {
             return false;
@@ -231,8 +241,7 @@ impl Ftl {
         let open = self.open[stream as usize];
         if open.superblock.is_none() || open.next_slot == usable {
             // The full one was closed when its last unit was given out; a free one comes next.
-            let cold = matches!(stream, Stream::Gc | Stream::Cold);
-            let superblock = self.blocks.open(slc, cold, stream == Stream::Map)?;
+            let superblock = self.blocks.open(stream)?;
             self.open[stream as usize] = Open {
                 superblock: Some(superblock),
                 next_slot: 0,
@@ -257,6 +266,12 @@ impl Ftl {
             slc,
             sequence,
         })
+    }
+
+    /// Stream that relocated data goes to.
+    #[must_use]
+    pub fn relocation_stream(&self) -> Stream {
+        self.relocation_stream
     }
 
     /// Order of the last program operation or trim.

@@ -136,12 +136,8 @@ impl Ftl {
         let moving: i64 = victims
             .map(|victim| i64::from(self.blocks[victim.superblock].valid))
             .sum();
-        let stream = match self.shared_stream {
-            true => Stream::Host,
-            false => Stream::Gc,
-        };
         let slots = i64::from(self.geometry.superblock_slots);
-        let open = self.left_in(stream) + self.left_in(Stream::Map);
+        let open = self.left_in(self.relocation_stream) + self.left_in(Stream::Map);
         i64::from(self.blocks.free_count(false)) * slots + open - moving
     }
 

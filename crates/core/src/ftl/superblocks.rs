@@ -1,5 +1,6 @@
 //! The state of every superblock, and which one to open or clean next.
 
+use super::Stream;
 use crate::ids::{Ppn, Superblock};
 use crate::nand::Geometry;
 use crate::rng::Rng;
@@ -285,9 +286,11 @@ impl Superblocks {
         &self.blocks
     }
 
-    /// Opens a free superblock of a mode. Data that will lie still (`cold`) takes the one with the
-    /// most erases, other data the one with the fewest (dynamic wear levelling).
-    pub fn open(&mut self, slc: bool, cold: bool, is_map: bool) -> Option<Superblock> {
+    /// Opens a free superblock for a stream. Data that will lie still takes the one with the most
+    /// erases, other data the one with the fewest (dynamic wear levelling).
+    pub fn open(&mut self, stream: Stream) -> Option<Superblock> {
+        let slc = stream == Stream::Slc;
+        let cold = matches!(stream, Stream::Gc | Stream::Cold);
         let free = &mut self.free[usize::from(slc)];
         let next = if cold {
             let erases = free.last()?.erases;
@@ -307,7 +310,7 @@ impl Superblocks {
         assert_eq!(block.state, State::Free);
         assert_eq!(block.valid, 0);
         block.state = State::Open;
-        block.is_map = is_map;
+        block.is_map = stream == Stream::Map;
         block.oob = Some(vec![Oob::NOTHING; slots].into_boxed_slice());
         Some(Superblock(number))
     }

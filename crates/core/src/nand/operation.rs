@@ -30,7 +30,7 @@ pub enum Class {
     HostProgram = 3,
     /// Programs of moved data, and map read-ahead.
     Background = 4,
-    /// Erases.
+    /// Erases for which nobody waits.
     Erase = 5,
 }
 
@@ -165,11 +165,11 @@ impl FlashOp {
 
     /// An erase of the superblock of `place` on one die.
     #[must_use]
-    pub fn erase(owner: u32, die: DieId, place: &Place) -> Self {
+    pub fn erase(class: Class, owner: u32, die: DieId, place: &Place) -> Self {
         FlashOp {
             kind: OpKind::Erase,
             die,
-            ..FlashOp::read(Class::Erase, Cause::Gc, owner, place, 0)
+            ..FlashOp::read(class, Cause::Gc, owner, place, 0)
         }
     }
 }

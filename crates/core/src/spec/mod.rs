@@ -238,7 +238,8 @@ pub struct FtlSpec {
     pub gc_reserve_superblocks: u32,
     /// Relocated data goes to a stream of its own rather than beside new data.
     pub gc_own_stream: bool,
-    /// Rewritten addresses (hot) and first-written ones (cold) go to streams of their own.
+    /// Data expected to be overwritten soon (hot) and data expected to last (cold) go to streams of their
+    /// own.
     pub hot_cold_streams: bool,
     /// Free superblock with the fewest erases is opened first (dynamic wear levelling); otherwise
     /// the one freed first.
