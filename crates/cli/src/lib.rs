@@ -60,17 +60,25 @@ where
 
 /// Help and version are data; what was typed wrongly is not.
 fn usage(error: &clap::Error, stdout: &mut dyn Write, stderr: &mut dyn Write) -> u8 {
-    let text = error.render();
+    let rendered = error.render();
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let (stream, terminal): (&mut dyn Write, _) = if error.use_stderr() {
-        (stderr, std::io::stderr().is_terminal())
-    } else {
-        (stdout, std::io::stdout().is_terminal())
+    let text = |terminal: bool| {
+        if terminal && !plain {
+            rendered.ansi().to_string()
+        } else {
+            rendered.to_string()
+        }
     };
-    let _ = if terminal && !plain {
-        write!(stream, "{}", text.ansi())
-    } else {
-        write!(stream, "{text}")
-    };
-    if error.use_stderr() { 2 } else { 0 }
+    if error.use_stderr() {
+        let _ = stderr.write_all(text(std::io::stderr().is_terminal()).as_bytes());
+        return 2;
+    }
+    let text = text(std::io::stdout().is_terminal());
+    match output::finish(None, stdout, &text) {
+        Ok(()) => 0,
+        Err(error) => {
+            let _ = stderr.write_all(error.report().as_bytes());
+            error.exit_code()
+        }
+    }
 }

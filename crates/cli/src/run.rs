@@ -4,6 +4,7 @@
 //! has three steps: ask every job that may want something, find the next instant at which anything
 //! happens, let the drive work up to it and tell the jobs what has completed.
 
+mod counting;
 mod stats;
 mod summary;
 
@@ -17,7 +18,7 @@ use lodger_core::observe::Counters;
 use lodger_core::spec::{DriveSpec, ParsedDrive, Tier};
 use lodger_core::time::S;
 use lodger_core::{Completion, Device, Precondition, Request, WindowCompletion};
-use lodger_workload::{Job, Next, Workload};
+use lodger_workload::{Counting, Job, Next, Workload};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
@@ -99,7 +100,8 @@ pub struct Progress {
 
 /// Watches a run. Every method may be left as it is; none costs anything then.
 pub trait Observer {
-    /// Job `job` (its place in the workload) submitted a request.
+    /// Job `job` (its place in the workload) submitted a request. What counts as a part of another request is
+    /// not told.
     #[inline]
     fn submitted(&mut self, now_ps: u64, job: usize, request: &Request) {
         let _ = (now_ps, job, request);
@@ -254,6 +256,8 @@ struct Runner<'o, O> {
     /// Instants that jobs wait for. An entry counts only if `wake_at_ps` of its job still says so.
     wakes: BinaryHeap<Reverse<(u64, u32)>>,
     wake_at_ps: Vec<u64>,
+    /// Of each job, the request that counts only with the one after it.
+    heads: Vec<Option<(Request, Completion)>>,
     /// Jobs of the present stage that are not done.
     left: usize,
     /// Calls of the byte window under way, and a list used again.
@@ -283,6 +287,7 @@ impl<'o, O: Observer> Runner<'o, O> {
             is_ready: vec![false; jobs.len()],
             wakes: BinaryHeap::new(),
             wake_at_ps: vec![u64::MAX; jobs.len()],
+            heads: vec![None; jobs.len()],
             left: 0,
             calls: 0,
             called: Vec::new(),
@@ -386,11 +391,12 @@ impl<'o, O: Observer> Runner<'o, O> {
                     Next::Done => {
                         self.wake_at_ps[index] = u64::MAX;
                         self.left -= 1;
+                        self.results[index].stopped(now_ps);
                         break;
                     }
                 }
             }
-            self.results[index].asked(&mut self.jobs[index]);
+            self.results[index].asked(&mut self.jobs[index], now_ps);
         }
         self.ready.clear();
     }
@@ -400,8 +406,11 @@ impl<'o, O: Observer> Runner<'o, O> {
         if self.free.len() == self.in_flight.len() {
             self.busy_since_ps = now_ps;
         }
-        self.observer.submitted(now_ps, index, &request);
-        self.results[index].submitted(now_ps);
+        let counting = self.jobs[index].counting(request.op);
+        if counting != Counting::Tail {
+            self.observer.submitted(now_ps, index, &request);
+        }
+        self.results[index].submitted(now_ps, counting);
         let entry = InFlight {
             request,
             job: index as u32,
@@ -438,9 +447,14 @@ impl<'o, O: Observer> Runner<'o, O> {
             tag: request.tag,
             ..completion
         };
+        let counting = self.jobs[index].counting(request.op);
         self.jobs[index].complete(&completion);
-        self.results[index].completed(&request, &completion);
-        self.observer.completed(index, &request, &completion);
+        self.results[index].returned();
+        if counting == Counting::Yes {
+            self.count(index, &request, &completion);
+        } else {
+            self.count_together(index, counting, request, completion);
+        }
         self.make_ready(job);
     }
 
@@ -538,7 +552,10 @@ impl<'o, O: Observer> Runner<'o, O> {
         )
     }
 
-    fn finish(self, mut hmb: HmbResult, interrupted: bool) -> RunResult {
+    fn finish(mut self, mut hmb: HmbResult, interrupted: bool) -> RunResult {
+        for job in &mut self.results {
+            job.close();
+        }
         let counters = self.device.counters();
         let submitted: u64 = self.results.iter().map(|job| job.submitted).sum();
         assert!(

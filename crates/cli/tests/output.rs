@@ -122,6 +122,120 @@ fn the_text_of_a_small_job() {
     insta::assert_snapshot!(text);
 }
 
+/// `--help` and whatever else prints text fails if nobody can have read it.
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_printed_is_no_success() {
+    let sandbox = Sandbox::new();
+    sandbox.file("job.fio", "[a]\nrw=read\nsize=64k\n");
+    sandbox.file(
+        "one.csv",
+        "time_us,op,offset_bytes,length_bytes,flags\n0,R,0,4096,\n",
+    );
+    let drive = sandbox
+        .ok(&["drives", "show", "tiny", "--output-format", "toml"])
+        .stdout;
+    sandbox.file("drive.toml", drive);
+    let cases: &[&[&str]] = &[
+        &["--help"],
+        &["--version"],
+        &["simulate", "--help"],
+        &["drives", "show", "--help"],
+        &["drives", "list"],
+        &["drives", "show", "tiny"],
+        &["drives", "show", "tiny", "--output-format", "json"],
+        &["drives", "check", "drive.toml"],
+        &["trace", "info", "one.csv"],
+        &["simulate", "job.fio", "--drive", "tiny"],
+        &[
+            "simulate",
+            "job.fio",
+            "--drive",
+            "tiny",
+            "--output-format",
+            "json",
+        ],
+        &[
+            "compare",
+            "job.fio",
+            "--drive",
+            "tiny",
+            "--hmb",
+            "off,default",
+        ],
+        &["advise", "job.fio", "--drive", "tiny"],
+    ];
+    for args in cases {
+        let well = sandbox.run(args);
+        assert!(!well.stdout.is_empty(), "{args:?}: {}", well.stderr);
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+        let output = sandbox
+            .command(args)
+            .stdout(full.unwrap())
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_ne!(output.status.code(), Some(0), "{args:?}");
+        assert!(
+            text.contains("error: cannot write `standard output`: no space left on device"),
+            "{args:?}: {text}"
+        );
+        // A reader that has gone away has read enough.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let status = sandbox
+            .command(args)
+            .stdout(writer)
+            .output()
+            .unwrap()
+            .status;
+        assert_eq!(status.code(), well.code, "{args:?}");
+    }
+}
+
+/// Percentiles that the text rounds are not above the maximum that it rounds the other way.
+#[test]
+fn no_percentile_is_above_the_maximum() {
+    let sandbox = Sandbox::new();
+    let mut seen = 0;
+    for (size, depth) in [("1m", 4), ("2m", 32), ("64k", 1), ("4m", 256)] {
+        let job = format!(
+            "[a]\nrw=randrw\nbs=4k\nsize={size}\niodepth={depth}\nlat_percentiles=1\nfsync=7\n"
+        );
+        sandbox.file("job.fio", job);
+        let text = sandbox
+            .ok(&["simulate", "job.fio", "--drive", "tiny"])
+            .stdout;
+        // By what it is of: sync, clat, lat.
+        let mut max_ns = std::collections::BTreeMap::new();
+        let (mut of, mut unit_ns) = ("", 1.0);
+        for line in text.lines() {
+            let unit = line
+                .split_once('(')
+                .and_then(|(_, rest)| rest.split_once(')'));
+            let unit = unit.and_then(|(unit, _)| {
+                let units = [("nsec", 1.0), ("usec", 1e3), ("msec", 1e6)];
+                Some(units.iter().find(|known| known.0 == unit)?.1)
+            });
+            let name = line.trim().split(' ').next().unwrap();
+            if let (Some(unit), Some((_, max))) = (unit, line.split_once("max=")) {
+                let max = max.split(',').next().unwrap().trim();
+                // Six digits: what is longer is in thousands.
+                let (max, step) = max.strip_suffix('k').map_or((max, 1.0), |max| (max, 1e3));
+                max_ns.insert(name, max.parse::<f64>().unwrap() * step * unit);
+            } else if line.contains(" percentiles (") {
+                (of, unit_ns) = (name, unit.unwrap());
+            }
+            for value in line.split("th=[").skip(1) {
+                let value: f64 = value.split(']').next().unwrap().trim().parse().unwrap();
+                assert!(value * unit_ns <= max_ns[of], "{of}: {line}\n{text}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 300, "{seen}");
+}
+
 /// The JSON with the only value that differs between equal runs taken out.
 fn without_wall_time(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.contains("\"wall_s\":"));

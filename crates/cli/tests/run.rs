@@ -142,6 +142,78 @@ fn the_ramp_does_not_count() {
     assert!(job.runtime_ps().abs_diff(S) < 2 * MS);
 }
 
+/// fio: `write run=1024 msec, read run=4 msec` of `rate_iops=1000`, and bandwidths that follow from them.
+#[test]
+fn each_direction_has_its_own_runtime() {
+    let text = "[a]\nrw=write\nbs=4k\nsize=4m\nrate_iops=1000\nverify=crc32c\n";
+    let job = &simulate(text).jobs[0];
+    assert_eq!((job.write.ios, job.read.ios, job.sync.ios), (1024, 1024, 0));
+    let (read, write) = (job.read.runtime_ps, job.write.runtime_ps);
+    assert!(write.abs_diff(1023 * MS) < MS, "{write}");
+    assert!(read < 200 * MS && read > MS, "{read}");
+    assert_eq!(read + write, job.runtime_ps());
+    // A mix reads in both.
+    let text = "[a]\nrw=randrw\nbs=4k\nsize=4m\nverify=crc32c\n";
+    let job = &simulate(text).jobs[0];
+    assert_eq!(job.read.runtime_ps, job.runtime_ps());
+    assert!(job.write.runtime_ps < job.runtime_ps() * 3 / 4);
+    // Nothing done took no time; a group has the longest of each direction.
+    assert_eq!(job.trim.runtime_ps, 0);
+    let text = "[a]\nrw=read\nbs=4k\nsize=1m\n[b]\nrw=write\nbs=4k\nsize=8m\n";
+    let jobs = simulate(text).jobs;
+    let mut both = jobs[0].clone();
+    both.merge(&jobs[1]);
+    assert_eq!(both.read.runtime_ps, jobs[0].runtime_ps());
+    assert_eq!(both.write.runtime_ps, jobs[1].runtime_ps());
+}
+
+/// fio: `run=2001-2001msec` for one write of 8 MiB and the wait for the next, which never comes.
+#[test]
+fn a_wait_that_the_runtime_ends_belongs_to_the_run() {
+    let job = &simulate("[a]\nrw=write\nrate=1\nbs=8m\nruntime=2\nsize=64m\n").jobs[0];
+    assert_eq!((job.write.ios, job.write.runtime_ps), (1, 2 * S));
+    let job = &simulate("[a]\nrw=read\nthinktime=10s\nbs=4k\nruntime=2\n").jobs[0];
+    assert_eq!((job.read.ios, job.runtime_ps()), (1, 2 * S));
+    // Without a runtime the job ends with its last request.
+    let job = &simulate("[a]\nrw=read\nbs=4k\nsize=8k\nrate_iops=10\n").jobs[0];
+    assert!(job.runtime_ps() < 101 * MS, "{}", job.runtime_ps());
+}
+
+#[test]
+fn the_flush_at_the_end_takes_time_and_does_not_count() {
+    let of = |options: &str| {
+        let text = format!("[a]\nrw=write\nbs=4k\nsize=64k\n{options}\n");
+        let result = run(&config(), workload(&text), &mut ()).unwrap();
+        let job = result.jobs[0].clone();
+        let levels: u64 = job.depth_levels.iter().sum();
+        assert_eq!(levels, job.write.ios + job.sync.ios, "{options}");
+        job
+    };
+    let (plain, ended, both) = (of(""), of("end_fsync=1"), of("fsync=4\nend_fsync=1"));
+    assert_eq!(
+        [plain.submitted, ended.submitted, both.submitted],
+        [16, 17, 20]
+    );
+    assert_eq!([plain.sync.ios, ended.sync.ios, both.sync.ios], [0, 0, 3]);
+    assert!(ended.sync.clat().is_none());
+    assert!(ended.write.runtime_ps > plain.write.runtime_ps);
+}
+
+#[test]
+fn the_flush_of_a_synchronous_write_is_part_of_it() {
+    let mut follow = Follow::default();
+    let text = "[a]\nrw=write\nbs=4k\nsize=64k\nioengine=psync\nsync=1\n";
+    let result = run(&config(), workload(text), &mut follow).unwrap();
+    assert!(follow.in_flight.is_empty());
+    let job = &result.jobs[0];
+    assert_eq!((job.write.ios, job.sync.ios, job.submitted), (16, 0, 32));
+    // One at a time, without a pause: the writes' latencies are the run's time.
+    let clat = job.write.clat().unwrap();
+    let sum_ns = (clat.mean_ns() + job.slat_ns as f64) * 16.0;
+    let run_ns = job.runtime_ps() as f64 / 1e3;
+    assert!((sum_ns - run_ns).abs() < 100.0, "{sum_ns} {run_ns}");
+}
+
 #[test]
 fn an_idle_job_wakes_at_its_instant() {
     let text = "[a]\nrw=read\nbs=4k\nsize=16k\nthinktime=10ms\n";

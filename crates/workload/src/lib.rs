@@ -5,7 +5,7 @@
 //! it of every completion through [`Job::complete`]. Nothing here knows the device model; only its
 //! request types.
 
-use lodger_core::{Completion, Request, WindowCall, WindowCompletion};
+use lodger_core::{Completion, Op, Request, WindowCall, WindowCompletion};
 
 pub mod error;
 pub mod fio;
@@ -32,6 +32,19 @@ pub enum Next {
     Blocked,
     /// Everything was issued and completed.
     Done,
+}
+
+/// How a request counts in its job's statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// By itself.
+    Yes,
+    /// Not at all: the flush at the end of a pass (fio's `end_fsync`).
+    No,
+    /// Only together with the flush that follows.
+    Head,
+    /// Together with the request before: the flush that Linux adds to a write with `O_SYNC`.
+    Tail,
 }
 
 /// A set of jobs to run against one drive.
@@ -99,6 +112,26 @@ impl Job {
         match &self.source {
             Source::Fio(generator) => generator.runs_ps(),
             Source::Trace(_) | Source::Logging(_) => None,
+        }
+    }
+
+    /// How the request submitted last, or one that completes now and was not told of yet, counts.
+    #[inline]
+    #[must_use]
+    pub fn counting(&self, op: Op) -> Counting {
+        match &self.source {
+            Source::Fio(generator) => generator.counting(op),
+            Source::Trace(_) | Source::Logging(_) => Counting::Yes,
+        }
+    }
+
+    /// Whether the job is past its work and reads back what it has written (fio's `verify`).
+    #[inline]
+    #[must_use]
+    pub fn is_reading_back(&self) -> bool {
+        match &self.source {
+            Source::Fio(generator) => generator.is_reading_back(),
+            Source::Trace(_) | Source::Logging(_) => false,
         }
     }
 

@@ -170,12 +170,12 @@ fn merge(histogram: &mut Histogram, direction: &Direction) {
     }
 }
 
-/// Requests per second: those counted over the stages' own times, one after the other.
+/// Requests per second, as fio counts them, without flushes: those counted over the stages' own times, one after the other.
 fn iops(result: &RunResult) -> f64 {
     let mut stages: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     let mut ios = 0;
     for job in &result.jobs {
-        ios += job.read.ios + job.write.ios + job.trim.ios + job.sync.ios;
+        ios += job.read.ios + job.write.ios + job.trim.ios;
         let span = stages.entry(job.stage).or_insert((u64::MAX, 0));
         *span = (span.0.min(job.start_ps), span.1.max(job.end_ps));
     }

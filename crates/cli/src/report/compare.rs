@@ -165,10 +165,10 @@ fn latency_rows(name: &str, column: &[&Entry]) -> Vec<Row> {
     vec![
         (format!("{} {name}", first.job.name), Vec::new()),
         row("IOPS", &|e| {
-            short(e.per_second(e.direction(name).ios), 4, 1000, "")
+            short(e.direction(name).ios_per_second(), 4, 1000, "")
         }),
         row("bandwidth", &|e| {
-            short(e.per_second(e.direction(name).bytes), 4, 1024, "B/s")
+            short(e.direction(name).bytes_per_second(), 4, 1024, "B/s")
         }),
         row("clat mean", &|e| {
             let clat = e.direction(name).clat();

@@ -130,7 +130,7 @@ impl Writer<'_> {
             iops,
             ..
         } = direction;
-        let bw_bytes = self.entry.per_second(*bytes);
+        let bw_bytes = direction.bytes_per_second();
         let of_group = match group.bw() {
             0.0 => 0.0,
             all => (bw.mean * 1024.0 * 100.0 / all).min(100.0),
@@ -141,8 +141,8 @@ impl Writer<'_> {
             "io_kbytes": bytes >> 10,
             "bw_bytes": bw_bytes as u64,
             "bw": bw_bytes as u64 >> 10,
-            "iops": self.entry.per_second(*ios),
-            "runtime": if *ios == 0 { 0 } else { self.entry.runtime_ms() },
+            "iops": direction.ios_per_second(),
+            "runtime": whole_ms(direction.runtime_ps),
             "total_ios": ios,
             "short_ios": 0,
             "drop_ios": 0,

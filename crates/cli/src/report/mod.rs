@@ -37,6 +37,18 @@ pub(crate) struct Entry {
     pub(crate) jobs: usize,
 }
 
+impl Direction {
+    /// Requests per second of the time the job did this.
+    pub(crate) fn ios_per_second(&self) -> f64 {
+        per_second(self.ios, self.runtime_ps)
+    }
+
+    /// Bytes per second of the time the job did this.
+    pub(crate) fn bytes_per_second(&self) -> f64 {
+        per_second(self.bytes, self.runtime_ps)
+    }
+}
+
 impl Entry {
     pub(crate) fn direction(&self, name: &str) -> &Direction {
         match name {
@@ -60,11 +72,6 @@ impl Entry {
 
     pub(crate) fn runtime_ms(&self) -> u64 {
         whole_ms(self.job.runtime_ps())
-    }
-
-    /// `n` things in the time the entry ran, per second.
-    pub(crate) fn per_second(&self, n: u64) -> f64 {
-        per_second(n, self.job.runtime_ps())
     }
 
     /// fio's `error`: 0, or the errno that Linux makes of the drive's answer.
@@ -132,8 +139,8 @@ impl GroupDirection {
             if direction.ios == 0 {
                 continue;
             }
-            let bw = entry.per_second(direction.bytes);
-            let run_ms = entry.runtime_ms();
+            let bw = direction.bytes_per_second();
+            let run_ms = whole_ms(direction.runtime_ps);
             if sum.max_run_ms == 0 {
                 sum.min_bw = bw;
                 sum.min_run_ms = run_ms;
@@ -143,7 +150,7 @@ impl GroupDirection {
             sum.max_bw = sum.max_bw.max(bw);
             sum.min_run_ms = sum.min_run_ms.min(run_ms);
             sum.max_run_ms = sum.max_run_ms.max(run_ms);
-            sum.max_run_ps = sum.max_run_ps.max(entry.job.runtime_ps());
+            sum.max_run_ps = sum.max_run_ps.max(direction.runtime_ps);
         }
         sum
     }

@@ -3,6 +3,7 @@
 use super::number::{bandwidth, short};
 use super::{
     DIRECTIONS, Entry, GroupDirection, RANGE_LIMITS, Ranges, Report, depth_shares, drive, entries,
+    whole_ms,
 };
 use crate::run::{Direction, Samples};
 use crate::size;
@@ -90,7 +91,8 @@ fn write_entry(out: &mut String, entry: &Entry, entries: &[Entry]) -> fmt::Resul
     if let Some(sync) = job.sync.clat() {
         writeln!(out, "  fsync/fdatasync/sync_file_range:")?;
         write_latency(out, "sync", sync, job.slat_ns)?;
-        write_percentiles(out, "sync", &job.percentiles, |p| {
+        let max_ns = sync.max_ns() + job.slat_ns;
+        write_percentiles(out, "sync", &job.percentiles, max_ns, |p| {
             sync.percentile_ns(p) + job.slat_ns
         })?;
     }
@@ -138,10 +140,10 @@ fn write_direction(
     writeln!(
         out,
         "  {name}: IOPS={}, BW={}({}/{}msec){zones}",
-        short(entry.per_second(direction.ios), 4, 1000, ""),
-        bandwidth(entry.per_second(direction.bytes)),
+        short(direction.ios_per_second(), 4, 1000, ""),
+        bandwidth(direction.bytes_per_second()),
         short(direction.bytes as f64, 4, 1024, "B"),
-        entry.runtime_ms()
+        whole_ms(direction.runtime_ps)
     )?;
     if let Some(clat) = direction.clat() {
         let slat = job.slat_ns;
@@ -154,13 +156,17 @@ fn write_direction(
         write_latency(out, " lat", clat, slat)?;
         let percents = &job.percentiles;
         if entry.wants("slat_percentiles", false) {
-            write_percentiles(out, "slat", percents, |_| slat)?;
+            write_percentiles(out, "slat", percents, slat, |_| slat)?;
         }
         if entry.wants("clat_percentiles", true) {
-            write_percentiles(out, "clat", percents, |p| clat.percentile_ns(p))?;
+            write_percentiles(out, "clat", percents, clat.max_ns(), |p| {
+                clat.percentile_ns(p)
+            })?;
         }
         if entry.wants("lat_percentiles", false) {
-            write_percentiles(out, "lat", percents, |p| clat.percentile_ns(p) + slat)?;
+            write_percentiles(out, "lat", percents, clat.max_ns() + slat, |p| {
+                clat.percentile_ns(p) + slat
+            })?;
         }
     }
     write_bw_samples(out, &direction.bw, group)?;
@@ -226,6 +232,7 @@ fn write_percentiles(
     out: &mut String,
     name: &str,
     percentiles: &[f64],
+    max_ns: u64,
     value_ns: impl Fn(f64) -> u64,
 ) -> fmt::Result {
     let values: Vec<u64> = percentiles.iter().map(|p| value_ns(*p)).collect();
@@ -253,7 +260,8 @@ fn write_percentiles(
         out.push_str("     |");
         for (column, percent) in percents.iter().enumerate() {
             let place = line * per_line + column;
-            let value = values[place].div_ceil(scale);
+            // fio rounds percentiles up and the maximum down; here none is above the maximum.
+            let value = values[place].div_ceil(scale).min(max_ns / scale);
             let end = if place + 1 == values.len() { "" } else { "," };
             let percent_width = decimals + 3;
             write!(

@@ -5,7 +5,7 @@ use crate::logging::LoggingResult;
 use lodger_core::observe::Histogram;
 use lodger_core::time::{MS, NS, S};
 use lodger_core::{Completion, Op, Request, Status};
-use lodger_workload::{Job, Source};
+use lodger_workload::{Counting, Job, Source};
 
 /// Interval of the sampled rates: fio's `bwavgtime` and `iopsavgtime`.
 pub const SAMPLE_PS: u64 = 500 * MS;
@@ -72,6 +72,9 @@ pub struct Direction {
     pub bw: Samples,
     /// Rates sampled every [`SAMPLE_PS`], requests per second.
     pub iops: Samples,
+    /// How long the job did this, picoseconds: fio's `runtime` of the direction. What was written is read back
+    /// (`verify`) while nothing is written.
+    pub runtime_ps: u64,
     window_ios: u64,
     window_bytes: u64,
 }
@@ -107,6 +110,8 @@ impl Direction {
 
     /// Adds another job's requests in the same direction.
     pub fn merge(&mut self, other: &Direction) {
+        // fio takes the longest.
+        self.runtime_ps = self.runtime_ps.max(other.runtime_ps);
         self.ios += other.ios;
         self.bytes += other.bytes;
         self.bw.merge(&other.bw);
@@ -153,7 +158,7 @@ pub struct JobResult {
     pub slat_ns: u64,
     /// From here on requests count: the start of the job after its delay and ramp, picoseconds.
     pub start_ps: u64,
-    /// The last completion.
+    /// The job's end: its last completion, or a wait after it that its runtime ended.
     pub end_ps: u64,
     /// Requests submitted, those in the ramp included.
     pub submitted: u64,
@@ -168,6 +173,11 @@ pub struct JobResult {
     slat_ps: u64,
     sample_at_ps: u64,
     in_flight: u32,
+    /// Since when it reads back what it has written, and how long it did so before.
+    reading_back_since_ps: Option<u64>,
+    read_back_ps: u64,
+    /// It reads otherwise.
+    reads: bool,
 }
 
 impl JobResult {
@@ -201,6 +211,9 @@ impl JobResult {
             slat_ps,
             sample_at_ps: 0,
             in_flight: 0,
+            reading_back_since_ps: None,
+            read_back_ps: 0,
+            reads: false,
         }
     }
 
@@ -218,9 +231,45 @@ impl JobResult {
 
     /// The job was asked what it wants to do.
     #[inline]
-    pub(super) fn asked(&mut self, job: &mut Job) {
+    pub(super) fn asked(&mut self, job: &mut Job, now_ps: u64) {
+        if job.is_reading_back() != self.reading_back_since_ps.is_some() {
+            self.turned(now_ps);
+        }
         if let (Some(logging), Source::Logging(model)) = (&mut self.logging, &mut job.source) {
             logging.follow(model);
+        }
+    }
+
+    /// The job has begun to read back what it has written, or is done with that.
+    #[cold]
+    fn turned(&mut self, now_ps: u64) {
+        self.reading_back_since_ps = match self.reading_back_since_ps {
+            None => Some(now_ps),
+            Some(since_ps) => {
+                self.read_back_ps += now_ps.saturating_sub(since_ps.max(self.start_ps));
+                None
+            }
+        };
+    }
+
+    /// The job wants nothing more.
+    pub(super) fn stopped(&mut self, now_ps: u64) {
+        self.end_ps = self.end_ps.max(now_ps);
+    }
+
+    /// Nothing more comes: the runtime of each direction.
+    pub(super) fn close(&mut self) {
+        if self.reading_back_since_ps.is_some() {
+            self.turned(self.end_ps);
+        }
+        let work_ps = self.runtime_ps().saturating_sub(self.read_back_ps);
+        let read_ps = if self.reads { work_ps } else { 0 } + self.read_back_ps;
+        for (direction, runtime_ps) in [
+            (&mut self.read, read_ps),
+            (&mut self.write, work_ps),
+            (&mut self.trim, work_ps),
+        ] {
+            direction.runtime_ps = if direction.ios > 0 { runtime_ps } else { 0 };
         }
     }
 
@@ -234,19 +283,24 @@ impl JobResult {
 
     /// A request was submitted.
     #[inline]
-    pub(super) fn submitted(&mut self, now_ps: u64) {
+    pub(super) fn submitted(&mut self, now_ps: u64, counting: Counting) {
         self.submitted += 1;
         self.in_flight += 1;
-        if now_ps >= self.start_ps {
+        if now_ps >= self.start_ps && matches!(counting, Counting::Yes | Counting::Head) {
             self.depth_levels[self.in_flight.ilog2().min(6) as usize] += 1;
         }
     }
 
-    /// A request has completed.
+    /// A request is no longer in flight.
     #[inline]
-    pub(super) fn completed(&mut self, request: &Request, completion: &Completion) {
+    pub(super) fn returned(&mut self) {
         self.completed += 1;
         self.in_flight -= 1;
+    }
+
+    /// A request has completed that counts, perhaps with another that belongs to it.
+    #[inline]
+    pub(super) fn completed(&mut self, request: &Request, completion: &Completion) {
         if completion.submitted_ps < self.start_ps {
             return;
         }
@@ -262,7 +316,10 @@ impl JobResult {
         let latency_ps = completion.completed_ps - completion.submitted_ps;
         let clat_ns = latency_ps.saturating_sub(self.slat_ps) / NS;
         let direction = match completion.op {
-            Op::Read => &mut self.read,
+            Op::Read => {
+                self.reads |= self.reading_back_since_ps.is_none();
+                &mut self.read
+            }
             Op::Write => &mut self.write,
             Op::Trim => &mut self.trim,
             Op::Flush => &mut self.sync,
@@ -281,7 +338,7 @@ impl JobResult {
             .saturating_add(whole.saturating_mul(SAMPLE_PS));
     }
 
-    /// From the first counted instant to the last completion, picoseconds.
+    /// From the first counted instant to the end, picoseconds.
     #[must_use]
     pub fn runtime_ps(&self) -> u64 {
         self.end_ps - self.start_ps

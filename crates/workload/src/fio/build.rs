@@ -5,7 +5,7 @@ use super::Context;
 use super::distribution::below;
 use super::generator::{Choice, Generator, Plan};
 use super::ini::Section;
-use super::offsets::{Layout, READ, Sizes, Spread, TRIM, WRITE};
+use super::offsets::{Layout, READ, Sizes, Spread, TRIM, Visits, WRITE};
 use super::options::{Access, Options};
 use super::pacing::{Pace, Rate};
 use super::value::Extent;
@@ -97,12 +97,6 @@ impl Builder<'_> {
             let message = "`rate` and `rate_iops` exclude each other";
             return Err(self.error(&["rate_iops"], message));
         }
-        let (low, high) = (o.fsync.min(o.fdatasync), o.fsync.max(o.fdatasync));
-        if low > 0 && high % low != 0 {
-            let message = "`fsync` and `fdatasync` exclude each other unless one divides the other";
-            let error = self.error(&["fdatasync"], message);
-            return Err(error.hint("a drive cannot tell them apart: keep one"));
-        }
         if o.writefua && !matches!(o.engine.as_str(), "" | "sg" | "io_uring_cmd") {
             let message = format!("`writefua` is not for `ioengine={}`", o.engine);
             let error = self.error(&["writefua"], message);
@@ -123,27 +117,21 @@ impl Builder<'_> {
         let o = self.options;
         let mut rng = self.rng(number);
         let layout = self.layout(clone, rng.next_u64())?;
-        let depth = if o.synchronous { 1 } else { o.iodepth as u32 };
+        let waits = o.waits();
+        let depth = if waits { 1 } else { o.iodepth as u32 };
         let low = match o.iodepth_low as u32 {
             0 => depth,
             low => low.min(depth),
         };
         let reaped = (o.batch_complete_min as u32).clamp(1, depth);
-        let writes = matches!(
-            o.access,
-            Access::Write | Access::ReadWrite | Access::TrimWrite
-        );
+        let writes = o.writes();
         let limit_bytes = match o.io_size {
             None => layout.span,
             Some(Extent::Bytes(bytes)) => bytes,
             Some(Extent::Percent(percent)) => percent_of(layout.span, percent),
         };
-        let flush_every = match (o.fsync, o.fdatasync) {
-            // What Linux does for `O_SYNC` after each write that is waited for.
-            _ if o.sync && o.synchronous => 1,
-            (0, n) | (n, 0) => n,
-            (a, b) => a.min(b),
-        };
+        // fio chooses the direction of such a job after the flush, which is lost.
+        let flushes = writes && o.access != Access::TrimWrite;
         let (delay_low, delay_high) = o.delay_ps;
         Ok(Plan {
             queue: clone as u16,
@@ -159,14 +147,17 @@ impl Builder<'_> {
                 Access::TrimWrite => Choice::TrimThenWrite,
             },
             fua: o.sync || o.writefua,
-            flush_every: if writes { flush_every } else { 0 },
-            flush_at_end: writes && o.flush_at_end,
-            verify: (writes && o.verify && o.do_verify).then_some(layout.map),
-            pass_bytes: if layout.random && !layout.map {
-                layout.span.max(limit_bytes)
+            flush_every: if flushes {
+                [o.fsync, o.fdatasync]
             } else {
-                layout.span
+                [0; 2]
             },
+            flush_holds: o.engine == "libaio",
+            // What Linux does for `O_SYNC` after each write that is waited for.
+            write_flushes: o.sync && waits,
+            flush_at_end: writes && o.flush_at_end,
+            verify: (writes && o.verifies() && o.do_verify).then_some(layout.visits != Visits::Any),
+            pass_bytes: self.pass_bytes(&layout, limit_bytes),
             limit_bytes,
             has_io_size: o.io_size.is_some(),
             loops: o.loops,
@@ -214,21 +205,18 @@ impl Builder<'_> {
         };
         let mut sizes: [Sizes; 3] =
             std::array::from_fn(|d| o.sizes[d].clone().unwrap_or(Sizes::Fixed(o.bs[d])));
+        let shortest: [u64; 3] = std::array::from_fn(|d| sizes[d].min());
+        let align: [u64; 3] = std::array::from_fn(|d| match o.align[d] {
+            Some(align) if o.random => align,
+            _ => shortest[d],
+        });
         // fio's lengths for sequential and random requests stand where reads and writes do.
         let by_order = o.sizes_by_order;
-        let class = |d: usize| match (by_order, o.random) {
-            (false, _) => d,
-            (true, false) => READ,
-            (true, true) => WRITE,
-        };
         if by_order && !o.random {
             sizes = std::array::from_fn(|_| sizes[READ].clone());
         }
+        let class = |d: usize| if by_order { WRITE } else { d };
         let min = |d: usize| sizes[class(d)].min();
-        let align: [u64; 3] = std::array::from_fn(|d| match o.align[d] {
-            Some(align) if o.random => align,
-            _ => min(d),
-        });
         let drawn = || (0..3).filter(|&d| active[d]);
         let smallest = drawn().map(min).min().unwrap_or(512);
         let largest = drawn().map(|d| min(d).max(align[d])).max().unwrap_or(512);
@@ -242,8 +230,9 @@ impl Builder<'_> {
             let message = format!("the zones of `random_distribution` exceed the job's {span} B");
             return Err(self.error(&["random_distribution"], message));
         }
-        let uniform = |d: usize| sizes[class(d)].fixed() == Some(smallest) && align[d] == smallest;
-        let map = o.random && !o.norandommap && o.spread == Spread::Uniform && drawn().all(uniform);
+        let mut lengths = drawn().map(|d| sizes[class(d)].fixed());
+        let one_length = lengths.next().flatten();
+        let one_length = one_length.filter(|_| lengths.all(|length| length == one_length));
         Ok(Layout {
             base,
             span,
@@ -252,7 +241,8 @@ impl Builder<'_> {
             sizes,
             align,
             sizes_by_order: by_order && o.random,
-            map,
+            visits: self.visits(span, shortest, align, one_length)?,
+            shortest,
             spread: o.spread.clone(),
             every: o.every,
             between: o.between,
@@ -261,6 +251,50 @@ impl Builder<'_> {
             active,
             seed,
         })
+    }
+
+    /// fio's own `norandommap`, which other options set.
+    fn norandommap(&self, shortest: [u64; 3], align: [u64; 3]) -> bool {
+        let o = self.options;
+        o.norandommap || o.spread != Spread::Uniform || align != shortest
+    }
+
+    /// How a pass visits every block once. `one_length`: of all requests, if they have the same.
+    fn visits(
+        &self,
+        span: u64,
+        shortest: [u64; 3],
+        align: [u64; 3],
+        one_length: Option<u64>,
+    ) -> Result<Visits, WorkloadError> {
+        let grain = shortest.into_iter().min().unwrap_or(512);
+        if !self.options.random || self.norandommap(shortest, align) {
+            return Ok(Visits::Any);
+        }
+        if one_length == Some(grain) {
+            return Ok(Visits::Once);
+        }
+        if span / grain > MAP_BLOCKS_MAX {
+            let message = format!(
+                "requests of several lengths on {span} B need too large a map of what was visited"
+            );
+            let error = self.error(&["bssplit", "bsrange", "bs", "size"], message);
+            return Err(error.hint("add `norandommap`, or use a smaller `size`"));
+        }
+        Ok(Visits::Cut { grain })
+    }
+
+    /// Bytes after which a pass over the range ends.
+    fn pass_bytes(&self, layout: &Layout, limit_bytes: u64) -> u64 {
+        let o = self.options;
+        if o.waits() {
+            // fio counts only what it has queued and not yet completed: such a pass ends with the range.
+            u64::MAX
+        } else if o.writes() && layout.random && self.norandommap(layout.shortest, layout.align) {
+            layout.span.max(limit_bytes)
+        } else {
+            layout.span
+        }
     }
 
     /// First byte and length of a clone's range.
@@ -353,6 +387,9 @@ impl Builder<'_> {
     }
 }
 
+/// Half a gigabyte of bits.
+const MAP_BLOCKS_MAX: u64 = 1 << 32;
+
 const FIT: &str = "use a smaller `size` or `offset`, give them in per cent of the drive, such as \
                    `size=50%`, or choose a larger drive; `--fit` applies to traces only";
 
@@ -370,24 +407,23 @@ fn requests_expected(plan: &Plan) -> Option<u64> {
         && !plan.flush_at_end
         && plan.verify.is_none()
         && active.all(|d| layout.sizes[d].fixed() == Some(bytes))
-        && (plan.flush_every == 0 || plan.choice == Choice::Always(WRITE))
+        && !plan.write_flushes
+        && (plan.flush_every == [0; 2] || plan.choice == Choice::Always(WRITE))
         && (layout.skip == 0 || layout.random)
         // Two positions move through the range: which one ends the pass is chance.
         && (!matches!(plan.choice, Choice::Mix { .. }) || layout.random)
-        && (!layout.map || (layout.every == 1 && layout.random_percent == [100; 3]));
+        && !matches!(layout.visits, Visits::Cut { .. })
+        // A sequential run may reach the end of the range, which ends the pass.
+        && (!layout.random || (layout.every == 1 && layout.random_percent == [100; 3]));
     if !plain {
         return None;
     }
     let mut per_pass = plan.pass_bytes.div_ceil(bytes);
-    if layout.map {
+    if layout.visits == Visits::Once {
         per_pass = per_pass.min(layout.span / bytes);
     } else if !layout.random {
         let last_start = (layout.span - 1).min(layout.room - bytes);
         per_pass = per_pass.min(last_start / bytes + 1);
-    }
-    if plan.flush_every > 0 && per_pass * bytes < plan.pass_bytes {
-        // The pass ends only after the flush that its last write made due.
-        return None;
     }
     let mut passes = plan.loops;
     if plan.has_io_size && plan.limit_bytes >= bytes {
@@ -399,10 +435,16 @@ fn requests_expected(plan: &Plan) -> Option<u64> {
         .saturating_mul(passes)
         .min(all_bytes.div_ceil(bytes))
         .min(plan.requests_max);
-    Some(match (plan.choice, plan.flush_every) {
-        (Choice::TrimThenWrite, _) => requests.saturating_mul(2),
-        (_, 0) => requests,
-        // A flush due after the last write is not issued: the job has ended.
-        (_, every) => requests + (requests - 1) / u64::from(every),
-    })
+    match (plan.choice, plan.flush_every) {
+        (Choice::TrimThenWrite, _) => Some(requests.saturating_mul(2)),
+        (_, [0, 0]) => Some(requests),
+        // Between passes it depends on what ends them.
+        _ if passes > 1 || requests > per_pass => None,
+        (_, [0, every] | [every, 0]) => {
+            // A flush due after the last write is not issued if the bytes are what ends the job.
+            let all = requests.saturating_mul(bytes) >= all_bytes || requests == plan.requests_max;
+            all.then(|| requests + (requests - 1) / u64::from(every))
+        }
+        _ => None,
+    }
 }

@@ -145,6 +145,7 @@ const HONOURED: &[&str] = &[
     "thinktime_spin",
     "time_based",
     "verify",
+    "verify_pattern",
     "writefua",
 ];
 

@@ -4,7 +4,7 @@ use super::distribution::below;
 use super::offsets::{Direction, Layout, Offsets, READ, TRIM, WRITE};
 use super::pacing::{Gate, Pace, Pacer};
 use super::read_back::Written;
-use crate::Next;
+use crate::{Counting, Next};
 use lodger_core::{Completion, Op, Request};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -32,8 +32,12 @@ pub(super) struct Plan {
     pub(super) layout: Layout,
     /// Writes are FUA.
     pub(super) fua: bool,
-    /// Flush after this many writes, 0 for never.
-    pub(super) flush_every: u32,
+    /// Flush after this many writes, 0 for never: fio's `fsync` and `fdatasync`.
+    pub(super) flush_every: [u32; 2],
+    /// Nothing is submitted while a flush is under way: libaio waits in the call.
+    pub(super) flush_holds: bool,
+    /// Every write ends with a flush that belongs to it.
+    pub(super) write_flushes: bool,
     /// Flush at the end of every pass.
     pub(super) flush_at_end: bool,
     /// Read back what a pass has written at its end, and whether no pass writes a block twice.
@@ -70,8 +74,6 @@ enum Phase {
     Draining,
     /// Waiting for the flush at the end of a pass.
     Flushing,
-    /// Waiting for the flush before reading back.
-    Syncing,
     /// Reading back what was written.
     Verifying,
     Done,
@@ -93,8 +95,14 @@ pub struct Generator {
     total_left_bytes: u64,
     requests_left: u64,
     deadline_ps: u64,
+    /// The number of writes calls for a flush, and whether one was the last thing done.
     flush_due: bool,
-    writes_to_flush: u32,
+    flushed_last: bool,
+    flush_in_flight: bool,
+    writes: u64,
+    /// The write under way is to end with a flush, and whether that is under way.
+    tail_due: bool,
+    tail_in_flight: bool,
     offsets: Offsets,
     mix_rng: Xoshiro256PlusPlus,
     /// The range trimmed last and not yet written.
@@ -102,8 +110,6 @@ pub struct Generator {
     pacer: Option<Box<Pacer>>,
     plan: Plan,
     start_ps: u64,
-    /// Whether anything was issued since the last flush.
-    unflushed: bool,
     passes_left: u64,
     pass_was_exhausted: bool,
     issued_in_pass: u64,
@@ -128,13 +134,16 @@ impl Generator {
             requests_left: plan.requests_max,
             deadline_ps: u64::MAX,
             flush_due: false,
-            writes_to_flush: plan.flush_every,
+            flushed_last: false,
+            flush_in_flight: false,
+            writes: 0,
+            tail_due: false,
+            tail_in_flight: false,
             offsets: Offsets::new(plan.layout.clone()),
             mix_rng: Xoshiro256PlusPlus::seed_from_u64(plan.seed),
             trimmed: None,
             pacer: plan.pace.clone().map(|pace| Box::new(Pacer::new(pace))),
             start_ps: 0,
-            unflushed: false,
             passes_left: plan.loops,
             pass_was_exhausted: false,
             issued_in_pass: 0,
@@ -177,6 +186,9 @@ impl Generator {
             return Next::Blocked;
         }
         self.in_flight_limit = self.plan.depth;
+        if self.tail_due || self.flush_in_flight {
+            return self.after_write();
+        }
         if now_ps >= self.deadline_ps {
             self.finished = true;
             return self.end_pass(now_ps);
@@ -187,7 +199,7 @@ impl Generator {
         if self.pacer.is_some() {
             return self.next_paced(now_ps);
         }
-        if self.flush_due {
+        if self.flush_due && !self.flushed_last {
             return Next::Submit(self.flush());
         }
         let direction = self.choose();
@@ -200,6 +212,9 @@ impl Generator {
         debug_assert!(self.in_flight > 0 && completion.tag < self.plan.depth);
         self.in_flight -= 1;
         self.free_tags.push(completion.tag);
+        if completion.op == Op::Flush {
+            (self.flush_in_flight, self.tail_in_flight) = (false, false);
+        }
         if let Some(pacer) = &mut self.pacer
             && completion.op != Op::Flush
             && self.phase != Phase::Verifying
@@ -240,7 +255,7 @@ impl Generator {
             return gate(thinking);
         }
         let waiting = pacer.waiting();
-        if self.flush_due {
+        if self.flush_due && !self.flushed_last {
             return Next::Submit(self.flush());
         }
         let chosen = match waiting {
@@ -287,19 +302,19 @@ impl Generator {
             }
             self.requests_left -= 1;
         }
-        if direction == WRITE && self.plan.flush_every > 0 {
-            self.writes_to_flush -= 1;
-            if self.writes_to_flush == 0 {
-                self.writes_to_flush = self.plan.flush_every;
-                self.flush_due = true;
-            }
+        if direction == WRITE {
+            self.writes += 1;
+            let due = |every: u32| every > 0 && self.writes.is_multiple_of(u64::from(every));
+            self.flush_due =
+                self.plan.flush_every != [0; 2] && self.plan.flush_every.map(due) != [false; 2];
+            self.tail_due = self.plan.write_flushes;
         }
         if direction == WRITE
             && let Some(written) = &mut self.written
         {
             written.add(offset, length);
         }
-        self.unflushed = true;
+        self.flushed_last = false;
         self.issued_in_pass += 1;
         if let Some(pacer) = &mut self.pacer {
             pacer.issued(direction, length);
@@ -335,9 +350,36 @@ impl Generator {
     }
 
     fn flush(&mut self) -> Request {
-        self.flush_due = false;
-        self.unflushed = false;
+        self.flushed_last = true;
+        self.flush_in_flight = self.plan.flush_holds;
         self.request(Op::Flush, 0, 0)
+    }
+
+    /// The flush that a write ends with, or the wait for a flush that holds everything up.
+    #[cold]
+    fn after_write(&mut self) -> Next {
+        if self.flush_in_flight || self.in_flight > 0 {
+            return Next::Blocked;
+        }
+        (self.tail_due, self.tail_in_flight) = (false, true);
+        Next::Submit(self.request(Op::Flush, 0, 0))
+    }
+
+    /// How what was submitted last, or completes now, counts.
+    #[must_use]
+    pub fn counting(&self, op: Op) -> Counting {
+        match op {
+            Op::Write if self.plan.write_flushes => Counting::Head,
+            Op::Flush if self.tail_in_flight => Counting::Tail,
+            Op::Flush if self.phase == Phase::Flushing => Counting::No,
+            _ => Counting::Yes,
+        }
+    }
+
+    /// Whether the job reads back what it has written.
+    #[must_use]
+    pub fn is_reading_back(&self) -> bool {
+        self.phase == Phase::Verifying
     }
 
     #[cold]
@@ -371,21 +413,14 @@ impl Generator {
         if self.in_flight > 0 {
             return Next::Blocked;
         }
-        if self.phase == Phase::Draining && self.plan.flush_at_end && self.unflushed {
+        if self.phase == Phase::Draining && self.plan.flush_at_end && !self.flushed_last {
             self.phase = Phase::Flushing;
             return Next::Submit(self.flush());
         }
         if matches!(self.phase, Phase::Draining | Phase::Flushing)
             && !self.finished
-            && self
-                .written
-                .as_ref()
-                .is_some_and(|written| !written.is_empty())
+            && self.has_written()
         {
-            self.phase = Phase::Syncing;
-            return Next::Submit(self.flush());
-        }
-        if self.phase == Phase::Syncing {
             self.phase = Phase::Verifying;
             return self.next_outside(now_ps);
         }
@@ -395,6 +430,11 @@ impl Generator {
         }
         self.phase = Phase::Running;
         self.next(now_ps)
+    }
+
+    fn has_written(&self) -> bool {
+        let written = self.written.as_ref();
+        written.is_some_and(|written| !written.is_empty())
     }
 
     /// The next block to read back; `None` when there is none left, or no time.
@@ -454,6 +494,7 @@ impl Generator {
         self.pass_was_exhausted = false;
         self.issued_in_pass = 0;
         self.trimmed = None;
+        self.flushed_last = false;
         self.offsets.restart(plan.repeat);
         true
     }

@@ -162,7 +162,6 @@ pub(super) const IGNORED: &[(&str, &[&str])] = &[
             "verify_header_seed",
             "verify_interval",
             "verify_offset",
-            "verify_pattern",
             "verify_pattern_interval",
             "verify_state_save",
             "verify_write_sequence",

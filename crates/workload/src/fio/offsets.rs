@@ -2,6 +2,7 @@
 
 use super::distribution::{Normal, Pareto, Zipf, below};
 use super::permutation::Permutation;
+use super::random_map::RandomMap;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
@@ -75,6 +76,18 @@ pub(super) enum Between {
     Identical,
 }
 
+/// How a pass visits every block once, if it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Visits {
+    /// It does not (fio's `norandommap`).
+    Any,
+    /// All requests are of one length: a permutation needs no map in memory.
+    Once,
+    /// Requests of several lengths, as fio cuts them to what is left unvisited: a map of blocks of this many
+    /// bytes, the shortest length of any direction.
+    Cut { grain: u64 },
+}
+
 /// Everything that decides offsets and lengths; validated by the caller.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
@@ -91,14 +104,15 @@ pub(super) struct Layout {
     pub(super) align: [u64; 3],
     /// Lengths follow sequential/random rather than the direction (fio's `bs_is_seq_rand`).
     pub(super) sizes_by_order: bool,
-    /// Every block once per pass.
-    pub(super) map: bool,
+    pub(super) visits: Visits,
     pub(super) spread: Spread,
     /// A new random offset every this many requests (`rw=randread:8`).
     pub(super) every: u32,
     pub(super) between: Between,
     /// Bytes skipped between sequential requests (`rw=read:4k`); may be negative.
     pub(super) skip: i64,
+    /// Shortest length of each direction: what fio's map counts in.
+    pub(super) shortest: [u64; 3],
     pub(super) random_percent: [u32; 3],
     /// Directions the job uses.
     pub(super) active: [bool; 3],
@@ -108,6 +122,7 @@ pub(super) struct Layout {
 #[derive(Clone, Debug)]
 enum Pattern {
     Map(Permutation),
+    Cut(RandomMap),
     Uniform,
     Zipf(Zipf),
     Pareto(Pareto),
@@ -149,14 +164,14 @@ impl Offsets {
             }
         });
         let blocks = std::array::from_fn(|d| {
-            let class = if layout.sizes_by_order { WRITE } else { d };
-            let beyond = layout.sizes[class].min().saturating_sub(layout.align[d]);
+            let beyond = layout.shortest[d].saturating_sub(layout.align[d]);
             layout.span.saturating_sub(beyond) / layout.align[d]
         });
         let active = (0..3).filter(|&d| layout.active[d]);
         let unit = active.map(|d| layout.align[d]).min().unwrap_or(512);
         let plain = layout.random
             && layout.every == 1
+            && !matches!(layout.visits, Visits::Cut { .. })
             && (0..3)
                 .all(|d| !layout.active[d] || (layout.random_percent[d] == 100 && fixed[d] > 0));
         let mut offsets = Self {
@@ -182,8 +197,11 @@ impl Offsets {
         let blocks = (self.layout.span / self.unit).max(1);
         let rng = &mut self.offset_rng;
         match &self.layout.spread {
-            Spread::Uniform if self.layout.map => Pattern::Map(Permutation::new(blocks, rng)),
-            Spread::Uniform => Pattern::Uniform,
+            Spread::Uniform => match self.layout.visits {
+                Visits::Any => Pattern::Uniform,
+                Visits::Once => Pattern::Map(Permutation::new(blocks, rng)),
+                Visits::Cut { grain } => Pattern::Cut(RandomMap::new(self.layout.span / grain)),
+            },
             &Spread::Zipf { theta, center } => Pattern::Zipf(Zipf::new(blocks, theta, center, rng)),
             &Spread::Pareto { h, center } => Pattern::Pareto(Pareto::new(blocks, h, center, rng)),
             &Spread::Normal { deviation, center } => {
@@ -230,11 +248,13 @@ impl Offsets {
     /// Goes back to the start of the range in one direction; a random map begins a new order.
     pub(super) fn rewind(&mut self, direction: Direction) {
         self.last_end[direction] = 0;
-        if let Pattern::Map(map) = &self.pattern
-            && self.visited > 0
-        {
-            self.visited = 0;
-            self.pattern = Pattern::Map(Permutation::new(map.len(), &mut self.offset_rng));
+        match &mut self.pattern {
+            Pattern::Map(map) if self.visited > 0 => {
+                self.visited = 0;
+                self.pattern = Pattern::Map(Permutation::new(map.len(), &mut self.offset_rng));
+            }
+            Pattern::Cut(map) => map.clear(),
+            _ => {}
         }
     }
 
@@ -252,30 +272,40 @@ impl Offsets {
         Some((offset, length))
     }
 
-    #[inline]
     fn next_in_order(&mut self, direction: Direction) -> Option<(u64, u64)> {
-        if !self.layout.random {
-            let offset = self.sequential(direction)?;
-            let length = match self.fixed[direction] {
-                0 => self.length(direction, offset, false)?,
-                fixed => fixed,
-            };
-            return Some((offset, length));
+        let (offset, random, visits) = if self.layout.random {
+            self.mixed(direction)?
+        } else {
+            (self.sequential(direction)?, false, false)
+        };
+        if offset >= self.layout.span {
+            return None;
         }
-        let (offset, random) = self.mixed(direction)?;
         let length = match self.fixed[direction] {
             0 => self.length(direction, offset, random)?,
             fixed => fixed,
         };
-        Some((offset, length))
+        if length > self.layout.room - offset {
+            return None;
+        }
+        match &mut self.pattern {
+            Pattern::Cut(map) if visits => {
+                let shortest = self.layout.shortest[direction];
+                let visited = map.visit(offset / shortest, length.div_ceil(shortest));
+                (visited > 0).then(|| (offset, length.min(visited * shortest)))
+            }
+            _ => Some((offset, length)),
+        }
     }
 
-    /// A random job that is not random every time.
-    fn mixed(&mut self, direction: Direction) -> Option<(u64, bool)> {
+    /// A random job that is not random every time: the offset, whether it was meant to be random, and
+    /// whether it counts as visited. What is sequential in between does not, as in fio.
+    fn mixed(&mut self, direction: Direction) -> Option<(u64, bool, bool)> {
         self.until_random = self.until_random.saturating_sub(1);
-        let sequential = if self.until_random > 0 {
+        let between = self.until_random > 0;
+        let sequential = if between {
             if self.layout.between == Between::Identical {
-                return Some((self.last_start[direction], false));
+                return Some((self.last_start[direction], false, false));
             }
             true
         } else {
@@ -283,40 +313,50 @@ impl Offsets {
             let percent = self.layout.random_percent[direction];
             percent < 100 && below(&mut self.size_rng, 100) as u32 >= percent
         };
-        if sequential && let Some(offset) = self.sequential(direction) {
-            return Some((offset, false));
+        if sequential {
+            // Beyond the range but not the drive, the pass ends: fio then finds no offset.
+            let offset = self.sequential(direction);
+            let offset = offset.or_else(|| self.random(direction))?;
+            return Some((offset, false, false));
         }
-        Some((self.random(direction)?, true))
+        Some((self.random(direction)?, true, true))
     }
 
+    /// fio's `get_next_seq_offset`: `None` only at the end of the drive. It compares what is relative to the
+    /// range with what is not, and so do we: with holes it goes back to the start only at the end of the
+    /// drive, and there as far into the range as the range lies in the drive.
     #[inline]
     fn sequential(&mut self, direction: Direction) -> Option<u64> {
-        let mut offset = self.last_end[direction];
-        if self.layout.skip != 0 && offset != 0 {
-            offset = self.skipped(offset);
+        let Layout {
+            base,
+            span,
+            room,
+            skip,
+            ..
+        } = self.layout;
+        let last = self.last_end[direction];
+        if last >= room {
+            return None;
         }
-        let shortest = match self.fixed[direction] {
-            0 => self.shortest(direction),
-            fixed => fixed,
-        };
-        (offset < self.layout.span && offset + shortest <= self.layout.room).then_some(offset)
-    }
-
-    /// Forwards the pass ends at the end of the range; backwards it wraps to the end, as in fio.
-    fn skipped(&self, offset: u64) -> u64 {
-        let skip = self.layout.skip;
-        match offset.checked_add_signed(skip) {
-            Some(offset) => offset,
-            None => self.layout.span.saturating_add_signed(skip),
+        if skip == 0 {
+            return Some(last);
         }
-    }
-
-    fn shortest(&self, direction: Direction) -> u64 {
-        if self.layout.sizes_by_order {
-            self.layout.sizes[READ].min()
-        } else {
-            self.layout.sizes[direction].min()
+        let drive_end = base + room;
+        let mut offset = last;
+        if last == 0 && base > 0 && skip < 0 {
+            offset = span.min(drive_end).wrapping_sub(base);
         }
+        if offset != 0 {
+            offset = offset.wrapping_add_signed(skip);
+            if offset >= drive_end {
+                offset = if skip > 0 {
+                    base
+                } else {
+                    span.min(drive_end).wrapping_add_signed(skip)
+                };
+            }
+        }
+        Some(offset)
     }
 
     #[inline]
@@ -329,6 +369,10 @@ impl Offsets {
                 }
                 let block = map.at(self.visited);
                 self.visited += 1;
+                return Some(block * self.layout.align[direction]);
+            }
+            Pattern::Cut(map) => {
+                let block = map.free(below(rng, self.blocks[direction]))?;
                 return Some(block * self.layout.align[direction]);
             }
             Pattern::Uniform => {
@@ -372,9 +416,9 @@ impl Offsets {
                 Sizes::Range(min, max) => (min + below(&mut self.size_rng, *max)) / min * min,
                 Sizes::Split(parts) => {
                     let draw = below(&mut self.size_rng, 100) as u32;
-                    let found = parts.iter().find(|part| draw < part.0);
-                    // As in fio, what is missing to 100 % goes to the last part, and every part
-                    // is rounded down to a multiple of the smallest.
+                    let found = parts.iter().find(|part| draw < part.0 && part.1 <= fits);
+                    // As in fio, what does not fit or is missing to 100 % goes to the next part or the
+                    // last, and every part is rounded down to a multiple of the smallest.
                     found.or(parts.last()).map_or(min, |part| part.1) / min * min
                 }
             };

@@ -89,7 +89,9 @@ pub(super) struct Options {
     pub(super) flush_at_end: bool,
     pub(super) sync: bool,
     pub(super) writefua: bool,
-    pub(super) verify: bool,
+    /// `None` where only `verify_pattern` may say.
+    pub(super) verify: Option<bool>,
+    pub(super) verify_pattern: bool,
     pub(super) do_verify: bool,
     pub(super) stonewall: bool,
     pub(super) new_group: bool,
@@ -150,7 +152,8 @@ impl Default for Options {
             flush_at_end: false,
             sync: false,
             writefua: false,
-            verify: false,
+            verify: None,
+            verify_pattern: false,
             do_verify: true,
             stonewall: false,
             new_group: false,
@@ -507,7 +510,13 @@ impl Options {
                 if !VERIFY.contains(&s.text()) {
                     return Err(s.must("a way to verify that fio knows, such as `crc32c`"));
                 }
-                self.verify = s.text() != "0";
+                self.verify = Some(s.text() != "0");
+            }
+            "verify_pattern" => {
+                if s.text().is_empty() {
+                    return Err(s.must("a number, a string in quotes or `%o`"));
+                }
+                self.verify_pattern = true;
             }
             // Nothing caches in front of a simulated drive: all I/O is direct. The report looks at
             // the others itself.
@@ -519,6 +528,25 @@ impl Options {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// Whether each request is completed before the next is taken. Without a name, fio's engine is `psync`;
+    /// who asks for more depth than that has means another.
+    pub(super) fn waits(&self) -> bool {
+        self.synchronous || (self.engine.is_empty() && self.iodepth == 1)
+    }
+
+    /// Whether it writes at all.
+    pub(super) fn writes(&self) -> bool {
+        matches!(
+            self.access,
+            Access::Write | Access::ReadWrite | Access::TrimWrite
+        )
+    }
+
+    /// As in fio, a pattern alone asks for verification, too.
+    pub(super) fn verifies(&self) -> bool {
+        self.verify.unwrap_or(self.verify_pattern)
     }
 
     /// Directions in use: reads, writes, trims.

@@ -119,6 +119,17 @@ fn writes_alone_are_judged_by_their_own_latency() {
     assert!(text.contains("nothing is read"), "{text}");
 }
 
+/// A log that flushes after every write asks for as many requests as it writes.
+#[test]
+fn flushes_are_no_requests_per_second() {
+    let config = config("tiny", &[]);
+    let rate = |options: &str| run(&config, job(&config, options), 0).iops;
+    let flushed = rate("rw=write\nnumber_ios=500\nrate_iops=100\nfsync=1");
+    assert!((flushed - 100.0).abs() < 2.0, "{flushed}");
+    let plain = rate("rw=write\nnumber_ios=500\nrate_iops=100");
+    assert!((plain - flushed).abs() < 2.0, "{plain}");
+}
+
 #[test]
 fn sizes_of_equal_effect_share_a_run() {
     // Below the minimum as off; beyond the whole map, all is the same.

@@ -89,38 +89,78 @@ fn a_mix_moves_as_many_bytes_as_fio() {
 }
 
 #[test]
+fn what_ends_a_pass_depends_on_the_engine_as_in_fio() {
+    // fio counts the bytes of a pass only where requests are queued.
+    let options = "rw=randread\nsize=512k\nloops=3\nio_size=1m\nnorandommap";
+    assert_eq!(counts(&format!("{options}\nioengine=psync")), (768, 0, 0));
+    assert_eq!(counts(&format!("{options}\nioengine=libaio")), (384, 0, 0));
+}
+
+/// Writes and flushes.
+fn flushes(options: &str) -> (usize, usize) {
+    let log = run(&mut job(options));
+    (count(&log, Op::Write), count(&log, Op::Flush))
+}
+
+#[test]
 fn flushes_follow_every_nth_write() {
-    for (options, writes, flushes) in [
+    for (options, psync, libaio) in [
         // The flush due after the last write is not issued.
-        ("rw=write\nsize=64k\nfsync=4", 16, 3),
-        ("rw=write\nsize=64k\nfdatasync=4", 16, 3),
-        ("rw=write\nsize=64k\nfsync=4\nfdatasync=2", 16, 7),
-        ("rw=write\nsize=64k\nfsync=5", 16, 3),
-        ("rw=write\nsize=64k\nfsync=4\nloops=2", 32, 7),
-        // At the end of every loop, unless the last request was a flush anyway.
-        ("rw=write\nsize=64k\nfsync=8\nend_fsync=1\nloops=2", 32, 4),
-        ("rw=write\nsize=64k\nfsync_on_close=1", 16, 1),
-        ("rw=read\nsize=64k\nfsync=1\nend_fsync=1", 0, 0),
+        ("fsync=4", 3, 3),
+        ("fdatasync=4", 3, 3),
+        ("fsync=4\nfdatasync=2", 7, 7),
+        ("fsync=4\nfdatasync=6", 4, 4),
+        ("fsync=5", 3, 3),
+        // Between passes it is: at the start of the next, and before at the end where only the end of the
+        // range ends a pass.
+        ("fsync=4\nloops=2", 8, 7),
+        ("fsync=4\nloops=3", 13, 11),
+        ("fsync=8\nend_fsync=1\nloops=2", 5, 5),
+        ("fsync_on_close=1", 1, 1),
     ] {
-        let log = run(&mut job(options));
-        assert_eq!(count(&log, Op::Write), writes, "{options}");
-        assert_eq!(count(&log, Op::Flush), flushes, "{options}");
+        for (engine, expected) in [("", psync), ("psync", psync), ("libaio", libaio)] {
+            let options = match engine {
+                "" => format!("rw=write\nsize=64k\n{options}"),
+                _ => format!("rw=write\nsize=64k\nioengine={engine}\n{options}"),
+            };
+            assert_eq!(flushes(&options).1, expected, "{options}");
+        }
     }
+    assert_eq!(flushes("rw=write\nsize=96k\nfsync=4\nfdatasync=6"), (24, 7));
+    // Not all of the bytes fit: the pass ends for lack of an offset, and the flush comes first.
+    assert_eq!(flushes("rw=randwrite\nsize=10k\nfsync=1"), (2, 2));
+    assert_eq!(flushes("rw=read\nsize=64k\nfsync=1\nend_fsync=1"), (0, 0));
+    // fio decides between trim and write last, and forgets the flush.
+    assert_eq!(flushes("rw=trimwrite\nsize=64k\nfsync=1"), (16, 0));
     let log = run(&mut job("rw=write\nsize=32k\nfsync=2\niodepth=8"));
     let ops: Vec<Op> = log.iter().map(|request| request.op).collect();
     assert_eq!(ops[..4], [Op::Write, Op::Write, Op::Flush, Op::Write]);
 }
 
 #[test]
-fn a_mixed_job_flushes_by_its_writes() {
+fn libaio_waits_for_a_flush_and_io_uring_does_not() {
+    let starts = |engine: &str| -> Vec<u64> {
+        let options = format!("rw=write\nsize=16k\nfsync=2\niodepth=8\nioengine={engine}");
+        let log = run_with(&mut job(&options), 10 * US);
+        log.iter().map(|done| done.submitted_ps / US).collect()
+    };
+    assert_eq!(starts("libaio"), [0, 0, 0, 10, 10]);
+    assert_eq!(starts("io_uring"), [0; 5]);
+}
+
+#[test]
+fn a_mixed_job_flushes_again_after_a_read_as_fio_does() {
+    // 103 flushes of 528 writes in fio: another follows each read until the next write.
     let log = run(&mut job("rw=randrw\nsize=4m\nfsync=10"));
     let mut writes = 0;
     for pair in log.windows(2) {
         writes += usize::from(pair[0].op == Op::Write);
-        let due = pair[0].op == Op::Write && writes % 10 == 0;
+        let due = pair[0].op != Op::Flush && writes > 0 && writes % 10 == 0;
         assert_eq!(due, pair[1].op == Op::Flush);
     }
     assert!(writes > 400);
+    let flushes = count(&log, Op::Flush);
+    assert!((85..125).contains(&flushes), "{flushes}");
 }
 
 #[test]

@@ -201,10 +201,6 @@ fn contradictions() {
             "`rate` and `rate_iops` exclude each other (job.fio:3)",
         ),
         (
-            "fsync=4\nfdatasync=3",
-            "`fsync` and `fdatasync` exclude each other unless one divides the other (job.fio:3)",
-        ),
-        (
             "random_distribution=zoned:50/60:50/50",
             "the zones of `random_distribution` are larger than 100 % (job.fio:2)",
         ),

@@ -35,6 +35,48 @@ fn verify_reads_back_as_much_as_fio_does() {
 }
 
 #[test]
+fn a_pattern_alone_asks_for_verification() {
+    for (options, reads) in [
+        ("verify_pattern=0xdeadbeef", 1024),
+        ("verify=0\nverify_pattern=0xff", 0),
+        ("verify_pattern=0xff\nverify=0", 0),
+        ("verify_pattern=0xff\nverify=crc32c", 1024),
+        ("verify_pattern=0xff\ndo_verify=0", 0),
+    ] {
+        assert_eq!(
+            counts(&format!("rw=write\n{options}")).0,
+            reads,
+            "{options}"
+        );
+    }
+    assert!(try_parse("[job]\nrw=write\nverify_pattern=\n").is_err());
+}
+
+#[test]
+fn verification_never_flushes_and_by_time_needs_an_engine_that_queues() {
+    let options = "rw=write\nverify=crc32c\ntime_based\nruntime=20ms";
+    let (reads, writes, flushes) = counts(&format!("{options}\nioengine=libaio"));
+    assert!(reads > 5 * 1024 && writes > reads, "{reads} {writes}");
+    assert_eq!(flushes, 0);
+    // 2,000 writes and no read in fio: such an engine counts no bytes, and the range begins again.
+    for engine in ["ioengine=psync", "iodepth=1"] {
+        let (reads, writes, flushes) = counts(&format!("{options}\n{engine}"));
+        assert_eq!((reads, writes, flushes), (0, 2000, 0), "{engine}");
+    }
+    // Not by time, both read back.
+    assert_eq!(
+        counts("rw=write\nverify=crc32c\nioengine=psync"),
+        (1024, 1024, 0)
+    );
+    // All loops are one pass, read back once (246 of 768), or three (471).
+    let options = "rw=randwrite\nsize=1m\nnorandommap\nverify=crc32c\nloops=3";
+    let (reads, writes, _) = counts(&format!("{options}\nioengine=psync"));
+    assert!(writes == 768 && (225..256).contains(&reads), "{reads}");
+    let (reads, writes, _) = counts(&format!("{options}\nioengine=libaio"));
+    assert!(writes == 768 && (450..520).contains(&reads), "{reads}");
+}
+
+#[test]
 fn writes_without_a_map_are_read_back_once_each() {
     // fio: 1024 writes, 639 reads; 2560 and 939.
     let (reads, writes, _) = counts("rw=randwrite\nverify=crc32c\nnorandommap");
@@ -75,13 +117,13 @@ fn order_and_flush_of_reading_back_are_fios() {
     written.sort_unstable();
     written.dedup();
     assert_eq!(offsets(options, Op::Read), written);
-    // The flush stands between.
+    // No flush stands between: fio has closed the file, and syncs only open ones.
     let mut job = job("bs=4k\nsize=64k\nrw=write\nverify=md5");
     let log = run_with(&mut job, 10 * US);
     let ops: Vec<Op> = log.iter().map(|done| done.request.op).collect();
-    let flush = ops.iter().position(|op| *op == Op::Flush).unwrap();
-    assert_eq!((flush, ops.len()), (16, 33));
-    assert!(ops[17..].iter().all(|op| *op == Op::Read));
+    assert!(ops[..16].iter().all(|op| *op == Op::Write));
+    assert!(ops[16..].iter().all(|op| *op == Op::Read));
+    assert_eq!(ops.len(), 32);
 }
 
 #[test]
@@ -97,10 +139,12 @@ fn sync_and_writefua_force_writes() {
         (forced, flushes)
     };
     assert_eq!(fua("sync=0"), (0, 0));
-    assert_eq!(fua("sync=1"), (16, 0));
+    assert_eq!(fua("sync=1\niodepth=4"), (16, 0));
     assert_eq!(fua("ioengine=libaio\nsync=dsync"), (16, 0));
-    // Linux flushes after a write with O_SYNC that is waited for; after the last the job is over.
-    assert_eq!(fua("ioengine=psync\nsync=1"), (16, 15));
+    // Linux flushes after a write with O_SYNC that is waited for, before the call returns.
+    assert_eq!(fua("sync=1"), (16, 16));
+    assert_eq!(fua("ioengine=psync\nsync=1"), (16, 16));
+    assert_eq!(fua("ioengine=psync\nsync=1\nfsync=4"), (16, 19));
     assert_eq!(fua("writefua=1"), (16, 0));
     assert_eq!(fua("ioengine=io_uring_cmd\nwritefua=1"), (16, 0));
 }
