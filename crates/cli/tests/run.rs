@@ -173,7 +173,11 @@ fn a_wait_that_the_runtime_ends_belongs_to_the_run() {
     let job = &simulate("[a]\nrw=write\nrate=1\nbs=8m\nruntime=2\nsize=64m\n").jobs[0];
     assert_eq!((job.write.ios, job.write.runtime_ps), (1, 2 * S));
     let job = &simulate("[a]\nrw=read\nthinktime=10s\nbs=4k\nruntime=2\n").jobs[0];
-    assert_eq!((job.read.ios, job.runtime_ps()), (1, 2 * S));
+    assert_eq!(job.read.ios, 1);
+    assert!(
+        job.runtime_ps().abs_diff(10 * S) < MS,
+        "a pause goes on to its end"
+    );
     // Without a runtime the job ends with its last request.
     let job = &simulate("[a]\nrw=read\nbs=4k\nsize=8k\nrate_iops=10\n").jobs[0];
     assert!(job.runtime_ps() < 101 * MS, "{}", job.runtime_ps());
@@ -214,13 +218,25 @@ fn the_flush_of_a_synchronous_write_is_part_of_it() {
     assert!((sum_ns - run_ns).abs() < 100.0, "{sum_ns} {run_ns}");
 }
 
+/// fio: 256 requests in 256 ms.
+#[test]
+fn a_job_that_ends_in_its_ramp_is_counted_whole() {
+    let job = &simulate("[a]\nrw=read\nbs=4k\nsize=1m\nrate_iops=1000\nramp_time=5\n").jobs[0];
+    assert_eq!((job.read.ios, job.start_ps), (256, 0));
+    assert!(job.runtime_ps().abs_diff(255 * MS) < MS);
+    let text = "[a]\nrw=read\nbs=4k\nsize=4m\nrate_iops=1000\nramp_time=500ms\n";
+    let job = &simulate(text).jobs[0];
+    assert!(job.read.ios.abs_diff(523) < 2, "{}", job.read.ios);
+    assert!(job.read.runtime_ps.abs_diff(523 * MS) < 2 * MS);
+}
+
 #[test]
 fn an_idle_job_wakes_at_its_instant() {
     let text = "[a]\nrw=read\nbs=4k\nsize=16k\nthinktime=10ms\n";
     let result = simulate(text);
     assert_eq!(result.jobs[0].read.ios, 4);
-    // Three pauses; none after the last request.
-    assert!(result.simulated_ps > 30 * MS && result.simulated_ps < 30 * MS + 4 * MS);
+    // One after every request, the last among them, as in fio.
+    assert!(result.simulated_ps > 40 * MS && result.simulated_ps < 40 * MS + 4 * MS);
     assert!(result.busy_ps < 4 * MS && result.busy_ps > 40 * US);
 }
 

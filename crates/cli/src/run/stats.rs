@@ -172,6 +172,8 @@ pub struct JobResult {
     pub logging: Option<Box<LoggingResult>>,
     slat_ps: u64,
     sample_at_ps: u64,
+    /// When the ramp ends and counting begins anew; at the end of time if it is over.
+    ramp_end_ps: u64,
     in_flight: u32,
     /// Since when it reads back what it has written, and how long it did so before.
     reading_back_since_ps: Option<u64>,
@@ -210,6 +212,7 @@ impl JobResult {
             },
             slat_ps,
             sample_at_ps: 0,
+            ramp_end_ps: u64::MAX,
             in_flight: 0,
             reading_back_since_ps: None,
             read_back_ps: 0,
@@ -223,10 +226,35 @@ impl JobResult {
             Source::Fio(generator) => generator.start_delay_ps(),
             Source::Trace(_) | Source::Logging(_) => 0,
         };
+        self.begin_counting(now_ps.saturating_add(delay_ps));
         // `ramp_ps` counts from the stage's start, so it contains the delay.
-        self.start_ps = now_ps.saturating_add(delay_ps.max(job.ramp_ps));
-        self.end_ps = self.start_ps;
-        self.sample_at_ps = self.start_ps.saturating_add(SAMPLE_PS);
+        if job.ramp_ps > delay_ps {
+            self.ramp_end_ps = now_ps.saturating_add(job.ramp_ps);
+        }
+    }
+
+    fn begin_counting(&mut self, start_ps: u64) {
+        self.start_ps = start_ps;
+        self.end_ps = start_ps;
+        self.sample_at_ps = start_ps.saturating_add(SAMPLE_PS);
+    }
+
+    /// The ramp is over: what was counted in it is forgotten. As in fio, a job that ends before is counted whole.
+    #[cold]
+    fn end_ramp(&mut self) {
+        self.begin_counting(self.ramp_end_ps);
+        self.ramp_end_ps = u64::MAX;
+        for direction in [
+            &mut self.read,
+            &mut self.write,
+            &mut self.trim,
+            &mut self.sync,
+        ] {
+            *direction = Direction::default();
+        }
+        self.depth_levels = [0; 7];
+        (self.reads, self.read_back_ps) = (false, 0);
+        (self.errors, self.first_error) = (0, None);
     }
 
     /// The job was asked what it wants to do.
@@ -254,6 +282,9 @@ impl JobResult {
 
     /// The job wants nothing more.
     pub(super) fn stopped(&mut self, now_ps: u64) {
+        if now_ps >= self.ramp_end_ps {
+            self.end_ramp();
+        }
         self.end_ps = self.end_ps.max(now_ps);
     }
 
@@ -286,6 +317,9 @@ impl JobResult {
     pub(super) fn submitted(&mut self, now_ps: u64, counting: Counting) {
         self.submitted += 1;
         self.in_flight += 1;
+        if now_ps >= self.ramp_end_ps {
+            self.end_ramp();
+        }
         if now_ps >= self.start_ps && matches!(counting, Counting::Yes | Counting::Head) {
             self.depth_levels[self.in_flight.ilog2().min(6) as usize] += 1;
         }
@@ -301,6 +335,9 @@ impl JobResult {
     /// A request has completed that counts, perhaps with another that belongs to it.
     #[inline]
     pub(super) fn completed(&mut self, request: &Request, completion: &Completion) {
+        if completion.completed_ps >= self.ramp_end_ps {
+            self.end_ramp();
+        }
         if completion.submitted_ps < self.start_ps {
             return;
         }

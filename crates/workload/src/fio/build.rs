@@ -144,6 +144,7 @@ impl Builder<'_> {
                 Access::ReadWrite => Choice::Mix {
                     read_percent: o.read_percent,
                 },
+                Access::TrimWrite if layout.active[WRITE] => Choice::TrimAndWrite,
                 Access::TrimWrite => Choice::TrimThenWrite,
             },
             fua: o.sync || o.writefua,
@@ -156,13 +157,16 @@ impl Builder<'_> {
             // What Linux does for `O_SYNC` after each write that is waited for.
             write_flushes: o.sync && waits,
             flush_at_end: writes && o.flush_at_end,
-            verify: (writes && o.verifies() && o.do_verify).then_some(layout.visits != Visits::Any),
+            verify: (writes && o.verifies() && o.do_verify)
+                .then_some(layout.visits != Visits::Any && !o.lfsr),
             pass_bytes: self.pass_bytes(&layout, limit_bytes),
             limit_bytes,
             has_io_size: o.io_size.is_some(),
             loops: o.loops,
             requests_max: match o.number_ios {
                 0 => u64::MAX,
+                // As in fio, which looks at the time only.
+                _ if o.time_based => u64::MAX,
                 n => n.saturating_mul(o.loops),
             },
             time_based: o.time_based,
@@ -199,12 +203,15 @@ impl Builder<'_> {
     fn layout(&self, clone: u64, seed: u64) -> Result<Layout, WorkloadError> {
         let o = self.options;
         let active = match o.access {
-            // The write repeats the range of the trim.
-            Access::TrimWrite => [false, false, true],
+            // The write repeats the range of the trim. Not so in order with other lengths.
+            Access::TrimWrite => [
+                false,
+                !o.random && o.sizes_of(WRITE) != o.sizes_of(TRIM),
+                true,
+            ],
             _ => o.active(),
         };
-        let mut sizes: [Sizes; 3] =
-            std::array::from_fn(|d| o.sizes[d].clone().unwrap_or(Sizes::Fixed(o.bs[d])));
+        let mut sizes: [Sizes; 3] = std::array::from_fn(|d| o.sizes_of(d));
         let shortest: [u64; 3] = std::array::from_fn(|d| sizes[d].min());
         let align: [u64; 3] = std::array::from_fn(|d| match o.align[d] {
             Some(align) if o.random => align,
@@ -268,11 +275,15 @@ impl Builder<'_> {
         one_length: Option<u64>,
     ) -> Result<Visits, WorkloadError> {
         let grain = shortest.into_iter().min().unwrap_or(512);
-        if !self.options.random || self.norandommap(shortest, align) {
+        let lfsr = self.options.lfsr && self.options.spread == Spread::Uniform;
+        if !self.options.random || (!lfsr && self.norandommap(shortest, align)) {
             return Ok(Visits::Any);
         }
-        if one_length == Some(grain) {
+        if one_length == Some(grain) && align == shortest {
             return Ok(Visits::Once);
+        }
+        if lfsr {
+            return Ok(Visits::Starts { grain });
         }
         if span / grain > MAP_BLOCKS_MAX {
             let message = format!(
@@ -358,11 +369,12 @@ impl Builder<'_> {
     fn pace(&self, layout: &Layout, seed: u64) -> Option<Pace> {
         let o = self.options;
         let rates = std::array::from_fn(|d| {
-            let bytes = u128::from(layout.sizes[d].min());
+            let bytes = u128::from(layout.shortest[d]);
             match (o.rate[d], o.rate_iops[d]) {
                 (0, 0) => Rate::Unlimited,
                 (0, iops) if o.poisson => Rate::Poisson((S / u128::from(iops)) as u64),
-                (0, iops) => Rate::PerSecond(iops),
+                // As fio says: of lengths that differ, the shortest is the measure.
+                (0, iops) => Rate::BytesPerSecond(iops.saturating_mul(layout.shortest[d])),
                 (rate, _) if o.poisson => {
                     let mean_ps = bytes * S / u128::from(rate);
                     Rate::Poisson(u64::try_from(mean_ps).unwrap_or(u64::MAX))
@@ -437,6 +449,7 @@ fn requests_expected(plan: &Plan) -> Option<u64> {
         .min(plan.requests_max);
     match (plan.choice, plan.flush_every) {
         (Choice::TrimThenWrite, _) => Some(requests.saturating_mul(2)),
+        (Choice::TrimAndWrite, _) => None,
         (_, [0, 0]) => Some(requests),
         // Between passes it depends on what ends them.
         _ if passes > 1 || requests > per_pass => None,

@@ -19,6 +19,9 @@ pub(super) enum Choice {
     },
     /// Trims a range, then writes it.
     TrimThenWrite,
+    /// Trims and writes in order, each with lengths of its own: a write after a trim until both have begun at
+    /// the same place.
+    TrimAndWrite,
 }
 
 /// Everything that one job does; validated by the caller.
@@ -107,6 +110,8 @@ pub struct Generator {
     mix_rng: Xoshiro256PlusPlus,
     /// The range trimmed last and not yet written.
     trimmed: Option<(u64, u64)>,
+    /// Where the last write and the last trim began.
+    starts: [Option<u64>; 2],
     pacer: Option<Box<Pacer>>,
     plan: Plan,
     start_ps: u64,
@@ -142,6 +147,7 @@ impl Generator {
             offsets: Offsets::new(plan.layout.clone()),
             mix_rng: Xoshiro256PlusPlus::seed_from_u64(plan.seed),
             trimmed: None,
+            starts: [None; 2],
             pacer: plan.pace.clone().map(|pace| Box::new(Pacer::new(pace))),
             start_ps: 0,
             passes_left: plan.loops,
@@ -188,6 +194,15 @@ impl Generator {
         self.in_flight_limit = self.plan.depth;
         if self.tail_due || self.flush_in_flight {
             return self.after_write();
+        }
+        // fio thinks after the last request, too, and beyond its runtime.
+        if let Some(pacer) = &mut self.pacer
+            && let Some(thinking) = pacer.think(now_ps, self.in_flight)
+        {
+            return match thinking {
+                Gate::At(at_ps) => Next::At(at_ps),
+                _ => Next::Blocked,
+            };
         }
         if now_ps >= self.deadline_ps {
             self.finished = true;
@@ -238,6 +253,8 @@ impl Generator {
                 None => TRIM,
                 Some(_) => WRITE,
             },
+            Choice::TrimAndWrite if self.starts[0] == self.starts[1] => TRIM,
+            Choice::TrimAndWrite => WRITE,
         }
     }
 
@@ -251,9 +268,6 @@ impl Generator {
         let Some(pacer) = &mut self.pacer else {
             unreachable!("only asked of a paced job");
         };
-        if let Some(thinking) = pacer.think(now_ps, in_flight) {
-            return gate(thinking);
-        }
         let waiting = pacer.waiting();
         if self.flush_due && !self.flushed_last {
             return Next::Submit(self.flush());
@@ -292,7 +306,12 @@ impl Generator {
             // Only the write counts: the pair moves the job on by one range.
             self.trimmed = (direction == TRIM).then_some((offset, length));
         }
-        if self.trimmed.is_none() {
+        if let Choice::TrimAndWrite = self.plan.choice {
+            self.starts[usize::from(direction == TRIM)] = Some(offset);
+        }
+        let counts = self.trimmed.is_none()
+            && (direction == WRITE || self.plan.choice != Choice::TrimAndWrite);
+        if counts {
             // By time, a pass ends only to be read back.
             if !self.plan.time_based || self.written.is_some() {
                 self.pass_left_bytes = self.pass_left_bytes.saturating_sub(length);
@@ -452,6 +471,9 @@ impl Generator {
             self.verified_bytes = self.verified_bytes.saturating_add(length);
         }
         self.requests_left = self.requests_left.saturating_sub(1);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.read_back(length);
+        }
         Some(Next::Submit(self.request(
             Op::Read,
             offset + self.plan.layout.base,
@@ -494,6 +516,7 @@ impl Generator {
         self.pass_was_exhausted = false;
         self.issued_in_pass = 0;
         self.trimmed = None;
+        self.starts = [None; 2];
         self.flushed_last = false;
         self.offsets.restart(plan.repeat);
         true

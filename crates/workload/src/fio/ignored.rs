@@ -15,7 +15,6 @@ pub(super) const IGNORED: &[(&str, &[&str])] = &[
             "fallocate",
             "filename_format",
             "filetype",
-            "lockfile",
             "openfiles",
             "overwrite",
             "touch_objects",
@@ -174,8 +173,8 @@ pub(super) const IGNORED: &[(&str, &[&str])] = &[
         &["continue_on_error", "ignore_error", "skip_bad"],
     ),
     (
-        "the generator of random numbers: Lodger has its own, and the order has the same distribution",
-        &["random_generator", "softrandommap"],
+        "what fio does when it lacks the memory for a random map",
+        &["softrandommap"],
     ),
     (
         "the span over which `rate_min` is checked, which is refused",

@@ -17,10 +17,11 @@
 //! - Random offsets follow fio's distributions but not its generator. Where all requests are of one length,
 //!   the random map is a permutation computed on the fly; a pass visits every block once. Otherwise it is
 //!   fio's map, and requests are cut to what is left unvisited. As in fio, the map is off with
-//!   `norandommap`, `blockalign`, or a distribution other than `random`.
+//!   `norandommap`, `blockalign`, or a distribution other than `random`. `random_generator=lfsr` draws every
+//!   block once without it.
 //! - Reads and writes of a mix are drawn independently for every request.
 //! - `rate` waits for what is in flight, as fio does by default, but that wait does not delay the
-//!   next request beyond its due time. `rate_iops` counts requests even where lengths vary.
+//!   next request beyond its due time.
 //! - Runs are repeatable whatever `randrepeat` says; `randrepeat=1` also repeats the order of each
 //!   loop, as in fio.
 //! - Sequential jobs with holes (`rw=read:4k`) end their pass at the end of the range and go back to the

@@ -86,6 +86,9 @@ pub(super) enum Visits {
     /// Requests of several lengths, as fio cuts them to what is left unvisited: a map of blocks of this many
     /// bytes, the shortest length of any direction.
     Cut { grain: u64 },
+    /// Every block of this many bytes is drawn once as a start, and requests may overlap (fio's
+    /// `random_generator=lfsr` with several lengths).
+    Starts { grain: u64 },
 }
 
 /// Everything that decides offsets and lengths; validated by the caller.
@@ -171,7 +174,7 @@ impl Offsets {
         let unit = active.map(|d| layout.align[d]).min().unwrap_or(512);
         let plain = layout.random
             && layout.every == 1
-            && !matches!(layout.visits, Visits::Cut { .. })
+            && !matches!(layout.visits, Visits::Cut { .. } | Visits::Starts { .. })
             && (0..3)
                 .all(|d| !layout.active[d] || (layout.random_percent[d] == 100 && fixed[d] > 0));
         let mut offsets = Self {
@@ -200,6 +203,9 @@ impl Offsets {
             Spread::Uniform => match self.layout.visits {
                 Visits::Any => Pattern::Uniform,
                 Visits::Once => Pattern::Map(Permutation::new(blocks, rng)),
+                Visits::Starts { grain } => {
+                    Pattern::Map(Permutation::new((self.layout.span / grain).max(1), rng))
+                }
                 Visits::Cut { grain } => Pattern::Cut(RandomMap::new(self.layout.span / grain)),
             },
             &Spread::Zipf { theta, center } => Pattern::Zipf(Zipf::new(blocks, theta, center, rng)),

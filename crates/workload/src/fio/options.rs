@@ -4,7 +4,7 @@ use super::Context;
 use super::catalog::{self, Standing};
 use super::ini::Setting;
 use super::lists;
-use super::offsets::{Between, READ, Sizes, Spread, TRIM, WRITE};
+use super::offsets::{Between, Direction, READ, Sizes, Spread, TRIM, WRITE};
 use super::value::{self, Extent, KB_BASE};
 use crate::{Place, WorkloadError};
 use std::collections::BTreeMap;
@@ -73,6 +73,8 @@ pub(super) struct Options {
     pub(super) delay_ps: Delay,
     pub(super) spread: Spread,
     pub(super) norandommap: bool,
+    /// Every block is drawn once, with or without a map.
+    pub(super) lfsr: bool,
     pub(super) randseed: Option<u64>,
     pub(super) randrepeat: bool,
     pub(super) random_percent: [u32; 3],
@@ -136,6 +138,7 @@ impl Default for Options {
             delay_ps: (0, 0),
             spread: Spread::Uniform,
             norandommap: false,
+            lfsr: false,
             randseed: None,
             randrepeat: true,
             random_percent: [100; 3],
@@ -422,6 +425,13 @@ impl Options {
         match name {
             "random_distribution" => self.spread = lists::spread(s, self.kb_base)?,
             "norandommap" => self.norandommap = s.flag()?,
+            "random_generator" => {
+                self.lfsr = match s.text() {
+                    "tausworthe" | "tausworthe64" => false,
+                    "lfsr" => true,
+                    _ => return Err(s.must("`tausworthe`, `tausworthe64` or `lfsr`")),
+                }
+            }
             "randseed" => self.randseed = Some(s.bytes(self.kb_base)?),
             "randrepeat" => self.randrepeat = s.flag()?,
             "percentage_random" => {
@@ -534,6 +544,12 @@ impl Options {
     /// who asks for more depth than that has means another.
     pub(super) fn waits(&self) -> bool {
         self.synchronous || (self.engine.is_empty() && self.iodepth == 1)
+    }
+
+    /// How long requests of a direction are.
+    pub(super) fn sizes_of(&self, direction: Direction) -> Sizes {
+        let sizes = self.sizes[direction].clone();
+        sizes.unwrap_or(Sizes::Fixed(self.bs[direction]))
     }
 
     /// Whether it writes at all.

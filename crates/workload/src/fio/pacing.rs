@@ -19,8 +19,6 @@ pub(super) enum Rate {
     Unlimited,
     /// Evenly spaced: request n is due when the bytes before it have taken their time.
     BytesPerSecond(u64),
-    /// Evenly spaced requests.
-    PerSecond(u64),
     /// Exponential gaps with this mean, in picoseconds (fio's `rate_process=poisson`).
     Poisson(u64),
 }
@@ -104,7 +102,14 @@ impl Pacer {
     pub(super) fn start(&mut self, now_ps: u64) {
         self.start_ps = now_ps;
         self.due_ps = [now_ps; 3];
-        self.thought_at_ps = now_ps;
+        // fio counts from before a pause, and from the start as if one had been there.
+        self.thought_at_ps = now_ps.saturating_add(self.pace.think_ps);
+    }
+
+    /// Bytes that count against the rate of the requests to come: what is read back.
+    pub(super) fn read_back(&mut self, bytes: u64) {
+        let issued = &mut self.issued_bytes[READ];
+        *issued = issued.saturating_add(bytes);
     }
 
     pub(super) fn completed(&mut self) {
@@ -149,7 +154,7 @@ impl Pacer {
             self.completed
         };
         let every_ps = self.pace.think_every_ps;
-        let by_time = every_ps > 0 && now_ps - self.thought_at_ps >= every_ps;
+        let by_time = every_ps > 0 && now_ps.saturating_sub(self.thought_at_ps) >= every_ps;
         let by_blocks =
             (self.pace.think_blocks).is_some_and(|n| blocks >= self.thought_at_blocks + n);
         if by_time || by_blocks {
@@ -203,13 +208,6 @@ impl Pacer {
             Rate::BytesPerSecond(rate) => {
                 let issued = &mut self.issued_bytes[direction];
                 *issued = issued.saturating_add(bytes);
-                let elapsed = u128::from(*issued) * S / u128::from(rate);
-                let elapsed = u64::try_from(elapsed).unwrap_or(u64::MAX);
-                *due_ps = (self.start_ps.saturating_add(self.shift_ps)).saturating_add(elapsed);
-            }
-            Rate::PerSecond(rate) => {
-                let issued = &mut self.issued_bytes[direction];
-                *issued += 1;
                 let elapsed = u128::from(*issued) * S / u128::from(rate);
                 let elapsed = u64::try_from(elapsed).unwrap_or(u64::MAX);
                 *due_ps = (self.start_ps.saturating_add(self.shift_ps)).saturating_add(elapsed);

@@ -387,8 +387,8 @@ fn partly_random_jobs_go_on_where_they_were() {
 
 #[test]
 fn trims_come_before_writes_of_the_same_range() {
-    for rw in ["trimwrite", "randtrimwrite"] {
-        let log = run(&mut job(&format!("rw={rw}\nbs=4k,4k,16k\nsize=1m")));
+    for options in ["rw=trimwrite\nbs=16k", "rw=randtrimwrite\nbs=4k,4k,16k"] {
+        let log = run(&mut job(&format!("{options}\nsize=1m")));
         for pair in log.chunks(2) {
             assert_eq!((pair[0].op, pair[1].op), (Op::Trim, Op::Write));
             assert_eq!(pair[0].offset_bytes, pair[1].offset_bytes);
@@ -396,6 +396,52 @@ fn trims_come_before_writes_of_the_same_range() {
             assert_eq!(pair[1].length_bytes, 16 * KIB);
         }
     }
+}
+
+/// fio 3.33: trim 0 16k, write 0 4k, trim 16k 16k, write 4k, 8k, 12k, 16k, trim 32k 16k ...: 256 and 65.
+#[test]
+fn in_order_writes_of_another_length_follow_the_trims() {
+    let log = run(&mut job("rw=trimwrite\nbs=4k,4k,16k\nsize=1m"));
+    let begin: Vec<(Op, u64, u64)> = (log.iter().take(8))
+        .map(|r| (r.op, r.offset_bytes / KIB, r.length_bytes / KIB))
+        .collect();
+    let (t, w) = (Op::Trim, Op::Write);
+    let expected = [
+        (t, 0, 16),
+        (w, 0, 4),
+        (t, 16, 16),
+        (w, 4, 4),
+        (w, 8, 4),
+        (w, 12, 4),
+        (w, 16, 4),
+        (t, 32, 16),
+    ];
+    assert_eq!(begin, expected);
+    assert_eq!(count(&log, Op::Write), 253, "no trim fits behind the range");
+}
+
+/// fio's `lfsr` draws every block once whatever `norandommap` says, and cuts nothing.
+#[test]
+fn lfsr_needs_no_map() {
+    let options = "rw=randwrite\nnorandommap\nrandom_generator=lfsr\nsize=1m";
+    let log = run(&mut job(options));
+    let mut seen = offsets(&log);
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!((log.len(), seen.len()), (256, 256));
+    // 112 there, of all lengths, and more bytes than the range only by the last.
+    let log = run(&mut job(&format!("{options}\nbssplit=4k/50:16k/50")));
+    let mut seen = offsets(&log);
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len(), log.len());
+    assert!(bytes(&log) >= MIB && bytes(&log) < MIB + 16 * KIB);
+    assert!((85..125).contains(&log.len()), "{}", log.len());
+    // It has no map that would keep the order of writing: read back by address.
+    let log = run(&mut job(
+        "rw=randwrite\nrandom_generator=lfsr\nsize=64k\nverify=crc32c",
+    ));
+    assert!(offsets(&log[16..]).is_sorted());
 }
 
 #[test]

@@ -191,19 +191,82 @@ fn thinking_comes_after_every_block() {
 
 #[test]
 fn thinking_by_time() {
-    let log = timed(
-        "rw=read\nsize=24k\nthinktime=1s\nthinktime_iotime=300us",
-        100 * US,
+    // As in fio, the first pause comes as late as if one had been before the start.
+    let options = "rw=read\nthinktime=1ms\nthinktime_iotime=300us";
+    let log = starts(&timed(&format!("{options}\nsize=80k"), 100 * US));
+    let paused: Vec<u64> = (log.windows(2))
+        .filter(|pair| pair[1] - pair[0] > 100 * US)
+        .map(|pair| pair[0])
+        .collect();
+    assert_eq!(paused, [1200 * US, 2500 * US, 3800 * US]);
+    assert_eq!(
+        timed(&format!("{options}\nsize=24k"), 100 * US)[5].submitted_ps,
+        500 * US
     );
-    let expected = [
-        0,
-        100 * US,
-        200 * US,
-        S + 300 * US,
-        S + 400 * US,
-        S + 500 * US,
-    ];
-    assert_eq!(starts(&log), expected);
+}
+
+/// fio: `runtime=1 thinktime=3s` runs 3001 ms, four requests with `thinktime=300ms` take 1201.
+#[test]
+fn thinking_comes_after_the_last_request_too_and_outlasts_the_runtime() {
+    for (options, end_ps) in [
+        ("size=64m\nthinktime=3s\nruntime=1", 3 * S),
+        ("size=16k\nthinktime=300ms", 1200 * MS),
+    ] {
+        let mut job = job(&format!("rw=read\n{options}"));
+        let mut now_ps = 0;
+        let ended_ps = loop {
+            match job.next(now_ps) {
+                Next::Submit(request) => job.complete(&Completion {
+                    tag: request.tag,
+                    op: request.op,
+                    status: Status::Success,
+                    submitted_ps: now_ps,
+                    completed_ps: now_ps,
+                }),
+                Next::At(at_ps) => now_ps = at_ps,
+                Next::Done => break now_ps,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(ended_ps, end_ps, "{options}");
+    }
+}
+
+#[test]
+fn the_shortest_length_measures_requests_per_second() {
+    // fio: 24 in each two seconds, 126 in one, 200 in one.
+    for (options, expected) in [
+        (
+            "size=64m\nbssplit=4k/50:64k/50\nrate_iops=100\nruntime=20",
+            195..280,
+        ),
+        (
+            "size=64m\nbsrange=4k-16k\nrate_iops=300\nruntime=1",
+            115..136,
+        ),
+        ("size=64m\nbs=16k\nrate_iops=200\nruntime=1", 200..201),
+    ] {
+        let log = timed(&format!("rw=randread\n{options}"), US);
+        assert!(expected.contains(&log.len()), "{options}: {}", log.len());
+    }
+}
+
+#[test]
+fn by_time_the_number_of_requests_does_not_count() {
+    let log = timed(
+        "rw=write\nsize=1m\ntime_based\nruntime=1\nrate_iops=500\nnumber_ios=100",
+        US,
+    );
+    assert_eq!(log.len(), 500);
+}
+
+#[test]
+fn what_is_read_back_counts_against_the_rate() {
+    // fio: 513 reads and 501 writes, which without it are 884 and 500.
+    let options = "rw=randrw\nsize=1m\ntime_based\nruntime=1\nrate_iops=500,500\nverify=crc32c";
+    let log = timed(&format!("{options}\nioengine=libaio"), US);
+    let reads = log.iter().filter(|d| d.request.op == Op::Read).count();
+    assert!((490..530).contains(&reads), "{reads}");
 }
 
 #[test]

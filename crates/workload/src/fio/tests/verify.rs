@@ -169,6 +169,8 @@ fn what_would_change_the_result_is_refused_by_name() {
         "bwavgtime=100",
         "ioengine=libaio\nwritefua=1",
         "verify=crc33",
+        "lockfile=exclusive",
+        "random_generator=x",
         "verify=",
     ] {
         let Err(error) = try_parse(&format!("[job]\nrw=write\nsize=1m\n{option}\n")) else {
