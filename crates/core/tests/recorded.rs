@@ -1,0 +1,94 @@
+//! Did a simulated result move where power is cut? Completions, what recovery found and all counters of
+//! drives that are cut off, crash with their host, lose host memory and shut down, held against what was
+//! recorded (`recorded.txt`). Whole commands: `tests/recorded.rs` of the command.
+//!
+//! A change that means to move them records them again with `UPDATE_RECORDED=1` and says so in the changelog.
+
+mod common;
+mod variants;
+
+use common::{DRIVES, drive, pages};
+use lodger_core::rng::Rng;
+use lodger_core::{Completion, Device, DriveSpec, Op, Precondition};
+use std::fmt::Write;
+use variants::VARIANTS;
+
+/// FNV-1a: no more is asked of it than to differ.
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// Everything that a user of the drive can see.
+fn seen(spec: &DriveSpec, precondition: Precondition) -> String {
+    let mut device = Device::new(spec, precondition, 64 << 20, 5);
+    let mut rng = Rng::new(11);
+    let slots = device.ftl().user_slots();
+    let mut text = String::new();
+    let mut done: Vec<Completion> = Vec::new();
+    for round in 0..6 {
+        for tag in 0..250 {
+            let op = match rng.below(20) {
+                0 => Op::Flush,
+                1 => Op::Trim,
+                2..=8 => Op::Read,
+                _ => Op::Write,
+            };
+            let first = u64::from(rng.below(slots.min(40_000) - 8));
+            let mut request = pages(op, first, 1 + u64::from(rng.below(6)));
+            request.fua = op == Op::Write && rng.below(9) == 0;
+            request.tag = tag;
+            device.submit(request);
+            if rng.below(3) == 0 {
+                let to_ps = device.now_ps() + u64::from(rng.below(400)) * 1_000_000;
+                device.advance(to_ps, &mut done);
+            }
+        }
+        match round {
+            0 | 3 => writeln!(text, "{:?}", device.power_cut()).unwrap(),
+            1 => writeln!(text, "{:?}", device.host_crash()).unwrap(),
+            2 => device.set_hmb(0),
+            4 => device.set_hmb(16 << 20),
+            _ => {
+                while device.in_flight() > 0 {
+                    device.advance_to_completion(u64::MAX, &mut done);
+                }
+                device.shutdown();
+            }
+        }
+        for done in done.drain(..) {
+            writeln!(text, "{done:?}").unwrap();
+        }
+    }
+    writeln!(text, "{:?} {}", device.counters(), device.now_ps()).unwrap();
+    if slots < 1 << 20 {
+        device.ftl().check();
+    }
+    text
+}
+
+#[test]
+fn what_drives_do_when_power_is_cut_is_what_was_recorded() {
+    let mut now = String::new();
+    for (name, _) in DRIVES {
+        let seen = seen(&drive(name, &[]), Precondition::Sequential);
+        writeln!(now, "{name}: {:016x}", hash(&seen)).unwrap();
+    }
+    for (name, keys) in VARIANTS {
+        for state in [Precondition::None, Precondition::Random] {
+            let seen = seen(&drive(name, keys), state);
+            writeln!(now, "{name} {keys:?} {state:?}: {:016x}", hash(&seen)).unwrap();
+        }
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recorded.txt");
+    if std::env::var_os("UPDATE_RECORDED").is_some() {
+        std::fs::write(path, &now).unwrap();
+        return;
+    }
+    let recorded = std::fs::read_to_string(path).unwrap();
+    let lines = now.lines().zip(recorded.lines());
+    let moved: Vec<_> = lines.filter(|(now, recorded)| now != recorded).collect();
+    assert_eq!(now.lines().count(), recorded.lines().count());
+    assert!(moved.is_empty(), "{} moved: {moved:#?}", moved.len());
+}
