@@ -159,6 +159,45 @@ impl SimTarget {
         (latency_ns + own_ns * (factor - 1.0)) as u64
     }
 
+    /// Transfers, and a flush once `after` of them have completed: its times.
+    fn transfers(
+        &mut self,
+        ios: &[Io],
+        queue_depth: u32,
+        after: usize,
+        samples: &mut Vec<Sample>,
+    ) -> Result<Sample, TargetError> {
+        let begin_ps = self.session.now_ps();
+        self.commands.clear();
+        self.commands.extend(ios.iter().map(|io| match io.op {
+            Op::Read => Command::read(io.offset, u64::from(io.bytes)),
+            Op::Write => Command::write(io.offset, u64::from(io.bytes)),
+        }));
+        let mut completions = std::mem::take(&mut self.completions);
+        completions.clear();
+        let depth = queue_depth as usize;
+        let commands = &self.commands;
+        let result = self
+            .session
+            .batch_flushing(commands, depth, after, &mut completions);
+        samples.clear();
+        samples.resize(ios.len(), Sample::default());
+        let mut flushed = Sample::default();
+        for completion in &completions {
+            let issued_ps = completion.submitted_ps - begin_ps;
+            let seen = Sample {
+                issued_ns: issued_ps / NS,
+                latency_ns: self.measured_ns(completion.completed_ps - completion.submitted_ps),
+            };
+            *samples
+                .get_mut(completion.tag as usize)
+                .unwrap_or(&mut flushed) = seen;
+        }
+        self.completions = completions;
+        result.map_err(stopped)?;
+        Ok(flushed)
+    }
+
     fn command(&mut self, command: Command) -> Result<u64, TargetError> {
         let latency_ps = self.session.run(command).map_err(stopped)?;
         Ok(self.measured_ns(latency_ps))
@@ -181,28 +220,19 @@ impl Target for SimTarget {
         queue_depth: u32,
         samples: &mut Vec<Sample>,
     ) -> Result<(), TargetError> {
-        let begin_ps = self.session.now_ps();
-        self.commands.clear();
-        self.commands.extend(ios.iter().map(|io| match io.op {
-            Op::Read => Command::read(io.offset, u64::from(io.bytes)),
-            Op::Write => Command::write(io.offset, u64::from(io.bytes)),
-        }));
-        let mut completions = std::mem::take(&mut self.completions);
-        completions.clear();
-        let result =
-            self.session
-                .batch_completions(&self.commands, queue_depth as usize, &mut completions);
-        samples.clear();
-        samples.resize(ios.len(), Sample::default());
-        for completion in &completions {
-            let issued_ps = completion.submitted_ps - begin_ps;
-            samples[completion.tag as usize] = Sample {
-                issued_ns: issued_ps / NS,
-                latency_ns: self.measured_ns(completion.completed_ps - completion.submitted_ps),
-            };
-        }
-        self.completions = completions;
-        result.map_err(stopped)
+        self.transfers(ios, queue_depth, usize::MAX, samples)?;
+        Ok(())
+    }
+
+    fn run_flushing(
+        &mut self,
+        ios: &[Io],
+        queue_depth: u32,
+        after: usize,
+        samples: &mut Vec<Sample>,
+    ) -> Result<u64, TargetError> {
+        let flushed = self.transfers(ios, queue_depth, after.clamp(1, ios.len()), samples)?;
+        Ok(flushed.completed_ns())
     }
 
     fn flush(&mut self) -> Result<u64, TargetError> {

@@ -171,10 +171,26 @@ impl Session {
         depth: usize,
         completions: &mut Vec<Completion>,
     ) -> Result<(), Error> {
+        self.batch_flushing(commands, depth, usize::MAX, completions)
+    }
+
+    /// The same, and a flush beside the others once `after` of them have completed; its tag is the number of
+    /// commands.
+    ///
+    /// # Errors
+    /// As [`Session::batch`].
+    pub fn batch_flushing(
+        &mut self,
+        commands: &[Command],
+        depth: usize,
+        after: usize,
+        completions: &mut Vec<Completion>,
+    ) -> Result<(), Error> {
         let mut refused = Ok(());
         let mut next = 0;
         let mut in_flight = 0;
-        while next < commands.len() || in_flight > 0 {
+        let (mut done, mut flushing) = (0, 0);
+        while next < commands.len() || in_flight + flushing > 0 {
             while next < commands.len() && in_flight < depth.max(1) {
                 self.device.submit(commands[next].request(next as u32));
                 next += 1;
@@ -182,11 +198,22 @@ impl Session {
             }
             self.wait()?;
             for completion in self.done.drain(..) {
-                in_flight -= 1;
-                if let Err(error) = accepted(&commands[completion.tag as usize], &completion) {
+                let flush = Command::flush();
+                let command = commands.get(completion.tag as usize).unwrap_or(&flush);
+                if let Err(error) = accepted(command, &completion) {
                     refused = refused.and(Err(error));
                 }
                 completions.push(completion);
+                if command.op == Op::Flush && completion.tag as usize == commands.len() {
+                    flushing = 0;
+                    continue;
+                }
+                in_flight -= 1;
+                done += 1;
+                if done == after {
+                    self.device.submit(flush.request(commands.len() as u32));
+                    flushing = 1;
+                }
             }
         }
         refused

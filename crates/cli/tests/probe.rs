@@ -99,7 +99,6 @@ fn drive_c_of_the_study() {
 /// It uses 32 of the 38 MiB it is given. Its flash in single-bit mode takes what two lanes bring, so
 /// the 1.5 MiB of the RC100's write buffer do not show.
 #[test]
-#[ignore = "fails: the prober misses or misreads the write buffer here; the cause is not known"]
 fn a_drive_that_rounds_its_host_memory_down() {
     check(
         "rc100-480",
@@ -116,7 +115,6 @@ fn a_drive_that_rounds_its_host_memory_down() {
 }
 
 #[test]
-#[ignore = "fails: the prober misses or misreads the write buffer here; the cause is not known"]
 fn a_drive_with_the_whole_map_in_its_own_memory() {
     check(
         "970-pro",

@@ -103,7 +103,6 @@ fn is_found_again(name: &str) {
 }
 
 #[test]
-#[ignore = "fails: the prober misses or misreads the write buffer here; the cause is not known"]
 fn drives_with_their_map_in_host_memory_are_found_again_from_the_file_that_a_probe_wrote() {
     for name in ["a80", "rc100-480", "bg4"] {
         is_found_again(name);

@@ -149,7 +149,6 @@ fn maps_are_never_taken_for_what_they_are_not() {
 }
 
 #[test]
-#[ignore = "fails: the prober misses or misreads the write buffer here; the cause is not known"]
 fn buffers_of_any_size_are_never_taken_for_what_they_are_not() {
     let experiments = ["parallelism", "flush", "write-buffer"];
     never_wrong(BUFFERS, &experiments, &["write_buffer"]);

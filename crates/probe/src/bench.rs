@@ -69,6 +69,7 @@ pub struct Bench<'a> {
     may_write: bool,
     touched_hmb: bool,
     hmb_is_off: bool,
+    no_flush_amid: bool,
     run: usize,
     written_most: u64,
     samples: Vec<Sample>,
@@ -100,6 +101,7 @@ impl<'a> Bench<'a> {
             may_write,
             touched_hmb: false,
             hmb_is_off: false,
+            no_flush_amid: false,
             run: 1,
             written_most: 0,
             samples: Vec::new(),
@@ -139,6 +141,12 @@ impl<'a> Bench<'a> {
             return Err(Stop::Skip(NEEDS_CONSENT.to_owned()));
         }
         Ok(())
+    }
+
+    /// Whether a flush was issued beside writes wherever it was asked for.
+    #[must_use]
+    pub fn can_flush_amid(&self) -> bool {
+        !self.no_flush_amid
     }
 
     /// Whether host memory can be turned off and on.
@@ -202,6 +210,41 @@ impl<'a> Bench<'a> {
     /// # Errors
     /// When it is time to stop, or the target fails, or a write was not consented to.
     pub fn batch(&mut self, ios: &[Io], queue_depth: u32) -> Result<&[Sample], Stop> {
+        self.count(ios)?;
+        self.target.run(ios, queue_depth, &mut self.samples)?;
+        Ok(&self.samples)
+    }
+
+    /// The same, with a flush beside the others as soon as `after` of them have completed: when that had ended,
+    /// ns since the batch began; none where the target has no way to do that.
+    ///
+    /// # Errors
+    /// As [`Bench::batch`].
+    pub fn batch_flushing(
+        &mut self,
+        ios: &[Io],
+        queue_depth: u32,
+        after: usize,
+    ) -> Result<Option<f64>, Stop> {
+        if let Some(reason) = &self.description.no_flush {
+            return Err(Stop::Skip(reason.clone()));
+        }
+        let usage = self.usage;
+        self.count(ios)?;
+        self.usage.flushes += 1;
+        let samples = &mut self.samples;
+        match self.target.run_flushing(ios, queue_depth, after, samples) {
+            Ok(flushed_ns) => Ok(Some(flushed_ns as f64)),
+            Err(TargetError::Unsupported(_)) => {
+                (self.usage, self.no_flush_amid) = (usage, true);
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Counts transfers, if they are allowed.
+    fn count(&mut self, ios: &[Io]) -> Result<(), Stop> {
         self.check()?;
         if ios.iter().any(|io| io.op == Op::Write) {
             self.needs_writing()?;
@@ -225,8 +268,7 @@ impl<'a> Bench<'a> {
                 }
             }
         }
-        self.target.run(ios, queue_depth, &mut self.samples)?;
-        Ok(&self.samples)
+        Ok(())
     }
 
     /// Reads one page at each offset, `queue_depth` at a time; latencies in ns are appended to

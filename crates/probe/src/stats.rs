@@ -132,6 +132,78 @@ pub fn share(hits: usize, n: usize) -> Estimate {
     Estimate::new(p, (centre - half).max(0.0), (centre + half).min(1.0))
 }
 
+/// A series as two straight lines that meet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hinge {
+    /// Index at which they meet.
+    pub at: usize,
+    /// Slope of the first, per index.
+    pub before: f64,
+    /// Slope of the second.
+    pub after: f64,
+    /// Sum of squared deviations, as a share of what one straight line leaves.
+    pub left: f64,
+}
+
+/// The two lines that leave the least sum of squared deviations, each over a sixteenth of the series at least;
+/// none where it is too short.
+#[must_use]
+pub fn hinge(series: &[f64]) -> Option<Hinge> {
+    let n = series.len();
+    let edge = (n / 16).max(3);
+    if n < 4 * edge {
+        return None;
+    }
+    // In deviations from the straight line through the ends, which lose no digits.
+    let slope = (series[n - 1] - series[0]) / (n - 1) as f64;
+    let values: Vec<f64> = (0..n)
+        .map(|i| series[i] - slope * i as f64 - series[0])
+        .collect();
+    let line = left_by(&values, None);
+    let fits = (edge..n - edge).map(|at| (at, left_by(&values, Some(at))));
+    let (at, best) = fits.min_by(|a, b| a.1.left.total_cmp(&b.1.left))?;
+    Some(Hinge {
+        at,
+        before: slope + best.slope,
+        after: slope + best.slope + best.more,
+        left: best.left / line.left.max(f64::MIN_POSITIVE),
+    })
+}
+
+struct Fit {
+    slope: f64,
+    more: f64,
+    left: f64,
+}
+
+/// Least squares of a line, or of one that changes its slope at an index.
+fn left_by(values: &[f64], at: Option<usize>) -> Fit {
+    let n = values.len() as f64;
+    let bent = |i: usize| at.map_or(0.0, |at| i.saturating_sub(at) as f64);
+    let mean = |of: &dyn Fn(usize) -> f64| (0..values.len()).map(of).sum::<f64>() / n;
+    let (mx, mz, my) = (mean(&|i| i as f64), mean(&bent), mean(&|i| values[i]));
+    let (mut xx, mut xz, mut zz, mut xy, mut zy, mut yy) = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
+    for (i, value) in values.iter().enumerate() {
+        let (x, z, y) = (i as f64 - mx, bent(i) - mz, value - my);
+        (xx, xz, zz) = (xx + x * x, xz + x * z, zz + z * z);
+        (xy, zy, yy) = (xy + x * y, zy + z * y, yy + y * y);
+    }
+    let determinant = xx * zz - xz * xz;
+    let (slope, more) = if at.is_some() && determinant > 0.0 {
+        (
+            (xy * zz - zy * xz) / determinant,
+            (zy * xx - xy * xz) / determinant,
+        )
+    } else {
+        (xy / xx, 0.0)
+    };
+    Fit {
+        slope,
+        more,
+        left: (yy - slope * xy - more * zy).max(0.0),
+    }
+}
+
 /// Where the level of a series changes: the segmentation with the least sum of squared deviations
 /// plus `penalty` per change, found exactly by dynamic programming (optimal partitioning, Jackson
 /// et al., 2005). Quadratic in the length, which is a few hundred here. Returns the first index of
@@ -258,6 +330,20 @@ mod tests {
             // It has a good value in it, for there are too few others.
             prop_assert!(good.iter().any(|v| (low..=high).contains(v)));
         }
+    }
+
+    #[test]
+    fn a_bend_is_found_where_it_is() {
+        let noise = |i: usize| f64::from((i as u32 * 7919) % 13) - 6.0;
+        let bent = |i: usize| 10.0 * i as f64 + 3.0 * i.saturating_sub(150) as f64 + noise(i);
+        let series: Vec<f64> = (0..400).map(bent).collect();
+        let found = hinge(&series).unwrap();
+        assert!(found.at.abs_diff(150) < 4, "{found:?}");
+        assert!((found.before - 10.0).abs() < 0.1 && (found.after - 13.0).abs() < 0.1);
+        assert!(found.left < 0.01, "{found:?}");
+        let straight: Vec<f64> = (0..400).map(|i| 10.0 * i as f64 + noise(i)).collect();
+        assert!(hinge(&straight).unwrap().left > 0.8);
+        assert_eq!(hinge(&series[..8]), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! rest leave the line of the smaller ones. Of a buffer that the longest burst does not fill, flush
 //! after shorter bursts tells how much of it was still ahead of flash: it is larger than that.
 
-use super::burst::{Kind, ahead_at, standstill};
+use super::burst::{Kind, standstill};
 use super::knee;
 use crate::bench::{Bench, Stop};
 use crate::findings::WriteBufferArm;
@@ -23,8 +23,12 @@ const WAITS: f64 = 0.4;
 const WAITS_MIN_NS: f64 = 30_000.0;
 /// Flash may take part of a write that takes longer to arrive than this share of what a flush waits for.
 const ARRIVES: f64 = 0.6;
-/// Share of a burst that must still be ahead of flash at its end: less, and flash keeps up with it.
-const AHEAD: f64 = 0.25;
+/// At its end a burst must be ahead of flash by so many times what it was at its middle: less, and flash keeps
+/// up with it.
+const GROWS: f64 = 1.1;
+/// How finely a bound is looked for, as a share of it, and bursts that must agree on it: each writes much.
+const COARSE: f64 = 0.2;
+const VOTES: usize = 3;
 const REST: Duration = Duration::from_millis(10);
 
 /// Size of a buffer that a single write overflows.
@@ -76,14 +80,61 @@ fn write(bench: &mut Bench<'_>, pages: u64) -> Result<f64, Stop> {
     Ok(stats::median(&latencies))
 }
 
-/// What a buffer holds at least that a burst of so many bytes does not fill.
+/// What a buffer holds at least that a burst of so many bytes does not fill: what is ahead of flash at its
+/// end, if there was by far less at half of it. What does not grow is on its way through the drive, as in one
+/// whose flash keeps up.
 pub(super) fn larger(
     bench: &mut Bench<'_>,
     kind: Kind,
     bytes: u64,
 ) -> Result<Option<Estimate>, Stop> {
-    let done = kind.burst(bench, bytes)?;
-    let moment = standstill(kind, &done, (0.9, 0.95));
-    let ahead = ahead_at(bench, kind, &moment, None)?.0;
-    Ok((ahead > AHEAD * moment.acknowledged).then(|| Estimate::at_least(ahead)))
+    let mut bursts = Vec::new();
+    for _ in 0..VOTES {
+        bursts.push(kind.burst(bench, bytes)?);
+    }
+    let Some(late) = ahead_at_least(bench, kind, &bursts, (0.9, 0.95))? else {
+        return Ok(None);
+    };
+    let Some(early) = ahead_at_least(bench, kind, &bursts, (0.45, 0.5))? else {
+        return Ok(Some(Estimate::at_least(late.0)));
+    };
+    Ok((late.0 > GROWS * early.1).then(|| Estimate::at_least(late.0)))
+}
+
+/// Bytes that are ahead of flash at one moment of bursts: a bound that all of them keep to, and one that one of
+/// them does not. None where there is no such bound: then one burst differs from the next by as much.
+fn ahead_at_least(
+    bench: &mut Bench<'_>,
+    kind: Kind,
+    bursts: &[Vec<f64>],
+    window: (f64, f64),
+) -> Result<Option<(f64, f64)>, Stop> {
+    let moment = standstill(kind, &bursts[0], window);
+    let writes = ((moment.acknowledged - kind.first as f64) / kind.chunk as f64) as usize;
+    let latest_ns = bursts
+        .iter()
+        .filter_map(|done| done.get(writes))
+        .fold(moment.at_ns, |latest, at| latest.max(*at));
+    let page = bench.page();
+    let (mut least, mut most) = (0.0, moment.acknowledged);
+    while most - least > COARSE * most && most > kind.chunk as f64 {
+        let middle = f64::midpoint(least, most);
+        let bytes = ((moment.acknowledged - middle) as u64 / page * page).max(page);
+        if is_late(bench, kind, bytes, latest_ns)? {
+            least = middle;
+        } else {
+            most = middle;
+        }
+    }
+    Ok((least > kind.chunk as f64).then_some((least, most)))
+}
+
+/// Whether so many bytes are not in flash at a time, however often that is tried.
+fn is_late(bench: &mut Bench<'_>, kind: Kind, bytes: u64, at_ns: f64) -> Result<bool, Stop> {
+    for _ in 0..VOTES {
+        if kind.in_flash(bench, bytes)? <= at_ns {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

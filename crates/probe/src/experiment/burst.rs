@@ -2,6 +2,7 @@
 //! the two at one moment.
 
 use crate::bench::{Bench, Stop};
+use crate::stats;
 use crate::target::Io;
 use std::time::Duration;
 
@@ -11,6 +12,12 @@ pub(super) const LAST_BURST: u64 = 512 << 20;
 const SETTLED_NS: f64 = 30_000.0;
 /// How finely what is ahead of flash is looked for, as a share of it.
 pub(super) const FINEST: f64 = 1.0 / 256.0;
+/// The second part of a burst is slower than the first by so much, and two parts leave less than this share
+/// of what one leaves.
+const SLOWER: f64 = 0.985;
+const EXPLAINED: f64 = 0.3;
+/// Beyond what the buffer holds, so many times that is written behind a flush.
+const BEHIND_FLUSH: f64 = 1.25;
 /// A burst that has taken so many times as long as at its first rate has fallen behind.
 const BEHIND: f64 = 1.15;
 
@@ -74,6 +81,31 @@ impl Kind {
         Ok(flush_from.as_nanos() as f64 + bench.flush()?)
     }
 
+    /// The same for the first bytes of a longer burst, by a flush beside the writes that follow; of the burst alone
+    /// where the target cannot do that. What follows holds up what went before on its way to the dies, so
+    /// a burst that ends is in flash earlier than the same bytes of one that goes on.
+    pub(super) fn in_flash_amid(
+        self,
+        bench: &mut Bench<'_>,
+        bytes: u64,
+        more: u64,
+    ) -> Result<f64, Stop> {
+        self.rest(bench)?;
+        let left_over = bytes % self.chunk;
+        let first = if left_over == 0 {
+            self.chunk
+        } else {
+            left_over
+        };
+        let after = 1 + (bytes.saturating_sub(first)) / self.chunk;
+        let more = more.next_multiple_of(self.chunk);
+        let ios = Kind { first, ..self }.writes(bench, bytes + more);
+        match bench.batch_flushing(&ios, self.depth(), after as usize)? {
+            Some(flushed_ns) => Ok(flushed_ns),
+            None => self.in_flash(bench, bytes),
+        }
+    }
+
     /// The same with a first write of another length, so that bursts do not all end a write at the same
     /// place in the buffer.
     pub(super) fn dithered(self, bench: &mut Bench<'_>) -> Self {
@@ -94,12 +126,49 @@ impl Kind {
         (to - from) as f64 * self.chunk as f64 / ((done[to] - done[from]) * 1e-9).max(1e-9)
     }
 
+    /// Two rates, each for one part of a burst.
+    pub(super) fn two_rates(self, done: &[f64]) -> Option<TwoRates> {
+        let every = done.len().div_ceil(TWO_RATES_POINTS);
+        let times: Vec<f64> = done.iter().copied().step_by(every).collect();
+        let hinge = stats::hinge(&times)?;
+        let bytes = (self.chunk * every as u64) as f64;
+        let rate = |ns: f64| bytes / (ns * 1e-9).max(1e-9);
+        Some(TwoRates {
+            bend: hinge.at as f64 / times.len() as f64,
+            fill: rate(hinge.before),
+            drain: rate(hinge.after),
+            left: hinge.left,
+        })
+    }
+
     /// Where the burst falls behind its first rate for good, as a share of it.
     pub(super) fn bend(self, done: &[f64], first_rate: f64) -> f64 {
         let per_chunk = self.chunk as f64 / first_rate * 1e9;
         let behind = |i: usize| done[i] - done[0] > BEHIND * per_chunk * i as f64;
         let point = (16..done.len()).find(|i| behind(*i));
         point.map_or(1.0, |i| i as f64 / done.len() as f64)
+    }
+}
+
+/// Points of a burst to which two rates are fitted.
+const TWO_RATES_POINTS: usize = 400;
+
+/// A burst as two straight parts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TwoRates {
+    /// Share of it after which the second begins.
+    pub(super) bend: f64,
+    /// Rates of the parts, bytes/s.
+    pub(super) fill: f64,
+    pub(super) drain: f64,
+    /// What is left unexplained, as a share of what one straight line leaves.
+    pub(super) left: f64,
+}
+
+impl TwoRates {
+    /// The second part is slower, and that is no accident of the steps in which flash takes data.
+    pub(super) fn is_bent(self) -> bool {
+        self.drain < SLOWER * self.fill && self.left < EXPLAINED
     }
 }
 
@@ -123,7 +192,8 @@ pub(super) fn standstill(kind: Kind, done: &[f64], (from, to): (f64, f64)) -> St
     }
 }
 
-/// What is acknowledged and not in flash at one moment of a long burst: bounds.
+/// What is acknowledged and not in flash at one moment of a long burst: bounds. Without a guess, `share` of it is
+/// how finely it is looked for.
 pub(super) fn ahead_at(
     bench: &mut Bench<'_>,
     kind: Kind,
@@ -134,8 +204,14 @@ pub(super) fn ahead_at(
     let all = (moment.acknowledged / page).floor();
     // In pages of the burst: so many are in flash by then, so many are not.
     let (mut low, mut high) = (0.0, all);
+    let more = guess.map(|(size, half)| (BEHIND_FLUSH * (size + half)) as u64);
     let mut arrived = |pages: f64| -> Result<bool, Stop> {
-        Ok(kind.in_flash(bench, (pages * page) as u64)? <= moment.at_ns)
+        let bytes = (pages * page) as u64;
+        let in_flash_ns = match more {
+            Some(more) => kind.in_flash_amid(bench, bytes, more)?,
+            None => kind.in_flash(bench, bytes)?,
+        };
+        Ok(in_flash_ns <= moment.at_ns)
     };
     let mut finest = 1.0f64;
     if let Some((size, half)) = guess {

@@ -17,6 +17,8 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// Longest transfer, bytes, where the kernel does not say what it passes on in one piece: less than any
@@ -256,6 +258,32 @@ pub(crate) fn unknown(path: &Path, capacity_bytes: u64, write: bool) -> Descript
     }
 }
 
+fn flush_failed(error: &io::Error) -> TargetError {
+    TargetError::Gone(format!("flush failed: {}", reason(error)))
+}
+
+/// Transfers by either way; `done` is called as each has ended well.
+fn transfers(
+    way: &mut Way,
+    file: &File,
+    (ios, queue_depth): (&[Io], u32),
+    samples: &mut Vec<Sample>,
+    stopped: fn() -> bool,
+    done: &(impl Fn() + Sync),
+) -> Result<(), TargetError> {
+    let judge = |io: &Io, moved| FileTarget::judge(io, moved).inspect(|()| done());
+    match way {
+        Way::Ring(queue) => queue.run(ios, queue_depth, samples, stopped, |i, moved, _| {
+            judge(&ios[i], moved)
+        }),
+        Way::Threads(buffers) => {
+            threads::run(ios, queue_depth, buffers, samples, stopped, |io, bytes| {
+                judge(io, transfer(file, io, bytes))
+            })
+        }
+    }
+}
+
 impl Target for FileTarget {
     fn describe(&self) -> &Description {
         &self.description
@@ -268,23 +296,56 @@ impl Target for FileTarget {
         samples: &mut Vec<Sample>,
     ) -> Result<(), TargetError> {
         let (file, stopped) = (&self.file, self.stopped);
-        match &mut self.way {
-            Way::Ring(queue) => queue.run(ios, queue_depth, samples, stopped, |i, moved, _| {
-                Self::judge(&ios[i], moved)
-            }),
-            Way::Threads(buffers) => {
-                threads::run(ios, queue_depth, buffers, samples, stopped, |io, bytes| {
-                    Self::judge(io, transfer(file, io, bytes))
-                })
+        transfers(
+            &mut self.way,
+            file,
+            (ios, queue_depth),
+            samples,
+            stopped,
+            &|| {},
+        )
+    }
+
+    fn run_flushing(
+        &mut self,
+        ios: &[Io],
+        queue_depth: u32,
+        after: usize,
+        samples: &mut Vec<Sample>,
+    ) -> Result<u64, TargetError> {
+        let (file, stopped) = (&self.file, self.stopped);
+        let way = &mut self.way;
+        let began = Instant::now();
+        let (tell, told) = mpsc::sync_channel(1);
+        let done = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            let flush = scope.spawn(move || {
+                // Nobody tells where a transfer has failed before.
+                told.recv().ok()?;
+                Some(file.sync_data().map(|()| began.elapsed()))
+            });
+            let count = || {
+                if done.fetch_add(1, Ordering::Relaxed) + 1 == after.clamp(1, ios.len()) {
+                    let _ = tell.send(());
+                }
+            };
+            let ended = transfers(way, file, (ios, queue_depth), samples, stopped, &count);
+            drop(tell);
+            let flushed = flush.join().ok().flatten();
+            ended?;
+            match flushed {
+                Some(Ok(at)) => Ok(at.as_nanos() as u64),
+                Some(Err(error)) => Err(flush_failed(&error)),
+                None => Err(TargetError::Gone("no flush was issued".to_owned())),
             }
-        }
+        })
     }
 
     fn flush(&mut self) -> Result<u64, TargetError> {
         let began = Instant::now();
         self.file
             .sync_data()
-            .map_err(|error| TargetError::Gone(format!("flush failed: {}", reason(&error))))?;
+            .map_err(|error| flush_failed(&error))?;
         Ok(began.elapsed().as_nanos() as u64)
     }
 

@@ -284,6 +284,22 @@ pub trait Target {
         samples: &mut Vec<Sample>,
     ) -> Result<(), TargetError>;
 
+    /// The same, and as soon as `after` of them have completed, a flush beside those that follow. Returns
+    /// when that had ended, ns since the batch began.
+    ///
+    /// # Errors
+    /// As [`Target::run`]; unsupported where a flush cannot be issued beside transfers.
+    fn run_flushing(
+        &mut self,
+        _ios: &[Io],
+        _queue_depth: u32,
+        _after: usize,
+        _samples: &mut Vec<Sample>,
+    ) -> Result<u64, TargetError> {
+        let message = "a flush cannot be issued beside writes here";
+        Err(TargetError::Unsupported(message.to_owned()))
+    }
+
     /// Makes everything written so far durable. Returns how long it took, ns.
     ///
     /// # Errors

@@ -48,6 +48,18 @@ fn bus_us(bytes: f64) -> f64 {
     0.3 + bytes * 4608.0 / 4096.0 / CHANNEL_MT_S
 }
 
+/// Array time of an operation of so many bytes, us: what the rate of a full buffer says, for bursts depend on it, if
+/// that goes with what a flush waits for; else what is left of the latter.
+fn array_us(us: f64, bytes: f64, drain: f64, units: f64) -> f64 {
+    let left = us - bus_us(bytes);
+    let by_rate = units * bytes / drain * 1e6;
+    if (0.75..1.25).contains(&(by_rate / left)) {
+        by_rate
+    } else {
+        left
+    }
+}
+
 /// The roundest number in an interval: a multiple of as large a power of two as there is.
 fn roundest(estimate: f64, low: f64, high: f64) -> f64 {
     let powers = (0..=10).rev().map(|power| f64::from(1 << power));
@@ -80,9 +92,14 @@ impl Flash {
             // Where no buffer fills, long writes run at the rate of flash.
             drain = quantity(outcome, "write_rate_fast").map_or(0.0, |rate| rate.estimate * 1e6);
         }
-        // What one operation wrote, from its time and the rate of all units.
+        // What one operation wrote, from its time and the rate of all units: of what a flush waits for, the way
+        // over the bus is spent while the operation before runs.
         let wrote = writes.program_us.filter(|_| drain > 1e6);
-        let wrote = wrote.map(|us| (drain * us * 1e-6 / units, us));
+        let wrote = wrote.map(|us| {
+            let rate = drain * 1e-6;
+            let bus = bus_us(1.0) - bus_us(0.0);
+            (rate * (us - bus_us(0.0)) / (units + rate * bus), us)
+        });
         let slow = quantity(outcome, "write_rate_slow").map(|rate| rate.estimate * 1e6);
         let cliff = outcome.findings.cliff_bytes;
         let cliff = cliff.map(|cliff| cliff.estimate + left_there(outcome));
@@ -100,7 +117,7 @@ impl Flash {
             (stripe, wrote, slow, cliff)
             && stripe > 1.6 * wrote
         {
-            flash.use_single_bit(stripe, wrote, us, slow, cliff);
+            flash.use_single_bit(stripe, wrote, (us, drain), slow, cliff);
         }
         let role = outcome.roles.get("write_buffer");
         if role.is_some_and(|role| role.tier == Tier::Slc) && flash.single_bit.is_none() {
@@ -123,14 +140,21 @@ impl Flash {
     }
 
     /// Writes go to single-bit flash: an operation takes less than the drive's stripe has.
-    fn use_single_bit(&mut self, stripe: f64, wrote: f64, us: f64, slow: f64, cliff: f64) {
+    fn use_single_bit(
+        &mut self,
+        stripe: f64,
+        wrote: f64,
+        (us, drain): (f64, f64),
+        slow: f64,
+        cliff: f64,
+    ) {
         let (bytes, mut bits) = operation(stripe);
         if let Some(pages) = self.pages_of(bytes) {
             bits = pages;
         } else if bits < 3.0 {
             bits = nearest_power(stripe / wrote).0.clamp(2.0, 4.0);
         }
-        let program_us = (us - bus_us(bytes / bits)).max(10.0);
+        let program_us = array_us(us, bytes / bits, drain, self.units).max(10.0);
         let slow_us = self.units * bytes / slow * 1e6 - bus_us(bytes);
         self.programs = Programs {
             bytes,
@@ -269,7 +293,7 @@ fn plain(stripe: Option<f64>, wrote: Option<(f64, f64)>, drain: f64, units: f64)
     Programs {
         bytes,
         bits,
-        us: (us - bus_us(bytes)).clamp(10.0, 50_000.0),
+        us: array_us(us, bytes, drain, units).clamp(10.0, 50_000.0),
         is_measured: true,
     }
 }

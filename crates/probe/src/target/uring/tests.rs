@@ -400,3 +400,29 @@ fn a_panic_in_between_leaves_the_memory_to_the_kernel() {
     assert_eq!(after, Err(no_answer("in an earlier run")));
     drop(queue);
 }
+
+#[test]
+fn a_flush_beside_writes_ends_after_those_before_it_and_is_issued_by_either_engine() {
+    let image = Image::new("flushing");
+    OpenOptions::new()
+        .write(true)
+        .open(&image.0)
+        .unwrap()
+        .set_len(4 << 20)
+        .unwrap();
+    for engine in [Engine::Ring, Engine::Threads] {
+        let mut target =
+            FileTarget::open_under(&image.0, true, &Machine::default(), engine).unwrap();
+        let ios: Vec<Io> = (0..64).map(|i| Io::write(i << 16, 4096)).collect();
+        let mut samples = Vec::new();
+        let flushed_ns = target.run_flushing(&ios, 4, 40, &mut samples).unwrap();
+        let mut ended: Vec<u64> = samples.iter().map(Sample::completed_ns).collect();
+        ended.sort_unstable();
+        // The target's own clock begins a little before that of the batch.
+        assert!(ended.len() == 64 && flushed_ns >= ended[39], "{ended:?}");
+        // What fails before it is told as without a flush, and nobody waits for ever.
+        let mut target =
+            FileTarget::open_under(&image.0, false, &Machine::default(), engine).unwrap();
+        assert!(target.run_flushing(&ios, 4, 40, &mut samples).is_err());
+    }
+}
