@@ -101,6 +101,8 @@ const KEYS: &[&str] = &[
     "rate=",
     "rate_iops=",
     "fsync=",
+    "fdatasync=",
+    "thinktime_iotime=",
     "percentage_random=",
     "random_distribution=",
     "percentile_list=",
@@ -127,6 +129,12 @@ const FLAGS: &[&str] = &[
     "rate_ignore_thinktime=1",
     "end_fsync=1",
     "randrepeat=0",
+    "random_generator=lfsr",
+    "verify=crc32c",
+    "verify_pattern=7",
+    "sync=1",
+    "ioengine=psync",
+    "ioengine=libaio",
 ];
 
 fn option() -> impl Strategy<Value = String> {
@@ -220,9 +228,15 @@ proptest! {
         io_size in 0u64..200,
         number_ios in 0u64..200,
         fsync in 0u64..9,
+        more in prop_oneof![
+            Just(""), Just("ioengine=libaio"), Just("ioengine=psync\nsync=1"), Just("verify=md5"),
+            Just("random_generator=lfsr"), Just("end_fsync=1"), Just("fdatasync=3"),
+        ],
     ) {
         let mut options = format!("rw={rw}\nsize={}\nloops={loops}", blocks * 4096 + tail * 512);
         options += &format!("\nio_size={}k\nnumber_ios={number_ios}\nfsync={fsync}", io_size * 2);
+        options += "\n";
+        options += more;
         if !map {
             options += "\nnorandommap";
         }
