@@ -4,7 +4,7 @@ mod json_keys;
 
 use clap::CommandFactory;
 use lodger_core::spec;
-use lodger_workload::fio::{KnownOption, Standing, known_options};
+use lodger_workload::fio::{DIFFERENCES, KnownOption, Standing, known_options};
 use lodger_workload::trace::Format;
 
 const NOTICE: &str = "<!-- Written by `make docs` from the code; do not edit. -->\n\n";
@@ -108,6 +108,8 @@ accepted.
         let neutral: Vec<String> = neutral.iter().map(|value| format!("`{value}`")).collect();
         out += &format!("| {} | {} | {hint} |\n", named(&option), neutral.join(", "));
     }
+    out += "\n## What a job means\n\nCounts, order and runtimes are those of fio 3.33; what differs, and what may surprise:\n\n";
+    out += DIFFERENCES;
     out
 }
 

@@ -3,36 +3,7 @@
 //! [`parse`] reads a job file as fio 3.33 does and yields one [`Generator`] per clone of each job.
 //! Where it differs from fio, on purpose:
 //!
-//! - All I/O is direct: nothing caches in front of a simulated drive, whatever `direct` says.
-//! - `KiB`, `MiB`, ... are powers of 1024. fio takes them for powers of 1000 unless `kb_base=1000`.
-//! - Without `ioengine`, or with an asynchronous one, `iodepth` is honoured. With a synchronous
-//!   engine (`sync`, `psync`, `pvsync`, ...) the depth is 1, as in fio, whose default engine is
-//!   such a one.
-//! - Without `ioengine` and with `iodepth=1` the engine is fio's own default, a synchronous one.
-//! - A flush (`fsync`, `fdatasync`) is a request in the queue like any other, as with io_uring, of which
-//!   fio 3.33 then sends as many as fit the queue instead of one. With libaio the job waits for it. When a
-//!   flush is due is as in fio: after the n-th write and again after every read until the next write, and
-//!   once more where a pass begins; not after the very last write.
-//! - `end_fsync` takes its time and is counted nowhere, as in fio.
-//! - Random offsets follow fio's distributions but not its generator. Where all requests are of one length,
-//!   the random map is a permutation computed on the fly; a pass visits every block once. Otherwise it is
-//!   fio's map, and requests are cut to what is left unvisited. As in fio, the map is off with
-//!   `norandommap`, `blockalign`, or a distribution other than `random`. `random_generator=lfsr` draws every
-//!   block once without it.
-//! - Reads and writes of a mix are drawn independently for every request.
-//! - `rate` waits for what is in flight, as fio does by default, but that wait does not delay the
-//!   next request beyond its due time.
-//! - Runs are repeatable whatever `randrepeat` says; `randrepeat=1` also repeats the order of each
-//!   loop, as in fio.
-//! - Sequential jobs with holes (`rw=read:4k`) end their pass at the end of the range and go back to the
-//!   start at the end of the drive, as fio does.
-//! - With a synchronous engine a pass ends with its range and not by its bytes, as in fio: by time there is
-//!   no end, and nothing to `verify` in between.
-//! - `startdelay` counts from the start of the job's stage.
-//! - `verify` reads back what a pass has written, as often and in the order that fio does, and
-//!   compares nothing: the data is right. fio flushes nothing before, as it has closed the file.
-//! - `sync=1` writes with FUA, as `O_SYNC` on a block device does. With a synchronous engine Linux flushes
-//!   the drive after every such write, which is part of the write and of its latency.
+#![doc = include_str!("differences.md")]
 
 mod build;
 mod catalog;
@@ -60,6 +31,9 @@ use crate::{Workload, WorkloadError};
 use options::Options;
 use std::fmt;
 use std::io;
+
+/// Where this differs from fio, as a list in Markdown.
+pub const DIFFERENCES: &str = include_str!("differences.md");
 
 /// fio's own limit on jobs, clones included.
 const JOBS_MAX: usize = 4096;
