@@ -47,8 +47,32 @@ studies/.
 """
 
 
+class _Parser(argparse.ArgumentParser):
+    """argparse passes over help that cannot be written."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if message and file is sys.stdout:
+            _print(message)
+        else:
+            super()._print_message(message, file)
+
+
+def _print(text: str) -> None:
+    """To standard output, now: what nobody can read is no success."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # Python would complain once more when it flushes at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        why = (error.strerror or str(error)).lower()
+        raise InputError(f"cannot write `standard output`: {why}") from error
+
+
 def _parser(prog: str, what: str, examples: str) -> argparse.ArgumentParser:
-    return argparse.ArgumentParser(
+    return _Parser(
         prog=prog,
         description=what,
         epilog=examples + _VERDICTS,
@@ -155,7 +179,7 @@ def study(arguments: Sequence[str] | None = None) -> int:
         if options.command == "run":
             return _run(studies, options, values=True)
         shown = (report.described(one, len(one.tasks())) for one in studies)
-        sys.stdout.write("\n".join(shown))
+        _print("\n".join(shown))
         return 0
 
     return _guarded(parser, arguments, work)
@@ -193,8 +217,7 @@ def _status(found: Sequence[Found]) -> int:
 
 def _write(options: argparse.Namespace, text: str) -> None:
     if options.output is None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        _print(text)
     else:
         _replace(options.output, text)
 
@@ -222,10 +245,10 @@ def _guarded(
 ) -> int:
     """Does the work, and says what went wrong as the rest of the command does."""
     try:
-        options: Any = parser.parse_args(arguments)
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    try:
+        try:
+            options: Any = parser.parse_args(arguments)
+        except SystemExit as stop:
+            return int(stop.code or 0)
         return work(options)
     except Error as error:
         hint = f"\nhint: {error.hint}\n" if error.hint else ""
