@@ -216,7 +216,7 @@ impl<'a> Bench<'a> {
     }
 
     /// The same, with a flush beside the others as soon as `after` of them have completed: when that had ended,
-    /// ns since the batch began; none where the target has no way to do that.
+    /// ns since the batch began, and how many had completed by then; none where the target has no way to do that.
     ///
     /// # Errors
     /// As [`Bench::batch`].
@@ -225,7 +225,7 @@ impl<'a> Bench<'a> {
         ios: &[Io],
         queue_depth: u32,
         after: usize,
-    ) -> Result<Option<f64>, Stop> {
+    ) -> Result<Option<(f64, usize)>, Stop> {
         if let Some(reason) = &self.description.no_flush {
             return Err(Stop::Skip(reason.clone()));
         }
@@ -234,7 +234,10 @@ impl<'a> Bench<'a> {
         self.usage.flushes += 1;
         let samples = &mut self.samples;
         match self.target.run_flushing(ios, queue_depth, after, samples) {
-            Ok(flushed_ns) => Ok(Some(flushed_ns as f64)),
+            Ok(flushed_ns) => {
+                let before = samples.iter().filter(|s| s.completed_ns() <= flushed_ns);
+                Ok(Some((flushed_ns as f64, before.count())))
+            }
             Err(TargetError::Unsupported(_)) => {
                 (self.usage, self.no_flush_amid) = (usage, true);
                 Ok(None)

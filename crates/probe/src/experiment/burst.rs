@@ -83,12 +83,15 @@ impl Kind {
 
     /// The same for the first bytes of a longer burst, by a flush beside the writes that follow; of the burst alone
     /// where the target cannot do that. What follows holds up what went before on its way to the dies, so
-    /// a burst that ends is in flash earlier than the same bytes of one that goes on.
+    /// a burst that ends is in flash earlier than the same bytes of one that goes on. `seen` gets what that burst
+    /// itself was ahead by when the flush had ended: no more than the buffer holds, and less where flash takes much at
+    /// a time.
     pub(super) fn in_flash_amid(
         self,
         bench: &mut Bench<'_>,
         bytes: u64,
         more: u64,
+        seen: &mut Vec<f64>,
     ) -> Result<f64, Stop> {
         self.rest(bench)?;
         let left_over = bytes % self.chunk;
@@ -99,9 +102,13 @@ impl Kind {
         };
         let after = 1 + (bytes.saturating_sub(first)) / self.chunk;
         let more = more.next_multiple_of(self.chunk);
-        let ios = Kind { first, ..self }.writes(bench, bytes + more);
+        let kind = Kind { first, ..self };
+        let ios = kind.writes(bench, bytes + more);
         match bench.batch_flushing(&ios, self.depth(), after as usize)? {
-            Some(flushed_ns) => Ok(flushed_ns),
+            Some((flushed_ns, done)) => {
+                seen.push(kind.bytes(done) - bytes as f64);
+                Ok(flushed_ns)
+            }
             None => self.in_flash(bench, bytes),
         }
     }
@@ -199,6 +206,7 @@ pub(super) fn ahead_at(
     kind: Kind,
     moment: &Standstill,
     guess: Option<(f64, f64)>,
+    seen: &mut Vec<f64>,
 ) -> Result<(f64, f64), Stop> {
     let page = bench.page() as f64;
     let all = (moment.acknowledged / page).floor();
@@ -208,7 +216,7 @@ pub(super) fn ahead_at(
     let mut arrived = |pages: f64| -> Result<bool, Stop> {
         let bytes = (pages * page) as u64;
         let in_flash_ns = match more {
-            Some(more) => kind.in_flash_amid(bench, bytes, more)?,
+            Some(more) => kind.in_flash_amid(bench, bytes, more, seen)?,
             None => kind.in_flash(bench, bytes)?,
         };
         Ok(in_flash_ns <= moment.at_ns)

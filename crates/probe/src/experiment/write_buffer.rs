@@ -101,6 +101,9 @@ const FILLING: f64 = 0.25;
 const WILD: f64 = 0.1;
 /// A point so far from the others is a stray. The drive does the same each time only where fewer than a third are.
 const STRAY: f64 = 0.2;
+/// What a burst was itself ahead by when a flush beside it had ended, as shares of the size: flash may just have taken
+/// half of it at a time.
+const OWN: (f64, f64) = (0.45, 1.15);
 /// Drives whose bursts are emptied at rates as near as this are in one state.
 const STEADY: f64 = 0.03;
 /// Moments of long bursts at which what the buffer holds is looked for.
@@ -364,7 +367,7 @@ fn held(bench: &mut Bench<'_>, kind: Kind, long: Long, series: &str) -> Result<H
         POINTS
     };
     let mut sizes: Vec<f64> = Vec::new();
-    let (mut guess, mut rough) = (None, 0.0);
+    let (mut guess, mut rough, mut own) = (None, 0.0, Vec::new());
     let mut seen = Vec::new();
     let mut steady: Vec<f64> = Vec::new();
     for i in 0..=points {
@@ -376,7 +379,7 @@ fn held(bench: &mut Bench<'_>, kind: Kind, long: Long, series: &str) -> Result<H
             Some((size, _)) => long.window(size, (i - 1) as f64 / (points - 1) as f64),
         };
         let moment = standstill(kind, &done, window);
-        let (low, high) = ahead_at(bench, kind, &moment, guess)?;
+        let (low, high) = ahead_at(bench, kind, &moment, guess, &mut own)?;
         let size = f64::midpoint(low, high);
         if guess.is_some() {
             let point = (moment.acknowledged, size);
@@ -405,6 +408,12 @@ fn held(bench: &mut Bench<'_>, kind: Kind, long: Long, series: &str) -> Result<H
             return Ok(Held::Moving(None));
         }
         guess = Some((near, (2.0 * apart).max(chunk)));
+    }
+    // A burst that says by itself what it was ahead by found the drive in no other state.
+    let own = stats::quantile(&own, 0.9);
+    let near = stats::median(&sizes);
+    if own > 0.0 && !(OWN.0 * near..=OWN.1 * near + kind.chunk as f64).contains(&own) {
+        return Ok(Held::Moving(None));
     }
     conclude(bench, kind, long, rough, &seen, steady)
 }
