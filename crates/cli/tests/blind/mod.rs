@@ -77,6 +77,8 @@ struct Rare {
     single_bit: bool,
     /// Of the write buffer: small, huge, or neither.
     buffer: Option<u64>,
+    /// Bytes of one program operation of a die.
+    least: u64,
     /// Translation pages of a unit in host memory may be so many.
     unit_most: u64,
     /// What host memory takes to answer.
@@ -95,6 +97,7 @@ fn rare(seed: u64) -> Rare {
             1 => Some(draw.size(64 * MIB, 800 * MIB, MIB)),
             _ => None,
         },
+        least: 0,
         unit_most: draw.of(&[64, 64, 64, 512, 1024]),
         far: draw.chance(20).then(|| draw.us(2, 26)),
         draw,
@@ -268,16 +271,18 @@ fn flash(draw: &mut Draw, rare: &mut Rare, text: &mut String, steady: bool) -> u
         (cell, bits, pages, program) = ("slc", 1, 512, "150us");
     }
     let (channels, per_channel) = (draw.of(&[2, 4, 8]), draw.of(&[1, 2, 4]));
+    let (planes, page_kib) = (draw.of(&[1, 2, 4]), draw.of(&[8, 16]));
+    let read = page_times(draw.us(35, 90), bits, rare);
+    let one_shot = draw.chance(70) && bits > 1;
+    // A buffer that holds less than that is no drive's.
+    let written_at_once = if one_shot { u64::from(bits) } else { 1 };
+    rare.least = planes * page_kib * KIB * written_at_once;
     let _ = writeln!(
         text,
-        "[nand]\ncell = \"{cell}\"\nchannels = {channels}\ndies_per_channel = {per_channel}\nplanes = {}\n\
-         page_size = \"{}KiB\"\npages_per_block = {pages}\nread = {}\nprogram = \"{program}\"\n\
-         one_shot = {}\nerase = \"5ms\"\nslc_read = \"{}us\"\nslc_program = \"{}us\"\n\
+        "[nand]\ncell = \"{cell}\"\nchannels = {channels}\ndies_per_channel = {per_channel}\nplanes = {planes}\n\
+         page_size = \"{page_kib}KiB\"\npages_per_block = {pages}\nread = {read}\nprogram = \"{program}\"\n\
+         one_shot = {one_shot}\nerase = \"5ms\"\nslc_read = \"{}us\"\nslc_program = \"{}us\"\n\
          channel_mt_s = {}",
-        draw.of(&[1, 2, 4]),
-        draw.of(&[8, 16]),
-        page_times(draw.us(35, 90), bits, rare),
-        draw.chance(70) && bits > 1,
         draw.us(18, 34),
         120 + draw.below(240),
         400 + draw.below(1200),
@@ -360,7 +365,7 @@ fn write_buffer(
     if let (Some(other), "sram" | "dram") = (rare.buffer, tier)
         && (other < MIB || dram > 2 * other && tier == "dram")
     {
-        bytes = other;
+        bytes = other.max(rare.least);
     }
     let _ = writeln!(
         text,

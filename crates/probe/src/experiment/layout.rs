@@ -36,6 +36,8 @@ const COARSE: [usize; 14] = [2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192
 const BEYOND: usize = 8;
 /// Share of the variance that triangles must explain.
 const EXPLAINED: f64 = 0.6;
+/// Share of pairs that may be held up by something else than a die that they share.
+const CHANCE: f64 = 0.15;
 /// Squared errors beyond the least, in those of one share, at which a number of dies is ruled out: five
 /// standard deviations, for errors of neighbouring distances go together.
 const RULED_OUT: f64 = 25.0;
@@ -119,6 +121,10 @@ pub(super) fn of(shares: &[f64]) -> Option<Layout> {
     let fitting: Vec<(f64, usize)> = tried.filter(|(errors, _)| *errors <= allowed).collect();
     let best = fitting.iter().min_by(|a, b| a.0.total_cmp(&b.0))?.1;
     let (fewest, most) = (fitting.first()?.1, fitting.last()?.1);
+    // Any two pages share one of n dies once in n times. Where far more collide, something else holds pairs up.
+    if mean > CHANCE + 1.0 / best as f64 {
+        return None;
+    }
     Some(Layout {
         round: round as f64,
         units: Estimate::new(best as f64, fewest as f64, most as f64),
