@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 #[derive(Debug, Default)]
 struct Used {
-    /// Device and number of files read.
+    /// Device and number of files read; of devices, their kind and number.
     inputs: Vec<(u64, u64)>,
     /// Files being written.
     outputs: Vec<PathBuf>,
@@ -30,7 +30,14 @@ pub(crate) fn forget() {
 
 /// This file is read.
 pub(crate) fn input(file: &Metadata) {
-    if let Some(id) = id(file).filter(|_| file.is_file()) {
+    if file.is_file() {
+        target(file);
+    }
+}
+
+/// This file or device is probed.
+pub(crate) fn target(file: &Metadata) {
+    if let Some(id) = id(file) {
         with(|used| {
             if !used.inputs.contains(&id) {
                 used.inputs.push(id);
@@ -73,7 +80,12 @@ pub(crate) fn end_output(target: &Path) {
 
 #[cfg(unix)]
 fn id(file: &Metadata) -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    let kind = file.file_type();
+    // A device may have several nodes.
+    if kind.is_block_device() || kind.is_char_device() {
+        return Some((u64::MAX - u64::from(kind.is_block_device()), file.rdev()));
+    }
     Some((file.dev(), file.ino()))
 }
 

@@ -50,6 +50,34 @@ fn the_report_is_text_json_and_a_page() {
 }
 
 #[test]
+fn what_is_probed_is_never_overwritten_by_the_report_of_it() {
+    let sandbox = Sandbox::new();
+    let image = sandbox.file("image", vec![7; 2 << 20]);
+    std::fs::hard_link(&image, sandbox.dir.join("other-name")).unwrap();
+    for option in ["--output", "--report", "--emit-drive"] {
+        for place in ["image", "./image", "other-name"] {
+            let outcome = sandbox.run(&[
+                "probe",
+                "image",
+                "--experiment",
+                "read-ahead",
+                option,
+                place,
+            ]);
+            assert_eq!(
+                outcome.code,
+                Some(2),
+                "{option} {place}: {}",
+                outcome.stderr
+            );
+            let said = format!("error: cannot write `{place}`: this command reads it");
+            assert!(outcome.stderr.contains(&said), "{}", outcome.stderr);
+        }
+    }
+    assert!(std::fs::read(&image).unwrap() == vec![7; 2 << 20]);
+}
+
+#[test]
 fn a_drive_file_from_a_probe_gives_the_same_findings() {
     let sandbox = Sandbox::new();
     let probe = |target: &str, more: &[&str]| {

@@ -32,6 +32,7 @@ pub(super) fn run(args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<u8, Err
         return Err(Error::input("no target is given"));
     };
     let options = options(args, name)?;
+    open::keep(name);
     // Before the work, which may take long: what cannot be written is said at once.
     let places = [args.output.file.as_deref(), args.report.as_deref()];
     for place in places {

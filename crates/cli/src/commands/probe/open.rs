@@ -6,6 +6,7 @@ use crate::inputs;
 #[cfg(target_os = "linux")]
 use crate::interrupt;
 use crate::probe_target::{Noise, SimTarget};
+use crate::used;
 use lodger_probe::{Description, Target};
 #[cfg(target_os = "linux")]
 use {
@@ -92,6 +93,14 @@ impl Opened {
 fn not_written(error: lodger_probe::TargetError) -> Error {
     Error::input(error.to_string())
         .hint("nothing was written; without --destroy-data it is only read")
+}
+
+/// That a target is not to be written to as a file.
+pub(super) fn keep(name: &str) {
+    let is_path = !name.starts_with("sim:") && !name.starts_with("nbd:");
+    if let Some(file) = is_path.then(|| std::fs::metadata(name).ok()).flatten() {
+        used::target(&file);
+    }
 }
 
 /// Opens a target for reading.
