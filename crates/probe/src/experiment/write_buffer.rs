@@ -455,7 +455,9 @@ fn conclude(
     let half = error + 0.5 * chunk + FINEST * size;
     let stray = |other: &&f64| (**other / size - 1.0).abs() > STRAY;
     let strays = sizes.iter().chain([&rough]).filter(stray).count();
-    if half >= WILD * size || 3 * strays > sizes.len() {
+    // A burst that ends is ahead by no more than the same bytes of one that goes on, and by half of that at least.
+    let agree = (0.5 * size..=(1.0 + STRAY) * size + chunk).contains(&rough);
+    if half >= WILD * size || 3 * strays > sizes.len() || !agree {
         return Ok(Held::Moving(None));
     }
     if size > long.most() + chunk || !is_full(bench, kind, long, size)? {
