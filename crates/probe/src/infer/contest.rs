@@ -55,3 +55,130 @@ pub(super) fn against_no_difference(findings: &Findings) -> Option<String> {
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::findings::{Findings, Held, MapArm};
+    use crate::infer::{self, Role, Tier, Verdict};
+    use crate::stats::Estimate;
+    use crate::target::{Description, HmbSwitch, Transport};
+    use std::collections::BTreeMap;
+
+    const GIB: f64 = (1u64 << 30) as f64;
+
+    fn about(hmb: HmbSwitch) -> Description {
+        Description {
+            name: "drive".to_owned(),
+            model: String::new(),
+            serial: String::new(),
+            firmware: String::new(),
+            capacity_bytes: 512 << 30,
+            block_bytes: 512,
+            transfer_bytes_max: 1 << 20,
+            transport: Transport::Direct,
+            no_flush: None,
+            no_deallocate: None,
+            no_write: None,
+            hmb,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Reads as fast far as near, by pairs of reads.
+    const FLAT: MapArm = MapArm {
+        levels: None,
+        near_ns: 60_000.0,
+        near_mean_ns: 60_000.0,
+        missed: Estimate::new(0.0, -0.02, 0.02),
+        units: Held::Everything(0.0),
+        reach_bytes: Held::Everything(512.0 * GIB),
+        hit_ns: 60_000.0,
+    };
+
+    fn verdict(mut findings: Findings, hmb: HmbSwitch) -> Verdict {
+        findings.collisions = Some(true);
+        infer::verdict(Role::Map, &mut findings, &about(hmb)).expect("the map was looked at")
+    }
+
+    fn without_host_memory() -> Findings {
+        Findings {
+            map: BTreeMap::from([("as found", FLAT)]),
+            ..Findings::default()
+        }
+    }
+
+    fn switched() -> Findings {
+        Findings {
+            map: BTreeMap::from([("on", FLAT), ("off", FLAT)]),
+            ..Findings::default()
+        }
+    }
+
+    const ON_OFF: HmbSwitch = HmbSwitch::OnOff {
+        granted_bytes: 64 << 20,
+    };
+
+    #[test]
+    fn a_map_said_to_be_at_hand_is_contested_by_slower_random_reads() {
+        let of_rate = |per_s: f64| {
+            let mut findings = without_host_memory();
+            let rate = Estimate::new(per_s, 0.95 * per_s, 1.05 * per_s);
+            findings.quantity("random_read_qd1", "1/s", rate);
+            verdict(findings, HmbSwitch::NotUsed)
+        };
+        assert_eq!(of_rate(1e9 / 62_000.0).tier, Tier::Device);
+        let contested = of_rate(1e9 / 120_000.0);
+        assert_eq!(contested.tier, Tier::Undecided, "{contested:?}");
+        for part in ["contested", "120.0 us", "queue-depth"] {
+            assert!(contested.evidence.contains(part), "{}", contested.evidence);
+        }
+    }
+
+    #[test]
+    fn a_map_said_to_be_at_hand_is_contested_by_reads_that_slow_down_over_more_of_the_drive() {
+        let of_last = |last_ns: f64| {
+            let mut findings = without_host_memory();
+            let spans = vec![(0.5 * GIB, 1e3), (GIB, 8e3), (64.0 * GIB, last_ns)];
+            findings.spans.insert("as found", spans);
+            verdict(findings, HmbSwitch::NotUsed)
+        };
+        // What lies below 1 GiB may be a read cache's doing.
+        assert_eq!(of_last(8.5e3).tier, Tier::Device);
+        let contested = of_last(16e3);
+        assert_eq!(contested.tier, Tier::Undecided, "{contested:?}");
+        assert!(
+            contested.evidence.contains("2.00 times as long"),
+            "{}",
+            contested.evidence
+        );
+    }
+
+    #[test]
+    fn no_difference_is_contested_by_working_sets_that_differ_with_host_memory() {
+        let of_ratio = |ratio: f64| {
+            let mut findings = switched();
+            let spans = |factor: f64| vec![(2.0 * GIB, 8e3 * factor), (8.0 * GIB, 8e3 * factor)];
+            findings.spans.insert("on", spans(1.0));
+            findings.spans.insert("off", spans(ratio));
+            verdict(findings, ON_OFF)
+        };
+        assert_eq!(of_ratio(1.05).tier, Tier::Device);
+        let contested = of_ratio(1.8);
+        assert_eq!(contested.tier, Tier::Undecided, "{contested:?}");
+        assert!(
+            contested.evidence.contains("working-set"),
+            "{}",
+            contested.evidence
+        );
+    }
+
+    #[test]
+    fn a_contested_verdict_is_shown_as_such_and_has_no_size() {
+        let mut findings = without_host_memory();
+        findings.quantity("random_read_qd1", "1/s", Estimate::new(5e3, 5e3, 5e3));
+        let contested = verdict(findings, HmbSwitch::NotUsed);
+        assert_eq!((contested.size_bytes, contested.rule), (None, None));
+        // Another run may settle it.
+        assert!(contested.is_passing);
+    }
+}
