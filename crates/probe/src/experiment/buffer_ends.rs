@@ -29,6 +29,10 @@ const GROWS: f64 = 1.1;
 /// How finely a bound is looked for, as a share of it, and bursts that must agree on it: each writes much.
 const COARSE: f64 = 0.2;
 const VOTES: usize = 3;
+/// Bursts that take more time than this for as many bytes are not alike; the last writes may be those that the host
+/// held up.
+const AS_FAST: f64 = 1.02;
+const ALL_BUT_STRAYS: f64 = 0.98;
 const REST: Duration = Duration::from_millis(10);
 
 /// Size of a buffer that a single write overflows.
@@ -120,7 +124,7 @@ fn ahead_at_least(
     while most - least > COARSE * most && most > kind.chunk as f64 {
         let middle = f64::midpoint(least, most);
         let bytes = ((moment.acknowledged - middle) as u64 / page * page).max(page);
-        if is_late(bench, kind, bytes, latest_ns)? {
+        if is_late(bench, kind, bytes, latest_ns, bursts)? {
             least = middle;
         } else {
             most = middle;
@@ -129,10 +133,24 @@ fn ahead_at_least(
     Ok((least > kind.chunk as f64).then_some((least, most)))
 }
 
-/// Whether so many bytes are not in flash at a time, however often that is tried.
-fn is_late(bench: &mut Bench<'_>, kind: Kind, bytes: u64, at_ns: f64) -> Result<bool, Stop> {
+/// Whether so many bytes are not in flash at a time, however often that is tried. A burst that is acknowledged more
+/// slowly than those before finds the drive in another state, with its fast flash used up, and tells nothing.
+fn is_late(
+    bench: &mut Bench<'_>,
+    kind: Kind,
+    bytes: u64,
+    at_ns: f64,
+    bursts: &[Vec<f64>],
+) -> Result<bool, Stop> {
+    let writes = (bytes as f64 * ALL_BUT_STRAYS / kind.chunk as f64) as usize;
+    let of_bursts = bursts.iter().filter_map(|done| done.get(writes));
+    let slowest_ns = of_bursts.fold(0.0, |slowest: f64, at| slowest.max(*at));
     for _ in 0..VOTES {
-        if kind.in_flash(bench, bytes)? <= at_ns {
+        let (done, in_flash_ns) = kind.burst_in_flash(bench, bytes)?;
+        let as_fast = done
+            .get(writes)
+            .is_none_or(|at| *at <= AS_FAST * slowest_ns);
+        if in_flash_ns <= at_ns || !as_fast {
             return Ok(false);
         }
     }

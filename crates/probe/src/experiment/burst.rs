@@ -62,6 +62,10 @@ impl Kind {
     /// Completion times of a burst into an empty buffer, sorted, ns.
     pub(super) fn burst(self, bench: &mut Bench<'_>, bytes: u64) -> Result<Vec<f64>, Stop> {
         self.rest(bench)?;
+        self.run(bench, bytes)
+    }
+
+    fn run(self, bench: &mut Bench<'_>, bytes: u64) -> Result<Vec<f64>, Stop> {
         let ios = self.writes(bench, bytes);
         let samples = bench.batch(&ios, self.depth())?;
         let mut done: Vec<f64> = samples.iter().map(|s| s.completed_ns() as f64).collect();
@@ -73,12 +77,20 @@ impl Kind {
     /// target's clock says that all of it is done: the last completion is the one that the host held
     /// up longest, which is none of the drive's doing.
     pub(super) fn in_flash(self, bench: &mut Bench<'_>, bytes: u64) -> Result<f64, Stop> {
+        Ok(self.burst_in_flash(bench, bytes)?.1)
+    }
+
+    /// The same after completion times as of [`Kind::burst`].
+    pub(super) fn burst_in_flash(
+        self,
+        bench: &mut Bench<'_>,
+        bytes: u64,
+    ) -> Result<(Vec<f64>, f64), Stop> {
         self.rest(bench)?;
-        let ios = self.writes(bench, bytes);
         let started = bench.now();
-        bench.batch(&ios, self.depth())?;
+        let done = self.run(bench, bytes)?;
         let flush_from = bench.now().saturating_sub(started);
-        Ok(flush_from.as_nanos() as f64 + bench.flush()?)
+        Ok((done, flush_from.as_nanos() as f64 + bench.flush()?))
     }
 
     /// The same for the first bytes of a longer burst, by a flush beside the writes that follow; of the burst alone
