@@ -58,6 +58,7 @@ pub(super) fn against_no_difference(findings: &Findings) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use crate::experiment::levels::Levels;
     use crate::findings::{Findings, Held, MapArm};
     use crate::infer::{self, Role, Tier, Verdict};
     use crate::stats::Estimate;
@@ -170,6 +171,30 @@ mod tests {
             "{}",
             contested.evidence
         );
+    }
+
+    /// Seed 90079: pages of the fastest kind have two levels, and no scan met the slow one.
+    #[test]
+    fn slow_reads_that_no_scan_meets_show_no_map_on_the_drive() {
+        let levels = Levels {
+            fast_ns: 60_000.0,
+            slow_ns: 120_000.0,
+            threshold_ns: 85_000.0,
+            false_slow: 0.0,
+            false_fast: 0.0,
+            pages_below_ns: Some(67_000.0),
+        };
+        let arm = MapArm {
+            levels: Some(levels),
+            missed: Estimate::new(0.5, 0.4, 0.6),
+            ..FLAT
+        };
+        let findings = Findings {
+            map: BTreeMap::from([("on", arm), ("off", arm)]),
+            ..Findings::default()
+        };
+        let found = verdict(findings, ON_OFF);
+        assert_eq!(found.tier, Tier::Undecided, "{found:?}");
     }
 
     #[test]

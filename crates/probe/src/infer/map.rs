@@ -218,6 +218,10 @@ fn map_switched(
     if with == 0.0 && without == 0.0 {
         return Verdict::new(Tier::None, Rule::MapNowhere, both);
     }
+    // Slow reads were seen, so that some place is not at hand: a scan that meets none shows nothing.
+    if with.is_infinite() && without.is_infinite() {
+        return Verdict::unclear(format!("some reads wait for the map, yet {both}"));
+    }
     if with == without || (with < SAME * without && without < SAME * with) {
         let mut verdict = map_on_drive(off, capacity);
         verdict.evidence = format!("{both}: no difference");
