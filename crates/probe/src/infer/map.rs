@@ -186,6 +186,11 @@ fn of_kind(arm: &MapArm) -> &'static str {
     }
 }
 
+/// Slow reads were seen, so that some place is not at hand: scans that meet none show nothing.
+fn met_none(both: &str) -> Verdict {
+    Verdict::unclear(format!("some reads wait for the map, yet {both}"))
+}
+
 fn map_switched(
     findings: &mut Findings,
     about: &Description,
@@ -218,9 +223,8 @@ fn map_switched(
     if with == 0.0 && without == 0.0 {
         return Verdict::new(Tier::None, Rule::MapNowhere, both);
     }
-    // Slow reads were seen, so that some place is not at hand: a scan that meets none shows nothing.
     if with.is_infinite() && without.is_infinite() {
-        return Verdict::unclear(format!("some reads wait for the map, yet {both}"));
+        return met_none(&both);
     }
     if with == without || (with < SAME * without && without < SAME * with) {
         let mut verdict = map_on_drive(off, capacity);
