@@ -62,7 +62,11 @@ comes from: `\"nand.read\" = { kind = \"measured\", from = \"...\" }`, with a ki
 `datasheet`, `paper`, `fitted` or `assumed`.
 
 ";
-    format!("{intro}{}", spec::reference_markdown())
+    format!(
+        "{intro}{}{}",
+        spec::reference_markdown(),
+        spec::policies_markdown()
+    )
 }
 
 fn fio_options() -> String {

@@ -166,12 +166,7 @@ fn ftl(values: &Values) -> Result<FtlSpec, SpecError> {
     }
     Ok(FtlSpec {
         overprovisioning: values.ratio("ftl.overprovisioning"),
-        gc_policy: match values.word("ftl.gc_policy") {
-            "greedy" => GcPolicy::Greedy,
-            "fifo" => GcPolicy::Fifo,
-            "cost-benefit" => GcPolicy::CostBenefit,
-            _ => GcPolicy::DChoices(values.small("ftl.gc_choices")),
-        },
+        gc_policy: gc_policy(values),
         gc_start_superblocks: start,
         gc_reserve_superblocks: reserve,
         gc_own_stream: values.flag("ftl.gc_own_stream"),
@@ -338,13 +333,14 @@ fn tier_there(values: &Values, path: &str, tier: Tier) -> Result<(), SpecError> 
 }
 
 fn replacement(values: &Values, path: &str) -> Replacement {
-    match values.word(path) {
-        "lru" => Replacement::Lru,
-        "fifo" => Replacement::Fifo,
-        "clock" => Replacement::Clock,
-        "2q" => Replacement::TwoQ,
-        _ => Replacement::Random,
-    }
+    let word = values.word(path);
+    Replacement::from_word(word).unwrap_or_else(|| unreachable!("`{path}` allows no `{word}`"))
+}
+
+fn gc_policy(values: &Values) -> GcPolicy {
+    let word = values.word("ftl.gc_policy");
+    let policy = GcPolicy::from_word(word, values.small("ftl.gc_choices"));
+    policy.unwrap_or_else(|| unreachable!("`ftl.gc_policy` allows no `{word}`"))
 }
 
 fn read_cache(values: &Values) -> Result<Option<ReadCacheSpec>, SpecError> {

@@ -3,6 +3,7 @@
 
 mod table;
 
+use super::policies::{GcPolicy, Replacement, Word};
 use super::units::{show_rate, show_size, show_time, show_transfers};
 
 pub(super) use table::KEYS;
@@ -215,4 +216,19 @@ pub fn reference_markdown() -> String {
         );
     }
     out
+}
+
+/// The words that name policies and what each means, as sections of Markdown.
+#[must_use]
+pub fn policies_markdown() -> String {
+    words_markdown("Replacement policies", Replacement::WORDS)
+        + &words_markdown("Garbage collection policies", GcPolicy::WORDS)
+}
+
+fn words_markdown(title: &str, words: &[Word]) -> String {
+    let rows = words
+        .iter()
+        .map(|entry| format!("| `{}` | {} |\n", entry.word, entry.meaning));
+    let head = format!("\n## {title}\n\n| word | meaning |\n|---|---|\n");
+    head + &rows.collect::<String>()
 }

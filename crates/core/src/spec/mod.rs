@@ -14,6 +14,7 @@ mod integrity;
 mod keys;
 pub mod layout;
 mod parse;
+pub mod policies;
 mod source;
 mod ufs;
 mod units;
@@ -22,9 +23,10 @@ mod window;
 
 pub use error::{Place, Problem, SpecError};
 pub use integrity::{Integrity, LINE_BYTES, VERSIONS_PER_LINE};
-pub use keys::{KeyReference, reference, reference_markdown};
+pub use keys::{KeyReference, policies_markdown, reference, reference_markdown};
 pub use layout::Layout;
 pub use parse::{ParsedDrive, ResolvedValue, parse};
+pub use policies::{GcPolicy, Replacement};
 pub use source::{Source, SourceKind};
 pub use window::{CpuSpec, Gate, PowerSpec, WindowSpec};
 
@@ -254,19 +256,6 @@ pub struct FtlSpec {
     pub slc_idle_ps: u64,
 }
 
-/// How a superblock is chosen for cleaning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GcPolicy {
-    /// The one with the fewest valid slots.
-    Greedy,
-    /// The one filled first.
-    Fifo,
-    /// Largest (1 - u) / 2u x age (Rosenblum & Ousterhout, SOSP 1991).
-    CostBenefit,
-    /// The one with the fewest valid slots among `d` picked at random.
-    DChoices(u32),
-}
-
 /// A memory that a role can be placed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tier {
@@ -420,21 +409,6 @@ pub struct RoleSpecs {
     pub write_buffer: WriteBufferSpec,
     /// Memory of the drive that the host reaches by loads and stores.
     pub window: Option<WindowSpec>,
-}
-
-/// Which unit of a full cache gives way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Replacement {
-    /// Least recently used.
-    Lru,
-    /// First in, first out.
-    Fifo,
-    /// Second chance.
-    Clock,
-    /// 2Q (Johnson & Shasha, VLDB 1994), simplified version.
-    TwoQ,
-    /// Any.
-    Random,
 }
 
 /// What precedes a translation page that may be compressed: its number, the count of runs or segments,

@@ -39,7 +39,7 @@ const ENTRY: Kind = Kind::Ratio {
 };
 const UNIT: Kind = size(4 * KIB, 64 * MIB, 4 * KIB);
 const ENCODINGS: Kind = Kind::Choice(&["flat", "runs", "learned"]);
-const REPLACEMENTS: Kind = Kind::Choice(&["lru", "fifo", "clock", "2q", "random"]);
+const REPLACEMENTS: Kind = Kind::Choice(crate::spec::Replacement::CHOICES);
 const DATA_TIERS: Kind = Kind::Choice(&["sram", "dram", "hmb"]);
 
 /// All keys in the order in which they are shown.
@@ -159,7 +159,7 @@ pub(in crate::spec) const KEYS: &[Key] = &[
     // The flash translation layer.
     key("ftl.overprovisioning", Kind::Ratio { min: 0.0, max: 16.0 }, Is("0.07"),
         "Physical over user capacity, minus one; map, free reserve and single-bit superblocks not counted"),
-    key("ftl.gc_policy", Kind::Choice(&["greedy", "fifo", "cost-benefit", "d-choices"]), Is("greedy"),
+    key("ftl.gc_policy", Kind::Choice(crate::spec::GcPolicy::CHOICES), Is("greedy"),
         "How a superblock is chosen for cleaning"),
     key("ftl.gc_choices", count(1, 1_024), Is("10"),
         "Superblocks compared by `d-choices`"),

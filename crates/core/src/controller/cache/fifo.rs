@@ -1,0 +1,57 @@
+//! First in, first out.
+
+use super::Policy;
+use super::frames::{Frames, ListId};
+
+#[derive(Debug)]
+pub(super) struct Fifo;
+
+impl Policy for Fifo {
+    fn new(_capacity: u32, _seed: u64) -> Self {
+        Fifo
+    }
+
+    #[inline]
+    fn used(&mut self, _frames: &mut Frames, _at: u32) {}
+
+    #[inline]
+    fn victim(&mut self, frames: &mut Frames, _left: Option<ListId>) -> Option<u32> {
+        frames.tail(ListId::Main)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Textbook, agrees, keys};
+    use crate::spec::Replacement;
+    use proptest::prelude::*;
+
+    /// The key at the front came first.
+    struct Naive(Vec<u32>, usize);
+
+    impl Textbook for Naive {
+        fn ask(&mut self, key: u32) -> bool {
+            let hit = self.0.contains(&key);
+            if !hit {
+                if self.0.len() == self.1 {
+                    self.0.remove(0);
+                }
+                self.0.push(key);
+            }
+            hit
+        }
+        fn held(&self) -> Vec<u32> {
+            self.0.clone()
+        }
+    }
+
+    proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
+        #[test]
+        fn fifo_does_what_the_textbook_says(capacity in 1u32..20, keys in keys()) {
+            let mut naive = Naive(Vec::new(), capacity as usize);
+            agrees(Replacement::Fifo, capacity, &keys, &mut naive);
+        }
+    }
+}
