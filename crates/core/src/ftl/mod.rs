@@ -11,6 +11,7 @@ mod permutation;
 mod recovery;
 mod superblocks;
 mod temperature;
+mod victim;
 
 pub use cleaning::{Cleaner, Cleaning, Move};
 pub use formula::{Formula, Precondition};

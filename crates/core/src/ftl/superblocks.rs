@@ -1,6 +1,7 @@
 //! The state of every superblock, and which one to open or clean next.
 
 use super::Stream;
+use super::victim::{self, Candidate, Choice};
 use crate::ids::{Ppn, Superblock};
 use crate::nand::Geometry;
 use crate::rng::Rng;
@@ -379,37 +380,16 @@ impl Superblocks {
 
     /// Chooses the superblock to clean next among the closed ones of a mode.
     pub fn choose_victim(&mut self, policy: GcPolicy, slc: bool) -> Option<Superblock> {
-        let usable = f64::from(self.geometry.usable_slots(slc));
-        let now = self.closings;
-        let candidates = self.blocks.iter().enumerate().filter(|(_, block)| {
+        let closed = (0u32..).map(Superblock).zip(&self.blocks);
+        let candidates = closed.filter(|(_, block)| {
             block.state == State::Closed && block.slc == slc && block.programs == 0
         });
-        let best = match policy {
-            GcPolicy::Greedy => candidates.min_by_key(|(_, block)| (block.valid, block.closed_at)),
-            GcPolicy::Fifo => candidates.min_by_key(|(_, block)| block.closed_at),
-            GcPolicy::CostBenefit => candidates.max_by(|(_, a), (_, b)| {
-                let score = |block: &Block| {
-                    let share = f64::from(block.valid) / usable;
-                    (1.0 - share) / (2.0 * share + 1e-9) * (now - block.closed_at) as f64
-                };
-                // The older wins a draw, so that the order never depends on the numbers.
-                score(a)
-                    .total_cmp(&score(b))
-                    .then(b.closed_at.cmp(&a.closed_at))
-            }),
-            GcPolicy::DChoices(d) => {
-                let closed: Vec<usize> = candidates.map(|(number, _)| number).collect();
-                let rng = &mut self.rng;
-                let picks = if closed.is_empty() { 0 } else { d.max(1) };
-                let number = (0..picks)
-                    .map(|_| closed[rng.below(closed.len() as u32) as usize])
-                    .min_by_key(|&number| {
-                        (self.blocks[number].valid, self.blocks[number].closed_at)
-                    })?;
-                return Some(Superblock(number as u32));
-            }
+        let choice = Choice {
+            candidates: candidates.map(|(superblock, block)| Candidate::new(superblock, block)),
+            usable_slots: self.geometry.usable_slots(slc),
+            now: self.closings,
         };
-        best.map(|(number, _)| Superblock(number as u32))
+        victim::choose(policy, choice, &mut self.rng)
     }
 
     /// The closed superblock whose data has lain still the longest in wear terms, when the spread
