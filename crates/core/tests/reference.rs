@@ -34,7 +34,8 @@ fn small_drive(shape: u32) -> DriveSpec {
             ("host.dma.rate", "4.8GB/s"),
         ],
     };
-    let replacement = ["lru", "fifo", "clock", "2q", "random"][(shape >> 9) as usize % 5];
+    let replacement =
+        ["lru", "fifo", "clock", "2q", "random", "arc", "s3-fifo"][(shape >> 9) as usize % 7];
     let mut sets = vec![
         ("capacity", "64MiB"),
         ("nand.pages_per_block", bit(0, "12", "24")),

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 const TIMES: &[&str] = &["0ns", "1ns", "100ns", "3us", "50us", "1ms"];
 const RATES: &[&str] = &["1MB/s", "300MB/s", "3.2GB/s", "1000GB/s"];
 const FLAGS: &[&str] = &["true", "false"];
-const POLICIES: &[&str] = &["lru", "fifo", "clock", "2q", "random"];
+const POLICIES: &[&str] = &["lru", "fifo", "clock", "2q", "random", "arc", "s3-fifo"];
 const SIZES: &[&str] = &[
     "4KiB", "8KiB", "32KiB", "96KiB", "256KiB", "600KiB", "1MiB", "3MiB",
 ];

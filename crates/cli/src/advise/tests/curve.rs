@@ -43,7 +43,7 @@ fn lru_is_within_a_point() {
 
 #[test]
 fn every_policy_is_within_a_point() {
-    for policy in ["fifo", "clock", "2q", "random"] {
+    for policy in ["fifo", "clock", "2q", "random", "arc", "s3-fifo"] {
         let quoted = format!("\"{policy}\"");
         let config = config("tiny", &[("role.map.replacement", &quoted)]);
         assert_eq!(Stream::method(&config.drive.parsed.spec), Method::Direct);

@@ -4,6 +4,7 @@
 //! (word, variant, meaning) in `spec/policies.rs`, from which parser and documentation follow. What all of them
 //! share is in `frames.rs`: the frames, two lists through them, and that a pinned frame stands in no list.
 
+mod arc;
 mod clock;
 mod fifo;
 mod frames;
@@ -11,6 +12,7 @@ mod ghosts;
 mod index;
 mod lru;
 mod random;
+mod s3_fifo;
 #[cfg(test)]
 mod tests;
 mod two_q;
