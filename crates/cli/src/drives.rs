@@ -21,6 +21,7 @@ const COLLECTION: &[(&str, &str)] = &[
         include_str!("../../../drives/wd-black-3d.toml"),
     ),
     ("970-pro", include_str!("../../../drives/970-pro.toml")),
+    ("cxl-512", include_str!("../../../drives/cxl-512.toml")),
     (
         "hong-bufferless",
         include_str!("../../../drives/hong-bufferless.toml"),

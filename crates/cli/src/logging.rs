@@ -6,7 +6,7 @@ use crate::report::number::grouped;
 use crate::run::JobResult;
 use crate::size;
 use lodger_core::observe::Histogram;
-use lodger_core::spec::{DriveSpec, Tier};
+use lodger_core::spec::DriveSpec;
 use lodger_core::time::NS;
 use lodger_workload::logging::{self, Commit, Model, Statistics};
 use lodger_workload::{Workload, WorkloadError};
@@ -39,10 +39,11 @@ impl From<u64> for Target {
 impl From<&DriveSpec> for Target {
     fn from(spec: &DriveSpec) -> Self {
         let window = spec.roles.window.as_ref();
+        let tier = spec.roles.write_buffer.tier;
         Target {
             bytes: spec.capacity_bytes,
-            // Memory behind capacitors keeps it; a buffer in flash acknowledges nothing before.
-            volatile_cache: !matches!(spec.roles.write_buffer.tier, Tier::Pm | Tier::Slc),
+            // A buffer in flash acknowledges nothing before.
+            volatile_cache: !tier.is_flash() && !spec.tiers.survives_power_cut(tier),
             window_bytes: window.map_or(0, |window| window.bytes),
         }
     }

@@ -30,12 +30,13 @@ const JOBS: [(&str, &str); 5] = [
     ),
 ];
 
-const DRIVES: [&str; 18] = [
+const DRIVES: [&str; 19] = [
     "2b-ssd",
     "970-pro",
     "a1000",
     "a80",
     "bg4",
+    "cxl-512",
     "ex900",
     "galaxy-s7",
     "hong-bufferless",

@@ -9,6 +9,7 @@ pub mod engine;
 pub mod ftl;
 pub mod host;
 pub mod ids;
+pub mod memory;
 pub mod nand;
 pub mod observe;
 pub mod request;

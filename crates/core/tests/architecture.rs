@@ -41,7 +41,7 @@ const CRATES: &[(&str, &[&str])] = &[
 ];
 
 /// The way of a request through the core: each folder sees only those after it.
-const WAY: [&str; 5] = ["host", "transport", "controller", "ftl", "nand"];
+const WAY: [&str; 6] = ["host", "transport", "memory", "controller", "ftl", "nand"];
 /// What stands beside the way: seen by all of it, sees none of it.
 const BESIDE: [&str; 9] = [
     "engine", "ids", "observe", "request", "rng", "slab", "spec", "table", "time",

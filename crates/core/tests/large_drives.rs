@@ -95,7 +95,12 @@ fn superblocks_too_many_or_too_short_are_refused() {
         "`nand.pages_per_block` must make superblocks of at least 4 program operations of 96KiB \
          (here 3)",
     );
-    let many = [("capacity", "8TiB"), ("nand.pages_per_block", "3")];
+    refused(
+        &[("nand.pages_per_block", "3")],
+        "`nand.pages_per_block` must be at least 6 for tlc cells: with one word line to a block each power \
+         cut costs a superblock, found `3`",
+    );
+    let many = [("capacity", "8TiB"), ("nand.pages_per_block", "6")];
     refused(
         &many,
         "`capacity` must not need more than 1048576 superblocks",

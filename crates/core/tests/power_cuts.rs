@@ -159,6 +159,11 @@ impl Run {
         self.device.spec().roles.write_buffer.tier
     }
 
+    /// Whether what is buffered survives a power cut.
+    fn is_protected(&self) -> bool {
+        self.device.spec().tiers.survives_power_cut(self.tier())
+    }
+
     /// Whether what is acknowledged is in flash.
     fn unbuffered(&self) -> bool {
         let buffer = &self.device.spec().roles.write_buffer;
@@ -249,8 +254,8 @@ impl Run {
             let request = self.open.remove(&completion.tag).expect("completes once");
             assert_eq!(completion.status, Status::Success);
             let durable = match request.op {
-                Op::Write => request.fua || self.unbuffered() || self.tier() == Tier::Pm,
-                _ => self.tier() == Tier::Pm,
+                Op::Write => request.fua || self.unbuffered() || self.is_protected(),
+                _ => self.is_protected(),
             };
             self.model.complete(&request, durable);
         }

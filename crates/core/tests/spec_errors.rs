@@ -491,7 +491,7 @@ fn roles_that_do_not_fit_their_tiers() {
     check_set(
         "role.map.tiers",
         "slc",
-        "`role.map.tiers` must be a list of `sram`, `dram`, `hmb`, found `slc`",
+        "`role.map.tiers` must be a list of `sram`, `dram`, `hmb`, `cxl`, found `slc`",
     );
 }
 

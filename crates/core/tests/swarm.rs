@@ -239,7 +239,7 @@ impl Run {
 
     fn complete(&mut self, done: &[Completion]) {
         let buffer = self.write_buffer();
-        let is_pm = buffer.tier == Tier::Pm;
+        let is_pm = self.device.spec().tiers.survives_power_cut(buffer.tier);
         let unbuffered = buffer.acknowledges_programmed || buffer.tier == Tier::Slc;
         for completion in done {
             self.idle_events = 0;

@@ -46,6 +46,7 @@ fn entry_ps(spec: &DriveSpec, tier: Tier) -> u64 {
         Tier::Sram => spec.tiers.sram.as_ref().unwrap().access_ps,
         Tier::Dram => spec.tiers.dram.as_ref().unwrap().access_ps,
         Tier::Hmb => round_trip_ps(spec) + wire_ps(&spec.link, LINE_BYTES),
+        Tier::Cxl => spec.tiers.cxl.as_ref().unwrap().memory.access_ps,
         Tier::Slc | Tier::Pm | Tier::Host => unreachable!(),
     }
 }
@@ -241,7 +242,7 @@ fn a_write_takes_the_sum_of_its_parts() {
 #[test]
 fn a_flush_and_a_fua_write_wait_for_one_program_operation() {
     each_drive(|name, spec| {
-        if spec.roles.write_buffer.tier == Tier::Pm {
+        if spec.tiers.survives_power_cut(spec.roles.write_buffer.tier) {
             // Nothing waits: see below.
             return;
         }

@@ -151,7 +151,7 @@ impl MapRole {
     }
 
     fn build_tier(&self, spec: &MapTierSpec, hmb_bytes: u64) -> MapTier {
-        let bytes = if spec.tier == Tier::Hmb {
+        let bytes = if spec.tier.is_granted() {
             hmb_bytes
         } else {
             spec.bytes
@@ -167,7 +167,7 @@ impl MapRole {
                 (capacity, u64::from(capacity))
             }
         };
-        let holds_all = spec.tier != Tier::Hmb && surely >= u64::from(units);
+        let holds_all = !spec.tier.is_granted() && surely >= u64::from(units);
         let held = if holds_all { 0 } else { capacity.min(units) };
         MapTier {
             tier: spec.tier,
@@ -505,9 +505,10 @@ impl MapRole {
             if done {
                 let tier = &mut tiers[f.tier];
                 tier.cache.unpin(f.unit);
-                if let (true, Tier::Hmb, Some(frame)) =
-                    (records_moves, tier.tier, tier.cache.frame(f.unit))
-                {
+                if let (true, Some(frame)) = (
+                    records_moves && tier.tier.is_granted(),
+                    tier.cache.frame(f.unit),
+                ) {
                     moved.push_back(Moved::Came(f.unit, frame));
                 }
             }
@@ -535,9 +536,9 @@ impl MapRole {
         self.fill_of.get(page.0).is_some() || self.staged.get(page.0).is_some()
     }
 
-    /// Whether a page that arrives is copied to this memory.
+    /// Whether a page that arrives is copied to memory the host granted.
     #[must_use]
-    pub fn spreads_to(&self, tier: Tier) -> bool {
+    pub fn spreads_to_host(&self) -> bool {
         let places = if self.spec.exclusive {
             1
         } else {
@@ -545,7 +546,7 @@ impl MapRole {
         };
         self.tiers[..places]
             .iter()
-            .any(|held| held.tier == tier && held.unit_pages == 1 && held.cache.capacity() > 0)
+            .any(|held| held.tier.is_granted() && held.unit_pages == 1 && held.cache.capacity() > 0)
     }
 
     /// A page has lost all its entries (trim): nothing of it needs to be written.
@@ -557,7 +558,7 @@ impl MapRole {
     /// from flash is staged.
     pub fn set_hmb(&mut self, hmb_bytes: u64) {
         for place in 0..self.tiers.len() {
-            if self.tiers[place].tier != Tier::Hmb {
+            if !self.tiers[place].tier.is_granted() {
                 continue;
             }
             let held: Vec<u32> = self.tiers[place].cache.keys().collect();

@@ -125,7 +125,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             .as_ref()
             .map_or(0, |hmb| hmb.usable_bytes(granted_bytes));
         self.background.drain_map = true;
-        if self.buffer_tier == crate::spec::Tier::Hmb {
+        if self.buffer_tier.is_granted() {
             self.give_up_buffer();
         }
         self.place_roles(usable);

@@ -36,9 +36,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     fn measure_each_changed_page(&mut self) {
         let mut pages = std::mem::take(&mut self.changed_pages);
         for page in pages.drain(..) {
-            let hmb = self.map.place_of(Tier::Hmb);
+            let hmb = self.map.place_in_host();
             let searched = |device: &Self| {
-                let place = hmb.filter(|_| device.map.is_held_by(Tier::Hmb, page))?;
+                let place = hmb.filter(|_| device.map.is_held_by_host(page))?;
                 device.map.compressed_page(place, page)
             };
             let before = searched(self);
@@ -62,7 +62,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         if !self.map.compresses() {
             return self.map_costs.look_up_bytes;
         }
-        let place = self.map.place_of(Tier::Hmb);
+        let place = self.map.place_in_host();
         match place.and_then(|place| self.map.compressed_page(place, page)) {
             Some((bytes, true)) => bytes.next_multiple_of(LINE_BYTES),
             _ => self.map_costs.look_up_bytes,
@@ -75,7 +75,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         if !self.map.compresses() {
             return self.map_costs.page_bytes;
         }
-        let place = self.map.place_of(Tier::Hmb);
+        let place = self.map.place_in_host();
         let compressed = place.and_then(|place| self.map.compressed_page(place, page));
         compressed.map_or(self.map_costs.page_bytes, |(bytes, _)| bytes)
     }

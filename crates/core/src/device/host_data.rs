@@ -9,7 +9,7 @@ use crate::engine::EventKind;
 use crate::ids::{BufferSlot, Lpn, Ppn};
 use crate::nand::{FlashOp, SlotMask};
 use crate::request::Status;
-use crate::spec::{DriveSpec, Integrity, SLOT_BYTES, Tier};
+use crate::spec::{DriveSpec, Integrity, SLOT_BYTES};
 use crate::time::transfer_ps;
 
 /// What checking pages costs.
@@ -62,7 +62,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// A new layout of host memory: `buffer_pages` at its start, `cache_pages` from `cache_base` on.
     pub(super) fn lay_out_host_data(&mut self, buffer_pages: u32, cache_base: u64) {
         let cache = self.read_cache.as_ref();
-        let cache = cache.filter(|cache| cache.tier == Tier::Hmb);
+        let cache = cache.filter(|cache| cache.tier.is_granted());
         let pages = cache.map_or(0, |cache| cache.pages());
         self.host_data.lay_out(buffer_pages, cache_base, pages);
     }
@@ -78,7 +78,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     /// A slot's data is complete, or has changed: it stands in host memory.
     pub(super) fn put_buffered(&mut self, slot: BufferSlot) {
-        if self.buffer_tier == Tier::Hmb {
+        if self.buffer_tier.is_granted() {
             let page = self.contents.page(Source::Buffer(slot));
             let lpn = self.buffer.lpn(slot);
             self.host_data
@@ -199,7 +199,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// A page read from flash is put into its frame of the read cache.
     fn put_cached(&mut self, lpn: Lpn, ppn: Ppn) {
         let cache = self.read_cache.as_ref();
-        let cache = cache.filter(|cache| cache.tier == Tier::Hmb);
+        let cache = cache.filter(|cache| cache.tier.is_granted());
         if let Some(frame) = cache.and_then(|cache| cache.frame(lpn)) {
             let page = self.contents.page(Source::Flash(ppn));
             self.host_data
@@ -241,7 +241,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// returned.
     pub(super) fn rejects_cached(&mut self, id: u32) -> bool {
         let cache = self.read_cache.as_ref();
-        if cache.is_none_or(|cache| cache.tier != Tier::Hmb) {
+        if cache.is_none_or(|cache| !cache.tier.is_granted()) {
             return false;
         }
         let command = self.commands[id];

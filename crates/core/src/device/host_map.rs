@@ -88,7 +88,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     /// Whether look-ups of a page are answered by host memory.
     fn is_served_by_host(&self, page: TranslationPage) -> bool {
-        self.host_map.holds(page) && self.map.served_by(page) == Some(Tier::Hmb)
+        self.host_map.holds(page) && self.map.served_by(page).is_some_and(Tier::is_granted)
     }
 
     /// The entry of a logical page, from where the drive takes it.

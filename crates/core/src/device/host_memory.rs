@@ -51,7 +51,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// Whether the host's DMA engine serves the role on `tier`.
     #[inline]
     pub(super) fn uses_host_dma(&self, tier: Tier) -> bool {
-        tier == Tier::Hmb && self.host_dma.is_some()
+        tier.is_granted() && self.host_dma.is_some()
     }
 
     /// Has the host's engine copy `bytes` between a command's pages and the drive's host memory;
@@ -120,12 +120,12 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     pub(super) fn buffered_in_host(&self) -> bool {
         // While memory that was taken back is emptied, most of what is buffered still stands there.
         let saving = self.background.saving_buffers > 0;
-        self.buffer_tier == Tier::Hmb || (saving && self.buffers_in_host())
+        self.buffer_tier.is_granted() || (saving && self.buffers_in_host())
     }
 
     /// Whether the buffer stands in host memory where there is any.
     pub(super) fn buffers_in_host(&self) -> bool {
-        self.spec.roles.write_buffer.tier == Tier::Hmb
+        self.spec.roles.write_buffer.tier.is_granted()
     }
 
     /// Buffered data in host memory crosses the link before it can be programmed; `logged` of the

@@ -3,8 +3,7 @@
 
 use super::{Contents, Device, HostMemory};
 use crate::engine::{EventKind, INDEX_MAX};
-use crate::spec::{SLOT_BYTES, Tier};
-use crate::time::transfer_ps;
+use crate::spec::SLOT_BYTES;
 
 /// In place of a write-back: the batch has been read from the buffer.
 const READ: u32 = INDEX_MAX;
@@ -32,11 +31,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             self.counters.hmb_read_bytes += self.log_bytes;
             let at_ps = self.link.read(now, self.log_bytes);
             self.checked_ps(at_ps, self.log_bytes)
-        } else if let (Tier::Dram, Some(dram)) = (self.buffer_tier, &self.spec.tiers.dram) {
-            let read_ps = transfer_ps(self.log_bytes, dram.bytes_per_s);
-            self.dram.book(now, read_ps)
         } else {
-            now.ps()
+            self.memories.store(self.buffer_tier, now, self.log_bytes)
         };
         self.engine
             .schedule(at_ps, EventKind::WriteBackArrived, READ);

@@ -7,7 +7,7 @@ use crate::controller::{Crossings, Found};
 use crate::ftl::Stream;
 use crate::ids::{BufferSlot, Lpn, NONE, TranslationPage};
 use crate::nand::{Cause, Class, FlashOp, slot_mask};
-use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, Integrity, Tier};
+use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, Integrity};
 
 /// Map updates that may wait for their translation page before programs of new data pause, as a
 /// multiple of the reads in flight: the firmware's list of pending updates is short.
@@ -84,7 +84,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     pub(super) fn update_map_page(&mut self, page: TranslationPage) {
         self.note_changed_page(page);
         match self.map.update(page) {
-            Found::Tier(place) if self.map.tier(place) == Tier::Hmb && self.hmb_bytes > 0 => {
+            Found::Tier(place) if self.map.tier(place).is_granted() && self.hmb_bytes > 0 => {
                 self.move_units();
                 // A page that is compressed there is written as a whole, once for a batch.
                 let held = self.map.compressed_page(place, page);
@@ -282,7 +282,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let mut waiting = std::mem::take(&mut self.scratch);
         let page = self.map.filled(fill, &mut waiting);
         self.move_units();
-        if self.hmb_bytes > 0 && self.map.spreads_to(Tier::Hmb) {
+        if self.hmb_bytes > 0 && self.map.spreads_to_host() {
             let bytes = self.whole_page_bytes(page);
             self.counters.hmb_written_bytes += bytes;
             self.link.write(self.engine.now(), bytes);
@@ -322,7 +322,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     /// Pages of a unit have been read in the background.
     pub(super) fn on_background_filled(&mut self, op: &FlashOp) {
-        if self.map.background_done(op.owner) == Tier::Hmb {
+        if self.map.background_done(op.owner).is_granted() {
             let bytes = u64::from(op.mask.count_ones()) * self.map_costs.page_bytes;
             self.counters.hmb_written_bytes += bytes;
             self.link.write(self.engine.now(), bytes);

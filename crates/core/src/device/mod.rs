@@ -43,6 +43,7 @@ use crate::engine::{Engine, EventKind, Occupancy, Timeline};
 use crate::ftl::{Cleaner, Ftl, Precondition};
 use crate::host::dma::HostDma;
 use crate::ids::{CommandId, DieId, Superblock, TranslationPage};
+use crate::memory::Memories;
 use crate::nand::{Array, OpKind};
 use crate::observe::Counters;
 use crate::request::{Completion, Op, Request, Status, WindowCompletion};
@@ -67,9 +68,7 @@ pub struct Device<C = NoContents, M = Modelled> {
     queues: SubmissionQueues,
     link: Link,
     cores: Cores,
-    dram: Timeline,
-    /// Power-protected memory.
-    pm: Timeline,
+    memories: Memories,
     map: MapRole,
     /// Translation pages being read for those who wait.
     map_reads: Occupancy,
@@ -182,8 +181,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             queues: SubmissionQueues::new(controller.command_slots, controller.arbitration_burst),
             link: Link::new(&spec.link),
             cores: Cores::new(controller.cores),
-            dram: Timeline::default(),
-            pm: Timeline::default(),
+            memories: Memories::new(&spec.tiers),
             map: MapRole::new(&spec.roles.map, pages, 0, seed),
             map_reads: Occupancy::default(),
             host_map: HostMap::new(map::integrity(spec), seed, EPOCH_BITS),
@@ -521,7 +519,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 /// Bytes in host memory are those of flat entries with room for a physical address.
 fn assert_bytes_can_be_written<M: HostMemory>(spec: &DriveSpec) {
     let mut tiers = spec.roles.map.tiers.iter();
-    if let Some(map) = tiers.find(|map| M::KEEPS_BYTES && map.tier == Tier::Hmb) {
+    if let Some(map) = tiers.find(|map| M::KEEPS_BYTES && map.tier.is_granted()) {
         assert_eq!(map.encoding, Encoding::Flat, "bytes of a compressed map");
         assert!(map.entry_millibytes >= 4000, "entries of less than 4 bytes");
     }

@@ -2,6 +2,7 @@
 
 use super::{Contents, Device, HostMemory};
 use crate::controller::{ReadCache, WriteBuffer};
+use crate::memory::STAGING;
 use crate::spec::Tier;
 
 impl<C: Contents, M: HostMemory> Device<C, M> {
@@ -14,7 +15,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let mut left = usable;
         let roles = &self.spec.roles;
         let share = |tier: Tier, bytes: u64, left: &mut u64| {
-            if tier != Tier::Hmb {
+            if !tier.is_granted() {
                 return bytes;
             }
             let share = bytes.min(*left);
@@ -26,20 +27,20 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         if let Some(cache) = &roles.read_cache {
             let bytes = share(cache.tier, cache.bytes, &mut left);
             // A cache in the drive's own memory keeps what it holds.
-            if self.read_cache.is_none() || cache.tier == Tier::Hmb {
+            if self.read_cache.is_none() || cache.tier.is_granted() {
                 self.read_cache = Some(ReadCache::new(cache, bytes, self.seed));
             }
         }
         // Without memory for a buffer, the controller still stages what it programs.
         let staging = self.array.geometry().unit_slots * self.array.geometry().dies;
         let (tier, slots) = match WriteBuffer::slots_of(buffer_bytes) {
-            0 => (Tier::Sram, staging),
+            0 => (STAGING, staging),
             slots => (roles.write_buffer.tier, slots),
         };
         self.buffer_tier = tier;
         self.buffer.resize(&roles.write_buffer, slots);
         if Self::PAGES_IN_HOST {
-            let pages = if tier == Tier::Hmb { slots } else { 0 };
+            let pages = if tier.is_granted() { slots } else { 0 };
             self.lay_out_host_data(pages, cache_base);
         }
         self.hmb_bytes = usable;

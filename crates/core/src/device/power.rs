@@ -21,7 +21,7 @@ use crate::ftl::{LostUnit, State};
 use crate::ids::{Lpn, Superblock};
 use crate::nand::OpKind;
 use crate::slab::{Queue, Slab};
-use crate::spec::{SLOT_BYTES, Tier};
+use crate::spec::SLOT_BYTES;
 use crate::transport::SubmissionQueues;
 
 /// Bytes per slot of a superblock's summary: owner and order.
@@ -64,7 +64,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// they never complete. Host memory must be granted again ([`Device::set_hmb`]). On return the
     /// drive is ready and the clock has moved on by the time recovery took.
     pub fn power_cut(&mut self) -> Recovery {
-        let kept = self.buffer_tier == Tier::Pm;
+        let kept = self.memories.survives_power_cut(self.buffer_tier);
         self.restart(true, kept)
     }
 
@@ -81,7 +81,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// is gone without warning, and so are the commands under way. The controller is reset; what
     /// its flash and its own buffer had begun, it ends. Otherwise like [`Device::power_cut`].
     pub fn host_crash(&mut self) -> Recovery {
-        let kept = self.spec.roles.write_buffer.tier != Tier::Hmb;
+        let tier = self.spec.roles.write_buffer.tier;
+        let kept = self.memories.survives_host_crash(tier);
         self.restart(false, kept)
     }
 
@@ -219,8 +220,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         self.queues = SubmissionQueues::new(controller.command_slots, controller.arbitration_burst);
         self.link.drop_all();
         self.cores.drop_all();
-        self.dram.drop_all();
-        self.pm.drop_all();
+        self.memories.drop_all();
         self.array.drop_all();
         let evictions = self.map.evictions;
         self.map = MapRole::new(

@@ -6,6 +6,7 @@ use crate::controller::Found;
 use crate::engine::EventKind;
 use crate::ftl::State;
 use crate::ids::{Lpn, NONE, Ppn, TranslationPage};
+use crate::memory::{GRANTED, LookUp, PROTECTED, TIERS};
 use crate::nand::{Cause, Class, FlashOp, Place, SlotMask};
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, Tier};
 
@@ -60,25 +61,21 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     fn entry_core_ps(&mut self, command: u32, place: usize, page: TranslationPage) -> u64 {
         // A compressed page is searched.
         let steps = self.map.search_steps(place, page);
-        let tiers = &self.spec.tiers;
-        match self.map.tier(place) {
-            Tier::Sram => steps * tiers.sram.as_ref().map_or(0, |sram| sram.access_ps),
-            Tier::Dram => steps * tiers.dram.as_ref().map_or(0, |dram| dram.access_ps),
+        let hmb = self.spec.tiers.hmb.as_ref();
+        match self.memories.look_up(self.map.tier(place)) {
+            LookUp::Load { access_ps } => steps * access_ps,
             // Without host memory only pages that were never written are found: by the directory.
-            Tier::Hmb if self.hmb_bytes == 0 => 0,
-            Tier::Hmb if tiers.hmb.as_ref().is_some_and(|hmb| hmb.stalls_core) => {
+            LookUp::LinkRead if self.hmb_bytes == 0 => 0,
+            LookUp::LinkRead if hmb.is_some_and(|hmb| hmb.stalls_core) => {
                 let bytes = self.look_up_bytes(page);
                 let check_ps = self.map_costs.check_ps;
                 self.counters.hmb_read_bytes += bytes;
                 self.link.from_host_bytes += bytes;
                 self.link.round_trip_ps() + self.link.wire_ps(bytes) + check_ps
             }
-            Tier::Hmb => {
+            LookUp::LinkRead => {
                 self.commands[command].awaits_entry = true;
                 0
-            }
-            Tier::Slc | Tier::Pm | Tier::Host => {
-                unreachable!("validation keeps the map off these tiers")
             }
         }
     }
@@ -158,11 +155,11 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     fn read_pages(&mut self, id: u32, from: u32, to: u32) {
         let command = self.commands[id];
         let mut run: Option<Run> = None;
-        let mut memory_bytes = [0u64; 2];
+        let mut from_memory = FromMemory::default();
         let cached = self.read_cache_serves(from, to);
         for lpn in from..to {
             let bytes = command.bytes_in(lpn);
-            let source = self.source_of(id, Lpn(lpn), &command, bytes, cached, &mut memory_bytes);
+            let source = self.source_of(id, Lpn(lpn), &command, bytes, cached, &mut from_memory);
             let Some(ppn) = source else { continue };
             if let Some(current) = &mut run
                 && ppn.0 == current.place.group.0 + current.last_slot + 1
@@ -187,7 +184,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         if let Some(done) = run {
             self.issue_read(id, &done);
         }
-        self.send_from_memory(id, memory_bytes);
+        self.send_from_memory(id, &from_memory);
     }
 
     /// Whether pages `from..to` may be taken from the read cache: where it serves whole commands
@@ -206,8 +203,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         }
     }
 
-    /// Where one page's data is: `None` when it is in memory (its bytes are added there).
-    /// `memory_bytes`: inside the drive, and in host memory.
+    /// Where one page's data is: `None` when it is not in flash (its bytes are added to `from_memory`).
     #[inline]
     fn source_of(
         &mut self,
@@ -216,13 +212,16 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         command: &Command,
         bytes: u64,
         cached: bool,
-        memory_bytes: &mut [u64; 2],
+        from_memory: &mut FromMemory,
     ) -> Option<Ppn> {
         let sectors = command.sectors_in(lpn.0);
         if let Some(slot) = self.buffer.find(lpn) {
             self.counters.buffer_read_hits += 1;
-            let in_host = self.buffered_in_host();
-            memory_bytes[usize::from(in_host)] += bytes;
+            let tier = match self.buffered_in_host() {
+                true => GRANTED,
+                false => self.buffer_tier,
+            };
+            from_memory.held[tier as usize] += bytes;
             if Self::PAGES_IN_HOST {
                 self.read_buffered(id, lpn, slot, sectors);
             } else {
@@ -241,18 +240,19 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         };
         let Some(ppn) = located else {
             self.counters.unwritten_slots += 1;
-            memory_bytes[0] += bytes;
+            from_memory.zeros += bytes;
             self.note_read(id, lpn, Source::Unwritten, sectors);
             return None;
         };
         if let Some(cache) = &mut self.read_cache {
             self.counters.read_cache_lookups += 1;
-            let in_host = cache.tier == Tier::Hmb;
+            let tier = cache.tier;
+            let in_host = tier.is_granted();
             if cached && cache.touch(lpn) {
                 let from_host = Self::PAGES_IN_HOST && in_host;
                 if !from_host || self.read_cached(id, lpn, ppn, sectors) {
                     self.counters.read_cache_hits += 1;
-                    memory_bytes[usize::from(in_host)] += bytes;
+                    from_memory.held[tier as usize] += bytes;
                     if !from_host {
                         self.note_read(id, lpn, Source::Flash(ppn), sectors);
                     }
@@ -299,41 +299,33 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     }
 
     /// Data that needs no flash is fetched from its memory.
-    fn send_from_memory(&mut self, id: u32, [drive_bytes, host_bytes]: [u64; 2]) {
-        self.commands[id].part_bytes += drive_bytes;
-        for bytes in pieces(drive_bytes) {
-            let at_ps = self.drive_memory_ps(bytes);
-            self.commands[id].pending += 1;
-            self.engine.schedule(at_ps, EventKind::PartReady, id);
+    fn send_from_memory(&mut self, id: u32, from_memory: &FromMemory) {
+        let now = self.engine.now();
+        for bytes in pieces(from_memory.zeros) {
+            self.send_part(id, bytes, now.ps());
         }
-        if host_bytes > 0 {
-            self.send_from_host(id, host_bytes);
+        for (tier, held_bytes) in Tier::ALL.into_iter().zip(from_memory.held) {
+            if held_bytes > 0 && tier.is_granted() {
+                self.send_from_host(id, held_bytes);
+                continue;
+            }
+            for bytes in pieces(held_bytes) {
+                let at_ps = self.memories.load(tier, now, bytes);
+                self.send_part(id, bytes, at_ps);
+            }
         }
     }
 
-    /// When `bytes` of buffered or cached data have been read from the drive's own memory.
-    fn drive_memory_ps(&mut self, bytes: u64) -> u64 {
-        if self.buffer_tier == Tier::Pm {
-            return self.pm_ps(bytes);
-        }
-        let now = self.engine.now();
-        let tiers = &self.spec.tiers;
-        match (&tiers.dram, &tiers.sram) {
-            (Some(dram), _) => {
-                let transfer_ps = crate::time::transfer_ps(bytes, dram.bytes_per_s);
-                self.dram.book(now, transfer_ps) + dram.access_ps
-            }
-            (None, Some(sram)) => now.ps() + sram.access_ps,
-            (None, None) => now.ps(),
-        }
+    /// A part of a command's data is at hand at that time.
+    fn send_part(&mut self, id: u32, bytes: u64, at_ps: u64) {
+        self.commands[id].part_bytes += bytes;
+        self.commands[id].pending += 1;
+        self.engine.schedule(at_ps, EventKind::PartReady, id);
     }
 
     /// When `bytes` have passed into or out of power-protected memory and are at hand.
     pub(super) fn pm_ps(&mut self, bytes: u64) -> u64 {
-        let pm = self.spec.tiers.pm.as_ref();
-        let pm = pm.expect("validation keeps roles off memory that is not there");
-        let transfer_ps = crate::time::transfer_ps(bytes, pm.bytes_per_s);
-        self.pm.book(self.engine.now(), transfer_ps) + pm.access_ps
+        self.memories.load(PROTECTED, self.engine.now(), bytes)
     }
 
     pub(super) fn on_part_ready(&mut self, id: u32) {
@@ -407,12 +399,21 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
                 kept += crate::spec::SLOT_BYTES;
             }
         }
-        let in_host = cache.tier == Tier::Hmb && cache.holds_any();
+        let in_host = cache.tier.is_granted() && cache.holds_any();
         if Self::PAGES_IN_HOST && in_host {
             self.put_read(op);
         }
         if in_host { kept } else { 0 }
     }
+}
+
+/// Bytes of a command that need no flash.
+#[derive(Default)]
+struct FromMemory {
+    /// Of pages without data.
+    zeros: u64,
+    /// By memory, in the order of [`Tier::ALL`].
+    held: [u64; TIERS],
 }
 
 /// Data from memory is sent on piece by piece, while the next one is fetched.

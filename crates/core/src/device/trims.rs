@@ -10,7 +10,7 @@ use super::{Contents, Device, HostMemory};
 use crate::ftl::Trim;
 use crate::ids::{DieId, Ppn, Superblock};
 use crate::nand::{Cause, Class, FlashOp};
-use crate::spec::{SLOT_BYTES, Tier};
+use crate::spec::SLOT_BYTES;
 
 /// Bytes of a record: first page, end, order.
 const RECORD_BYTES: u64 = 12;
@@ -70,7 +70,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         if trim.from >= trim.end {
             return;
         }
-        if self.buffer_tier == Tier::Pm {
+        if self.memories.survives_power_cut(self.buffer_tier) {
             // Power-protected memory holds the record.
             self.trims.saved.push(trim);
             self.trims.saved_to = trim.sequence;

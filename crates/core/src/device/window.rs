@@ -17,12 +17,13 @@ use crate::controller::{HostMemory, Verdict, Window};
 use crate::engine::{EventKind, Timeline};
 use crate::host::cpu::Cpus;
 use crate::ids::{BufferSlot, Lpn};
+use crate::memory::PROTECTED;
 use crate::observe::WindowCounters;
 use crate::request::{
     EntryId, EntryInfo, Op, Status, WindowCall, WindowCompletion, WindowError, WindowReply,
 };
 use crate::slab::Slab;
-use crate::spec::{DriveSpec, Tier};
+use crate::spec::DriveSpec;
 use crate::transport::Bar;
 
 /// What a call does next.
@@ -96,7 +97,7 @@ impl Side {
     pub(super) fn new(spec: &DriveSpec) -> Option<Box<Self>> {
         let window = spec.roles.window.as_ref()?;
         let buffer = &spec.roles.write_buffer;
-        let base = if buffer.tier == Tier::Pm {
+        let base = if buffer.tier == PROTECTED {
             buffer.bytes
         } else {
             0

@@ -8,7 +8,7 @@ use crate::ftl::{Stream, Trim, Unit};
 use crate::ids::{BufferSlot, Lpn, NONE, Ppn, TranslationPage};
 use crate::nand::{Cause, Class, FlashOp};
 use crate::request::{Op, Status};
-use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES, Tier};
+use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
 
 /// Marks a waiter of a map fill as a buffer slot to be merged rather than a command.
 pub(super) const MERGE: u32 = 1 << 31;
@@ -155,32 +155,17 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     pub(super) fn on_data_arrived(&mut self, index: u32) {
         let Transfer { bytes, .. } = self.transfers[index];
         let now = self.engine.now();
-        match self.buffer_tier {
+        if self.buffer_tier.is_granted() {
             // Out again over the link, into the drive's buffer in host memory.
-            Tier::Hmb => {
-                if !self.fetch_held_pages(index) {
-                    self.store_in_host(index);
-                }
+            if !self.fetch_held_pages(index) {
+                self.store_in_host(index);
             }
-            Tier::Dram => {
-                let rate = self
-                    .spec
-                    .tiers
-                    .dram
-                    .as_ref()
-                    .map_or(1, |dram| dram.bytes_per_s);
-                let transfer_ps = crate::time::transfer_ps(bytes, rate);
-                let at_ps = self.dram.book(now, transfer_ps);
-                self.engine.schedule(at_ps, EventKind::DataStored, index);
-            }
-            Tier::Pm => {
-                let pm = self.spec.tiers.pm.as_ref();
-                let transfer_ps =
-                    crate::time::transfer_ps(bytes, pm.map_or(1, |pm| pm.bytes_per_s));
-                let at_ps = self.pm.book(now, transfer_ps);
-                self.engine.schedule(at_ps, EventKind::DataStored, index);
-            }
-            Tier::Sram | Tier::Slc | Tier::Host => self.on_data_stored(index),
+            return;
+        }
+        let at_ps = self.memories.store(self.buffer_tier, now, bytes);
+        match at_ps > now.ps() {
+            true => self.engine.schedule(at_ps, EventKind::DataStored, index),
+            false => self.on_data_stored(index),
         }
     }
 
@@ -258,12 +243,12 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             self.put_buffered(held);
         }
         // Power-protected memory is non-volatile to the host.
-        let fua = command.request.fua && self.buffer_tier != Tier::Pm;
+        let fua = command.request.fua && !self.memories.survives_power_cut(self.buffer_tier);
         let unbuffered = self.spec.roles.write_buffer.acknowledges_programmed;
-        if fua || unbuffered || self.buffer_tier == Tier::Slc {
+        if fua || unbuffered || self.buffer_tier.is_flash() {
             self.commands[id].pending += 1;
             self.counters.buffer_drains += u64::from(fua);
-            let at_once = fua || self.buffer_tier == Tier::Slc;
+            let at_once = fua || self.buffer_tier.is_flash();
             self.buffer.wait_for(held, id, at_once);
         }
         if merge {
@@ -313,7 +298,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     pub(super) fn start_flush(&mut self, id: u32) {
         self.commands[id].pending = 1;
         self.flush_trims(id);
-        if self.buffer_tier == Tier::Pm || self.buffer.flush(id) {
+        if self.memories.survives_power_cut(self.buffer_tier) || self.buffer.flush(id) {
             if self.buffer.take_failure() {
                 self.commands[id].status = Status::MediaError;
             }

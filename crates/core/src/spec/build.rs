@@ -11,9 +11,9 @@ use super::parse::Values;
 use super::units::show_size;
 use super::value::Value;
 use super::{
-    Cell, ControllerSpec, DriveSpec, Encoding, FtlSpec, GcPolicy, HmbSpec, HostDmaSpec, HostSpec,
-    Integrity, MapRoleSpec, MapTierSpec, MemorySpec, NandSpec, ReadCacheSpec, Replacement,
-    RoleSpecs, Rounding, SLOT_BYTES, SuspendSpec, Tier, TierSpecs,
+    Cell, ControllerSpec, CxlSpec, DriveSpec, Encoding, FtlSpec, GcPolicy, HmbSpec, HostDmaSpec,
+    HostSpec, Integrity, MapRoleSpec, MapTierSpec, MemorySpec, NandSpec, ReadCacheSpec,
+    Replacement, RoleSpecs, Rounding, SLOT_BYTES, SuspendSpec, Tier, TierSpecs,
 };
 
 /// Physical slot numbers are 32 bits wide and the two highest mean "nowhere".
@@ -23,6 +23,9 @@ const SUPERBLOCKS_MAX: u64 = 1 << 20;
 /// Program operations of a superblock at least. What does not fill an operation is padded, pages of the
 /// map above all: shorter superblocks take as much room to be cleaned as they give.
 const OPERATIONS_MIN: u64 = 4;
+/// Word lines of a block at least. A power cut costs what is left of the word line being programmed, on each
+/// die: with one word line to a block each cut would cost a superblock, and a few in a row the drive.
+const WORD_LINES_MIN: u32 = 2;
 /// Superblocks of spare without which cleaning may find nothing to gain.
 const SPARE_SUPERBLOCKS: u64 = 2;
 
@@ -254,6 +257,16 @@ fn superblocks_can_be_cleaned(
         );
         return Err(values.contradiction("nand.pages_per_block", &must));
     }
+    let word_lines = nand.pages_per_block / nand.cell.bits();
+    if word_lines < WORD_LINES_MIN {
+        let must = format!(
+            "must be at least {} for {} cells: with one word line to a block each power cut costs a \
+             superblock",
+            WORD_LINES_MIN * nand.cell.bits(),
+            values.word("nand.cell")
+        );
+        return Err(values.contradiction("nand.pages_per_block", &must));
+    }
     if layout.superblocks() > SUPERBLOCKS_MAX {
         let must = format!(
             "must not need more than {SUPERBLOCKS_MAX} superblocks (here {} of {superblock}; \
@@ -305,6 +318,11 @@ fn tiers(values: &Values) -> Result<TierSpecs, SpecError> {
         dram: memory(values, "dram"),
         hmb,
         pm: memory(values, "pm"),
+        cxl: memory(values, "cxl").map(|memory| CxlSpec {
+            memory,
+            sharers: values.small("tier.cxl.sharers"),
+            persistent: values.flag("tier.cxl.persistent"),
+        }),
     })
 }
 
@@ -315,6 +333,7 @@ fn tier_there(values: &Values, path: &str, tier: Tier) -> Result<(), SpecError> 
         Tier::Dram => "tier.dram.size",
         Tier::Hmb => "tier.hmb.preferred",
         Tier::Pm => "tier.pm.size",
+        Tier::Cxl => "tier.cxl.size",
         Tier::Host => unreachable!("no role is placed there"),
         Tier::Slc if values.small("ftl.slc_superblocks") > 0 => return Ok(()),
         Tier::Slc => {
@@ -370,7 +389,7 @@ fn map(values: &mut Values, tiers: &TierSpecs) -> Result<MapRoleSpec, SpecError>
         tier_there(values, "role.map.tiers", tier)?;
         map_tiers.push(map_tier(values, tiers, tier)?);
     }
-    for tier in [Tier::Sram, Tier::Dram, Tier::Hmb, Tier::Pm] {
+    for tier in Tier::ALL {
         if !map_tiers.iter().any(|t: &MapTierSpec| t.tier == tier) {
             share_left(values, tiers, tier)?;
         }
@@ -401,6 +420,10 @@ fn share_left(values: &Values, tiers: &TierSpecs, tier: Tier) -> Result<u64, Spe
         Tier::Sram => ("tier.sram.size", size(&tiers.sram)),
         Tier::Dram => ("tier.dram.size", size(&tiers.dram)),
         Tier::Pm => ("tier.pm.size", size(&tiers.pm)),
+        Tier::Cxl => {
+            let cxl = tiers.cxl.as_ref();
+            ("tier.cxl.size", cxl.map_or(0, |cxl| cxl.memory.bytes))
+        }
         Tier::Slc | Tier::Host => return Ok(0),
         Tier::Hmb => (
             "tier.hmb.preferred",
@@ -456,6 +479,7 @@ fn map_tier(values: &mut Values, tiers: &TierSpecs, tier: Tier) -> Result<MapTie
         }),
         Tier::Sram => share(values, "role.map.size.sram", left)?,
         Tier::Dram => share(values, "role.map.size.dram", left)?,
+        Tier::Cxl => share(values, "role.map.size.cxl", left)?,
         Tier::Pm | Tier::Host => unreachable!("`role.map.tiers` does not name it"),
     };
     let map_tier = MapTierSpec {

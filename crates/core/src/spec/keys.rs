@@ -63,6 +63,7 @@ pub(super) const OPTIONAL_TABLES: &[&str] = &[
     "nand.suspend",
     "tier.sram",
     "tier.dram",
+    "tier.cxl",
     "tier.hmb",
     "tier.pm",
     "role.read_cache",

@@ -269,12 +269,25 @@ pub enum Tier {
     Slc,
     /// Memory on the drive that keeps its contents when power fails (DRAM with capacitors).
     Pm,
+    /// Memory attached to the host that the drive reaches by load and store (CXL.mem).
+    Cxl,
     /// Host DRAM owned by the host's driver (Host Performance Booster). No role is placed there: the
     /// host decides what it keeps.
     Host,
 }
 
 impl Tier {
+    /// All there are.
+    pub const ALL: [Tier; 7] = [
+        Tier::Sram,
+        Tier::Dram,
+        Tier::Hmb,
+        Tier::Slc,
+        Tier::Pm,
+        Tier::Cxl,
+        Tier::Host,
+    ];
+
     /// The name used in drive files and results.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -284,6 +297,7 @@ impl Tier {
             Tier::Hmb => "hmb",
             Tier::Slc => "slc",
             Tier::Pm => "pm",
+            Tier::Cxl => "cxl",
             Tier::Host => "host",
         }
     }
@@ -300,6 +314,20 @@ pub struct TierSpecs {
     pub hmb: Option<HmbSpec>,
     /// Power-protected memory on the drive.
     pub pm: Option<MemorySpec>,
+    /// Memory attached to the host, reached by load and store.
+    pub cxl: Option<CxlSpec>,
+}
+
+/// Memory attached to the host that the drive reaches over CXL.mem.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CxlSpec {
+    /// The drive's part of it: size, latency of a load over the fabric, and rate with no other drive
+    /// at work.
+    pub memory: MemorySpec,
+    /// Drives that share its rate and keep it as busy as this one.
+    pub sharers: u32,
+    /// Its contents are there when power comes back.
+    pub persistent: bool,
 }
 
 /// A memory inside the drive.

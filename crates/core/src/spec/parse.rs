@@ -297,7 +297,9 @@ fn tier(word: &str) -> Tier {
         "dram" => Tier::Dram,
         "hmb" => Tier::Hmb,
         "pm" => Tier::Pm,
-        _ => Tier::Slc,
+        "cxl" => Tier::Cxl,
+        "slc" => Tier::Slc,
+        _ => unreachable!("choices were checked"),
     }
 }
 

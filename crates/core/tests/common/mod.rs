@@ -10,7 +10,7 @@ use lodger_core::rng::Rng;
 use lodger_core::{Completion, DriveSpec, Op, Request};
 
 /// The drive files, read at compile time.
-pub const DRIVES: [(&str, &str); 18] = [
+pub const DRIVES: [(&str, &str); 19] = [
     (
         "rc100-240",
         include_str!("../../../../drives/rc100-240.toml"),
@@ -29,6 +29,7 @@ pub const DRIVES: [(&str, &str); 18] = [
         include_str!("../../../../drives/wd-black-3d.toml"),
     ),
     ("970-pro", include_str!("../../../../drives/970-pro.toml")),
+    ("cxl-512", include_str!("../../../../drives/cxl-512.toml")),
     (
         "hong-bufferless",
         include_str!("../../../../drives/hong-bufferless.toml"),

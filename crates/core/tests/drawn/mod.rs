@@ -97,6 +97,11 @@ const VALUES: &[(&str, &[&str])] = &[
     ("tier.pm.size", SIZES),
     ("tier.pm.access", TIMES),
     ("tier.pm.rate", RATES),
+    ("tier.cxl.size", SIZES),
+    ("tier.cxl.access", TIMES),
+    ("tier.cxl.rate", RATES),
+    ("tier.cxl.sharers", &["1", "3", "1024"]),
+    ("tier.cxl.persistent", FLAGS),
     (
         "role.map.tiers",
         &[
@@ -107,33 +112,39 @@ const VALUES: &[(&str, &[&str])] = &[
             "sram, dram",
             "hmb, sram, dram",
             "dram, hmb",
+            "cxl",
+            "sram, cxl",
         ],
     ),
     ("role.map.size.sram", SIZES),
     ("role.map.size.dram", SIZES),
+    ("role.map.size.cxl", SIZES),
     ("role.map.unit", &["4KiB", "8KiB", "12KiB", "64KiB"]),
     ("role.map.unit.sram", &["4KiB", "12KiB"]),
     ("role.map.unit.dram", &["4KiB", "12KiB"]),
+    ("role.map.unit.cxl", &["4KiB", "12KiB"]),
     ("role.map.unit.hmb", &["4KiB", "12KiB"]),
     ("role.map.bytes_per_page", &["1", "4", "5.5", "8"]),
     ("role.map.bytes_per_page.sram", &["3.2", "4", "64"]),
     ("role.map.bytes_per_page.dram", &["3.2", "4", "64"]),
+    ("role.map.bytes_per_page.cxl", &["3.2", "4", "64"]),
     ("role.map.bytes_per_page.hmb", &["3.2", "4", "64"]),
     ("role.map.encoding", &["flat", "runs", "learned"]),
     ("role.map.encoding.sram", &["flat", "runs", "learned"]),
     ("role.map.encoding.dram", &["flat", "runs", "learned"]),
+    ("role.map.encoding.cxl", &["flat", "runs", "learned"]),
     ("role.map.encoding.hmb", &["flat", "runs", "learned"]),
     ("role.map.replacement", POLICIES),
     ("role.map.exclusive", FLAGS),
     ("role.map.fills_in_flight", COUNTS),
     ("role.map.background_reads", &["0", "1", "4"]),
-    ("role.read_cache.tier", &["sram", "dram", "hmb"]),
+    ("role.read_cache.tier", &["sram", "dram", "hmb", "cxl"]),
     ("role.read_cache.size", &["0B", "4KiB", "32KiB", "256KiB"]),
     ("role.read_cache.replacement", POLICIES),
     ("role.read_cache.whole_commands", FLAGS),
     (
         "role.write_buffer.tier",
-        &["sram", "dram", "hmb", "slc", "pm"],
+        &["sram", "dram", "hmb", "slc", "pm", "cxl"],
     ),
     ("role.write_buffer.size", SIZES),
     ("role.write_buffer.high", &["0", "0.5", "0.75", "1"]),
@@ -206,12 +217,13 @@ const ALWAYS: [&str; 10] = [
 ];
 
 /// Tables that a drive may do without, and the keys they cannot do without.
-const TABLES: [(&str, &[&str]); 8] = [
+const TABLES: [(&str, &[&str]); 9] = [
     ("host.dma.", &["host.dma.rate"]),
     ("nand.suspend.", &["nand.suspend.program"]),
     ("tier.dram.", &["tier.dram.size"]),
     ("tier.hmb.", &["tier.hmb.preferred", "tier.hmb.min"]),
     ("tier.pm.", &["tier.pm.size"]),
+    ("tier.cxl.", &["tier.cxl.size"]),
     ("role.read_cache.", &["role.read_cache.size"]),
     (
         "role.window.",
@@ -288,7 +300,7 @@ fn shape(rng: &mut Rng, keys: &mut Keys) {
             1 + rng.below(3),
             [1, 2, 2, 4, 8][rng.below(5) as usize],
             [4, 4, 8, 16, 64][rng.below(5) as usize],
-            bits * [1, 1, 2, 3, 4, 8, 16][rng.below(7) as usize],
+            bits * [2, 2, 2, 3, 4, 8, 16][rng.below(7) as usize],
         ];
         let superblock_kib: u32 = counts.iter().product();
         if superblock_kib <= 2048 {

@@ -4,7 +4,7 @@
 pub const LOG: [(&str, &str); 2] = [("tier.pm.size", "96KiB"), ("role.write_buffer.log", "pm")];
 
 /// Drives with something changed: what no drive of the collection has, or not in all combinations.
-pub const VARIANTS: [(&str, &[(&str, &str)]); 16] = [
+pub const VARIANTS: [(&str, &[(&str, &str)]); 18] = [
     ("tiny", &[("role.write_buffer.tier", "slc")]),
     (
         "tiny",
@@ -116,6 +116,24 @@ pub const VARIANTS: [(&str, &[(&str, &str)]); 16] = [
             ("ftl.slc_superblocks", "0"),
             ("tier.pm.size", "1MiB"),
             LOG[1],
+        ],
+    ),
+    (
+        "tiny",
+        &[
+            ("tier.cxl.size", "1MiB"),
+            ("tier.cxl.persistent", "true"),
+            ("role.write_buffer.tier", "cxl"),
+        ],
+    ),
+    (
+        "tiny",
+        &[
+            ("tier.cxl.size", "1MiB"),
+            ("role.map.tiers", "[\"sram\", \"cxl\"]"),
+            ("role.map.size.cxl", "64KiB"),
+            ("role.write_buffer.tier", "cxl"),
+            ("role.write_buffer.size", "256KiB"),
         ],
     ),
 ];

@@ -104,11 +104,11 @@ impl MapRole {
             && self.tiers.iter().any(|tier| sizes(tier) == Some(0))
     }
 
-    /// Whether this memory holds a page.
+    /// Whether host memory holds a page.
     #[must_use]
-    pub fn is_held_by(&self, tier: Tier, page: TranslationPage) -> bool {
+    pub fn is_held_by_host(&self, page: TranslationPage) -> bool {
         let mut tiers = self.tiers.iter();
-        tiers.any(|held| held.tier == tier && held.cache.contains(held.unit(page)))
+        tiers.any(|held| held.tier.is_granted() && held.cache.contains(held.unit(page)))
     }
 
     /// Page that is being read for those who wait.
@@ -141,7 +141,7 @@ impl MapRole {
     /// Exclusive tiers: a unit moves to host memory or from it, if `place` is that.
     pub(super) fn cross(&mut self, place: usize, unit: u32, to_host: bool) {
         let tier = &self.tiers[place];
-        if tier.tier != Tier::Hmb {
+        if !tier.tier.is_granted() {
             return;
         }
         let crossings = &mut self.crossings;
@@ -209,10 +209,10 @@ impl MapRole {
         })
     }
 
-    /// Place of a memory in the role's list.
+    /// Place of host memory in the role's list.
     #[must_use]
-    pub fn place_of(&self, tier: Tier) -> Option<usize> {
-        self.tiers.iter().position(|held| held.tier == tier)
+    pub fn place_in_host(&self) -> Option<usize> {
+        self.tiers.iter().position(|held| held.tier.is_granted())
     }
 
     /// Compressed pages held, their bytes and the bytes there are, for each memory that has some.

@@ -22,7 +22,7 @@ impl MapRole {
         self.tiers
             .iter()
             .zip(&self.spec.tiers)
-            .filter(|(tier, _)| tier.tier == Tier::Hmb)
+            .filter(|(tier, _)| tier.tier.is_granted())
             .map(|(tier, spec)| {
                 if let Some(bytes) = tier.compressed_bytes() {
                     return bytes;
@@ -52,7 +52,7 @@ impl MapRole {
     }
 
     pub(super) fn record(&mut self, place: usize, moved: Moved) {
-        if self.records_moves && self.tiers[place].tier == Tier::Hmb {
+        if self.records_moves && self.tiers[place].tier.is_granted() {
             self.moved.push_back(moved);
         }
     }
@@ -67,7 +67,7 @@ impl MapRole {
     /// Units that host memory has room for, and their size.
     #[must_use]
     pub fn hmb_units(&self) -> Option<(u32, &MapTierSpec)> {
-        let place = self.tiers.iter().position(|tier| tier.tier == Tier::Hmb)?;
+        let place = self.tiers.iter().position(|tier| tier.tier.is_granted())?;
         Some((self.tiers[place].cache.capacity(), &self.spec.tiers[place]))
     }
 }

@@ -48,7 +48,12 @@ fn log(values: &Values, tiers: &TierSpecs, tier: Tier) -> Result<u64, SpecError>
         return Ok(0);
     }
     tier_there(values, LOG, Tier::Pm)?;
-    let volatile = matches!(tier, Tier::Sram | Tier::Dram | Tier::Hmb);
+    let persistent = tiers.cxl.as_ref().is_some_and(|cxl| cxl.persistent);
+    let volatile = match tier {
+        Tier::Sram | Tier::Dram | Tier::Hmb => true,
+        Tier::Cxl => !persistent,
+        Tier::Pm | Tier::Slc | Tier::Host => false,
+    };
     if !volatile || values.word("role.write_buffer.acknowledge") == "programmed" {
         let must = "needs a buffer in volatile memory that acknowledges what is not in flash";
         return Err(values.contradiction(LOG, must));

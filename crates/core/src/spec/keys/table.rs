@@ -40,7 +40,7 @@ const ENTRY: Kind = Kind::Ratio {
 const UNIT: Kind = size(4 * KIB, 64 * MIB, 4 * KIB);
 const ENCODINGS: Kind = Kind::Choice(&["flat", "runs", "learned"]);
 const REPLACEMENTS: Kind = Kind::Choice(crate::spec::Replacement::CHOICES);
-const DATA_TIERS: Kind = Kind::Choice(&["sram", "dram", "hmb"]);
+const DATA_TIERS: Kind = Kind::Choice(&["sram", "dram", "hmb", "cxl"]);
 
 /// All keys in the order in which they are shown.
 #[rustfmt::skip]
@@ -224,18 +224,32 @@ pub(in crate::spec) const KEYS: &[Key] = &[
     key("tier.pm.rate", MEMORY_RATE, Is("3.2GB/s"),
         "Its bandwidth"),
     // Roles.
-    key("role.map.tiers", Kind::Words(&["sram", "dram", "hmb"]), Required,
+    key("tier.cxl.size", size(KIB, TIB, 1), Required,
+        "Memory attached to the host that the drive reaches by load and store (CXL.mem): the part of it that is this drive's, whatever host memory is granted"),
+    key("tier.cxl.access", time(0, MS), Is("250ns"),
+        "Time of one load over the fabric, for which the firmware core waits; the default is DRAM of 80 ns and the 170 ns that CXL adds at least (measured on a CMM-H, arXiv 2503.22017)"),
+    key("tier.cxl.rate", MEMORY_RATE, Is("14.8GB/s"),
+        "Its bandwidth with no other drive at work; the default is PCIe 5.0 x4 with flits of 68 bytes, 64 of them data"),
+    key("tier.cxl.sharers", count(1, 1_024), Is("1"),
+        "Drives, this one included, that share its bandwidth and keep it equally busy"),
+    key("tier.cxl.persistent", Kind::Flag, Is("false"),
+        "Its contents are there when power comes back: what a write buffer holds there is safe"),
+    key("role.map.tiers", Kind::Words(&["sram", "dram", "hmb", "cxl"]), Required,
         "Memories that hold the map cache, nearest first"),
     key("role.map.size.sram", size(KIB, 1 << 30, 1), From("what other roles leave of it"),
         "Its share of the SRAM"),
     key("role.map.size.dram", size(KIB, TIB, 1), From("what other roles leave of it"),
         "Its share of the DRAM"),
+    key("role.map.size.cxl", size(KIB, TIB, 1), From("what other roles leave of it"),
+        "Its share of the CXL memory"),
     key("role.map.unit", UNIT, Is("4KiB"),
         "Caching unit on every tier, in map as kept in flash: 4 KiB are the entries of 4 MiB"),
     key("role.map.unit.sram", UNIT, From("`role.map.unit`"),
         "Caching unit in SRAM"),
     key("role.map.unit.dram", UNIT, From("`role.map.unit`"),
         "Caching unit in DRAM"),
+    key("role.map.unit.cxl", UNIT, From("`role.map.unit`"),
+        "Caching unit in CXL memory"),
     key("role.map.unit.hmb", UNIT, From("`role.map.unit`"),
         "Caching unit in host memory"),
     key("role.map.bytes_per_page", ENTRY, Is("4"),
@@ -244,6 +258,8 @@ pub(in crate::spec) const KEYS: &[Key] = &[
         "The same in SRAM, bytes"),
     key("role.map.bytes_per_page.dram", ENTRY, From("`role.map.bytes_per_page`"),
         "The same in DRAM, bytes"),
+    key("role.map.bytes_per_page.cxl", ENTRY, From("`role.map.bytes_per_page`"),
+        "The same in CXL memory, bytes"),
     key("role.map.bytes_per_page.hmb", ENTRY, From("`role.map.bytes_per_page`"),
         "The same in host memory, bytes"),
     key("role.map.encoding", ENCODINGS, Is("flat"),
@@ -252,6 +268,8 @@ pub(in crate::spec) const KEYS: &[Key] = &[
         "The same in SRAM"),
     key("role.map.encoding.dram", ENCODINGS, From("`role.map.encoding`"),
         "The same in DRAM"),
+    key("role.map.encoding.cxl", ENCODINGS, From("`role.map.encoding`"),
+        "The same in CXL memory"),
     key("role.map.encoding.hmb", ENCODINGS, From("`role.map.encoding`"),
         "The same in host memory"),
     key("role.map.replacement", REPLACEMENTS, Is("lru"),
@@ -270,7 +288,7 @@ pub(in crate::spec) const KEYS: &[Key] = &[
         "Which 4 KiB give way"),
     key("role.read_cache.whole_commands", Kind::Flag, Is("false"),
         "Only a command whose data is all there is served from it; otherwise each 4 KiB counts for itself"),
-    key("role.write_buffer.tier", Kind::Choice(&["sram", "dram", "hmb", "slc", "pm"]), Is("sram"),
+    key("role.write_buffer.tier", Kind::Choice(&["sram", "dram", "hmb", "slc", "pm", "cxl"]), Is("sram"),
         "Memory that holds data not yet in flash; with `slc` a write is done once it is in the single-bit cache, in program operations of their own where few writes are in flight, which the rest of is padding; with `pm` what is acknowledged survives power loss"),
     key("role.write_buffer.size", size(4 * KIB, TIB, 1), Required,
         "How much of it; with `slc`, SRAM that data passes on its way"),

@@ -1,0 +1,178 @@
+//! The memories that roles stand on: how long an access takes and what it books, what each survives, who
+//! else can reach it.
+//!
+//! Everything else asks here; no other code but the description of drives (`spec/`) tells one memory from
+//! another by its name.
+
+use crate::engine::{Now, Timeline};
+use crate::spec::{MemorySpec, Tier, TierSpecs};
+use crate::time::transfer_ps;
+
+/// Number of memories.
+pub const TIERS: usize = Tier::ALL.len();
+
+/// Where the controller stages what it programs, whatever the drive has besides.
+pub const STAGING: Tier = Tier::Sram;
+
+/// Where the write buffer's log and the byte window stand.
+pub const PROTECTED: Tier = Tier::Pm;
+
+/// Memory of the host that it grants, and takes back.
+pub const GRANTED: Tier = Tier::Hmb;
+
+impl Tier {
+    /// The host grants it and takes it back, can read and change it, and every access crosses the link.
+    #[inline]
+    #[must_use]
+    pub const fn is_granted(self) -> bool {
+        matches!(self, GRANTED)
+    }
+
+    /// It is flash: what is there is safe, and it takes a program operation to come there.
+    #[inline]
+    #[must_use]
+    pub const fn is_flash(self) -> bool {
+        matches!(self, Tier::Slc)
+    }
+}
+
+impl TierSpecs {
+    /// Whether what stands on a memory is there when power comes back; [`Tier::is_flash`] is another matter.
+    #[must_use]
+    pub fn survives_power_cut(&self, tier: Tier) -> bool {
+        match tier {
+            Tier::Pm => true,
+            Tier::Cxl => self.cxl.as_ref().is_some_and(|cxl| cxl.persistent),
+            Tier::Sram | Tier::Dram | Tier::Hmb | Tier::Slc | Tier::Host => false,
+        }
+    }
+}
+
+/// How a look-up in a memory is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LookUp {
+    /// By the firmware core, which waits so long for each step.
+    Load {
+        /// Time of a step.
+        access_ps: u64,
+    },
+    /// By a read over the link.
+    LinkRead,
+}
+
+/// One memory, as the time it takes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Memory {
+    access_ps: u64,
+    /// 0: no limit.
+    bytes_per_s: u64,
+    /// Data passes through while it moves over the link or a bus, so that it takes time only where more
+    /// comes than the memory takes.
+    passes_on: bool,
+    survives_power_cut: bool,
+    timeline: Timeline,
+}
+
+impl Memory {
+    fn new(spec: Option<&MemorySpec>) -> Self {
+        spec.map_or_else(Memory::default, |spec| Memory {
+            access_ps: spec.access_ps,
+            bytes_per_s: spec.bytes_per_s,
+            ..Memory::default()
+        })
+    }
+}
+
+/// The memories of a drive.
+#[derive(Clone, Debug)]
+pub struct Memories {
+    all: [Memory; TIERS],
+}
+
+impl Memories {
+    /// None in use.
+    #[must_use]
+    pub fn new(spec: &TierSpecs) -> Self {
+        let mut all = [Memory::default(); TIERS];
+        let sram = Memory {
+            passes_on: true,
+            ..Memory::new(spec.sram.as_ref())
+        };
+        all[Tier::Sram as usize] = sram;
+        all[Tier::Dram as usize] = Memory::new(spec.dram.as_ref());
+        all[Tier::Pm as usize] = Memory::new(spec.pm.as_ref());
+        if let Some(cxl) = &spec.cxl {
+            all[Tier::Cxl as usize] = Memory {
+                bytes_per_s: cxl.memory.bytes_per_s / u64::from(cxl.sharers),
+                ..Memory::new(Some(&cxl.memory))
+            };
+        }
+        for tier in Tier::ALL {
+            all[tier as usize].survives_power_cut = spec.survives_power_cut(tier);
+        }
+        Memories { all }
+    }
+
+    /// What is on its way into flash stands in the controller's memory.
+    #[inline]
+    fn standing(tier: Tier) -> usize {
+        match tier.is_flash() {
+            true => STAGING as usize,
+            false => tier as usize,
+        }
+    }
+
+    /// When `bytes` have moved into a memory of the drive.
+    #[inline]
+    pub fn store(&mut self, tier: Tier, now: Now, bytes: u64) -> u64 {
+        let memory = &mut self.all[Self::standing(tier)];
+        if memory.bytes_per_s == 0 {
+            return now.ps();
+        }
+        let moved_ps = transfer_ps(bytes, memory.bytes_per_s);
+        let end_ps = memory.timeline.book(now, moved_ps);
+        match memory.passes_on {
+            true => end_ps - moved_ps,
+            false => end_ps,
+        }
+    }
+
+    /// When `bytes` of a memory of the drive are at hand.
+    #[inline]
+    pub fn load(&mut self, tier: Tier, now: Now, bytes: u64) -> u64 {
+        self.store(tier, now, bytes) + self.all[Self::standing(tier)].access_ps
+    }
+
+    /// How a map entry there is looked up.
+    #[inline]
+    #[must_use]
+    pub fn look_up(&self, tier: Tier) -> LookUp {
+        match tier.is_granted() {
+            true => LookUp::LinkRead,
+            false => LookUp::Load {
+                access_ps: self.all[tier as usize].access_ps,
+            },
+        }
+    }
+
+    /// Whether what stands there is there when power comes back.
+    #[inline]
+    #[must_use]
+    pub fn survives_power_cut(&self, tier: Tier) -> bool {
+        self.all[tier as usize].survives_power_cut
+    }
+
+    /// Whether what stands there is there when the host has crashed: what the host granted, it no longer
+    /// knows of.
+    #[must_use]
+    pub fn survives_host_crash(&self, tier: Tier) -> bool {
+        !tier.is_granted()
+    }
+
+    /// Nothing that was under way takes place any more.
+    pub fn drop_all(&mut self) {
+        for memory in &mut self.all {
+            memory.timeline.drop_all();
+        }
+    }
+}
