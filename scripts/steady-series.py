@@ -32,8 +32,9 @@ def read(path: str) -> dict[str, list[tuple[float, float]]]:
     """Seconds and requests per second of each drive's random writes, 16 in flight."""
     series = defaultdict(list)
     with open(path, newline="") as file:
-        for drive, load, at_ms, iops in csv.reader(file):
-            if load == "random writes, 16 in flight":
+        # The name of a load holds commas of its own.
+        for drive, *load, at_ms, iops in csv.reader(file):
+            if ",".join(load) == "random writes, 16 in flight":
                 series[drive].append((float(at_ms) / 1000, float(iops)))
     tails = {}
     for drive, points in series.items():
@@ -71,9 +72,8 @@ def main() -> None:
     width, height = COLUMNS * WIDTH, rows * HEIGHT + 30
     print(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">')
     print(f"<title>Random writes per second in each 50 ms</title><style>{STYLE}</style>")
-    print('<text x="52" y="16">4 KiB random writes, 16 in flight, a full drive: writes per second in each')
-    print('50 ms of the last seconds, <tspan class="name">before (brown)</tspan> and')
-    print('<tspan class="name">after (blue)</tspan></text>')
+    what = "4 KiB random writes, 16 in flight, a full drive: writes per second in each 50 ms of the last seconds."
+    print(f'<text x="{LEFT}" y="16">{what} <tspan class="name">Brown: before. Blue: after.</tspan></text>')
     for number, drive in enumerate(drives):
         x, y = number % COLUMNS * WIDTH, number // COLUMNS * HEIGHT + 30
         lines = [("before", before.get(drive, [])), ("after", after[drive])]
