@@ -138,8 +138,8 @@ class Workload:
         """A block trace.
 
         Args:
-            format: csv, msr, blkparse, ftrace, fio-iolog, mqsim, alibaba, tencent, systor or
-                cloudphysics; recognised if ``None``.
+            format: csv, msr, blkparse, ftrace, fio-iolog, mqsim, alibaba, tencent, systor,
+                cloudphysics, spc or fiu; recognised if ``None``.
             replay: At the recorded instants, or as fast as the drive takes the requests.
             iodepth: Requests in flight of a closed replay (32).
             fit: Addresses beyond the drive: refuse, wrap around, or scale the volume down.

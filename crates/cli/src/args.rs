@@ -1,6 +1,7 @@
 //! What can be typed. The text here is the help.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use lodger_workload::trace::Format;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -310,9 +311,9 @@ pub struct TraceArgs {
 #[command(next_help_heading = "Traces")]
 pub struct TraceReadArgs {
     /// Format of the trace, if it is not to be recognised
-    ///
-    /// One of csv, msr, blkparse, ftrace, fio-iolog, mqsim, alibaba, tencent, systor, cloudphysics.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", long_help = format!(
+        "Format of the trace, if it is not to be recognised\n\nOne of {}.", Format::names()
+    ))]
     pub format: Option<String>,
     /// Device to take of a trace of several: a name, `all`, or the busiest (the default)
     #[arg(long, visible_alias = "trace-device", value_name = "NAME|all")]
@@ -532,9 +533,8 @@ pub enum TraceCommand {
     Convert {
         /// The trace, or `-` for standard input
         file: PathBuf,
-        /// Format to write: csv, msr, blkparse, ftrace, fio-iolog, mqsim, alibaba, tencent, systor,
-        /// cloudphysics
-        #[arg(long, value_name = "FORMAT")]
+        /// Format to write
+        #[arg(long, value_name = "FORMAT", help = format!("Format to write: {}", Format::names()))]
         to: String,
         #[command(flatten)]
         #[allow(missing_docs)]

@@ -221,7 +221,7 @@ pub fn load<'r>(
     let action = check_options(format, options)?;
     let suggested = recognise::time_unit(format, &head, whole);
     let time_unit = options.time_unit.unwrap_or(suggested);
-    note_assumptions(format, options, time_unit, &mut notes);
+    format.note_assumptions(time_unit, options.time_unit.is_some(), &mut notes);
 
     let all = std::io::Cursor::new(head).chain(reader);
     let mut file = File {
@@ -358,40 +358,6 @@ fn check_options(format: Format, options: &Options) -> Result<Option<u8>, Worklo
             "`--action` must be `Q` (queued) or `D` (issued to the drive), found `{}`",
             letter.escape_default()
         ))),
-    }
-}
-
-/// What had to be assumed, because the file cannot say.
-fn note_assumptions(format: Format, options: &Options, unit: TimeUnit, notes: &mut Vec<String>) {
-    match format {
-        Format::Mqsim => {
-            if options.time_unit.is_none() {
-                notes.push(format!(
-                    "MQSim files do not name their unit of time: {unit} assumed; `--time-unit` \
-                     names another"
-                ));
-            }
-            notes.push(
-                "type read as 0 write, 1 read, which is MQSim's coding; Tencent's is the opposite"
-                    .to_owned(),
-            );
-        }
-        Format::CloudPhysics if options.time_unit.is_none() => {
-            let why = match unit {
-                TimeUnit::Seconds => "as us they would be too dense to be true",
-                _ => "files with times in s exist too",
-            };
-            notes.push(format!(
-                "times read as {unit}: {why}; `--time-unit` names another"
-            ));
-        }
-        _ => {}
-    }
-    if unit == TimeUnit::Seconds && matches!(format, Format::Tencent | Format::CloudPhysics) {
-        notes.push(
-            "times are whole seconds: replayed by time, all requests of a second arrive at once"
-                .to_owned(),
-        );
     }
 }
 

@@ -14,17 +14,44 @@
 //! Traps: one file holds a thousand volumes; no header, no flushes.
 
 use super::field::{Fault, Parsed, Raw, Skip, bare, comma_separated, count, time};
+use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use lodger_core::Op;
 use lodger_core::time::US;
 use std::io::{self, Write};
 
-pub(super) const COLUMNS: &str = "device_id,opcode,offset,length,timestamp";
+const COLUMNS: &str = "device_id,opcode,offset,length,timestamp";
+
+/// What this format is.
+pub(super) const ABOUT: About = About {
+    name: "alibaba",
+    aliases: &[],
+    title: "Alibaba block trace",
+    columns: COLUMNS,
+    coding: "`R` read, `W` write",
+    address_unit: "bytes",
+    time_unit: TimeUnit::Microseconds,
+    time_unit_may_differ: true,
+    device_noun: Some("volume"),
+    may_have_header: true,
+    sign: Sign::Columns { rank: 2 },
+    holds: Holds {
+        flush: false,
+        trim: false,
+        fua: false,
+        offset_unit_bytes: 1,
+        length_unit_bytes: 1,
+        time_resolution_ps: US,
+    },
+    parse: |state, line| parse(line, state.unit_ps),
+    write: |out, record, _| write(out, record),
+    special: Special::NONE,
+};
 
 /// 2020-01-01 in Unix microseconds, for files we write.
 const WRITTEN_BASE_US: u64 = 1_577_836_800_000_000;
 
-pub(super) fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
+fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     let [device, kind, offset, length, at] = comma_separated::<5>(line, COLUMNS)?;
     let op = match bare(kind) {
         b"R" | b"r" => Op::Read,
@@ -49,7 +76,7 @@ pub(super) fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     }))
 }
 
-pub(super) fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
+fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
     let at = WRITTEN_BASE_US + record.time_ps / US;
     let kind = if record.op == Op::Read { 'R' } else { 'W' };
     let Record {

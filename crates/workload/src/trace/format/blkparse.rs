@@ -21,16 +21,43 @@
 use super::field::{
     Fault, Parsed, Rwbs, SECTOR_BYTES, Skip, is_device_number, number, sectors, time, words,
 };
+use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use crate::trace::text::excerpt;
 use lodger_core::Op;
 use lodger_core::time::{NS, S};
 use std::io::{self, Write};
 
-pub(super) const COLUMNS: &str = "device cpu sequence time pid action RWBS sector + sectors";
+const COLUMNS: &str = "device cpu sequence time pid action RWBS sector + sectors";
+
+/// What this format is.
+pub(super) const ABOUT: About = About {
+    name: "blkparse",
+    aliases: &["blktrace"],
+    title: "blkparse text",
+    columns: COLUMNS,
+    coding: "RWBS letters",
+    address_unit: "sectors of 512 B",
+    time_unit: TimeUnit::Seconds,
+    time_unit_may_differ: false,
+    device_noun: Some("device"),
+    may_have_header: false,
+    sign: Sign::Line(is_event),
+    holds: Holds {
+        flush: true,
+        trim: true,
+        fua: true,
+        offset_unit_bytes: 512,
+        length_unit_bytes: 512,
+        time_resolution_ps: NS,
+    },
+    parse: |state, line| parse(line, state.action),
+    write,
+    special: Special::NONE,
+};
 
 /// `action`: the one to take, or `None` for `Q` before `D`.
-pub(super) fn parse(line: &[u8], action: Option<u8>) -> Result<Parsed<'_>, Fault> {
+fn parse(line: &[u8], action: Option<u8>) -> Result<Parsed<'_>, Fault> {
     let mut words = words(line);
     let Some(event) = Event::parse(&mut words) else {
         return Ok(Parsed::Skip(Skip::OtherKind));
@@ -94,12 +121,12 @@ impl<'a> Event<'a> {
 }
 
 /// Whether a line has the columns of an event, whatever its action.
-pub(super) fn is_event(line: &[u8]) -> bool {
+fn is_event(line: &[u8]) -> bool {
     Event::parse(&mut words(line)).is_some()
 }
 
 /// Offset and length must be whole sectors.
-pub(super) fn write(out: &mut dyn Write, record: &Record, sequence: u64) -> io::Result<()> {
+fn write(out: &mut dyn Write, record: &Record, sequence: u64) -> io::Result<()> {
     let seconds = record.time_ps / S;
     let nanoseconds = record.time_ps % S / NS;
     write!(

@@ -21,12 +21,46 @@
 use super::field::{
     Fault, Parsed, Raw, SECTOR_BYTES, Skip, bare, comma_separated, count, sectors, time,
 };
+use super::recognise::mean_gap_ticks;
+use super::{About, Format, Holds, Sign, Special, TimeUnit, whole_seconds};
 use crate::trace::record::Record;
 use lodger_core::Op;
 use lodger_core::time::US;
 use std::io::{self, Write};
 
-pub(super) const COLUMNS: &str = "version,time,op,size,lbn";
+const COLUMNS: &str = "version,time,op,size,lbn";
+
+/// What this format is.
+pub(super) const ABOUT: About = About {
+    name: "cloudphysics",
+    aliases: &[],
+    title: "CloudPhysics CSV",
+    columns: COLUMNS,
+    coding: "SCSI operation codes",
+    address_unit: "sectors of 512 B, lengths in bytes",
+    time_unit: TimeUnit::Microseconds,
+    time_unit_may_differ: true,
+    device_noun: None,
+    may_have_header: true,
+    sign: Sign::Columns { rank: 7 },
+    holds: Holds {
+        flush: true,
+        trim: false,
+        fua: false,
+        offset_unit_bytes: 512,
+        length_unit_bytes: 1,
+        time_resolution_ps: US,
+    },
+    parse: |state, line| parse(line, state.unit_ps),
+    write: |out, record, _| write(out, record),
+    special: Special {
+        write_head: |out| writeln!(out, "{COLUMNS}"),
+        guess_time_unit,
+        assumptions,
+        plausible,
+        ..Special::NONE
+    },
+};
 
 /// SCSI operation codes (SBC-4, table 33) and what they are here.
 fn operation(code: u8) -> Option<Op> {
@@ -48,7 +82,7 @@ pub(crate) fn counts_seconds(mean_gap_ticks: Option<f64>) -> bool {
     mean_gap_ticks.is_some_and(|ticks| ticks < 10.0)
 }
 
-pub(super) fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
+fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     let [version, at, code, size, lbn] = comma_separated::<5>(line, COLUMNS)?;
     count("version", version)?;
     let time_ps = time("time", at, unit_ps)?;
@@ -75,6 +109,32 @@ pub(super) fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     }))
 }
 
+/// Microseconds unless the first requests say otherwise.
+fn guess_time_unit(lines: &[&[u8]]) -> Option<TimeUnit> {
+    counts_seconds(mean_gap_ticks(Format::CloudPhysics, lines)).then_some(TimeUnit::Seconds)
+}
+
+fn assumptions(unit: TimeUnit, said: bool, notes: &mut Vec<String>) {
+    if !said {
+        let why = match unit {
+            TimeUnit::Seconds => "as us they would be too dense to be true",
+            _ => "files with times in s exist too",
+        };
+        notes.push(format!(
+            "times read as {unit}: {why}; `--time-unit` names another"
+        ));
+    }
+    notes.extend(whole_seconds(unit));
+}
+
+/// SCSI moves whole blocks; Tencent's 0 and 1 in the same column do not.
+fn plausible(parsed: &Parsed<'_>) -> bool {
+    match parsed {
+        Parsed::Request(raw) => raw.length_bytes % 512 == 0,
+        Parsed::Skip(skip) => *skip != Skip::ZeroLength,
+    }
+}
+
 fn hexadecimal(field: &[u8]) -> Option<u8> {
     let digits = field.strip_prefix(b"0x").unwrap_or(field);
     if digits.is_empty() || digits.len() > 2 {
@@ -87,7 +147,7 @@ fn hexadecimal(field: &[u8]) -> Option<u8> {
 }
 
 /// Offset must be a whole number of sectors. Never called for a trim.
-pub(super) fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
+fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
     let code = match record.op {
         Op::Read => "28",
         Op::Write | Op::Trim => "2a",

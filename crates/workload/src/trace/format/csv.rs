@@ -18,19 +18,50 @@
 //! The header line is required: it is what tells this format from the others.
 
 use super::field::{Fault, Parsed, Raw, Skip, bare, comma_separated, count, same_header, time};
+use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use lodger_core::Op;
 use lodger_core::time::US;
 use std::io::{self, Write};
 
 pub(super) const COLUMNS: &str = "time_us,op,offset_bytes,length_bytes,flags";
+
+/// What this format is.
+pub(super) const ABOUT: About = About {
+    name: "csv",
+    aliases: &["plain", "lodger"],
+    title: "Lodger CSV",
+    columns: COLUMNS,
+    coding: "`R` read, `W` write, `F` flush, `D` discard",
+    address_unit: "bytes",
+    time_unit: TimeUnit::Microseconds,
+    time_unit_may_differ: false,
+    device_noun: None,
+    may_have_header: true,
+    sign: Sign::Header(is_header),
+    holds: Holds {
+        flush: true,
+        trim: true,
+        fua: true,
+        offset_unit_bytes: 1,
+        length_unit_bytes: 1,
+        time_resolution_ps: 1,
+    },
+    parse: |_, line| parse(line),
+    write: |out, record, _| write(out, record),
+    special: Special {
+        write_head: |out| writeln!(out, "{COLUMNS}"),
+        ..Special::NONE
+    },
+};
+
 const COLUMNS_WITHOUT_FLAGS: &str = "time_us,op,offset_bytes,length_bytes";
 
 pub(super) fn is_header(line: &[u8]) -> bool {
     same_header(line, COLUMNS) || same_header(line, COLUMNS_WITHOUT_FLAGS)
 }
 
-pub(super) fn parse(line: &[u8]) -> Result<Parsed<'_>, Fault> {
+fn parse(line: &[u8]) -> Result<Parsed<'_>, Fault> {
     let commas = line.iter().filter(|&&byte| byte == b',').count();
     let [at, op, offset, length, flags] = if commas == 3 {
         let [at, op, offset, length] = comma_separated::<4>(line, COLUMNS_WITHOUT_FLAGS)?;
@@ -78,7 +109,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Parsed<'_>, Fault> {
     }))
 }
 
-pub(super) fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
+fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
     let op = match record.op {
         Op::Read => 'R',
         Op::Write => 'W',

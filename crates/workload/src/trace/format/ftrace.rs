@@ -22,19 +22,49 @@ use super::blkparse::letters;
 use super::field::{
     Fault, Parsed, Rwbs, SECTOR_BYTES, Skip, is_device_number, number, sectors, time, words,
 };
+use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use crate::trace::text::excerpt;
 use lodger_core::Op;
 use lodger_core::time::{S, US};
 use std::io::{self, Write};
 
-pub(super) const COLUMNS: &str =
+const COLUMNS: &str =
     "task [cpu] flags time: block_rq_issue: device RWBS bytes (command) sector + sectors";
+
+/// What this format is.
+pub(super) const ABOUT: About = About {
+    name: "ftrace",
+    aliases: &[],
+    title: "ftrace block events",
+    columns: COLUMNS,
+    coding: "RWBS letters",
+    address_unit: "sectors of 512 B",
+    time_unit: TimeUnit::Seconds,
+    time_unit_may_differ: false,
+    device_noun: Some("device"),
+    may_have_header: false,
+    sign: Sign::AnyLine(is_sign),
+    holds: Holds {
+        flush: true,
+        trim: true,
+        fua: true,
+        offset_unit_bytes: 512,
+        length_unit_bytes: 512,
+        time_resolution_ps: US,
+    },
+    parse: |_, line| parse(line),
+    write: |out, record, _| write(out, record),
+    special: Special {
+        write_head: |out| writeln!(out, "# tracer: nop\n#"),
+        ..Special::NONE
+    },
+};
 
 /// Events that record a request, the preferred one first.
 const EVENTS: [&[u8]; 2] = [b"block_rq_issue:", b"block_bio_queue:"];
 
-pub(super) fn parse(line: &[u8]) -> Result<Parsed<'_>, Fault> {
+fn parse(line: &[u8]) -> Result<Parsed<'_>, Fault> {
     for (rank, event) in EVENTS.iter().enumerate() {
         if let Some((at, details)) = split_event(line, event) {
             return parse_request(line, at, details, rank as u8);
@@ -132,14 +162,14 @@ pub(crate) fn overwritten(line: &[u8]) -> Option<u64> {
 }
 
 /// Whether a line shows that the file comes from ftrace, even if it holds no request.
-pub(super) fn is_sign(line: &[u8]) -> bool {
+fn is_sign(line: &[u8]) -> bool {
     line.starts_with(b"# tracer:")
         || contains(line, b": block_")
         || contains(line, b" block:block_")
 }
 
 /// Offset and length must be whole sectors.
-pub(super) fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
+fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
     let seconds = record.time_ps / S;
     let microseconds = record.time_ps % S / US;
     let first = record.offset_bytes / SECTOR_BYTES;

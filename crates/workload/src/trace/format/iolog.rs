@@ -21,13 +21,44 @@
 //! `bad ddir: 2` to the `trim` lines of a log it replays.
 
 use super::field::{Fault, Parsed, Raw, Skip, count, number, words};
+use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use crate::trace::text::excerpt;
 use lodger_core::Op;
 use lodger_core::time::US;
 use std::io::{self, Write};
 
-pub(super) const COLUMNS: &str = "time file action offset length";
+const COLUMNS: &str = "time file action offset length";
+
+/// What this format is.
+pub(super) const ABOUT: About = About {
+    name: "fio-iolog",
+    aliases: &["iolog", "fio"],
+    title: "fio iolog",
+    columns: COLUMNS,
+    coding: "`read`, `write`, `sync`, `trim`",
+    address_unit: "bytes",
+    time_unit: TimeUnit::Microseconds,
+    time_unit_may_differ: false,
+    device_noun: Some("file"),
+    may_have_header: false,
+    sign: Sign::FirstLine(|line| version(line).is_some()),
+    holds: Holds {
+        flush: true,
+        trim: true,
+        fua: false,
+        offset_unit_bytes: 1,
+        length_unit_bytes: 1,
+        time_resolution_ps: US,
+    },
+    parse: |state, line| state.iolog.parse(line),
+    write: |out, record, _| write(out, record),
+    special: Special {
+        write_head,
+        write_tail,
+        ..Special::NONE
+    },
+};
 
 /// What a log's lines mean depends on the lines before.
 #[derive(Debug)]
@@ -38,7 +69,7 @@ pub(super) struct State {
 }
 
 /// The version of a log by its first line.
-pub(super) fn version(line: &[u8]) -> Option<u8> {
+fn version(line: &[u8]) -> Option<u8> {
     let rest = line.strip_prefix(b"fio version ")?;
     let digits = rest.strip_suffix(b" iolog")?;
     u8::try_from(number(digits)?).ok()
@@ -122,11 +153,11 @@ impl State {
 }
 
 /// The lines before the first request.
-pub(super) fn write_head(out: &mut dyn Write) -> io::Result<()> {
+fn write_head(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "fio version 3 iolog\n0 lodger add\n0 lodger open")
 }
 
-pub(super) fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
+fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
     let action = match record.op {
         Op::Read => "read",
         Op::Write => "write",
@@ -143,6 +174,6 @@ pub(super) fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
 }
 
 /// The line after the last request, at its time.
-pub(super) fn write_tail(out: &mut dyn Write, last_ps: u64) -> io::Result<()> {
+fn write_tail(out: &mut dyn Write, last_ps: u64) -> io::Result<()> {
     writeln!(out, "{} lodger close", last_ps / US)
 }

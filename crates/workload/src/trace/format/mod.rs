@@ -1,17 +1,21 @@
 //! The formats of block traces: what each is called, what it holds, and who reads and writes it.
 //!
-//! Each format has a file of its own with its columns, units and traps.
+//! Each format has a file of its own with its columns, units and traps, and says in a constant `ABOUT` all that
+//! recognition, reading, writing, messages and documentation need of it. A new format is such a file, its `mod`
+//! line and its line in the table below.
 
 mod alibaba;
 mod blkparse;
 pub(crate) mod cloudphysics;
 mod csv;
 pub(crate) mod field;
+mod fiu;
 pub(crate) mod ftrace;
 mod iolog;
 mod mqsim;
 mod msr;
 pub(crate) mod recognise;
+mod spc;
 mod systor;
 mod tencent;
 
@@ -23,198 +27,198 @@ use std::fmt;
 use std::io::{self, Write};
 use std::str::FromStr;
 
-/// A format of block traces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
+/// The enumeration of formats, and where each says what it is.
+macro_rules! formats {
+    ($($(#[$doc:meta])* $variant:ident($module:ident),)*) => {
+        /// A format of block traces.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Format {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Format {
+            /// Every format.
+            pub const ALL: [Self; [$(stringify!($module)),*].len()] = [$(Self::$variant),*];
+
+            pub(crate) fn about(self) -> &'static About {
+                match self {
+                    $(Self::$variant => &$module::ABOUT,)*
+                }
+            }
+        }
+    };
+}
+
+formats! {
     /// Lodger's own CSV: `time_us,op,offset_bytes,length_bytes[,flags]`.
-    Csv,
+    Csv(csv),
     /// MSR Cambridge CSV.
-    Msr,
+    Msr(msr),
     /// Text of `blkparse`.
-    Blkparse,
+    Blkparse(blkparse),
     /// Block events of the kernel's ftrace.
-    Ftrace,
+    Ftrace(ftrace),
     /// fio's I/O log, version 2 or 3.
-    FioIolog,
+    FioIolog(iolog),
     /// MQSim's ASCII.
-    Mqsim,
+    Mqsim(mqsim),
     /// Alibaba block traces, 2020.
-    Alibaba,
+    Alibaba(alibaba),
     /// Tencent Cloud Block Storage, 2018.
-    Tencent,
+    Tencent(tencent),
     /// SYSTOR '17 enterprise virtual desktops.
-    Systor,
+    Systor(systor),
     /// CloudPhysics virtual machines.
-    CloudPhysics,
+    CloudPhysics(cloudphysics),
+    /// Storage Performance Council, as in the UMass repository.
+    Spc(spc),
+    /// FIU IODedup, 2008.
+    Fiu(fiu),
+}
+
+/// What a format says of itself.
+pub(crate) struct About {
+    /// The word a user says it by.
+    name: &'static str,
+    /// Other words for it.
+    aliases: &'static [&'static str],
+    /// What people call it.
+    title: &'static str,
+    /// Its columns, in order.
+    columns: &'static str,
+    /// How it says read and write.
+    coding: &'static str,
+    /// The unit of its addresses and lengths.
+    address_unit: &'static str,
+    /// Its unit of time, unless told otherwise.
+    time_unit: TimeUnit,
+    /// Files with other units of time exist, so that it may be overridden.
+    time_unit_may_differ: bool,
+    /// The word for its devices, if it tells them apart.
+    device_noun: Option<&'static str>,
+    /// The first line may name the columns.
+    may_have_header: bool,
+    sign: Sign,
+    holds: Holds,
+    parse: for<'a> fn(&mut State, &'a [u8]) -> Result<Parsed<'a>, Fault>,
+    /// Writes one request, counted from 1. It is one that the format holds.
+    write: fn(&mut dyn Write, &Record, u64) -> io::Result<()>,
+    special: Special,
+}
+
+/// How a format is recognised.
+#[derive(Clone, Copy)]
+enum Sign {
+    /// By the first line.
+    FirstLine(fn(&[u8]) -> bool),
+    /// By a first line that names the columns, without which it is not this format.
+    Header(fn(&[u8]) -> bool),
+    /// By any line, comments too.
+    AnyLine(fn(&[u8]) -> bool),
+    /// By any line that is no comment.
+    Line(fn(&[u8]) -> bool),
+    /// By nothing but its columns; of several formats that fit, the one of the lowest rank.
+    Columns { rank: u8 },
+}
+
+/// What only some formats have.
+struct Special {
+    write_head: fn(&mut dyn Write) -> io::Result<()>,
+    /// What comes after the last request, which was issued at that time.
+    write_tail: fn(&mut dyn Write, u64) -> io::Result<()>,
+    /// The unit of time that the first lines suggest.
+    guess_time_unit: fn(&[&[u8]]) -> Option<TimeUnit>,
+    /// What the user should know was assumed; the flag says whether they named the unit of time.
+    assumptions: fn(TimeUnit, bool, &mut Vec<String>),
+    /// False for what no honest trace of the format holds, though the columns could be read so.
+    plausible: fn(&Parsed<'_>) -> bool,
+}
+
+impl Special {
+    const NONE: Self = Self {
+        write_head: |_| Ok(()),
+        write_tail: |_, _| Ok(()),
+        guess_time_unit: |_| None,
+        assumptions: |_, _, _| {},
+        plausible: |_| true,
+    };
 }
 
 impl Format {
-    /// Every format.
-    pub const ALL: [Self; 10] = [
-        Self::Csv,
-        Self::Msr,
-        Self::Blkparse,
-        Self::Ftrace,
-        Self::FioIolog,
-        Self::Mqsim,
-        Self::Alibaba,
-        Self::Tencent,
-        Self::Systor,
-        Self::CloudPhysics,
-    ];
-
     /// The word a user says it by.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Csv => "csv",
-            Self::Msr => "msr",
-            Self::Blkparse => "blkparse",
-            Self::Ftrace => "ftrace",
-            Self::FioIolog => "fio-iolog",
-            Self::Mqsim => "mqsim",
-            Self::Alibaba => "alibaba",
-            Self::Tencent => "tencent",
-            Self::Systor => "systor",
-            Self::CloudPhysics => "cloudphysics",
-        }
+        self.about().name
+    }
+
+    /// Every name, as a sentence has them.
+    #[must_use]
+    pub fn names() -> String {
+        Self::ALL.map(Self::name).join(", ")
     }
 
     /// What people call it.
     #[must_use]
     pub fn title(self) -> &'static str {
-        match self {
-            Self::Csv => "Lodger CSV",
-            Self::Msr => "MSR Cambridge CSV",
-            Self::Blkparse => "blkparse text",
-            Self::Ftrace => "ftrace block events",
-            Self::FioIolog => "fio iolog",
-            Self::Mqsim => "MQSim ASCII",
-            Self::Alibaba => "Alibaba block trace",
-            Self::Tencent => "Tencent CBS trace",
-            Self::Systor => "SYSTOR '17 trace",
-            Self::CloudPhysics => "CloudPhysics CSV",
-        }
+        self.about().title
     }
 
     /// Its columns, in order.
     #[must_use]
     pub fn columns(self) -> &'static str {
-        match self {
-            Self::Csv => csv::COLUMNS,
-            Self::Msr => msr::COLUMNS,
-            Self::Blkparse => blkparse::COLUMNS,
-            Self::Ftrace => ftrace::COLUMNS,
-            Self::FioIolog => iolog::COLUMNS,
-            Self::Mqsim => mqsim::COLUMNS,
-            Self::Alibaba => alibaba::COLUMNS,
-            Self::Tencent => tencent::COLUMNS,
-            Self::Systor => systor::COLUMNS,
-            Self::CloudPhysics => cloudphysics::COLUMNS,
-        }
+        self.about().columns
     }
 
     /// How it says read and write.
     #[must_use]
     pub fn coding(self) -> &'static str {
-        match self {
-            Self::Csv => "`R` read, `W` write, `F` flush, `D` discard",
-            Self::Msr => "`Read`, `Write`",
-            Self::Blkparse | Self::Ftrace => "RWBS letters",
-            Self::FioIolog => "`read`, `write`, `sync`, `trim`",
-            Self::Mqsim => "0 write, 1 read",
-            Self::Tencent => "0 read, 1 write",
-            Self::Alibaba | Self::Systor => "`R` read, `W` write",
-            Self::CloudPhysics => "SCSI operation codes",
-        }
+        self.about().coding
     }
 
     /// The unit of its addresses and lengths.
     #[must_use]
     pub fn address_unit(self) -> &'static str {
-        match self {
-            Self::Csv | Self::Msr | Self::FioIolog | Self::Alibaba | Self::Systor => "bytes",
-            Self::Blkparse | Self::Ftrace | Self::Mqsim | Self::Tencent => "sectors of 512 B",
-            Self::CloudPhysics => "sectors of 512 B, lengths in bytes",
-        }
+        self.about().address_unit
     }
 
     /// Its unit of time, unless told otherwise.
     #[must_use]
     pub fn time_unit(self) -> TimeUnit {
-        match self {
-            Self::Msr => TimeUnit::FileTime,
-            Self::Mqsim => TimeUnit::Nanoseconds,
-            Self::Csv | Self::FioIolog | Self::Alibaba | Self::CloudPhysics => {
-                TimeUnit::Microseconds
-            }
-            Self::Blkparse | Self::Ftrace | Self::Tencent | Self::Systor => TimeUnit::Seconds,
-        }
+        self.about().time_unit
     }
 
     /// Whether files of this format exist with other units of time, so that it may be overridden.
     pub(crate) fn time_unit_may_differ(self) -> bool {
-        matches!(
-            self,
-            Self::Msr
-                | Self::Mqsim
-                | Self::Alibaba
-                | Self::Tencent
-                | Self::Systor
-                | Self::CloudPhysics
-        )
+        self.about().time_unit_may_differ
     }
 
     /// What one can select in it: the word for its devices, if it has any.
     pub(crate) fn device_noun(self) -> Option<&'static str> {
-        match self {
-            Self::Csv | Self::Mqsim | Self::CloudPhysics => None,
-            Self::Msr => Some("disk"),
-            Self::Blkparse | Self::Ftrace => Some("device"),
-            Self::FioIolog => Some("file"),
-            Self::Alibaba | Self::Tencent | Self::Systor => Some("volume"),
-        }
+        self.about().device_noun
     }
 
     /// Whether its first line may name the columns.
     pub(crate) fn may_have_header(self) -> bool {
-        !matches!(
-            self,
-            Self::Blkparse | Self::Ftrace | Self::FioIolog | Self::Mqsim
-        )
+        self.about().may_have_header
     }
 
     /// What a file of this format can hold.
     pub(crate) fn holds(self) -> Holds {
-        let sectors = matches!(
-            self,
-            Self::Blkparse | Self::Ftrace | Self::Mqsim | Self::Tencent
-        );
-        Holds {
-            flush: matches!(
-                self,
-                Self::Csv | Self::Blkparse | Self::Ftrace | Self::FioIolog | Self::CloudPhysics
-            ),
-            trim: matches!(
-                self,
-                Self::Csv | Self::Blkparse | Self::Ftrace | Self::FioIolog
-            ),
-            fua: matches!(self, Self::Csv | Self::Blkparse | Self::Ftrace),
-            offset_unit_bytes: if sectors || self == Self::CloudPhysics {
-                512
-            } else {
-                1
-            },
-            length_unit_bytes: if sectors { 512 } else { 1 },
-            time_resolution_ps: match self {
-                Self::Csv => 1,
-                Self::Blkparse | Self::Systor | Self::Mqsim => NS,
-                Self::Msr => msr::TICK_PS,
-                Self::Ftrace | Self::FioIolog | Self::Alibaba | Self::CloudPhysics => US,
-                Self::Tencent => S,
-            },
-        }
+        self.about().holds
     }
+
+    /// What had to be assumed, because the file cannot say.
+    pub(crate) fn note_assumptions(self, unit: TimeUnit, said: bool, notes: &mut Vec<String>) {
+        (self.about().special.assumptions)(unit, said, notes);
+    }
+}
+
+/// A note for formats whose times may be whole seconds.
+fn whole_seconds(unit: TimeUnit) -> Option<String> {
+    (unit == TimeUnit::Seconds).then(|| {
+        "times are whole seconds: replayed by time, all requests of a second arrive at once"
+            .to_owned()
+    })
 }
 
 impl fmt::Display for Format {
@@ -228,19 +232,13 @@ impl FromStr for Format {
 
     fn from_str(word: &str) -> Result<Self, WorkloadError> {
         let lower = word.to_ascii_lowercase();
-        let alias = match lower.as_str() {
-            "plain" | "lodger" => Some(Self::Csv),
-            "msr-cambridge" => Some(Self::Msr),
-            "blktrace" => Some(Self::Blkparse),
-            "iolog" | "fio" => Some(Self::FioIolog),
-            "disksim" => Some(Self::Mqsim),
-            "systor17" | "systor-17" => Some(Self::Systor),
-            _ => None,
-        };
-        let named = Self::ALL.into_iter().find(|format| format.name() == lower);
-        named.or(alias).ok_or_else(|| {
+        let named = Self::ALL.into_iter().find(|format| {
+            let about = format.about();
+            about.name == lower || about.aliases.contains(&lower.as_str())
+        });
+        named.ok_or_else(|| {
             WorkloadError::new(format!("unknown trace format `{word}`"))
-                .hint(format!("formats: {}", Self::ALL.map(Self::name).join(", ")))
+                .hint(format!("formats: {}", Self::names()))
         })
     }
 }
@@ -319,55 +317,41 @@ pub(crate) struct Holds {
     pub(crate) time_resolution_ps: u64,
 }
 
-/// Reads the lines of one file.
+/// What the reading of a file goes by, from line to line.
 #[derive(Debug)]
-pub(crate) struct Parser {
-    format: Format,
+struct State {
     unit_ps: u64,
     /// blkparse: the one action to take.
     action: Option<u8>,
     iolog: iolog::State,
 }
 
+/// Reads the lines of one file.
+#[derive(Debug)]
+pub(crate) struct Parser {
+    format: Format,
+    state: State,
+}
+
 impl Parser {
     pub(crate) fn new(format: Format, unit: TimeUnit, action: Option<u8>) -> Self {
-        Self {
-            format,
+        let state = State {
             unit_ps: unit.ps(),
             action,
             iolog: iolog::State::new(),
-        }
+        };
+        Self { format, state }
     }
 
     /// What a significant line says.
     pub(crate) fn line<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, Fault> {
-        match self.format {
-            Format::Csv => csv::parse(line),
-            Format::Msr => msr::parse(line, self.unit_ps),
-            Format::Blkparse => blkparse::parse(line, self.action),
-            Format::Ftrace => ftrace::parse(line),
-            Format::FioIolog => self.iolog.parse(line),
-            Format::Mqsim => mqsim::parse(line, self.unit_ps),
-            Format::Alibaba => alibaba::parse(line, self.unit_ps),
-            Format::Tencent => tencent::parse(line, self.unit_ps),
-            Format::Systor => systor::parse(line, self.unit_ps),
-            Format::CloudPhysics => cloudphysics::parse(line, self.unit_ps),
-        }
+        (self.format.about().parse)(&mut self.state, line)
     }
 }
 
 /// What comes before the first request of a written file.
 pub(crate) fn write_head(format: Format, out: &mut dyn Write) -> io::Result<()> {
-    match format {
-        Format::Csv => writeln!(out, "{}", csv::COLUMNS),
-        Format::Systor => writeln!(out, "{}", systor::COLUMNS),
-        Format::CloudPhysics => writeln!(out, "{}", cloudphysics::COLUMNS),
-        Format::Ftrace => writeln!(out, "# tracer: nop\n#"),
-        Format::FioIolog => iolog::write_head(out),
-        Format::Msr | Format::Blkparse | Format::Mqsim | Format::Alibaba | Format::Tencent => {
-            Ok(())
-        }
-    }
+    (format.about().special.write_head)(out)
 }
 
 /// One request; `sequence` counts them from 1. The request must be one the format holds.
@@ -377,24 +361,10 @@ pub(crate) fn write_request(
     record: &Record,
     sequence: u64,
 ) -> io::Result<()> {
-    match format {
-        Format::Csv => csv::write(out, record),
-        Format::Msr => msr::write(out, record),
-        Format::Blkparse => blkparse::write(out, record, sequence),
-        Format::Ftrace => ftrace::write(out, record),
-        Format::FioIolog => iolog::write(out, record),
-        Format::Mqsim => mqsim::write(out, record),
-        Format::Alibaba => alibaba::write(out, record),
-        Format::Tencent => tencent::write(out, record),
-        Format::Systor => systor::write(out, record),
-        Format::CloudPhysics => cloudphysics::write(out, record),
-    }
+    (format.about().write)(out, record, sequence)
 }
 
 /// What comes after the last request of a written file, which was issued at `last_ps`.
 pub(crate) fn write_tail(format: Format, out: &mut dyn Write, last_ps: u64) -> io::Result<()> {
-    match format {
-        Format::FioIolog => iolog::write_tail(out, last_ps),
-        _ => Ok(()),
-    }
+    (format.about().special.write_tail)(out, last_ps)
 }

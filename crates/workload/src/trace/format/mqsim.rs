@@ -15,13 +15,44 @@
 //! and numbers with decimals for DiskSim's milliseconds, and the user is told.
 
 use super::field::{Fault, Parsed, Raw, SECTOR_BYTES, Skip, sectors, time};
+use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use crate::trace::text::excerpt;
 use lodger_core::Op;
 use lodger_core::time::NS;
 use std::io::{self, Write};
 
-pub(super) const COLUMNS: &str = "arrival_time device first_sector sectors type";
+const COLUMNS: &str = "arrival_time device first_sector sectors type";
+
+/// What this format is.
+pub(super) const ABOUT: About = About {
+    name: "mqsim",
+    aliases: &["disksim"],
+    title: "MQSim ASCII",
+    columns: COLUMNS,
+    coding: "0 write, 1 read",
+    address_unit: "sectors of 512 B",
+    time_unit: TimeUnit::Nanoseconds,
+    time_unit_may_differ: true,
+    device_noun: None,
+    may_have_header: false,
+    sign: Sign::Columns { rank: 9 },
+    holds: Holds {
+        flush: false,
+        trim: false,
+        fua: false,
+        offset_unit_bytes: 512,
+        length_unit_bytes: 512,
+        time_resolution_ps: NS,
+    },
+    parse: |state, line| parse(line, state.unit_ps),
+    write: |out, record, _| write(out, record),
+    special: Special {
+        guess_time_unit,
+        assumptions,
+        ..Special::NONE
+    },
+};
 
 /// The columns; commas for spaces are met in the wild.
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -29,7 +60,7 @@ fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|word| !word.is_empty())
 }
 
-pub(super) fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
+fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     let mut words = words(line);
     let columns: [Option<&[u8]>; 6] = std::array::from_fn(|_| words.next());
     let [
@@ -69,13 +100,26 @@ pub(super) fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     }))
 }
 
-/// Whether the arrival time has decimals, which only DiskSim's milliseconds have.
-pub(super) fn has_decimals(line: &[u8]) -> bool {
-    words(line).next().is_some_and(|at| at.contains(&b'.'))
+/// Only DiskSim's milliseconds have decimals.
+fn guess_time_unit(lines: &[&[u8]]) -> Option<TimeUnit> {
+    let at = words(lines.first()?).next()?;
+    at.contains(&b'.').then_some(TimeUnit::Milliseconds)
+}
+
+fn assumptions(unit: TimeUnit, said: bool, notes: &mut Vec<String>) {
+    if !said {
+        notes.push(format!(
+            "MQSim files do not name their unit of time: {unit} assumed; `--time-unit` names another"
+        ));
+    }
+    notes.push(
+        "type read as 0 write, 1 read, which is MQSim's coding; Tencent's is the opposite"
+            .to_owned(),
+    );
 }
 
 /// Offset and length must be whole sectors.
-pub(super) fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
+fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
     let at = record.time_ps / NS;
     let first = record.offset_bytes / SECTOR_BYTES;
     let sectors = record.length_bytes / SECTOR_BYTES;

@@ -16,11 +16,38 @@
 //! a drive; flushes were not recorded.
 
 use super::field::{Fault, Parsed, Raw, Skip, bare, comma_separated, count, time};
+use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use lodger_core::Op;
 use std::io::{self, Write};
 
-pub(super) const COLUMNS: &str = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime";
+const COLUMNS: &str = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime";
+
+/// What this format is.
+pub(super) const ABOUT: About = About {
+    name: "msr",
+    aliases: &["msr-cambridge"],
+    title: "MSR Cambridge CSV",
+    columns: COLUMNS,
+    coding: "`Read`, `Write`",
+    address_unit: "bytes",
+    time_unit: TimeUnit::FileTime,
+    time_unit_may_differ: true,
+    device_noun: Some("disk"),
+    may_have_header: true,
+    sign: Sign::Columns { rank: 0 },
+    holds: Holds {
+        flush: false,
+        trim: false,
+        fua: false,
+        offset_unit_bytes: 1,
+        length_unit_bytes: 1,
+        time_resolution_ps: TICK_PS,
+    },
+    parse: |state, line| parse(line, state.unit_ps),
+    write: |out, record, _| write(out, record),
+    special: Special::NONE,
+};
 
 /// 100 ns.
 pub(super) const TICK_PS: u64 = 100_000;
@@ -28,7 +55,7 @@ pub(super) const TICK_PS: u64 = 100_000;
 /// 2020-01-01 as a Windows file time, for files we write: some readers reject times before 1970.
 const WRITTEN_BASE_TICKS: u64 = 132_223_104_000_000_000;
 
-pub(super) fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
+fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     let [at, host, disk, kind, offset, size, _response] = comma_separated::<7>(line, COLUMNS)?;
     let time_ps = time("Timestamp", at, unit_ps)?;
     count("DiskNumber", disk)?;
@@ -56,7 +83,7 @@ pub(super) fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     }))
 }
 
-pub(super) fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
+fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
     let ticks = WRITTEN_BASE_TICKS + record.time_ps / TICK_PS;
     let kind = if record.op == Op::Read {
         "Read"

@@ -1,7 +1,7 @@
 //! Which format is it? Decided from the first lines, before anything is read in earnest.
 
-use super::field::{Parsed, Skip, bare, same_header};
-use super::{Format, Parser, TimeUnit, blkparse, cloudphysics, csv, ftrace, iolog, mqsim};
+use super::field::{Parsed, bare, same_header};
+use super::{Format, Parser, Sign, TimeUnit, csv};
 use crate::WorkloadError;
 use crate::trace::lines::{is_significant, trim_line};
 use crate::trace::text::excerpt;
@@ -9,17 +9,6 @@ use crate::trace::text::excerpt;
 /// Lines looked at for formats with one request a line; the others are searched further, because
 /// a kernel trace may begin with other events.
 const SAMPLE_LINES: usize = 64;
-
-/// Formats recognised by nothing but their columns, the most telling first. The others have a
-/// first line or events of their own.
-const BY_COLUMNS: [Format; 6] = [
-    Format::Msr,
-    Format::Systor,
-    Format::Alibaba,
-    Format::CloudPhysics,
-    Format::Tencent,
-    Format::Mqsim,
-];
 
 /// What the first lines say.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,19 +35,21 @@ pub(crate) fn recognise(head: &[u8], whole: bool, name: &str) -> Result<Recognis
         by,
         alternatives: Vec::new(),
     };
-    if iolog::version(first).is_some() {
-        return Ok(certain(Format::FioIolog, "its first line"));
+    // What says it for certain comes first.
+    if let Some(format) = by_sign(|sign| matches!(sign, Sign::FirstLine(is) if is(first))) {
+        return Ok(certain(format, "its first line"));
     }
     if let Some(format) = by_header(first) {
         return Ok(certain(format, "its header"));
     }
     // The comments count here: `# tracer: nop` is one.
-    let is_ftrace = all_lines(head).any(ftrace::is_sign);
-    if is_ftrace {
-        return Ok(certain(Format::Ftrace, "its block events"));
+    let any = |is: fn(&[u8]) -> bool| all_lines(head).any(is);
+    if let Some(format) = by_sign(|sign| matches!(sign, Sign::AnyLine(is) if any(is))) {
+        return Ok(certain(format, "its block events"));
     }
-    if lines.iter().any(|line| blkparse::is_event(line)) {
-        return Ok(certain(Format::Blkparse, "its columns"));
+    let any = |is: fn(&[u8]) -> bool| lines.iter().any(|line| is(line));
+    if let Some(format) = by_sign(|sign| matches!(sign, Sign::Line(is) if any(is))) {
+        return Ok(certain(format, "its columns"));
     }
     let sample = &lines[..lines.len().min(SAMPLE_LINES)];
     match by_columns(sample).as_slice() {
@@ -77,20 +68,13 @@ pub(crate) fn recognise(head: &[u8], whole: bool, name: &str) -> Result<Recognis
 /// The unit of time that the first lines suggest, where the format leaves it open.
 pub(crate) fn time_unit(format: Format, head: &[u8], whole: bool) -> TimeUnit {
     let lines = significant_lines(head, whole);
-    match format {
-        Format::Mqsim if lines.first().is_some_and(|line| mqsim::has_decimals(line)) => {
-            TimeUnit::Milliseconds
-        }
-        Format::CloudPhysics if cloudphysics::counts_seconds(mean_gap_ticks(format, &lines)) => {
-            TimeUnit::Seconds
-        }
-        _ => format.time_unit(),
-    }
+    let guess = format.about().special.guess_time_unit;
+    guess(&lines).unwrap_or(format.time_unit())
 }
 
 /// How many of the file's own units of time lie between one request and the next, on average;
 /// `None` where there are too few requests to say.
-fn mean_gap_ticks(format: Format, lines: &[&[u8]]) -> Option<f64> {
+pub(super) fn mean_gap_ticks(format: Format, lines: &[&[u8]]) -> Option<f64> {
     const REQUESTS_MIN: u64 = 16;
     // With a unit of one picosecond, times come out in the file's own unit.
     let mut parser = Parser::new(format, TimeUnit::Picoseconds, None);
@@ -119,9 +103,15 @@ fn significant_lines(head: &[u8], whole: bool) -> Vec<&[u8]> {
     lines
 }
 
+/// The format whose sign is there.
+fn by_sign(is_there: impl Fn(Sign) -> bool) -> Option<Format> {
+    let mut formats = Format::ALL.into_iter();
+    formats.find(|format| is_there(format.about().sign))
+}
+
 fn by_header(line: &[u8]) -> Option<Format> {
-    if csv::is_header(line) {
-        return Some(Format::Csv);
+    if let Some(format) = by_sign(|sign| matches!(sign, Sign::Header(is) if is(line))) {
+        return Some(format);
     }
     Format::ALL
         .into_iter()
@@ -138,15 +128,21 @@ pub(crate) fn looks_like_header(line: &[u8]) -> bool {
 /// The formats whose columns the sampled lines have. If none has them all, the one that most lines
 /// are of, if half of them are: then the fault is the other lines', and reading will name them.
 fn by_columns(sample: &[&[u8]]) -> Vec<Format> {
-    let fitting = BY_COLUMNS.map(|format| (format, fitting_lines(format, sample)));
-    let most = fitting.iter().map(|&(_, lines)| lines).max().unwrap_or(0);
+    let mut fitting: Vec<(u8, Format, usize)> = Vec::new();
+    for format in Format::ALL {
+        if let Sign::Columns { rank } = format.about().sign {
+            fitting.push((rank, format, fitting_lines(format, sample)));
+        }
+    }
+    fitting.sort_by_key(|&(rank, ..)| rank);
+    let most = fitting.iter().map(|&(.., lines)| lines).max().unwrap_or(0);
     if most == 0 || most * 2 < sample.len() {
         return Vec::new();
     }
     fitting
         .into_iter()
-        .filter(|&(_, lines)| lines == most)
-        .map(|(format, _)| format)
+        .filter(|&(.., lines)| lines == most)
+        .map(|(_, format, _)| format)
         .collect()
 }
 
@@ -156,23 +152,13 @@ fn fitting_lines(format: Format, sample: &[&[u8]]) -> usize {
     let (mut fitting, mut requests) = (0, 0);
     for line in sample {
         if let Ok(parsed) = parser.line(line)
-            && plausible(format, &parsed)
+            && (format.about().special.plausible)(&parsed)
         {
             fitting += 1;
             requests += usize::from(matches!(parsed, Parsed::Request(_)));
         }
     }
     if requests == 0 { 0 } else { fitting }
-}
-
-/// What no honest trace of the format holds, though the columns could be read so.
-fn plausible(format: Format, parsed: &Parsed<'_>) -> bool {
-    match (format, parsed) {
-        // SCSI moves whole blocks; Tencent's 0 and 1 in the same column do not.
-        (Format::CloudPhysics, Parsed::Request(raw)) => raw.length_bytes % 512 == 0,
-        (Format::CloudPhysics, Parsed::Skip(skip)) => *skip != Skip::ZeroLength,
-        _ => true,
-    }
 }
 
 /// Files that are no text at all, by their first bytes, with what to do about each.

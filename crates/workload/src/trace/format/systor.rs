@@ -16,17 +16,47 @@
 //! Traps: blank types are skipped and counted; files put together with `cat` repeat the header.
 
 use super::field::{Fault, Parsed, Raw, Skip, bare, comma_separated, count, time};
+use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use lodger_core::Op;
 use lodger_core::time::{NS, S};
 use std::io::{self, Write};
 
-pub(super) const COLUMNS: &str = "Timestamp,Response,IOType,LUN,Offset,Size";
+const COLUMNS: &str = "Timestamp,Response,IOType,LUN,Offset,Size";
+
+/// What this format is.
+pub(super) const ABOUT: About = About {
+    name: "systor",
+    aliases: &["systor17", "systor-17"],
+    title: "SYSTOR '17 trace",
+    columns: COLUMNS,
+    coding: "`R` read, `W` write",
+    address_unit: "bytes",
+    time_unit: TimeUnit::Seconds,
+    time_unit_may_differ: true,
+    device_noun: Some("volume"),
+    may_have_header: true,
+    sign: Sign::Columns { rank: 1 },
+    holds: Holds {
+        flush: false,
+        trim: false,
+        fua: false,
+        offset_unit_bytes: 1,
+        length_unit_bytes: 1,
+        time_resolution_ps: NS,
+    },
+    parse: |state, line| parse(line, state.unit_ps),
+    write: |out, record, _| write(out, record),
+    special: Special {
+        write_head: |out| writeln!(out, "{COLUMNS}"),
+        ..Special::NONE
+    },
+};
 
 /// 2020-01-01 in Unix seconds, for files we write.
 const WRITTEN_BASE_S: u64 = 1_577_836_800;
 
-pub(super) fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
+fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     let [at, response, kind, lun, offset, size] = comma_separated::<6>(line, COLUMNS)?;
     let time_ps = time("Timestamp", at, unit_ps)?;
     // Not used, but it tells this format from others with six columns.
@@ -56,7 +86,7 @@ pub(super) fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     }))
 }
 
-pub(super) fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
+fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
     let seconds = WRITTEN_BASE_S + record.time_ps / S;
     let nanoseconds = record.time_ps % S / NS;
     let kind = if record.op == Op::Read { 'R' } else { 'W' };

@@ -15,17 +15,47 @@
 //! instant, so a replay by time sends them in one burst.
 
 use super::field::{Fault, Parsed, Raw, SECTOR_BYTES, Skip, bare, comma_separated, sectors, time};
+use super::{About, Holds, Sign, Special, TimeUnit, whole_seconds};
 use crate::trace::record::Record;
 use lodger_core::Op;
 use lodger_core::time::S;
 use std::io::{self, Write};
 
-pub(super) const COLUMNS: &str = "Timestamp,Offset,Size,IOType,VolumeID";
+const COLUMNS: &str = "Timestamp,Offset,Size,IOType,VolumeID";
+
+/// What this format is.
+pub(super) const ABOUT: About = About {
+    name: "tencent",
+    aliases: &[],
+    title: "Tencent CBS trace",
+    columns: COLUMNS,
+    coding: "0 read, 1 write",
+    address_unit: "sectors of 512 B",
+    time_unit: TimeUnit::Seconds,
+    time_unit_may_differ: true,
+    device_noun: Some("volume"),
+    may_have_header: true,
+    sign: Sign::Columns { rank: 8 },
+    holds: Holds {
+        flush: false,
+        trim: false,
+        fua: false,
+        offset_unit_bytes: 512,
+        length_unit_bytes: 512,
+        time_resolution_ps: S,
+    },
+    parse: |state, line| parse(line, state.unit_ps),
+    write: |out, record, _| write(out, record),
+    special: Special {
+        assumptions,
+        ..Special::NONE
+    },
+};
 
 /// 2020-01-01 in Unix seconds, for files we write.
 const WRITTEN_BASE_S: u64 = 1_577_836_800;
 
-pub(super) fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
+fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     let [at, offset, size, kind, volume] = comma_separated::<5>(line, COLUMNS)?;
     let time_ps = time("Timestamp", at, unit_ps)?;
     let offset_bytes = sectors("Offset", offset)?;
@@ -50,8 +80,12 @@ pub(super) fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     }))
 }
 
+fn assumptions(unit: TimeUnit, _said: bool, notes: &mut Vec<String>) {
+    notes.extend(whole_seconds(unit));
+}
+
 /// Offset and length must be whole sectors.
-pub(super) fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
+fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
     let at = WRITTEN_BASE_S + record.time_ps / S;
     let kind = u8::from(record.op != Op::Read);
     let first = record.offset_bytes / SECTOR_BYTES;

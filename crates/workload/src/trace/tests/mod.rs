@@ -47,7 +47,7 @@ fn noted(description: &Description, words: &[&str]) -> bool {
 mod samples {
     use crate::trace::Format;
 
-    pub(super) const ALL: [(Format, &str); 13] = [
+    pub(super) const ALL: [(Format, &str); 15] = [
         (
             Format::Csv,
             "time_us,op,offset_bytes,length_bytes,flags\n0,R,8192,4096,\n1.5,W,0,512,FUA\n9,R,4096,512,\n",
@@ -117,6 +117,16 @@ mod samples {
         (
             Format::CloudPhysics,
             "version,time,op,size,lbn\n1,5633898,28,4096,16\n1,5633900,2a,512,0\n1,5633998,28,512,8\n",
+        ),
+        (
+            Format::Spc,
+            "0,16,4096,r,0.000000\n0,0,512,W,0.026214\n0,8,512,R,0.078643\n",
+        ),
+        (
+            Format::Fiu,
+            "89967195532165 4892 syslogd 16 8 R 6 0 531e779fd7ff3a1e1b0fa8a4ce1d4bb7\n\
+             89968195792462 20782 gzip 0 1 W 6 0 56f11b711d91a065a2b6458eca924523\n\
+             89968195892462 20782 gzip 8 1 R 6 0 56f11b711d91a065a2b6458eca924523\n",
         ),
     ];
 }

@@ -39,11 +39,11 @@ fn degraded(trace: &Trace, to: Format) -> Vec<Record> {
     };
     let sectors = matches!(
         to,
-        Format::Blkparse | Format::Ftrace | Format::Mqsim | Format::Tencent
+        Format::Blkparse | Format::Ftrace | Format::Mqsim | Format::Tencent | Format::Fiu
     );
     let tick_ps = match to {
         Format::Csv => 1,
-        Format::Blkparse | Format::Systor | Format::Mqsim => 1_000,
+        Format::Blkparse | Format::Systor | Format::Mqsim | Format::Spc | Format::Fiu => 1_000,
         Format::Msr => 100_000,
         Format::Tencent => 1_000_000_000_000,
         _ => 1_000_000,
@@ -54,8 +54,9 @@ fn degraded(trace: &Trace, to: Format) -> Vec<Record> {
             continue;
         }
         record.fua &= fua;
-        // CloudPhysics counts addresses in sectors but lengths in bytes.
-        if sectors || to == Format::CloudPhysics && record.offset_bytes % 512 != 0 {
+        // These count addresses in sectors but lengths in bytes.
+        let both = matches!(to, Format::CloudPhysics | Format::Spc);
+        if sectors || both && record.offset_bytes % 512 != 0 {
             let end = record.end_bytes().div_ceil(512) * 512;
             record.offset_bytes = record.offset_bytes / 512 * 512;
             record.length_bytes = end - record.offset_bytes;
