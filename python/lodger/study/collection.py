@@ -16,8 +16,12 @@ def source_folder() -> Path | None:
 
 
 def collection(folder: Path | None = None) -> list[Study]:
-    """All studies of a folder, by name; of the source tree or built in if ``None``."""
+    """All studies of a folder, by name; of the source tree or built in if ``None``.
+
+    Built in are those that need no files: traces come with the source tree alone.
+    """
     folder = folder or source_folder()
     if folder is not None:
         return [load(path) for path in sorted(folder.glob("*.toml"))]
-    return [parse(text, f"{name}.toml") for name, text in sorted(_native.studies().items())]
+    built_in = [parse(text, f"{name}.toml") for name, text in sorted(_native.studies().items())]
+    return [study for study in built_in if not study.needs_files]

@@ -62,6 +62,11 @@ class Study:
     checks: tuple[Check, ...]
     text: str = field(repr=False)
 
+    @property
+    def needs_files(self) -> bool:
+        """Whether a series runs a job file or trace beside the study."""
+        return any(setting.source == "workload" for setting in self.settings.values())
+
     def tasks(self) -> list[Task]:
         """All its runs, ready to go. Raises what is wrong with a drive or a workload."""
         return [task for setting in self.settings.values() for task in tasks_of(self.id, setting)]
