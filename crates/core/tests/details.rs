@@ -109,3 +109,14 @@ fn data_that_is_moved_keeps_its_place_in_the_order() {
     assert_ne!(before, after, "cleaning has moved it");
     assert_eq!(device.ftl().current(after), Some(written));
 }
+
+/// A live drive is served by a thread of its own.
+#[test]
+fn a_drive_can_be_handed_to_another_thread() {
+    fn hand_over<T: Send + 'static>(thing: T) -> T {
+        std::thread::spawn(move || thing).join().unwrap()
+    }
+    let device = Device::new(&drive("tiny", &[]), Precondition::Random, 1 << 20, 1);
+    let mut device = hand_over(device);
+    assert!(common::latency(&mut device, common::pages(Op::Read, 0, 1)) > 0);
+}

@@ -11,6 +11,7 @@ use crate::ftl::Trim;
 use crate::ids::{DieId, Ppn, Superblock};
 use crate::nand::{Cause, Class, FlashOp};
 use crate::spec::SLOT_BYTES;
+use std::collections::BTreeMap;
 
 /// Bytes of a record: first page, end, order.
 const RECORD_BYTES: u64 = 12;
@@ -22,8 +23,10 @@ pub(super) struct Trims {
     pending: Vec<Trim>,
     /// Being programmed.
     writing: Vec<Trim>,
-    /// In flash.
+    /// In flash, oldest first.
     pub saved: Vec<Trim>,
+    /// How many there were when those that newer ones make needless were last dropped.
+    needed: usize,
     /// Order of the last one in flash.
     saved_to: u32,
     /// Flushes, each with the last trim it waits for.
@@ -32,7 +35,45 @@ pub(super) struct Trims {
     die: u32,
 }
 
+/// So few records are not worth going through.
+const RECORDS_FEW: usize = 64;
+
+/// Keeps the records that say something: a page was trimmed last by one of them. `trims` are in the order
+/// of their sequences.
+fn drop_needless(trims: &mut Vec<Trim>) {
+    // Ranges that the newer ones cover together: begin to end, none touches another.
+    let mut covered: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut newest_first = std::mem::take(trims);
+    newest_first.reverse();
+    for trim in newest_first {
+        let before = covered.range(..=trim.from).next_back();
+        if before.is_some_and(|(_, &end)| end >= trim.end) {
+            continue;
+        }
+        let (mut from, mut end) = (trim.from, trim.end);
+        while let Some((&begin, &until)) = covered.range(..=end).next_back()
+            && until >= from
+        {
+            (from, end) = (from.min(begin), end.max(until));
+            covered.remove(&begin);
+        }
+        covered.insert(from, end);
+        trims.push(trim);
+    }
+    trims.reverse();
+}
+
 impl Trims {
+    /// Records have got to flash. Those that newer ones make needless are dropped each time they may be
+    /// half of all.
+    fn add_saved(&mut self, trims: impl IntoIterator<Item = Trim>) {
+        self.saved.extend(trims);
+        if self.saved.len() >= (2 * self.needed).max(RECORDS_FEW) {
+            drop_needless(&mut self.saved);
+            self.needed = self.saved.len();
+        }
+    }
+
     /// Order of the last trim recorded, in memory or in flash.
     fn last(&self) -> u32 {
         let volatile = self.pending.last().or(self.writing.last());
@@ -54,7 +95,8 @@ impl Trims {
         let volatile = self.writing.drain(..).chain(self.pending.drain(..));
         let mut lost = Vec::new();
         if kept {
-            self.saved.extend(volatile);
+            let volatile: Vec<Trim> = volatile.collect();
+            self.add_saved(volatile);
         } else {
             lost.extend(volatile);
         }
@@ -72,7 +114,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         }
         if self.memories.survives_power_cut(self.buffer_tier) {
             // Power-protected memory holds the record.
-            self.trims.saved.push(trim);
+            self.trims.add_saved([trim]);
             self.trims.saved_to = trim.sequence;
             return;
         }
@@ -126,7 +168,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     pub(super) fn on_trims_saved(&mut self) {
         let trims = &mut self.trims;
         trims.saved_to = trims.writing.last().map_or(0, |trim| trim.sequence);
-        trims.saved.append(&mut trims.writing);
+        let written = std::mem::take(&mut trims.writing);
+        trims.add_saved(written);
         let mut at = 0;
         while at < self.trims.waiters.len() {
             let (last, command) = self.trims.waiters[at];
@@ -184,6 +227,64 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         }
         if self.held_erases.is_empty() {
             self.held_erases = held;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    /// Sequence of the last trim of each page.
+    fn last_of_each(trims: &[Trim], pages: u32) -> Vec<u32> {
+        let mut last = vec![0; pages as usize];
+        for trim in trims {
+            for page in trim.from..trim.end {
+                last[page as usize] = last[page as usize].max(trim.sequence);
+            }
+        }
+        last
+    }
+
+    #[test]
+    fn records_that_are_dropped_said_nothing_of_any_page() {
+        const PAGES: u32 = 60;
+        let mut rng = Rng::new(3);
+        let mut dropped = 0;
+        for _ in 0..2_000 {
+            let mut trims: Vec<Trim> = (1..=1 + rng.below(30))
+                .map(|sequence| {
+                    let from = rng.below(PAGES);
+                    let most = 1 + rng.below(PAGES);
+                    let end = from + 1 + rng.below(most);
+                    Trim {
+                        from,
+                        end: end.min(PAGES),
+                        sequence,
+                    }
+                })
+                .collect();
+            let before = trims.clone();
+            drop_needless(&mut trims);
+            assert!(trims.is_sorted_by_key(|trim| trim.sequence));
+            assert_eq!(last_of_each(&trims, PAGES), last_of_each(&before, PAGES));
+            dropped += before.len() - trims.len();
+        }
+        assert!(dropped > 10_000, "{dropped}");
+    }
+
+    #[test]
+    fn a_drive_that_is_trimmed_again_and_again_keeps_few_records() {
+        let mut trims = Trims::default();
+        for sequence in 1..=1_000_000 {
+            let from = sequence % 100 * 10;
+            trims.add_saved([Trim {
+                from,
+                end: from + 10,
+                sequence,
+            }]);
+            assert!(trims.saved.len() <= 200);
         }
     }
 }
