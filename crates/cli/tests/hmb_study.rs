@@ -70,7 +70,11 @@ fn reads_come_from_a_buffer_that_is_not_in_host_memory() {
         let with = read(name, &[], ON, &at);
         assert_eq!(first_step(&at, &with, 10), Some(kib), "{name}");
         let without = read(name, &[], HmbChoice::Off, &at);
-        assert_eq!(again(&with), again(&without), "{name}: the same curve");
+        // Beside the first, the map of what it reads is still on its way into host memory over the same link.
+        let (with, without) = (again(&with), again(&without));
+        assert_eq!(with[1..], without[1..], "{name}: the same curve");
+        let first = with[0] as f64 / without[0] as f64;
+        assert!((first - 1.0).abs() < 0.05, "{name}: {first}");
     }
 }
 
