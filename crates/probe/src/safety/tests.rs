@@ -356,6 +356,14 @@ fn image(folder: &Folder, name: &str) -> PathBuf {
     path
 }
 
+/// Loop devices are the whole machine's: while one test shows a file that is gone through one, no other
+/// may write to anything.
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static LOOPS: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let held = LOOPS.lock();
+    held.unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 fn refusal_of(path: &Path) -> Option<String> {
     let target = FileTarget::open(path, false).unwrap();
     let may = target.may_be_written(&Machine::default());
@@ -387,6 +395,15 @@ impl Loop {
 impl Drop for Loop {
     fn drop(&mut self) {
         let _ = Command::new("losetup").arg("-d").arg(&self.0).status();
+        // The kernel lets go of the file when the last one closes the device, not before.
+        let name = self.0.file_name().unwrap().to_str().unwrap();
+        let shows = PathBuf::from(format!("/sys/block/{name}/loop/backing_file"));
+        for _ in 0..50 {
+            if !shows.exists() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
     }
 }
 
@@ -435,6 +452,7 @@ impl Drop for Mounted {
 
 #[test]
 fn a_file_whose_loop_device_is_mounted_and_that_device_are_refused() {
+    let _alone = alone();
     let folder = Folder::new("loops");
     let image = image(&folder, "disk.img");
     assert_eq!(refusal_of(&image), None);
@@ -475,6 +493,7 @@ fn loop_disk(path: &Path) -> Disk {
 
 #[test]
 fn an_active_swap_file_is_refused() {
+    let _alone = alone();
     let folder = Folder::new("swapon");
     let image = image(&folder, "swap.img");
     let quiet = |name: &str| {
@@ -498,6 +517,7 @@ fn an_active_swap_file_is_refused() {
 
 #[test]
 fn what_a_path_leads_to_after_consent_is_not_written_if_it_is_something_else() {
+    let _alone = alone();
     let folder = Folder::new("moved");
     let images = [image(&folder, "a.img"), image(&folder, "b.img")];
     let path = folder.0.join("target");
@@ -535,6 +555,7 @@ fn what_a_path_leads_to_after_consent_is_not_written_if_it_is_something_else() {
 
 #[test]
 fn another_file_in_the_same_loop_device_is_not_what_was_agreed_to() {
+    let _alone = alone();
     let folder = Folder::new("reattached");
     // Of one name: the serial number that a loop device has.
     let (a, b) = (folder.0.join("a"), folder.0.join("b"));
