@@ -200,7 +200,13 @@ impl Timeline {
     /// Takes the resource for `duration_ps` from now or from when it is free; returns the end.
     #[inline]
     pub fn book(&mut self, now: Now, duration_ps: u64) -> u64 {
-        let start_ps = self.free_at_ps.max(now.0);
+        self.book_from(now.0, duration_ps)
+    }
+
+    /// The same, not before an instant to come.
+    #[inline]
+    pub fn book_from(&mut self, from_ps: u64, duration_ps: u64) -> u64 {
+        let start_ps = self.free_at_ps.max(from_ps);
         self.free_at_ps = start_ps + duration_ps;
         self.busy_ps += duration_ps;
         self.free_at_ps

@@ -118,6 +118,28 @@ fn a_map_over_cxl_costs_each_look_up_a_load_and_no_traffic_on_the_link() {
     assert_eq!(read("cxl", "3us") - own_ps, 2_000_000);
 }
 
+/// They once took none of it: drives that shared 1 kB/s looked up as many entries as ever.
+#[test]
+fn look_ups_take_no_more_than_the_rate_of_their_memory() {
+    let reads_per_s = |sharers: &str| {
+        let spec = tiny(&[
+            ("role.map.tiers", "[\"cxl\"]"),
+            ("tier.cxl.rate", "64MB/s"),
+            ("tier.cxl.sharers", sharers),
+        ]);
+        let mut device = Device::new(&spec, Precondition::Sequential, 0, 1);
+        let slots = device.ftl().user_slots();
+        closed_loop(&mut device, 16, 2_000, |rng| {
+            pages(Op::Read, u64::from(rng.below(slots)), 1)
+        });
+        2_000.0 / (device.now_ps() as f64 / 1e12)
+    };
+    // A million lines a second are no limit, a thousand are.
+    assert!(reads_per_s("1") > 10_000.0);
+    let shared = reads_per_s("1000");
+    assert!((shared / 1_000.0 - 1.0).abs() < 0.05, "{shared}");
+}
+
 #[test]
 fn drives_that_share_cxl_memory_have_each_a_part_of_its_rate() {
     let at = |sharers: &str| {

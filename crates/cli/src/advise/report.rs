@@ -92,7 +92,7 @@ pub(super) fn answer(advice: &Advice) -> String {
                 bytes => format!("with {}", size(bytes)),
             };
             format!(
-                "Not enough at any size: {goal} cannot be met, the best is {} {with}",
+                "Not enough at any size that the drive asks for: {goal} cannot be met, the best is {} {with}",
                 self::achieved(advice, best)
             )
         }

@@ -13,15 +13,27 @@ impl Cores {
         Cores(vec![Timeline::default(); count as usize])
     }
 
-    /// Work of `duration_ps` on the core that is free first; returns its end.
-    #[inline]
-    pub fn book(&mut self, now: Now, duration_ps: u64) -> u64 {
+    fn first_free(&self) -> usize {
         let mut first = 0;
         for core in 1..self.0.len() {
             if self.0[core].free_at_ps() < self.0[first].free_at_ps() {
                 first = core;
             }
         }
+        first
+    }
+
+    /// When work that comes now would begin.
+    #[inline]
+    #[must_use]
+    pub fn begin_ps(&self, now: Now) -> u64 {
+        self.0[self.first_free()].free_at_ps().max(now.ps())
+    }
+
+    /// Work of `duration_ps` on the core that is free first; returns its end.
+    #[inline]
+    pub fn book(&mut self, now: Now, duration_ps: u64) -> u64 {
+        let first = self.first_free();
         self.0[first].book(now, duration_ps)
     }
 

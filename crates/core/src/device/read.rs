@@ -62,8 +62,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         // A compressed page is searched.
         let steps = self.map.search_steps(place, page);
         let hmb = self.spec.tiers.hmb.as_ref();
-        match self.memories.look_up(self.map.tier(place)) {
-            LookUp::Load { access_ps } => steps * access_ps,
+        let begin_ps = self.cores.begin_ps(self.engine.now());
+        match self.memories.look_up(self.map.tier(place), begin_ps, steps) {
+            LookUp::Load { core_ps } => core_ps,
             // Without host memory only pages that were never written are found: by the directory.
             LookUp::LinkRead if self.hmb_bytes == 0 => 0,
             LookUp::LinkRead if hmb.is_some_and(|hmb| hmb.stalls_core) => {

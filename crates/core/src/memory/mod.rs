@@ -8,6 +8,13 @@ use crate::engine::{Now, Timeline};
 use crate::spec::{MemorySpec, Tier, TierSpecs};
 use crate::time::transfer_ps;
 
+/// What a look-up moves.
+const LINE_BYTES: u64 = 64;
+
+/// Lines that the memory's controller takes in ahead: cores that look up at the same instant do not notice
+/// each other. Assumed; as many as a common DRAM controller queues for reads.
+const LINES_QUEUED: u64 = 16;
+
 /// Number of memories.
 pub const TIERS: usize = Tier::ALL.len();
 
@@ -51,10 +58,10 @@ impl TierSpecs {
 /// How a look-up in a memory is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookUp {
-    /// By the firmware core, which waits so long for each step.
+    /// By the firmware core, which waits so long.
     Load {
-        /// Time of a step.
-        access_ps: u64,
+        /// Its time.
+        core_ps: u64,
     },
     /// By a read over the link.
     LinkRead,
@@ -71,6 +78,9 @@ struct Memory {
     passes_on: bool,
     survives_power_cut: bool,
     timeline: Timeline,
+    /// Look-ups of map entries, a line each. Beside data they slip in between; by themselves they take no
+    /// more than the memory gives.
+    look_ups: Timeline,
 }
 
 impl Memory {
@@ -143,16 +153,23 @@ impl Memories {
         self.store(tier, now, bytes) + self.all[Self::standing(tier)].access_ps
     }
 
-    /// How a map entry there is looked up.
+    /// How a map entry there is looked up, in so many steps, by a core that begins then.
     #[inline]
     #[must_use]
-    pub fn look_up(&self, tier: Tier) -> LookUp {
-        match tier.is_granted() {
-            true => LookUp::LinkRead,
-            false => LookUp::Load {
-                access_ps: self.all[tier as usize].access_ps,
-            },
+    pub fn look_up(&mut self, tier: Tier, begin_ps: u64, steps: u64) -> LookUp {
+        if tier.is_granted() {
+            return LookUp::LinkRead;
         }
+        let memory = &mut self.all[tier as usize];
+        let mut core_ps = steps * memory.access_ps;
+        if memory.bytes_per_s > 0 {
+            let moved_ps = transfer_ps(steps * LINE_BYTES, memory.bytes_per_s);
+            let end_ps = memory.look_ups.book_from(begin_ps, moved_ps);
+            let behind_ps = end_ps - moved_ps - begin_ps;
+            let hidden_ps = transfer_ps(LINES_QUEUED * LINE_BYTES, memory.bytes_per_s);
+            core_ps += behind_ps.saturating_sub(hidden_ps);
+        }
+        LookUp::Load { core_ps }
     }
 
     /// Whether what stands there is there when power comes back.
@@ -173,6 +190,7 @@ impl Memories {
     pub fn drop_all(&mut self) {
         for memory in &mut self.all {
             memory.timeline.drop_all();
+            memory.look_ups.drop_all();
         }
     }
 }

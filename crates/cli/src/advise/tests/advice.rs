@@ -75,7 +75,7 @@ fn a_promise_that_no_size_keeps_names_the_best_and_fails() {
     assert!(matches!(advice.found, Found::Nothing { .. }));
     let text = advice.text();
     assert!(
-        text.starts_with("Not enough at any size: p99 at most 1.00 us cannot be met, the best")
+        text.starts_with("Not enough at any size that the drive asks for: p99 at most 1.00 us cannot be met, the best")
     );
     assert_eq!(advice.exit_code(), 1);
     let json = advice.json();

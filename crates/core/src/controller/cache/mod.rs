@@ -1,6 +1,6 @@
 //! Which units a bounded memory holds, and which gives way: the heart of map and read cache.
 //!
-//! A replacement policy is a file here that implements [`Policy`], its `mod` line below, and its line
+//! A replacement policy is a file here that implements `Policy`, its `mod` line below, and its line
 //! (word, variant, meaning) in `spec/policies.rs`, from which parser and documentation follow. What all of them
 //! share is in `frames.rs`: the frames, two lists through them, and that a pinned frame stands in no list.
 
@@ -50,7 +50,7 @@ trait Policy: Sized {
     fn victim(&mut self, frames: &mut Frames, left: Option<ListId>) -> Option<u32>;
 }
 
-/// One variant for each policy, and a match for each function of [`Policy`].
+/// One variant for each policy, and a match for each function of `Policy`.
 macro_rules! dispatch {
     ($($variant:ident($module:ident) $word:literal, $meaning:literal;)*) => {
         #[derive(Debug)]
