@@ -97,7 +97,7 @@ def test_a_setting_without_a_place_is_refused(jobs: Path) -> None:
 
 def test_the_first_error_ends_a_sweep(endless: Path) -> None:
     with pytest.raises(lodger.InputError, match="no use for host memory"):
-        lodger.sweep(endless, ["tiny", "970-pro"], hmb=["1MiB"], workers=2)
+        lodger.sweep(endless, ["tiny", "970-pro"], hmb_offer=["1MiB"], workers=2)
 
 
 def test_plots_are_made_of_results(jobs: Path) -> None:
