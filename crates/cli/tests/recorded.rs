@@ -7,6 +7,7 @@
 mod common;
 
 use common::Sandbox;
+use lodger_testing::hash;
 use std::fmt::Write;
 
 /// Small, and each with something the others lack.
@@ -28,28 +29,6 @@ const JOBS: [(&str, &str); 5] = [
         "trims",
         "rw=randtrim\nbs=64k\niodepth=4\nnorandommap\nnumber_ios=300\n[beside]\nrw=randrw\nbs=4k\nnorandommap\nnumber_ios=900",
     ),
-];
-
-const DRIVES: [&str; 19] = [
-    "2b-ssd",
-    "970-pro",
-    "a1000",
-    "a80",
-    "bg4",
-    "cxl-512",
-    "ex900",
-    "galaxy-s7",
-    "hong-bufferless",
-    "hong-device-buffer",
-    "hong-hmb-buffer",
-    "m730",
-    "pm963",
-    "rc100-240",
-    "rc100-480",
-    "sz985",
-    "tiny",
-    "ufs21-64",
-    "wd-black-3d",
 ];
 
 /// Keys of the tiny drive that bring in what no drive of the collection has.
@@ -92,7 +71,7 @@ fn case(name: String, args: &[&str]) -> Case {
 
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    for drive in DRIVES {
+    for drive in lodger::drives::names() {
         for (number, (job, _)) in JOBS.iter().enumerate() {
             let file = format!("{job}.fio");
             let hmb = ["default", "off", "32MiB", "default", "16MiB"][number];
@@ -129,13 +108,6 @@ fn cases() -> Vec<Case> {
         }
     }
     cases
-}
-
-/// FNV-1a: no more is asked of it than to differ.
-fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 /// Everything but the time that the run took here.
@@ -175,21 +147,5 @@ fn results_are_those_that_were_recorded() {
         writeln!(now, "{}", outcome(&sandbox, number, case)).unwrap();
     }
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recorded/results.txt");
-    if std::env::var_os("UPDATE_RECORDED").is_some() {
-        std::fs::write(path, &now).unwrap();
-        return;
-    }
-    let recorded = std::fs::read_to_string(path).unwrap();
-    let moved: Vec<_> = (now.lines().zip(recorded.lines()))
-        .filter(|(now, recorded)| now != recorded)
-        .map(|(now, recorded)| format!("now      {now}\nrecorded {recorded}"))
-        .collect();
-    assert_eq!(now.lines().count(), recorded.lines().count());
-    assert!(
-        moved.is_empty(),
-        "{} of {} results moved:\n{}",
-        moved.len(),
-        cases.len(),
-        moved.join("\n")
-    );
+    lodger_testing::is_as_recorded(path, &now);
 }

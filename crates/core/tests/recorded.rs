@@ -10,15 +10,9 @@ mod variants;
 use common::{DRIVES, drive, pages};
 use lodger_core::rng::Rng;
 use lodger_core::{Completion, Device, DriveSpec, Op, Precondition};
+use lodger_testing::hash;
 use std::fmt::Write;
 use variants::VARIANTS;
-
-/// FNV-1a: no more is asked of it than to differ.
-fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
-}
 
 /// Everything that a user of the drive can see.
 fn seen(spec: &DriveSpec, precondition: Precondition) -> String {
@@ -82,13 +76,5 @@ fn what_drives_do_when_power_is_cut_is_what_was_recorded() {
         }
     }
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recorded.txt");
-    if std::env::var_os("UPDATE_RECORDED").is_some() {
-        std::fs::write(path, &now).unwrap();
-        return;
-    }
-    let recorded = std::fs::read_to_string(path).unwrap();
-    let lines = now.lines().zip(recorded.lines());
-    let moved: Vec<_> = lines.filter(|(now, recorded)| now != recorded).collect();
-    assert_eq!(now.lines().count(), recorded.lines().count());
-    assert!(moved.is_empty(), "{} moved: {moved:#?}", moved.len());
+    lodger_testing::is_as_recorded(path, &now);
 }

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `LODGER_CASES=20000` | so many cases in every random test |
 //! | `LODGER_CASES=x10` | ten times as many as usual, in each |
+//! | `UPDATE_RECORDED=1` | results that are held against a record are recorded anew |
 //! | `LODGER_SEED=7` | the same random numbers every time; without it, new ones |
 
 use proptest::test_runner::{Config, RngSeed};
@@ -44,6 +45,38 @@ pub fn seed() -> Option<u64> {
         .filter(|said| !said.is_empty())?;
     let seed = said.parse();
     Some(seed.unwrap_or_else(|_| panic!("`LODGER_SEED` must be a number, found `{said}`")))
+}
+
+/// FNV-1a of a text: no more is asked of it than to differ.
+#[must_use]
+pub fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// Holds what is so now, a line each, against what a file recorded; with `UPDATE_RECORDED=1`, records it.
+///
+/// # Panics
+/// If a line differs, with all that do, or the file cannot be read or written.
+pub fn is_as_recorded(path: &str, now: &str) {
+    if std::env::var_os("UPDATE_RECORDED").is_some_and(|said| !said.is_empty()) {
+        std::fs::write(path, now).expect("the record can be written");
+        return;
+    }
+    let recorded = std::fs::read_to_string(path).expect("there is a record");
+    assert_eq!(now.lines().count(), recorded.lines().count(), "lines");
+    let moved: Vec<String> = (now.lines().zip(recorded.lines()))
+        .filter(|(now, recorded)| now != recorded)
+        .map(|(now, recorded)| format!("now      {now}\nrecorded {recorded}"))
+        .collect();
+    let all = recorded.lines().count();
+    assert!(
+        moved.is_empty(),
+        "{} of {all} moved:\n{}",
+        moved.len(),
+        moved.join("\n")
+    );
 }
 
 /// How proptest runs a test that usually tries `usual` cases.

@@ -64,7 +64,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// they never complete. Host memory must be granted again ([`Device::set_hmb`]). On return the
     /// drive is ready and the clock has moved on by the time recovery took.
     pub fn power_cut(&mut self) -> Recovery {
-        let kept = self.memories.survives_power_cut(self.buffer_tier);
+        let kept = self.spec.tiers.survives_power_cut(self.buffer_tier);
         self.restart(true, kept)
     }
 
@@ -82,7 +82,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// its flash and its own buffer had begun, it ends. Otherwise like [`Device::power_cut`].
     pub fn host_crash(&mut self) -> Recovery {
         let tier = self.spec.roles.write_buffer.tier;
-        let kept = self.memories.survives_host_crash(tier);
+        let kept = tier.survives_host_crash();
         self.restart(false, kept)
     }
 

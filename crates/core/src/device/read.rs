@@ -185,7 +185,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         if let Some(done) = run {
             self.issue_read(id, &done);
         }
-        self.send_from_memory(id, &from_memory);
+        if from_memory.any {
+            self.send_from_memory(id, &from_memory);
+        }
     }
 
     /// Whether pages `from..to` may be taken from the read cache: where it serves whole commands
@@ -222,7 +224,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
                 true => GRANTED,
                 false => self.buffer_tier,
             };
-            from_memory.held[tier as usize] += bytes;
+            from_memory.add(tier, bytes);
             if Self::PAGES_IN_HOST {
                 self.read_buffered(id, lpn, slot, sectors);
             } else {
@@ -241,6 +243,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         };
         let Some(ppn) = located else {
             self.counters.unwritten_slots += 1;
+            from_memory.any = true;
             from_memory.zeros += bytes;
             self.note_read(id, lpn, Source::Unwritten, sectors);
             return None;
@@ -253,7 +256,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
                 let from_host = Self::PAGES_IN_HOST && in_host;
                 if !from_host || self.read_cached(id, lpn, ppn, sectors) {
                     self.counters.read_cache_hits += 1;
-                    from_memory.held[tier as usize] += bytes;
+                    from_memory.add(tier, bytes);
                     if !from_host {
                         self.note_read(id, lpn, Source::Flash(ppn), sectors);
                     }
@@ -411,10 +414,20 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 /// Bytes of a command that need no flash.
 #[derive(Default)]
 struct FromMemory {
+    /// There are some: most reads need flash alone.
+    any: bool,
     /// Of pages without data.
     zeros: u64,
     /// By memory, in the order of [`Tier::ALL`].
     held: [u64; TIERS],
+}
+
+impl FromMemory {
+    #[inline]
+    fn add(&mut self, tier: Tier, bytes: u64) {
+        self.any = true;
+        self.held[tier as usize] += bytes;
+    }
 }
 
 /// Data from memory is sent on piece by piece, while the next one is fetched.

@@ -112,7 +112,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         if trim.from >= trim.end {
             return;
         }
-        if self.memories.survives_power_cut(self.buffer_tier) {
+        if self.spec.tiers.survives_power_cut(self.buffer_tier) {
             // Power-protected memory holds the record.
             self.trims.add_saved([trim]);
             self.trims.saved_to = trim.sequence;

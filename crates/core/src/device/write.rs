@@ -243,7 +243,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             self.put_buffered(held);
         }
         // Power-protected memory is non-volatile to the host.
-        let fua = command.request.fua && !self.memories.survives_power_cut(self.buffer_tier);
+        let fua = command.request.fua && !self.spec.tiers.survives_power_cut(self.buffer_tier);
         let unbuffered = self.spec.roles.write_buffer.acknowledges_programmed;
         if fua || unbuffered || self.buffer_tier.is_flash() {
             self.commands[id].pending += 1;
@@ -298,7 +298,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     pub(super) fn start_flush(&mut self, id: u32) {
         self.commands[id].pending = 1;
         self.flush_trims(id);
-        if self.memories.survives_power_cut(self.buffer_tier) || self.buffer.flush(id) {
+        if self.spec.tiers.survives_power_cut(self.buffer_tier) || self.buffer.flush(id) {
             if self.buffer.take_failure() {
                 self.commands[id].status = Status::MediaError;
             }

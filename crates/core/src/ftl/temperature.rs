@@ -3,10 +3,8 @@
 //! What replaces data that lived shortly will live shortly, too. So the lifespan of the data that a write
 //! replaces is compared with the mean lifespan of all that was replaced lately. Where a tenth of the pages
 //! takes nine tenths of the writes, that mean is nine times the lifespan of hot data and a ninth of that of
-//! cold data. (The lifespan of whole superblocks, which Wang et al. compare with in "Separating Data via
-//! Block Invalidation Time Inference", FAST 2022, is no measure here: the emptiest superblock is collected
-//! at the same valid share whatever it holds, so that with little spare capacity those of hot data are
-//! collected before a third of it has been overwritten.)
+//! cold data. (Wang et al., "Separating Data via Block Invalidation Time Inference", FAST 2022, compare with
+//! the lifespan of superblocks of hot data instead; that was not held against this.)
 //!
 //! Time is counted in program operations and trims. A drive knows the age of what it replaces from
 //! out-of-band data it once wrote; how it keeps that at hand is not modelled.

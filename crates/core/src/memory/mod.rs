@@ -35,6 +35,12 @@ impl Tier {
         matches!(self, GRANTED)
     }
 
+    /// What stands there is there when the host has crashed: what the host granted, it no longer knows of.
+    #[must_use]
+    pub const fn survives_host_crash(self) -> bool {
+        !self.is_granted()
+    }
+
     /// It is flash: what is there is safe, and it takes a program operation to come there.
     #[inline]
     #[must_use]
@@ -76,7 +82,8 @@ struct Memory {
     /// Data passes through while it moves over the link or a bus, so that it takes time only where more
     /// comes than the memory takes.
     passes_on: bool,
-    survives_power_cut: bool,
+    /// Time of moving a line; 0: no limit.
+    line_ps: u64,
     timeline: Timeline,
     /// Look-ups of map entries, a line each. Beside data they slip in between; by themselves they take no
     /// more than the memory gives.
@@ -88,6 +95,7 @@ impl Memory {
         spec.map_or_else(Memory::default, |spec| Memory {
             access_ps: spec.access_ps,
             bytes_per_s: spec.bytes_per_s,
+            line_ps: transfer_ps(LINE_BYTES, spec.bytes_per_s),
             ..Memory::default()
         })
     }
@@ -112,13 +120,10 @@ impl Memories {
         all[Tier::Dram as usize] = Memory::new(spec.dram.as_ref());
         all[Tier::Pm as usize] = Memory::new(spec.pm.as_ref());
         if let Some(cxl) = &spec.cxl {
-            all[Tier::Cxl as usize] = Memory {
+            all[Tier::Cxl as usize] = Memory::new(Some(&MemorySpec {
                 bytes_per_s: cxl.memory.bytes_per_s / u64::from(cxl.sharers),
-                ..Memory::new(Some(&cxl.memory))
-            };
-        }
-        for tier in Tier::ALL {
-            all[tier as usize].survives_power_cut = spec.survives_power_cut(tier);
+                ..cxl.memory.clone()
+            }));
         }
         Memories { all }
     }
@@ -161,29 +166,13 @@ impl Memories {
             return LookUp::LinkRead;
         }
         let memory = &mut self.all[tier as usize];
-        let mut core_ps = steps * memory.access_ps;
-        if memory.bytes_per_s > 0 {
-            let moved_ps = transfer_ps(steps * LINE_BYTES, memory.bytes_per_s);
-            let end_ps = memory.look_ups.book_from(begin_ps, moved_ps);
-            let behind_ps = end_ps - moved_ps - begin_ps;
-            let hidden_ps = transfer_ps(LINES_QUEUED * LINE_BYTES, memory.bytes_per_s);
-            core_ps += behind_ps.saturating_sub(hidden_ps);
+        let moved_ps = steps * memory.line_ps;
+        let end_ps = memory.look_ups.book_from(begin_ps, moved_ps);
+        let behind_ps = end_ps - moved_ps - begin_ps;
+        let waits_ps = behind_ps.saturating_sub(LINES_QUEUED * memory.line_ps);
+        LookUp::Load {
+            core_ps: steps * memory.access_ps + waits_ps,
         }
-        LookUp::Load { core_ps }
-    }
-
-    /// Whether what stands there is there when power comes back.
-    #[inline]
-    #[must_use]
-    pub fn survives_power_cut(&self, tier: Tier) -> bool {
-        self.all[tier as usize].survives_power_cut
-    }
-
-    /// Whether what stands there is there when the host has crashed: what the host granted, it no longer
-    /// knows of.
-    #[must_use]
-    pub fn survives_host_crash(&self, tier: Tier) -> bool {
-        !tier.is_granted()
     }
 
     /// Nothing that was under way takes place any more.

@@ -26,7 +26,7 @@ pub enum Class {
     /// Reads of data to be moved. Before programs, which take twenty times as long: what has been read
     /// keeps the dies busy with programs afterwards.
     GcRead = 2,
-    /// Buffered host data and translation pages.
+    /// Programs of buffered host data and translation pages, and erases that room waits for.
     HostProgram = 3,
     /// Programs of moved data, and map read-ahead.
     Background = 4,
