@@ -13,7 +13,7 @@
 //!
 //! Traps: one file holds a thousand volumes; no header, no flushes.
 
-use super::field::{Fault, Parsed, Raw, Skip, bare, comma_separated, count, time};
+use super::field::{Fault, Parsed, bare, comma_separated, count, time};
 use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use lodger_core::Op;
@@ -61,19 +61,8 @@ fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     let offset_bytes = count("offset", offset)?;
     let length_bytes = count("length", length)?;
     let time_ps = time("timestamp", at, unit_ps)?;
-    if length_bytes == 0 {
-        return Ok(Parsed::Skip(Skip::ZeroLength));
-    }
-    Ok(Parsed::Request(Raw {
-        time_ps,
-        op,
-        fua: false,
-        preflush: false,
-        offset_bytes,
-        length_bytes,
-        device: bare(device),
-        rank: 0,
-    }))
+    let extent = (offset_bytes, length_bytes);
+    Ok(Parsed::transfer(time_ps, op, extent, bare(device)))
 }
 
 fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {

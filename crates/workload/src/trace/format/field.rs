@@ -65,6 +65,30 @@ pub(crate) struct Raw<'a> {
     pub(crate) rank: u8,
 }
 
+impl<'a> Parsed<'a> {
+    /// Data that is read or written, without anything else; of no length, it is passed over.
+    pub(crate) fn transfer(
+        time_ps: i128,
+        op: Op,
+        (offset_bytes, length_bytes): (u64, u64),
+        device: &'a [u8],
+    ) -> Self {
+        if length_bytes == 0 {
+            return Parsed::Skip(Skip::ZeroLength);
+        }
+        Parsed::Request(Raw {
+            time_ps,
+            op,
+            fua: false,
+            preflush: false,
+            offset_bytes,
+            length_bytes,
+            device,
+            rank: 0,
+        })
+    }
+}
+
 /// A plain number: digits only, and it must fit.
 pub(crate) fn number(field: &[u8]) -> Option<u64> {
     let field = bare(field);

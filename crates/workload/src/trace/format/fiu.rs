@@ -16,7 +16,7 @@
 //!
 //! Traps: a process's name may hold spaces, so columns are counted from both ends; no flushes.
 
-use super::field::{Fault, Parsed, Raw, SECTOR_BYTES, Skip, count, sectors, time};
+use super::field::{Fault, Parsed, SECTOR_BYTES, count, sectors, time};
 use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use crate::trace::text::excerpt;
@@ -92,24 +92,13 @@ fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     if !md5.iter().all(u8::is_ascii_hexdigit) {
         return Err(Fault::column("md5", "hexadecimal digits", md5));
     }
-    if length_bytes == 0 {
-        return Ok(Parsed::Skip(Skip::ZeroLength));
-    }
     // Major and minor number are neighbours in the line, so `6 0` is one slice of it.
     let device = match (columns[6], columns[7]) {
         (Some((from, _)), Some((_, to))) => &line[from..to],
         _ => b"",
     };
-    Ok(Parsed::Request(Raw {
-        time_ps,
-        op,
-        fua: false,
-        preflush: false,
-        offset_bytes,
-        length_bytes,
-        device,
-        rank: 0,
-    }))
+    let extent = (offset_bytes, length_bytes);
+    Ok(Parsed::transfer(time_ps, op, extent, device))
 }
 
 /// Offset and length must be whole sectors.
@@ -123,6 +112,7 @@ fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::field::Skip;
     use super::*;
     use crate::trace::{Format, Options, load};
 

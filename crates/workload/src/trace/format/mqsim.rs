@@ -14,7 +14,7 @@
 //! Traps: the type's coding is the opposite of Tencent's. Whole numbers are taken for nanoseconds
 //! and numbers with decimals for DiskSim's milliseconds, and the user is told.
 
-use super::field::{Fault, Parsed, Raw, SECTOR_BYTES, Skip, sectors, time};
+use super::field::{Fault, Parsed, SECTOR_BYTES, sectors, time};
 use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use crate::trace::text::excerpt;
@@ -85,19 +85,8 @@ fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
         b"1" => Op::Read,
         other => return Err(Fault::column("type", "0 (write) or 1 (read)", other)),
     };
-    if length_bytes == 0 {
-        return Ok(Parsed::Skip(Skip::ZeroLength));
-    }
-    Ok(Parsed::Request(Raw {
-        time_ps,
-        op,
-        fua: false,
-        preflush: false,
-        offset_bytes,
-        length_bytes,
-        device: b"",
-        rank: 0,
-    }))
+    let extent = (offset_bytes, length_bytes);
+    Ok(Parsed::transfer(time_ps, op, extent, b""))
 }
 
 /// Only DiskSim's milliseconds have decimals.

@@ -15,7 +15,7 @@
 //! Traps: there is no header; times are the end of the request's own queueing in the host, not of
 //! a drive; flushes were not recorded.
 
-use super::field::{Fault, Parsed, Raw, Skip, bare, comma_separated, count, time};
+use super::field::{Fault, Parsed, bare, comma_separated, count, time};
 use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use lodger_core::Op;
@@ -66,21 +66,15 @@ fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     };
     let offset_bytes = count("Offset", offset)?;
     let length_bytes = count("Size", size)?;
-    if length_bytes == 0 {
-        return Ok(Parsed::Skip(Skip::ZeroLength));
-    }
     // Host and disk are neighbours in the line, so `hm,1` is one slice of it.
     let host_at = at.len() + 1;
-    Ok(Parsed::Request(Raw {
+    let extent = (offset_bytes, length_bytes);
+    Ok(Parsed::transfer(
         time_ps,
         op,
-        fua: false,
-        preflush: false,
-        offset_bytes,
-        length_bytes,
-        device: &line[host_at..host_at + host.len() + 1 + disk.len()],
-        rank: 0,
-    }))
+        extent,
+        &line[host_at..host_at + host.len() + 1 + disk.len()],
+    ))
 }
 
 fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {

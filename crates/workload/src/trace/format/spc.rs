@@ -15,9 +15,7 @@
 //! The specification (revision 1.0.1) lets further columns follow, whose meaning is the tracer's own; they
 //! are passed over. Traps: two units in one line, every unit counts its addresses from 0, no flushes.
 
-use super::field::{
-    Fault, Parsed, Raw, SECTOR_BYTES, Skip, bare, comma_separated, count, sectors, time,
-};
+use super::field::{Fault, Parsed, SECTOR_BYTES, bare, comma_separated, count, sectors, time};
 use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use lodger_core::Op;
@@ -65,19 +63,8 @@ fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
         other => return Err(Fault::column("Opcode", "`R` or `W`", other)),
     };
     let time_ps = time("Timestamp", at, unit_ps)?;
-    if length_bytes == 0 {
-        return Ok(Parsed::Skip(Skip::ZeroLength));
-    }
-    Ok(Parsed::Request(Raw {
-        time_ps,
-        op,
-        fua: false,
-        preflush: false,
-        offset_bytes,
-        length_bytes,
-        device: bare(asu),
-        rank: 0,
-    }))
+    let extent = (offset_bytes, length_bytes);
+    Ok(Parsed::transfer(time_ps, op, extent, bare(asu)))
 }
 
 /// Offset must be a whole number of sectors.
@@ -94,6 +81,7 @@ fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::field::Skip;
     use super::*;
     use crate::trace::{DeviceChoice, Format, Options, load};
 

@@ -15,7 +15,7 @@
 //!
 //! Traps: blank types are skipped and counted; files put together with `cat` repeat the header.
 
-use super::field::{Fault, Parsed, Raw, Skip, bare, comma_separated, count, time};
+use super::field::{Fault, Parsed, Skip, bare, comma_separated, count, time};
 use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use lodger_core::Op;
@@ -71,19 +71,8 @@ fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     };
     let offset_bytes = count("Offset", offset)?;
     let length_bytes = count("Size", size)?;
-    if length_bytes == 0 {
-        return Ok(Parsed::Skip(Skip::ZeroLength));
-    }
-    Ok(Parsed::Request(Raw {
-        time_ps,
-        op,
-        fua: false,
-        preflush: false,
-        offset_bytes,
-        length_bytes,
-        device: bare(lun),
-        rank: 0,
-    }))
+    let extent = (offset_bytes, length_bytes);
+    Ok(Parsed::transfer(time_ps, op, extent, bare(lun)))
 }
 
 fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {

@@ -14,7 +14,7 @@
 //! Traps: the type's coding is the opposite of MQSim's; all requests of a second carry the same
 //! instant, so a replay by time sends them in one burst.
 
-use super::field::{Fault, Parsed, Raw, SECTOR_BYTES, Skip, bare, comma_separated, sectors, time};
+use super::field::{Fault, Parsed, SECTOR_BYTES, bare, comma_separated, sectors, time};
 use super::{About, Holds, Sign, Special, TimeUnit, whole_seconds};
 use crate::trace::record::Record;
 use lodger_core::Op;
@@ -65,19 +65,8 @@ fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
         b"1" => Op::Write,
         other => return Err(Fault::column("IOType", "0 (read) or 1 (write)", other)),
     };
-    if length_bytes == 0 {
-        return Ok(Parsed::Skip(Skip::ZeroLength));
-    }
-    Ok(Parsed::Request(Raw {
-        time_ps,
-        op,
-        fua: false,
-        preflush: false,
-        offset_bytes,
-        length_bytes,
-        device: bare(volume),
-        rank: 0,
-    }))
+    let extent = (offset_bytes, length_bytes);
+    Ok(Parsed::transfer(time_ps, op, extent, bare(volume)))
 }
 
 fn assumptions(unit: TimeUnit, _said: bool, notes: &mut Vec<String>) {
