@@ -1,0 +1,14 @@
+//! NVMe as bytes and types: what a controller reads from a host, and what it answers. No device model, no
+//! input or output, no threads, no `unsafe` code.
+
+pub mod hmb;
+mod ids;
+pub mod layout;
+pub mod lba;
+pub mod memory;
+pub mod opcode;
+pub mod pci;
+pub mod registers;
+pub mod status;
+
+pub use ids::{CommandId, ControllerId, Lba, NamespaceId, PageSize, QueueId};
