@@ -16,6 +16,7 @@ mod pmr;
 pub use capabilities::{Capabilities, Version};
 pub use pmr::{PmrCapabilities, PmrHealth, PmrSize};
 
+use crate::entry::SUBMISSION_BYTES;
 use crate::ids::{PageSize, QueueId};
 use crate::layout::{bit, bits};
 use pmr::Pmr;
@@ -58,6 +59,15 @@ pub struct QueueMemory {
     pub address: u64,
     /// Entries, 2 to 65536.
     pub entries: u32,
+}
+
+impl QueueMemory {
+    /// Whether all of it is within all addresses, whichever kind of queue it is.
+    #[must_use]
+    pub fn is_addressable(self) -> bool {
+        let last = u64::from(self.entries) * SUBMISSION_BYTES as u64 - 1;
+        self.address.checked_add(last).is_some()
+    }
 }
 
 /// What a host asks for as it enables the controller; valid for it (Base 2.0 §3.5.1).
@@ -136,8 +146,8 @@ pub enum EnableError {
     /// A queue of AQA has one entry.
     #[error("an admin queue has fewer than two entries")]
     QueueSize,
-    /// ASQ or ACQ is not aligned to memory pages.
-    #[error("an admin queue is not aligned to memory pages")]
+    /// ASQ or ACQ is not aligned to memory pages, or the queue ends beyond all addresses.
+    #[error("an admin queue is not aligned to memory pages, or ends beyond all addresses")]
     QueueAddress,
 }
 
@@ -537,7 +547,7 @@ impl Registers {
             if queue.entries < 2 {
                 return Err(EnableError::QueueSize);
             }
-            if !page.is_aligned(queue.address) {
+            if !page.is_aligned(queue.address) || !queue.is_addressable() {
                 return Err(EnableError::QueueAddress);
             }
         }
