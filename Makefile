@@ -18,7 +18,7 @@ test: ## Run the whole fast suite, Rust and Python
 	@if [ -x scripts/python-test.sh ]; then scripts/python-test.sh; fi
 
 bench: ## Measure the simulator's speed
-	$(CARGO) bench -p lodger --bench throughput
+	$(CARGO) bench -p lodger-run --bench throughput
 
 reproduce: ## Redo the published figures and judge them (out/reproduce.html)
 	scripts/reproduce.sh

@@ -1,6 +1,7 @@
 //! What can be typed. The text here is the help.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use lodger_run::{Error, HmbChoice, LoggingChoice};
 use lodger_workload::trace::Format;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -224,8 +225,8 @@ impl HmbArgs {
     ///
     /// # Errors
     /// If it is wrong.
-    pub fn choice(&self) -> Result<crate::run::HmbChoice, crate::Error> {
-        crate::inputs::hmb(self.hmb.as_deref(), self.hmb_offer.as_deref())
+    pub fn choice(&self) -> Result<HmbChoice, Error> {
+        HmbChoice::parse(self.hmb.as_deref(), self.hmb_offer.as_deref())
     }
 }
 
@@ -246,8 +247,8 @@ impl LoggingArgs {
     ///
     /// # Errors
     /// If there is no such commit mode.
-    pub fn choice(&self) -> Result<crate::logging::Choice, lodger_workload::WorkloadError> {
-        Ok(crate::logging::Choice {
+    pub fn choice(&self) -> Result<LoggingChoice, Error> {
+        Ok(LoggingChoice {
             commit: self.commit.as_deref().map(str::parse).transpose()?,
             clients: self.clients,
         })

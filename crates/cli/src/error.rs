@@ -1,115 +1,23 @@
-//! What went wrong, for the user: what, where, what is allowed, what to do next.
+//! Errors as the command tells them: on stderr, and by its exit status.
 
-use lodger_core::spec::SpecError;
-use lodger_workload::WorkloadError;
-use std::fmt;
+pub use lodger_run::{Error, ErrorKind};
 
-/// Who has to act.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Wrong use or input: the user.
-    Input,
-    /// A check or a verdict failed, or the simulator did.
-    Failed,
-    /// The user stopped it.
-    Interrupted,
-}
-
-/// An error as the user sees it. Displays as its message alone; [`Error::report`] adds the hint.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
-    /// What is wrong, where, and what is allowed; no trailing full stop.
-    pub message: String,
-    /// What to do next.
-    pub hint: Option<String>,
-    /// Who has to act.
-    pub kind: Kind,
-    /// The file and line to blame, where one is known; the message names it already.
-    pub place: Option<(String, Option<u64>)>,
-}
-
-impl Error {
-    /// Wrong use or input.
-    pub fn input(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            hint: None,
-            kind: Kind::Input,
-            place: None,
-        }
-    }
-
-    /// A check, a verdict or the simulator failed.
-    pub fn failed(message: impl Into<String>) -> Self {
-        Self {
-            kind: Kind::Failed,
-            ..Self::input(message)
-        }
-    }
-
-    /// The user stopped it.
-    #[must_use]
-    pub fn interrupted() -> Self {
-        Self {
-            kind: Kind::Interrupted,
-            ..Self::input("interrupted; nothing was written")
-        }
-    }
-
-    /// The same with advice on what to do next.
-    #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
-    }
-
-    /// The exit status of the command.
-    #[must_use]
-    pub fn exit_code(&self) -> u8 {
-        match self.kind {
-            Kind::Failed => 1,
-            Kind::Input => 2,
-            Kind::Interrupted => crate::interrupt::exit_status(),
-        }
-    }
-
-    /// What is printed on stderr: the message, and after a blank line the hint.
-    #[must_use]
-    pub fn report(&self) -> String {
-        let mut text = format!("error: {}\n", self.message);
-        if let Some(hint) = &self.hint {
-            text += &format!("\nhint: {hint}\n");
-        }
-        text
+/// The exit status of a command that failed so.
+#[must_use]
+pub fn exit_code(error: &Error) -> u8 {
+    match error.kind {
+        ErrorKind::Failed => 1,
+        ErrorKind::Input => 2,
+        ErrorKind::Interrupted => crate::interrupt::exit_status(),
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+/// What is printed on stderr: the message, and after a blank line the hint.
+#[must_use]
+pub fn report(error: &Error) -> String {
+    let mut text = format!("error: {}\n", error.message);
+    if let Some(hint) = &error.hint {
+        text += &format!("\nhint: {hint}\n");
     }
-}
-
-impl std::error::Error for Error {}
-
-impl From<WorkloadError> for Error {
-    fn from(error: WorkloadError) -> Self {
-        Self {
-            message: error.to_string(),
-            hint: error.hint,
-            kind: Kind::Input,
-            place: error.place.map(|place| (place.file, Some(place.line))),
-        }
-    }
-}
-
-impl From<SpecError> for Error {
-    fn from(error: SpecError) -> Self {
-        Self {
-            message: error.to_string(),
-            hint: error.hint,
-            kind: Kind::Input,
-            place: Some((error.place.file, error.place.line.map(u64::from))),
-        }
-    }
+    text
 }

@@ -1,9 +1,10 @@
 //! Ctrl-C, `kill` and a closed terminal: the first signal asks the work to stop, which then leaves
 //! nothing half-written; a second one does not wait for it.
 
+use crate::error::{self, Error};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
@@ -13,8 +14,6 @@ const INTERRUPT: u8 = 2;
 
 /// The first signal that came; 0 if none has.
 static SIGNAL: AtomicU8 = AtomicU8::new(0);
-/// How many are at work on something that cannot be asked to stop.
-static DEAF: AtomicU32 = AtomicU32::new(0);
 /// How long to wait for input before looking whether the user has had enough.
 const WAIT: Duration = Duration::from_millis(50);
 /// Files to remove if the program ends without their owners.
@@ -66,10 +65,11 @@ fn hear() {
 fn take(signal: u8) {
     let first = SIGNAL.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
     if first.is_ok() {
-        if DEAF.load(Ordering::Relaxed) == 0 {
+        // Making a drive cannot be asked to stop: there the first signal does what otherwise the second does.
+        if lodger_run::drives_in_the_making() == 0 {
             return;
         }
-        let report = crate::error::Error::interrupted().report();
+        let report = error::report(&Error::interrupted());
         let _ = io::Write::write_all(&mut io::stderr(), report.as_bytes());
     }
     end();
@@ -93,6 +93,17 @@ fn end() -> ! {
 #[must_use]
 pub fn requested() -> bool {
     SIGNAL.load(Ordering::Relaxed) != 0
+}
+
+/// Nothing, unless the user asked to stop: before work that cannot be asked later.
+///
+/// # Errors
+/// If the user asked to stop.
+pub fn check() -> Result<(), Error> {
+    if requested() {
+        return Err(Error::interrupted());
+    }
+    Ok(())
 }
 
 /// The status of a command that was stopped: 128 and the signal's number, as shells have it.
@@ -171,35 +182,6 @@ impl Read for Patient {
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
-    }
-}
-
-/// While it lives, the program works on something that cannot be asked to stop: the first signal ends it as
-/// otherwise the second does.
-#[derive(Debug)]
-pub struct Deaf(());
-
-impl Deaf {
-    /// From now on.
-    #[must_use]
-    pub fn new() -> Self {
-        DEAF.fetch_add(1, Ordering::Relaxed);
-        if requested() {
-            end();
-        }
-        Deaf(())
-    }
-}
-
-impl Default for Deaf {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Drop for Deaf {
-    fn drop(&mut self) {
-        DEAF.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

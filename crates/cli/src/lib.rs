@@ -1,30 +1,20 @@
 //! The command `lodger`.
 //!
-//! [`main_with_args`] is the whole command; [`run::run`] drives one drive with one workload, and
-//! [`inputs`] and [`report`] are the ways in and out.
+//! [`main_with_args`] is the whole command. What it does with drives and workloads is
+//! `lodger_run`'s; here are the words that are typed, the terminal, signals, and files that appear
+//! whole or not at all.
 
-pub mod advise;
 pub mod args;
 pub mod commands;
-pub mod drives;
 pub mod error;
-pub mod hmb_study;
 pub mod inputs;
 pub mod interrupt;
-pub mod latency_log;
-pub mod logging;
 pub mod output;
 pub mod probe_target;
-pub mod report;
-pub mod run;
-pub mod session;
-pub mod size;
 mod used;
 pub mod watch;
-pub mod window;
 
-pub use error::Error;
-
+use crate::error::{Error, exit_code, report};
 use clap::Parser;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -52,8 +42,8 @@ where
             } else {
                 error
             };
-            let _ = stderr.write_all(error.report().as_bytes());
-            error.exit_code()
+            let _ = stderr.write_all(report(&error).as_bytes());
+            exit_code(&error)
         }
     }
 }
@@ -77,8 +67,8 @@ fn usage(error: &clap::Error, stdout: &mut dyn Write, stderr: &mut dyn Write) ->
     match output::finish(None, stdout, &text) {
         Ok(()) => 0,
         Err(error) => {
-            let _ = stderr.write_all(error.report().as_bytes());
-            error.exit_code()
+            let _ = stderr.write_all(report(&error).as_bytes());
+            exit_code(&error)
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Where results go: standard output, or a file that appears whole or not at all.
 
 use crate::error::Error;
-use crate::inputs::reason;
 use crate::interrupt;
 use crate::used;
+use lodger_run::reason;
 use std::collections::hash_map::RandomState;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, OpenOptions};
@@ -83,6 +83,12 @@ impl OutputFile {
         };
         used::begin_output(&output.target, &output.shown)?;
         Ok(output)
+    }
+
+    /// Its name as the user gave it.
+    #[must_use]
+    pub fn shown(&self) -> &str {
+        &self.shown
     }
 
     /// Puts the finished file in its place.

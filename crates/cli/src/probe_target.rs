@@ -1,9 +1,6 @@
 //! A simulated drive as the prober sees it: commands in, latencies out, and the noise that a real
 //! machine adds to them.
 
-use crate::error::Error;
-use crate::run::{HmbChoice, RunConfig, grant};
-use crate::session::{Command, Session};
 use lodger_core::Completion;
 use lodger_core::observe::Counters;
 use lodger_core::rng::Rng;
@@ -11,6 +8,7 @@ use lodger_core::time::{MS, NS};
 use lodger_probe::{
     Description, HmbState, HmbSwitch, Io, Op, Sample, Target, TargetError, Transport,
 };
+use lodger_run::{Command, Error, HmbChoice, RunConfig, Session};
 use std::time::Duration;
 
 /// Longest transfer, bytes: what Linux passes on in one piece (`max_sectors_kb`) where the drive sets
@@ -82,12 +80,12 @@ impl SimTarget {
     /// If the configuration does not go with the drive.
     pub fn open(config: &RunConfig, noise: Noise, seed: u64) -> Result<Self, Error> {
         let session = Session::open(config)?;
-        let spec = &config.drive.parsed.spec;
+        let spec = config.spec();
         let on = match config.hmb {
             HmbChoice::Off => HmbChoice::Negotiated,
             choice => choice,
         };
-        let granted_bytes = grant(spec, on)?.0.granted_bytes;
+        let granted_bytes = on.negotiate(spec)?.0.granted_bytes;
         // What Identify Controller would say, and no more.
         let hmb = match &spec.tiers.hmb {
             None if spec.hpb.is_some() => HmbSwitch::MapWithDriver,

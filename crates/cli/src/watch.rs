@@ -2,12 +2,11 @@
 
 use crate::error::Error;
 use crate::interrupt;
-use crate::latency_log::LatencyLog;
-use crate::output::OutputFile;
-use crate::run::{Observer, Progress};
+use crate::output::{self, OutputFile};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lodger_core::time::{S, US};
 use lodger_core::{Completion, Request};
+use lodger_run::{LatencyLog, Observer, Progress, reason};
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -18,33 +17,48 @@ const SILENT: Duration = Duration::from_secs(1);
 /// The observer of the commands.
 #[derive(Debug)]
 pub struct Watch {
-    log: Option<LatencyLog>,
-    slat_ps: u64,
+    log: Option<LatencyLog<OutputFile>>,
+    /// The log's file as the user named it.
+    log_name: String,
     started: Instant,
     bar: Option<ProgressBar>,
 }
 
 impl Watch {
-    /// Watches from now on. `slat_ps`: what of a latency is the submission.
+    /// Watches from now on. Completions are written to `log`; `submit_ps` is what of a latency is the
+    /// submission.
     #[must_use]
-    pub fn new(log: Option<LatencyLog>, slat_ps: u64) -> Self {
+    pub fn new(log: Option<OutputFile>, submit_ps: u64) -> Self {
+        let log_name = log.as_ref().map(OutputFile::shown).unwrap_or_default();
         Self {
-            log,
-            slat_ps,
+            log_name: log_name.to_owned(),
+            log: log.map(|file| LatencyLog::new(file, submit_ps)),
             started: Instant::now(),
             bar: None,
         }
     }
 
-    /// The finished latency log, if there is one.
+    /// The finished latency log, to be put in its place, if there is one.
     ///
     /// # Errors
-    /// If it could not be written.
+    /// If it could not be written, or is empty.
     pub fn finish(self) -> Result<Option<OutputFile>, Error> {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
-        self.log.map(LatencyLog::finish).transpose()
+        let Some(log) = self.log else {
+            return Ok(None);
+        };
+        // What is still buffered must be known to fit before the report is put in its place.
+        match log.finish() {
+            Ok((_, 0)) => Err(Error::failed(format!(
+                "no request has completed: the latency log `{}` would be empty",
+                self.log_name
+            ))
+            .hint("calls of the byte window are no requests; leave `--latency-log` out")),
+            Ok((file, _)) => Ok(Some(file)),
+            Err(error) => Err(output::cannot_write(&self.log_name, &reason(&error))),
+        }
     }
 
     fn show(&mut self, progress: Progress) {
@@ -98,7 +112,7 @@ impl Observer for Watch {
     #[inline]
     fn completed(&mut self, _job: usize, request: &Request, completion: &Completion) {
         if let Some(log) = &mut self.log {
-            log.add(request, completion, self.slat_ps);
+            log.add(request, completion);
         }
     }
 
@@ -108,5 +122,21 @@ impl Observer for Watch {
         }
         self.show(progress);
         ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::exit_code;
+
+    #[test]
+    fn an_empty_log_is_no_success_and_leaves_no_file() {
+        let path = std::env::temp_dir().join(format!("lodger-empty-{}.log", std::process::id()));
+        let log = OutputFile::create(&path).unwrap();
+        let error = Watch::new(Some(log), 0).finish().unwrap_err();
+        assert_eq!(exit_code(&error), 1);
+        assert!(error.message.contains("would be empty"), "{error}");
+        assert!(!path.exists());
     }
 }

@@ -478,7 +478,7 @@ fn drives_are_listed_shown_and_read_back() {
     let listed: Vec<&str> = (list.lines().skip(1))
         .filter_map(|line| line.split_whitespace().next())
         .collect();
-    assert_eq!(listed, lodger::drives::names().collect::<Vec<_>>());
+    assert_eq!(listed, lodger_run::drives::names().collect::<Vec<_>>());
     assert!(
         list.contains("rc100-480              480 GB       38 MiB  Toshiba RC100 480 GB\n"),
         "{list}"

@@ -1,10 +1,9 @@
 //! Does the prober find, from outside, what the drive files say is inside? The drives of the study and
 //! others of the collection, blind: the prober gets commands and latencies, nothing else.
 
-use lodger::inputs;
 use lodger::probe_target::{Noise, SimTarget};
-use lodger::run::RunConfig;
 use lodger_probe::{Options, Outcome, Tier, probe};
+use lodger_run::{Drive, RunConfig};
 use std::time::Duration;
 
 const KIB: f64 = 1024.0;
@@ -24,7 +23,7 @@ fn probed(drive: &str, experiments: &[&str], may_write: bool) -> Outcome {
 }
 
 fn probed_with(drive: &str, experiments: &[&str], may_write: bool, seed: u64) -> Outcome {
-    let drive = inputs::drive(drive, &[]).expect("a drive of the collection");
+    let drive = Drive::open(drive, &[]).expect("a drive of the collection");
     let mut target =
         SimTarget::open(&RunConfig::new(drive), Noise::default(), seed).expect("it opens");
     let options = Options {
@@ -158,7 +157,7 @@ fn nothing_is_written_without_consent() {
 }
 
 fn with_budget(drive: &str, seconds: f64) -> Outcome {
-    let drive = inputs::drive(drive, &[]).unwrap();
+    let drive = Drive::open(drive, &[]).unwrap();
     let mut target = SimTarget::open(&RunConfig::new(drive), Noise::default(), 1).unwrap();
     let options = Options {
         experiments: Vec::new(),

@@ -1,11 +1,10 @@
 //! Does the prober measure again where that helps, and only there?
 
-use lodger::inputs;
 use lodger::probe_target::{Noise, SimTarget};
-use lodger::run::RunConfig;
 use lodger_probe::{
     Description, HmbState, Io, Options, Outcome, Sample, Target, TargetError, Tier, probe,
 };
+use lodger_run::{Drive, RunConfig};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -59,7 +58,7 @@ impl Target for Slowed {
 }
 
 fn tiny(when: Range<f64>) -> Slowed {
-    let drive = inputs::drive("tiny", &[]).expect("a drive of the collection");
+    let drive = Drive::open("tiny", &[]).expect("a drive of the collection");
     let drive = SimTarget::open(&RunConfig::new(drive), Noise::default(), 1).expect("it opens");
     Slowed {
         drive,

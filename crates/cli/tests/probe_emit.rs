@@ -1,11 +1,9 @@
 //! Does a drive file written from a probe behave as the drive that was probed?
 
-use lodger::drives;
-use lodger::inputs;
 use lodger::probe_target::{Noise, SimTarget};
-use lodger::run::{Drive, RunConfig};
 use lodger_probe::stats::Estimate;
 use lodger_probe::{Options, Outcome, probe, report};
+use lodger_run::{Drive, RunConfig};
 use std::time::Duration;
 
 /// What shows without writing, and what takes writes.
@@ -49,7 +47,7 @@ fn probed(name: &str, drive: impl Fn() -> Drive, seed: u64) -> Outcome {
 }
 
 fn of_collection(name: &str) -> Drive {
-    inputs::drive(name, &[]).expect("a drive of the collection")
+    Drive::open(name, &[]).expect("a drive of the collection")
 }
 
 fn emitted(outcome: &Outcome) -> String {
@@ -57,11 +55,7 @@ fn emitted(outcome: &Outcome) -> String {
 }
 
 fn from_text(text: &str) -> Drive {
-    let parsed = drives::parse(text, "emitted", &[]);
-    Drive {
-        name: "emitted".to_owned(),
-        parsed: parsed.unwrap_or_else(|error| panic!("{error}\n{text}")),
-    }
+    Drive::parse("emitted", text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 fn near(first: &Estimate, second: &Estimate, share: f64) -> bool {

@@ -4,23 +4,19 @@
 mod held_back;
 
 use held_back::{BUFFERS, DIES, HeldBack, MAPS, Truth};
-use lodger::drives;
 use lodger::probe_target::{Noise, SimTarget};
-use lodger::run::{Drive, HmbChoice, RunConfig};
 use lodger_core::Precondition;
 use lodger_probe::{Options, Outcome, probe, report};
+use lodger_run::{Drive, HmbChoice, RunConfig};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 fn probed(drive: &HeldBack, experiments: &[&str], seed: u64) -> Outcome {
     let text = drive.file();
-    let parsed = drives::parse(&text, drive.name, &[]);
+    let parsed = Drive::parse(drive.name, &text, &[]);
     let config = RunConfig {
-        drive: Drive {
-            name: drive.name.to_owned(),
-            parsed: parsed.unwrap_or_else(|error| panic!("{error}\n{text}")),
-        },
+        drive: parsed.unwrap_or_else(|error| panic!("{error}\n{text}")),
         hmb: HmbChoice::Negotiated,
         precondition: if drive.random {
             Precondition::Random
@@ -111,7 +107,7 @@ fn never_wrong(drives: &[HeldBack], experiments: &[&str], roles: &[&str]) {
 /// What was found makes a drive file that can be run.
 fn is_a_drive(outcome: &Outcome) {
     let text = report::drive(outcome).expect("a drive file");
-    let parsed = drives::parse(&text, "emitted", &[]);
+    let parsed = Drive::parse("emitted", &text, &[]);
     if let Err(error) = parsed {
         panic!("{error}\n{text}");
     }

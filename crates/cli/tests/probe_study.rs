@@ -1,12 +1,11 @@
 //! Do the experiments that follow the study to the letter find what the study found, and what do they
 //! say where a host cuts requests or gives host memory only as it likes?
 
-use lodger::inputs;
 use lodger::probe_target::{Noise, SimTarget};
-use lodger::run::RunConfig;
 use lodger_probe::{
     Description, HmbState, HmbSwitch, Io, Options, Outcome, Sample, Target, TargetError, probe,
 };
+use lodger_run::{Drive, RunConfig};
 use std::time::Duration;
 
 const KIB: f64 = 1024.0;
@@ -19,7 +18,7 @@ struct Host {
 
 impl Host {
     fn new(drive: &str, seed: u64, change: impl FnOnce(&mut Description)) -> Self {
-        let drive = inputs::drive(drive, &[]).expect("a drive of the collection");
+        let drive = Drive::open(drive, &[]).expect("a drive of the collection");
         let drive = SimTarget::open(&RunConfig::new(drive), Noise::default(), seed);
         let drive = drive.expect("it opens");
         let mut description = drive.describe().clone();
@@ -154,9 +153,8 @@ fn what_gives_way_is_found_or_undecided_and_never_wrong() {
     for (i, cache) in caches.into_iter().enumerate() {
         for policy in ["lru", "fifo", "clock", "2q", "random"] {
             let replacement = ("role.map.replacement", policy);
-            let sets = cache.iter().chain([&replacement]);
-            let sets: Vec<String> = sets.map(|(key, value)| format!("{key}={value}")).collect();
-            let drive = inputs::drive("a80", &sets).expect("a drive");
+            let sets: Vec<_> = cache.iter().copied().chain([replacement]).collect();
+            let drive = Drive::open("a80", &sets).expect("a drive");
             let mut target =
                 SimTarget::open(&RunConfig::new(drive), Noise::default(), 3).expect("it opens");
             let outcome = probed(&mut target, &["map-cache", "replacement"]);

@@ -71,7 +71,7 @@ fn case(name: String, args: &[&str]) -> Case {
 
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    for drive in lodger::drives::names() {
+    for drive in lodger_run::drives::names() {
         for (number, (job, _)) in JOBS.iter().enumerate() {
             let file = format!("{job}.fio");
             let hmb = ["default", "off", "32MiB", "default", "16MiB"][number];

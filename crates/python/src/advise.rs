@@ -5,9 +5,8 @@ use crate::errors::OrRaise;
 use crate::simulate::precondition;
 use crate::supervise::{Stop, supervise};
 use crate::workload::Workload;
-use lodger::advise::{self as advising, Goal, parse_within};
-use lodger::error::Error;
-use lodger::run::{HmbChoice, RunConfig};
+use lodger_run::advise::{self as advising, Goal, parse_within};
+use lodger_run::{Error, HmbChoice, RunConfig};
 use pyo3::prelude::*;
 
 /// Advice on host memory.
@@ -30,7 +29,7 @@ impl Advice {
     /// Whether some size meets the goal.
     #[getter]
     fn found(&self) -> bool {
-        self.0.exit_code() == 0
+        self.0.is_met()
     }
 }
 
@@ -65,7 +64,7 @@ pub fn advise(
         seed,
     };
     let source = workload.source();
-    let spec = &config.drive.parsed.spec;
+    let spec = config.spec();
     let make = || Ok(source.workload(spec, seed)?.0);
     let advice = supervise(py, progress.as_ref(), stop, |control| {
         advising::advise(&config, &make, goal, &|progress| control.beat(progress))

@@ -1,12 +1,12 @@
 //! `lodger.Drive`.
 
 use crate::errors::OrRaise;
-use lodger::{drives as collection, inputs};
 use lodger_core::spec::ParsedDrive;
+use lodger_run::{Error, Files, drives as collection};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Values as text, as `--set` takes them.
 type Sets = BTreeMap<String, String>;
@@ -93,20 +93,20 @@ impl Drive {
     }
 
     /// What the run loop is given.
-    pub fn to_run(&self) -> lodger::run::Drive {
-        lodger::run::Drive {
+    pub fn to_run(&self) -> lodger_run::Drive {
+        lodger_run::Drive {
             name: self.name.clone(),
             parsed: self.parsed.clone(),
         }
     }
 }
 
-fn parse(text: &str, file: &str, sets: &Sets) -> Result<ParsedDrive, lodger::Error> {
+fn parse(text: &str, file: &str, sets: &Sets) -> Result<ParsedDrive, Error> {
     let sets: Vec<_> = sets
         .iter()
         .map(|(key, value)| (key.as_str(), value.as_str()))
         .collect();
-    Ok(collection::parse(text, file, &sets)?)
+    Files::default().parse_drive(text, file, &sets)
 }
 
 #[pymethods]
@@ -121,7 +121,7 @@ impl Drive {
         }
         if !name.exists() {
             // For its message: neither a drive of the collection nor a file.
-            inputs::drive(&shown, &[]).or_raise(py)?;
+            lodger_run::Drive::open(&shown, &[]).or_raise(py)?;
         }
         Self::from_file(py, name, set)
     }
@@ -130,7 +130,7 @@ impl Drive {
     #[staticmethod]
     #[pyo3(signature = (path, *, set = None))]
     fn from_file(py: Python<'_>, path: PathBuf, set: Option<Given<'_>>) -> PyResult<Self> {
-        let text = inputs::read_text(Path::new(&path), "drive file").or_raise(py)?;
+        let text = Files::default().text(&path, "drive file").or_raise(py)?;
         let name = path.display().to_string();
         Self::new(py, name.clone(), name, text, as_texts(set)?)
     }

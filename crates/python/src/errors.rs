@@ -1,14 +1,14 @@
 //! Errors as the exceptions of `lodger.errors`.
 
-use lodger::error::{Error, Kind};
+use lodger_run::{Error, ErrorKind};
 use pyo3::prelude::*;
 
 /// The exception that stands for `error`.
 pub fn exception(py: Python<'_>, error: Error) -> PyErr {
     let name = match error.kind {
-        Kind::Input => "InputError",
-        Kind::Failed => "SimulationError",
-        Kind::Interrupted => "StoppedError",
+        ErrorKind::Input => "InputError",
+        ErrorKind::Failed => "SimulationError",
+        ErrorKind::Interrupted => "StoppedError",
     };
     let (file, line) = error.place.unzip();
     let made = py

@@ -1,13 +1,10 @@
-//! The experiments of `lodger::hmb_study`, for the studies.
+//! The experiments of `lodger_run::hmb_study`, for the studies.
 
 use crate::drive::Drive;
 use crate::errors::OrRaise;
 use crate::supervise::{Stop, supervise};
-use lodger::error::Error;
-use lodger::hmb_study::{map_cache, read_cache, write_buffer};
-use lodger::inputs;
-use lodger::run::RunConfig;
-use lodger::session::Session;
+use lodger_run::hmb_study::{map_cache, read_cache, write_buffer};
+use lodger_run::{Error, HmbChoice, RunConfig, Session};
 use pyo3::prelude::*;
 
 /// Latencies at each setting, picoseconds.
@@ -33,7 +30,7 @@ pub fn hmb_study(
 ) -> PyResult<Curves> {
     let config = RunConfig {
         drive: drive.to_run(),
-        hmb: inputs::hmb(hmb.as_deref(), hmb_offer.as_deref()).or_raise(py)?,
+        hmb: HmbChoice::parse(hmb.as_deref(), hmb_offer.as_deref()).or_raise(py)?,
         precondition: crate::simulate::precondition(precondition).or_raise(py)?,
         seed,
     };

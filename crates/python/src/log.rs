@@ -1,9 +1,9 @@
 //! Every completed request, a column each.
 
 use crate::columns;
-use lodger::run::RunResult;
 use lodger_core::time::NS;
 use lodger_core::{Completion, Request};
+use lodger_run::RunResult;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyDict};
 

@@ -4,18 +4,15 @@ use crate::columns;
 use crate::drive::Drive;
 use crate::errors::OrRaise;
 use crate::simulate::precondition;
-use lodger::error::Error;
-use lodger::inputs;
-use lodger::report::counted;
-use lodger::run::RunConfig;
-use lodger::session::{self, Command};
 use lodger_core::{EntryId, WindowCall};
+use lodger_run::report::counted;
+use lodger_run::{Command, Error, HmbChoice, RunConfig};
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
 
 /// A drive that is asked command by command.
 #[pyclass(module = "lodger._native")]
-pub struct Session(session::Session);
+pub struct Session(lodger_run::Session);
 
 #[pymethods]
 impl Session {
@@ -31,11 +28,11 @@ impl Session {
     ) -> PyResult<Self> {
         let config = RunConfig {
             drive: drive.to_run(),
-            hmb: inputs::hmb(hmb.as_deref(), hmb_offer.as_deref()).or_raise(py)?,
+            hmb: HmbChoice::parse(hmb.as_deref(), hmb_offer.as_deref()).or_raise(py)?,
             precondition: self::precondition(precondition).or_raise(py)?,
             seed,
         };
-        let opened = py.detach(|| session::Session::open(&config));
+        let opened = py.detach(|| lodger_run::Session::open(&config));
         Ok(Session(opened.or_raise(py)?))
     }
 
@@ -96,7 +93,7 @@ impl Session {
         hmb: Option<String>,
         hmb_offer: Option<String>,
     ) -> PyResult<u64> {
-        let choice = inputs::hmb(hmb.as_deref(), hmb_offer.as_deref()).or_raise(py)?;
+        let choice = HmbChoice::parse(hmb.as_deref(), hmb_offer.as_deref()).or_raise(py)?;
         let session = &mut self.0;
         py.detach(|| session.set_hmb(choice)).or_raise(py)
     }
@@ -125,8 +122,7 @@ impl Session {
 
     /// What the drive has counted, as JSON.
     fn counters(&self) -> String {
-        let tiers = self.0.device().map_tiers();
-        counted(&tiers, &self.0.counters()).to_string()
+        counted(&self.0.map_tiers(), &self.0.counters()).to_string()
     }
 }
 

@@ -5,11 +5,9 @@ use crate::errors::OrRaise;
 use crate::log::Log;
 use crate::supervise::{Control, Stop, supervise};
 use crate::workload::Workload;
-use lodger::error::Error;
-use lodger::inputs;
-use lodger::report::{self, Report, compare};
-use lodger::run::{self, Observer, Progress, RunConfig, RunResult};
 use lodger_core::{Completion, Precondition, Request};
+use lodger_run::report::{self, Report, compare};
+use lodger_run::{Error, HmbChoice, Observer, Progress, RunConfig, RunResult};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::ops::ControlFlow;
@@ -115,7 +113,7 @@ pub fn simulate(
 ) -> PyResult<Run> {
     let config = RunConfig {
         drive: drive.to_run(),
-        hmb: inputs::hmb(hmb.as_deref(), hmb_offer.as_deref()).or_raise(py)?,
+        hmb: HmbChoice::parse(hmb.as_deref(), hmb_offer.as_deref()).or_raise(py)?,
         precondition: self::precondition(precondition).or_raise(py)?,
         seed,
     };
@@ -125,15 +123,15 @@ pub fn simulate(
             control,
             log: log.then(Log::default),
         };
-        let (workload, notes) = source.workload(&config.drive.parsed.spec, seed)?;
-        let result = run::run(&config, workload, &mut watch)?;
+        let (workload, notes) = source.workload(config.spec(), seed)?;
+        let result = lodger_run::run(&config, workload, &mut watch)?;
         if result.interrupted {
             return Err(Error::interrupted());
         }
         Ok((result, notes, watch.log))
     })?;
     let (result, notes, log) = ran.or_raise(py)?;
-    let submit_ps = config.drive.parsed.spec.host.submit_ps;
+    let submit_ps = config.spec().host.submit_ps;
     let log = log
         .map(|log| log.columns(py, &result, submit_ps))
         .transpose()?;

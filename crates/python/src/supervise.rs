@@ -4,8 +4,8 @@
 //! would have to take the interpreter again and again to ask for Ctrl-C, and work that Rust spreads
 //! over its own threads could not ask at all.
 
-use lodger::run::Progress;
 use lodger_core::time::S;
+use lodger_run::Progress;
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;

@@ -1,11 +1,10 @@
-//! The experiments of `lodger::window`, for the studies.
+//! The experiments of `lodger_run::window_study`, for the studies.
 
 use crate::drive::Drive;
 use crate::errors::OrRaise;
 use crate::supervise::{Stop, supervise};
-use lodger::error::Error;
-use lodger::run::{HmbChoice, RunConfig};
-use lodger::window::{self, Figures, recovery};
+use lodger_run::window_study::{self as experiments, Figures};
+use lodger_run::{Error, HmbChoice, RunConfig};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 
@@ -32,10 +31,10 @@ pub fn window_study(
     };
     let found = supervise(py, None, stop, |_| {
         let figures: Figures = match experiment {
-            "latency" => window::latency(&config, bytes)?,
-            "bandwidth" => window::bandwidth(&config, bytes)?,
-            "cuts" => recovery::cuts(&config, bytes, cuts)?,
-            "energy" => recovery::energy(&config)?,
+            "latency" => experiments::latency(&config, bytes)?,
+            "bandwidth" => experiments::bandwidth(&config, bytes)?,
+            "cuts" => experiments::cuts(&config, bytes, cuts)?,
+            "energy" => experiments::energy(&config)?,
             _ => {
                 return Err(Error::input(format!(
                     "`experiment` must be `latency`, `bandwidth`, `cuts` or `energy`, found `{}`",

@@ -4,14 +4,11 @@ use crate::columns;
 use crate::drive::Drive;
 use crate::errors::OrRaise;
 use crate::supervise::supervise;
-use lodger::args::{FitArg, ReplayArg, TraceArgs, TraceReadArgs};
-use lodger::error::Error;
-use lodger::inputs::Source;
-use lodger::logging::Choice;
 use lodger_core::Op;
+use lodger_run::{Error, LoggingChoice, Replay, TraceOptions, WorkloadFile};
 use lodger_workload::logging::Commit;
 use lodger_workload::trace::{
-    CLOSED_QUEUE_DEPTH, Description, Fit, Format, Mode, Record, TimeUnit, Trace,
+    self, CLOSED_QUEUE_DEPTH, Description, DeviceChoice, Fit, Format, Mode, Record, TimeUnit, Trace,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -27,11 +24,11 @@ const LENGTH_BYTES_MAX: u64 = 1 << 40;
 /// `Workload(path)` is the workload of a file; the format of a trace is recognised.
 #[pyclass(frozen, module = "lodger")]
 #[derive(Clone, Debug)]
-pub struct Workload(Arc<Source>);
+pub struct Workload(Arc<WorkloadFile>);
 
 impl Workload {
     /// What was read.
-    pub fn source(&self) -> Arc<Source> {
+    pub fn source(&self) -> Arc<WorkloadFile> {
         Arc::clone(&self.0)
     }
 }
@@ -40,7 +37,7 @@ impl Workload {
 impl Workload {
     #[new]
     fn py_new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        open(py, path, TraceArgs::default())
+        open(py, path, TraceOptions::default())
     }
 
     /// The workload of a job file's text. `name` is what messages call it.
@@ -54,9 +51,7 @@ impl Workload {
     #[staticmethod]
     #[pyo3(signature = (text, *, name = "logging.toml"))]
     fn from_logging(text: String, name: &str) -> Self {
-        let choice = Choice::default();
-        let name = name.to_owned();
-        Workload(Arc::new(Source::Logging { name, text, choice }))
+        Workload(Arc::new(WorkloadFile::logging(name, text)))
     }
 
     /// A model of database logging with another commit mode ("block", "ba" or "async") or number of
@@ -70,8 +65,8 @@ impl Workload {
     ) -> PyResult<Self> {
         let commit = commit.map(str::parse).transpose();
         let commit = commit.map_err(Error::from).or_raise(py)?;
-        let chosen = Choice { commit, clients };
-        let source = Source::clone(&self.0).choose(chosen).or_raise(py)?;
+        let chosen = LoggingChoice { commit, clients };
+        let source = WorkloadFile::clone(&self.0).choose(chosen).or_raise(py)?;
         Ok(Workload(Arc::new(source)))
     }
 
@@ -87,32 +82,31 @@ impl Workload {
     fn from_trace(
         py: Python<'_>,
         path: PathBuf,
-        format: Option<String>,
+        format: Option<&str>,
         replay: &str,
         iodepth: Option<u32>,
         fit: &str,
-        device: Option<String>,
-        time_unit: Option<String>,
+        device: Option<&str>,
+        time_unit: Option<&str>,
         action: Option<char>,
         skip_malformed: bool,
     ) -> PyResult<Self> {
-        let args = TraceArgs {
-            replay: Some(replay_arg(replay).or_raise(py)?),
+        let options = TraceOptions {
+            replay: Some(self::replay(replay).or_raise(py)?),
             iodepth,
-            fit: Some(match fit.parse().or_raise(py)? {
-                Fit::Error => FitArg::Error,
-                Fit::Wrap => FitArg::Wrap,
-                Fit::Scale => FitArg::Scale,
-            }),
-            read: TraceReadArgs {
-                format,
-                device,
-                time_unit,
+            fit: Some(fit.parse().or_raise(py)?),
+            read: trace::Options {
+                format: format.map(|word| word.parse().or_raise(py)).transpose()?,
+                device: DeviceChoice::typed(device),
+                time_unit: time_unit
+                    .map(|word| word.parse().or_raise(py))
+                    .transpose()?,
                 action,
                 skip_malformed,
+                ..trace::Options::default()
             },
         };
-        open(py, path, args)
+        open(py, path, options)
     }
 
     /// A trace from arrays: times in microseconds from anywhere and in any order, operations as words
@@ -135,10 +129,10 @@ impl Workload {
         iodepth: Option<u32>,
         fit: &str,
     ) -> PyResult<Self> {
-        let depth = match (replay_arg(replay).or_raise(py)?, iodepth) {
-            (ReplayArg::Timed, None) => 0,
-            (ReplayArg::Closed, depth) => depth.unwrap_or(CLOSED_QUEUE_DEPTH).max(1),
-            (ReplayArg::Timed, Some(_)) => {
+        let depth = match (self::replay(replay).or_raise(py)?, iodepth) {
+            (Replay::Timed, None) => 0,
+            (Replay::Closed, depth) => depth.unwrap_or(CLOSED_QUEUE_DEPTH).max(1),
+            (Replay::Timed, Some(_)) => {
                 let error = Error::input("`iodepth` needs `replay=\"closed\"`");
                 return Err(error).or_raise(py);
             }
@@ -155,9 +149,9 @@ impl Workload {
     #[getter]
     fn kind(&self) -> &'static str {
         match *self.0 {
-            Source::Fio { .. } => "fio",
-            Source::Logging { .. } => "logging",
-            Source::Trace { .. } => "trace",
+            WorkloadFile::Fio { .. } => "fio",
+            WorkloadFile::Logging { .. } => "logging",
+            WorkloadFile::Trace { .. } => "trace",
         }
     }
 
@@ -165,8 +159,8 @@ impl Workload {
     #[getter]
     fn name(&self) -> &str {
         match &*self.0 {
-            Source::Fio { name, .. } | Source::Logging { name, .. } => name,
-            Source::Trace { trace, .. } => trace.name(),
+            WorkloadFile::Fio { name, .. } | WorkloadFile::Logging { name, .. } => name,
+            WorkloadFile::Trace { trace, .. } => trace.name(),
         }
     }
 
@@ -174,8 +168,8 @@ impl Workload {
     #[getter]
     fn text(&self) -> Option<&str> {
         match &*self.0 {
-            Source::Fio { text, .. } | Source::Logging { text, .. } => Some(text),
-            Source::Trace { .. } => None,
+            WorkloadFile::Fio { text, .. } | WorkloadFile::Logging { text, .. } => Some(text),
+            WorkloadFile::Trace { .. } => None,
         }
     }
 
@@ -189,8 +183,8 @@ impl Workload {
     #[getter]
     fn requests(&self) -> Option<usize> {
         match &*self.0 {
-            Source::Fio { .. } | Source::Logging { .. } => None,
-            Source::Trace { trace, .. } => Some(trace.len()),
+            WorkloadFile::Fio { .. } | WorkloadFile::Logging { .. } => None,
+            WorkloadFile::Trace { trace, .. } => Some(trace.len()),
         }
     }
 
@@ -205,9 +199,9 @@ impl Workload {
 
     fn __repr__(&self) -> String {
         let what = match &*self.0 {
-            Source::Fio { .. } => "fio job file".to_owned(),
-            Source::Logging { .. } => "model of database logging".to_owned(),
-            Source::Trace { description, .. } => description.summary.clone(),
+            WorkloadFile::Fio { .. } => "fio job file".to_owned(),
+            WorkloadFile::Logging { .. } => "model of database logging".to_owned(),
+            WorkloadFile::Trace { description, .. } => description.summary.clone(),
         };
         format!("<lodger.Workload {}: {what}>", self.name())
     }
@@ -215,16 +209,18 @@ impl Workload {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let native = py.import("lodger._native")?;
         let reduced = match &*self.0 {
-            Source::Fio { name, text } => {
+            WorkloadFile::Fio { name, text, .. } => {
                 let restore = native.getattr("restore_fio")?;
                 (restore, (name, text)).into_pyobject(py)?
             }
-            Source::Logging { name, text, choice } => {
+            WorkloadFile::Logging {
+                name, text, choice, ..
+            } => {
                 let restore = native.getattr("restore_logging")?;
                 let commit = choice.commit.map(Commit::name);
                 (restore, (name, text, commit, choice.clients)).into_pyobject(py)?
             }
-            Source::Trace {
+            WorkloadFile::Trace {
                 trace, fit, mode, ..
             } => {
                 let restore = native.getattr("restore_trace")?;
@@ -237,15 +233,15 @@ impl Workload {
     }
 }
 
-fn open(py: Python<'_>, path: PathBuf, args: TraceArgs) -> PyResult<Workload> {
-    let source = supervise(py, None, None, |_| Source::open(&path, &args))?;
+fn open(py: Python<'_>, path: PathBuf, options: TraceOptions) -> PyResult<Workload> {
+    let source = supervise(py, None, None, |_| WorkloadFile::open(&path, &options))?;
     Ok(Workload(Arc::new(source.or_raise(py)?)))
 }
 
-fn replay_arg(word: &str) -> Result<ReplayArg, Error> {
+fn replay(word: &str) -> Result<Replay, Error> {
     match word {
-        "timed" => Ok(ReplayArg::Timed),
-        "closed" => Ok(ReplayArg::Closed),
+        "timed" => Ok(Replay::Timed),
+        "closed" => Ok(Replay::Closed),
         _ => Err(Error::input(format!(
             "`replay` must be `timed` or `closed`, found `{}`",
             word.escape_debug()
@@ -345,7 +341,7 @@ fn from_columns(name: &str, columns: &Columns<'_>) -> Result<Trace, Error> {
 /// A job file: from text, and for `pickle`.
 #[pyfunction]
 pub fn restore_fio(name: String, text: String) -> Workload {
-    Workload(Arc::new(Source::Fio { name, text }))
+    Workload(Arc::new(WorkloadFile::fio(name, text)))
 }
 
 /// A model of database logging: for `pickle`.
@@ -385,7 +381,7 @@ pub fn restore_trace(
         0 => Mode::Timed,
         queue_depth => Mode::Closed { queue_depth },
     };
-    Ok(Workload(Arc::new(Source::Trace {
+    Ok(Workload(Arc::new(WorkloadFile::Trace {
         trace,
         description,
         fit: fit.parse().or_raise(py)?,

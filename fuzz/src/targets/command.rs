@@ -1,7 +1,8 @@
 //! What is typed: sizes, and the words of a command line as far as they are read before anything is done.
 
 use clap::Parser;
-use lodger::{args::Cli, size};
+use lodger::args::Cli;
+use lodger_run::size;
 
 /// A line of words, with spaces between them.
 pub fn line(data: &[u8]) {

@@ -1,7 +1,7 @@
 //! Drive files (`drives/*.toml`), and `--set KEY=VALUE`.
 
-use lodger::drives;
 use lodger_core::spec::ParsedDrive;
+use lodger_run::{Drive, drives};
 
 /// A file, and after a byte of 0 values that are set over it.
 pub fn file(data: &[u8]) {
@@ -11,8 +11,8 @@ pub fn file(data: &[u8]) {
     let mut parts = text.split('\0');
     let file = parts.next().unwrap_or_default();
     let sets: Vec<(&str, &str)> = parts.filter_map(|set| set.split_once('=')).collect();
-    match drives::parse(file, "drive.toml", &sets) {
-        Ok(drive) => is_the_same_again(&drive),
+    match Drive::parse("drive.toml", file, &sets) {
+        Ok(drive) => is_the_same_again(&drive.parsed),
         Err(error) => assert!(!error.to_string().is_empty()),
     }
 }
@@ -27,19 +27,19 @@ pub fn sets(data: &[u8]) {
         .lines()
         .filter_map(|line| line.split_once('='))
         .collect();
-    if let Ok(drive) = drives::parse(base, "tiny.toml", &sets) {
-        is_the_same_again(&drive);
+    if let Ok(drive) = Drive::parse("tiny.toml", base, &sets) {
+        is_the_same_again(&drive.parsed);
     }
 }
 
 /// A drive that is written down and read is the same, and its superblocks can be counted.
 fn is_the_same_again(drive: &ParsedDrive) {
     let text = drive.to_toml();
-    let again = drives::parse(&text, "again.toml", &[]);
+    let again = Drive::parse("again.toml", &text, &[]);
     let again =
         again.unwrap_or_else(|error| panic!("what was written is not read: {error}\n{text}"));
     assert!(
-        again.spec == drive.spec,
+        again.parsed.spec == drive.spec,
         "another drive is read than was written:\n{text}"
     );
     let layout = drive.spec.layout();

@@ -1,5 +1,5 @@
 """The three experiments of Kim & Kim, PLOS ONE 15(3) e0229645 (2020): what does a drive keep in
-host memory? They see nothing but latencies; ``crates/cli/src/hmb_study.rs`` says what is mended
+host memory? They see nothing but latencies; ``crates/run/src/hmb_study.rs`` says what is mended
 against the paper's listings."""
 
 from __future__ import annotations

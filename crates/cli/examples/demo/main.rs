@@ -7,9 +7,8 @@
 mod page;
 mod plot;
 
-use lodger::inputs::{self, Source};
-use lodger::run::{HmbChoice, RunConfig, RunResult, run};
 use lodger_core::observe::Histogram;
+use lodger_run::{Drive, HmbChoice, RunConfig, RunResult, WorkloadFile, run};
 use lodger_workload::trace::{self, Fit, Mode};
 use std::error::Error;
 use std::fs;
@@ -64,7 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn config(hmb: HmbChoice) -> Result<RunConfig, Box<dyn Error>> {
-    let drive = inputs::drive(DRIVE, &[])?;
+    let drive = Drive::open(DRIVE, &[])?;
     let mut config = RunConfig::new(drive);
     config.hmb = hmb;
     config.seed = 1;
@@ -92,12 +91,8 @@ fn working_set_sweep() -> Result<Vec<Point>, Box<dyn Error>> {
         for (which, (name, hmb)) in CHOICES.into_iter().enumerate() {
             progress(&format!("random reads over {span_gib} GiB, {name}"));
             let config = config(hmb)?;
-            let capacity_bytes = config.drive.parsed.spec.capacity_bytes;
-            let job = Source::Fio {
-                name: "demo.fio".into(),
-                text: job_file(span_gib),
-            };
-            let (workload, _) = job.into_workload(capacity_bytes, config.seed)?;
+            let job = WorkloadFile::fio("demo.fio", job_file(span_gib));
+            let (workload, _) = job.workload(config.spec(), config.seed)?;
             let result = run(&config, workload, &mut ())?;
             let measured = result.jobs.last().ok_or("three jobs were run")?;
             let reads = measured.read.clat().ok_or("the job reads")?;

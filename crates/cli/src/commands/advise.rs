@@ -1,14 +1,14 @@
 //! `lodger advise`.
 
 use super::Streams;
-use crate::advise::{self, Goal, parse_within};
 use crate::args::{AdviseArgs, PlainFormat};
 use crate::error::Error;
-use crate::inputs::{self, Source};
+use crate::inputs;
 use crate::interrupt;
 use crate::output;
-use crate::run::{HmbChoice, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lodger_run::advise::{self, Goal, parse_within};
+use lodger_run::{HmbChoice, Progress};
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -23,11 +23,11 @@ pub(super) fn run(args: &AdviseArgs, streams: &mut Streams<'_>) -> Result<u8, Er
         (None, None) => Goal::default(),
     };
     let config = inputs::config(&args.drive, HmbChoice::Negotiated, &args.run)?;
-    let source = Source::open(&args.workload, &args.trace)?;
+    let source = inputs::workload(&args.workload, &args.trace)?;
     for note in source.notes() {
         streams.note("note", &note);
     }
-    let spec = &config.drive.parsed.spec;
+    let spec = config.spec();
     for note in source.workload(spec, config.seed)?.1 {
         streams.note("note", &note);
     }
@@ -48,6 +48,7 @@ pub(super) fn run(args: &AdviseArgs, streams: &mut Streams<'_>) -> Result<u8, Er
         }
         ControlFlow::Continue(())
     };
+    interrupt::check()?;
     let advice = advise::advise(&config, &make, goal, &watch);
     if let Some(bar) = &bar {
         bar.finish_and_clear();
@@ -58,7 +59,7 @@ pub(super) fn run(args: &AdviseArgs, streams: &mut Streams<'_>) -> Result<u8, Er
         PlainFormat::Json => format!("{:#}\n", advice.json()),
     };
     output::finish(file, streams.stdout, &text)?;
-    Ok(advice.exit_code())
+    Ok(u8::from(!advice.is_met()))
 }
 
 /// Several runs go on at once, so that there is no bar, only a sign of life.

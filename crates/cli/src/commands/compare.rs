@@ -3,12 +3,13 @@
 use super::Streams;
 use crate::args::{CompareArgs, PlainFormat};
 use crate::error::Error;
-use crate::inputs::{self, Source};
+use crate::inputs;
+use crate::interrupt;
 use crate::output;
-use crate::report::Report;
-use crate::report::compare::{self, Given, Variant};
-use crate::run::{self, RunConfig, RunResult};
 use crate::watch::Watch;
+use lodger_run::report::Report;
+use lodger_run::report::compare::{self, Given, Variant};
+use lodger_run::{HmbChoice, RunConfig, RunResult, WorkloadFile};
 
 pub(super) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
     let given = given(args);
@@ -24,17 +25,17 @@ pub(super) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), E
     let mut configs: Vec<(Given<'_>, RunConfig)> = Vec::new();
     for drive in &args.drives {
         for given in &given {
-            let choice = inputs::hmb(given.hmb, given.hmb_offer)?;
+            let choice = HmbChoice::parse(given.hmb, given.hmb_offer)?;
             configs.push((*given, inputs::config(drive, choice, &args.run)?));
         }
     }
-    let source = Source::open(&args.workload, &args.trace)?.choose(args.logging.choice()?)?;
+    let source = inputs::workload(&args.workload, &args.trace)?.choose(args.logging.choice()?)?;
     for note in source.notes() {
         streams.note("note", &note);
     }
     // Read once before any output is begun, with all that it includes.
     if let Some((_, config)) = configs.first() {
-        source.workload(&config.drive.parsed.spec, config.seed)?;
+        source.workload(config.spec(), config.seed)?;
     }
     let file = output::begin(args.output.file.as_deref())?;
     let mut results: Vec<RunResult> = Vec::new();
@@ -91,11 +92,11 @@ fn once<'a>(option: &str, values: impl Iterator<Item = &'a str>) -> Result<(), E
 fn run_one(
     config: &RunConfig,
     given: Given<'_>,
-    source: &Source,
+    source: &WorkloadFile,
     streams: &mut Streams<'_>,
 ) -> Result<RunResult, Error> {
     let drive = &config.drive;
-    let (workload, notes) = source.workload(&drive.parsed.spec, config.seed)?;
+    let (workload, notes) = source.workload(config.spec(), config.seed)?;
     let which = match (given.hmb, given.hmb_offer) {
         (Some(hmb), _) => format!("{} with `--hmb {hmb}`", drive.name),
         (None, Some(offer)) => format!("{} with `--hmb-offer {offer}`", drive.name),
@@ -104,8 +105,9 @@ fn run_one(
     for note in notes {
         streams.note("note", &format!("{which}: {note}"));
     }
-    let mut watch = Watch::new(None, drive.parsed.spec.host.submit_ps);
-    let result = run::run(config, workload, &mut watch)?;
+    let mut watch = Watch::new(None, config.spec().host.submit_ps);
+    interrupt::check()?;
+    let result = lodger_run::run(config, workload, &mut watch)?;
     watch.finish()?;
     if result.interrupted {
         return Err(Error::interrupted());

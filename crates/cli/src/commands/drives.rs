@@ -2,14 +2,12 @@
 
 use super::Streams;
 use crate::args::{DrivesArgs, DrivesCommand, PlainFormat, ShowFormat};
-use crate::drives;
-use crate::error::{Error, Kind};
+use crate::error::{Error, ErrorKind};
 use crate::inputs;
 use crate::output;
-use crate::report::toml_value;
-use crate::run::Drive;
-use crate::size;
 use lodger_core::spec::SourceKind;
+use lodger_run::report::toml_value;
+use lodger_run::{Drive, drives, size};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -37,9 +35,7 @@ pub(super) fn run(args: DrivesArgs, streams: &mut Streams<'_>) -> Result<(), Err
 }
 
 fn all() -> Result<Vec<Drive>, Error> {
-    drives::names()
-        .map(|name| inputs::drive(name, &[]))
-        .collect()
+    drives::names().map(|name| Drive::open(name, &[])).collect()
 }
 
 fn list_drives(format: PlainFormat) -> Result<String, Error> {
@@ -126,11 +122,12 @@ fn show_json(drive: &Drive) -> String {
 
 /// A file that cannot be read is wrong use; one that is wrong has failed the check.
 fn check(file: &Path) -> Result<String, Error> {
-    let text = inputs::read_text(file, "drive file")?;
+    let text = inputs::files().text(file, "drive file")?;
     let name = file.display().to_string();
-    let parsed = drives::parse(&text, &name, &[]).map_err(|error| Error {
-        kind: Kind::Failed,
-        ..Error::from(error)
+    let parsed = inputs::files().parse_drive(&text, &name, &[]);
+    let parsed = parsed.map_err(|error| Error {
+        kind: ErrorKind::Failed,
+        ..error
     })?;
     let unstated: Vec<&str> = parsed
         .values

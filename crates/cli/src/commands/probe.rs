@@ -8,11 +8,11 @@ use crate::args::{PlainFormat, ProbeArgs};
 use crate::error::Error;
 use crate::interrupt;
 use crate::output;
-use crate::size;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lodger_probe::{
     Description, Expected, HmbSwitch, NEEDS_CONSENT, Options, Outcome, Progress, report,
 };
+use lodger_run::{Files, size};
 use open::{Opened, open};
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -84,7 +84,7 @@ pub(super) fn run(args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<u8, Err
     if let Some(drive) = drive {
         let text = report::drive(&outcome)
             .map_err(|reason| Error::failed(format!("no drive file can be made: {reason}")))?;
-        crate::drives::parse(&text, "the probed drive", &[])?;
+        Files::default().parse_drive(&text, "the probed drive", &[])?;
         output::finish(drive, streams.stdout, &text)?;
     }
     Ok(status(&outcome))

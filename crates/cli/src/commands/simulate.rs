@@ -3,32 +3,28 @@
 use super::Streams;
 use crate::args::{ReportFormat, SimulateArgs};
 use crate::error::Error;
-use crate::inputs::{self, Source};
-use crate::latency_log::LatencyLog;
+use crate::inputs;
+use crate::interrupt;
 use crate::output;
-use crate::report::{self, Report};
-use crate::run;
 use crate::watch::Watch;
+use lodger_run::report::{self, Report};
 
 pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
     let config = inputs::config(&args.drive, args.hmb.choice()?, &args.run)?;
-    let source = Source::open(&args.workload, &args.trace)?.choose(args.logging.choice()?)?;
+    let source = inputs::workload(&args.workload, &args.trace)?.choose(args.logging.choice()?)?;
     for note in source.notes() {
         streams.note("note", &note);
     }
-    let (workload, notes) = source.into_workload(&config.drive.parsed.spec, config.seed)?;
+    let (workload, notes) = source.into_workload(config.spec(), config.seed)?;
     for note in notes {
         streams.note("note", &note);
     }
     // Before the work, which may take long: what cannot be written is said at once.
     let file = output::begin(args.report.output.as_deref())?;
-    let log = args
-        .latency_log
-        .as_deref()
-        .map(LatencyLog::create)
-        .transpose()?;
-    let mut watch = Watch::new(log, config.drive.parsed.spec.host.submit_ps);
-    let result = run::run(&config, workload, &mut watch)?;
+    let log = output::begin(args.latency_log.as_deref())?;
+    let mut watch = Watch::new(log, config.spec().host.submit_ps);
+    interrupt::check()?;
+    let result = lodger_run::run(&config, workload, &mut watch)?;
     let log = watch.finish()?;
     if result.interrupted {
         return Err(Error::interrupted());

@@ -3,9 +3,10 @@
 use super::Streams;
 use crate::args::{PlainFormat, TraceCommand, TraceCommandArgs, TraceReadArgs};
 use crate::error::Error;
-use crate::inputs::{self, reason};
+use crate::inputs;
 use crate::interrupt;
 use crate::output;
+use lodger_run::reason;
 use lodger_workload::trace::format::Format;
 use lodger_workload::trace::info::{Info, OpInfo, info};
 use lodger_workload::trace::{Description, convert};
@@ -48,10 +49,8 @@ fn load(
     file: &Path,
     read: &TraceReadArgs,
 ) -> Result<(lodger_workload::trace::Trace, Description), Error> {
-    let loaded = inputs::trace(file, read);
-    if interrupt::requested() {
-        return Err(Error::interrupted());
-    }
+    let loaded = inputs::files().trace(file, &inputs::read_options(read)?);
+    interrupt::check()?;
     loaded
 }
 

@@ -13,10 +13,9 @@
 pub mod calibration;
 pub mod host;
 
-use lodger::drives;
-use lodger::run::{Drive, HmbChoice, RunConfig};
 use lodger_core::Precondition;
 use lodger_core::rng::Rng;
+use lodger_run::{Drive, HmbChoice, RunConfig};
 use std::fmt::Write as _;
 
 const KIB: u64 = 1 << 10;
@@ -243,11 +242,8 @@ fn controller(draw: &mut Draw, text: &mut String) {
 
 /// How a drive of that text is run.
 pub fn config(text: &str, precondition: Precondition, seed: u64) -> RunConfig {
-    let parsed = drives::parse(text, "drawn", &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let drive = Drive {
-        name: format!("drawn-{seed}"),
-        parsed,
-    };
+    let name = format!("drawn-{seed}");
+    let drive = Drive::parse(&name, text, &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
     RunConfig {
         drive,
         hmb: HmbChoice::Negotiated,

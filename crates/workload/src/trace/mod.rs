@@ -86,6 +86,18 @@ pub enum DeviceChoice {
     All,
 }
 
+impl DeviceChoice {
+    /// As it is typed: a name or `all`; the busiest if nothing is.
+    #[must_use]
+    pub fn typed(word: Option<&str>) -> Self {
+        match word {
+            None => DeviceChoice::Busiest,
+            Some("all") => DeviceChoice::All,
+            Some(name) => DeviceChoice::Named(name.to_owned()),
+        }
+    }
+}
+
 /// What a file was taken for, and what was done to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {

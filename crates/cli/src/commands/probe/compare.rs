@@ -22,7 +22,7 @@ pub(super) fn run(a: &Path, b: &Path, format: PlainFormat) -> Result<String, Err
 }
 
 fn read(path: &Path) -> Result<Value, Error> {
-    let text = inputs::read_text(path, "report")?;
+    let text = inputs::files().text(path, "report")?;
     let shown = path.display();
     let report: Value = serde_json::from_str(&text)
         .map_err(|error| Error::input(format!("`{shown}` is not JSON: {error}")))?;

@@ -118,6 +118,7 @@ pub(super) fn open(name: &str, args: &ProbeArgs) -> Result<Opened, Error> {
         } else {
             Noise::default().times(args.noise)
         };
+        interrupt::check()?;
         let target = SimTarget::open(&config, noise, args.run.seed)?;
         return Ok(Opened::Simulated(Box::new(target)));
     }

@@ -1,0 +1,235 @@
+//! One simulated size of host memory, and the numbers the advice is made of.
+
+use super::stream::Stream;
+use crate::Error;
+use crate::hmb::HmbChoice;
+use crate::machine::RunConfig;
+use crate::runner::{self, Observer, Progress, RunResult};
+use crate::stats::Direction;
+use lodger_core::Request;
+use lodger_core::observe::Histogram;
+use lodger_core::spec::Tier;
+use lodger_core::time::S;
+use lodger_workload::Workload;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+/// Latencies of one kind of request, nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Latency {
+    /// Requests.
+    pub count: u64,
+    /// Mean.
+    pub mean_ns: f64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 99 per cent take at most so long.
+    pub p99_ns: u64,
+}
+
+impl Latency {
+    fn of(histogram: &Histogram) -> Self {
+        Latency {
+            count: histogram.count(),
+            mean_ns: histogram.mean_ns(),
+            p50_ns: histogram.percentile_ns(50.0),
+            p99_ns: histogram.percentile_ns(99.0),
+        }
+    }
+}
+
+/// Look-ups of the map by reads, as the drive counted them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lookups {
+    /// All.
+    pub all: u64,
+    /// Answered by the drive's own memory.
+    pub near: u64,
+    /// Answered by host memory.
+    pub hmb: u64,
+    /// Waited for a page that another request was reading already.
+    pub joined: u64,
+    /// Had a page read.
+    pub missed: u64,
+}
+
+impl Lookups {
+    /// A part of all; nothing is no share of nothing.
+    pub(super) fn share(&self, part: u64) -> Option<f64> {
+        (self.all > 0).then(|| part as f64 / self.all as f64)
+    }
+
+    /// Share answered at once, from any memory: what the drive counts as hits. `None` if the map was
+    /// never looked up.
+    #[must_use]
+    pub fn hit_ratio(&self) -> Option<f64> {
+        self.share(self.near + self.hmb)
+    }
+
+    /// Share that needed no read from flash of its own, those who joined another's included: what
+    /// the curve counts as hits.
+    #[must_use]
+    pub fn without_read(&self) -> Option<f64> {
+        self.share(self.near + self.hmb + self.joined)
+    }
+}
+
+/// What a size of host memory brings.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Host memory granted, bytes; 0 for none.
+    pub hmb_bytes: u64,
+    /// What was in use at the end, bytes.
+    pub used_bytes: u64,
+    /// Requests of all kinds per second.
+    pub iops: f64,
+    /// Reads.
+    pub read: Latency,
+    /// Writes.
+    pub write: Latency,
+    /// Map look-ups.
+    pub lookups: Lookups,
+    /// Units of the map that gave way in host memory.
+    pub evictions: u64,
+    /// Bytes read that had never been written.
+    pub unwritten_bytes: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Largest queue depth of any job; 0 when requests come at instants of their own.
+    pub queue_depth: u32,
+    /// What the user should hear.
+    pub warnings: Vec<String>,
+    /// Latencies the goal is about: of reads, or of writes where there are no reads.
+    decisive: Histogram,
+}
+
+impl Run {
+    fn new(result: &RunResult) -> Self {
+        let (mut read, mut write) = (Histogram::default(), Histogram::default());
+        for job in &result.jobs {
+            merge(&mut read, &job.read);
+            merge(&mut write, &job.write);
+        }
+        let counters = &result.counters;
+        let mut lookups = Lookups {
+            all: counters.map.lookups,
+            joined: counters.map.shared_misses,
+            missed: counters.map.misses - counters.map.shared_misses,
+            ..Lookups::default()
+        };
+        let mut evictions = 0;
+        for (tier, number) in result.map_tiers.iter().zip(0..) {
+            let hits: u64 = counters.map.hits[number];
+            if *tier == Tier::Hmb {
+                lookups.hmb += hits;
+                evictions += counters.map.evictions[number];
+            } else {
+                lookups.near += hits;
+            }
+        }
+        let depths = result.jobs.iter().map(|job| job.queue_depth);
+        Run {
+            hmb_bytes: result.hmb.granted_bytes,
+            used_bytes: result.hmb.used_bytes,
+            iops: iops(result),
+            read: Latency::of(&read),
+            write: Latency::of(&write),
+            lookups,
+            evictions,
+            unwritten_bytes: counters.unwritten_slots * lodger_core::spec::SLOT_BYTES,
+            read_bytes: counters.host_read_bytes,
+            queue_depth: depths.max().unwrap_or(0),
+            warnings: result.warnings.clone(),
+            decisive: if read.count() > 0 { read } else { write },
+        }
+    }
+
+    /// Mean latency of reads (of writes where there are none), nanoseconds.
+    #[must_use]
+    pub fn mean_ns(&self) -> f64 {
+        self.decisive.mean_ns()
+    }
+
+    /// Percentile of the latency of reads (of writes where there are none), nanoseconds.
+    #[must_use]
+    pub fn percentile_ns(&self, percent: f64) -> u64 {
+        self.decisive.percentile_ns(percent)
+    }
+}
+
+fn merge(histogram: &mut Histogram, direction: &Direction) {
+    if let Some(latency) = direction.clat() {
+        histogram.merge(latency);
+    }
+}
+
+/// Requests per second, as fio counts them, without flushes: those counted over the stages' own times, one after the other.
+fn iops(result: &RunResult) -> f64 {
+    let mut stages: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    let mut ios = 0;
+    for job in &result.jobs {
+        ios += job.read.ios + job.write.ios + job.trim.ios;
+        let span = stages.entry(job.stage).or_insert((u64::MAX, 0));
+        *span = (span.0.min(job.start_ps), span.1.max(job.end_ps));
+    }
+    let time_ps: u64 = stages
+        .values()
+        .map(|(start, end)| end.saturating_sub(*start))
+        .sum();
+    if time_ps == 0 {
+        0.0
+    } else {
+        ios as f64 * S as f64 / time_ps as f64
+    }
+}
+
+/// Told how far a run is; [`ControlFlow::Break`] ends it.
+pub type Watch<'w> = dyn Fn(Progress) -> ControlFlow<()> + Sync + 'w;
+
+/// Simulates one size. The requests go to `stream` as well, if there is one.
+///
+/// # Errors
+/// If the run fails or is interrupted.
+pub fn measure(
+    config: &RunConfig,
+    workload: Workload,
+    hmb_bytes: u64,
+    stream: Option<Stream>,
+    watch: &Watch<'_>,
+) -> Result<(Run, Option<Stream>), Error> {
+    let config = RunConfig {
+        hmb: match hmb_bytes {
+            0 => HmbChoice::Off,
+            bytes => HmbChoice::Exactly(bytes),
+        },
+        ..config.clone()
+    };
+    let mut watched = Watched { stream, watch };
+    let result = runner::run(&config, workload, &mut watched)?;
+    if result.interrupted {
+        return Err(Error::interrupted());
+    }
+    let mut run = Run::new(&result);
+    // Below the drive's minimum nothing is granted, whatever was offered.
+    run.hmb_bytes = hmb_bytes;
+    Ok((run, watched.stream))
+}
+
+struct Watched<'w> {
+    stream: Option<Stream>,
+    watch: &'w Watch<'w>,
+}
+
+impl Observer for Watched<'_> {
+    #[inline]
+    fn submitted(&mut self, _now_ps: u64, _job: usize, request: &Request) {
+        if let Some(stream) = &mut self.stream {
+            stream.submitted(request);
+        }
+    }
+
+    #[inline]
+    fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
+        (self.watch)(progress)
+    }
+}

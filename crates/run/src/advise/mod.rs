@@ -1,0 +1,263 @@
+//! How much host memory is enough for a workload on a drive: what `lodger advise` tells.
+//!
+//! 1. One run with the host memory the drive gets by default, the yardstick. Its requests, in the order of
+//!    submission, also go to [`stream`], which learns the hit ratio of every size from that single
+//!    pass ([`stack`] distances; policies other than LRU are simulated at sizes chosen beforehand).
+//! 2. Runs at the sizes that matter: none, those that hosts give, and the bends of the [`curve`].
+//! 3. The smallest size that meets the [`goal`], by bisection on runs, guided by the curve
+//!    ([`search`]).
+//!
+//! Sizes of equal effect share a run: below the drive's minimum, between powers of two where the
+//! drive rounds, and above what the workload ever fills.
+
+mod curve;
+mod goal;
+mod json;
+mod measure;
+mod place;
+mod report;
+mod search;
+mod shadow;
+mod stack;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use goal::{Goal, Slo, parse_within};
+
+use crate::Error;
+use crate::drives::Drive;
+use crate::hmb::HmbChoice;
+use crate::machine::RunConfig;
+use curve::Curve;
+use lodger_core::host::hmb::LINUX_CAP_BYTES;
+use lodger_core::spec::{DriveSpec, Encoding, Tier};
+use lodger_workload::Source;
+use measure::{Run, Watch};
+use place::Place;
+use search::{Found, Make, Runs};
+use stream::{Method, Stream};
+
+const MIB: u64 = 1 << 20;
+
+/// Sizes that hosts give, bytes.
+const HOST_SIZES: [u64; 5] = [8 * MIB, 16 * MIB, 32 * MIB, 64 * MIB, 128 * MIB];
+/// Raspberry Pi OS gives so much, bytes.
+const RASPBERRY_PI_BYTES: u64 = 32 * MIB;
+
+/// The advice, and all it rests on.
+#[derive(Clone, Debug)]
+pub struct Advice {
+    /// The drive.
+    drive: Drive,
+    /// Seed of the runs.
+    seed: u64,
+    /// What the workload was taken for.
+    workload: String,
+    /// What was asked for.
+    goal: Goal,
+    /// What was found.
+    found: Found,
+    /// The run with what a host gives the drive by default.
+    reference: Run,
+    /// Hit ratio by size; `None` where the map is not kept in host memory.
+    curve: Option<Curve>,
+    /// Sizes worth a line, ascending, with the run that stands for each.
+    rows: Vec<(u64, Run)>,
+    /// Number of simulations made.
+    simulations: usize,
+    /// How the drive uses host memory.
+    place: Place,
+    /// The workload is a model of a database's log.
+    is_logging: bool,
+}
+
+/// Advises on host memory for the drive of `config` (whose own choice of host memory is not used)
+/// under the workload that `make` makes.
+///
+/// # Errors
+/// If the drive has no use for host memory, or a run fails or is interrupted.
+pub fn advise(
+    config: &RunConfig,
+    make: &Make<'_>,
+    goal: Goal,
+    watch: &Watch<'_>,
+) -> Result<Advice, Error> {
+    let spec = &config.drive.parsed.spec;
+    let place = place_of(&config.drive)?;
+    let config = RunConfig {
+        hmb: HmbChoice::Negotiated,
+        ..config.clone()
+    };
+    let mut sizes = HOST_SIZES.to_vec();
+    sizes.extend([place.preferred_bytes(), place.yardstick_bytes()]);
+
+    let workload = make()?;
+    let description = workload.description.clone();
+    let is_logging = (workload.jobs.iter()).any(|job| matches!(job.source, Source::Logging(_)));
+    let requests = workload.jobs.iter().map(|job| job.requests_expected).sum();
+    let stream = place.map.is_some().then(|| {
+        let grants = direct_grants(spec, &place, &sizes);
+        let stream = Stream::new(spec, &place, config.precondition, &grants, config.seed);
+        stream.expecting(requests)
+    });
+    let yardstick_bytes = place.yardstick_bytes();
+    let (reference, stream) = measure::measure(&config, workload, yardstick_bytes, stream, watch)?;
+    let curve = stream.map(|s| Curve::new(s.finish(), &place, Stream::method(spec), &sizes));
+
+    if let Some(curve) = &curve {
+        sizes.extend(curve.knees.iter().copied());
+        sizes.push(curve.useful_bytes);
+    }
+    sizes.push(0);
+    sizes.sort_unstable();
+    sizes.dedup();
+    let mut runs = Runs::new(&config, make, watch, &place, reference.clone());
+    runs.simulate(&sizes)?;
+    let up_to_bytes = largest_advised(goal, &place);
+    let found = search::smallest(
+        &mut runs,
+        &goal,
+        curve.as_ref(),
+        yardstick_bytes,
+        up_to_bytes,
+    )?;
+    if let Found::Size {
+        enough_bytes,
+        below_bytes,
+    } = found
+    {
+        sizes.extend([enough_bytes, below_bytes]);
+        sizes.sort_unstable();
+        sizes.dedup();
+    }
+    let row = |size: u64| Some((size, runs.get(size)?.clone()));
+    Ok(Advice {
+        rows: sizes.into_iter().filter_map(row).collect(),
+        simulations: runs.all().count(),
+        drive: config.drive.clone(),
+        seed: config.seed,
+        workload: description,
+        goal,
+        found,
+        reference,
+        curve,
+        place,
+        is_logging,
+    })
+}
+
+/// How the drive uses host memory, if advice on that can be given.
+fn place_of(drive: &Drive) -> Result<Place, Error> {
+    let spec = &drive.parsed.spec;
+    let place = Place::of(spec).ok_or_else(|| no_host_memory(drive))?;
+    let mut tiers = spec.roles.map.tiers.iter();
+    if tiers.any(|tier| tier.encoding != Encoding::Flat) {
+        return Err(compressed_map(drive));
+    }
+    Ok(place)
+}
+
+/// The most that is advised, bytes: latency that is promised may be bought by raising the host's cap.
+fn largest_advised(goal: Goal, place: &Place) -> u64 {
+    match goal {
+        Goal::Slo(_) => place.preferred_bytes(),
+        Goal::Within(_) => place.yardstick_bytes(),
+    }
+}
+
+/// How many pages a memory holds then depends on what is in them: no size can be told from a stream.
+fn compressed_map(drive: &Drive) -> Error {
+    Error::input(format!(
+        "`{}` keeps its map compressed, and advice needs pages of one size",
+        drive.name
+    ))
+    .hint("say --set role.map.encoding=flat, or compare sizes: lodger compare --hmb off,8MiB,32MiB")
+}
+
+fn no_host_memory(drive: &Drive) -> Error {
+    let spec = &drive.parsed.spec;
+    let map = &spec.roles.map;
+    let why = match map.tiers.last().map(|tier| tier.tier) {
+        Some(Tier::Dram) => "it keeps its map in memory of its own",
+        _ => "it keeps nothing there",
+    };
+    Error::input(format!(
+        "`{}` ({}) has no use for host memory: {why}",
+        drive.name, spec.name
+    ))
+    .hint(
+        "`lodger drives list` shows which drives use host memory; `lodger simulate` runs this one",
+    )
+}
+
+/// Sizes to simulate side by side in the single pass, where stack distances do not apply.
+fn direct_grants(spec: &DriveSpec, place: &Place, sizes: &[u64]) -> Vec<u64> {
+    if Stream::method(spec) == Method::StackDistances {
+        return Vec::new();
+    }
+    let top = place.preferred_bytes().max(LINUX_CAP_BYTES);
+    let grid = place.grants(0, top.min(place.largest_bytes()));
+    let mut grants = curve::thinned(grid, curve::DIRECT_MAX);
+    grants.extend(sizes.iter().filter(|size| **size <= top));
+    grants.push(0);
+    grants.sort_unstable();
+    // Sizes that hold the same number of units need no cache each.
+    grants.dedup_by_key(|grant| place.units(*grant));
+    grants
+}
+
+impl Advice {
+    /// The report for people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        report::text(self)
+    }
+
+    /// The report for programs.
+    #[must_use]
+    pub fn json(&self) -> serde_json::Value {
+        json::value(self)
+    }
+
+    /// Whether some size meets the goal.
+    #[must_use]
+    pub fn is_met(&self) -> bool {
+        !matches!(self.found, Found::Nothing { .. })
+    }
+
+    /// The run that stands for a size.
+    fn run(&self, hmb_bytes: u64) -> Option<&Run> {
+        let row = self.rows.iter().find(|(size, _)| *size == hmb_bytes);
+        row.map(|(_, run)| run)
+    }
+
+    /// What is lost at a size against the yardstick.
+    fn loss(&self, run: &Run) -> Loss {
+        let change = |now: f64, then: f64| if then > 0.0 { now / then - 1.0 } else { 0.0 };
+        let reference = &self.reference;
+        let p99 = |run: &Run| run.percentile_ns(99.0) as f64;
+        Loss {
+            iops: -change(run.iops, reference.iops),
+            mean: change(run.mean_ns(), reference.mean_ns()),
+            p99: change(p99(run), p99(reference)),
+        }
+    }
+
+    /// Requests come at instants of their own, so the rate is the workload's, not the drive's.
+    fn is_open_loop(&self) -> bool {
+        self.reference.queue_depth == 0 && !self.is_logging
+    }
+}
+
+/// What a size costs against the host memory that the drive gets by default, as shares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Loss {
+    /// Fewer requests per second.
+    iops: f64,
+    /// Higher mean latency.
+    mean: f64,
+    /// Higher 99th percentile.
+    p99: f64,
+}

@@ -1,0 +1,242 @@
+//! What a drive makes of host memory: how much it uses, and how many units of the map that holds.
+
+use lodger_core::DriveSpec;
+use lodger_core::controller::MapRole;
+use lodger_core::host::hmb::LINUX_CAP_BYTES;
+use lodger_core::spec::{
+    ENTRIES_PER_TRANSLATION_PAGE, HmbSpec, MapTierSpec, Rounding, SLOT_BYTES, Tier,
+};
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+/// A drive's host memory buffer and what stands on it.
+#[derive(Clone, Debug)]
+pub struct Place {
+    hmb: HmbSpec,
+    /// Read cache and write buffer on host memory, bytes: they come before the map.
+    pub data_bytes: u64,
+    /// The map's share, if the map is kept there.
+    pub map: Option<MapTierSpec>,
+    /// Translation pages of the whole map.
+    pub pages: u32,
+    /// Step between sizes worth telling apart, bytes.
+    pub step_bytes: u64,
+}
+
+impl Place {
+    /// `None` for a drive that asks for no host memory or keeps nothing there.
+    #[must_use]
+    pub fn of(spec: &DriveSpec) -> Option<Self> {
+        let hmb = spec.tiers.hmb.clone()?;
+        let roles = &spec.roles;
+        let map = roles.map.tiers.iter().find(|t| t.tier == Tier::Hmb);
+        let buffer = &roles.write_buffer;
+        let mut data_bytes = 0;
+        if buffer.tier == Tier::Hmb {
+            data_bytes += buffer.bytes;
+        }
+        if let Some(cache) = roles.read_cache.as_ref().filter(|c| c.tier == Tier::Hmb) {
+            data_bytes += cache.bytes;
+        }
+        if hmb.preferred_bytes == 0 || (map.is_none() && data_bytes == 0) {
+            return None;
+        }
+        let slots = spec.capacity_bytes / SLOT_BYTES;
+        let mut place = Place {
+            hmb,
+            data_bytes,
+            map: map.cloned(),
+            pages: slots.div_ceil(ENTRIES_PER_TRANSLATION_PAGE) as u32,
+            step_bytes: 0,
+        };
+        // Nobody budgets host memory finer than a mebibyte, unless the drive itself is tiny.
+        place.step_bytes = (place.all_bytes() / 32)
+            .next_power_of_two()
+            .clamp(4 * KIB, MIB);
+        Some(place)
+    }
+
+    /// What the drive prefers (HMPRE), bytes.
+    #[must_use]
+    pub fn preferred_bytes(&self) -> u64 {
+        self.hmb.preferred_bytes
+    }
+
+    /// What it is compared with, bytes: what Linux gives it by default, or what it prefers where that
+    /// would be nothing.
+    #[must_use]
+    pub fn yardstick_bytes(&self) -> u64 {
+        let given = self.hmb.preferred_bytes.min(LINUX_CAP_BYTES);
+        if given < self.hmb.min_bytes {
+            return self.hmb.preferred_bytes;
+        }
+        given
+    }
+
+    /// What it needs at least (HMMIN), bytes.
+    #[must_use]
+    pub fn min_bytes(&self) -> u64 {
+        self.hmb.min_bytes
+    }
+
+    /// What it makes use of when it is granted so much, bytes.
+    #[must_use]
+    pub fn usable_bytes(&self, granted_bytes: u64) -> u64 {
+        self.hmb.usable_bytes(granted_bytes)
+    }
+
+    /// Whether only powers of two are used.
+    #[must_use]
+    pub fn rounds(&self) -> bool {
+        self.hmb.rounding == Rounding::PowerOfTwo
+    }
+
+    /// What is left for the map when so much is granted, bytes.
+    #[must_use]
+    pub fn map_bytes(&self, granted_bytes: u64) -> u64 {
+        self.usable_bytes(granted_bytes)
+            .saturating_sub(self.data_bytes)
+    }
+
+    /// Units of the map held when so much is granted; 0 when the map is not kept there.
+    #[must_use]
+    pub fn units(&self, granted_bytes: u64) -> u32 {
+        let map_bytes = self.map_bytes(granted_bytes);
+        self.map.as_ref().map_or(0, |tier| {
+            MapRole::units_that_fit(tier, map_bytes)
+                .min(self.pages.div_ceil(tier.unit_translation_pages))
+        })
+    }
+
+    /// Two grants of equal effect have equal effects: what of it the data roles get, and the units
+    /// of the map.
+    #[must_use]
+    pub fn effect(&self, granted_bytes: u64) -> (u64, u32) {
+        let data_bytes = self.usable_bytes(granted_bytes).min(self.data_bytes);
+        (data_bytes, self.units(granted_bytes))
+    }
+
+    /// The smallest grant that holds so many units, in whole steps, bytes.
+    #[must_use]
+    pub fn grant_for(&self, units: u64) -> u64 {
+        let unit_bytes = self.map.as_ref().map_or(0, MapTierSpec::unit_bytes);
+        self.grant_for_bytes(self.data_bytes + units.saturating_mul(unit_bytes))
+    }
+
+    /// The smallest grant of which so much is usable, in whole steps, bytes.
+    fn grant_for_bytes(&self, bytes: u64) -> u64 {
+        let bytes = bytes.max(1).next_multiple_of(self.step_bytes.max(1));
+        let granted = if self.rounds() {
+            bytes.next_power_of_two()
+        } else {
+            bytes
+        };
+        // The drive uses nothing below its minimum, whatever would fit.
+        granted.max(self.hmb.min_bytes)
+    }
+
+    /// What holds everything that can stand there, bytes.
+    fn all_bytes(&self) -> u64 {
+        let unit_bytes = self.map.as_ref().map_or(0, |tier| {
+            u64::from(self.pages.div_ceil(tier.unit_translation_pages)) * tier.unit_bytes()
+        });
+        self.data_bytes + unit_bytes
+    }
+
+    /// Grants in between that differ in effect, ascending: whole steps, or powers of two.
+    #[must_use]
+    pub fn grants(&self, above_bytes: u64, up_to_bytes: u64) -> Vec<u64> {
+        let mut grants = Vec::new();
+        let mut grant = self.grant_for_bytes(1);
+        while grant <= up_to_bytes {
+            if grant > above_bytes {
+                grants.push(grant);
+            }
+            // After the minimum itself come multiples of the step, not of the minimum.
+            grant = self.grant_for_bytes(self.next_bytes(grant));
+        }
+        grants
+    }
+
+    fn next_bytes(&self, granted_bytes: u64) -> u64 {
+        if self.rounds() {
+            self.usable_bytes(granted_bytes) + 1
+        } else {
+            granted_bytes + 1
+        }
+    }
+
+    /// The grant from which on more makes no difference at all, bytes.
+    #[must_use]
+    pub fn largest_bytes(&self) -> u64 {
+        self.grant_for_bytes(self.all_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Drive;
+
+    fn place(name: &str, sets: &[(&str, &str)]) -> Place {
+        let drive = Drive::open(name, sets).unwrap();
+        Place::of(drive.spec()).unwrap()
+    }
+
+    #[test]
+    fn a_drive_without_host_memory_has_no_place() {
+        for name in ["a1000", "970-pro", "wd-black-3d"] {
+            let drive = Drive::open(name, &[]).unwrap();
+            assert!(Place::of(drive.spec()).is_none(), "{name}");
+        }
+    }
+
+    #[test]
+    fn powers_of_two_begin_at_the_minimum() {
+        // The RC100 takes 10 MiB at least, of which it uses 8.
+        let rc100 = place("rc100-480", &[]);
+        assert_eq!(
+            rc100.grants(0, 128 * MIB),
+            [10 * MIB, 16 * MIB, 32 * MIB, 64 * MIB, 128 * MIB]
+        );
+        assert_eq!(rc100.grants(10 * MIB, 38 * MIB), [16 * MIB, 32 * MIB]);
+        assert_eq!(rc100.units(10 * MIB - 1), 0);
+        assert_eq!(rc100.units(10 * MIB), 24);
+        assert_eq!(rc100.grant_for(24), 10 * MIB);
+        assert_eq!(rc100.grant_for(25), 16 * MIB);
+    }
+
+    #[test]
+    fn without_rounding_every_mebibyte_counts() {
+        let a80 = place("a80", &[]);
+        assert_eq!(a80.grants(0, 11 * MIB), [8, 9, 10, 11].map(|n| n * MIB));
+        assert_eq!(a80.units(8 * MIB), 2048);
+        assert_eq!(a80.grant_for(2049), 9 * MIB);
+        // The whole map: 512 GB in pages of 4 MiB.
+        assert_eq!(a80.units(a80.largest_bytes()), a80.pages);
+        assert!(a80.units(a80.largest_bytes() - MIB) < a80.pages);
+        assert_eq!(a80.effect(u64::MAX), a80.effect(a80.largest_bytes()));
+    }
+
+    #[test]
+    fn a_tiny_drive_has_tiny_steps() {
+        let tiny = place("tiny", &[]);
+        assert_eq!(tiny.step_bytes, 16 * KIB);
+        assert_eq!(tiny.grants(0, 96 * KIB), [64, 80, 96].map(|n| n * KIB));
+    }
+
+    #[test]
+    fn data_roles_come_before_the_map() {
+        let sets = [
+            ("role.read_cache.tier", "\"hmb\""),
+            ("role.read_cache.size", "\"64KiB\""),
+        ];
+        let tiny = place("tiny", &sets);
+        assert_eq!(tiny.data_bytes, 64 * KIB);
+        assert_eq!(tiny.units(64 * KIB), 0);
+        assert_eq!(tiny.effect(64 * KIB), (64 * KIB, 0));
+        assert_eq!(tiny.units(96 * KIB), 8);
+        assert_eq!(tiny.grant_for(1), 96 * KIB);
+    }
+}

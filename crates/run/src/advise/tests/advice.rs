@@ -1,0 +1,266 @@
+//! Is the advice right, and does it say what the user must know?
+
+use super::*;
+use crate::ErrorKind;
+use crate::advise::Slo;
+use crate::advise::search::Found;
+
+/// Uniform reads over three quarters of the tiny drive: more memory is always better.
+const UNIFORM: &str = "rw=randread\nsize=384m\niodepth=4\nnumber_ios=8000";
+
+/// The smallest size that meets the goal, by trying every one.
+fn by_force(config: &RunConfig, options: &str, goal: Goal) -> Option<u64> {
+    let place = Place::of(&config.drive.parsed.spec).unwrap();
+    let reference = run(config, job(config, options), place.preferred_bytes());
+    let mut grants = place.grants(0, place.preferred_bytes());
+    grants.insert(0, 0);
+    grants.into_iter().find(|grant| {
+        let run = run(config, job(config, options), *grant);
+        goal.is_met(&run, &reference)
+    })
+}
+
+#[test]
+fn the_answer_is_what_trying_every_size_gives() {
+    let config = config("tiny", &[]);
+    let goals = [
+        Goal::Within(0.02),
+        Goal::Within(0.05),
+        Goal::Within(0.12),
+        Goal::Within(0.3),
+        Goal::Within(0.9),
+        Goal::Slo(Slo::Mean(140_000)),
+        Goal::Slo(Slo::Percentile(50.0, 150_000)),
+    ];
+    for goal in goals {
+        let expected = by_force(&config, UNIFORM, goal);
+        let advice = advice(&config, UNIFORM, goal);
+        let found = match advice.found {
+            Found::Off => Some(0),
+            Found::Size { enough_bytes, .. } => Some(enough_bytes),
+            Found::Nothing { .. } => None,
+        };
+        assert_eq!(found, expected, "{goal:?}\n{}", advice.text());
+        assert!(advice.simulations <= 12, "{}", advice.simulations);
+    }
+}
+
+#[test]
+fn the_size_below_the_answer_is_not_enough() {
+    let goal = Goal::Within(0.1);
+    let advice = advice(&config("tiny", &[]), UNIFORM, goal);
+    let Found::Size {
+        enough_bytes,
+        below_bytes,
+    } = advice.found
+    else {
+        panic!("{:?}", advice.found);
+    };
+    assert_eq!(enough_bytes - below_bytes, advice.place.step_bytes);
+    let met = |bytes| goal.is_met(advice.run(bytes).unwrap(), &advice.reference);
+    assert!(met(enough_bytes) && !met(below_bytes));
+    let text = advice.text();
+    let first = text.lines().next().unwrap();
+    assert!(first.starts_with(&format!(
+        "Enough: {} KiB (within 10 % of 256 KiB: ",
+        enough_bytes / KIB
+    )));
+    assert!(advice.is_met());
+}
+
+#[test]
+fn a_promise_that_no_size_keeps_names_the_best_and_fails() {
+    let goal = Goal::Slo(Slo::Percentile(99.0, 1_000));
+    let advice = advice(&config("tiny", &[]), UNIFORM, goal);
+    assert!(matches!(advice.found, Found::Nothing { .. }));
+    let text = advice.text();
+    assert!(
+        text.starts_with("Not enough at any size that the drive asks for: p99 at most 1.00 us cannot be met, the best")
+    );
+    assert!(!advice.is_met());
+    let json = advice.json();
+    assert_eq!(json["answer"]["met"], false);
+    assert!(json["answer"]["enough_bytes"].is_null());
+    assert!(json["answer"]["best_bytes"].is_u64());
+}
+
+#[test]
+fn what_fits_the_drives_own_memory_needs_none() {
+    // 16 MiB: four translation pages of the eight that the drive holds.
+    let options = "rw=randread\nsize=16m\nnumber_ios=4000";
+    let advice = advice(&config("tiny", &[]), options, Goal::default());
+    assert_eq!(advice.found, Found::Off);
+    let text = advice.text();
+    assert!(text.starts_with("Enough: no host memory at all (within 5 % of 256 KiB: "));
+    assert!(
+        text.contains("the working set fits there, and host memory buys nothing"),
+        "{text}"
+    );
+}
+
+#[test]
+fn writes_and_unwritten_reads_are_beyond_help() {
+    let options = "rw=randrw\nrwmixread=60\nnumber_ios=4000";
+    let config = never_written(config("tiny", &[]));
+    let advice = advice(&config, options, Goal::default());
+    let text = advice.text();
+    assert!(text.contains("host memory cannot help: writes ("), "{text}");
+    assert!(text.contains("reads of what was never written ("), "{text}");
+    let json = advice.json();
+    assert!(json["workload"]["unwritten_share"].as_f64().unwrap() > 0.8);
+}
+
+#[test]
+fn writes_alone_are_judged_by_their_own_latency() {
+    let options = "rw=randwrite\nnumber_ios=2000";
+    let advice = advice(&config("tiny", &[]), options, Goal::default());
+    let text = advice.text();
+    assert!(text.contains("latencies are those of writes"), "{text}");
+    assert!(text.contains("nothing is read"), "{text}");
+}
+
+/// A log that flushes after every write asks for as many requests as it writes.
+#[test]
+fn flushes_are_no_requests_per_second() {
+    let config = config("tiny", &[]);
+    let rate = |options: &str| run(&config, job(&config, options), 0).iops;
+    let flushed = rate("rw=write\nnumber_ios=500\nrate_iops=100\nfsync=1");
+    assert!((flushed - 100.0).abs() < 2.0, "{flushed}");
+    let plain = rate("rw=write\nnumber_ios=500\nrate_iops=100");
+    assert!((plain - flushed).abs() < 2.0, "{plain}");
+}
+
+#[test]
+fn sizes_of_equal_effect_share_a_run() {
+    // Below the minimum as off; beyond the whole map, all is the same.
+    let advice = advice(&config("tiny", &[]), UNIFORM, Goal::Within(0.5));
+    let at = |bytes| advice.run(bytes).unwrap().hmb_bytes;
+    assert_eq!(at(128 * MIB), at(8 * MIB));
+    assert_eq!(at(0), 0);
+    let rc100 = config("rc100-480", &[]);
+    let options = "rw=randread\nsize=8g\nnumber_ios=2000";
+    let advice = super::advice(&rc100, options, Goal::default());
+    // The RC100 takes 10 MiB at least, and of 38 MiB uses 32.
+    let at = |bytes| advice.run(bytes).unwrap().hmb_bytes;
+    assert_eq!(at(8 * MIB), 0);
+    assert_eq!(at(38 * MIB), at(32 * MIB));
+    assert!(advice.text().contains("below the drive's minimum: as off"));
+}
+
+#[test]
+fn data_kept_in_host_memory_is_advised_on_without_a_curve() {
+    let sets = [
+        ("role.map.tiers", "[\"sram\"]"),
+        ("role.read_cache.tier", "\"hmb\""),
+        ("role.read_cache.size", "\"256KiB\""),
+    ];
+    let options = "rw=randread\nsize=1m\nnumber_ios=4000";
+    let advice = advice(&config("tiny", &sets), options, Goal::Within(0.1));
+    assert!(advice.curve.is_none());
+    assert!(advice.json()["curve"].is_null());
+    assert!(
+        matches!(advice.found, Found::Size { .. }),
+        "{}",
+        advice.text()
+    );
+}
+
+#[test]
+fn a_drive_without_host_memory_says_so() {
+    let config = config("970-pro", &[]);
+    let make = || Ok(job(&config, UNIFORM));
+    let watch = |_| ControlFlow::Continue(());
+    let error = advise(&config, &make, Goal::default(), &watch).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Input);
+    assert!(
+        error.message.contains("`970-pro`") && error.message.contains("no use for host memory")
+    );
+    assert!(error.hint.unwrap().contains("lodger drives list"));
+}
+
+#[test]
+fn an_interrupted_run_advises_nothing() {
+    let config = config("tiny", &[]);
+    let long = "rw=randread\nnumber_ios=200000";
+    let make = || Ok(job(&config, long));
+    let error = advise(&config, &make, Goal::default(), &|_| ControlFlow::Break(()));
+    assert_eq!(error.unwrap_err().kind, ErrorKind::Interrupted);
+}
+
+#[test]
+fn the_same_question_has_the_same_answer_on_any_number_of_threads() {
+    let config = config("tiny", &[]);
+    let text = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        pool.install(|| advice(&config, UNIFORM, Goal::Within(0.1)).text())
+    };
+    assert_eq!(text(1), text(4));
+}
+
+#[test]
+fn the_json_has_answer_curve_runs_and_losses() {
+    let advice = advice(&config("tiny", &[]), UNIFORM, Goal::Within(0.1));
+    let json = advice.json();
+    let enough = json["answer"]["enough_bytes"].as_u64().unwrap();
+    assert_eq!(
+        json["answer"]["text"],
+        advice.text().lines().next().unwrap()
+    );
+    let points = json["curve"]["points"].as_array().unwrap();
+    assert!(points.len() > 10 && points[0]["hmb_bytes"] == 0);
+    let runs = json["runs"].as_array().unwrap();
+    let run = runs.iter().find(|run| run["hmb_bytes"] == enough).unwrap();
+    for key in ["hit_ratio", "curve_hit_ratio", "iops"] {
+        assert!(run[key].as_f64().unwrap() > 0.0, "{key}");
+    }
+    assert!(run["read"]["p99_ns"].as_u64().unwrap() > 0);
+    let sizes = json["losses"]["sizes"].as_array().unwrap();
+    assert_eq!(sizes.len(), 5);
+    assert_eq!(sizes[4]["hmb_bytes"], 128 * MIB);
+    assert!(sizes[0]["iops_lost"].is_f64() && sizes[0]["p99_added"].is_f64());
+}
+
+#[test]
+fn the_yardstick_is_what_linux_gives_by_default() {
+    // An A80 asks for 480 MiB, and Linux gives 128.
+    let advice = advice(
+        &config("a80", &[]),
+        "rw=randread\nsize=1g\nnumber_ios=200",
+        Goal::default(),
+    );
+    assert_eq!(advice.reference.hmb_bytes, 128 * MIB);
+    let text = advice.text();
+    assert!(
+        text.lines()
+            .next()
+            .unwrap()
+            .contains("within 5 % of 128 MiB"),
+        "{text}"
+    );
+    assert!(text.contains("changes are against 128 MiB"), "{text}");
+    assert!(text.contains("480 MiB"), "{text}");
+}
+
+#[test]
+fn advice_on_writes_does_not_contradict_its_table() {
+    // A map kept in host memory alone: without it every update waits for flash.
+    let sets = [("role.map.tiers", "[\"hmb\"]")];
+    let advice = advice(
+        &config("tiny", &sets),
+        "rw=randwrite\nsize=384m\niodepth=4\nnumber_ios=4000",
+        Goal::default(),
+    );
+    let text = advice.text();
+    let off = advice.loss(advice.run(0).unwrap());
+    assert!(off.iops > 0.05, "the case shows nothing: {off:?}\n{text}");
+    assert!(!text.contains("cannot help"), "{text}");
+    assert!(!text.contains("buys nothing"), "{text}");
+    assert!(text.contains("host memory helps the writes"), "{text}");
+    // No bars, and no ratios, of 0 look-ups.
+    assert!(!text.contains("####"), "{text}");
+    assert!(advice.run(0).unwrap().lookups.hit_ratio().is_none());
+    assert!(advice.json()["runs"][0]["hit_ratio"].is_null());
+}

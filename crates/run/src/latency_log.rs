@@ -1,0 +1,68 @@
+//! Every completion as a line of fio's latency log.
+
+use lodger_core::time::{MS, NS};
+use lodger_core::{Completion, Op, Request};
+use std::io::{self, Write};
+
+/// fio's `write_lat_log` with `log_offset=1`: time (ms), completion latency (ns), direction
+/// (0 read, 1 write, 2 trim, 3 sync), bytes, offset, priority.
+#[derive(Debug)]
+pub struct LatencyLog<W> {
+    writer: W,
+    submit_ps: u64,
+    failure: Option<io::Error>,
+    lines: u64,
+}
+
+impl<W: Write> LatencyLog<W> {
+    /// Begins a log. `submit_ps`: what of a latency is the submission (`host.submit_ps` of the
+    /// drive's spec), which fio does not count.
+    pub fn new(writer: W, submit_ps: u64) -> Self {
+        Self {
+            writer,
+            submit_ps,
+            failure: None,
+            lines: 0,
+        }
+    }
+
+    /// Whether writing has failed: the run may as well stop.
+    pub fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Adds a line.
+    pub fn add(&mut self, request: &Request, completion: &Completion) {
+        if self.failure.is_some() {
+            return;
+        }
+        let latency_ps = completion.completed_ps - completion.submitted_ps;
+        let direction = match completion.op {
+            Op::Read => 0,
+            Op::Write => 1,
+            Op::Trim => 2,
+            Op::Flush => 3,
+        };
+        let written = writeln!(
+            self.writer,
+            "{}, {}, {direction}, {}, {}, 0x0000",
+            completion.completed_ps / MS,
+            latency_ps.saturating_sub(self.submit_ps) / NS,
+            request.length_bytes,
+            request.offset_bytes
+        );
+        self.failure = written.err();
+        self.lines += 1;
+    }
+
+    /// The writer, with everything handed on to it, and the number of lines.
+    ///
+    /// # Errors
+    /// If a line could not be written.
+    pub fn finish(mut self) -> io::Result<(W, u64)> {
+        match self.failure {
+            Some(error) => Err(error),
+            None => self.writer.flush().map(|()| (self.writer, self.lines)),
+        }
+    }
+}

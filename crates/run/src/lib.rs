@@ -1,0 +1,58 @@
+//! A workload on a simulated drive: what a program needs to read both, run one on the other and say
+//! what came of it.
+//!
+//! ```
+//! use lodger_run::{Drive, RunConfig, WorkloadFile, report, run};
+//!
+//! let config = RunConfig::new(Drive::open("rc100-480", &[("nand.channels", "8")])?);
+//! let job = "[job]\nrw=randread\nbs=4k\niodepth=8\nnumber_ios=1000";
+//! let file = WorkloadFile::fio("job.fio", job);
+//! let (workload, _notes) = file.workload(config.spec(), config.seed)?;
+//! let result = run(&config, workload, &mut ())?;
+//! assert_eq!(result.jobs[0].read.ios, 1000);
+//! let json = report::json(report::Report { config: &config, result: &result }, false);
+//! # assert!(json.starts_with('{'));
+//! # Ok::<(), lodger_run::Error>(())
+//! ```
+//!
+//! - [`Drive`]: a drive of the [collection](drives), or of a drive file, with changed values.
+//! - [`WorkloadFile`]: a fio job file, a block trace or a model of database logging, before it is
+//!   fitted to a drive.
+//! - [`run`] with a [`RunConfig`] gives a [`RunResult`]; an [`Observer`] may watch and stop it.
+//!   [`report`] tells it as fio does, for people and for programs.
+//! - [`Session`]: a drive that is asked command by command, for experiments that decide what to ask
+//!   next by what they have just heard. [`hmb_study`] and [`window_study`] are such experiments.
+//! - [`advise`]: how much host memory is enough for a workload.
+//!
+//! Nothing here talks to a terminal, listens to signals or reads a drive's own bytes: the command
+//! `lodger` and the Python package do that. A program with wishes of its own about how files are
+//! opened says so with [`Files`].
+
+pub mod advise;
+pub mod drives;
+mod error;
+mod files;
+mod hmb;
+pub mod hmb_study;
+mod latency_log;
+mod logging;
+mod machine;
+pub mod report;
+mod runner;
+mod session;
+pub mod size;
+mod stats;
+pub mod window_study;
+mod workload_file;
+
+pub use drives::Drive;
+pub use error::{Error, ErrorKind};
+pub use files::{Files, reason};
+pub use hmb::{HmbChoice, HmbResult};
+pub use latency_log::LatencyLog;
+pub use logging::{LoggingChoice, LoggingResult, Target};
+pub use machine::{RunConfig, drives_in_the_making};
+pub use runner::{Observer, Progress, RunResult, run};
+pub use session::{Command, Session};
+pub use stats::{Direction, JobResult, SAMPLE_PS, Samples};
+pub use workload_file::{Replay, TraceOptions, WorkloadFile};

@@ -1,0 +1,102 @@
+//! The one place where a simulated drive is made.
+
+use crate::drives::Drive;
+use crate::error::Error;
+use crate::hmb::{HmbChoice, HmbResult};
+use lodger_core::device::{Contents, NoContents};
+use lodger_core::spec::DriveSpec;
+use lodger_core::{Device, Precondition};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The simulated drive with its host, as the run loop, sessions and studies ask it.
+pub(crate) type Machine<C = NoContents> = Device<C>;
+
+/// Events without any completion while requests are in flight after which the drive counts as
+/// stuck. The longest wait that is none, a write behind cleaning, is a hundred times shorter.
+pub(crate) const STUCK_AFTER: u64 = 50_000_000;
+
+/// Everything about a run but the workload.
+#[derive(Clone, Debug)]
+pub struct RunConfig {
+    /// The drive.
+    pub drive: Drive,
+    /// Host memory.
+    pub hmb: HmbChoice,
+    /// What was written before.
+    pub precondition: Precondition,
+    /// Seed of everything drawn at random in the drive; the workload has been given its own.
+    pub seed: u64,
+}
+
+impl RunConfig {
+    /// The drive as it comes: host memory as Linux gives it, written once in order, seed 0.
+    #[must_use]
+    pub fn new(drive: Drive) -> Self {
+        Self {
+            drive,
+            hmb: HmbChoice::Negotiated,
+            precondition: Precondition::Sequential,
+            seed: 0,
+        }
+    }
+
+    /// What the drive is made of.
+    #[must_use]
+    pub fn spec(&self) -> &DriveSpec {
+        self.drive.spec()
+    }
+}
+
+/// A drive as it starts.
+pub(crate) struct Made<C> {
+    pub(crate) machine: Machine<C>,
+    /// Host memory asked for and given; none of it is used yet.
+    pub(crate) hmb: HmbResult,
+    /// Why less host memory was given than the drive needs, if so.
+    pub(crate) warning: Option<String>,
+}
+
+/// Makes the drive of a configuration.
+///
+/// # Errors
+/// If the choice of host memory does not go with the drive.
+pub(crate) fn make<C: Contents>(config: &RunConfig, contents: C) -> Result<Made<C>, Error> {
+    let spec = config.spec();
+    let (mut hmb, warning) = config.hmb.negotiate(spec)?;
+    let making = Making::begin();
+    let (granted_bytes, seed) = (hmb.granted_bytes, config.seed);
+    let machine = Machine::with_contents(spec, config.precondition, granted_bytes, seed, contents);
+    drop(making);
+    hmb.usable_bytes = machine.hmb_usable_bytes();
+    Ok(Made {
+        machine,
+        hmb,
+        warning,
+    })
+}
+
+static MAKING: AtomicUsize = AtomicUsize::new(0);
+
+/// Number of drives that this process is making right now. A large one that was written at random
+/// takes seconds, during which no [`crate::Observer`] is asked whether to go on: a program that
+/// handles signals may rather end at once.
+#[must_use]
+pub fn drives_in_the_making() -> usize {
+    MAKING.load(Ordering::SeqCst)
+}
+
+/// Counts as one drive in the making while it lives.
+pub(crate) struct Making(());
+
+impl Making {
+    pub(crate) fn begin() -> Self {
+        MAKING.fetch_add(1, Ordering::SeqCst);
+        Making(())
+    }
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        MAKING.fetch_sub(1, Ordering::SeqCst);
+    }
+}

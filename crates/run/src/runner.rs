@@ -1,0 +1,474 @@
+//! The run loop: one drive, one [`Workload`], simulated time from one completion to the next.
+//!
+//! Jobs of a stage run at the same time; a stage starts when the one before it is done. The loop
+//! has three steps: ask every job that may want something, find the next instant at which anything
+//! happens, let the drive work up to it and tell the jobs what has completed.
+
+mod counting;
+mod summary;
+
+use crate::error::Error;
+use crate::hmb::HmbResult;
+use crate::machine::{self, Machine, RunConfig, STUCK_AFTER};
+use crate::stats::JobResult;
+use crate::window_study;
+use lodger_core::device::NoContents;
+use lodger_core::observe::Counters;
+use lodger_core::spec::Tier;
+use lodger_core::time::S;
+use lodger_core::{Completion, Request, WindowCompletion};
+use lodger_workload::{Counting, Job, Next, Workload};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::ControlFlow;
+use std::time::Instant;
+use summary::{expected_ps, hmb_used_bytes, refused, utilisation};
+
+/// Simulated time must stay below this: a `u64` of picoseconds ends at 213 days.
+const SIMULATED_PS_MAX: u64 = 200 * 24 * 3600 * S;
+/// The observer is asked once in this many instants: some milliseconds of work.
+const PROGRESS_EVERY: u64 = 1 << 14;
+/// The drive is left to itself no longer than this: a drive that is busy for ever must not keep
+/// the loop from noticing.
+const STEP_PS: u64 = S;
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Requests completed.
+    pub requests: u64,
+    /// Requests in all, where that is known beforehand.
+    pub expected: Option<u64>,
+    /// Simulated time in all where the jobs' runtimes bound it, picoseconds.
+    pub expected_ps: Option<u64>,
+    /// Simulated time so far, picoseconds.
+    pub simulated_ps: u64,
+}
+
+/// Watches a run. Every method may be left as it is; none costs anything then.
+pub trait Observer {
+    /// Job `job` (its place in the workload) submitted a request. What counts as a part of another request is
+    /// not told.
+    #[inline]
+    fn submitted(&mut self, now_ps: u64, job: usize, request: &Request) {
+        let _ = (now_ps, job, request);
+    }
+
+    /// A request of job `job` has completed.
+    #[inline]
+    fn completed(&mut self, job: usize, request: &Request, completion: &Completion) {
+        let _ = (job, request, completion);
+    }
+
+    /// Called now and then; [`ControlFlow::Break`] ends the run early.
+    #[inline]
+    fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
+        let _ = progress;
+        ControlFlow::Continue(())
+    }
+}
+
+/// Watches nothing.
+impl Observer for () {}
+
+/// What a run found out.
+#[derive(Clone, Debug)]
+pub struct RunResult {
+    /// One entry per job of the workload, in its order.
+    pub jobs: Vec<JobResult>,
+    /// What the drive counted.
+    pub counters: Counters,
+    /// Memories of the map role, in the order of `counters.map.hits`.
+    pub map_tiers: Vec<Tier>,
+    /// Share of the simulated time that each kind of resource was busy, mean of its instances.
+    pub utilisation: Vec<(&'static str, f64)>,
+    /// Simulated time from the first request to the last completion, picoseconds.
+    pub simulated_ps: u64,
+    /// Part of it with at least one request in flight.
+    pub busy_ps: u64,
+    /// Real time it took, seconds. The only value that differs between two equal runs.
+    pub wall_s: f64,
+    /// Events the simulator worked off.
+    pub events: u64,
+    /// Requests completed.
+    pub requests: u64,
+    /// Host memory.
+    pub hmb: HmbResult,
+    /// What the user should hear: host memory refused, requests refused.
+    pub warnings: Vec<String>,
+    /// The observer ended the run early: the rest is what was known by then.
+    pub interrupted: bool,
+}
+
+/// Runs `workload` on a fresh drive.
+///
+/// # Errors
+/// If the choice of host memory does not go with the drive, or if the simulator is at fault: a
+/// drive or a job that can never go on.
+pub fn run<O: Observer>(
+    config: &RunConfig,
+    workload: Workload,
+    observer: &mut O,
+) -> Result<RunResult, Error> {
+    let started = Instant::now();
+    let made = machine::make(config, NoContents)?;
+    let mut runner = Runner::new(made.machine, workload, observer);
+    let interrupted = runner.run()?.is_break();
+    for (result, job) in runner.results.iter_mut().zip(&mut runner.jobs) {
+        result.ended(job)?;
+    }
+    let mut result = runner.finish(made.hmb, interrupted);
+    result.warnings.splice(0..0, made.warning);
+    result
+        .warnings
+        .extend(window_study::shortfall(config.spec()));
+    result.wall_s = started.elapsed().as_secs_f64();
+    Ok(result)
+}
+
+/// A request on its way, found by the tag the drive returns.
+#[derive(Clone, Copy)]
+struct InFlight {
+    request: Request,
+    job: u32,
+}
+
+struct Runner<'o, O> {
+    device: Machine,
+    jobs: Vec<Job>,
+    results: Vec<JobResult>,
+    observer: &'o mut O,
+    /// Jobs number their tags themselves, so the drive is given places in this list instead.
+    in_flight: Vec<InFlight>,
+    free: Vec<u32>,
+    /// Jobs to ask, and whether a job is among them.
+    ready: Vec<u32>,
+    is_ready: Vec<bool>,
+    /// Instants that jobs wait for. An entry counts only if `wake_at_ps` of its job still says so.
+    wakes: BinaryHeap<Reverse<(u64, u32)>>,
+    wake_at_ps: Vec<u64>,
+    /// Of each job, the request that counts only with the one after it.
+    heads: Vec<Option<(Request, Completion)>>,
+    /// Jobs of the present stage that are not done.
+    left: usize,
+    /// Calls of the byte window under way, and a list used again.
+    calls: u32,
+    called: Vec<WindowCompletion>,
+    done_requests: u64,
+    expected: Option<u64>,
+    expected_ps: Option<u64>,
+    instants: u64,
+    /// The drive's events up to the last completion.
+    events_at_completion: u64,
+    busy_since_ps: u64,
+    busy_ps: u64,
+}
+
+impl<'o, O: Observer> Runner<'o, O> {
+    fn new(device: Machine, workload: Workload, observer: &'o mut O) -> Self {
+        let jobs = workload.jobs;
+        let submit_ps = device.spec().host.submit_ps;
+        let results = jobs.iter().map(|job| JobResult::new(job, submit_ps));
+        Self {
+            results: results.collect(),
+            observer,
+            in_flight: Vec::new(),
+            free: Vec::new(),
+            ready: Vec::new(),
+            is_ready: vec![false; jobs.len()],
+            wakes: BinaryHeap::new(),
+            wake_at_ps: vec![u64::MAX; jobs.len()],
+            heads: vec![None; jobs.len()],
+            left: 0,
+            calls: 0,
+            called: Vec::new(),
+            done_requests: 0,
+            expected: jobs.iter().map(|job| job.requests_expected).sum(),
+            expected_ps: expected_ps(&jobs),
+            instants: 0,
+            events_at_completion: 0,
+            busy_since_ps: 0,
+            busy_ps: 0,
+            device,
+            jobs,
+        }
+    }
+
+    fn run(&mut self) -> Result<ControlFlow<()>, Error> {
+        let mut stages: Vec<u32> = self.jobs.iter().map(|job| job.stage).collect();
+        stages.sort_unstable();
+        stages.dedup();
+        let mut completions = Vec::new();
+        for stage in stages {
+            let now_ps = self.device.now_ps();
+            for (index, job) in self.jobs.iter().enumerate() {
+                if job.stage == stage {
+                    self.results[index].begin(job, now_ps);
+                    self.ready.push(index as u32);
+                    self.is_ready[index] = true;
+                    self.left += 1;
+                }
+            }
+            if self.run_stage(&mut completions)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn run_stage(&mut self, completions: &mut Vec<Completion>) -> Result<ControlFlow<()>, Error> {
+        loop {
+            self.ask_ready();
+            if self.left == 0 {
+                return Ok(ControlFlow::Continue(()));
+            }
+            let until_ps = self.next_instant()?;
+            self.device.advance_to_completion(until_ps, completions);
+            if completions.is_empty() {
+                self.check_alive()?;
+            } else {
+                self.events_at_completion = self.device.events();
+            }
+            for completion in completions.drain(..) {
+                self.route(completion);
+            }
+            if self.calls > 0 {
+                self.route_calls();
+            }
+            self.wake(self.device.now_ps());
+            self.instants += 1;
+            if self.instants.is_multiple_of(PROGRESS_EVERY) || self.is_waiting_long() {
+                let progress = Progress {
+                    requests: self.done_requests,
+                    expected: self.expected,
+                    expected_ps: self.expected_ps,
+                    simulated_ps: self.device.now_ps(),
+                };
+                if self.observer.progress(progress).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+        }
+    }
+
+    /// Asks the jobs to which something has happened, in that order, until none wants to submit.
+    fn ask_ready(&mut self) {
+        let now_ps = self.device.now_ps();
+        for place in 0..self.ready.len() {
+            let index = self.ready[place] as usize;
+            self.is_ready[index] = false;
+            loop {
+                match self.jobs[index].next(now_ps) {
+                    Next::Submit(request) => self.submit(index, request, now_ps),
+                    Next::Call { cpu, call } => {
+                        self.calls += 1;
+                        self.device.call_on(cpu, index as u32, call);
+                    }
+                    Next::At(at_ps) => {
+                        // Beyond the end of time is as good as just beyond what can be simulated.
+                        let at_ps = at_ps.min(SIMULATED_PS_MAX + 1);
+                        debug_assert!(at_ps > now_ps, "a job waits for the past");
+                        // Asked again early, a job mostly names the same instant again.
+                        if self.wake_at_ps[index] != at_ps {
+                            self.wake_at_ps[index] = at_ps;
+                            self.wakes.push(Reverse((at_ps, index as u32)));
+                        }
+                        break;
+                    }
+                    Next::Blocked => {
+                        self.wake_at_ps[index] = u64::MAX;
+                        break;
+                    }
+                    Next::Done => {
+                        self.wake_at_ps[index] = u64::MAX;
+                        self.left -= 1;
+                        self.results[index].stopped(now_ps);
+                        break;
+                    }
+                }
+            }
+            self.results[index].asked(&mut self.jobs[index], now_ps);
+        }
+        self.ready.clear();
+    }
+
+    #[inline]
+    fn submit(&mut self, index: usize, request: Request, now_ps: u64) {
+        if self.free.len() == self.in_flight.len() {
+            self.busy_since_ps = now_ps;
+        }
+        let counting = self.jobs[index].counting(request.op);
+        if counting != Counting::Tail {
+            self.observer.submitted(now_ps, index, &request);
+        }
+        self.results[index].submitted(now_ps, counting);
+        let entry = InFlight {
+            request,
+            job: index as u32,
+        };
+        let tag = match self.free.pop() {
+            Some(tag) => {
+                self.in_flight[tag as usize] = entry;
+                tag
+            }
+            None => {
+                self.in_flight.push(entry);
+                self.in_flight.len() as u32 - 1
+            }
+        };
+        // Every job has a submission queue of its own, as every fio process has its processor's.
+        let queue = index as u16;
+        self.device.submit(Request {
+            tag,
+            queue,
+            ..request
+        });
+    }
+
+    #[inline]
+    fn route(&mut self, completion: Completion) {
+        let InFlight { request, job } = self.in_flight[completion.tag as usize];
+        self.free.push(completion.tag);
+        self.done_requests += 1;
+        if self.free.len() == self.in_flight.len() {
+            self.busy_ps += completion.completed_ps - self.busy_since_ps;
+        }
+        let index = job as usize;
+        let completion = Completion {
+            tag: request.tag,
+            ..completion
+        };
+        let counting = self.jobs[index].counting(request.op);
+        self.jobs[index].complete(&completion);
+        self.results[index].returned();
+        if counting == Counting::Yes {
+            self.count(index, &request, &completion);
+        } else {
+            self.count_together(index, counting, request, completion);
+        }
+        self.make_ready(job);
+    }
+
+    /// Calls of the byte window that are done.
+    #[cold]
+    fn route_calls(&mut self) {
+        let mut called = std::mem::take(&mut self.called);
+        self.device.take_window_completions(&mut called);
+        for completion in called.drain(..) {
+            self.calls -= 1;
+            self.events_at_completion = self.device.events();
+            self.jobs[completion.tag as usize].called(&completion);
+            self.make_ready(completion.tag);
+        }
+        self.called = called;
+    }
+
+    #[inline]
+    fn make_ready(&mut self, job: u32) {
+        let is_ready = &mut self.is_ready[job as usize];
+        if !*is_ready {
+            *is_ready = true;
+            self.ready.push(job);
+        }
+    }
+
+    /// Marks the jobs whose instant has come.
+    #[inline]
+    fn wake(&mut self, now_ps: u64) {
+        while let Some(&Reverse((at_ps, job))) = self.wakes.peek() {
+            if at_ps > now_ps {
+                return;
+            }
+            self.wakes.pop();
+            if self.wake_at_ps[job as usize] == at_ps {
+                self.wake_at_ps[job as usize] = u64::MAX;
+                self.make_ready(job);
+            }
+        }
+    }
+
+    /// How long the drive may be left to itself.
+    #[inline]
+    fn next_instant(&mut self) -> Result<u64, Error> {
+        while let Some(&Reverse((at_ps, job))) = self.wakes.peek()
+            && self.wake_at_ps[job as usize] != at_ps
+        {
+            self.wakes.pop();
+        }
+        let wake_ps = self.wakes.peek().map_or(u64::MAX, |wake| wake.0.0);
+        // An idle drive goes straight to where a job waits.
+        let event_ps = self.device.next_time().unwrap_or(wake_ps);
+        let until_ps = wake_ps.min(event_ps.max(self.device.now_ps() + STEP_PS));
+        if until_ps == u64::MAX {
+            return Err(self.stuck("nothing is left to happen"));
+        }
+        if until_ps > SIMULATED_PS_MAX {
+            let message =
+                "the run would go beyond 200 days of simulated time, the longest there is";
+            let hint = "check the units of times and rates: `lodger trace info` shows a trace's \
+                        duration, and `rate=1` is one byte a second";
+            return Err(Error::input(message).hint(hint));
+        }
+        Ok(until_ps)
+    }
+
+    /// Whether the drive has been working for long without completing anything.
+    #[inline]
+    fn is_waiting_long(&self) -> bool {
+        self.device.events() - self.events_at_completion > STUCK_AFTER / 100
+    }
+
+    #[cold]
+    fn check_alive(&self) -> Result<(), Error> {
+        let waiting = self.device.events() - self.events_at_completion;
+        if waiting > STUCK_AFTER && self.free.len() < self.in_flight.len() {
+            return Err(self.stuck("the drive is busy, but completes nothing"));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn stuck(&self, why: &str) -> Error {
+        let waiting = self.in_flight.len() - self.free.len();
+        let message = format!(
+            "the simulated drive is stuck at {:.9} s: {why}; {waiting} requests wait, {} are done, \
+             {} jobs are not",
+            self.device.now_ps() as f64 / S as f64,
+            self.done_requests,
+            self.left
+        );
+        Error::failed(message).hint(
+            "this is a defect of the simulator, not of your input: please report it with the \
+             command line and the files",
+        )
+    }
+
+    fn finish(mut self, mut hmb: HmbResult, interrupted: bool) -> RunResult {
+        for job in &mut self.results {
+            job.close();
+        }
+        let counters = self.device.counters();
+        let submitted: u64 = self.results.iter().map(|job| job.submitted).sum();
+        assert!(
+            interrupted || submitted == self.done_requests,
+            "requests are lost: {submitted} submitted, {} completed",
+            self.done_requests
+        );
+        // After the last completion the clock stands still, so this is the time of the run.
+        let simulated_ps = self.device.now_ps();
+        hmb.used_bytes = hmb_used_bytes(&self.device);
+        RunResult {
+            map_tiers: self.device.map_tiers(),
+            utilisation: utilisation(&self.device, simulated_ps),
+            simulated_ps,
+            busy_ps: self.busy_ps,
+            wall_s: 0.0,
+            events: self.device.events(),
+            requests: self.done_requests,
+            hmb,
+            warnings: refused(&self.results).into_iter().collect(),
+            interrupted,
+            counters,
+            jobs: self.results,
+        }
+    }
+}

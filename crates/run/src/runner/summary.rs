@@ -1,0 +1,52 @@
+//! Sums over a run: what is known of it before, and what is said of it after.
+
+use crate::machine::Machine;
+use crate::stats::JobResult;
+use lodger_core::spec::Tier;
+use lodger_workload::Job;
+use std::collections::BTreeMap;
+
+/// When the last job will have run its time: stages one after the other, each as long as its longest job.
+pub(super) fn expected_ps(jobs: &[Job]) -> Option<u64> {
+    let mut stages = BTreeMap::new();
+    for job in jobs {
+        let longest = stages.entry(job.stage).or_insert(0);
+        *longest = job.runs_ps()?.max(*longest);
+    }
+    let all = stages.values();
+    Some(all.fold(0, |sum: u64, stage| sum.saturating_add(*stage)))
+}
+
+/// Host memory in use: the data roles' shares, whose sizes are fixed, and the map's.
+pub(super) fn hmb_used_bytes(device: &Machine) -> u64 {
+    let roles = &device.spec().roles;
+    let buffer = Some((roles.write_buffer.tier, roles.write_buffer.bytes));
+    let cache = (roles.read_cache.as_ref()).map(|cache| (cache.tier, cache.bytes));
+    let usable = device.hmb_usable_bytes();
+    let data: u64 = [buffer, cache]
+        .into_iter()
+        .flatten()
+        .filter(|(tier, _)| *tier == Tier::Hmb)
+        .map(|(_, bytes)| bytes)
+        .sum();
+    (data.min(usable) + device.hmb_map_bytes()).min(usable)
+}
+
+pub(super) fn utilisation(device: &Machine, simulated_ps: u64) -> Vec<(&'static str, f64)> {
+    let share = |busy: Vec<u64>| {
+        // What is booked may end after the last completion.
+        let all = simulated_ps.max(1) as f64 * busy.len().max(1) as f64;
+        (busy.iter().map(|&ps| ps as f64).sum::<f64>() / all).min(1.0)
+    };
+    let busy = device.busy_ps().into_iter();
+    busy.map(|(name, busy)| (name, share(busy))).collect()
+}
+
+/// A word about requests that the drive refused.
+pub(super) fn refused(jobs: &[JobResult]) -> Option<String> {
+    let errors: u64 = jobs.iter().map(|job| job.errors).sum();
+    let status = jobs.iter().find_map(|job| job.first_error)?;
+    Some(format!(
+        "the drive refused {errors} requests (the first: {status:?}); they are not in the statistics"
+    ))
+}

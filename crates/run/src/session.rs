@@ -1,0 +1,368 @@
+//! A drive in somebody's hand: commands one at a time, or a batch at some queue depth, each with its
+//! latency. Experiments that decide what to ask next by what they have just heard use it; whole
+//! workloads are [`crate::run()`]'s.
+
+use crate::error::Error;
+use crate::hmb::{HmbChoice, HmbResult};
+use crate::machine::{self, Machine, RunConfig, STUCK_AFTER};
+use lodger_core::device::NoContents;
+use lodger_core::observe::Counters;
+use lodger_core::spec::{DriveSpec, Tier};
+use lodger_core::{Completion, Op, Request, Status, WindowCall};
+
+/// One command and what to expect of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// What to do.
+    pub op: Op,
+    /// First byte; a multiple of 512.
+    pub offset_bytes: u64,
+    /// Number of bytes; a multiple of 512, 0 for a flush.
+    pub length_bytes: u64,
+    /// Force Unit Access (writes).
+    pub fua: bool,
+}
+
+impl Command {
+    /// A read.
+    #[must_use]
+    pub fn read(offset_bytes: u64, length_bytes: u64) -> Self {
+        Self::new(Op::Read, offset_bytes, length_bytes)
+    }
+
+    /// A write without FUA.
+    #[must_use]
+    pub fn write(offset_bytes: u64, length_bytes: u64) -> Self {
+        Self::new(Op::Write, offset_bytes, length_bytes)
+    }
+
+    /// A flush.
+    #[must_use]
+    pub fn flush() -> Self {
+        Self::new(Op::Flush, 0, 0)
+    }
+
+    /// A deallocate.
+    #[must_use]
+    pub fn trim(offset_bytes: u64, length_bytes: u64) -> Self {
+        Self::new(Op::Trim, offset_bytes, length_bytes)
+    }
+
+    fn new(op: Op, offset_bytes: u64, length_bytes: u64) -> Self {
+        Command {
+            op,
+            offset_bytes,
+            length_bytes,
+            fua: false,
+        }
+    }
+
+    fn request(self, tag: u32) -> Request {
+        Request {
+            tag,
+            queue: 0,
+            op: self.op,
+            fua: self.fua,
+            offset_bytes: self.offset_bytes,
+            length_bytes: self.length_bytes,
+        }
+    }
+}
+
+/// A simulated drive that is asked command by command.
+pub struct Session {
+    device: Machine,
+    hmb: HmbResult,
+    done: Vec<Completion>,
+    warning: Option<String>,
+}
+
+impl Session {
+    /// A fresh drive.
+    ///
+    /// # Errors
+    /// If the choice of host memory does not go with the drive.
+    pub fn open(config: &RunConfig) -> Result<Self, Error> {
+        let made = machine::make(config, NoContents)?;
+        Ok(Session {
+            device: made.machine,
+            hmb: made.hmb,
+            done: Vec::new(),
+            warning: made.warning,
+        })
+    }
+
+    /// What the drive is made of.
+    #[must_use]
+    pub fn spec(&self) -> &DriveSpec {
+        self.device.spec()
+    }
+
+    /// Capacity, bytes.
+    #[must_use]
+    pub fn capacity_bytes(&self) -> u64 {
+        self.device.spec().capacity_bytes
+    }
+
+    /// Simulated time since the start, picoseconds.
+    #[must_use]
+    pub fn now_ps(&self) -> u64 {
+        self.device.now_ps()
+    }
+
+    /// What the drive has counted so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.device.counters()
+    }
+
+    /// Host memory asked for and given.
+    #[must_use]
+    pub fn hmb(&self) -> &HmbResult {
+        &self.hmb
+    }
+
+    /// Why less host memory was given than the drive needs, if so.
+    #[must_use]
+    pub fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
+    }
+
+    /// Memories of the map role, in the order of `counters().map.hits`.
+    #[must_use]
+    pub fn map_tiers(&self) -> Vec<Tier> {
+        self.device.map_tiers()
+    }
+
+    /// Runs one command to its end and returns its latency, picoseconds. What the drive does in the
+    /// background goes on meanwhile, and only meanwhile: see [`Session::idle`].
+    ///
+    /// # Errors
+    /// If the drive refuses the command (outside the drive, not aligned), or is stuck.
+    pub fn run(&mut self, command: Command) -> Result<u64, Error> {
+        self.device.submit(command.request(0));
+        self.wait()?;
+        let completion = self.done.pop().expect("one command, one completion");
+        accepted(&command, &completion)?;
+        Ok(completion.completed_ps - completion.submitted_ps)
+    }
+
+    /// Runs commands with `depth` of them in flight (one at least) and returns their latencies,
+    /// picoseconds, in the order of `commands`.
+    ///
+    /// # Errors
+    /// As [`Session::run`]; the commands after the refused one have been run, too.
+    pub fn batch(&mut self, commands: &[Command], depth: usize) -> Result<Vec<u64>, Error> {
+        let mut completions = Vec::new();
+        self.batch_completions(commands, depth, &mut completions)?;
+        let mut latencies_ps = vec![0; commands.len()];
+        for completion in completions {
+            let place = completion.tag as usize;
+            latencies_ps[place] = completion.completed_ps - completion.submitted_ps;
+        }
+        Ok(latencies_ps)
+    }
+
+    /// Runs commands with `depth` of them in flight (one at least) and appends their completions to
+    /// `completions` in the order they happen; the tag of each is its command's place.
+    ///
+    /// # Errors
+    /// As [`Session::batch`].
+    pub fn batch_completions(
+        &mut self,
+        commands: &[Command],
+        depth: usize,
+        completions: &mut Vec<Completion>,
+    ) -> Result<(), Error> {
+        self.batch_flushing(commands, depth, usize::MAX, completions)
+    }
+
+    /// The same, and a flush beside the others once `after` of them have completed; its tag is the number of
+    /// commands.
+    ///
+    /// # Errors
+    /// As [`Session::batch`].
+    pub fn batch_flushing(
+        &mut self,
+        commands: &[Command],
+        depth: usize,
+        after: usize,
+        completions: &mut Vec<Completion>,
+    ) -> Result<(), Error> {
+        let mut refused = Ok(());
+        let mut next = 0;
+        let mut in_flight = 0;
+        let (mut done, mut flushing) = (0, 0);
+        while next < commands.len() || in_flight + flushing > 0 {
+            while next < commands.len() && in_flight < depth.max(1) {
+                self.device.submit(commands[next].request(next as u32));
+                next += 1;
+                in_flight += 1;
+            }
+            self.wait()?;
+            for completion in self.done.drain(..) {
+                let flush = Command::flush();
+                let command = commands.get(completion.tag as usize).unwrap_or(&flush);
+                if let Err(error) = accepted(command, &completion) {
+                    refused = refused.and(Err(error));
+                }
+                completions.push(completion);
+                if command.op == Op::Flush && completion.tag as usize == commands.len() {
+                    flushing = 0;
+                    continue;
+                }
+                in_flight -= 1;
+                done += 1;
+                if done == after {
+                    self.device.submit(flush.request(commands.len() as u32));
+                    flushing = 1;
+                }
+            }
+        }
+        refused
+    }
+
+    /// Makes one call of the drive's byte window and returns its latency, picoseconds.
+    ///
+    /// # Errors
+    /// If the drive has no window, or refuses the call.
+    pub fn call(&mut self, call: WindowCall) -> Result<u64, Error> {
+        let mut done = Vec::new();
+        self.device.call(0, call);
+        let events = self.device.events();
+        loop {
+            self.device.take_window_completions(&mut done);
+            let Some(completion) = done.pop() else {
+                let stuck = self.device.events() - events > STUCK_AFTER;
+                let Some(at_ps) = self.device.next_time().filter(|_| !stuck) else {
+                    return Err(self.stuck());
+                };
+                self.device.advance(at_ps, &mut self.done);
+                continue;
+            };
+            return match completion.result {
+                Ok(_) => Ok(completion.completed_ps - completion.submitted_ps),
+                Err(error) => Err(Error::input(format!("{call:?} was refused: {error}"))),
+            };
+        }
+    }
+
+    fn stuck(&self) -> Error {
+        let state = self.device.debug_state();
+        Error::failed(format!("the simulated drive is stuck: {state}"))
+            .hint("this is a defect of the simulator: please report it")
+    }
+
+    /// Leaves the drive alone for `duration_ps`: it cleans, folds, writes back.
+    pub fn idle(&mut self, duration_ps: u64) {
+        let until_ps = self.device.now_ps().saturating_add(duration_ps);
+        self.device.advance(until_ps, &mut self.done);
+        assert!(self.done.is_empty(), "nothing was asked, nothing completes");
+    }
+
+    /// Gives the drive another amount of host memory, or none, and waits until it has saved what
+    /// stood there. Returns what it was granted, bytes.
+    ///
+    /// # Errors
+    /// If the choice does not go with the drive.
+    pub fn set_hmb(&mut self, choice: HmbChoice) -> Result<u64, Error> {
+        let (hmb, warning) = choice.negotiate(self.device.spec())?;
+        self.hmb = hmb;
+        self.warning = warning;
+        self.device.set_hmb(self.hmb.granted_bytes);
+        while self.device.hmb_is_settling() {
+            let Some(at_ps) = self.device.next_time() else {
+                break;
+            };
+            self.device.advance(at_ps, &mut self.done);
+        }
+        self.hmb.usable_bytes = self.device.hmb_usable_bytes();
+        Ok(self.hmb.granted_bytes)
+    }
+
+    /// Until something completes.
+    fn wait(&mut self) -> Result<(), Error> {
+        let events = self.device.events();
+        while self.done.is_empty() {
+            let stuck = self.device.events() - events > STUCK_AFTER;
+            let Some(at_ps) = self.device.next_time().filter(|_| !stuck) else {
+                return Err(self.stuck());
+            };
+            self.device.advance(at_ps, &mut self.done);
+        }
+        Ok(())
+    }
+}
+
+/// That the drive took the command.
+fn accepted(command: &Command, completion: &Completion) -> Result<(), Error> {
+    if completion.status == Status::Success {
+        return Ok(());
+    }
+    let Command {
+        op,
+        offset_bytes,
+        length_bytes,
+        ..
+    } = command;
+    let message = format!(
+        "the drive refused a {op:?} of {length_bytes} bytes at {offset_bytes}: {:?}",
+        completion.status
+    );
+    Err(Error::input(message)
+        .hint("offset and length must be multiples of 512 bytes inside the drive"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drives::Drive;
+    use lodger_core::time::US;
+
+    fn tiny(hmb: HmbChoice) -> Session {
+        let config = RunConfig {
+            hmb,
+            ..RunConfig::new(Drive::open("tiny", &[]).expect("a drive of the collection"))
+        };
+        Session::open(&config).expect("tiny takes host memory")
+    }
+
+    #[test]
+    fn a_second_read_of_a_page_is_faster_and_a_read_outside_is_refused() {
+        let mut session = tiny(HmbChoice::Off);
+        let first_ps = session.run(Command::read(0, 4096)).unwrap();
+        let again_ps = session.run(Command::read(0, 4096)).unwrap();
+        assert!(again_ps < first_ps);
+        let end = session.capacity_bytes();
+        assert!(session.run(Command::read(end, 4096)).is_err());
+        assert!(session.run(Command::read(1, 4096)).is_err());
+        session.run(Command::flush()).unwrap();
+    }
+
+    #[test]
+    fn a_batch_gives_each_latency_in_its_place_and_depth_overlaps() {
+        let commands: Vec<Command> = (0..64).map(|n| Command::read(n << 20, 4096)).collect();
+        let alone = {
+            let mut session = tiny(HmbChoice::Negotiated);
+            let latencies = session.batch(&commands, 1).unwrap();
+            assert_eq!(latencies.len(), 64);
+            assert_eq!(latencies.iter().sum::<u64>(), session.now_ps());
+            session.now_ps()
+        };
+        let mut session = tiny(HmbChoice::Negotiated);
+        session.batch(&commands, 8).unwrap();
+        assert!(session.now_ps() < alone / 2);
+    }
+
+    #[test]
+    fn host_memory_comes_and_goes_and_time_passes_when_idle() {
+        let mut session = tiny(HmbChoice::Off);
+        assert_eq!(session.hmb().granted_bytes, 0);
+        assert_eq!(session.set_hmb(HmbChoice::Negotiated).unwrap(), 256 << 10);
+        session.run(Command::write(0, 4096)).unwrap();
+        assert_eq!(session.set_hmb(HmbChoice::Off).unwrap(), 0);
+        let before_ps = session.now_ps();
+        session.idle(5 * US);
+        assert_eq!(session.now_ps(), before_ps + 5 * US);
+    }
+}

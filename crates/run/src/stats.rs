@@ -1,0 +1,420 @@
+//! What is measured of each job while it runs, as fio measures it.
+
+use crate::error::Error;
+use crate::logging::LoggingResult;
+use lodger_core::observe::Histogram;
+use lodger_core::time::{MS, NS, S};
+use lodger_core::{Completion, Op, Request, Status};
+use lodger_workload::{Counting, Job, Source};
+
+/// Interval of the sampled rates: fio's `bwavgtime` and `iopsavgtime`.
+pub const SAMPLE_PS: u64 = 500 * MS;
+
+/// Mean, spread and range of rates sampled over time, kept as fio keeps them: groups add theirs up.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Samples {
+    /// Number of samples.
+    pub count: u64,
+    /// Smallest.
+    pub min: u64,
+    /// Largest.
+    pub max: u64,
+    /// Mean.
+    pub mean: f64,
+    /// Sum of squared distances from the mean.
+    pub squares: f64,
+}
+
+impl Samples {
+    fn add(&mut self, value: u64) {
+        self.min = if self.count == 0 {
+            value
+        } else {
+            self.min.min(value)
+        };
+        self.max = self.max.max(value);
+        self.count += 1;
+        let distance = value as f64 - self.mean;
+        self.mean += distance / self.count as f64;
+        self.squares += distance * (value as f64 - self.mean);
+    }
+
+    /// Standard deviation of the samples; 0 below two.
+    #[must_use]
+    pub fn stddev(&self) -> f64 {
+        if self.count < 2 {
+            return 0.0;
+        }
+        (self.squares / (self.count - 1) as f64).sqrt()
+    }
+
+    /// Adds the samples of another job that ran at the same time: rates add up.
+    pub fn merge(&mut self, other: &Samples) {
+        self.count += other.count;
+        self.min += other.min;
+        self.max += other.max;
+        self.mean += other.mean;
+        self.squares += other.squares;
+    }
+}
+
+/// One direction (read, write, trim, sync) of one job.
+#[derive(Clone, Debug, Default)]
+pub struct Direction {
+    /// Requests completed.
+    pub ios: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Completion latency: from the end of the submission (doorbell) to the completion. `None` as
+    /// long as there was nothing.
+    latency: Option<Box<Histogram>>,
+    /// Rates sampled every [`SAMPLE_PS`], KiB/s.
+    pub bw: Samples,
+    /// Rates sampled every [`SAMPLE_PS`], requests per second.
+    pub iops: Samples,
+    /// How long the job did this, picoseconds: fio's `runtime` of the direction. What was written is read back
+    /// (`verify`) while nothing is written.
+    pub runtime_ps: u64,
+    window_ios: u64,
+    window_bytes: u64,
+}
+
+impl Direction {
+    /// Completion latency (fio's clat): from the doorbell to the completion handler.
+    #[must_use]
+    pub fn clat(&self) -> Option<&Histogram> {
+        self.latency.as_deref()
+    }
+
+    #[inline]
+    fn record(&mut self, bytes: u64, clat_ns: u64) {
+        self.ios += 1;
+        self.bytes += bytes;
+        self.window_ios += 1;
+        self.window_bytes += bytes;
+        self.latency
+            .get_or_insert_with(Box::default)
+            .record(clat_ns);
+    }
+
+    fn close_window(&mut self) {
+        if self.window_ios > 0 {
+            // fio leaves out intervals without a completion.
+            let per_second = |n: u64| (u128::from(n) * u128::from(S / SAMPLE_PS)) as u64;
+            self.bw.add(per_second(self.window_bytes) / 1024);
+            self.iops.add(per_second(self.window_ios));
+        }
+        self.window_ios = 0;
+        self.window_bytes = 0;
+    }
+
+    /// Adds another job's requests in the same direction.
+    pub fn merge(&mut self, other: &Direction) {
+        // fio takes the longest.
+        self.runtime_ps = self.runtime_ps.max(other.runtime_ps);
+        self.ios += other.ios;
+        self.bytes += other.bytes;
+        self.bw.merge(&other.bw);
+        self.iops.merge(&other.iops);
+        if let Some(theirs) = &other.latency {
+            match &mut self.latency {
+                Some(ours) => ours.merge(theirs),
+                none => *none = Some(theirs.clone()),
+            }
+        }
+    }
+}
+
+/// What one job did.
+#[derive(Clone, Debug)]
+pub struct JobResult {
+    /// fio's `jobname`.
+    pub name: String,
+    /// fio's `groupid`.
+    pub group: u32,
+    /// Jobs of one stage ran at the same time.
+    pub stage: u32,
+    /// Reported as one with its group.
+    pub group_reporting: bool,
+    /// Options as fio echoes them.
+    pub options: Vec<(String, String)>,
+    /// Options from `[global]`.
+    pub global_options: Vec<(String, String)>,
+    /// Percentiles to report, per cent.
+    pub percentiles: Vec<f64>,
+    /// Largest number of requests in flight; 0 for no bound of its own.
+    pub queue_depth: u32,
+    /// Reads.
+    pub read: Direction,
+    /// Writes.
+    pub write: Direction,
+    /// Trims.
+    pub trim: Direction,
+    /// Flushes.
+    pub sync: Direction,
+    /// Requests in flight at each submission, that one included: 1, 2-3, 4-7, ... 64 and more.
+    pub depth_levels: [u64; 7],
+    /// What the host takes from submission to doorbell (fio's slat), nanoseconds.
+    pub slat_ns: u64,
+    /// From here on requests count: the start of the job after its delay and ramp, picoseconds.
+    pub start_ps: u64,
+    /// The job's end: its last completion, or a wait after it that its runtime ended.
+    pub end_ps: u64,
+    /// Requests submitted, those in the ramp included.
+    pub submitted: u64,
+    /// Requests completed, those in the ramp included.
+    pub completed: u64,
+    /// Requests that the drive refused.
+    pub errors: u64,
+    /// What it said to the first of them.
+    pub first_error: Option<Status>,
+    /// What the database did, of a job that is one.
+    pub logging: Option<Box<LoggingResult>>,
+    slat_ps: u64,
+    sample_at_ps: u64,
+    /// When the ramp ends and counting begins anew; at the end of time if it is over.
+    ramp_end_ps: u64,
+    in_flight: u32,
+    /// Since when it reads back what it has written, and how long it did so before.
+    reading_back_since_ps: Option<u64>,
+    read_back_ps: u64,
+    /// It reads otherwise.
+    reads: bool,
+}
+
+impl JobResult {
+    /// Before the job's start.
+    pub(crate) fn new(job: &Job, slat_ps: u64) -> Self {
+        Self {
+            name: job.name.clone(),
+            group: job.group,
+            stage: job.stage,
+            group_reporting: job.group_reporting,
+            options: job.options.clone(),
+            global_options: job.global_options.clone(),
+            percentiles: job.percentiles.clone(),
+            queue_depth: job.queue_depth,
+            read: Direction::default(),
+            write: Direction::default(),
+            trim: Direction::default(),
+            sync: Direction::default(),
+            depth_levels: [0; 7],
+            slat_ns: slat_ps / NS,
+            start_ps: 0,
+            end_ps: 0,
+            submitted: 0,
+            completed: 0,
+            errors: 0,
+            first_error: None,
+            logging: match &job.source {
+                Source::Logging(model) => Some(Box::new(LoggingResult::new(model))),
+                _ => None,
+            },
+            slat_ps,
+            sample_at_ps: 0,
+            ramp_end_ps: u64::MAX,
+            in_flight: 0,
+            reading_back_since_ps: None,
+            read_back_ps: 0,
+            reads: false,
+        }
+    }
+
+    /// The job's stage begins.
+    pub(crate) fn begin(&mut self, job: &Job, now_ps: u64) {
+        let delay_ps = match &job.source {
+            Source::Fio(generator) => generator.start_delay_ps(),
+            Source::Trace(_) | Source::Logging(_) => 0,
+        };
+        self.begin_counting(now_ps.saturating_add(delay_ps));
+        // `ramp_ps` counts from the stage's start, so it contains the delay.
+        if job.ramp_ps > delay_ps {
+            self.ramp_end_ps = now_ps.saturating_add(job.ramp_ps);
+        }
+    }
+
+    fn begin_counting(&mut self, start_ps: u64) {
+        self.start_ps = start_ps;
+        self.end_ps = start_ps;
+        self.sample_at_ps = start_ps.saturating_add(SAMPLE_PS);
+    }
+
+    /// The ramp is over: what was counted in it is forgotten. As in fio, a job that ends before is counted whole.
+    #[cold]
+    fn end_ramp(&mut self) {
+        self.begin_counting(self.ramp_end_ps);
+        self.ramp_end_ps = u64::MAX;
+        for direction in [
+            &mut self.read,
+            &mut self.write,
+            &mut self.trim,
+            &mut self.sync,
+        ] {
+            *direction = Direction::default();
+        }
+        self.depth_levels = [0; 7];
+        (self.reads, self.read_back_ps) = (false, 0);
+        (self.errors, self.first_error) = (0, None);
+    }
+
+    /// The job was asked what it wants to do.
+    #[inline]
+    pub(crate) fn asked(&mut self, job: &mut Job, now_ps: u64) {
+        if job.is_reading_back() != self.reading_back_since_ps.is_some() {
+            self.turned(now_ps);
+        }
+        if let (Some(logging), Source::Logging(model)) = (&mut self.logging, &mut job.source) {
+            logging.follow(model);
+        }
+    }
+
+    /// The job has begun to read back what it has written, or is done with that.
+    #[cold]
+    fn turned(&mut self, now_ps: u64) {
+        self.reading_back_since_ps = match self.reading_back_since_ps {
+            None => Some(now_ps),
+            Some(since_ps) => {
+                self.read_back_ps += now_ps.saturating_sub(since_ps.max(self.start_ps));
+                None
+            }
+        };
+    }
+
+    /// The job wants nothing more.
+    pub(crate) fn stopped(&mut self, now_ps: u64) {
+        if now_ps >= self.ramp_end_ps {
+            self.end_ramp();
+        }
+        self.end_ps = self.end_ps.max(now_ps);
+    }
+
+    /// Nothing more comes: the runtime of each direction.
+    pub(crate) fn close(&mut self) {
+        if self.reading_back_since_ps.is_some() {
+            self.turned(self.end_ps);
+        }
+        let work_ps = self.runtime_ps().saturating_sub(self.read_back_ps);
+        let read_ps = if self.reads { work_ps } else { 0 } + self.read_back_ps;
+        for (direction, runtime_ps) in [
+            (&mut self.read, read_ps),
+            (&mut self.write, work_ps),
+            (&mut self.trim, work_ps),
+        ] {
+            direction.runtime_ps = if direction.ios > 0 { runtime_ps } else { 0 };
+        }
+    }
+
+    /// The job is done.
+    pub(crate) fn ended(&mut self, job: &mut Job) -> Result<(), Error> {
+        match (&mut self.logging, &mut job.source) {
+            (Some(logging), Source::Logging(model)) => logging.finish(model),
+            _ => Ok(()),
+        }
+    }
+
+    /// A request was submitted.
+    #[inline]
+    pub(crate) fn submitted(&mut self, now_ps: u64, counting: Counting) {
+        self.submitted += 1;
+        self.in_flight += 1;
+        if now_ps >= self.ramp_end_ps {
+            self.end_ramp();
+        }
+        if now_ps >= self.start_ps && matches!(counting, Counting::Yes | Counting::Head) {
+            self.depth_levels[self.in_flight.ilog2().min(6) as usize] += 1;
+        }
+    }
+
+    /// A request is no longer in flight.
+    #[inline]
+    pub(crate) fn returned(&mut self) {
+        self.completed += 1;
+        self.in_flight -= 1;
+    }
+
+    /// A request has completed that counts, perhaps with another that belongs to it.
+    #[inline]
+    pub(crate) fn completed(&mut self, request: &Request, completion: &Completion) {
+        if completion.completed_ps >= self.ramp_end_ps {
+            self.end_ramp();
+        }
+        if completion.submitted_ps < self.start_ps {
+            return;
+        }
+        self.end_ps = completion.completed_ps;
+        if completion.completed_ps >= self.sample_at_ps {
+            self.close_windows(completion.completed_ps);
+        }
+        if completion.status != Status::Success {
+            self.errors += 1;
+            self.first_error.get_or_insert(completion.status);
+            return;
+        }
+        let latency_ps = completion.completed_ps - completion.submitted_ps;
+        let clat_ns = latency_ps.saturating_sub(self.slat_ps) / NS;
+        let direction = match completion.op {
+            Op::Read => {
+                self.reads |= self.reading_back_since_ps.is_none();
+                &mut self.read
+            }
+            Op::Write => &mut self.write,
+            Op::Trim => &mut self.trim,
+            Op::Flush => &mut self.sync,
+        };
+        direction.record(request.length_bytes, clat_ns);
+    }
+
+    #[cold]
+    fn close_windows(&mut self, now_ps: u64) {
+        for direction in [&mut self.read, &mut self.write, &mut self.trim] {
+            direction.close_window();
+        }
+        let whole = (now_ps - self.sample_at_ps) / SAMPLE_PS + 1;
+        self.sample_at_ps = self
+            .sample_at_ps
+            .saturating_add(whole.saturating_mul(SAMPLE_PS));
+    }
+
+    /// From the first counted instant to the end, picoseconds.
+    #[must_use]
+    pub fn runtime_ps(&self) -> u64 {
+        self.end_ps - self.start_ps
+    }
+
+    /// Adds a job reported as one with this one.
+    pub fn merge(&mut self, other: &JobResult) {
+        self.read.merge(&other.read);
+        self.write.merge(&other.write);
+        self.trim.merge(&other.trim);
+        self.sync.merge(&other.sync);
+        for (level, more) in self.depth_levels.iter_mut().zip(other.depth_levels) {
+            *level += more;
+        }
+        // fio takes the longest runtime of a group.
+        if other.runtime_ps() > self.runtime_ps() {
+            self.start_ps = other.start_ps;
+            self.end_ps = other.end_ps;
+        }
+        self.submitted += other.submitted;
+        self.completed += other.completed;
+        self.errors += other.errors;
+        self.first_error = self.first_error.or(other.first_error);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_those_of_fio() {
+        // The `rated` fixture: 240, 240 and 248 KiB/s.
+        let mut samples = Samples::default();
+        for value in [240, 240, 248] {
+            samples.add(value);
+        }
+        assert_eq!((samples.min, samples.max, samples.count), (240, 248, 3));
+        assert!((samples.mean - 242.666667).abs() < 1e-6);
+        assert!((samples.stddev() - 4.618802).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,323 @@
+//! Workloads as they are read, before they are fitted to a drive.
+
+use crate::error::Error;
+use crate::files::{Files, text_of};
+use crate::logging::{self, LoggingChoice, Target};
+use lodger_workload::trace::{self, Description, Fit, Mode, Trace};
+use lodger_workload::{Workload, fio};
+use std::io;
+use std::path::Path;
+
+/// A workload as it was read, before it is fitted to a drive: it can be run many times.
+#[derive(Clone, Debug)]
+pub enum WorkloadFile {
+    /// A fio job file.
+    Fio {
+        /// Its name, as given.
+        name: String,
+        /// Its text.
+        text: String,
+        /// How the files that it includes are read.
+        files: Files,
+    },
+    /// A database's log.
+    Logging {
+        /// The file's name, as given.
+        name: String,
+        /// Its text.
+        text: String,
+        /// What is chosen instead of what it says.
+        choice: LoggingChoice,
+        /// How the captured distributions that it names are read.
+        files: Files,
+    },
+    /// A block trace.
+    Trace {
+        /// The trace.
+        trace: Trace,
+        /// What it was taken for.
+        description: Description,
+        /// What to do about addresses beyond the drive.
+        fit: Fit,
+        /// When its requests are submitted.
+        mode: Mode,
+    },
+}
+
+/// When the requests of a trace are submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replay {
+    /// At the recorded instants.
+    Timed,
+    /// As fast as the drive takes them.
+    Closed,
+}
+
+/// How a trace is read and replayed; wrong on any other workload, which says all of this itself. What
+/// is not given is decided by the trace.
+#[derive(Clone, Debug, Default)]
+pub struct TraceOptions {
+    /// When its requests are submitted; timed if not given.
+    pub replay: Option<Replay>,
+    /// Requests in flight of a closed replay.
+    pub iodepth: Option<u32>,
+    /// What to do about addresses beyond the drive; an error if not given.
+    pub fit: Option<Fit>,
+    /// How the file is read.
+    pub read: trace::Options,
+}
+
+impl WorkloadFile {
+    /// The text of a fio job file. `name` is what messages call it.
+    #[must_use]
+    pub fn fio(name: impl Into<String>, text: impl Into<String>) -> Self {
+        WorkloadFile::Fio {
+            name: name.into(),
+            text: text.into(),
+            files: Files::default(),
+        }
+    }
+
+    /// The text of a model of database logging. `name` is what messages call it.
+    #[must_use]
+    pub fn logging(name: impl Into<String>, text: impl Into<String>) -> Self {
+        WorkloadFile::Logging {
+            name: name.into(),
+            text: text.into(),
+            choice: LoggingChoice::default(),
+            files: Files::default(),
+        }
+    }
+
+    /// Reads a job file, a trace or a model of database logging; `-` is standard input.
+    ///
+    /// # Errors
+    /// If it cannot be read or understood, or options for traces are given with another workload.
+    pub fn open(path: &Path, options: &TraceOptions) -> Result<Self, Error> {
+        Files::default().workload(path, options)
+    }
+
+    /// The same, with what is chosen instead of what the file says.
+    ///
+    /// # Errors
+    /// If something is chosen, and this is no logging model.
+    pub fn choose(mut self, chosen: LoggingChoice) -> Result<Self, Error> {
+        match &mut self {
+            WorkloadFile::Logging { choice, .. } => *choice = chosen,
+            _ if chosen == LoggingChoice::default() => {}
+            _ => {
+                let message = "`--commit` and `--clients` are for models of database logging";
+                return Err(Error::input(message).hint("such as `workloads/logging/redis.toml`"));
+            }
+        }
+        Ok(self)
+    }
+
+    /// What the user should hear about what was read, a line each.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        match self {
+            WorkloadFile::Fio { .. } | WorkloadFile::Logging { .. } => Vec::new(),
+            WorkloadFile::Trace { description, .. } => {
+                let mut notes = vec![description.summary.clone()];
+                notes.extend(description.notes.iter().cloned());
+                notes
+            }
+        }
+    }
+
+    /// The workload for a drive, and what had to be done to make it fit.
+    ///
+    /// # Errors
+    /// If it does not fit the drive, or the file is wrong.
+    pub fn workload(
+        &self,
+        drive: impl Into<Target>,
+        seed: u64,
+    ) -> Result<(Workload, Vec<String>), Error> {
+        let target = drive.into();
+        match self {
+            WorkloadFile::Fio { name, text, files } => {
+                parse_fio(name, text, *files, target.bytes, seed)
+            }
+            WorkloadFile::Logging {
+                name,
+                text,
+                choice,
+                files,
+            } => {
+                let workload = logging::parse(name, text, *files, *choice, target, seed)?;
+                Ok((workload, Vec::new()))
+            }
+            WorkloadFile::Trace {
+                trace, fit, mode, ..
+            } => fit_trace(trace.clone(), target.bytes, *fit, *mode),
+        }
+    }
+
+    /// The same, the last time: a trace is not copied.
+    ///
+    /// # Errors
+    /// If it does not fit the drive, or the file is wrong.
+    pub fn into_workload(
+        self,
+        drive: impl Into<Target>,
+        seed: u64,
+    ) -> Result<(Workload, Vec<String>), Error> {
+        let target = drive.into();
+        match self {
+            WorkloadFile::Trace {
+                trace, fit, mode, ..
+            } => fit_trace(trace, target.bytes, fit, mode),
+            _ => self.workload(target, seed),
+        }
+    }
+}
+
+impl Files {
+    /// As [`WorkloadFile::open`].
+    ///
+    /// # Errors
+    /// If it cannot be read or understood, or options for traces are given with another workload.
+    pub fn workload(self, path: &Path, options: &TraceOptions) -> Result<WorkloadFile, Error> {
+        let name = path.display().to_string();
+        let (mut reader, head) = self.head(path, "workload")?;
+        if is_logging_file(path, &head) {
+            refuse_trace_options(options, &name, "logging model")?;
+            let text = text_of(&mut reader, &name, "logging model")?;
+            return Ok(WorkloadFile::Logging {
+                name,
+                text,
+                choice: LoggingChoice::default(),
+                files: self,
+            });
+        }
+        if is_job_file(path, &head) {
+            refuse_trace_options(options, &name, "fio job file")?;
+            let text = text_of(&mut reader, &name, "fio job file")?;
+            return Ok(WorkloadFile::Fio {
+                name,
+                text,
+                files: self,
+            });
+        }
+        let mode = mode(options)?;
+        let (trace, description) = trace::load(reader, &name, &options.read)?;
+        Ok(WorkloadFile::Trace {
+            trace,
+            description,
+            fit: options.fit.unwrap_or(Fit::Error),
+            mode,
+        })
+    }
+
+    /// Reads a trace, to look at or to convert.
+    ///
+    /// # Errors
+    /// If it cannot be read or understood.
+    pub fn trace(
+        self,
+        path: &Path,
+        options: &trace::Options,
+    ) -> Result<(Trace, Description), Error> {
+        let name = path.display().to_string();
+        let (reader, head) = self.head(path, "trace")?;
+        if is_job_file(path, &head) {
+            let message = format!("`{name}` is a fio job file, not a trace");
+            return Err(Error::input(message).hint(format!(
+                "`lodger simulate {name} --drive rc100-480` runs it"
+            )));
+        }
+        Ok(trace::load(reader, &name, options)?)
+    }
+}
+
+fn parse_fio(
+    name: &str,
+    text: &str,
+    files: Files,
+    drive_bytes: u64,
+    seed: u64,
+) -> Result<(Workload, Vec<String>), Error> {
+    let context = fio::Context {
+        file_name: name,
+        env: &|variable| std::env::var(variable).ok(),
+        include: &|file| {
+            let text = files.text(Path::new(file), "included file");
+            text.map_err(|error| io::Error::other(error.message))
+        },
+        drive_bytes,
+        seed,
+    };
+    Ok((fio::parse(text, &context)?, Vec::new()))
+}
+
+fn fit_trace(
+    mut trace: Trace,
+    drive_bytes: u64,
+    fit: Fit,
+    mode: Mode,
+) -> Result<(Workload, Vec<String>), Error> {
+    let report = trace.fit(drive_bytes, fit)?;
+    Ok((trace.into_workload(mode)?, report.notes))
+}
+
+/// A logging model is TOML, and its first table is called so.
+fn is_logging_file(path: &Path, head: &[u8]) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "toml")
+        || first_section(head).is_some_and(|line| line == "[logging]")
+}
+
+/// A job file is called so, or its first line of weight is a section.
+fn is_job_file(path: &Path, head: &[u8]) -> bool {
+    if path.extension().is_some_and(|extension| extension == "fio") {
+        return true;
+    }
+    first_section(head).is_some()
+}
+
+/// The first line of weight, if it is a section.
+fn first_section(head: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(head);
+    let first = text
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty() && !line.starts_with(['#', ';']))?;
+    (first.starts_with('[') && first.ends_with(']')).then(|| first.to_owned())
+}
+
+fn mode(options: &TraceOptions) -> Result<Mode, Error> {
+    match (options.replay, options.iodepth) {
+        (Some(Replay::Closed), depth) => Ok(Mode::Closed {
+            queue_depth: depth.unwrap_or(trace::CLOSED_QUEUE_DEPTH),
+        }),
+        (_, Some(_)) => Err(Error::input(
+            "`--iodepth` needs `--replay closed`: a timed replay submits at the recorded instants",
+        )
+        .hint("add `--replay closed`, or leave `--iodepth` out")),
+        (_, None) => Ok(Mode::Timed),
+    }
+}
+
+/// Options that would silently do nothing are refused.
+fn refuse_trace_options(options: &TraceOptions, name: &str, what: &str) -> Result<(), Error> {
+    let read = &options.read;
+    let given = [
+        (options.replay.is_some(), "--replay"),
+        (options.iodepth.is_some(), "--iodepth"),
+        (options.fit.is_some(), "--fit"),
+        (read.format.is_some(), "--format"),
+        (read.device != trace::DeviceChoice::Busiest, "--device"),
+        (read.time_unit.is_some(), "--time-unit"),
+        (read.action.is_some(), "--action"),
+        (read.skip_malformed, "--skip-malformed"),
+    ];
+    match given.iter().find(|(given, _)| *given) {
+        None => Ok(()),
+        Some((_, option)) => {
+            let message = format!("`{option}` is for traces, and `{name}` is a {what}");
+            Err(Error::input(message).hint("the file says all of this itself"))
+        }
+    }
+}
