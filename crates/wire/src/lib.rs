@@ -4,6 +4,7 @@
 pub mod command;
 pub mod entry;
 pub mod hmb;
+pub mod identify;
 mod ids;
 pub mod layout;
 pub mod lba;
