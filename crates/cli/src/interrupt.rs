@@ -1,7 +1,7 @@
 //! Ctrl-C, `kill` and a closed terminal: the first signal asks the work to stop, which then leaves
 //! nothing half-written; a second one does not wait for it.
 
-use crate::error::{self, Error};
+use crate::error::Error;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -65,12 +65,7 @@ fn hear() {
 fn take(signal: u8) {
     let first = SIGNAL.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
     if first.is_ok() {
-        // Making a drive cannot be asked to stop: there the first signal does what otherwise the second does.
-        if lodger_run::drives_in_the_making() == 0 {
-            return;
-        }
-        let report = error::report(&Error::interrupted());
-        let _ = io::Write::write_all(&mut io::stderr(), report.as_bytes());
+        return;
     }
     end();
 }
@@ -95,7 +90,7 @@ pub fn requested() -> bool {
     SIGNAL.load(Ordering::Relaxed) != 0
 }
 
-/// Nothing, unless the user asked to stop: before work that cannot be asked later.
+/// Nothing, unless the user asked to stop.
 ///
 /// # Errors
 /// If the user asked to stop.

@@ -51,7 +51,7 @@ pub use files::{Files, reason};
 pub use hmb::{HmbChoice, HmbResult};
 pub use latency_log::LatencyLog;
 pub use logging::{LoggingChoice, LoggingResult, Target};
-pub use machine::{RunConfig, drives_in_the_making};
+pub use machine::RunConfig;
 pub use runner::{Observer, Progress, RunResult, run};
 pub use session::{Command, Session};
 pub use stats::{Direction, JobResult, SAMPLE_PS, Samples};

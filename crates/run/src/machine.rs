@@ -6,7 +6,6 @@ use crate::hmb::{HmbChoice, HmbResult};
 use lodger_core::device::{Contents, NoContents};
 use lodger_core::spec::DriveSpec;
 use lodger_core::{Device, Precondition};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The simulated drive with its host, as the run loop, sessions and studies ask it.
 pub(crate) type Machine<C = NoContents> = Device<C>;
@@ -63,40 +62,12 @@ pub(crate) struct Made<C> {
 pub(crate) fn make<C: Contents>(config: &RunConfig, contents: C) -> Result<Made<C>, Error> {
     let spec = config.spec();
     let (mut hmb, warning) = config.hmb.negotiate(spec)?;
-    let making = Making::begin();
     let (granted_bytes, seed) = (hmb.granted_bytes, config.seed);
     let machine = Machine::with_contents(spec, config.precondition, granted_bytes, seed, contents);
-    drop(making);
     hmb.usable_bytes = machine.hmb_usable_bytes();
     Ok(Made {
         machine,
         hmb,
         warning,
     })
-}
-
-static MAKING: AtomicUsize = AtomicUsize::new(0);
-
-/// Number of drives that this process is making right now. A large one that was written at random
-/// takes seconds, during which no [`crate::Observer`] is asked whether to go on: a program that
-/// handles signals may rather end at once.
-#[must_use]
-pub fn drives_in_the_making() -> usize {
-    MAKING.load(Ordering::SeqCst)
-}
-
-/// Counts as one drive in the making while it lives.
-pub(crate) struct Making(());
-
-impl Making {
-    pub(crate) fn begin() -> Self {
-        MAKING.fetch_add(1, Ordering::SeqCst);
-        Making(())
-    }
-}
-
-impl Drop for Making {
-    fn drop(&mut self) {
-        MAKING.fetch_sub(1, Ordering::SeqCst);
-    }
 }
