@@ -121,13 +121,13 @@ pub(crate) const fn in_order(places: &[Place], bytes: usize) -> bool {
 macro_rules! layout {
     (
         $(#[$about:meta])*
-        pub struct $name:ident: $bytes:literal {
+        $vis:vis struct $name:ident: $bytes:literal {
             $($(#[$field_about:meta])* $offset:literal => $field:ident: $type:ty,)*
         }
     ) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct $name {
+        $vis struct $name {
             $($(#[$field_about])* pub $field: $type,)*
         }
 

@@ -3,11 +3,13 @@
 
 pub mod command;
 pub mod entry;
+pub mod event;
 pub mod hmb;
 pub mod identify;
 mod ids;
 pub mod layout;
 pub mod lba;
+pub mod log;
 pub mod memory;
 pub mod opcode;
 pub mod pci;

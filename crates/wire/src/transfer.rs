@@ -105,15 +105,44 @@ impl DataPointer {
         page: PageSize,
         from: &[u8],
     ) -> Result<(), Status> {
+        self.write_padded(memory, page, from, from.len() as u64)
+    }
+
+    /// Hands `bytes` to the host: `from`, and then zeros.
+    ///
+    /// # Errors
+    /// As [`DataPointer::write`].
+    pub fn write_padded(
+        &self,
+        memory: &impl GuestMemory,
+        page: PageSize,
+        from: &[u8],
+        bytes: u64,
+    ) -> Result<(), Status> {
         let mut rest = from;
-        for region in self.regions(memory, page, rest.len() as u64, true) {
-            let region = region?;
-            let (part, after) = rest.split_at(region.bytes as usize);
-            if let Some(address) = region.address {
-                memory.write(address, part)?;
-            }
+        for region in self.regions(memory, page, bytes, true) {
+            let Region { address, bytes } = region?;
+            let given = bytes.min(rest.len() as u64);
+            let (part, after) = rest.split_at(given as usize);
             rest = after;
+            if let Some(address) = address {
+                memory.write(address, part)?;
+                if given < bytes {
+                    fill_with_zeros(memory, address + given, bytes - given)?;
+                }
+            }
         }
         Ok(())
     }
+}
+
+fn fill_with_zeros(memory: &impl GuestMemory, at: u64, bytes: u64) -> Result<(), Status> {
+    const ZEROS: [u8; 4096] = [0; 4096];
+    let mut done = 0;
+    while done < bytes {
+        let part = (bytes - done).min(ZEROS.len() as u64);
+        memory.write(at + done, &ZEROS[..part as usize])?;
+        done += part;
+    }
+    Ok(())
 }
