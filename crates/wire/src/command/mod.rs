@@ -12,6 +12,7 @@ mod manage;
 mod query;
 
 pub use admin::AdminCommand;
+pub use feature::SetFeatures;
 pub use io::{Access, DatasetManagement, DsmRange, IoCommand, WriteZeroes};
 pub use manage::{
     CreateCompletionQueue, CreateSubmissionQueue, Erase, FirmwareAction, FirmwareCommit,

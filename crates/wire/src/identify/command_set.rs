@@ -26,7 +26,15 @@ pub mod namespace {
     fields! {
         LBSTM: Number @ 0, 8, "Mask of the storage tag";
         PIC: Number @ 8, 1, "What protection information can be";
+        PIFA: Number @ 9, 1, "Attributes of formats of protection information";
         ELBAF: Bytes @ 12, 256, "Extensions of the LBA formats, 4 bytes each";
+        NPDGL: Number @ 268, 4, "Preferred length of deallocations, blocks";
+        NPRG: Number @ 272, 4, "Preferred length of reads, blocks";
+        NPRA: Number @ 276, 4, "Preferred alignment of reads, blocks";
+        NORS: Number @ 280, 4, "Optimal read, blocks";
+        NPDAL: Number @ 284, 4, "Preferred alignment of deallocations, blocks";
+        LBAPSS: Number @ 288, 4, "Tracking of allocation, size of a packet, blocks";
+        TLBAAG: Number @ 292, 4, "Tracking of allocation, granularity, blocks";
     }
 }
 
@@ -44,6 +52,9 @@ pub mod independent {
         NVMSETID: Number @ 10, 2, "NVM set";
         ENDGID: Number @ 12, 2, "Endurance group";
         NSTAT: Number @ 14, 1, "Status; bit 0: ready";
+        KPIOS: Number @ 15, 1, "Key per I/O status";
+        MAXKT: Number @ 16, 2, "Most key tags";
+        RGRPID: Number @ 20, 4, "Reachability group";
     }
 }
 

@@ -94,6 +94,19 @@ fields! {
     MNAN: Number @ 540, 4, "Most namespaces; 0: as NN says";
     MAXDNA: Number @ 544, 16, "Most attached namespaces in the domain";
     MAXCNA: Number @ 560, 4, "Most attached namespaces of the controller";
+    OAQD: Number @ 564, 4, "Optimal aggregated queue depth, commands; 0 not said";
+    RHIRI: Number @ 568, 1, "Recommended interval of host-initiated refreshes";
+    HIRT: Number @ 569, 1, "Time of a host-initiated refresh";
+    CMMRTD: Number @ 570, 2, "Most memory range tracking descriptors of the controller";
+    NMMRTD: Number @ 572, 2, "Most memory range tracking descriptors of the subsystem";
+    MINMRTG: Number @ 574, 1, "Smallest granularity of memory range tracking, a power of two";
+    MAXMRTG: Number @ 575, 1, "Largest granularity of memory range tracking, a power of two";
+    TRATTR: Number @ 576, 1, "Tracking attributes";
+    MCUDMQ: Number @ 578, 2, "Most user data migration queues of the controller";
+    MNSUDMQ: Number @ 580, 2, "Most user data migration queues of the subsystem";
+    MCMR: Number @ 582, 2, "Most memory ranges tracked by the controller";
+    NMCMR: Number @ 584, 2, "Most memory ranges tracked by the subsystem";
+    MCDQPC: Number @ 586, 2, "Most controller data queue partitions";
     SUBNQN: Name @ 768, 256, "Name of the subsystem";
     IOCCSZ: Number @ 1792, 4, "Fabrics: I/O command capsules, 16 bytes";
     IORCSZ: Number @ 1796, 4, "Fabrics: I/O response capsules, 16 bytes";
@@ -101,6 +114,7 @@ fields! {
     FCATT: Number @ 1802, 1, "Fabrics: attributes";
     MSDBD: Number @ 1803, 1, "Fabrics: most data block descriptors";
     OFCS: Number @ 1804, 2, "Fabrics: commands";
+    DCTYPE: Number @ 1806, 1, "Fabrics: kind of discovery controller";
     VS: Bytes @ 3072, 1024, "Vendor's own";
 }
 
@@ -121,6 +135,11 @@ pub mod psd {
         IPS: Number @ 18, 1, "Unit of IDLP, bits 7:6: 1 0.1 mW, 2 10 mW";
         ACTP: Number @ 20, 2, "Power when active, in the unit of APWS";
         APWS: Number @ 22, 1, "Bits 2:0: workload of ACTP, 7:6: its unit, 1 0.1 mW, 2 10 mW";
+        EPFRT: Number @ 23, 1, "Emergency power fail recovery, in the unit of bits 3:0 of EPFTS";
+        FQVT: Number @ 24, 1, "Forced quiescence vault, in the unit of bits 7:4 of EPFTS";
+        EPFVT: Number @ 25, 1, "Emergency power fail vault, in the unit of EPFVTS";
+        EPFTS: Number @ 26, 1, "Units of EPFRT and FQVT";
+        EPFVTS: Number @ 27, 1, "Unit of EPFVT";
     }
 }
 

@@ -43,6 +43,7 @@ fields! {
     ENDGID: Number @ 102, 2, "Endurance group";
     NGUID: Bytes @ 104, 16, "Globally unique identifier; 0 none";
     EUI64: Bytes @ 120, 8, "IEEE extended unique identifier; 0 none";
+    VS: Bytes @ 384, 3712, "Vendor's own";
 }
 
 /// Fields of an LBA format, `LBAF0` to `LBAF63`.
