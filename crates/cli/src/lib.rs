@@ -5,14 +5,14 @@
 //! whole or not at all.
 
 pub mod args;
-pub mod commands;
-pub mod error;
-pub mod inputs;
-pub mod interrupt;
-pub mod output;
+mod commands;
+mod error;
+mod inputs;
+mod interrupt;
+mod output;
 pub mod probe_target;
 mod used;
-pub mod watch;
+mod watch;
 
 use crate::error::{Error, exit_code, report};
 use clap::Parser;

@@ -56,3 +56,7 @@ pub use runner::{Observer, Progress, RunResult, run};
 pub use session::{Command, Session};
 pub use stats::{Direction, JobResult, SAMPLE_PS, Samples};
 pub use workload_file::{Replay, TraceOptions, WorkloadFile};
+
+// What the types above are made of, so that one crate is enough to run a workload.
+pub use lodger_core::{Completion, Op, Precondition, Request};
+pub use lodger_workload::Workload;

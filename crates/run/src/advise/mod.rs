@@ -1,11 +1,11 @@
 //! How much host memory is enough for a workload on a drive: what `lodger advise` tells.
 //!
 //! 1. One run with the host memory the drive gets by default, the yardstick. Its requests, in the order of
-//!    submission, also go to [`stream`], which learns the hit ratio of every size from that single
-//!    pass ([`stack`] distances; policies other than LRU are simulated at sizes chosen beforehand).
-//! 2. Runs at the sizes that matter: none, those that hosts give, and the bends of the [`curve`].
-//! 3. The smallest size that meets the [`goal`], by bisection on runs, guided by the curve
-//!    ([`search`]).
+//!    submission, also go to `stream`, which learns the hit ratio of every size from that single
+//!    pass (`stack` distances; policies other than LRU are simulated at sizes chosen beforehand).
+//! 2. Runs at the sizes that matter: none, those that hosts give, and the bends of the `curve`.
+//! 3. The smallest size that meets the `goal`, by bisection on runs, guided by the curve
+//!    (`search`).
 //!
 //! Sizes of equal effect share a run: below the drive's minimum, between powers of two where the
 //! drive rounds, and above what the workload ever fills.
