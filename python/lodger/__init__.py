@@ -8,8 +8,9 @@
 
 Drives are :class:`Drive`, workloads :class:`Workload`; :func:`simulate`, :func:`compare`,
 :func:`sweep` and :func:`advise` run them, and a :class:`Session` asks a drive command by command.
-Sizes are in bytes and times in nanoseconds unless a name says otherwise. Time is simulated and
-starts at zero, so equal calls give equal results.
+Sizes are in bytes and times in nanoseconds; in results the names are fio's, whose ``runtime`` is in
+milliseconds and ``simulated_s`` in seconds. Time is simulated and starts at zero, so equal calls
+give equal results.
 """
 
 from __future__ import annotations

@@ -22,14 +22,14 @@ _WORDS = {
 
 
 def pack(
-    time_us: npt.ArrayLike,
+    time_ns: npt.ArrayLike,
     op: npt.ArrayLike,
     offset_bytes: npt.ArrayLike,
     length_bytes: npt.ArrayLike,
     fua: npt.ArrayLike | None,
 ) -> tuple[bytes, bytes, bytes, bytes, bytes]:
     """The columns as the native module takes them: checked, and times in picoseconds."""
-    times = _times(time_us)
+    times = _times(time_ns)
     count = len(times)
     lengths = _whole("length_bytes", length_bytes, count)
     offsets = _whole("offset_bytes", offset_bytes, count)
@@ -80,25 +80,25 @@ def _spread(name: str, values: npt.NDArray[Any], count: int) -> npt.NDArray[Any]
     return values
 
 
-def _times(time_us: npt.ArrayLike) -> npt.NDArray[np.uint64]:
-    times = np.asarray(time_us)
+def _times(time_ns: npt.ArrayLike) -> npt.NDArray[np.uint64]:
+    times = np.asarray(time_ns)
     if times.ndim != 1 or times.dtype.kind not in "iuf":
-        raise InputError(f"`time_us` must be a list of numbers, found {times.dtype} {times.shape}")
+        raise InputError(f"`time_ns` must be a list of numbers, found {times.dtype} {times.shape}")
     if len(times) == 0:
         return np.zeros(0, np.uint64)
     if not np.all(np.isfinite(times)):
-        raise InputError("`time_us` must be finite")
+        raise InputError("`time_ns` must be finite")
     # The first request is at 0: time stamps of an epoch would not leave room for picoseconds.
     times = times - times.min()
-    if times.max() > 17e12:
+    if times.max() > 17e15:
         raise InputError(
-            "`time_us` must span less than 200 days",
-            "the unit is microseconds: divide times in nanoseconds by 1000",
+            "`time_ns` must span less than 200 days",
+            "the unit is nanoseconds: divide times in picoseconds by 1000",
         )
     if times.dtype.kind == "f":
-        picoseconds = np.rint(times.astype(np.float64) * 1e6)
+        picoseconds = np.rint(times.astype(np.float64) * 1e3)
     else:
-        picoseconds = times.astype(np.uint64) * np.uint64(1_000_000)
+        picoseconds = times.astype(np.uint64) * np.uint64(1000)
     return np.asarray(picoseconds, np.uint64)
 
 

@@ -54,25 +54,25 @@ class Drive:
     """A drive: of the collection, from a file or from text, with changed values."""
 
     def __new__(
-        cls, name: str | os.PathLike[str], *, set: Mapping[str, object] | None = None
+        cls, name: str | os.PathLike[str], *, changes: Mapping[str, object] | None = None
     ) -> Drive:
         """The drive of that name (see :func:`drives`), or the drive file.
 
-        ``set`` changes values: ``{"nand.read": "60us", "nand.channels": 8}``.
+        ``changes`` are values to change: ``{"nand.read": "60us", "nand.channels": 8}``.
         """
     @staticmethod
     def from_file(
-        path: str | os.PathLike[str], *, set: Mapping[str, object] | None = None
+        path: str | os.PathLike[str], *, changes: Mapping[str, object] | None = None
     ) -> Drive:
         """The drive of a drive file."""
     @staticmethod
     def from_toml(
-        text: str, *, name: str = "drive.toml", set: Mapping[str, object] | None = None
+        text: str, *, name: str = "drive.toml", changes: Mapping[str, object] | None = None
     ) -> Drive:
         """The drive of a drive file's text. ``name`` is what messages and results call it."""
     def set(self, key: str, value: object) -> None:
         """Change a value, such as ``"nand.read"`` to ``"60us"``. A wrong one changes nothing."""
-    def update(self, set: Mapping[str, object]) -> None:
+    def update(self, changes: Mapping[str, object]) -> None:
         """Change several values at once: they need to fit together only in the end. Wrong ones
         change nothing."""
     def copy(self) -> Drive:
@@ -94,7 +94,7 @@ class Drive:
         """Host memory below which it goes without (HMMIN), bytes."""
     @property
     def changed(self) -> dict[str, str]:
-        """What ``set`` changed."""
+        """Values that are not the file's own."""
     @property
     def values(self) -> dict[str, Value]:
         """Every value of the drive by its key, with its source."""
@@ -150,11 +150,11 @@ class Workload:
         """
     @staticmethod
     def from_arrays(
-        time_us: npt.ArrayLike,
+        *,
+        time_ns: npt.ArrayLike,
         op: npt.ArrayLike,
         offset_bytes: npt.ArrayLike,
         length_bytes: npt.ArrayLike,
-        *,
         fua: npt.ArrayLike | None = None,
         name: str = "arrays",
         replay: Literal["timed", "closed"] = "timed",
@@ -164,13 +164,13 @@ class Workload:
         """A trace from arrays, in any order of time.
 
         Args:
-            time_us: When each request is issued, microseconds from anywhere.
+            time_ns: When each request is issued, nanoseconds from anywhere.
             op: ``"read"``, ``"write"``, ``"trim"`` or ``"flush"``, their first letters, or 0 to 3.
             offset_bytes: First byte.
             length_bytes: Bytes; ignored for flushes.
             fua: Whether a write must be on flash before it completes.
 
-        All but ``time_us`` may be one value for all requests. The others are those of
+        All but ``time_ns`` may be one value for all requests. The others are those of
         :meth:`from_trace`.
         """
     @property

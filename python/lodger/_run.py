@@ -12,6 +12,7 @@ from . import _native
 from ._native import Drive, Stop, Workload
 from ._pool import run_all
 from ._record import Record
+from ._renamed import formerly_set
 from ._show import size
 from .errors import InputError
 from .results import Result, html_table
@@ -26,11 +27,11 @@ DriveLike: TypeAlias = Drive | str | os.PathLike[str]
 WorkloadLike: TypeAlias = Workload | str | os.PathLike[str]
 
 
-def as_drive(drive: DriveLike, set: Mapping[str, object] | None = None) -> Drive:
+def as_drive(drive: DriveLike, changes: Mapping[str, object] | None = None) -> Drive:
     """A drive from its name or file, with changed values. The original stays as it is."""
     made = drive.copy() if isinstance(drive, Drive) else Drive(drive)
-    if set:
-        made.update(set)
+    if changes:
+        made.update(changes)
     return made
 
 
@@ -57,6 +58,7 @@ def offer_text(offer: str | int | None) -> str | None:
     return f"{offer}B"
 
 
+@formerly_set
 def simulate(
     workload: WorkloadLike,
     drive: DriveLike,
@@ -65,7 +67,7 @@ def simulate(
     hmb_offer: str | int | None = None,
     precondition: Precondition = "sequential",
     seed: int = 0,
-    set: Mapping[str, object] | None = None,
+    changes: Mapping[str, object] | None = None,
     log: bool = False,
     progress: Progress | None = None,
     stop: Stop | None = None,
@@ -84,16 +86,16 @@ def simulate(
         precondition: What was written before: nothing, everything once in order, or everything in
             the steady state of random writes.
         seed: Of everything drawn at random.
-        set: Values of the drive to change, such as ``{"nand.read": "60us"}``.
+        changes: Values of the drive to change, such as ``{"nand.read": "60us"}``.
         log: Keep every request (about 40 bytes each) in :attr:`Result.log`.
         progress: Called about 20 times a second with the requests completed, the requests expected
-            (or ``None``) and the simulated seconds.
+            (or ``None``) and the simulated time in ns.
         stop: Its ``set()``, called from another thread, ends the run with a ``StoppedError``.
     """
     text, offer = hmb_text(hmb), offer_text(hmb_offer)
     run = _native.simulate(
         as_workload(workload),
-        as_drive(drive, set),
+        as_drive(drive, changes),
         hmb=text,
         hmb_offer=offer,
         precondition=precondition,
@@ -105,6 +107,7 @@ def simulate(
     return Result(run, text, offer)
 
 
+@formerly_set
 def logging(
     workload: WorkloadLike,
     drive: DriveLike,
@@ -112,7 +115,7 @@ def logging(
     commit: Commit | None = None,
     clients: int | None = None,
     seed: int = 0,
-    set: Mapping[str, object] | None = None,
+    changes: Mapping[str, object] | None = None,
 ) -> Result:
     """Run a model of database logging on a fresh drive: what a database gains by the drive's way of
     committing is in ``result.lodger.logging``.
@@ -123,10 +126,10 @@ def logging(
         commit: Commit mode instead of the file's: blocks, bytes through the window, asynchronous.
         clients: Number of clients instead of the file's.
         seed: Of everything drawn at random.
-        set: Values of the drive to change.
+        changes: Values of the drive to change.
     """
     chosen = as_workload(workload).committing(commit=commit, clients=clients)
-    return simulate(chosen, drive, seed=seed, set=set)
+    return simulate(chosen, drive, seed=seed, changes=changes)
 
 
 class Comparison(Sequence[Result]):
@@ -166,6 +169,7 @@ class Comparison(Sequence[Result]):
         return "".join(result._repr_html_() for result in self._results)
 
 
+@formerly_set
 def compare(
     workload: WorkloadLike,
     drives: DriveLike | Sequence[DriveLike],
@@ -174,7 +178,7 @@ def compare(
     hmb_offer: str | int | Sequence[str | int] = (),
     precondition: Precondition = "sequential",
     seed: int = 0,
-    set: Mapping[str, object] | None = None,
+    changes: Mapping[str, object] | None = None,
     workers: int | None = None,
 ) -> Comparison:
     """Run a workload on every drive with every amount of host memory.
@@ -184,7 +188,7 @@ def compare(
     """
     if isinstance(drives, (Drive, str, os.PathLike)):
         drives = [drives]
-    made = [as_drive(drive, set) for drive in drives]
+    made = [as_drive(drive, changes) for drive in drives]
     if not made:
         raise InputError("`compare` needs a drive at least")
     caps = [hmb] if hmb is None or isinstance(hmb, (str, int)) else list(hmb)
@@ -256,6 +260,7 @@ class Advice:
         return f"<p><b>{answer}</b></p>" + html_table(("host memory", "hit ratio"), rows)
 
 
+@formerly_set
 def advise(
     workload: WorkloadLike,
     drive: DriveLike,
@@ -264,7 +269,7 @@ def advise(
     within: str | float | None = None,
     precondition: Precondition = "sequential",
     seed: int = 0,
-    set: Mapping[str, object] | None = None,
+    changes: Mapping[str, object] | None = None,
     progress: Progress | None = None,
     stop: Stop | None = None,
 ) -> Advice:
@@ -281,7 +286,7 @@ def advise(
         within = f"{100 * within:.10g}%"
     made = _native.advise(
         as_workload(workload),
-        as_drive(drive, set),
+        as_drive(drive, changes),
         slo=slo,
         within=within,
         precondition=precondition,

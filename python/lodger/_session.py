@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from . import _native
 from ._record import Record
 from ._run import DriveLike, Hmb, Precondition, as_drive, hmb_text, offer_text
+from ._renamed import formerly_set
 from .errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+PS_PER_NS = 1000
 _READ, _WRITE, _TRIM, _FLUSH = range(4)
 _TIME_PS_MAX = 2**63
 """Half of what the simulated clock holds: 107 days."""
@@ -28,17 +30,18 @@ class Session:
     :meth:`idle`: what the drive does in the background (cleaning, write-back) goes on only then.
 
     >>> session = lodger.Session("rc100-480", hmb="off")
-    >>> miss_ps, hit_ps = session.read(0, 4096), session.read(0, 4096)
+    >>> miss_ns, hit_ns = session.read(0, 4096), session.read(0, 4096)
 
-    Offsets and lengths are bytes, in multiples of 512; latencies are picoseconds, from the host's
-    submission to the completion's arrival. A drive has one user at a time: calls from another
+    Offsets and lengths are bytes, in multiples of 512; latencies are nanoseconds with what there is of
+    picoseconds, from the host's submission to the completion's arrival. A drive has one user at a time: calls from another
     thread meanwhile raise ``RuntimeError``.
 
     Args:
         drive: A :class:`Drive`, the name of one of :func:`drives`, or a drive file.
-        hmb, hmb_offer, precondition, seed, set: As for :func:`simulate`.
+        hmb, hmb_offer, precondition, seed, changes: As for :func:`simulate`.
     """
 
+    @formerly_set
     def __init__(
         self,
         drive: DriveLike,
@@ -47,9 +50,9 @@ class Session:
         hmb_offer: str | int | None = None,
         precondition: Precondition = "sequential",
         seed: int = 0,
-        set: Mapping[str, object] | None = None,
+        changes: Mapping[str, object] | None = None,
     ) -> None:
-        self.drive = as_drive(drive, set)
+        self.drive = as_drive(drive, changes)
         self._native = _native.Session(
             self.drive,
             hmb=hmb_text(hmb),
@@ -58,25 +61,25 @@ class Session:
             seed=seed,
         )
 
-    def read(self, offset: int, length: int) -> int:
-        """Read; returns the latency in ps."""
+    def read(self, offset: int, length: int) -> float:
+        """Read; returns the latency in ns."""
         return self._run(_READ, offset, length)
 
-    def write(self, offset: int, length: int, *, fua: bool = False) -> int:
-        """Write, with Force Unit Access or without; returns the latency in ps."""
+    def write(self, offset: int, length: int, *, fua: bool = False) -> float:
+        """Write, with Force Unit Access or without; returns the latency in ns."""
         return self._run(_WRITE, offset, length, fua)
 
-    def trim(self, offset: int, length: int) -> int:
-        """Deallocate; returns the latency in ps."""
+    def trim(self, offset: int, length: int) -> float:
+        """Deallocate; returns the latency in ns."""
         return self._run(_TRIM, offset, length)
 
-    def flush(self) -> int:
-        """Flush the volatile write cache; returns the latency in ps."""
+    def flush(self) -> float:
+        """Flush the volatile write cache; returns the latency in ns."""
         return self._run(_FLUSH, 0, 0)
 
-    def _run(self, op: int, offset: int, length: int, fua: bool = False) -> int:
+    def _run(self, op: int, offset: int, length: int, fua: bool = False) -> float:
         try:
-            return self._native.run(op, offset, length, fua)
+            return self._native.run(op, offset, length, fua) / PS_PER_NS
         except OverflowError as error:
             message = f"offset and length must be 0 to 2**64 - 1, found {offset} and {length}"
             raise InputError(message) from error
@@ -89,14 +92,14 @@ class Session:
         *,
         fua: npt.ArrayLike | None = None,
         depth: int = 1,
-    ) -> npt.NDArray[np.uint64]:
+    ) -> npt.NDArray[np.float64]:
         """Run many commands with ``depth`` of them in flight; other threads run meanwhile.
 
         ``op`` holds ``"read"``, ``"write"``, ``"trim"`` or ``"flush"``, their first letters, or 0
         to 3. ``offset`` must be a list; of the others, one value may stand for all.
 
         Returns:
-            Their latencies in ps, in the order of the commands.
+            Their latencies in ns, in the order of the commands.
         """
         import numpy as np
 
@@ -105,13 +108,15 @@ class Session:
         if not 1 <= depth <= 65_536:
             raise InputError(f"`depth` must be 1 to 65536, found {depth}")
         packed = columns(op, offset, length, fua)
-        return np.frombuffer(self._native.batch(*packed, depth), np.uint64)
+        latencies_ps = np.frombuffer(self._native.batch(*packed, depth), np.uint64)
+        return latencies_ps / PS_PER_NS
 
-    def idle(self, seconds: float) -> None:
+    def idle(self, duration_ns: float) -> None:
         """Leave the drive alone for so long: it cleans, folds and writes back."""
-        duration_ps = seconds * 1e12
-        if not 0 <= self.now_ps + duration_ps < _TIME_PS_MAX or seconds < 0:
-            raise InputError(f"`seconds` must be from 0 to what makes 107 days, found {seconds}")
+        duration_ps = duration_ns * PS_PER_NS
+        if not 0 <= self._native.now_ps + duration_ps < _TIME_PS_MAX or duration_ns < 0:
+            message = f"`duration_ns` must be from 0 to what makes 107 days, found {duration_ns}"
+            raise InputError(message)
         self._native.idle(round(duration_ps))
 
     def set_hmb(self, hmb: Hmb = None, *, offer: str | int | None = None) -> int:
@@ -121,40 +126,40 @@ class Session:
         """
         return self._native.set_hmb(hmb_text(hmb), offer_text(offer))
 
-    def pin(self, entry: int, window_offset: int, drive_offset: int, length: int) -> int:
-        """Byte window, BA_PIN: bring a range of the drive into the window; latency in ps."""
+    def pin(self, entry: int, window_offset: int, drive_offset: int, length: int) -> float:
+        """Byte window, BA_PIN: bring a range of the drive into the window; latency in ns."""
         return self._window("pin", entry, window_offset, drive_offset, length)
 
-    def store(self, window_offset: int, length: int) -> int:
-        """Byte window: stores by the CPU, write-combined; latency in ps. Durable after a sync."""
+    def store(self, window_offset: int, length: int) -> float:
+        """Byte window: stores by the CPU, write-combined; latency in ns. Durable after a sync."""
         return self._window("store", window_offset, length)
 
-    def load(self, window_offset: int, length: int) -> int:
-        """Byte window: uncached loads by the CPU; latency in ps."""
+    def load(self, window_offset: int, length: int) -> float:
+        """Byte window: uncached loads by the CPU; latency in ns."""
         return self._window("load", window_offset, length)
 
-    def sync(self, entry: int) -> int:
-        """Byte window, BA_SYNC: what was stored survives a power failure; latency in ps."""
+    def sync(self, entry: int) -> float:
+        """Byte window, BA_SYNC: what was stored survives a power failure; latency in ns."""
         return self._window("sync", entry)
 
-    def read_dma(self, entry: int, offset: int, length: int) -> int:
-        """Byte window, BA_READ_DMA: the drive copies to host memory; latency in ps."""
+    def read_dma(self, entry: int, offset: int, length: int) -> float:
+        """Byte window, BA_READ_DMA: the drive copies to host memory; latency in ns."""
         return self._window("read_dma", entry, offset, length)
 
-    def unpin(self, entry: int) -> int:
-        """Byte window, BA_FLUSH: write an entry to its range and unpin it; latency in ps."""
+    def unpin(self, entry: int) -> float:
+        """Byte window, BA_FLUSH: write an entry to its range and unpin it; latency in ns."""
         return self._window("flush", entry)
 
-    def _window(self, name: str, *arguments: int) -> int:
+    def _window(self, name: str, *arguments: int) -> float:
         try:
-            return self._native.window(name, arguments)
+            return self._native.window(name, arguments) / PS_PER_NS
         except OverflowError as error:
             raise InputError(f"`{name}` takes numbers from 0 on, found {arguments}") from error
 
     @property
-    def now_ps(self) -> int:
-        """Simulated time since the start, in ps."""
-        return self._native.now_ps
+    def now_ns(self) -> float:
+        """Simulated time since the start, in ns."""
+        return self._native.now_ps / PS_PER_NS
 
     @property
     def capacity_bytes(self) -> int:
@@ -182,5 +187,12 @@ class Session:
         counted: dict[str, Any] = json.loads(self._native.counters())
         return Record(counted)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "now_ps":
+                raise AttributeError("`now_ps` is `now_ns` now, in nanoseconds as all times")
+            raise AttributeError(f"a session has no {name!r}")
+
     def __repr__(self) -> str:
-        return f"<lodger.Session {self.drive.name} at {self.now_ps / 1e12:.6f} s>"
+        return f"<lodger.Session {self.drive.name} at {self.now_ns / 1e9:.6f} s>"

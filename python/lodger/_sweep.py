@@ -12,10 +12,11 @@ from typing import Any
 from ._native import Drive, Stop, Workload
 from ._pool import run_all
 from ._run import DriveLike, WorkloadLike, as_drive, as_workload, simulate
+from ._renamed import CHANGES
 from .errors import InputError
 from .results import Result
 
-_ARGUMENTS = ("drive", "hmb", "hmb_offer", "precondition", "seed", "set")
+_ARGUMENTS = ("drive", "hmb", "hmb_offer", "precondition", "seed", "changes")
 """What of a setting goes to :func:`simulate`; the rest goes into the job file."""
 
 
@@ -53,11 +54,13 @@ def sweep(
         workers: Runs at a time; all processors if ``None``.
         log: Keep every request of every run.
         grid: Settings: lists of values, or one value. ``hmb``, ``hmb_offer``, ``precondition``, ``seed``
-            and ``set`` (a list of dicts) go to :func:`simulate`; all others go to the workload.
+            and ``changes`` (a list of dicts) go to :func:`simulate`; all others go to the workload.
 
     Returns:
         A point for each combination, the last setting changing fastest.
     """
+    if "set" in grid:
+        raise TypeError(CHANGES)
     drives = [drive] if isinstance(drive, (Drive, str, os.PathLike)) else list(drive)
     lists: dict[str, list[Any]] = {"drive": drives}
     lists |= {
@@ -70,7 +73,7 @@ def sweep(
     def call(setting: dict[str, Any]) -> Callable[[Stop], Result]:
         source = make(setting)
         known = {name: setting[name] for name in _ARGUMENTS if name in setting}
-        changed = as_drive(known.pop("drive"), known.pop("set", None))
+        changed = as_drive(known.pop("drive"), known.pop("changes", None))
         return lambda stop: simulate(source, changed, log=log, stop=stop, **known)
 
     results = run_all([call(setting) for setting in settings], workers)

@@ -45,7 +45,7 @@ def test_values_that_only_fit_together_are_changed_together() -> None:
 
 
 def test_values_are_changed_as_text_or_as_python_has_them() -> None:
-    drive = lodger.Drive("tiny", set={"nand.channels": 2, "nand.cache_read": True})
+    drive = lodger.Drive("tiny", changes={"nand.channels": 2, "nand.cache_read": True})
     drive.set("role.map.tiers", ["sram", "hmb"])
     drive.set("ftl.overprovisioning", 0.25)
     values = drive.values
@@ -70,7 +70,7 @@ def test_a_copy_is_changed_on_its_own() -> None:
 
 
 def test_a_wrong_value_changes_nothing() -> None:
-    drive = lodger.Drive("tiny", set={"nand.channels": 2})
+    drive = lodger.Drive("tiny", changes={"nand.channels": 2})
     before = drive.to_toml()
     with pytest.raises(lodger.InputError):
         drive.set("nand.channels", 0)
@@ -95,7 +95,7 @@ def test_a_drive_comes_from_file_or_text(tmp_path: Path) -> None:
 
 
 def test_a_drive_is_sent_to_other_processes() -> None:
-    drive = lodger.Drive("tiny", set={"nand.channels": 2})
+    drive = lodger.Drive("tiny", changes={"nand.channels": 2})
     again = pickle.loads(pickle.dumps(drive))
     assert again.to_toml() == drive.to_toml()
     assert (again.name, again.changed) == (drive.name, drive.changed)

@@ -6,10 +6,13 @@ import pickle
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import lodger
+
+UNTYPED: Any = lodger
 
 
 def caught(call: Callable[[], object]) -> lodger.InputError:
@@ -42,7 +45,7 @@ def test_a_wrong_job_file_names_its_line(tmp_path: Path) -> None:
 
 
 def test_a_wrong_value_names_its_key() -> None:
-    error = caught(lambda: lodger.Drive("tiny", set={"nand.channels": 0}))
+    error = caught(lambda: lodger.Drive("tiny", changes={"nand.channels": 0}))
     assert "`nand.channels`" in error.message
     assert (error.file, error.line) == ("--set", None)
 
@@ -90,3 +93,38 @@ def test_an_error_leaves_a_worker_whole() -> None:
     assert type(again) is type(error)
     assert (again.message, again.hint) == (error.message, error.hint)
     assert (again.file, again.line) == (error.file, error.line)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda changes: UNTYPED.Drive("tiny", set=changes),
+        lambda changes: UNTYPED.Drive.from_file("drives/tiny.toml", set=changes),
+        lambda changes: UNTYPED.Drive.from_toml("", set=changes),
+        lambda changes: UNTYPED.Drive("tiny").update(set=changes),
+        lambda changes: UNTYPED.Session("tiny", set=changes),
+        lambda changes: UNTYPED.simulate("job.fio", "tiny", set=changes),
+        lambda changes: UNTYPED.compare("job.fio", "tiny", set=changes),
+        lambda changes: UNTYPED.advise("job.fio", "tiny", set=changes),
+        lambda changes: UNTYPED.logging("redis.toml", "tiny", set=changes),
+        lambda changes: UNTYPED.sweep("job.fio", "tiny", set=[changes]),
+    ],
+)
+def test_the_old_name_of_changes_is_answered_with_the_new_one(call: Any) -> None:
+    with pytest.raises(TypeError, match="`set` is called `changes` now"):
+        call({"nand.channels": 2})
+
+
+def test_old_times_are_answered_with_the_unit_there_is() -> None:
+    make: Any = lodger.Workload.from_arrays
+    with pytest.raises(TypeError, match="`time_us` is `time_ns` now, in nanoseconds"):
+        make(time_us=[0], op="read", offset_bytes=0, length_bytes=4096)
+    with pytest.raises(TypeError, match="takes its columns by name: `time_ns`"):
+        make([0], "read", 0, 4096)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'lenght'"):
+        make(time_ns=[0], op="read", offset_bytes=0, lenght=4096)
+    session: Any = lodger.Session("tiny")
+    with pytest.raises(AttributeError, match="`now_ps` is `now_ns` now"):
+        _ = session.now_ps
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = session.nothing

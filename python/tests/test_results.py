@@ -33,7 +33,7 @@ def test_the_json_is_that_of_the_command(jobs: Path, command: list[str], form: s
         hmb=1 << 20,
         seed=7,
         precondition="random",
-        set={"nand.channels": 2},
+        changes={"nand.channels": 2},
     )
     assert status == 0
     assert without_wall(result.to_json(bins=form == "json+")) == without_wall(stdout)
@@ -105,7 +105,9 @@ def test_the_log_agrees_with_the_statistics(jobs: Path) -> None:
 def test_the_log_is_a_trace_of_the_run(jobs: Path) -> None:
     log = lodger.simulate(jobs, "tiny", log=True).log
     assert log is not None
-    workload = lodger.Workload.from_arrays(log.submit_ns / 1000, log.op, log.offset, log.length)
+    workload = lodger.Workload.from_arrays(
+        time_ns=log.submit_ns, op=log.op, offset_bytes=log.offset, length_bytes=log.length
+    )
     replayed = lodger.simulate(workload, "tiny", log=True)
     assert replayed.log is not None
     assert sorted(replayed.log.offset) == sorted(log.offset)
@@ -148,8 +150,8 @@ def test_a_result_is_readable(jobs: Path) -> None:
 def test_progress_is_told_and_may_stop_the_run(endless: Path) -> None:
     told: list[tuple[int, int | None, float]] = []
 
-    def progress(requests: int, expected: int | None, simulated_s: float) -> None:
-        told.append((requests, expected, simulated_s))
+    def progress(requests: int, expected: int | None, simulated_ns: float) -> None:
+        told.append((requests, expected, simulated_ns))
         if len(told) == 5:
             raise LookupError("enough")
 

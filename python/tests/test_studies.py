@@ -69,7 +69,7 @@ def test_a_sweep_is_the_same_however_many_run_at_a_time() -> None:
         points = lodger.sweep(
             workload,
             ["tiny", "bg4"],
-            set=[{}, {"nand.read": "90us"}],
+            changes=[{}, {"nand.read": "90us"}],
             workers=workers,
         )
         return [point.result.to_dict()["jobs"] for point in points]

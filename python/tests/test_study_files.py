@@ -115,7 +115,7 @@ def test_errors_name_file_and_line(
         ("${depth}", "4", "`depth` is not used anywhere"),
         ("${depth}", "${dept}", "nothing says what ${dept} is"),
         ("rw=randread", "rw=randraed", "randraed"),
-        ('hmb = "off"', 'experiment = "nothing:here"', "no module `lodger.studies.nothing`"),
+        ('hmb = "off"', 'experiment = "nothing:here"', "no module `lodger.experiments.nothing`"),
         ('hmb = "off"', 'experiment = "os.path:join"', "is no experiment"),
         ('hmb = "off"', 'workload = "gone.fio"', "gone.fio"),
     ],

@@ -198,7 +198,7 @@ def test_an_experiment_is_called_with_its_parameters(monkeypatch: pytest.MonkeyP
     import sys
     import types
 
-    module = types.ModuleType("lodger.studies.fake")
+    module = types.ModuleType("lodger.experiments.fake")
 
     def double(drive: lodger.Drive, number: float, factor: float, **_: object) -> object:
         assert drive.name == "tiny"
@@ -208,7 +208,7 @@ def test_an_experiment_is_called_with_its_parameters(monkeypatch: pytest.MonkeyP
         return [1, 2], [10.0, 20.0]
 
     module.double, module.curve = double, curve  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "lodger.studies.fake", module)
+    monkeypatch.setitem(sys.modules, "lodger.experiments.fake", module)
     made = study.parse(
         """
 title = "t"

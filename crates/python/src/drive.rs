@@ -1,15 +1,18 @@
 //! `lodger.Drive`.
 
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, unexpected};
 use lodger_core::spec::ParsedDrive;
 use lodger_run::{Error, Files, drives as collection};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyString};
+use pyo3::types::{PyBool, PyDict, PyString};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Values as text, as `--set` takes them.
 type Sets = BTreeMap<String, String>;
+/// Arguments that had another name.
+const RENAMED: [(&str, &str); 1] = [("set", "`set` is called `changes` now")];
 /// Values as Python has them.
 type Given<'py> = BTreeMap<String, Bound<'py, PyAny>>;
 
@@ -67,8 +70,8 @@ impl Value {
 
 /// A drive: of the collection, from a file, or from text; with changed values.
 ///
-/// `Drive(name, set=None)` is the drive of that name (see `drives()`), or the drive file; `set`
-/// changes values: `{"nand.read": "60us", "nand.channels": 8}`.
+/// `Drive(name, changes=None)` is the drive of that name (see `drives()`), or the drive file; `changes`
+/// are values to change: `{"nand.read": "60us", "nand.channels": 8}`.
 #[pyclass(module = "lodger")]
 #[derive(Clone, Debug)]
 pub struct Drive {
@@ -112,39 +115,57 @@ fn parse(text: &str, file: &str, sets: &Sets) -> Result<ParsedDrive, Error> {
 #[pymethods]
 impl Drive {
     #[new]
-    #[pyo3(signature = (name, *, set = None))]
-    fn py_new(py: Python<'_>, name: PathBuf, set: Option<Given<'_>>) -> PyResult<Self> {
+    #[pyo3(signature = (name, *, changes = None, **others), text_signature = "(name, *, changes=None)")]
+    fn py_new(
+        py: Python<'_>,
+        name: PathBuf,
+        changes: Option<Given<'_>>,
+        others: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        unexpected(others, &RENAMED)?;
         let shown = name.display().to_string();
         if let Some(text) = collection::text(&shown) {
             let file = format!("{shown}.toml");
-            return Self::new(py, shown, file, text.to_owned(), as_texts(set)?);
+            return Self::new(py, shown, file, text.to_owned(), as_texts(changes)?);
         }
         if !name.exists() {
             // For its message: neither a drive of the collection nor a file.
             lodger_run::Drive::open(&shown, &[]).or_raise(py)?;
         }
-        Self::from_file(py, name, set)
+        Self::from_file(py, name, changes, None)
     }
 
     /// The drive of a drive file.
     #[staticmethod]
-    #[pyo3(signature = (path, *, set = None))]
-    fn from_file(py: Python<'_>, path: PathBuf, set: Option<Given<'_>>) -> PyResult<Self> {
+    #[pyo3(signature = (path, *, changes = None, **others), text_signature = "(path, *, changes=None)")]
+    fn from_file(
+        py: Python<'_>,
+        path: PathBuf,
+        changes: Option<Given<'_>>,
+        others: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        unexpected(others, &RENAMED)?;
         let text = Files::default().text(&path, "drive file").or_raise(py)?;
         let name = path.display().to_string();
-        Self::new(py, name.clone(), name, text, as_texts(set)?)
+        Self::new(py, name.clone(), name, text, as_texts(changes)?)
     }
 
     /// The drive of a drive file's text. `name` is what messages and results call it.
     #[staticmethod]
-    #[pyo3(signature = (text, *, name = "drive.toml", set = None))]
+    #[pyo3(
+        signature = (text, *, name = "drive.toml", changes = None, **others),
+        text_signature = "(text, *, name=\"drive.toml\", changes=None)"
+    )]
     fn from_toml(
         py: Python<'_>,
         text: String,
         name: &str,
-        set: Option<Given<'_>>,
+        changes: Option<Given<'_>>,
+        others: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        Self::new(py, name.to_owned(), name.to_owned(), text, as_texts(set)?)
+        unexpected(others, &RENAMED)?;
+        let changes = as_texts(changes)?;
+        Self::new(py, name.to_owned(), name.to_owned(), text, changes)
     }
 
     /// Changes a value, such as "nand.read" to "60us". A wrong one changes nothing.
@@ -158,9 +179,19 @@ impl Drive {
 
     /// Change several values at once: they need to fit together only in the end. Wrong ones change
     /// nothing.
-    fn update(&mut self, py: Python<'_>, set: Given<'_>) -> PyResult<()> {
+    #[pyo3(signature = (changes = None, **others), text_signature = "($self, changes)")]
+    fn update(
+        &mut self,
+        py: Python<'_>,
+        changes: Option<Given<'_>>,
+        others: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        unexpected(others, &RENAMED)?;
+        let Some(changes) = changes else {
+            return Err(PyTypeError::new_err("`update` needs `changes`"));
+        };
         let mut sets = self.sets.clone();
-        sets.extend(as_texts(Some(set))?);
+        sets.extend(as_texts(Some(changes))?);
         self.parsed = parse(&self.text, &self.file, &sets).or_raise(py)?;
         self.sets = sets;
         Ok(())
@@ -203,7 +234,7 @@ impl Drive {
         hmb.as_ref().map_or(0, |hmb| hmb.min_bytes)
     }
 
-    /// What `set` changed.
+    /// Values that are not the file's own.
     #[getter]
     fn changed(&self) -> Sets {
         self.sets.clone()

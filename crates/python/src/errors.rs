@@ -1,7 +1,9 @@
 //! Errors as the exceptions of `lodger.errors`.
 
 use lodger_run::{Error, ErrorKind};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 /// The exception that stands for `error`.
 pub fn exception(py: Python<'_>, error: Error) -> PyErr {
@@ -31,4 +33,20 @@ impl<T, E: Into<Error>> OrRaise<T> for Result<T, E> {
     fn or_raise(self, py: Python<'_>) -> PyResult<T> {
         self.map_err(|error| exception(py, error.into()))
     }
+}
+
+/// Refuses arguments that there are not; for those that had another name, with what to say of it.
+pub fn unexpected(
+    others: Option<&Bound<'_, PyDict>>,
+    renamed: &[(&str, &'static str)],
+) -> PyResult<()> {
+    let Some(name) = others.and_then(|others| others.keys().iter().next()) else {
+        return Ok(());
+    };
+    let name: String = name.extract()?;
+    let known = renamed.iter().find(|(old, _)| *old == name);
+    Err(match known {
+        Some((_, now)) => PyTypeError::new_err(*now),
+        None => PyTypeError::new_err(format!("got an unexpected keyword argument '{name}'")),
+    })
 }

@@ -4,7 +4,7 @@
 //! would have to take the interpreter again and again to ask for Ctrl-C, and work that Rust spreads
 //! over its own threads could not ask at all.
 
-use lodger_core::time::S;
+use lodger_core::time::NS;
 use lodger_run::Progress;
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
@@ -83,9 +83,9 @@ impl Control {
         };
         let requests = self.requests.load(Ordering::Relaxed);
         let expected = Some(self.expected.load(Ordering::Relaxed)).filter(|n| *n != UNKNOWN);
-        let simulated_s = self.simulated_ps.load(Ordering::Relaxed) as f64 / S as f64;
+        let simulated_ns = self.simulated_ps.load(Ordering::Relaxed) as f64 / NS as f64;
         progress
-            .call1(py, (requests, expected, simulated_s))
+            .call1(py, (requests, expected, simulated_ns))
             .map(drop)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::columns;
 use crate::drive::Drive;
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, unexpected};
 use crate::supervise::supervise;
 use lodger_core::Op;
 use lodger_run::{Error, LoggingChoice, Replay, TraceOptions, WorkloadFile};
@@ -10,14 +10,21 @@ use lodger_workload::logging::Commit;
 use lodger_workload::trace::{
     self, CLOSED_QUEUE_DEPTH, Description, DeviceChoice, Fit, Format, Mode, Record, TimeUnit, Trace,
 };
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Longest request: far above what any drive takes, and what a trace can hold.
 const LENGTH_BYTES_MAX: u64 = 1 << 40;
+
+/// Arguments that had another name.
+const RENAMED: [(&str, &str); 1] = [(
+    "time_us",
+    "`time_us` is `time_ns` now, in nanoseconds as all times",
+)];
 
 /// What is asked of a drive: a fio job file or a block trace, read but not yet fitted to a drive.
 ///
@@ -109,26 +116,43 @@ impl Workload {
         open(py, path, options)
     }
 
-    /// A trace from arrays: times in microseconds from anywhere and in any order, operations as words
+    /// A trace from arrays: times in nanoseconds from anywhere and in any order, operations as words
     /// ("read", "write", "trim", "flush") or numbers (0 to 3), places and lengths in bytes.
     ///
-    /// All but `time_us` may be one value for all requests.
+    /// All but `time_ns` may be one value for all requests.
     #[staticmethod]
-    #[pyo3(signature = (time_us, op, offset_bytes, length_bytes, *, fua = None, name = "arrays",
-                        replay = "timed", iodepth = None, fit = "error"))]
+    #[pyo3(
+        signature = (*columns, time_ns = None, op = None, offset_bytes = None, length_bytes = None,
+                     fua = None, name = "arrays", replay = "timed", iodepth = None, fit = "error",
+                     **others),
+        text_signature = "(*, time_ns, op, offset_bytes, length_bytes, fua=None, name=\"arrays\", \
+                          replay=\"timed\", iodepth=None, fit=\"error\")"
+    )]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn from_arrays(
         py: Python<'_>,
-        time_us: &Bound<'_, PyAny>,
-        op: &Bound<'_, PyAny>,
-        offset_bytes: &Bound<'_, PyAny>,
-        length_bytes: &Bound<'_, PyAny>,
+        columns: &Bound<'_, PyTuple>,
+        time_ns: Option<&Bound<'_, PyAny>>,
+        op: Option<&Bound<'_, PyAny>>,
+        offset_bytes: Option<&Bound<'_, PyAny>>,
+        length_bytes: Option<&Bound<'_, PyAny>>,
         fua: Option<&Bound<'_, PyAny>>,
         name: &str,
         replay: &str,
         iodepth: Option<u32>,
         fit: &str,
+        others: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        unexpected(others, &RENAMED)?;
+        // Without names, times in the microseconds of old would be taken for nanoseconds.
+        let (true, Some(time_ns), Some(op), Some(offset_bytes), Some(length_bytes)) =
+            (columns.is_empty(), time_ns, op, offset_bytes, length_bytes)
+        else {
+            return Err(PyTypeError::new_err(
+                "`from_arrays` takes its columns by name: `time_ns`, `op`, `offset_bytes` and \
+                 `length_bytes`",
+            ));
+        };
         let depth = match (self::replay(replay).or_raise(py)?, iodepth) {
             (Replay::Timed, None) => 0,
             (Replay::Closed, depth) => depth.unwrap_or(CLOSED_QUEUE_DEPTH).max(1),
@@ -138,7 +162,7 @@ impl Workload {
             }
         };
         // NumPy's conversions, checked, are easier said in Python.
-        let arguments = (time_us, op, offset_bytes, length_bytes, fua);
+        let arguments = (time_ns, op, offset_bytes, length_bytes, fua);
         let columns = py
             .import("lodger._columns")?
             .call_method1("pack", arguments)?;

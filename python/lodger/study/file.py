@@ -213,7 +213,7 @@ def _setting(name: str, table: Table, common: Table, folder: Path) -> Setting:
         hmb_offer=values["hmb_offer"],
         precondition=values["precondition"] or "sequential",
         seed=values["seed"] or 0,
-        set=values["set"],
+        changes=values["set"],
         variables=values["variables"],
         parameters=values["parameters"],
         over=None if over is None else next((k, tuple(v)) for k, v in over.items()),

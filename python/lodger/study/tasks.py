@@ -20,7 +20,7 @@ from .series import Series
 
 SOURCES = ("fio", "logging", "workload", "experiment")
 """What can be run: the text of a job file or of a model of database logging, a workload's file, a
-function of `lodger.studies`."""
+function of `lodger.experiments`."""
 
 _PLACE = re.compile(r"\$\{(\w+)\}")
 
@@ -61,7 +61,7 @@ class Setting:
     hmb_offer: str | None
     precondition: str
     seed: int
-    set: Mapping[str, Any]
+    changes: Mapping[str, Any]
     variables: Mapping[str, Any]
     parameters: Mapping[str, Any]
     over: tuple[str, tuple[Any, ...]] | None
@@ -114,26 +114,26 @@ def _figure(value: Any, what: str) -> float:
 
 
 def find(experiment: str) -> Callable[..., Any]:
-    """The function that `module:function` names, in `lodger.studies`."""
+    """The function that `module:function` names, in `lodger.experiments`."""
     module, colon, name = experiment.partition(":")
     if not colon or not module.isidentifier() or not name.isidentifier():
         raise InputError(
-            f"`{experiment}` is no experiment", "write `module:function` of `lodger.studies`"
+            f"`{experiment}` is no experiment", "write `module:function` of `lodger.experiments`"
         )
     try:
-        found = import_module(f"lodger.studies.{module}")
+        found = import_module(f"lodger.experiments.{module}")
     except ModuleNotFoundError as error:
-        if error.name != f"lodger.studies.{module}":
+        if error.name != f"lodger.experiments.{module}":
             raise
-        folder = Path(__file__).parent.parent / "studies"
+        folder = Path(__file__).parent.parent / "experiments"
         known = [file.stem for file in folder.glob("*.py") if not file.stem.startswith("_")]
         raise InputError(
-            f"there is no module `lodger.studies.{module}`", near(module, known)
+            f"there is no module `lodger.experiments.{module}`", near(module, known)
         ) from None
     function = getattr(found, name, None)
     if not callable(function) or name.startswith("_"):
         known = [key for key, value in vars(found).items() if callable(value) and key[0] != "_"]
-        raise InputError(f"`lodger.studies.{module}` has no `{name}`", near(name, known))
+        raise InputError(f"`lodger.experiments.{module}` has no `{name}`", near(name, known))
     return function  # type: ignore[no-any-return]
 
 
@@ -204,7 +204,7 @@ def _task(study: str, setting: Setting, over: str, x: Any) -> Task:
     beside = Path(setting.folder) / drive_name
     drive = as_drive(
         beside if drive_name.endswith(".toml") else drive_name,
-        {key: filled(value) for key, value in setting.set.items()},
+        {key: filled(value) for key, value in setting.changes.items()},
     )
     hmb, hmb_offer = filled(setting.hmb), filled(setting.hmb_offer)
     workload, experiment, arguments = None, None, {}

@@ -1,9 +1,9 @@
-"""Experiments of studies that are no plain workloads.
+"""Experiments of studies that are no plain workloads; :mod:`lodger.study` runs the studies.
 
 A study file names one as ``experiment = "module:function"``. The function is called with the
 keyword arguments ``drive`` (a :class:`lodger.Drive`), ``hmb`` (the most that the host gives: a size,
 ``"off"`` or ``None`` for what Linux gives by itself), ``hmb_offer`` (a size offered exactly, or
 ``None``), ``precondition`` and ``seed``, and the study's ``parameters``. It returns a
-number, a pair of lists (settings and values), or a dict of these by name. Equal arguments must give
-equal results.
+number, a pair of lists (settings and values), or a dict of these by name, in the units of the
+published figure. Equal arguments must give equal results.
 """
