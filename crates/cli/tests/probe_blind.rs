@@ -1,7 +1,7 @@
 //! How often is the prober right about drives it has never seen? A small sample here; the whole
 //! table of docs/validation with `LODGER_PROBE_DRIVES=300 cargo test --release -p lodger --test
 //! probe_blind -- --nocapture`. `LODGER_PROBE_FIRST` is the first seed, `LODGER_PROBE_NOISE` the noise
-//! of all drives as a multiple of the default; `LODGER_PROBE_CONFIDENCE=0` runs every experiment once.
+//! of all drives as a multiple of the default, `LODGER_PROBE_THREADS` how many are probed at a time; `LODGER_PROBE_CONFIDENCE=0` runs every experiment once.
 //! `LODGER_PROBE_CALIBRATE=1 LODGER_PROBE_FIRST=50001 LODGER_PROBE_DRIVES=300` prints how often each rule
 //! is right and how wide intervals must be: seeds that are used for nothing else; `LODGER_PROBE_ALL=0` with what
 //! verdicts rest on alone, which takes a third of the time.
@@ -23,6 +23,8 @@ use std::time::Duration;
 const ROLES: [&str; 3] = ["map", "read_cache", "write_buffer"];
 /// Drives in the test suite.
 const SAMPLE: u64 = 5;
+/// A range with ends further apart says nothing.
+const RANGE_MAX: f64 = 2.3;
 
 fn opened(subject: &Subject, seed: u64) -> Surrounded {
     let noise = Noise::default().times(subject.noise);
@@ -65,8 +67,11 @@ struct Score {
     verdicts: u32,
     decided: u32,
     right: u32,
+    /// Sizes given as a number, those near the truth, and those given as a range, narrow enough to tell something.
     sizes: u32,
     near: u32,
+    ranges: u32,
+    narrow: u32,
     covered: u32,
     no_size: u32,
 }
@@ -80,18 +85,14 @@ impl Score {
             right: self.right + other.right,
             sizes: self.sizes + other.sizes,
             near: self.near + other.near,
+            ranges: self.ranges + other.ranges,
+            narrow: self.narrow + other.narrow,
             covered: self.covered + other.covered,
             no_size: self.no_size + other.no_size,
         }
     }
 
-    fn count(
-        &mut self,
-        role: &str,
-        planted: &Planted,
-        verdict: &Verdict,
-        tolerance: f64,
-    ) -> Option<String> {
+    fn count(&mut self, planted: &Planted, verdict: &Verdict, tolerance: f64) -> Option<String> {
         self.verdicts += 1;
         let found = verdict.tier.name();
         if found == "undecided" {
@@ -111,17 +112,29 @@ impl Score {
             self.no_size += 1;
             return None;
         };
-        self.sizes += 1;
         let covered = size.low <= bytes && bytes <= size.high;
-        // What a map takes on the drive is told from its reach, for entries of 4 to 8 bytes.
-        let is_range = role == "map" && size.high > 1.9 * size.low;
-        let near = (size.estimate / bytes - 1.0).abs() <= tolerance || is_range && covered;
-        self.near += u32::from(near);
         self.covered += u32::from(covered);
+        let near = if verdict.size_is_range {
+            // What a map takes where entries of 4 to 8 B are possible.
+            let is_narrow = size.high < RANGE_MAX * size.low;
+            self.ranges += 1;
+            self.narrow += u32::from(is_narrow);
+            is_narrow
+        } else {
+            let near = (size.estimate / bytes - 1.0).abs() <= tolerance;
+            self.sizes += 1;
+            self.near += u32::from(near);
+            near
+        };
         (!near || !covered).then(|| {
             let share = size.estimate / bytes - 1.0;
+            let kind = if verdict.size_is_range {
+                "range"
+            } else {
+                "size"
+            };
             format!(
-                "size {:+.1} %, covered {covered}: {size:?} for {bytes}",
+                "{kind} {:+.1} %, covered {covered}: {size:?} for {bytes}",
                 100.0 * share
             )
         })
@@ -139,19 +152,13 @@ struct Shares {
 
 fn shares(role: &'static str, score: &Score) -> Shares {
     let share = |part: u32, whole: u32| f64::from(part) / f64::from(whole.max(1));
-    let given = |part: u32| {
-        if score.sizes == 0 {
-            1.0
-        } else {
-            share(part, score.sizes)
-        }
-    };
+    let given = |part: u32, whole: u32| if whole == 0 { 1.0 } else { share(part, whole) };
     Shares {
         role,
         right: share(score.right, score.decided),
         undecided: share(score.verdicts - score.decided, score.verdicts),
-        near: given(score.near),
-        covered: given(score.covered),
+        near: given(score.near, score.sizes),
+        covered: given(score.covered, score.sizes + score.ranges),
     }
 }
 
@@ -183,13 +190,13 @@ impl Shares {
 
 fn table(scores: &[Score; 3]) -> String {
     let mut out = String::from(
-        "role          right/decided  undecided  sizes near/given  covered  no size\n",
+        "role          right/decided  undecided  numbers near/given  ranges narrow/given  covered  no size\n",
     );
     for (role, s) in ROLES.iter().zip(scores) {
         let undecided = s.verdicts - s.decided;
         out += &format!(
-            "{role:<14}{:>5}/{:<8}{undecided:>10}{:>11}/{:<6}{:>9}{:>9}\n",
-            s.right, s.decided, s.near, s.sizes, s.covered, s.no_size
+            "{role:<14}{:>5}/{:<8}{undecided:>10}{:>13}/{:<6}{:>14}/{:<6}{:>8}{:>9}\n",
+            s.right, s.decided, s.near, s.sizes, s.narrow, s.ranges, s.covered, s.no_size
         );
     }
     out
@@ -230,7 +237,7 @@ fn run(drives: u64) -> ([Score; 3], Confusion) {
     let noise: Option<f64> = setting("NOISE");
     let confidence = setting("CONFIDENCE").unwrap_or(0.95);
     std::thread::scope(|scope| {
-        for _ in 0..2 {
+        for _ in 0..setting("THREADS").unwrap_or(2) {
             scope.spawn(|| {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
@@ -258,7 +265,7 @@ fn run(drives: u64) -> ([Score; 3], Confusion) {
                         });
                         let kind = (*role, planted.tier, verdict.tier.name());
                         *confusion.lock().unwrap().entry(kind).or_insert(0) += 1;
-                        if let Some(remark) = score.count(role, &planted, verdict, tolerance) {
+                        if let Some(remark) = score.count(&planted, verdict, tolerance) {
                             println!("{seed} {role}: {remark}\n{}", excerpt(&subject, role));
                         }
                     }
@@ -422,7 +429,7 @@ fn every_rule_is_as_often_right_as_its_table_says() {
     let record = Mutex::new(Record::default());
     let next = AtomicU64::new(first);
     std::thread::scope(|scope| {
-        for _ in 0..2 {
+        for _ in 0..setting("THREADS").unwrap_or(2) {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);

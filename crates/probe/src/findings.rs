@@ -79,16 +79,47 @@ pub struct WriteBufferArm {
     pub fill_rate: f64,
     /// Rate once it is, bytes/s.
     pub drain_rate: f64,
+    /// Single looks that the medians are of.
+    pub looks: WriteLooks,
+}
+
+/// Latencies, ns: what tells how far this drive bears a verdict on its write buffer out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WriteLooks {
+    /// Writes of a page to a drive at rest.
+    pub writes: Vec<f64>,
+    /// Flushes after each of them.
+    pub dirty: Vec<f64>,
+    /// Flushes right after those, with nothing to do.
+    pub clean: Vec<f64>,
+    /// Reads of pages just written and flushed.
+    pub fresh: Vec<f64>,
 }
 
 impl WriteBufferArm {
     /// Whether writes are acknowledged before they are in flash.
     #[must_use]
     pub fn is_buffered(&self) -> bool {
-        let flush_works = self.flush_dirty_ns > self.flush_clean_ns + 20_000.0
-            && self.flush_dirty_ns > 1.5 * self.flush_clean_ns;
-        // Faster than flash can even be read: programming is slower than that.
-        flush_works || self.write_ns < 0.7 * self.old_read_ns
+        self.flush_works(self.flush_dirty_ns, self.flush_clean_ns) || self.is_fast(self.write_ns)
+    }
+
+    fn flush_works(&self, dirty_ns: f64, clean_ns: f64) -> bool {
+        dirty_ns > clean_ns + 20_000.0 && dirty_ns > 1.5 * clean_ns
+    }
+
+    /// Faster than flash can even be read: programming is slower than that.
+    fn is_fast(&self, write_ns: f64) -> bool {
+        write_ns < 0.7 * self.old_read_ns
+    }
+
+    /// Share of single looks that say by themselves that writes are acknowledged before they are in flash.
+    #[must_use]
+    pub fn buffered_share(&self) -> f64 {
+        let pairs = self.looks.dirty.iter().zip(&self.looks.clean);
+        let flushes = pairs.filter(|(dirty, clean)| self.flush_works(**dirty, **clean));
+        let writes = self.looks.writes.iter().filter(|ns| self.is_fast(**ns));
+        let of = |count: usize, all: &[f64]| count as f64 / all.len().max(1) as f64;
+        of(flushes.count(), &self.looks.dirty).max(of(writes.count(), &self.looks.writes))
     }
 }
 

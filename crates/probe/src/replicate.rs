@@ -109,6 +109,7 @@ pub fn agreed(runs: &[&Verdict]) -> Option<Verdict> {
         (!found.is_empty()).then(|| combined(&found))
     };
     verdict.size_bytes = put_together(|run| run.size_bytes);
+    verdict.size_is_range = agreeing().any(|run| run.size_is_range);
     verdict.reach_bytes = put_together(|run| run.reach_bytes);
     verdict.unit_bytes = put_together(|run| run.unit_bytes);
     if let Some(size) = verdict.size_bytes {

@@ -44,7 +44,7 @@ pub fn shortest_half(values: &[f64]) -> (f64, f64) {
 }
 
 /// Two-sided quantile of the standard normal distribution for [`CONFIDENCE`].
-fn z() -> f64 {
+pub(crate) fn z() -> f64 {
     Normal::standard().inverse_cdf(f64::midpoint(1.0, CONFIDENCE))
 }
 

@@ -14,7 +14,7 @@
 use super::{About, arms, enter};
 use crate::bench::{Bench, Stop};
 use crate::cost::{Cost, Scale};
-use crate::findings::{Findings, WriteBufferArm};
+use crate::findings::{Findings, WriteBufferArm, WriteLooks};
 use crate::stats;
 use crate::target::Io;
 use std::time::Duration;
@@ -48,7 +48,7 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         let start = bench.capacity() / 2 / page * page;
         // New places in every run as well.
         let place = (bench.run() - 1) * 2 + arm;
-        let (old_read_ns, fresh_read_ns) = reads_of_new_data(bench, place as u64)?;
+        let (old_read_ns, fresh) = reads_of_new_data(bench, place as u64)?;
         let (mut writes, mut dirty, mut clean) = (Vec::new(), Vec::new(), Vec::new());
         bench.flush()?;
         for i in 0..32 {
@@ -63,10 +63,16 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
             flush_dirty_ns: stats::median(&dirty),
             flush_clean_ns: stats::median(&clean),
             old_read_ns,
-            fresh_read_ns,
+            fresh_read_ns: stats::median(&fresh),
             bytes: None,
             fill_rate: 0.0,
             drain_rate: 0.0,
+            looks: WriteLooks {
+                writes: writes.clone(),
+                dirty: dirty.clone(),
+                clean: clean.clone(),
+                fresh,
+            },
         };
         let suffix = if name == "as found" { "" } else { name };
         let join = |base: &str| format!("{base}_{suffix}").trim_end_matches('_').to_owned();
@@ -86,9 +92,9 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
 /// Pages that are read, written, and read again.
 const FRESH: u64 = 64;
 
-/// Median reads of pages as they were found and once they are new, ns. Each arm has its own stretch,
+/// Median read of pages as they were found, and reads of them once they are new, ns. Each arm has its own stretch,
 /// so that its pages are as they were found.
-fn reads_of_new_data(bench: &mut Bench<'_>, place: u64) -> Result<(f64, f64), Stop> {
+fn reads_of_new_data(bench: &mut Bench<'_>, place: u64) -> Result<(f64, Vec<f64>), Stop> {
     let page = bench.page();
     let stretch = 2 * FRESH * page;
     let room = bench.capacity().saturating_sub(stretch);
@@ -106,5 +112,5 @@ fn reads_of_new_data(bench: &mut Bench<'_>, place: u64) -> Result<(f64, f64), St
     bench.idle(Duration::from_millis(5))?;
     bench.read_pages([start + page], 1, &mut ignored)?;
     bench.read_pages(order.iter().copied(), 1, &mut fresh)?;
-    Ok((stats::median(&old), stats::median(&fresh)))
+    Ok((stats::median(&old), fresh))
 }

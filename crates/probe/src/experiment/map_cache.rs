@@ -90,12 +90,15 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     for (name, state) in arms(bench) {
         enter(bench, state)?;
         let known = findings.map.get("on").and_then(|arm: &MapArm| arm.levels);
-        let (arm, took) = measure(
-            bench,
-            known,
-            state.filter(|state| *state == HmbState::On),
-            &format!("map cache, host memory {name}"),
-        )?;
+        let renewed = state.filter(|state| *state == HmbState::On);
+        // Kinds of misses and hits in host memory are told apart by what there is without host memory.
+        let kinds = if renewed.is_some() {
+            Kinds::Later
+        } else {
+            Kinds::Now
+        };
+        let series = format!("map cache, host memory {name}");
+        let (arm, took) = measure(bench, (known, kinds), renewed, &series)?;
         note_latencies(findings, name, &took);
         findings.map.insert(name, arm);
         if name == "on" {
@@ -104,14 +107,12 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     }
     // What a miss takes may show only without host memory.
     let known = findings.map.get("off").and_then(|arm| arm.levels);
-    if known.is_some() && findings.map.get("on").is_some_and(|on| on.levels.is_none()) {
+    let is_open =
+        |on: &MapArm| on.levels.is_none() && (known.is_some() || on.missed.high >= FLAT_MAX);
+    if findings.map.get("on").is_some_and(is_open) {
         enter(bench, Some(HmbState::On))?;
-        let (arm, took) = measure(
-            bench,
-            known,
-            Some(HmbState::On),
-            "map cache, host memory on again",
-        )?;
+        let series = "map cache, host memory on again";
+        let (arm, took) = measure(bench, (known, Kinds::Now), Some(HmbState::On), series)?;
         note_latencies(findings, "on", &took);
         findings.map.insert("on", arm);
         walk = took.walk;
@@ -270,6 +271,7 @@ fn survey(
     if let (Some(_), Some(high)) = (&pool, high) {
         // Units of these pages are at hand.
         walk.ahead(bench, 2 * high, levels)?;
+        walk.push_kept(bench, levels)?;
     }
     // What is at hand by now must not answer for its neighbours.
     walk::renew(bench, renewed)?;
@@ -309,6 +311,10 @@ pub(super) fn count_units(
     let all = Held::Everything(walk.places as f64);
     let (held, found) = match edge {
         Edge::Beyond => return Ok((all, false)),
+        Edge::Blind => {
+            walk.is_blind = true;
+            return Ok((Held::Nothing, false));
+        }
         Edge::At(units) if units.estimate < 1.0 => return Ok((Held::Nothing, false)),
         Edge::At(units) => (units.estimate, Some(units)),
         Edge::Gradual(half) => (half / std::f64::consts::LN_2, None),
@@ -423,10 +429,17 @@ fn find_reach(
     Ok(Held::UpTo(estimate.scaled(scale)))
 }
 
-/// The map cache as host memory is now.
+/// When pages of one kind are looked for, where pages of several kinds hide a second level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kinds {
+    Now,
+    Later,
+}
+
+/// The map cache as host memory is now. `known` are the levels of another state, for where this one shows none.
 fn measure(
     bench: &mut Bench<'_>,
-    known: Option<Levels>,
+    (known, kinds): (Option<Levels>, Kinds),
     renewed: Option<HmbState>,
     series: &str,
 ) -> Result<(MapArm, Took), Stop> {
@@ -438,7 +451,7 @@ fn measure(
         walk: None,
     };
     let everything = bench.capacity() as f64;
-    let (levels, missed) = told_apart(bench, &mut samples, known)?;
+    let (levels, missed) = told_apart(bench, &mut samples, known, kinds)?;
     let one_level = MapArm {
         levels: None,
         near_ns,
@@ -518,13 +531,14 @@ fn told_apart(
     bench: &mut Bench<'_>,
     samples: &mut Samples,
     known: Option<Levels>,
+    kinds: Kinds,
 ) -> Result<(Option<Levels>, Estimate), Stop> {
     if let Some(levels) = samples.levels().or(known) {
         return Ok((Some(levels), samples.missed()));
     }
     // One level, or several kinds of pages that hide the other.
     let missed = samples.settled(bench)?;
-    let levels = if missed.high >= FLAT_MAX {
+    let levels = if missed.high >= FLAT_MAX && kinds == Kinds::Now {
         samples::by_kind(bench, samples)?
     } else {
         None

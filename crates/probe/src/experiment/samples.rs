@@ -8,6 +8,7 @@
 //! few misses would make. Where there is a difference, pages of the fastest kind are picked by reading them
 //! while their entry is at hand, and these same pages are read again when it is not.
 
+use super::kept;
 use super::levels::Levels;
 use super::walk::{Pace, Walk, page_of};
 use crate::bench::{Bench, Stop};
@@ -38,9 +39,11 @@ pub(super) const CANDIDATES: usize = 10;
 /// Less than this share of a fast read comes from no flash: what was read before is kept.
 pub(super) const KEPT: f64 = 0.6;
 /// Reads that push a small memory's units out.
-const PUSHED: usize = 4096;
+const PUSHED: u64 = 4096;
 /// Least share of looks between two levels that makes a third one.
 const THIRD: f64 = 0.05;
+/// A level of its own has next to nothing so near to its threshold.
+const GAP: f64 = 1.04;
 /// Places for that.
 const AGES: u64 = 400;
 
@@ -187,12 +190,16 @@ pub(super) fn choose(
 /// Levels of pages of the fastest kind, each read with its entry at hand and without, and those pages. Leaves
 /// them at hand.
 pub(super) fn by_kind(bench: &mut Bench<'_>, samples: &Samples) -> Result<Option<Levels>, Stop> {
-    let below_ns = KIND * stats::quantile(&samples.near, 0.1);
+    let fast_ns = stats::quantile(&samples.near, 0.1);
+    let below_ns = KIND * fast_ns;
+    let Some(kept_pages) = kept::learned(bench, fast_ns)? else {
+        return Ok(None);
+    };
     let pool = pool(bench, below_ns)?;
     if pool.len() < POOL / 4 {
         return Ok(None);
     }
-    let far: Vec<u64> = (0..PUSHED)
+    let far: Vec<u64> = (0..PUSHED.max(kept_pages))
         .map(|_| {
             let start = stretch(bench);
             page_of(bench, start, STRETCH)
@@ -207,9 +214,9 @@ pub(super) fn by_kind(bench: &mut Bench<'_>, samples: &Samples) -> Result<Option
     if cold.len() < POOL / 8 {
         return Ok(None);
     }
-    let found = levels(&warm, &cold);
+    let found = Levels::of_kind(&warm, &cold, below_ns);
     Ok(found.map(|levels| Levels {
-        pages_below_ns: Some(below_ns),
+        kept_pages,
         ..levels
     }))
 }
@@ -229,26 +236,28 @@ pub(super) fn above_a_third(bench: &mut Bench<'_>, levels: Levels) -> Result<Lev
     })
 }
 
-/// Where the highest of three levels begins, if there are three.
+/// Where the highest of three levels begins, if there are three. The widest gap is no better: where nothing
+/// missed it lies between strays (seed 90032).
 fn split(seen: &[f64], levels: &Levels) -> Option<f64> {
     let mut sorted: Vec<f64> = seen
         .iter()
         .copied()
-        .filter(|ns| *ns > 1.12 * levels.fast_ns && *ns < 1.02 * levels.slow_ns)
+        .filter(|ns| *ns > 1.12 * levels.fast_ns && *ns < 1.02 * levels.least_slow_ns)
         .collect();
     sorted.sort_unstable_by(f64::total_cmp);
     let between: Vec<f64> = sorted
         .iter()
         .copied()
-        .filter(|ns| *ns < levels.slow_ns / 1.1)
+        .filter(|ns| *ns < levels.least_slow_ns / 1.1)
         .collect();
     if (between.len() as f64) < THIRD * seen.len() as f64 || between.len() < 6 {
         return None;
     }
-    let middle = stats::median(&between);
-    let gaps = sorted.windows(2).filter(|pair| pair[0] >= middle);
-    let widest = gaps.max_by(|a, b| (a[1] / a[0]).total_cmp(&(b[1] / b[0])))?;
-    (widest[1] > 1.04 * widest[0]).then(|| (widest[0] * widest[1]).sqrt())
+    // Halfway from there to misses, if next to nothing lies there: misses that differ have no gap in them.
+    let threshold = (stats::median(&between) * levels.least_slow_ns).sqrt();
+    let near = |ns: &&f64| (threshold / GAP..threshold * GAP).contains(*ns);
+    let there = sorted.iter().filter(near).count();
+    (there * 10 <= between.len()).then_some(threshold)
 }
 
 #[cfg(test)]
@@ -281,15 +290,29 @@ mod tests {
         let levels = Levels {
             fast_ns: 70.0,
             slow_ns: 132.0,
+            least_slow_ns: 132.0,
             threshold_ns: 96.0,
             false_slow: 0.0,
             false_fast: 0.0,
             pages_below_ns: None,
+            kept_pages: 0,
         };
         let near = |centre: f64| (0..60).map(move |i| centre + f64::from(i % 7) - 3.0);
         let seen: Vec<f64> = near(70.0).chain(near(104.0)).chain(near(132.0)).collect();
         let split = split(&seen, &levels).unwrap();
         assert!((108.0..129.0).contains(&split), "{split}");
+        // What is as fast as the fastest misses are is no third level (seed 95028).
+        let of_kinds = Levels {
+            slow_ns: 250.0,
+            least_slow_ns: 104.0,
+            ..levels
+        };
+        let kinds: Vec<f64> = near(70.0).chain(near(107.0)).chain(near(250.0)).collect();
+        assert_eq!(super::split(&kinds, &of_kinds), None);
+        // Nothing misses, and a stray lies just below misses.
+        let strays = near(70.0).chain(near(104.0)).chain([119.0, 131.0]);
+        let split = super::split(&strays.collect::<Vec<f64>>(), &levels).unwrap();
+        assert!((110.0..124.0).contains(&split), "{split}");
         let two: Vec<f64> = near(70.0).chain(near(132.0)).collect();
         assert_eq!(super::split(&two, &levels), None);
     }

@@ -138,10 +138,12 @@ mod tests {
     const LEVELS: Levels = Levels {
         fast_ns: 1.0,
         slow_ns: 2.0,
+        least_slow_ns: 2.0,
         threshold_ns: 1.4,
         false_slow: 0.02,
         false_fast: 0.02,
         pages_below_ns: None,
+        kept_pages: 0,
     };
 
     /// Pairs on a drive of 256 GiB, of which one in `strays` is told wrongly.

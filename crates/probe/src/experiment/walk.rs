@@ -9,11 +9,12 @@
 
 use super::levels::Levels;
 use super::samples::{self, KEPT};
-use super::{enter, knee, turns};
+use super::{enter, kept, turns};
 use crate::bench::{Bench, Stop};
 use crate::stats::Estimate;
 use crate::target::HmbState;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 use std::time::Duration;
 
 /// Looks that tell the edge of a profile, and the ages between two of them as a share of the edge when it
@@ -22,7 +23,7 @@ const LOOKS: usize = 80;
 /// Least looks: where it is not known yet whether there is an edge, and where it is.
 const LOOKS_FIRST: usize = 60;
 const LOOKS_MIN: usize = 36;
-const FINE: f64 = 0.003;
+pub(super) const FINE: f64 = 0.003;
 /// Misses in a row that end a pass.
 const MISSES_MAX: u32 = 4;
 /// Looks on the wrong side of an edge, as a share of all, up to which there is one: with random
@@ -30,27 +31,20 @@ const MISSES_MAX: u32 = 4;
 const WRONG_MAX: f64 = 0.13;
 /// Passes of a profile at most: small caches are looked at several times.
 const PASSES_MAX: usize = 40;
-/// Reads from which the share of hits of random replacement is taken, and rounds that it may take and that
-/// it takes to forget what was before.
-const COUNTED: usize = 6_000;
-const ROUNDS_MAX: usize = 60;
-const ROUNDS_FORGET: usize = 10;
-const TRIES: usize = 6;
-/// Least looks at what was taken back.
-const TAKEN_BACK_MIN: usize = 16;
-/// Times that each half is visited alone, and least reads that measure after that.
-const ROUNDS_HALF: usize = 3;
-const WHOLE_MIN: usize = 240;
-
+/// Most places that are visited without rest, and of units of several translation pages, as far as that is known.
+const RUN: u64 = 1024;
+const RUN_OF_LARGE: u64 = 8;
 /// Rest for each miss in any case: less than it takes to read it.
 const PER_MISS: Duration = Duration::from_micros(50);
 /// Longest rest that is tried.
 const REST_MAX: Duration = Duration::from_secs(1);
 /// Addresses of one translation page with entries of 4 B, and of a stretch whose entries surely come together.
-const TRANSLATED: u64 = 4 << 20;
+pub(super) const TRANSLATED: u64 = 4 << 20;
 const NEAR_BYTES: u64 = 2 << 20;
+/// Places visited last, whose entries are surely at hand.
+const RECENT: usize = 4;
 /// Visits after which there is nothing more to be had of places without a page that tells.
-const VISITS_MAX: usize = 64;
+pub(super) const VISITS_MAX: usize = 64;
 
 /// Rest for the drive to complete large units in the background.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,10 +88,13 @@ pub(super) struct Walk {
     pub seen: Vec<(u64, f64)>,
     /// Pages of places that are of the fastest kind, where there are several kinds.
     chosen: HashMap<u64, u64>,
-    /// Nothing can be told: the drive keeps the very pages that would tell.
+    /// At the last age that was tried nothing could be told: the drive keeps the very pages that would tell.
     pub is_blind: bool,
+    /// What was visited last.
+    recent: VecDeque<u64>,
     step: u64,
-    at: u64,
+    /// Number of the next place.
+    pub at: u64,
 }
 
 /// One look: how many places ago, and whether it missed.
@@ -112,6 +109,8 @@ pub(super) enum Edge {
     Gradual(f64),
     /// None missed.
     Beyond,
+    /// There was nothing to look at: the drive keeps the very pages that would tell.
+    Blind,
 }
 
 impl Walk {
@@ -126,6 +125,7 @@ impl Walk {
             seen: Vec::new(),
             chosen: HashMap::new(),
             is_blind: false,
+            recent: VecDeque::new(),
             step: turns::golden_step(places),
             at: bench.below(places),
         }
@@ -163,7 +163,14 @@ impl Walk {
         mut numbers: impl Iterator<Item = u64>,
         levels: &Levels,
     ) -> Result<Vec<f64>, Stop> {
-        let run = (self.fit / 4).clamp(1, 1024) as usize;
+        // Units of several translation pages are completed in the background, and what gives way to them
+        // does so late.
+        let longest = if self.place_bytes > TRANSLATED || levels.pages_below_ns.is_some() {
+            RUN_OF_LARGE
+        } else {
+            RUN
+        };
+        let run = (self.fit / 4).clamp(1, longest) as usize;
         let mut latencies = Vec::new();
         loop {
             let numbers: Vec<u64> = numbers.by_ref().take(run).collect();
@@ -173,6 +180,9 @@ impl Walk {
             }
             let mut took = Vec::with_capacity(offsets.len());
             bench.read_pages(offsets.iter().copied(), 1, &mut took)?;
+            self.recent.extend(&offsets);
+            let old = self.recent.len().saturating_sub(RECENT);
+            self.recent.drain(..old);
             let slow = took.iter().filter(|ns| **ns > levels.threshold_ns);
             self.pace.rest(bench, slow.count())?;
             let Some(below_ns) = levels.pages_below_ns else {
@@ -190,6 +200,29 @@ impl Walk {
                 }
             }
         }
+    }
+
+    /// Fills a read cache with pages whose entries are at hand: those next to what was visited last.
+    pub fn push_kept(&self, bench: &mut Bench<'_>, levels: &Levels) -> Result<(), Stop> {
+        let stretch = self.place_bytes.max(TRANSLATED);
+        let most = stretch / bench.page();
+        let mut left = levels.kept_pages;
+        for at in self.recent.iter().rev() {
+            kept::push(bench, at / stretch * stretch, left.min(most))?;
+            left = left.saturating_sub(most);
+        }
+        Ok(())
+    }
+
+    /// Visits places again.
+    pub fn again(
+        &mut self,
+        bench: &mut Bench<'_>,
+        numbers: Range<u64>,
+        levels: &Levels,
+    ) -> Result<Vec<f64>, Stop> {
+        self.push_kept(bench, levels)?;
+        self.visit(bench, numbers, levels)
     }
 
     /// Start of a stretch around a page of a place whose entries came with that page's.
@@ -237,6 +270,7 @@ impl Walk {
             }
             renew(bench, self.renewed)?;
             self.ahead(bench, to, levels)?;
+            self.push_kept(bench, levels)?;
             let mut in_a_row = 0;
             let mut misses = 0;
             let count = span.min(LOOKS);
@@ -322,6 +356,7 @@ impl Walk {
         let (mut low, mut walked, mut asked, mut to) = (0, 0, 0, from.min(most));
         loop {
             self.ahead(bench, to - walked, levels)?;
+            self.push_kept(bench, levels)?;
             walked = to;
             let count = (to / 2).clamp(2, 12);
             let (mut slow, mut seen) = (0, 0);
@@ -333,16 +368,17 @@ impl Walk {
                 }
             }
             self.pace.rest(bench, slow as usize)?;
-            if seen == 0 && count > 8 {
-                self.is_blind = true;
-                return Ok((low, Some(walked)));
-            }
-            if 2 * slow > seen {
-                return Ok((low, Some(walked)));
-            }
             asked += count;
-            low = walked.saturating_sub(asked);
-            self.fit = self.fit.max(low);
+            // The youngest places are in a read cache: their pages have just been picked.
+            let is_told = 2 * seen >= count;
+            if is_told && 2 * slow > seen {
+                return Ok((low, Some(walked)));
+            }
+            self.is_blind = !is_told;
+            if is_told {
+                low = walked.saturating_sub(asked);
+                self.fit = self.fit.max(low);
+            }
             if walked >= most {
                 return Ok((low, None));
             }
@@ -368,7 +404,7 @@ impl Walk {
             };
             let looks = self.profile(bench, levels, (from, to), least)?;
             let Some(fit) = Fit::of(&looks, (from, to)) else {
-                return Ok(known.map_or(Edge::Beyond, Edge::At));
+                return Ok(known.map_or(Edge::Blind, Edge::At));
             };
             let noise = f64::midpoint(levels.false_slow, levels.false_fast);
             if fit.wrong > WRONG_MAX + noise {
@@ -394,114 +430,6 @@ impl Walk {
             to = ((fit.high + 4.0 * gap) as u64).min(self.places);
         }
         Ok(known.map_or(Edge::Beyond, Edge::At))
-    }
-
-    /// Units of a cache that replaces at random and holds about `about`: places are visited round after
-    /// round, and the share of hits tells ([`turns::random_capacity`]).
-    pub fn random_capacity(
-        &mut self,
-        bench: &mut Bench<'_>,
-        levels: &Levels,
-        about: f64,
-    ) -> Result<Option<Estimate>, Stop> {
-        let mut places = (1.3 * about) as u64;
-        for _ in 0..TRIES {
-            places = places.clamp(8, self.places.max(8));
-            let first = self.at;
-            self.at += places;
-            let round = first..first + places;
-            let mut measured = Vec::new();
-            for _ in 0..ROUNDS_FORGET {
-                measured = self.visit(bench, round.clone(), levels)?;
-            }
-            // Where nearly all or few hit, their share tells little.
-            let misses = levels.slow_share(&measured);
-            if misses < 0.15 && places < self.places {
-                places = places * 3 / 2;
-                continue;
-            }
-            if misses > 0.7 && places > 8 {
-                places = places * 2 / 3;
-                continue;
-            }
-            for _ in 0..ROUNDS_MAX {
-                if measured.len() >= COUNTED.max(3 * places as usize) {
-                    break;
-                }
-                measured.extend(self.visit(bench, round.clone(), levels)?);
-            }
-            return Ok(turns::capacity_of(levels, places, &measured));
-        }
-        Ok(None)
-    }
-
-    /// Whether what is taken back soon after it gave way stays while more is visited than `held`: what is
-    /// visited once stays that long, and 2Q trusts what returns.
-    pub fn takes_back(
-        &mut self,
-        bench: &mut Bench<'_>,
-        levels: &Levels,
-        held: f64,
-    ) -> Result<bool, Stop> {
-        let some = ((held / 10.0) as u64)
-            .clamp(4, 64)
-            .min((held / 3.0) as u64 + 1);
-        let pushed = (1.2 * held) as u64 + 2;
-        if some + 2 * pushed > self.places {
-            return Ok(false);
-        }
-        let mut left = Vec::new();
-        for _ in 0..VISITS_MAX {
-            if left.len() >= TAKEN_BACK_MIN {
-                break;
-            }
-            let first = self.at;
-            self.at += some + 2 * pushed;
-            for round in 0..3 {
-                self.visit(bench, first..first + some, levels)?;
-                // Now these, now others, or the walk would come back to the first ones.
-                let from = first + some + round % 2 * pushed;
-                self.visit(bench, from..from + pushed, levels)?;
-            }
-            left.extend(self.visit(bench, first..first + some, levels)?);
-        }
-        Ok(levels.slow_share(&left) < 0.35)
-    }
-
-    /// Units of a cache that trusts what returns (2Q) and holds at least `least`. Each half of the places is
-    /// visited a few times alone, so that it is taken in where the cache would hold on to something older
-    /// for as long as all are visited in turn.
-    pub fn by_halves(
-        &mut self,
-        bench: &mut Bench<'_>,
-        levels: &Levels,
-        least: u64,
-    ) -> Result<Option<Estimate>, Stop> {
-        let most = self.places;
-        let (low, high) = knee(least, most, FINE, |places| {
-            let first = self.at;
-            self.at += places;
-            let (middle, end) = (first + places / 2, first + places);
-            for half in [first..middle, middle..end] {
-                for _ in 0..ROUNDS_HALF {
-                    self.visit(bench, half.clone(), levels)?;
-                }
-            }
-            let seen = turns::settled(bench, levels, |bench, _| {
-                let mut latencies = Vec::new();
-                for _ in 0..WHOLE_MIN {
-                    latencies.extend(self.visit(bench, first..end, levels)?);
-                    if latencies.len() >= WHOLE_MIN {
-                        break;
-                    }
-                }
-                Ok(latencies)
-            })?;
-            Ok(seen.beyond)
-        })?;
-        // It gives way bit by bit, and is noticed to do so 1 % or 2 % beyond its edge.
-        let low = low as f64;
-        Ok(high.map(|high| Estimate::new(low, 0.97 * low, 1.01 * (high - 1) as f64)))
     }
 }
 

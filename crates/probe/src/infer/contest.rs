@@ -179,10 +179,12 @@ mod tests {
         let levels = Levels {
             fast_ns: 60_000.0,
             slow_ns: 120_000.0,
+            least_slow_ns: 120_000.0,
             threshold_ns: 85_000.0,
             false_slow: 0.0,
             false_fast: 0.0,
             pages_below_ns: Some(67_000.0),
+            kept_pages: 0,
         };
         let arm = MapArm {
             levels: Some(levels),

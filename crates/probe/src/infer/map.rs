@@ -12,6 +12,8 @@ use crate::target::{Description, HmbSwitch};
 /// outside, and nor does a map that is compressed.
 const MAP_SHARE: f64 = 1.0 / 1024.0;
 const MAP_SHARE_MAX: f64 = 2.0 * MAP_SHARE;
+/// Entries of 4 B that would take more than so many times what was given are no such entries.
+const TOO_MUCH: f64 = 1.05;
 /// What an edge may be off by beyond its interval.
 const SLACK: f64 = 0.01;
 /// Looks that an edge rests on at least.
@@ -19,8 +21,9 @@ const LOOKS: f64 = 36.0;
 
 const KINDS: &str = "latencies differ from page to page by as much as a map miss adds, and pages of one kind \
                      could not be told apart: with and without a miss look alike";
-const NO_FLASH: &str = "all reads take the same time, and nothing shows that there is flash behind them: it may \
-                        never have been written, for such reads are answered without flash";
+const NO_FLASH: &str = "reads far from each other take no longer than reads near each other, and no two of them get \
+                        in each other's way: nothing shows that there is flash behind them, and it may never have \
+                        been written, for such reads are answered without flash";
 const WITH_DRIVER: &str = "this shows what is always at hand, not where: the host's driver may keep entries and \
                            send them with reads (HPB)";
 
@@ -105,7 +108,7 @@ fn flat(rule: Rule, text: String, arms: &[&MapArm], capacity: f64) -> Verdict {
     let missed = missed.fold(0.0, f64::max);
     let reach = Estimate::new(capacity, capacity * (1.0 - missed), capacity);
     Verdict::new(Tier::Device, rule, text)
-        .size(Some(memory(reach)))
+        .between(memory(reach))
         .reach(reach)
         .borne_out(1.0 - missed / 2.0)
 }
@@ -147,7 +150,7 @@ fn map_on_drive(arm: &MapArm, capacity: f64) -> Verdict {
             let all = Estimate::new(capacity, capacity, capacity);
             let text = seen("after one round, all places are at hand");
             Verdict::new(Tier::Device, Rule::MapWhole, text)
-                .size(Some(memory(all)))
+                .between(memory(all))
                 .reach(all)
         }
         Held::UpTo(reach) => {
@@ -160,9 +163,9 @@ fn map_on_drive(arm: &MapArm, capacity: f64) -> Verdict {
             } else {
                 Rule::MapEdge
             };
-            let mut verdict = Verdict::new(Tier::Device, rule, seen(&text));
             let reach = with_slack(reach);
-            verdict.size_bytes = Some(memory(reach));
+            let verdict = Verdict::new(Tier::Device, rule, seen(&text));
+            let mut verdict = verdict.between(memory(reach));
             verdict.unit_bytes = unit_of(arm);
             verdict.reach(reach)
         }
@@ -252,7 +255,11 @@ fn map_switched(
         Held::UpTo(reach) => Some(reach),
         _ => Some(Estimate::new(capacity, capacity, capacity)),
     };
-    hmb_size(findings, about, on, off, &mut verdict);
+    let verdict = hmb_size(findings, about, (on, off), verdict);
+    never_more_than_granted(verdict, about)
+}
+
+fn never_more_than_granted(mut verdict: Verdict, about: &Description) -> Verdict {
     if let (Some(granted), Some(size)) = (about.hmb.granted_bytes(), &mut verdict.size_bytes) {
         // More than there is serves nothing.
         let granted = granted as f64;
@@ -266,17 +273,15 @@ fn map_switched(
 fn hmb_size(
     findings: &mut Findings,
     about: &Description,
-    on: &MapArm,
-    off: &MapArm,
-    verdict: &mut Verdict,
-) {
+    (on, off): (&MapArm, &MapArm),
+    mut verdict: Verdict,
+) -> Verdict {
     let granted = about.hmb.granted_bytes().unwrap_or(0) as f64;
     let whole = about.capacity_bytes as f64 * MAP_SHARE;
     let Held::UpTo(reach) = on.reach_bytes else {
         let entry = bytes_per_entry(findings, granted).and_then(|(entry, _)| entry);
         let Some(entry) = entry.filter(|_| matches!(about.hmb, HmbSwitch::Sizes { .. })) else {
-            verdict.size_bytes = Some(Estimate::new(whole, whole.min(granted), granted));
-            return;
+            return verdict.between(at_most(granted, whole));
         };
         findings.quantity("map_bytes_per_entry", "bytes", entry);
         let size = entry.scaled(whole / 4.0);
@@ -287,7 +292,7 @@ fn hmb_size(
             size.low,
             size.high.min(most),
         ));
-        return;
+        return verdict;
     };
     findings.quantity("map_reach_on", "bytes", reach);
     // The unit of host memory's own cache shows only where that one counts more units.
@@ -299,7 +304,10 @@ fn hmb_size(
     }
     let Some((entry, text)) = bytes_per_entry(findings, granted) else {
         verdict.evidence += "; what an entry takes there cannot be told";
-        return;
+        return verdict;
+    };
+    let Some(entry) = entry else {
+        return by_one_amount(findings, granted, reach, verdict);
     };
     // What no host memory would reach by that line is held by the drive's own memory, which passes units on
     // to host memory instead of holding copies.
@@ -309,11 +317,8 @@ fn hmb_size(
         reach.low - own,
         reach.high - own / 2.0,
     );
-    if let Some(value) = entry {
-        findings.quantity("map_bytes_per_entry", "bytes", value);
-    }
-    let entry_width = entry.map_or(0.0, |value| value.high / value.estimate - 1.0);
-    let entry = entry.map_or(4.0, |value| value.estimate);
+    findings.quantity("map_bytes_per_entry", "bytes", entry);
+    let (entry_width, entry) = (entry.high / entry.estimate - 1.0, entry.estimate);
     let size = reach.scaled(entry / 4096.0);
     // Units are whole: of what is meant for them, less than one may be left.
     let rest = unit_of(on).map_or(0.0, |unit| unit.estimate * entry / 4096.0);
@@ -331,12 +336,12 @@ fn hmb_size(
         (size.low * (1.0 - entry_width)).min(0.97 * granted),
         size.high * (1.0 + entry_width) + rest,
     ));
+    verdict
 }
 
 /// Bytes of addresses that the drive's own memory adds to the reach of host memory: where the line through
 /// the reach of several amounts begins, and no more than it reaches by itself.
-fn own_share(findings: &Findings, entry: Option<Estimate>, by_itself: f64) -> f64 {
-    let Some(entry) = entry else { return 0.0 };
+fn own_share(findings: &Findings, entry: Estimate, by_itself: f64) -> f64 {
     let power = |bytes: u64| bytes.is_power_of_two();
     let begins = findings.reach_of_grant.iter().filter_map(|(bytes, held)| {
         let used = !findings.rounds_down || power(*bytes);
@@ -349,7 +354,12 @@ fn own_share(findings: &Findings, entry: Option<Estimate>, by_itself: f64) -> f6
 
 /// Where host memory is only turned on and off: an entry takes no more than what is given for each page
 /// reached, if all of it is used for the map, and no less than 4 B, as far as the map is not compressed.
-fn by_one_amount(findings: &mut Findings, granted: f64, reach: Estimate, verdict: &mut Verdict) {
+fn by_one_amount(
+    findings: &mut Findings,
+    granted: f64,
+    reach: Estimate,
+    mut verdict: Verdict,
+) -> Verdict {
     let most = |reach: f64| granted * 4096.0 / reach.max(1.0);
     let entry = most(reach.estimate);
     let low = most(reach.high).min(4.0 * reach.low / reach.estimate);
@@ -360,11 +370,30 @@ fn by_one_amount(findings: &mut Findings, granted: f64, reach: Estimate, verdict
     );
     verdict.evidence += &format!(
         "; {entry:.2} B an entry if all of {} given serve the map, and less if not: how much of it is used \
-         does not show where it is only turned on and off",
+         does not show by one amount",
         size_text(granted)
     );
-    let least = (MAP_SHARE * reach.low).min(0.97 * granted);
-    verdict.size_bytes = Some(Estimate::new(granted, least, granted));
+    let least = MAP_SHARE * with_slack(reach).low;
+    if least > TOO_MUCH * granted {
+        verdict.evidence += "; with 4 B an entry that is more than was given: it takes less, or the reach is \
+                             less than it seems";
+    }
+    let most = granted.min(MAP_SHARE_MAX * with_slack(reach).high);
+    if most < 0.97 * granted && least <= TOO_MUCH * granted {
+        verdict.evidence += "; that is more than the 8 B that entries are known to take, so that not all of it serves the map";
+        return verdict.between(Estimate::new(most, least, most));
+    }
+    verdict.between(at_most(granted, least))
+}
+
+/// No more than what is given, and no less than entries of 4 B take, unless that would be more.
+fn at_most(granted: f64, least: f64) -> Estimate {
+    let low = if least > TOO_MUCH * granted {
+        0.0
+    } else {
+        least.min(0.97 * granted)
+    };
+    Estimate::new(granted, low, granted)
 }
 
 /// What an entry takes of host memory, from the reach of several amounts of it; `Some(None)` where
@@ -375,8 +404,11 @@ fn bytes_per_entry(findings: &mut Findings, granted: f64) -> Option<(Option<Esti
         _ => None,
     };
     // How far off the reach of one amount may be, as a share: half of the interval.
+    let unit = findings.map.get("on").and_then(unit_of);
+    let unit = unit.map_or(0.0, |unit| unit.estimate);
+    // Units are whole: up to one of them more would nearly have fit.
     let off = |held: &Held| match held {
-        Held::UpTo(reach) => (reach.high - reach.low) / 2.0 / reach.estimate,
+        Held::UpTo(reach) => (reach.high - reach.low + unit) / 2.0 / reach.estimate,
         _ => 0.0,
     };
     let grants = findings.reach_of_grant.iter();
@@ -391,15 +423,15 @@ fn bytes_per_entry(findings: &mut Findings, granted: f64) -> Option<(Option<Esti
     }
     let power = |bytes: f64| (bytes as u64).is_power_of_two();
     // Amounts between powers of two that reach no farther than the power below them: rounded down.
-    let rounded = points
-        .iter()
-        .filter(|(bytes, _)| !power(*bytes))
-        .any(|(bytes, reach)| {
-            let below = points
-                .iter()
-                .rfind(|(other, _)| power(*other) && other < bytes);
-            below.is_some_and(|(other, least)| *bytes > 1.1 * other && *reach < 1.03 * least)
-        });
+    let between = points.iter().filter(|(bytes, _)| !power(*bytes));
+    let farther = between.filter_map(|(bytes, reach)| {
+        let mut below = points.iter().rev();
+        let (other, least) = below.find(|(other, _)| power(*other) && other < bytes)?;
+        (*bytes > 1.1 * other).then_some(*reach >= 1.03 * least)
+    });
+    let farther: Vec<bool> = farther.collect();
+    // Not any of them: where other roles take the first of it, small amounts reach nothing (seed 90059).
+    let rounded = 2 * farther.iter().filter(|farther| !**farther).count() > farther.len();
     findings.rounds_down = rounded;
     if rounded {
         points.retain(|(bytes, _)| power(*bytes));

@@ -63,6 +63,8 @@ pub struct Verdict {
     pub fit: f64,
     /// Memory it takes, bytes. Of a map of which nothing is known but what it reaches, 4 to 8 B an entry.
     pub size_bytes: Option<Estimate>,
+    /// Of the size only the ends are known: its estimate is no likelier than what else lies between.
+    pub size_is_range: bool,
     /// For the map, bytes of addresses whose entries are at hand.
     pub reach_bytes: Option<Estimate>,
     /// What it keeps at once: for the map, bytes of addresses of one caching unit.
@@ -82,6 +84,7 @@ impl Verdict {
             agree: 1,
             fit: 1.0,
             size_bytes: None,
+            size_is_range: false,
             reach_bytes: None,
             unit_bytes: None,
             evidence: evidence.into(),
@@ -99,6 +102,7 @@ impl Verdict {
             agree: 1,
             fit: 1.0,
             size_bytes: None,
+            size_is_range: false,
             reach_bytes: None,
             unit_bytes: None,
             evidence: evidence.into(),
@@ -117,6 +121,7 @@ impl Verdict {
     fn withdrawn(self, why: &str) -> Self {
         Verdict {
             size_bytes: self.size_bytes,
+            size_is_range: self.size_is_range,
             reach_bytes: self.reach_bytes,
             unit_bytes: self.unit_bytes,
             ..Self::undecided(format!("{}; {why}", self.evidence))
@@ -140,12 +145,21 @@ impl Verdict {
         self
     }
 
+    /// A size between two ends, neither of which is likelier than the other.
+    fn between(mut self, size: Estimate) -> Self {
+        self.size_bytes = Some(size);
+        self.size_is_range = size.high > RANGE * size.low;
+        self
+    }
+
     pub(crate) fn size(mut self, size: Option<Estimate>) -> Self {
         self.size_bytes = size;
         self
     }
 }
 
+/// Ends further apart than this leave a range instead of a number.
+const RANGE: f64 = 1.05;
 /// Amounts nearer than this are the same.
 const SAME: f64 = 1.2;
 
@@ -215,8 +229,12 @@ pub fn verdict(role: Role, findings: &mut Findings, about: &Description) -> Opti
 /// How unlikely it is that levels which overlap led astray: that most of `looks` looks were told wrongly
 /// (Hoeffding 1963).
 fn told(levels: &Levels, looks: f64) -> f64 {
-    let wrong = levels.false_slow.max(levels.false_fast).min(0.5);
-    1.0 - (-2.0 * looks * (0.5 - wrong).powi(2)).exp()
+    most(1.0 - levels.false_slow.max(levels.false_fast), looks)
+}
+
+/// How unlikely it is that most of `looks` looks say so by chance, where this share of them does.
+fn most(share: f64, looks: f64) -> f64 {
+    1.0 - (-2.0 * looks * (share - 0.5).max(0.0).powi(2)).exp()
 }
 
 /// How a pair of states differs, or what there is without a switch.

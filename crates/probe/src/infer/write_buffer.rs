@@ -2,11 +2,12 @@
 
 use super::rule::size_width;
 use super::{
-    Arms, INTERRUPTED, Role, Rule, Tier, UNSWITCHED, Verdict, arms, flash_seen, size_text,
+    Arms, INTERRUPTED, Role, Rule, Tier, UNSWITCHED, Verdict, arms, flash_seen, most, size_text,
 };
 use crate::findings::{Findings, WriteBufferArm};
 use crate::stats::Estimate;
 use crate::target::Description;
+use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Flash in single-bit mode programs a page in 100 us to 400 us, with more bits a cell in 600 us and
 /// more (Grupp et al., MICRO 2009, for two bits; one-shot programs of three take above 1 ms).
@@ -53,11 +54,42 @@ fn ahead(size: Option<Estimate>) -> String {
     }
 }
 
+/// How far single looks bear out that writes are buffered, or that they are not.
+fn buffered(arm: &WriteBufferArm) -> f64 {
+    let share = arm.buffered_share();
+    let share = if arm.is_buffered() {
+        share
+    } else {
+        1.0 - share
+    };
+    most(share, arm.looks.writes.len() as f64)
+}
+
+/// Share of values that satisfy it.
+fn share(values: &[f64], it: impl Fn(f64) -> bool) -> f64 {
+    values.iter().filter(|value| it(**value)).count() as f64 / values.len().max(1) as f64
+}
+
+/// How sure it is that a ratio lies above a bound, its interval taken for that of a normal distribution.
+fn above(ratio: &Estimate, bound: f64) -> f64 {
+    let half = (ratio.estimate - ratio.low).max(1e-6);
+    let spread = half / crate::stats::z();
+    Normal::standard().cdf((ratio.estimate - bound) / spread)
+}
+
+/// The same below.
+fn below(ratio: &Estimate, bound: f64) -> f64 {
+    let mirrored = Estimate::new(-ratio.estimate, -ratio.high, -ratio.low);
+    above(&mirrored, -bound)
+}
+
 /// What there is without host memory.
 fn alone(findings: &Findings, arm: &WriteBufferArm) -> Verdict {
     if arm.is_buffered() {
         let text = format!("{}; {}", times(arm), ahead(arm.bytes));
-        return Verdict::new(Tier::Device, Rule::Ahead, text).size(arm.bytes);
+        return Verdict::new(Tier::Device, Rule::Ahead, text)
+            .size(arm.bytes)
+            .borne_out(buffered(arm));
     }
     waits_for_flash(findings, arm)
 }
@@ -89,17 +121,25 @@ fn waits_for_flash(findings: &Findings, arm: &WriteBufferArm) -> Verdict {
         )
     });
     let fast = arm.write_ns < SINGLE_BIT_NS_MAX;
+    let looks = &arm.looks;
+    let count = |values: &[f64]| values.len() as f64;
+    let as_fast = share(&looks.writes, |ns| (ns < SINGLE_BIT_NS_MAX) == fast);
+    let fit = buffered(arm).min(most(as_fast, count(&looks.writes)));
+    let new = share(&looks.fresh, |ns| ns < FASTER * arm.old_read_ns);
+    let fit_to_read = fit.min(most(new, count(&looks.fresh)));
     match (fast, arm.fresh_read_ns < FASTER * arm.old_read_ns) {
         (true, true) => Verdict::new(
             Tier::Slc,
             Rule::WaitsForFastToRead,
             format!("{text}, which is faster than flash with several bits a cell; {reads}{cliff}"),
-        ),
+        )
+        .borne_out(fit_to_read),
         (true, false) if findings.cliff_bytes.is_some() => Verdict::new(
             Tier::Slc,
             Rule::WaitsForFast,
             format!("{text}, which is faster than flash with several bits a cell{cliff}"),
-        ),
+        )
+        .borne_out(fit),
         (true, false) => Verdict::undecided(format!(
             "{text}, which is faster than flash with several bits a cell, yet {reads}: all of the flash may \
              have one bit a cell, or what is new be read no faster"
@@ -107,7 +147,9 @@ fn waits_for_flash(findings: &Findings, arm: &WriteBufferArm) -> Verdict {
         (false, true) => Verdict::unclear(format!(
             "{text}, as slow as with several bits a cell, yet {reads}"
         )),
-        (false, false) => Verdict::new(Tier::None, Rule::Waits, format!("{text}; {reads}")),
+        (false, false) => {
+            Verdict::new(Tier::None, Rule::Waits, format!("{text}; {reads}")).borne_out(fit)
+        }
     }
 }
 
@@ -117,6 +159,20 @@ enum Path {
     Through,
     Past,
     Unclear,
+}
+
+/// How far the ratios bear that out.
+fn path_fit(findings: &Findings, path: Path) -> f64 {
+    let mut ratios = findings.write_path.values();
+    match path {
+        Path::Through => ratios.next_back().map_or(1.0, |ratio| {
+            above(ratio, THROUGH).max(below(ratio, 1.0 / THROUGH))
+        }),
+        Path::Past => ratios
+            .map(|ratio| below(ratio, THROUGH).min(above(ratio, 1.0 / THROUGH)))
+            .fold(1.0, f64::min),
+        Path::Unclear => 1.0,
+    }
 }
 
 fn path(findings: &Findings) -> Path {
@@ -169,7 +225,9 @@ fn switched(findings: &Findings, on: &WriteBufferArm, off: &WriteBufferArm) -> V
     match (on.is_buffered(), off.is_buffered()) {
         (true, false) => {
             let text = both("writes wait for flash only without host memory");
-            return Verdict::new(Tier::Hmb, Rule::AheadOnlyWithHost, text).size(on.bytes);
+            return Verdict::new(Tier::Hmb, Rule::AheadOnlyWithHost, text)
+                .size(on.bytes)
+                .borne_out(buffered(on).min(buffered(off)));
         }
         (false, false) => return waits_for_flash(findings, on),
         (false, true) => {
@@ -192,7 +250,8 @@ fn switched(findings: &Findings, on: &WriteBufferArm, off: &WriteBufferArm) -> V
         off.bytes
             .is_some_and(|without| with.estimate > 1.3 * without.estimate)
     });
-    match path(findings) {
+    let path = path(findings);
+    let verdict = match path {
         Path::Through => {
             let text = format!(
                 "{}; {}; {ratio}",
@@ -220,5 +279,7 @@ fn switched(findings: &Findings, on: &WriteBufferArm, off: &WriteBufferArm) -> V
             Verdict::new(Tier::Device, Rule::AheadAlike, text).size(overlap)
         }
         Path::Unclear => Verdict::unclear(both(&format!("the size does not show, and {ratio}"))),
-    }
+    };
+    let fit = buffered(on).min(buffered(off));
+    verdict.borne_out(fit.min(path_fit(findings, path)))
 }

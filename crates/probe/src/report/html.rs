@@ -152,6 +152,16 @@ fn sizes(verdict: &Verdict) -> String {
         if size.high.is_infinite() {
             return format!("more than {text}");
         }
+        if verdict.size_is_range && size.low <= 0.0 {
+            return format!("at most {}", bytes_text(size.high));
+        }
+        if verdict.size_is_range {
+            return format!(
+                "between {} and {}",
+                bytes_text(size.low),
+                bytes_text(size.high)
+            );
+        }
         format!("{text}<div class=\"small\">{interval}</div>")
     });
     if let Some(reach) = verdict.reach_bytes {

@@ -23,12 +23,17 @@ fn estimate(value: Option<&Estimate>) -> Value {
 }
 
 fn role(verdict: &Verdict) -> Value {
+    let mut size = estimate(verdict.size_bytes.as_ref());
+    if verdict.size_is_range {
+        // Known are the ends, and that it lies between.
+        size["estimate"] = Value::Null;
+    }
     json!({
         "tier": verdict.tier.name(),
         "confidence": number(verdict.confidence),
         "runs": verdict.runs,
         "runs_agree": verdict.agree,
-        "size_bytes": estimate(verdict.size_bytes.as_ref()),
+        "size_bytes": size,
         "reach_bytes": estimate(verdict.reach_bytes.as_ref()),
         "unit_bytes": estimate(verdict.unit_bytes.as_ref()),
         "evidence": verdict.evidence,

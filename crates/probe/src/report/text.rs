@@ -33,6 +33,14 @@ fn interval(value: &Estimate) -> String {
     )
 }
 
+/// Two ends of which neither is likelier.
+fn range(value: &Estimate) -> String {
+    if value.low <= 0.0 {
+        return format!("at most {}", bytes(value.high));
+    }
+    format!("between {} and {}", bytes(value.low), bytes(value.high))
+}
+
 /// Text broken at spaces into lines of at most `width` characters.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
@@ -81,6 +89,8 @@ pub fn text(outcome: &Outcome) -> String {
         if let Some(size) = &verdict.size_bytes {
             if size.high.is_infinite() {
                 let _ = write!(out, "   more than {}", bytes(size.estimate));
+            } else if verdict.size_is_range {
+                let _ = write!(out, "   {}", range(size));
             } else {
                 let _ = write!(out, "   {}", interval(size));
             }

@@ -75,7 +75,10 @@ fn text(differences: &Value) -> String {
     let name = |i: usize| targets[i].as_str().unwrap_or("?").to_owned();
     let mut out = format!("{:<28}{:<30}{}\n", "", name(0), name(1));
     let shown = |value: &Value, unit: &str| match value["estimate"].as_f64() {
-        None => "-".to_owned(),
+        None => match (value["low"].as_f64(), value["high"].as_f64()) {
+            (Some(low), Some(high)) => format!("{low:.4e} to {high:.4e} {unit}"),
+            _ => "-".to_owned(),
+        },
         Some(number) if number.abs() >= 1e5 => format!("{number:.4e} {unit}"),
         Some(number) => format!("{number:.2} {unit}"),
     };
