@@ -5,7 +5,7 @@
 
 mod targets;
 
-use targets::{command, drive, fio, logging, nbd, nvme, trace};
+use targets::{command, drive, fio, guest, logging, nbd, nvme, trace};
 
 /// Most memory that an input may take, bytes.
 pub const MEMORY_BYTES_MAX: usize = 1 << 30;
@@ -14,7 +14,7 @@ pub const MEMORY_BYTES_MAX: usize = 1 << 30;
 pub type Target = fn(&[u8]);
 
 /// Every target, by name.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("drive", drive::file),
     ("set", drive::sets),
     ("fio", fio::job_file),
@@ -24,6 +24,8 @@ pub const TARGETS: [(&str, Target); 9] = [
     ("nbd", nbd::server),
     ("nvme", nvme::drive),
     ("command", command::line),
+    ("guest", guest::steps),
+    ("wire", guest::bytes),
 ];
 
 /// Seeds and words for targets, from the repository's own files.

@@ -22,7 +22,10 @@ const CRATES: &[(&str, &[&str])] = &[
     ("nvme-ioctl", &[]),
     ("uring", &[]),
     ("testing", &[]), // For tests alone.
-    ("fuzz", &["lodger", "core", "workload", "run", "probe"]),
+    (
+        "fuzz",
+        &["lodger", "core", "workload", "run", "probe", "wire"],
+    ),
     (
         "lodger",
         &["core", "workload", "run", "wire", "serve", "probe"],

@@ -205,8 +205,8 @@ impl ConfigSpace {
         let subsystem = u32::from(identity.subsystem) << 16 | u32::from(identity.subsystem_vendor);
         self.put32(offset::SUBSYSTEM, subsystem, 0);
         self.bytes[offset::CAPABILITIES] = offset::POWER as u8;
-        // Interrupt line is the host's own note; pin INTA#.
-        self.put16(offset::INTERRUPT_LINE, 0x0100, 0x00ff);
+        // Interrupt line is the host's own note. No pin: interrupts go by MSI-X.
+        self.put16(offset::INTERRUPT_LINE, 0, 0x00ff);
     }
 
     fn put_bar(&mut self, bar: Bar) -> Result<(), PciError> {

@@ -1,6 +1,7 @@
 pub mod command;
 pub mod drive;
 pub mod fio;
+pub mod guest;
 pub mod logging;
 pub mod nbd;
 pub mod nvme;

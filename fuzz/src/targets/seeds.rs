@@ -1,5 +1,6 @@
 //! What the fuzzer begins with: the repository's own files, and the words that mean something in them.
 
+use super::guest;
 use super::nvme::HEAD_BYTES;
 use lodger_core::spec;
 use lodger_workload::fio;
@@ -33,6 +34,9 @@ pub fn write(repository: &Path, to: &Path) -> io::Result<()> {
     seeds.commands()?;
     seeds.nbd()?;
     seeds.nvme()?;
+    for (target, name, bytes) in guest::seeds() {
+        seeds.put(target, name, &bytes)?;
+    }
     seeds.words()
 }
 

@@ -228,3 +228,10 @@ impl Tiny {
         io::serve(self, entry)
     }
 }
+
+/// With the controller, its queues are gone.
+impl Drop for Tiny {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
