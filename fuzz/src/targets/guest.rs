@@ -18,6 +18,8 @@ use tiny::Tiny;
 
 const MEMORY_BYTES: usize = 0x1_0000;
 const ENTRIES: u32 = 8;
+/// Most regions of a command that are looked at: four times what a list's page holds.
+const REGIONS: usize = 2048;
 /// The rings of the admin queues and of the first I/O queues: submission, completion.
 const RINGS: [(u64, u64); 2] = [(0x1000, 0x2000), (0x3000, 0x4000)];
 
@@ -183,7 +185,7 @@ pub fn bytes(data: &[u8]) {
             let mut sum = 0;
             for region in pointer
                 .regions(&memory, page, transfer.bytes, to_host)
-                .take(1 << 16)
+                .take(REGIONS)
             {
                 let Ok(region) = region else { break };
                 assert!(region.bytes > 0);
@@ -200,7 +202,7 @@ pub fn bytes(data: &[u8]) {
     let text = String::from_utf8_lossy(rest);
     let structure = STRUCTURES[usize::from(entry.0[0]) % STRUCTURES.len()];
     let mut named = Page::new(structure);
-    for line in text.lines().take(8) {
+    for line in text.lines().take(3) {
         let _ = named.assign(line);
     }
     let mut again = Page::new(structure);

@@ -105,13 +105,20 @@ impl Structure {
         if let Some((_, field)) = self.all().find(|(known, _)| *known == wanted) {
             return Ok(field);
         }
-        let distance = |known: &str| strsim::damerau_levenshtein(known, &wanted);
-        let nearest = self.all().map(|(known, _)| known);
-        let nearest = nearest.min_by_key(|known| distance(known));
+        // A third of its letters may be wrong; of names that are longer or shorter than that, none is near.
+        let near = |known: &String| {
+            let most = known.len().div_ceil(3);
+            let distance = || strsim::damerau_levenshtein(known, &wanted);
+            (known.len().abs_diff(wanted.len()) <= most)
+                .then(distance)
+                .filter(|distance| *distance <= most)
+        };
+        let names = self.all().map(|(known, _)| known);
+        let nearest = names.filter_map(|known| Some((near(&known)?, known)));
         Err(AssignError::Unknown {
             name: name.to_owned(),
             structure: self.name,
-            nearest: nearest.filter(|known| distance(known) <= known.len().div_ceil(3)),
+            nearest: nearest.min().map(|(_, known)| known),
         })
     }
 }
