@@ -46,15 +46,16 @@ pub enum EventKind {
     DieFree,
     /// A suspended program or erase has given way. Index: die.
     Suspended,
-    /// The host's completion handler has run. Index: command.
-    Completed,
     /// Nothing has been asked for a while. Index: idle period.
     Idle,
-    /// A call of the byte window goes on. Index: call.
+    /// A call of the byte window, or a CPU's read of it, goes on in the drive. Index: call.
     Window,
-    /// Nothing has been asked for a while: the host's driver may fetch map entries. Index: idle
-    /// period.
-    HpbIdle,
+    /// An alarm of the host's: its completion handler has run. Index: command.
+    HostHandled,
+    /// An alarm of the host's: one of its CPUs goes on. Index: call.
+    HostCall,
+    /// An alarm of the host's: it has asked nothing for a while. Index: idle period.
+    HostIdle,
 }
 
 impl EventKind {
@@ -69,7 +70,7 @@ impl EventKind {
         all
     };
 
-    const KINDS: [EventKind; 16] = [
+    const KINDS: [EventKind; 17] = [
         EventKind::Fetched,
         EventKind::Processed,
         EventKind::MapEntryArrived,
@@ -82,10 +83,11 @@ impl EventKind {
         EventKind::DataReady,
         EventKind::DieFree,
         EventKind::Suspended,
-        EventKind::Completed,
         EventKind::Idle,
         EventKind::Window,
-        EventKind::HpbIdle,
+        EventKind::HostHandled,
+        EventKind::HostCall,
+        EventKind::HostIdle,
     ];
 }
 
@@ -278,7 +280,7 @@ mod tests {
     #[test]
     fn events_of_one_instant_come_in_the_order_they_were_scheduled() {
         let mut engine = Engine::default();
-        engine.schedule(7, EventKind::Completed, 1);
+        engine.schedule(7, EventKind::HostHandled, 1);
         engine.schedule(5, EventKind::DieFree, INDEX_MAX);
         engine.schedule(7, EventKind::Fetched, 2);
         let mut order = Vec::new();
@@ -289,7 +291,7 @@ mod tests {
             order,
             [
                 (5, EventKind::DieFree, INDEX_MAX),
-                (7, EventKind::Completed, 1),
+                (7, EventKind::HostHandled, 1),
                 (7, EventKind::Fetched, 2),
             ]
         );

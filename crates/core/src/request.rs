@@ -67,7 +67,7 @@ pub struct Completion {
     pub op: Op,
     /// How it ended.
     pub status: Status,
-    /// When [`crate::Device::submit`] was called, in picoseconds of simulated time.
+    /// When [`crate::Host::submit`] was called, in picoseconds of simulated time.
     pub submitted_ps: u64,
     /// When the host's completion handler has run, in picoseconds of simulated time.
     pub completed_ps: u64,

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{closed_loop, drive, latency, pages, settle};
-use lodger_core::device::Device;
+use lodger_core::Host;
 use lodger_core::rng::Rng;
 use lodger_core::transport::wire_ps;
 use lodger_core::{DriveSpec, Op, Precondition};
@@ -25,23 +25,23 @@ fn tiny(encoding: &str, more: &[(&str, &str)]) -> DriveSpec {
 }
 
 /// Share of random reads over the whole drive that find their entry, in percent, and the pages held.
-fn hits(device: &mut Device) -> (u64, u32) {
+fn hits(host: &mut Host) -> (u64, u32) {
     let mut read = |rng: &mut Rng| pages(Op::Read, u64::from(rng.below(USER_PAGES)), 1);
-    closed_loop(device, 8, 3_000, &mut read);
-    let before = device.counters().map;
-    closed_loop(device, 8, 3_000, &mut read);
-    let after = device.counters().map;
+    closed_loop(host, 8, 3_000, &mut read);
+    let before = host.counters().map;
+    closed_loop(host, 8, 3_000, &mut read);
+    let after = host.counters().map;
     let percent = (after.hits[0] - before.hits[0]) * 100 / (after.lookups - before.lookups);
-    (percent, device.compressed_map_use()[0].1)
+    (percent, host.drive.compressed_map_use()[0].1)
 }
 
 #[test]
 fn a_drive_written_in_order_fits_whole_and_one_written_at_random_does_not_compress() {
     for (encoding, page_bytes) in [("runs", 16), ("learned", 40)] {
         let spec = tiny(encoding, &[]);
-        let mut device = Device::new(&spec, Precondition::Sequential, 0, 1);
-        assert_eq!(hits(&mut device), (100, PAGES), "{encoding}");
-        let (_, _, used, _) = device.compressed_map_use()[0];
+        let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
+        assert_eq!(hits(&mut host), (100, PAGES), "{encoding}");
+        let (_, _, used, _) = host.drive.compressed_map_use()[0];
         // Where a page of the map straddles two superblocks it is a run or a segment more.
         let least = u64::from(PAGES) * page_bytes;
         assert!(
@@ -49,8 +49,8 @@ fn a_drive_written_in_order_fits_whole_and_one_written_at_random_does_not_compre
             "{encoding}: {used}"
         );
         // At random: 7 pages of 4 KiB and their headers; flat, there would be 8 of 128.
-        let mut device = Device::new(&spec, Precondition::Random, 0, 1);
-        let (percent, held) = hits(&mut device);
+        let mut host = Host::new(&spec, Precondition::Random, 0, 1);
+        let (percent, held) = hits(&mut host);
         assert_eq!(held, 7, "{encoding}");
         assert!((3..=8).contains(&percent), "{encoding}: {percent} %");
     }
@@ -59,13 +59,13 @@ fn a_drive_written_in_order_fits_whole_and_one_written_at_random_does_not_compre
 /// Pages held after `overwrites` random overwrites of a drive written in order.
 fn held_after(encoding: &str, overwrites: u64) -> u32 {
     let spec = tiny(encoding, &[]);
-    let mut device = Device::new(&spec, Precondition::Sequential, 0, 1);
-    closed_loop(&mut device, 8, overwrites, |rng| {
+    let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
+    closed_loop(&mut host, 8, overwrites, |rng| {
         pages(Op::Write, u64::from(rng.below(USER_PAGES)), 1)
     });
-    settle(&mut device);
-    let (_, held) = hits(&mut device);
-    device.check_map();
+    settle(&mut host);
+    let (_, held) = hits(&mut host);
+    host.drive.check_map();
     held
 }
 
@@ -111,27 +111,27 @@ proptest! {
         let mut rng = Rng::new(seed);
         let precondition = [Precondition::None, Precondition::Sequential, Precondition::Random];
         let precondition = precondition[rng.below(3) as usize];
-        let mut device = Device::new(&spec, precondition, 32 << 10, seed);
+        let mut host = Host::new(&spec, precondition, 32 << 10, seed);
         let mut done = Vec::new();
         for _ in 0..800 {
             let op = [Op::Read, Op::Read, Op::Write, Op::Write, Op::Trim][rng.below(5) as usize];
             let length = [1, 4, 40, 1500][rng.below(4) as usize];
             let length = if op == Op::Trim { length } else { length.min(40) };
             let lpn = u64::from(rng.below(16_384 - length as u32));
-            device.submit(pages(op, lpn, length));
+            host.submit(pages(op, lpn, length));
             if rng.below(100) == 0 {
-                device.set_hmb([0, 8 << 10, 16 << 10, 32 << 10][rng.below(4) as usize]);
+                host.set_hmb([0, 8 << 10, 16 << 10, 32 << 10][rng.below(4) as usize]);
             }
-            let to_ps = device.now_ps() + u64::from(rng.below(200_000_000));
-            device.advance(to_ps, &mut done);
+            let to_ps = host.now_ps() + u64::from(rng.below(200_000_000));
+            host.advance(to_ps, &mut done);
             if rng.below(20) == 0 {
-                device.check_map();
+                host.drive.check_map();
             }
         }
-        settle(&mut device);
-        device.check_map();
-        device.ftl().check();
-        prop_assert_eq!(device.in_flight(), 0);
+        settle(&mut host);
+        host.drive.check_map();
+        host.drive.ftl().check();
+        prop_assert_eq!(host.in_flight(), 0);
     }
 }
 
@@ -145,17 +145,17 @@ fn look_up(encoding: &str, overwrites: u64) -> (u64, u64, DriveSpec) {
         ("role.read_cache.size", "0B"),
     ];
     let spec = tiny("flat", &sets);
-    let mut device = Device::new(&spec, Precondition::Sequential, 256 << 10, 1);
-    latency(&mut device, pages(Op::Read, 0, 1));
-    (0..overwrites).for_each(|at| device.submit(pages(Op::Write, 2 * at, 1)));
-    device.submit(pages(Op::Flush, 0, 1));
-    settle(&mut device);
-    device.check_map();
+    let mut host = Host::new(&spec, Precondition::Sequential, 256 << 10, 1);
+    latency(&mut host, pages(Op::Read, 0, 1));
+    (0..overwrites).for_each(|at| host.submit(pages(Op::Write, 2 * at, 1)));
+    host.submit(pages(Op::Flush, 0, 1));
+    settle(&mut host);
+    host.drive.check_map();
     // The next page takes its place in SRAM.
-    latency(&mut device, pages(Op::Read, 1024, 1));
-    let before = device.counters();
-    let took = latency(&mut device, pages(Op::Read, 1023, 1));
-    let after = device.counters();
+    latency(&mut host, pages(Op::Read, 1024, 1));
+    let before = host.counters();
+    let took = latency(&mut host, pages(Op::Read, 1023, 1));
+    let after = host.counters();
     assert_eq!(after.map.hits[1] - before.map.hits[1], 1);
     (took, after.hmb_read_bytes - before.hmb_read_bytes, spec)
 }
@@ -181,13 +181,13 @@ fn a_compressed_map_lives_beside_a_flat_one_of_larger_units() {
         ("role.map.unit.hmb", "12KiB"),
     ];
     let spec = drive("tiny", &sets);
-    let mut device = Device::new(&spec, Precondition::Random, 256 << 10, 1);
-    closed_loop(&mut device, 8, 4_000, |rng| {
+    let mut host = Host::new(&spec, Precondition::Random, 256 << 10, 1);
+    closed_loop(&mut host, 8, 4_000, |rng| {
         let op = [Op::Read, Op::Write][rng.below(2) as usize];
         pages(op, u64::from(rng.below(USER_PAGES)), 1)
     });
-    settle(&mut device);
-    device.check_map();
+    settle(&mut host);
+    host.drive.check_map();
 }
 
 #[test]
@@ -200,15 +200,15 @@ fn what_an_exclusive_map_uses_stays_in_a_compressed_memory_that_holds_all() {
             ("tier.dram.size", "8MiB"),
             ("role.map.encoding.dram", encoding),
         ];
-        let mut device = Device::new(&drive("tiny", &sets), Precondition::Random, 0, 1);
-        hits(&mut device);
+        let mut host = Host::new(&drive("tiny", &sets), Precondition::Random, 0, 1);
+        hits(&mut host);
         // What is near is measured when it is written, and so has a size.
-        closed_loop(&mut device, 8, 2_000, |rng| {
+        closed_loop(&mut host, 8, 2_000, |rng| {
             pages(Op::Write, u64::from(rng.below(USER_PAGES)), 1)
         });
-        hits(&mut device);
-        device.check_map();
-        let counters = device.counters();
+        hits(&mut host);
+        host.drive.check_map();
+        let counters = host.counters();
         assert_eq!(counters.map.misses, 0, "{encoding}");
         assert!(counters.map.hits[0] > 0, "{encoding}: what is used is near");
     }

@@ -6,7 +6,7 @@ mod common;
 mod media;
 
 use common::{drive, pages, settle};
-use lodger_core::device::Device;
+use lodger_core::Host;
 use lodger_core::spec::ENTRIES_PER_TRANSLATION_PAGE;
 use lodger_core::{DriveSpec, Op, Precondition, Request};
 use media::Media;
@@ -23,8 +23,8 @@ fn spec() -> DriveSpec {
     drive("tiny", &small_map)
 }
 
-fn new(spec: &DriveSpec) -> Device<Media> {
-    Device::with_contents(spec, Precondition::Sequential, 0, 1, Media::new(spec))
+fn new(spec: &DriveSpec) -> Host<Media> {
+    Host::with_contents(spec, Precondition::Sequential, 0, 1, Media::new(spec))
 }
 
 /// The first logical page of each translation page that is changed.
@@ -34,30 +34,30 @@ fn requests(op: Op) -> impl Iterator<Item = Request> {
 }
 
 /// Each translation page that was changed is read, and says what is so.
-fn follow_map(device: &mut Device<Media>) {
+fn follow_map(host: &mut Host<Media>) {
     for mut request in requests(Op::Read) {
         request.tag = 1;
-        device.submit(request);
-        settle(device);
+        host.submit(request);
+        settle(host);
     }
-    assert!(device.contents.map_pages_read > CHANGED / 2);
+    assert!(host.drive.contents.map_pages_read > CHANGED / 2);
 }
 
 #[test]
 fn a_page_of_the_map_made_old_by_a_lost_trim_is_found_again_after_a_second_cut() {
-    let mut device = new(&spec());
-    requests(Op::Trim).for_each(|trim| device.submit(trim));
-    settle(&mut device);
-    let first = device.power_cut();
-    let second = device.power_cut();
+    let mut host = new(&spec());
+    requests(Op::Trim).for_each(|trim| host.submit(trim));
+    settle(&mut host);
+    let first = host.power_cut();
+    let second = host.power_cut();
     assert!(u64::from(first.stale_pages) > CHANGED / 2, "{first:?}");
     assert_eq!(first.stale_pages, second.stale_pages);
-    follow_map(&mut device);
+    follow_map(&mut host);
     // Once written they are old no longer.
-    settle(&mut device);
-    let third = device.power_cut();
+    settle(&mut host);
+    let third = host.power_cut();
     assert_eq!(third.stale_pages, 0);
-    follow_map(&mut device);
+    follow_map(&mut host);
 }
 
 #[test]
@@ -65,17 +65,17 @@ fn a_page_of_the_map_that_may_name_a_torn_program_is_found_again_after_a_second_
     let spec = spec();
     let mut stale = 0;
     for events in (0..400).step_by(4) {
-        let mut device = new(&spec);
-        requests(Op::Write).for_each(|write| device.submit(write));
+        let mut host = new(&spec);
+        requests(Op::Write).for_each(|write| host.submit(write));
         for _ in 0..events {
-            let Some(at) = device.next_time() else { break };
-            device.advance(at, &mut Vec::new());
+            let Some(at) = host.next_time() else { break };
+            host.advance(at, &mut Vec::new());
         }
-        let first = device.power_cut();
-        let second = device.power_cut();
+        let first = host.power_cut();
+        let second = host.power_cut();
         assert!(second.stale_pages >= first.stale_pages, "{events} events");
         stale += second.stale_pages;
-        follow_map(&mut device);
+        follow_map(&mut host);
     }
     assert!(stale > 0);
 }

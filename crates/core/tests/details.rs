@@ -3,7 +3,7 @@
 mod common;
 
 use common::{closed_loop, drive, latency, pages, settle};
-use lodger_core::device::Device;
+use lodger_core::Host;
 use lodger_core::ids::Lpn;
 use lodger_core::time::transfer_ps;
 use lodger_core::transport::wire_ps;
@@ -26,23 +26,23 @@ fn one_die(resume: &str, suspensions: &str) -> DriveSpec {
 /// Latencies of a forced write and of `reads` reads of the same die that come while it programs, 200 us
 /// apart.
 fn write_among_reads(spec: &DriveSpec, reads: u32) -> (u64, Vec<u64>) {
-    let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
+    let mut host = Host::new(spec, Precondition::Sequential, 0, 1);
     // The map's page is at hand.
-    latency(&mut device, pages(Op::Read, 0, 1));
-    settle(&mut device);
+    latency(&mut host, pages(Op::Read, 0, 1));
+    settle(&mut host);
     let mut write = pages(Op::Write, 30_000, 1);
     write.fua = true;
     write.tag = 1000;
-    device.submit(write);
+    host.submit(write);
     let mut done = Vec::new();
-    let start_ps = device.now_ps();
+    let start_ps = host.now_ps();
     for read in 0..reads {
-        device.advance(start_ps + (300 + 200 * u64::from(read)) * US, &mut done);
+        host.advance(start_ps + (300 + 200 * u64::from(read)) * US, &mut done);
         let mut request = pages(Op::Read, 100 + 40 * u64::from(read), 1);
         request.tag = read;
-        device.submit(request);
+        host.submit(request);
     }
-    done.extend(settle(&mut device));
+    done.extend(settle(&mut host));
     done.sort_by_key(|done| done.tag);
     let took = |at: usize| done[at].completed_ps - done[at].submitted_ps;
     let reads = reads as usize;
@@ -96,18 +96,18 @@ fn data_that_is_moved_keeps_its_place_in_the_order() {
         ("ftl.overprovisioning", "0.3"),
     ];
     let spec = drive("tiny", &sets);
-    let mut device = Device::new(&spec, Precondition::None, 0, 1);
-    latency(&mut device, pages(Op::Write, 5, 1));
-    latency(&mut device, pages(Op::Flush, 0, 0));
-    let before = device.ftl().locate(Lpn(5)).expect("was written");
-    let written = device.ftl().current(before).expect("is current");
-    closed_loop(&mut device, 8, 60_000, |rng| {
+    let mut host = Host::new(&spec, Precondition::None, 0, 1);
+    latency(&mut host, pages(Op::Write, 5, 1));
+    latency(&mut host, pages(Op::Flush, 0, 0));
+    let before = host.drive.ftl().locate(Lpn(5)).expect("was written");
+    let written = host.drive.ftl().current(before).expect("is current");
+    closed_loop(&mut host, 8, 60_000, |rng| {
         pages(Op::Write, 100 + u64::from(rng.below(16_000)), 1)
     });
-    settle(&mut device);
-    let after = device.ftl().locate(Lpn(5)).expect("was moved");
+    settle(&mut host);
+    let after = host.drive.ftl().locate(Lpn(5)).expect("was moved");
     assert_ne!(before, after, "cleaning has moved it");
-    assert_eq!(device.ftl().current(after), Some(written));
+    assert_eq!(host.drive.ftl().current(after), Some(written));
 }
 
 /// A live drive is served by a thread of its own.
@@ -116,7 +116,7 @@ fn a_drive_can_be_handed_to_another_thread() {
     fn hand_over<T: Send + 'static>(thing: T) -> T {
         std::thread::spawn(move || thing).join().unwrap()
     }
-    let device = Device::new(&drive("tiny", &[]), Precondition::Random, 1 << 20, 1);
-    let mut device = hand_over(device);
-    assert!(common::latency(&mut device, common::pages(Op::Read, 0, 1)) > 0);
+    let host = Host::new(&drive("tiny", &[]), Precondition::Random, 1 << 20, 1);
+    let mut host = hand_over(host);
+    assert!(common::latency(&mut host, common::pages(Op::Read, 0, 1)) > 0);
 }

@@ -11,14 +11,15 @@ use common::bytes::{
     small_drive,
 };
 use common::{pages, settle};
-use lodger_core::device::{Contents, Device, HostMemory, Modelled};
+use lodger_core::Host;
+use lodger_core::device::{Contents, HostMemory, Modelled};
 use lodger_core::rng::Rng;
 use lodger_core::{Completion, DriveSpec, Op, Precondition, Request, Status};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-fn rejected<C: Contents, M: HostMemory>(device: &Device<C, M>) -> u64 {
-    let counters = device.counters();
+fn rejected<C: Contents, M: HostMemory>(host: &Host<C, M>) -> u64 {
+    let counters = host.counters();
     counters.read_cache_rejected + counters.buffer_rejected
 }
 
@@ -35,7 +36,7 @@ struct Outcome {
 }
 
 struct Run {
-    device: Attacked,
+    host: Attacked,
     rng: Rng,
     /// Who wrote each sector last; pages in use by a request are left alone.
     expected: HashMap<u32, [u32; 8]>,
@@ -52,7 +53,7 @@ struct Run {
 impl Run {
     fn new(spec: &DriveSpec, seed: u64, attacks: &'static [Attack]) -> Self {
         Run {
-            device: new_device(spec, seed),
+            host: new_device(spec, seed),
             rng: Rng::new(seed),
             expected: HashMap::new(),
             open: BTreeMap::new(),
@@ -124,21 +125,21 @@ impl Run {
             }
         }
         self.open.insert(request.tag, request);
-        self.device.submit(request);
+        self.host.submit(request);
     }
 
     /// One event; pages that were forged must have been noticed, each once, and nothing else.
     fn step(&mut self, tagged: bool) {
-        let forged = self.device.host_memory.forged_reads.get();
-        let before = rejected(&self.device);
-        let at = self.device.next_time().expect("requests are in flight");
+        let forged = self.host.drive.host_memory.forged_reads.get();
+        let before = rejected(&self.host);
+        let at = self.host.next_time().expect("requests are in flight");
         let mut done = Vec::new();
-        self.device.advance(at, &mut done);
-        let forged = self.device.host_memory.forged_reads.get() - forged;
+        self.host.advance(at, &mut done);
+        let forged = self.host.drive.host_memory.forged_reads.get() - forged;
         if tagged {
-            assert_eq!(forged, rejected(&self.device) - before);
+            assert_eq!(forged, rejected(&self.host) - before);
         }
-        for (tag, lpn, sectors, page) in std::mem::take(&mut self.device.contents.seen) {
+        for (tag, lpn, sectors, page) in std::mem::take(&mut self.host.drive.contents.seen) {
             let wrote = self.expected.get(&lpn).copied().unwrap_or_default();
             for sector in (0..8u32).filter(|sector| sectors >> sector & 1 != 0) {
                 let bytes = &page[sector as usize * SECTOR..][..SECTOR];
@@ -188,34 +189,34 @@ impl Run {
             let request = self.request();
             self.submit(request);
             if self.rng.below(8) == 0 {
-                self.device.host_memory.remember();
+                self.host.drive.host_memory.remember();
             }
             if !self.attacks.is_empty() && self.rng.below(12) == 0 {
                 let attack = self.attacks[self.rng.below(self.attacks.len() as u32) as usize];
-                self.device.host_memory.attack(attack, &mut self.rng);
+                self.host.drive.host_memory.attack(attack, &mut self.rng);
             }
             if self.rng.below(200) == 0 {
                 let kib = [0, 8, 64, 132, 192][self.rng.below(5) as usize];
-                self.device.set_hmb(kib << 10);
+                self.host.set_hmb(kib << 10);
             }
             while self.open.len() > self.rng.below(10) as usize {
                 self.step(tagged);
             }
         }
         self.heal(tagged);
-        self.outcome.forged_reads = self.device.host_memory.forged_reads.get();
-        let counters = self.device.counters();
+        self.outcome.forged_reads = self.host.drive.host_memory.forged_reads.get();
+        let counters = self.host.counters();
         self.outcome.cache_rejected = counters.read_cache_rejected;
         self.outcome.buffer_rejected = counters.buffer_rejected;
         self.outcome
     }
 
     fn drain(&mut self, tagged: bool) {
-        while self.device.next_time().is_some() {
+        while self.host.next_time().is_some() {
             self.step(tagged);
         }
         assert!(self.open.is_empty(), "every request completes");
-        self.device.ftl().check();
+        self.host.drive.ftl().check();
     }
 
     fn ask(&mut self, op: Op, lpn: u64, count: u64, tagged: bool) {
@@ -233,7 +234,7 @@ impl Run {
     /// and then all is well.
     fn heal(&mut self, tagged: bool) {
         self.drain(tagged);
-        self.device.set_hmb(0);
+        self.host.set_hmb(0);
         self.ask(Op::Flush, 0, 0, tagged);
         let written: Vec<u32> = self.expected.keys().copied().collect();
         let before = self.outcome.failed_reads;
@@ -241,7 +242,7 @@ impl Run {
             self.ask(Op::Read, u64::from(lpn), 1, tagged);
         }
         let lost = self.outcome.failed_reads - before;
-        assert!(lost <= self.device.counters().buffer_rejected);
+        assert!(lost <= self.host.counters().buffer_rejected);
         let gone: Vec<u32> = self.gone.iter().copied().collect();
         for lpn in gone {
             let op = [Op::Write, Op::Trim][lpn as usize % 2];
@@ -346,7 +347,7 @@ fn an_honest_host_is_never_suspected() {
 fn modelled_memory_takes_exactly_as_long_as_bytes() {
     fn play<M: HostMemory>(spec: &DriveSpec, memory: M) -> (Vec<(u32, u64)>, String) {
         let (contents, none) = (Sectors::default(), Precondition::None);
-        let mut device = Device::with_memory(spec, none, 192 << 10, 3, contents, memory);
+        let mut host = Host::with_memory(spec, none, 192 << 10, 3, contents, memory);
         let mut rng = Rng::new(5);
         let mut done = Vec::new();
         for tag in 0..1_000 {
@@ -356,16 +357,16 @@ fn modelled_memory_takes_exactly_as_long_as_bytes() {
                 request.length_bytes = 512;
             }
             request.tag = tag;
-            device.submit(request);
-            let to_ps = device.now_ps() + u64::from(rng.below(60_000_000));
-            device.advance(to_ps, &mut done);
+            host.submit(request);
+            let to_ps = host.now_ps() + u64::from(rng.below(60_000_000));
+            host.advance(to_ps, &mut done);
             if tag % 400 == 399 {
-                device.set_hmb([192 << 10, 140 << 10][tag as usize / 400 % 2]);
+                host.set_hmb([192 << 10, 140 << 10][tag as usize / 400 % 2]);
             }
         }
-        done.extend(settle(&mut device));
+        done.extend(settle(&mut host));
         let times = done.iter().map(|d| (d.tag, d.completed_ps)).collect();
-        (times, format!("{:?}", device.counters()))
+        (times, format!("{:?}", host.counters()))
     }
     for integrity in ["none", "crc", "mac"] {
         for shape in 0..16 {

@@ -8,7 +8,8 @@ mod common;
 use common::bytes::Hostile;
 use common::naive::{Page, Tags, overlay};
 use common::{drive, settle};
-use lodger_core::device::{Device, HostMemory, Modelled};
+use lodger_core::Host;
+use lodger_core::device::{HostMemory, Modelled};
 use lodger_core::ids::Lpn;
 use lodger_core::rng::Rng;
 use lodger_core::{DriveSpec, Op, Precondition, Request, Status};
@@ -108,7 +109,7 @@ struct Outcome {
 }
 
 struct Run {
-    device: Device<Tags, Hostile>,
+    host: Host<Tags, Hostile>,
     rng: Rng,
     /// Sectors as they should be; pages in use by a request are left alone.
     expected: HashMap<u32, Page>,
@@ -128,15 +129,15 @@ impl Run {
             _ => Precondition::Random,
         };
         let (tags, memory) = (tags(), Hostile::default());
-        let device = Device::with_memory(spec, precondition, 168 << 10, seed, tags, memory);
+        let host = Host::with_memory(spec, precondition, 168 << 10, seed, tags, memory);
         let initial = (0..CAPACITY_PAGES)
-            .map(|lpn| match device.ftl().locate(Lpn(lpn)) {
+            .map(|lpn| match host.drive.ftl().locate(Lpn(lpn)) {
                 Some(ppn) => [OLD | ppn.0; 8],
                 None => Page::default(),
             })
             .collect();
         Run {
-            device,
+            host,
             rng,
             expected: HashMap::new(),
             initial,
@@ -213,7 +214,7 @@ impl Run {
             _ => {}
         }
         self.open.insert(request.tag, request);
-        self.device.submit(request);
+        self.host.submit(request);
     }
 
     fn sectors(request: &Request, lpn: u32) -> u8 {
@@ -230,18 +231,18 @@ impl Run {
     /// One event; forged bytes that were met must have been noticed, and nothing else.
     fn step(&mut self, checked: bool) {
         let before = (
-            self.device.host_memory.forged_reads.get(),
-            self.device.counters().map.rejected_entries,
+            self.host.drive.host_memory.forged_reads.get(),
+            self.host.counters().map.rejected_entries,
         );
-        let at = self.device.next_time().expect("requests are in flight");
+        let at = self.host.next_time().expect("requests are in flight");
         let mut done = Vec::new();
-        self.device.advance(at, &mut done);
+        self.host.advance(at, &mut done);
         for completion in done {
             assert_eq!(completion.status, Status::Success);
             self.open.remove(&completion.tag).expect("completes once");
         }
-        let forged = self.device.host_memory.forged_reads.get() - before.0;
-        let rejected = self.device.counters().map.rejected_entries - before.1;
+        let forged = self.host.drive.host_memory.forged_reads.get() - before.0;
+        let rejected = self.host.counters().map.rejected_entries - before.1;
         if checked {
             assert_eq!(
                 forged > 0,
@@ -249,7 +250,7 @@ impl Run {
                 "{forged} met, {rejected} rejected"
             );
         }
-        for (tag, lpn, sectors, seen) in std::mem::take(&mut self.device.contents.seen) {
+        for (tag, lpn, sectors, seen) in std::mem::take(&mut self.host.drive.contents.seen) {
             assert!(self.reads.contains_key(&tag));
             let initial = &self.initial[lpn as usize];
             let mut want = *self.expected.get(&lpn).unwrap_or(initial);
@@ -264,27 +265,27 @@ impl Run {
             let request = self.request(tag);
             self.submit(request);
             if self.rng.below(16) == 0 {
-                self.device.host_memory.remember();
+                self.host.drive.host_memory.remember();
             }
             if !self.attacks.is_empty() && self.rng.below(6) == 0 {
                 let attack = self.attacks[self.rng.below(self.attacks.len() as u32) as usize];
-                self::attack(&mut self.device.host_memory, attack, &mut self.rng);
+                self::attack(&mut self.host.drive.host_memory, attack, &mut self.rng);
             }
             if self.rng.below(300) == 0 {
                 let kib = [0, 12, 24, 40, 140, 156, 168][self.rng.below(7) as usize];
-                self.device.set_hmb(kib << 10);
+                self.host.set_hmb(kib << 10);
             }
             while self.open.len() > self.rng.below(12) as usize {
                 self.step(checked);
             }
         }
-        while self.device.next_time().is_some() {
+        while self.host.next_time().is_some() {
             self.step(checked);
         }
         assert!(self.open.is_empty(), "every request completes");
-        self.device.ftl().check();
-        self.outcome.forged_reads = self.device.host_memory.forged_reads.get();
-        self.outcome.rejected = self.device.counters().map.rejected_entries;
+        self.host.drive.ftl().check();
+        self.outcome.forged_reads = self.host.drive.host_memory.forged_reads.get();
+        self.outcome.rejected = self.host.counters().map.rejected_entries;
         self.outcome
     }
 }
@@ -375,7 +376,7 @@ fn an_honest_host_is_never_suspected() {
 fn modelled_memory_takes_exactly_as_long_as_bytes() {
     fn play<M: HostMemory>(spec: &DriveSpec, memory: M) -> (Vec<(u32, u64)>, String) {
         let (tags, precondition) = (tags(), Precondition::Random);
-        let mut device = Device::with_memory(spec, precondition, 168 << 10, 3, tags, memory);
+        let mut host = Host::with_memory(spec, precondition, 168 << 10, 3, tags, memory);
         let mut rng = Rng::new(5);
         let mut done = Vec::new();
         for tag in 0..3_000 {
@@ -386,16 +387,16 @@ fn modelled_memory_takes_exactly_as_long_as_bytes() {
             };
             let mut request = common::pages(op, u64::from(rng.below(CAPACITY_PAGES - 4)), 2);
             request.tag = tag;
-            device.submit(request);
-            let to_ps = device.now_ps() + u64::from(rng.below(100_000_000));
-            device.advance(to_ps, &mut done);
+            host.submit(request);
+            let to_ps = host.now_ps() + u64::from(rng.below(100_000_000));
+            host.advance(to_ps, &mut done);
             if tag % 700 == 699 {
-                device.set_hmb([168 << 10, 140 << 10][tag as usize / 700 % 2]);
+                host.set_hmb([168 << 10, 140 << 10][tag as usize / 700 % 2]);
             }
         }
-        done.extend(settle(&mut device));
+        done.extend(settle(&mut host));
         let times = done.iter().map(|d| (d.tag, d.completed_ps)).collect();
-        (times, format!("{:?}", device.counters()))
+        (times, format!("{:?}", host.counters()))
     }
     for integrity in ["none", "crc", "mac"] {
         for shape in [0, 1, 2, 4, 8, 16] {
@@ -418,18 +419,17 @@ fn look_up_ps(sets: &[(&str, &str)], forge: bool) -> (u64, DriveSpec) {
     all.extend(sets);
     let spec = drive("tiny", &all);
     let (tags, memory) = (tags(), Hostile::default());
-    let mut device =
-        Device::with_memory(&spec, Precondition::Sequential, 256 << 10, 1, tags, memory);
+    let mut host = Host::with_memory(&spec, Precondition::Sequential, 256 << 10, 1, tags, memory);
     // The second takes the first one's place in SRAM.
-    common::latency(&mut device, common::pages(Op::Read, 0, 1));
-    common::latency(&mut device, common::pages(Op::Read, 1024, 1));
+    common::latency(&mut host, common::pages(Op::Read, 0, 1));
+    common::latency(&mut host, common::pages(Op::Read, 1024, 1));
     if forge {
-        device.host_memory.shown.fill(0);
+        host.drive.host_memory.shown.fill(0);
     }
-    let took = common::latency(&mut device, common::pages(Op::Read, 900, 1));
-    let rejected = device.counters().map.rejected_entries;
+    let took = common::latency(&mut host, common::pages(Op::Read, 900, 1));
+    let rejected = host.counters().map.rejected_entries;
     assert_eq!(
-        (device.counters().map.hits[1], rejected),
+        (host.counters().map.hits[1], rejected),
         (1, u64::from(forge))
     );
     (took, spec)

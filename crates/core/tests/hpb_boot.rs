@@ -3,7 +3,7 @@
 mod common;
 
 use common::{closed_loop, drive, latency, pages, settle};
-use lodger_core::{Device, DriveSpec, Op, Precondition};
+use lodger_core::{DriveSpec, Host, Op, Precondition};
 
 const GROUPS: u64 = 64;
 
@@ -13,15 +13,15 @@ fn phone(sets: &[(&str, &str)]) -> DriveSpec {
     drive("galaxy-s7", &[&small, sets].concat())
 }
 
-fn device(sets: &[(&str, &str)]) -> Device {
-    Device::new(&phone(sets), Precondition::Sequential, 0, 1)
+fn host(sets: &[(&str, &str)]) -> Host {
+    Host::new(&phone(sets), Precondition::Sequential, 0, 1)
 }
 
 const LOAD: (&str, &str) = ("hpb.boot", "load");
 
 #[test]
 fn a_load_takes_a_read_buffer_for_each_group_one_after_another() {
-    let mut idle = device(&[LOAD]);
+    let mut idle = host(&[LOAD]);
     settle(&mut idle);
     let counters = idle.counters();
     assert_eq!(counters.hpb.groups_fetched, GROUPS);
@@ -48,18 +48,18 @@ fn a_load_takes_a_read_buffer_for_each_group_one_after_another() {
     let counters = idle.counters();
     assert_eq!((counters.hpb.hits, counters.hpb.misses), (GROUPS, 0));
     assert!(counters.hpb.used > used);
-    let warm = device(&[]);
+    let warm = host(&[]);
     assert_eq!(warm.next_time(), None, "warm: nothing to be done");
 }
 
 #[test]
 fn a_load_goes_on_beside_requests_and_slows_them_while_it_lasts() {
-    let random = |device: &mut Device, count| {
-        closed_loop(device, 8, count, |rng| {
+    let random = |host: &mut Host, count| {
+        closed_loop(host, 8, count, |rng| {
             pages(Op::Read, u64::from(rng.below(GROUPS as u32 * 4096)), 1)
         })
     };
-    let mut loading = device(&[LOAD]);
+    let mut loading = host(&[LOAD]);
     let first = random(&mut loading, 400);
     let fetched = loading.counters().hpb.groups_fetched;
     assert!(
@@ -69,7 +69,7 @@ fn a_load_goes_on_beside_requests_and_slows_them_while_it_lasts() {
     random(&mut loading, 20_000);
     assert_eq!(loading.counters().hpb.groups_fetched, GROUPS);
     let then = random(&mut loading, 400);
-    let mut warm = device(&[]);
+    let mut warm = host(&[]);
     let never = random(&mut warm, 400);
     assert!(first > 1.2 * never, "{first} {never}");
     assert!(then < 1.05 * never, "{then} {never}");
@@ -77,7 +77,7 @@ fn a_load_goes_on_beside_requests_and_slows_them_while_it_lasts() {
 
 #[test]
 fn a_small_memory_is_loaded_as_far_as_it_goes_and_again_after_a_power_cut() {
-    let mut small = device(&[LOAD, ("hpb.host_cache", "160KiB")]);
+    let mut small = host(&[LOAD, ("hpb.host_cache", "160KiB")]);
     settle(&mut small);
     assert_eq!(small.counters().hpb.groups_fetched, 10);
     assert_eq!(small.counters().hpb.evictions, 0);
@@ -91,11 +91,11 @@ fn a_small_memory_is_loaded_as_far_as_it_goes_and_again_after_a_power_cut() {
 #[test]
 fn jedecs_pinned_regions_are_fetched_from_the_start_on_only_if_loaded() {
     let jedec = [("hpb.protocol", "jedec"), ("hpb.pinned_regions", "5")];
-    let mut loads = device(&[&jedec[..], &[LOAD]].concat());
+    let mut loads = host(&[&jedec[..], &[LOAD]].concat());
     settle(&mut loads);
     assert_eq!(loads.counters().hpb.groups_fetched, 5);
     assert!(loads.now_ps() > 0);
-    let mut waits = device(&jedec);
+    let mut waits = host(&jedec);
     settle(&mut waits);
     assert_eq!(
         (waits.counters().hpb.groups_fetched, waits.now_ps()),

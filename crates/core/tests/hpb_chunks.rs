@@ -5,7 +5,7 @@
 mod common;
 
 use common::{closed_loop, drive, latency, pages, settle};
-use lodger_core::device::Device;
+use lodger_core::Host;
 use lodger_core::observe::HpbCounters;
 use lodger_core::{Op, Precondition};
 
@@ -16,7 +16,7 @@ const MIB: u64 = 1 << 20;
 fn chunks(sets: &[(&str, &str)], pages_each: u64, requests: u64) -> (f64, HpbCounters) {
     let small = [("capacity", "2GiB"), ("role.map.size.sram", "16KiB")];
     let spec = drive("galaxy-s7", &[&small, sets].concat());
-    let mut device = Device::new(&spec, Precondition::Random, 0, 1);
+    let mut host = Host::new(&spec, Precondition::Random, 0, 1);
     let count = (256 * MIB / 4096 / pages_each) as u32;
     let mut read = |rng: &mut lodger_core::rng::Rng| {
         pages(
@@ -26,11 +26,11 @@ fn chunks(sets: &[(&str, &str)], pages_each: u64, requests: u64) -> (f64, HpbCou
         )
     };
     // The first read has the driver fetch what is pinned.
-    closed_loop(&mut device, 8, 16, &mut read);
-    settle(&mut device);
-    let before = device.counters().hpb;
-    let seconds = closed_loop(&mut device, 8, requests, &mut read);
-    let mut counted = device.counters().hpb;
+    closed_loop(&mut host, 8, 16, &mut read);
+    settle(&mut host);
+    let before = host.counters().hpb;
+    let seconds = closed_loop(&mut host, 8, requests, &mut read);
+    let mut counted = host.counters().hpb;
     counted.used -= before.used;
     counted.hits -= before.hits;
     counted.write_buffers -= before.write_buffers;
@@ -84,13 +84,13 @@ fn what_sending_entries_ahead_costs() {
             ("hpb.write_buffer", buffer),
         ];
         let spec = drive("galaxy-s7", &[&JEDEC, &sets[..]].concat());
-        let mut device = Device::new(&spec, Precondition::Sequential, 0, 1);
-        latency(&mut device, pages(Op::Read, 40_000, 1));
-        settle(&mut device);
-        let far = latency(&mut device, pages(Op::Read, 8, 4));
-        settle(&mut device);
-        let near = latency(&mut device, pages(Op::Read, 12, 4));
-        (far, near, device.counters().hpb)
+        let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
+        latency(&mut host, pages(Op::Read, 40_000, 1));
+        settle(&mut host);
+        let far = latency(&mut host, pages(Op::Read, 8, 4));
+        settle(&mut host);
+        let near = latency(&mut host, pages(Op::Read, 12, 4));
+        (far, near, host.counters().hpb)
     };
     let (_, near, hpb) = time("1.0", "255", "5us");
     assert_eq!(hpb.write_buffers, 0);

@@ -10,9 +10,11 @@ mod common;
 
 use common::naive::{Naive, Tags};
 use common::{drive, pages, settle};
+use lodger_core::Host;
 use lodger_core::controller::hpb::HostEntry;
 use lodger_core::controller::integrity::EntryCodec;
-use lodger_core::device::{Device, Source, Tamper};
+use lodger_core::device::Source;
+use lodger_core::host::hpb::Tamper;
 use lodger_core::ids::{Lpn, Ppn};
 use lodger_core::rng::Rng;
 use lodger_core::spec::Integrity;
@@ -66,8 +68,8 @@ struct Outcome {
     place_reused: u64,
 }
 
-struct Host {
-    device: Device<Tags>,
+struct Attacker {
+    host: Host<Tags>,
     naive: Naive,
     open: HashMap<u32, Request>,
     next_tag: u32,
@@ -77,13 +79,13 @@ struct Host {
     done: Vec<Completion>,
 }
 
-impl Host {
+impl Attacker {
     fn new(integrity: &'static str, seed: u64) -> Self {
         let spec = small_drive(integrity);
         let tags = Tags::default();
         let random = Precondition::Random;
-        Host {
-            device: Device::with_contents(&spec, random, 0, seed, tags),
+        Attacker {
+            host: Host::with_contents(&spec, random, 0, seed, tags),
             naive: Naive::default(),
             open: HashMap::new(),
             next_tag: 1,
@@ -99,7 +101,7 @@ impl Host {
         self.next_tag += 1;
         self.naive.submit(&request);
         self.open.insert(request.tag, request);
-        self.device.submit(request);
+        self.host.submit(request);
         request.tag
     }
 
@@ -114,8 +116,8 @@ impl Host {
 
     fn drain_while(&mut self, under_way: impl Fn(&HashMap<u32, Request>) -> bool) {
         while under_way(&self.open) {
-            let at = self.device.next_time().expect("every request completes");
-            self.device.advance(at, &mut self.done);
+            let at = self.host.next_time().expect("every request completes");
+            self.host.advance(at, &mut self.done);
             self.complete();
         }
     }
@@ -128,8 +130,8 @@ impl Host {
     /// Nothing is asked for a while: groups are fetched, changed parts of the map written.
     fn idle(&mut self) {
         self.drain_while(|open| !open.is_empty());
-        let to_ps = self.device.now_ps() + 20_000_000_000;
-        self.device.advance(to_ps, &mut self.done);
+        let to_ps = self.host.now_ps() + 20_000_000_000;
+        self.host.advance(to_ps, &mut self.done);
         self.complete();
     }
 
@@ -151,8 +153,8 @@ impl Host {
     fn save(&mut self, count: u32) {
         for _ in 0..count {
             let page = self.any_page();
-            let entry = self.device.hpb_entry(Lpn(page));
-            if let (Some(entry), Source::Flash(ppn)) = (entry, self.device.source(Lpn(page))) {
+            let entry = self.host.hpb_entry(Lpn(page));
+            if let (Some(entry), Source::Flash(ppn)) = (entry, self.host.drive.source(Lpn(page))) {
                 let bytes = entry.bytes;
                 self.saved.push(Saved { page, bytes, ppn });
             }
@@ -191,10 +193,10 @@ impl Host {
     /// the drive used it.
     fn read_with(&mut self, page: u32, count: u32, tamper: Tamper) -> bool {
         self.end_reads();
-        self.device.tamper_with_hpb(tamper);
-        let before = self.device.counters();
+        self.host.tamper_with_hpb(tamper);
+        let before = self.host.counters();
         self.ask(pages(Op::Read, u64::from(page), u64::from(count)));
-        let after = self.device.counters();
+        let after = self.host.counters();
         let refused = after.map.rejected_entries - before.map.rejected_entries;
         let reasons: u64 = (0..3)
             .map(|why| after.hpb.refused[why] - before.hpb.refused[why])
@@ -219,18 +221,18 @@ impl Host {
     /// nothing but the entry itself can make the drive refuse it.
     fn play_back(&mut self, saved: Saved, bytes: impl Fn(Saved, HostEntry) -> u64) {
         let lpn = Lpn(saved.page);
-        let Some(now) = self.device.hpb_entry(lpn) else {
+        let Some(now) = self.host.hpb_entry(lpn) else {
             return;
         };
         if saved.bytes == now.bytes {
             return;
         }
-        let used = self.device.counters().hpb.used;
+        let used = self.host.counters().hpb.used;
         self.ask(pages(Op::Read, u64::from(saved.page), 1));
-        if self.device.counters().hpb.used == used {
+        if self.host.counters().hpb.used == used {
             return;
         }
-        let owner = self.device.ftl().current_owner(saved.ppn);
+        let owner = self.host.drive.ftl().current_owner(saved.ppn);
         let reused = owner.is_some_and(|owner| owner != saved.page);
         self.outcome.place_reused += u64::from(reused);
         let bytes = bytes(saved, now);
@@ -238,7 +240,7 @@ impl Host {
         let forged = self.outcome.forged;
         let entry = Tamper::Send(HostEntry { bytes, version });
         let before = self.outcome;
-        let dirty = |host: &Self| host.device.counters().hpb.refused[0];
+        let dirty = |attacker: &Self| attacker.host.counters().hpb.refused[0];
         let dirty_before = dirty(self);
         if self.read_with(saved.page, 1, entry) {
             return;
@@ -261,12 +263,12 @@ impl Host {
 
     /// Reads that returned what no order of the requests allows.
     fn wrong_reads(&mut self) -> usize {
-        let mut rest = settle(&mut self.device);
+        let mut rest = settle(&mut self.host);
         self.done.append(&mut rest);
         self.complete();
-        assert!(self.open.is_empty() && self.device.in_flight() == 0);
-        self.device.ftl().check();
-        let seen = self.device.contents.sectors_seen();
+        assert!(self.open.is_empty() && self.host.in_flight() == 0);
+        self.host.drive.ftl().check();
+        let seen = self.host.drive.contents.sectors_seen();
         seen.filter(|&(tag, sector, value)| !self.naive.allows(tag, sector, value))
             .count()
     }
@@ -276,130 +278,133 @@ fn as_it_was(saved: Saved, _: HostEntry) -> u64 {
     saved.bytes
 }
 
-fn rounds(host: &mut Host, count: u32, bytes: impl Fn(Saved, HostEntry) -> u64) {
+fn rounds(attacker: &mut Attacker, count: u32, bytes: impl Fn(Saved, HostEntry) -> u64) {
     for _ in 0..count {
-        host.save(100);
-        host.overwrite();
-        host.refresh();
-        host.play_back_some(120, &bytes);
+        attacker.save(100);
+        attacker.overwrite();
+        attacker.refresh();
+        attacker.play_back_some(120, &bytes);
     }
 }
 
 #[test]
 fn with_a_tag_every_entry_played_back_is_refused_and_the_newest_data_returned() {
-    let mut host = Host::new("mac", 1);
-    rounds(&mut host, 27, as_it_was);
-    let outcome = &host.outcome;
+    let mut attacker = Attacker::new("mac", 1);
+    rounds(&mut attacker, 27, as_it_was);
+    let outcome = &attacker.outcome;
     eprintln!("mac: {outcome:?}");
     assert!(outcome.sent > 1_500, "{outcome:?}");
     assert!(outcome.place_reused > 300, "{outcome:?}");
     assert_eq!(outcome.refused, outcome.sent);
     assert_eq!(outcome.forged, outcome.sent);
-    assert_eq!(host.wrong_reads(), 0);
+    assert_eq!(attacker.wrong_reads(), 0);
 }
 
 #[test]
 fn without_a_tag_an_entry_played_back_returns_old_data() {
-    let mut host = Host::new("none", 1);
-    rounds(&mut host, 10, as_it_was);
-    let outcome = &host.outcome;
+    let mut attacker = Attacker::new("none", 1);
+    rounds(&mut attacker, 10, as_it_was);
+    let outcome = &attacker.outcome;
     eprintln!("none: {outcome:?}");
     assert!(outcome.sent > 400, "{outcome:?}");
     assert_eq!((outcome.used, outcome.refused), (outcome.sent, 0));
-    let wrong = host.wrong_reads();
+    let wrong = attacker.wrong_reads();
     eprintln!("none: {wrong} sectors wrong");
     assert!(wrong > 8 * 200, "{wrong}");
 }
 
 #[test]
 fn a_checksum_stops_an_old_entry_but_not_a_host_that_makes_it_anew() {
-    let mut host = Host::new("crc", 1);
-    rounds(&mut host, 5, as_it_was);
-    assert!(host.outcome.sent > 200, "{:?}", host.outcome);
-    assert_eq!(host.outcome.forged, host.outcome.sent, "the epoch is in it");
-    eprintln!("crc as it was: {:?}", host.outcome);
-    host.outcome = Outcome::default();
+    let mut attacker = Attacker::new("crc", 1);
+    rounds(&mut attacker, 5, as_it_was);
+    assert!(attacker.outcome.sent > 200, "{:?}", attacker.outcome);
+    assert_eq!(
+        attacker.outcome.forged, attacker.outcome.sent,
+        "the epoch is in it"
+    );
+    eprintln!("crc as it was: {:?}", attacker.outcome);
+    attacker.outcome = Outcome::default();
     let anyone = EntryCodec::new(Integrity::Crc, 99);
-    rounds(&mut host, 5, |saved, now| {
+    rounds(&mut attacker, 5, |saved, now| {
         let old = Ppn(saved.bytes as u32);
         let made = anyone.encode(Lpn(saved.page), old, now.version);
         u64::from_le_bytes(made.bytes().try_into().expect("eight bytes"))
     });
-    eprintln!("crc made anew: {:?}", host.outcome);
-    assert!(host.outcome.sent > 200, "{:?}", host.outcome);
-    assert_eq!(host.outcome.used, host.outcome.sent);
-    assert!(host.wrong_reads() > 8 * 100);
+    eprintln!("crc made anew: {:?}", attacker.outcome);
+    assert!(attacker.outcome.sent > 200, "{:?}", attacker.outcome);
+    assert_eq!(attacker.outcome.used, attacker.outcome.sent);
+    assert!(attacker.wrong_reads() > 8 * 100);
 }
 
 #[test]
 fn entries_of_before_a_power_cut_are_refused() {
-    let mut host = Host::new("mac", 2);
+    let mut attacker = Attacker::new("mac", 2);
     for _ in 0..12 {
-        host.save(100);
-        host.overwrite();
-        host.idle();
+        attacker.save(100);
+        attacker.overwrite();
+        attacker.idle();
         // Everything asked has ended and is in flash.
-        host.device.power_cut();
-        host.refresh();
+        attacker.host.power_cut();
+        attacker.refresh();
         // Also of pages that lie where they lay.
-        host.play_back_some(120, as_it_was);
+        attacker.play_back_some(120, as_it_was);
     }
-    eprintln!("power cuts: {:?}", host.outcome);
-    assert!(host.outcome.sent > 700, "{:?}", host.outcome);
-    assert_eq!(host.outcome.forged, host.outcome.sent);
-    assert_eq!(host.wrong_reads(), 0);
+    eprintln!("power cuts: {:?}", attacker.outcome);
+    assert!(attacker.outcome.sent > 700, "{:?}", attacker.outcome);
+    assert_eq!(attacker.outcome.forged, attacker.outcome.sent);
+    assert_eq!(attacker.wrong_reads(), 0);
 }
 
 /// Found here: keys drawn from the number of programs so far were the same after two power
 /// cuts with nothing programmed between.
 #[test]
 fn two_starts_with_nothing_written_between_have_different_keys() {
-    let mut host = Host::new("mac", 3);
+    let mut attacker = Attacker::new("mac", 3);
     for _ in 0..5 {
-        host.idle();
-        host.device.power_cut();
-        host.idle();
-        host.play_back_some_if_any(120);
-        host.save(100);
+        attacker.idle();
+        attacker.host.power_cut();
+        attacker.idle();
+        attacker.play_back_some_if_any(120);
+        attacker.save(100);
     }
-    eprintln!("idle power cuts: {:?}", host.outcome);
-    assert!(host.outcome.sent > 200, "{:?}", host.outcome);
-    assert_eq!(host.outcome.forged, host.outcome.sent);
-    assert_eq!(host.wrong_reads(), 0);
+    eprintln!("idle power cuts: {:?}", attacker.outcome);
+    assert!(attacker.outcome.sent > 200, "{:?}", attacker.outcome);
+    assert_eq!(attacker.outcome.forged, attacker.outcome.sent);
+    assert_eq!(attacker.wrong_reads(), 0);
 }
 
 /// An epoch that wraps comes up again: new keys must void everything of its first time.
 #[test]
 fn entries_of_before_an_epoch_wrapped_are_refused() {
-    let mut host = Host::new("mac", 4);
+    let mut attacker = Attacker::new("mac", 4);
     // Handed out 8 times, a group's epoch is as at boot.
-    host.device.limit_hpb_epochs(3);
-    rounds(&mut host, 24, as_it_was);
-    eprintln!("wrapping epochs: {:?}", host.outcome);
+    attacker.host.drive.limit_hpb_epochs(3);
+    rounds(&mut attacker, 24, as_it_was);
+    eprintln!("wrapping epochs: {:?}", attacker.outcome);
     let groups = u64::from(PAGES / GROUP_PAGES);
-    let fetched = host.device.counters().hpb.groups_fetched;
+    let fetched = attacker.host.counters().hpb.groups_fetched;
     assert!(fetched > 8 * groups, "at least one wrapped: {fetched}");
-    assert!(host.outcome.sent > 300, "{:?}", host.outcome);
-    assert_eq!(host.outcome.forged, host.outcome.sent);
-    assert_eq!(host.wrong_reads(), 0);
+    assert!(attacker.outcome.sent > 300, "{:?}", attacker.outcome);
+    assert_eq!(attacker.outcome.forged, attacker.outcome.sent);
+    assert_eq!(attacker.wrong_reads(), 0);
 }
 
 /// An entry with a tag says nothing of the pages after its own.
 #[test]
 fn an_entry_of_one_page_is_refused_in_a_read_of_several() {
     for integrity in ["crc", "mac"] {
-        let mut host = Host::new(integrity, 5);
-        rounds(&mut host, 2, as_it_was);
-        host.outcome = Outcome::default();
+        let mut attacker = Attacker::new(integrity, 5);
+        rounds(&mut attacker, 2, as_it_was);
+        attacker.outcome = Outcome::default();
         for _ in 0..900 {
-            let page = host.any_page();
-            if let Some(entry) = host.device.hpb_entry(Lpn(page)) {
-                let count = 2 + host.rng.below(7);
-                assert!(!host.read_with(page, count, Tamper::Send(entry)));
+            let page = attacker.any_page();
+            if let Some(entry) = attacker.host.hpb_entry(Lpn(page)) {
+                let count = 2 + attacker.rng.below(7);
+                assert!(!attacker.read_with(page, count, Tamper::Send(entry)));
             }
         }
-        assert!(host.outcome.refused > 150, "{:?}", host.outcome);
-        assert_eq!(host.wrong_reads(), 0);
+        assert!(attacker.outcome.refused > 150, "{:?}", attacker.outcome);
+        assert_eq!(attacker.wrong_reads(), 0);
     }
 }
 
@@ -407,57 +412,57 @@ fn an_entry_of_one_page_is_refused_in_a_read_of_several() {
 /// order, while writes, trims and cleaning go on.
 #[test]
 fn a_hostile_host_gets_no_wrong_byte_and_each_forgery_is_counted() {
-    let mut host = Host::new("mac", 6);
+    let mut attacker = Attacker::new("mac", 6);
     let mut kinds = [0u64; 5];
     for step in 0..30_000u32 {
         if step % 600 == 599 {
-            host.flush();
-            host.refresh();
+            attacker.flush();
+            attacker.refresh();
         }
         if step % 40 == 0 {
-            host.save(10);
+            attacker.save(10);
         }
-        let page = host.any_page();
-        match host.rng.below(100) {
+        let page = attacker.any_page();
+        match attacker.rng.below(100) {
             0..20 => {
-                let count = u64::from(1 + host.rng.below(8));
-                let op = if host.rng.below(10) == 0 {
+                let count = u64::from(1 + attacker.rng.below(8));
+                let op = if attacker.rng.below(10) == 0 {
                     Op::Trim
                 } else {
                     Op::Write
                 };
                 // Few groups, so that others stay clean.
                 let page = u64::from(page % (8 * GROUP_PAGES));
-                host.submit(pages(op, page, count));
+                attacker.submit(pages(op, page, count));
                 continue;
             }
             20..40 => {
-                host.submit(pages(Op::Read, u64::from(page), 1));
+                attacker.submit(pages(Op::Read, u64::from(page), 1));
                 continue;
             }
             _ => {}
         }
-        let kind = host.rng.below(5);
-        let Some((page, count, forgery)) = host.forge(kind, page) else {
+        let kind = attacker.rng.below(5);
+        let Some((page, count, forgery)) = attacker.forge(kind, page) else {
             continue;
         };
         kinds[kind as usize] += 1;
-        assert!(!host.read_with(page, count, forgery), "{kind} was used");
+        assert!(!attacker.read_with(page, count, forgery), "{kind} was used");
     }
-    let outcome = &host.outcome;
+    let outcome = &attacker.outcome;
     eprintln!("hostile: {outcome:?} {kinds:?}");
     assert!(kinds.iter().all(|&sent| sent > 800), "{kinds:?}");
     assert_eq!(outcome.refused + outcome.not_needed, outcome.sent);
     assert!(outcome.forged > 2_000, "{outcome:?}");
-    assert_eq!(host.wrong_reads(), 0);
+    assert_eq!(attacker.wrong_reads(), 0);
 }
 
-impl Host {
+impl Attacker {
     /// One forgery: the page and number of pages to read, and what to send.
     fn forge(&mut self, kind: u32, page: u32) -> Option<(u32, u32, Tamper)> {
         // What responses still bring would change what the host has.
         self.end_reads();
-        let now = self.device.hpb_entry(Lpn(page))?;
+        let now = self.host.hpb_entry(Lpn(page))?;
         let send = |bytes, version| Tamper::Send(HostEntry { bytes, version });
         match kind {
             0 => {
@@ -466,13 +471,13 @@ impl Host {
             }
             1 => {
                 let other = self.any_page();
-                let other = self.device.hpb_entry(Lpn(other))?;
+                let other = self.host.hpb_entry(Lpn(other))?;
                 (other.bytes != now.bytes).then_some((page, 1, Tamper::Replace(other.bytes)))
             }
             2 => {
                 let at = self.rng.below(self.saved.len() as u32);
                 let Saved { page, bytes, .. } = self.saved[at as usize];
-                let now = self.device.hpb_entry(Lpn(page))?;
+                let now = self.host.hpb_entry(Lpn(page))?;
                 (bytes != now.bytes).then_some((page, 1, send(bytes, now.version)))
             }
             3 => {

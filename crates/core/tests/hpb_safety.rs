@@ -9,8 +9,9 @@ mod common;
 
 use common::naive::{Naive, Tags};
 use common::{drive, settle};
-use lodger_core::device::{Device, Tamper};
-use lodger_core::host::hpb::Faults;
+use lodger_core::Host;
+use lodger_core::host::hpb::Tamper;
+use lodger_core::host::hpb::paper::Faults;
 use lodger_core::ids::Lpn;
 use lodger_core::observe::HpbCounters;
 use lodger_core::rng::Rng;
@@ -66,7 +67,7 @@ fn small_drive(shape: u32, integrity: &'static str, protocol: &'static str) -> D
 }
 
 struct Run {
-    device: Device<Tags>,
+    host: Host<Tags>,
     naive: Naive,
     open: HashMap<u32, Request>,
     next_tag: u32,
@@ -75,7 +76,7 @@ struct Run {
 impl Run {
     fn new(spec: &DriveSpec, precondition: Precondition, seed: u64) -> Self {
         Run {
-            device: Device::with_contents(spec, precondition, 0, seed, Tags::default()),
+            host: Host::with_contents(spec, precondition, 0, seed, Tags::default()),
             naive: Naive::default(),
             open: HashMap::new(),
             next_tag: 1,
@@ -87,7 +88,7 @@ impl Run {
         self.next_tag += 1;
         self.naive.submit(&request);
         self.open.insert(request.tag, request);
-        self.device.submit(request);
+        self.host.submit(request);
     }
 
     fn complete(&mut self, done: &mut Vec<Completion>) {
@@ -102,28 +103,28 @@ impl Run {
     /// Advances until at most `open` requests are under way.
     fn drain_to(&mut self, open: usize, done: &mut Vec<Completion>) {
         while self.open.len() > open {
-            let Some(at) = self.device.next_time() else {
-                panic!("stuck: {}", self.device.debug_state())
+            let Some(at) = self.host.next_time() else {
+                panic!("stuck: {}", self.host.drive.debug_state())
             };
-            self.device.advance(at, done);
+            self.host.advance(at, done);
             self.complete(done);
         }
     }
 
     fn finish(mut self) -> HpbCounters {
-        let mut rest = settle(&mut self.device);
+        let mut rest = settle(&mut self.host);
         self.complete(&mut rest);
         assert!(self.open.is_empty(), "every request completes");
-        assert_eq!(self.device.in_flight(), 0);
-        self.device.ftl().check();
-        for (tag, sector, value) in self.device.contents.sectors_seen() {
+        assert_eq!(self.host.in_flight(), 0);
+        self.host.drive.ftl().check();
+        for (tag, sector, value) in self.host.drive.contents.sectors_seen() {
             assert!(
                 self.naive.allows(tag, sector, value),
                 "read {tag} of sector {sector} returned {value}: {:?}",
                 self.naive.wrote.get(&sector)
             );
         }
-        self.device.counters().hpb
+        self.host.counters().hpb
     }
 }
 
@@ -167,7 +168,7 @@ fn run(shape: u32, integrity: &'static str, protocol: &'static str, requests: u3
     let mut run = Run::new(&spec, precondition, u64::from(shape));
     if shape >> 7 & 1 != 0 {
         let faults = Faults::new(rng.below(200), rng.below(200), u64::from(shape));
-        run.device.set_hpb_faults(Some(faults));
+        run.host.set_hpb_faults(Some(faults));
     }
     let sectors = spec.capacity_bytes / 512;
     let mut done = Vec::new();
@@ -178,15 +179,15 @@ fn run(shape: u32, integrity: &'static str, protocol: &'static str, requests: u3
         let open = rng.below(24) as usize;
         run.drain_to(open, &mut done);
         match rng.below(4000) {
-            0 => run.device.set_hpb_enabled(false),
-            1..8 => run.device.set_hpb_enabled(true),
+            0 => run.host.set_hpb_enabled(false),
+            1..8 => run.host.set_hpb_enabled(true),
             8..80 => {
                 // Some idle time: groups are fetched.
                 run.drain_to(0, &mut done);
                 // Seldom so long that regions which nobody reads are given up.
                 let seconds = if rng.below(8) == 0 { 150 } else { 0 };
-                let to_ps = run.device.now_ps() + seconds * 1_000_000_000_000 + 3_000_000_000;
-                run.device.advance(to_ps, &mut done);
+                let to_ps = run.host.now_ps() + seconds * 1_000_000_000_000 + 3_000_000_000;
+                run.host.advance(to_ps, &mut done);
                 run.complete(&mut done);
             }
             _ => {}
@@ -276,20 +277,20 @@ fn entries_that_were_changed_are_refused_and_data_stays_right() {
         let mut tampered = 0;
         for step in 0..2_000u32 {
             let page = rng.below(10_000);
-            let entry = run.device.hpb_entry(Lpn(page)).expect("the host has all");
+            let entry = run.host.hpb_entry(Lpn(page)).expect("the host has all");
             // Another page's genuine entry, or flipped bits.
             let tamper = if step % 2 == 0 {
                 Tamper::Flip(1 << rng.below(64))
             } else {
-                let other = run.device.hpb_entry(Lpn(page ^ 1)).unwrap();
+                let other = run.host.hpb_entry(Lpn(page ^ 1)).unwrap();
                 assert_ne!(other.bytes, entry.bytes);
                 Tamper::Replace(other.bytes)
             };
-            run.device.tamper_with_hpb(tamper);
-            let before = run.device.counters();
+            run.host.tamper_with_hpb(tamper);
+            let before = run.host.counters();
             run.submit(common::pages(Op::Read, u64::from(page), 1));
             run.drain_to(0, &mut done);
-            let after = run.device.counters();
+            let after = run.host.counters();
             assert_eq!(after.hpb.used, before.hpb.used, "never used");
             tampered += after.hpb.refused[2] - before.hpb.refused[2];
         }
@@ -313,29 +314,29 @@ fn an_old_genuine_entry_played_back_is_refused_and_data_stays_right() {
             }
             run.submit(request);
             run.drain_to(0, &mut done);
-            let to_ps = run.device.now_ps() + 20_000_000_000;
-            run.device.advance(to_ps, &mut done);
+            let to_ps = run.host.now_ps() + 20_000_000_000;
+            run.host.advance(to_ps, &mut done);
             run.complete(&mut done);
         };
         for _ in 0..800 {
             let page = rng.below(10_000);
             let far = |n: u32| (page + 3000 + 1024 * n) % 12_000;
-            let old = run.device.hpb_entry(Lpn(page));
+            let old = run.host.hpb_entry(Lpn(page));
             ask(&mut run, Op::Write, page);
             ask(&mut run, Op::Flush, 0);
             // The host has the new entry now; spoilt ones make the drive's own cache hold other pages.
             for n in 0..4 {
-                run.device.tamper_with_hpb(Tamper::Flip(1));
+                run.host.tamper_with_hpb(Tamper::Flip(1));
                 ask(&mut run, Op::Read, far(n));
             }
-            let (Some(old), Some(new)) = (old, run.device.hpb_entry(Lpn(page))) else {
+            let (Some(old), Some(new)) = (old, run.host.hpb_entry(Lpn(page))) else {
                 continue;
             };
             assert_ne!(old.bytes, new.bytes);
-            run.device.tamper_with_hpb(Tamper::Replace(old.bytes));
-            let before = run.device.counters().hpb;
+            run.host.tamper_with_hpb(Tamper::Replace(old.bytes));
+            let before = run.host.counters().hpb;
             ask(&mut run, Op::Read, page);
-            let after = run.device.counters().hpb;
+            let after = run.host.counters().hpb;
             assert_eq!(after.used, before.used, "never used");
             refused += after.refused[2] - before.refused[2];
         }

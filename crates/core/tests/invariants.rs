@@ -4,7 +4,7 @@
 mod common;
 
 use common::{closed_loop, drive, pages, random_read_iops, settle};
-use lodger_core::device::Device;
+use lodger_core::Host;
 use lodger_core::ftl::State;
 use lodger_core::rng::Rng;
 use lodger_core::{Completion, Op, Precondition, Request};
@@ -37,20 +37,20 @@ fn play(load: &[(u64, Request)], mut step: impl FnMut() -> u64) -> (Vec<Completi
         "tiny",
         &[("capacity", "128MiB"), ("nand.pages_per_block", "24")],
     );
-    let mut device = Device::new(&spec, Precondition::Random, 256 << 10, 3);
+    let mut host = Host::new(&spec, Precondition::Random, 256 << 10, 3);
     let mut done = Vec::new();
     for &(at_ps, request) in load {
-        while device.now_ps() < at_ps {
-            let to_ps = at_ps.min(device.now_ps() + step());
-            device.advance(to_ps, &mut done);
+        while host.now_ps() < at_ps {
+            let to_ps = at_ps.min(host.now_ps() + step());
+            host.advance(to_ps, &mut done);
         }
-        device.submit(request);
+        host.submit(request);
     }
-    while device.next_time().is_some() {
-        let to_ps = device.now_ps() + step();
-        device.advance(to_ps, &mut done);
+    while host.next_time().is_some() {
+        let to_ps = host.now_ps() + step();
+        host.advance(to_ps, &mut done);
     }
-    (done, format!("{:?}", device.counters()))
+    (done, format!("{:?}", host.counters()))
 }
 
 proptest! {
@@ -71,7 +71,7 @@ proptest! {
 fn stopping_at_completions_is_the_same_as_stopping_at_every_event() {
     let load = |by_event: bool| {
         let spec = drive("tiny", &[]);
-        let mut device = Device::new(&spec, Precondition::Random, 256 << 10, 1);
+        let mut host = Host::new(&spec, Precondition::Random, 256 << 10, 1);
         let mut rng = Rng::new(9);
         let mut next = || {
             let op = if rng.below(2) == 0 {
@@ -81,18 +81,18 @@ fn stopping_at_completions_is_the_same_as_stopping_at_every_event() {
             };
             pages(op, u64::from(rng.below(100_000)), 2)
         };
-        (0..16).for_each(|_| device.submit(next()));
+        (0..16).for_each(|_| host.submit(next()));
         let (mut done, mut all) = (Vec::new(), Vec::new());
         while all.len() < 20_000 {
             if by_event {
-                let at = device.next_time().unwrap();
-                device.advance(at, &mut done);
+                let at = host.next_time().unwrap();
+                host.advance(at, &mut done);
             } else {
-                device.advance_to_completion(u64::MAX, &mut done);
+                host.advance_to_completion(u64::MAX, &mut done);
             }
             for completion in done.drain(..) {
                 all.push(completion);
-                device.submit(next());
+                host.submit(next());
             }
         }
         all
@@ -104,24 +104,24 @@ fn stopping_at_completions_is_the_same_as_stopping_at_every_event() {
 fn requests_in_flight_are_throughput_times_latency() {
     for (name, depth) in [("970-pro", 8), ("rc100-480", 32), ("tiny", 16)] {
         let spec = drive(name, &[]);
-        let mut device = Device::new(&spec, Precondition::Sequential, 256 << 20, 1);
-        random_read_iops(&mut device, depth, 64 << 20, 1_000);
+        let mut host = Host::new(&spec, Precondition::Sequential, 256 << 20, 1);
+        random_read_iops(&mut host, depth, 64 << 20, 1_000);
         let mut done = Vec::new();
         let (mut latency_ps, mut completed) = (0u128, 0u64);
         let mut rng = Rng::new(1);
         let mut read = || pages(Op::Read, u64::from(rng.below(16_000)), 1);
-        settle(&mut device);
-        let start = device.now_ps();
-        (0..depth).for_each(|_| device.submit(read()));
+        settle(&mut host);
+        let start = host.now_ps();
+        (0..depth).for_each(|_| host.submit(read()));
         while completed < 30_000 {
-            device.advance_to_completion(u64::MAX, &mut done);
+            host.advance_to_completion(u64::MAX, &mut done);
             for completion in done.drain(..) {
                 latency_ps += u128::from(completion.completed_ps - completion.submitted_ps);
                 completed += 1;
-                device.submit(read());
+                host.submit(read());
             }
         }
-        let in_flight = latency_ps as f64 / (device.now_ps() - start) as f64;
+        let in_flight = latency_ps as f64 / (host.now_ps() - start) as f64;
         let error = (in_flight / f64::from(depth) - 1.0).abs();
         assert!(
             error < 0.005,
@@ -135,10 +135,10 @@ fn the_speed_guard_events_per_request() {
     // Exact: a change here is a change of the simulator's speed, to be made knowingly.
     let spec = drive("970-pro", &[]);
     let per_request = |precondition, count: u64, next: &mut dyn FnMut(&mut Rng) -> Request| {
-        let mut device = Device::new(&spec, precondition, 0, 1);
-        closed_loop(&mut device, 1, count, next);
-        settle(&mut device);
-        device.events() as f64 / count as f64
+        let mut host = Host::new(&spec, precondition, 0, 1);
+        closed_loop(&mut host, 1, count, next);
+        settle(&mut host);
+        host.events() as f64 / count as f64
     };
     // Fetched, Processed, ArrayDone, DataReady, Completed.
     let read = per_request(Precondition::Sequential, 1000, &mut |rng| {
@@ -168,7 +168,7 @@ fn the_speed_guard_events_per_request() {
 #[test]
 fn host_memory_taken_back_in_full_flight_is_given_up_in_order() {
     let spec = drive("tiny", &[("role.map.size.sram", "8KiB")]);
-    let mut device = Device::new(&spec, Precondition::Random, 256 << 10, 1);
+    let mut host = Host::new(&spec, Precondition::Random, 256 << 10, 1);
     let mut rng = Rng::new(2);
     for round in 0..20 {
         for _ in 0..200 {
@@ -177,23 +177,23 @@ fn host_memory_taken_back_in_full_flight_is_given_up_in_order() {
             } else {
                 Op::Write
             };
-            device.submit(pages(op, u64::from(rng.below(131_000)), 1));
+            host.submit(pages(op, u64::from(rng.below(131_000)), 1));
         }
         let mut done = Vec::new();
-        device.advance(device.now_ps() + 2_000_000_000, &mut done);
-        device.set_hmb(if round % 2 == 0 { 0 } else { 256 << 10 });
-        while device.hmb_is_settling() {
-            let at = device.next_time().expect("saving what stood there goes on");
-            device.advance(at, &mut done);
+        host.advance(host.now_ps() + 2_000_000_000, &mut done);
+        host.set_hmb(if round % 2 == 0 { 0 } else { 256 << 10 });
+        while host.hmb_is_settling() {
+            let at = host.next_time().expect("saving what stood there goes on");
+            host.advance(at, &mut done);
         }
         if round % 2 == 0 {
-            assert_eq!(device.hmb_map_bytes(), 0);
-            assert_eq!(device.hmb_usable_bytes(), 0);
+            assert_eq!(host.drive.hmb_map_bytes(), 0);
+            assert_eq!(host.drive.hmb_usable_bytes(), 0);
         }
-        settle(&mut device);
-        device.ftl().check();
+        settle(&mut host);
+        host.drive.ftl().check();
     }
-    let counters = device.counters();
+    let counters = host.counters();
     assert_eq!(counters.requests, counters.completions);
     assert!(
         counters.map.dirty_writebacks > 0,
@@ -203,13 +203,13 @@ fn host_memory_taken_back_in_full_flight_is_given_up_in_order() {
 
 #[test]
 fn a_read_cache_in_the_drive_survives_host_memory_being_taken_back() {
-    let mut device = Device::new(&drive("tiny", &[]), Precondition::Sequential, 256 << 10, 1);
-    device.submit(pages(Op::Read, 7, 1));
-    settle(&mut device);
-    device.set_hmb(0);
-    device.submit(pages(Op::Read, 7, 1));
-    settle(&mut device);
-    assert_eq!(device.counters().read_cache_hits, 1);
+    let mut host = Host::new(&drive("tiny", &[]), Precondition::Sequential, 256 << 10, 1);
+    host.submit(pages(Op::Read, 7, 1));
+    settle(&mut host);
+    host.set_hmb(0);
+    host.submit(pages(Op::Read, 7, 1));
+    settle(&mut host);
+    assert_eq!(host.counters().read_cache_hits, 1);
 }
 
 #[test]
@@ -224,18 +224,18 @@ fn static_wear_levelling_keeps_erase_counts_together() {
                 ("ftl.wear_static_threshold", threshold),
             ],
         );
-        let mut device = Device::new(&spec, Precondition::Sequential, 256 << 10, 1);
+        let mut host = Host::new(&spec, Precondition::Sequential, 256 << 10, 1);
         // A tenth of the addresses takes all writes: nine tenths lie still.
-        closed_loop(&mut device, 16, 600_000, |rng| {
+        closed_loop(&mut host, 16, 600_000, |rng| {
             pages(Op::Write, u64::from(rng.below(2_400)), 1)
         });
         // The open superblock of the map, which hardly changes here, is nobody's victim.
-        let blocks = device.ftl().blocks.all().iter();
+        let blocks = host.drive.ftl().blocks.all().iter();
         let erases = blocks
             .filter(|block| block.state != State::Open)
             .map(|block| block.erases);
         let (least, most) = (erases.clone().min().unwrap(), erases.max().unwrap());
-        device.ftl().check();
+        host.drive.ftl().check();
         most - least
     };
     let (without, with) = (spread("0"), spread("20"));
@@ -262,13 +262,13 @@ fn the_maps_own_pages_do_not_use_up_the_reserve_of_cleaning() {
                 ("role.map.size.sram", "8KiB"),
             ],
         );
-        let mut device = Device::new(&spec, Precondition::Random, 0, 1);
+        let mut host = Host::new(&spec, Precondition::Random, 0, 1);
         let mut at = 0;
-        closed_loop(&mut device, 16, 1_000, |_| {
+        closed_loop(&mut host, 16, 1_000, |_| {
             at += 32;
             pages(Op::Write, at - 32, 32)
         });
-        device.ftl().check();
+        host.drive.ftl().check();
     }
 }
 
@@ -288,12 +288,12 @@ fn whatever_victims_a_policy_prefers_a_drive_in_need_cleans_what_gives_room() {
                 ("role.map.size.sram", "64KiB"),
             ],
         );
-        let mut device = Device::new(&spec, Precondition::Random, 0, 1);
+        let mut host = Host::new(&spec, Precondition::Random, 0, 1);
         let mut rng = Rng::new(1);
-        closed_loop(&mut device, 4, 8_000, |_| {
+        closed_loop(&mut host, 4, 8_000, |_| {
             pages(Op::Write, u64::from(rng.below(1 << 21)), 1)
         });
-        device.ftl().check();
+        host.drive.ftl().check();
     }
 }
 
@@ -301,29 +301,29 @@ fn whatever_victims_a_policy_prefers_a_drive_in_need_cleans_what_gives_room() {
 fn the_single_bit_cache_takes_writes_fast_until_it_is_full_and_folds_when_idle() {
     let spec = drive("tiny", &[]);
     let cache_bytes = u64::from(spec.ftl.slc_superblocks) * (12 << 20) / 3;
-    let mut device = Device::new(&spec, Precondition::None, 0, 1);
+    let mut host = Host::new(&spec, Precondition::None, 0, 1);
     let mut at = 0;
-    let mut rate = |device: &mut Device, bytes: u64| {
+    let mut rate = |host: &mut Host, bytes: u64| {
         let count = bytes >> 17;
-        let seconds = closed_loop(device, 8, count, |_| {
+        let seconds = closed_loop(host, 8, count, |_| {
             at += 32;
             pages(Op::Write, at - 32, 32)
         });
         bytes as f64 / seconds / 1e6
     };
-    let fast = rate(&mut device, cache_bytes - (1 << 20));
-    let slow = rate(&mut device, 32 << 20);
+    let fast = rate(&mut host, cache_bytes - (1 << 20));
+    let slow = rate(&mut host, 32 << 20);
     assert!(
         fast > 1.5 * slow,
         "{fast:.0} MB/s in the cache, {slow:.0} MB/s behind it"
     );
     // Two seconds of idleness fold the cache: it is fast again.
     let mut done = Vec::new();
-    device.advance(device.now_ps() + 2_000_000_000_000, &mut done);
-    let again = rate(&mut device, cache_bytes - (2 << 20));
+    host.advance(host.now_ps() + 2_000_000_000_000, &mut done);
+    let again = rate(&mut host, cache_bytes - (2 << 20));
     assert!(
         again > 0.8 * fast && again > 1.3 * slow,
         "{again:.0} MB/s after folding, {fast:.0} before"
     );
-    device.ftl().check();
+    host.drive.ftl().check();
 }

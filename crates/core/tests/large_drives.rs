@@ -4,7 +4,8 @@
 mod common;
 
 use common::{drive, latency, pages};
-use lodger_core::device::{Device, Source};
+use lodger_core::Host;
+use lodger_core::device::Source;
 use lodger_core::ids::Lpn;
 use lodger_core::{Op, Precondition, Request};
 use std::time::{Duration, Instant};
@@ -32,12 +33,12 @@ fn many_small_superblocks_are_preconditioned_and_opened_soon() {
     ];
     let spec = drive("tiny", &sets);
     let start = Instant::now();
-    let mut device = Device::new(&spec, Precondition::Sequential, 0, 1);
-    assert!(device.geometry().superblocks > 700_000);
-    latency(&mut device, pages(Op::Read, 1_000_000, 1));
-    let mut device = Device::new(&spec, Precondition::None, 0, 1);
+    let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
+    assert!(host.drive.geometry().superblocks > 700_000);
+    latency(&mut host, pages(Op::Read, 1_000_000, 1));
+    let mut host = Host::new(&spec, Precondition::None, 0, 1);
     for at in 0..2_000 {
-        latency(&mut device, pages(Op::Write, at * 24, 24));
+        latency(&mut host, pages(Op::Write, at * 24, 24));
     }
     let took = start.elapsed();
     assert!(took < SOON, "{took:?}");
@@ -56,13 +57,14 @@ fn a_trim_of_eight_tebibytes_takes_no_more_time_than_its_map_pages() {
         Precondition::Random,
     ] {
         let start = Instant::now();
-        let mut device = Device::new(&spec, precondition, 0, 1);
-        latency(&mut device, pages(Op::Write, 4_000_000, 8));
-        latency(&mut device, whole_drive(spec.capacity_bytes));
+        let mut host = Host::new(&spec, precondition, 0, 1);
+        latency(&mut host, pages(Op::Write, 4_000_000, 8));
+        latency(&mut host, whole_drive(spec.capacity_bytes));
         for lpn in ends {
-            assert_eq!(device.source(Lpn(lpn)), Source::Unwritten);
+            assert_eq!(host.drive.source(Lpn(lpn)), Source::Unwritten);
         }
-        let valid: u64 = device
+        let valid: u64 = host
+            .drive
             .ftl()
             .blocks
             .all()

@@ -5,42 +5,43 @@ mod common;
 
 use common::bytes::{Attacked, PAGE, new_device, small_drive};
 use common::{pages, settle};
-use lodger_core::device::{Contents, Device, HostMemory};
+use lodger_core::Host;
+use lodger_core::device::{Contents, HostMemory};
 use lodger_core::{Completion, Op, Request, Status};
 
-fn ask<C: Contents, M: HostMemory>(device: &mut Device<C, M>, request: Request) -> Completion {
-    device.submit(request);
-    let mut done = settle(device);
+fn ask<C: Contents, M: HostMemory>(host: &mut Host<C, M>, request: Request) -> Completion {
+    host.submit(request);
+    let mut done = settle(host);
     assert_eq!(done.len(), 1);
     done.remove(0)
 }
 
-fn status(device: &mut Attacked, op: Op, lpn: u64, fua: bool) -> Status {
+fn status(host: &mut Attacked, op: Op, lpn: u64, fua: bool) -> Status {
     let mut request = pages(op, lpn, u64::from(op != Op::Flush));
     request.tag = 1;
     request.fua = fua;
-    ask(device, request).status
+    ask(host, request).status
 }
 
 #[test]
 fn lost_data_is_reported_on_read_and_flush_and_stays_lost_over_a_power_cut_until_written() {
-    let mut device = new_device(&small_drive("mac", 0), 1);
+    let mut host = new_device(&small_drive("mac", 0), 1);
     for lpn in 0..4 {
-        assert_eq!(status(&mut device, Op::Write, lpn, false), Status::Success);
+        assert_eq!(status(&mut host, Op::Write, lpn, false), Status::Success);
     }
-    device.host_memory.shown[..3 * PAGE].fill(0xEE);
-    assert_eq!(status(&mut device, Op::Read, 0, false), Status::MediaError);
-    assert_eq!(status(&mut device, Op::Read, 3, false), Status::Success);
+    host.drive.host_memory.shown[..3 * PAGE].fill(0xEE);
+    assert_eq!(status(&mut host, Op::Read, 0, false), Status::MediaError);
+    assert_eq!(status(&mut host, Op::Read, 3, false), Status::Success);
     assert_eq!(
-        device.counters().buffer_rejected,
+        host.counters().buffer_rejected,
         1,
         "the others are not looked at"
     );
     // One is overwritten as a whole before anybody asks for it: nothing of it is lost.
-    assert_eq!(status(&mut device, Op::Write, 1, false), Status::Success);
-    assert_eq!(status(&mut device, Op::Flush, 0, false), Status::MediaError);
+    assert_eq!(status(&mut host, Op::Write, 1, false), Status::Success);
+    assert_eq!(status(&mut host, Op::Flush, 0, false), Status::MediaError);
     assert_eq!(
-        status(&mut device, Op::Flush, 0, false),
+        status(&mut host, Op::Flush, 0, false),
         Status::Success,
         "told once"
     );
@@ -50,84 +51,82 @@ fn lost_data_is_reported_on_read_and_flush_and_stays_lost_over_a_power_cut_until
         Status::MediaError,
         Status::Success,
     ];
-    let read_all =
-        |device: &mut Attacked| [0, 1, 2, 3].map(|lpn| status(device, Op::Read, lpn, false));
-    assert_eq!(read_all(&mut device), expected);
-    device.power_cut();
-    assert_eq!(read_all(&mut device), expected);
+    let read_all = |host: &mut Attacked| [0, 1, 2, 3].map(|lpn| status(host, Op::Read, lpn, false));
+    assert_eq!(read_all(&mut host), expected);
+    host.power_cut();
+    assert_eq!(read_all(&mut host), expected);
     // Part of it is written: that part can be read.
     let mut part = pages(Op::Write, 0, 1);
     part.length_bytes = 512;
-    assert_eq!(ask(&mut device, part).status, Status::Success);
+    assert_eq!(ask(&mut host, part).status, Status::Success);
     part.op = Op::Read;
-    assert_eq!(ask(&mut device, part).status, Status::Success);
-    assert_eq!(status(&mut device, Op::Read, 0, false), Status::MediaError);
-    assert_eq!(status(&mut device, Op::Write, 0, false), Status::Success);
-    assert_eq!(status(&mut device, Op::Trim, 2, false), Status::Success);
-    assert_eq!(read_all(&mut device), [Status::Success; 4]);
-    assert_eq!(status(&mut device, Op::Flush, 0, false), Status::Success);
-    assert_eq!(device.counters().buffer_rejected, 2);
+    assert_eq!(ask(&mut host, part).status, Status::Success);
+    assert_eq!(status(&mut host, Op::Read, 0, false), Status::MediaError);
+    assert_eq!(status(&mut host, Op::Write, 0, false), Status::Success);
+    assert_eq!(status(&mut host, Op::Trim, 2, false), Status::Success);
+    assert_eq!(read_all(&mut host), [Status::Success; 4]);
+    assert_eq!(status(&mut host, Op::Flush, 0, false), Status::Success);
+    assert_eq!(host.counters().buffer_rejected, 2);
 }
 
 #[test]
 fn data_lost_before_any_flush_asked_is_reported_by_the_next_one() {
     // Watermarks of nothing: a program operation takes what fills it.
     let spec = small_drive("mac", 0);
-    let mut device = new_device(&spec, 1);
-    let unit = u64::from(device.geometry().unit_slots);
+    let mut host = new_device(&spec, 1);
+    let unit = u64::from(host.drive.geometry().unit_slots);
     for lpn in 0..unit - 1 {
-        assert_eq!(status(&mut device, Op::Write, lpn, false), Status::Success);
+        assert_eq!(status(&mut host, Op::Write, lpn, false), Status::Success);
     }
-    device.host_memory.shown[PAGE] ^= 1;
+    host.drive.host_memory.shown[PAGE] ^= 1;
     assert_eq!(
-        status(&mut device, Op::Write, unit - 1, false),
+        status(&mut host, Op::Write, unit - 1, false),
         Status::Success
     );
-    assert_eq!(device.counters().buffer_rejected, 1);
-    assert_eq!(status(&mut device, Op::Flush, 0, false), Status::MediaError);
-    let lost =
-        (0..unit).filter(|&lpn| status(&mut device, Op::Read, lpn, false) != Status::Success);
+    assert_eq!(host.counters().buffer_rejected, 1);
+    assert_eq!(status(&mut host, Op::Flush, 0, false), Status::MediaError);
+    let lost = (0..unit).filter(|&lpn| status(&mut host, Op::Read, lpn, false) != Status::Success);
     assert_eq!(lost.count(), 1);
     // So is what was lost when the host took its memory back.
-    assert_eq!(status(&mut device, Op::Write, 9, false), Status::Success);
-    device.host_memory.shown.fill(1);
-    device.set_hmb(0);
-    settle(&mut device);
-    assert_eq!(status(&mut device, Op::Flush, 0, false), Status::MediaError);
+    assert_eq!(status(&mut host, Op::Write, 9, false), Status::Success);
+    host.drive.host_memory.shown.fill(1);
+    host.set_hmb(0);
+    settle(&mut host);
+    assert_eq!(status(&mut host, Op::Flush, 0, false), Status::MediaError);
 }
 
 #[test]
 fn a_forced_write_to_part_of_a_page_whose_rest_is_lost_fails() {
     for shape in [0, 4] {
-        let mut device = new_device(&small_drive("mac", shape), 1);
-        assert_eq!(status(&mut device, Op::Write, 6, false), Status::Success);
-        device.host_memory.shown.fill(7);
+        let mut host = new_device(&small_drive("mac", shape), 1);
+        assert_eq!(status(&mut host, Op::Write, 6, false), Status::Success);
+        host.drive.host_memory.shown.fill(7);
         let mut part = pages(Op::Write, 6, 1);
         part.length_bytes = 512;
         part.fua = true;
-        assert_eq!(ask(&mut device, part).status, Status::MediaError, "{shape}");
+        assert_eq!(ask(&mut host, part).status, Status::MediaError, "{shape}");
     }
 }
 
 #[test]
 fn a_write_that_is_lost_while_it_waits_for_flash_fails() {
-    let mut device = new_device(&small_drive("mac", 8), 1);
+    let mut host = new_device(&small_drive("mac", 8), 1);
     for lpn in 0..64 {
         let mut request = pages(Op::Write, lpn, 1);
         request.tag = lpn as u32 + 1;
-        device.submit(request);
+        host.submit(request);
     }
     let mut done = Vec::new();
-    while let Some(at) = device.next_time() {
-        device.advance(at, &mut done);
-        device.host_memory.shown.fill(7);
+    while let Some(at) = host.next_time() {
+        host.advance(at, &mut done);
+        host.drive.host_memory.shown.fill(7);
     }
     let failed = done.iter().filter(|d| d.status == Status::MediaError);
     let failed = failed.count() as u64;
-    assert!(failed > 0 && failed == device.counters().buffer_rejected);
+    assert!(failed > 0 && failed == host.counters().buffer_rejected);
     for write in done {
         let lpn = u64::from(write.tag - 1);
-        assert_eq!(status(&mut device, Op::Read, lpn, false), write.status);
+        assert_eq!(status(&mut host, Op::Read, lpn, false), write.status);
     }
 }
 
@@ -135,15 +134,15 @@ fn a_write_that_is_lost_while_it_waits_for_flash_fails() {
 fn hit_ps(integrity: &str, cache: bool, forge: bool) -> u64 {
     let mut spec = small_drive(integrity, 0);
     spec.host.dma = None;
-    let mut device = new_device(&spec, 1);
-    assert_eq!(status(&mut device, Op::Write, 0, cache), Status::Success);
+    let mut host = new_device(&spec, 1);
+    assert_eq!(status(&mut host, Op::Write, 0, cache), Status::Success);
     if cache {
-        assert_eq!(status(&mut device, Op::Read, 0, false), Status::Success);
+        assert_eq!(status(&mut host, Op::Read, 0, false), Status::Success);
     }
     if forge {
-        device.host_memory.shown.fill(3);
+        host.drive.host_memory.shown.fill(3);
     }
-    let done = ask(&mut device, pages(Op::Read, 0, 1));
+    let done = ask(&mut host, pages(Op::Read, 0, 1));
     done.completed_ps - done.submitted_ps
 }
 

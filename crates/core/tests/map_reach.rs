@@ -5,26 +5,26 @@
 mod common;
 
 use common::{closed_loop, drive, latency, pages, settle};
-use lodger_core::{Device, DriveSpec, Op, Precondition};
+use lodger_core::{DriveSpec, Host, Op, Precondition};
 
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 
 /// 4 KiB random reads at QD32 over a span whose map was looked at once: thousand IOPS.
 fn kiops(spec: &DriveSpec, hmb_bytes: u64, span_bytes: u64) -> f64 {
-    let mut device = Device::new(spec, Precondition::Sequential, hmb_bytes, 1);
+    let mut host = Host::new(spec, Precondition::Sequential, hmb_bytes, 1);
     let slots = span_bytes.min(spec.capacity_bytes) / 4096;
     let mut at = 0;
-    closed_loop(&mut device, 32, slots / 1024, |_| {
+    closed_loop(&mut host, 32, slots / 1024, |_| {
         at += 1;
         pages(Op::Read, (at - 1) * 1024, 1)
     });
-    settle(&mut device);
+    settle(&mut host);
     let mut read =
         |rng: &mut lodger_core::rng::Rng| pages(Op::Read, u64::from(rng.below(slots as u32)), 1);
-    closed_loop(&mut device, 32, 20_000, &mut read);
+    closed_loop(&mut host, 32, 20_000, &mut read);
     let count = 60_000;
-    count as f64 / 1e3 / closed_loop(&mut device, 32, count, &mut read)
+    count as f64 / 1e3 / closed_loop(&mut host, 32, count, &mut read)
 }
 
 /// First span of the list that is slow: nearer to the level out of reach than to that in reach.
@@ -100,8 +100,8 @@ fn rc100_ignores_grants_below_ten_mib() {
     for grant in [5, 9] {
         let rate = kiops(&spec, grant * MIB, 4 * GIB);
         assert_eq!(rate, nothing, "{grant} MiB");
-        let device = Device::new(&spec, Precondition::Sequential, grant * MIB, 1);
-        assert_eq!(device.hmb_usable_bytes(), 0);
+        let host = Host::new(&spec, Precondition::Sequential, grant * MIB, 1);
+        assert_eq!(host.drive.hmb_usable_bytes(), 0);
     }
     for grant in [10, 38, 64] {
         assert!(
@@ -110,11 +110,11 @@ fn rc100_ignores_grants_below_ten_mib() {
         );
     }
     for grant in [0, 5, 9, 10, 38, 64] {
-        let mut device = Device::new(&spec, Precondition::Sequential, grant * MIB, 1);
-        latency(&mut device, pages(Op::Write, 5, 3));
-        latency(&mut device, pages(Op::Flush, 0, 0));
-        latency(&mut device, pages(Op::Read, 5, 3));
-        assert_eq!(device.counters().completions, 3, "{grant} MiB");
+        let mut host = Host::new(&spec, Precondition::Sequential, grant * MIB, 1);
+        latency(&mut host, pages(Op::Write, 5, 3));
+        latency(&mut host, pages(Op::Flush, 0, 0));
+        latency(&mut host, pages(Op::Read, 5, 3));
+        assert_eq!(host.counters().completions, 3, "{grant} MiB");
     }
 }
 
@@ -141,24 +141,24 @@ fn units_of_exclusive_tiers_cross_the_link() {
         ("role.map.bytes_per_page", "4"),
     ];
     let spec = drive("rc100-480", &sets);
-    let mut device = Device::new(&spec, Precondition::Sequential, 38 * MIB, 1);
+    let mut host = Host::new(&spec, Precondition::Sequential, 38 * MIB, 1);
     // The controller's own memory holds 256 units. A cyclic scan of 512 finds none of them there:
     // from the second round on, each is taken from host memory and another goes there.
     let mut at = 0;
-    let mut round = |device: &mut Device| {
-        let before = device.counters();
-        closed_loop(device, 1, 512, |_| {
+    let mut round = |host: &mut Host| {
+        let before = host.counters();
+        closed_loop(host, 1, 512, |_| {
             at += 1;
             pages(Op::Read, (at - 1) % 512 * 1024, 1)
         });
-        let after = device.counters();
+        let after = host.counters();
         (
             after.map.hits[1] - before.map.hits[1],
             after.hmb_read_bytes - before.hmb_read_bytes,
             after.hmb_written_bytes - before.hmb_written_bytes,
         )
     };
-    assert_eq!(round(&mut device), (0, 0, 256 * 4096));
+    assert_eq!(round(&mut host), (0, 0, 256 * 4096));
     // A cache line for the command, and the unit.
-    assert_eq!(round(&mut device), (512, 512 * (64 + 4096), 512 * 4096));
+    assert_eq!(round(&mut host), (512, 512 * (64 + 4096), 512 * 4096));
 }

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{closed_loop, drive, latency, pages, settle};
-use lodger_core::{Device, DriveSpec, Op, Precondition};
+use lodger_core::{DriveSpec, Host, Op, Precondition};
 
 /// Four of these keys put the role under test on its memory.
 fn tiny(sets: &[(&str, &str)]) -> DriveSpec {
@@ -25,10 +25,10 @@ fn tiny(sets: &[(&str, &str)]) -> DriveSpec {
 
 /// Latency of a second read of a page, which the read cache answers.
 fn cached_read_ps(spec: &DriveSpec) -> u64 {
-    let mut device = Device::new(spec, Precondition::Sequential, 64 << 20, 1);
-    latency(&mut device, pages(Op::Read, 5, 1));
-    let ps = latency(&mut device, pages(Op::Read, 5, 1));
-    assert_eq!(device.counters().read_cache_hits, 1);
+    let mut host = Host::new(spec, Precondition::Sequential, 64 << 20, 1);
+    latency(&mut host, pages(Op::Read, 5, 1));
+    let ps = latency(&mut host, pages(Op::Read, 5, 1));
+    assert_eq!(host.counters().read_cache_hits, 1);
     ps
 }
 
@@ -45,8 +45,8 @@ fn a_cached_page_takes_the_time_of_the_memory_the_cache_is_on() {
 #[test]
 fn a_page_without_data_is_read_from_no_memory() {
     let read_ps = |sets: &[(&str, &str)]| {
-        let mut device = Device::new(&tiny(sets), Precondition::None, 0, 1);
-        latency(&mut device, pages(Op::Read, 5, 1))
+        let mut host = Host::new(&tiny(sets), Precondition::None, 0, 1);
+        latency(&mut host, pages(Op::Read, 5, 1))
     };
     let plain_ps = read_ps(&[]);
     assert_eq!(plain_ps, read_ps(&[("tier.dram.access", "100us")]));
@@ -64,10 +64,10 @@ fn a_page_without_data_is_read_from_no_memory() {
 fn a_buffered_page_is_read_from_the_memory_of_the_buffer() {
     let read_ps = |tier: &str| {
         let spec = tiny(&[("role.write_buffer.tier", tier)]);
-        let mut device = Device::new(&spec, Precondition::None, 0, 1);
-        latency(&mut device, pages(Op::Write, 5, 1));
-        let ps = latency(&mut device, pages(Op::Read, 5, 1));
-        assert_eq!(device.counters().buffer_read_hits, 1);
+        let mut host = Host::new(&spec, Precondition::None, 0, 1);
+        latency(&mut host, pages(Op::Write, 5, 1));
+        let ps = latency(&mut host, pages(Op::Read, 5, 1));
+        assert_eq!(host.counters().buffer_read_hits, 1);
         ps
     };
     let nowhere_ps = read_ps("sram") - 10_000;
@@ -85,15 +85,15 @@ fn sram_takes_no_more_than_its_rate() {
             ("tier.sram.rate", rate),
             ("controller.cores", "8"),
         ]);
-        let mut device = Device::new(&spec, Precondition::Sequential, 0, 1);
-        closed_loop(&mut device, 8, 64, |rng| {
+        let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
+        closed_loop(&mut host, 8, 64, |rng| {
             pages(Op::Read, u64::from(rng.below(8)), 1)
         });
-        let before_ps = device.now_ps();
-        closed_loop(&mut device, 8, 2_000, |rng| {
+        let before_ps = host.now_ps();
+        closed_loop(&mut host, 8, 2_000, |rng| {
             pages(Op::Read, u64::from(rng.below(8)), 1)
         });
-        2_000.0 * 4096.0 / ((device.now_ps() - before_ps) as f64 / 1e6)
+        2_000.0 * 4096.0 / ((host.now_ps() - before_ps) as f64 / 1e6)
     };
     let (slow, fast) = (mb_s("50MB/s"), mb_s("8GB/s"));
     assert!((slow / 50.0 - 1.0).abs() < 0.02, "{slow} MB/s");
@@ -108,9 +108,9 @@ fn a_map_over_cxl_costs_each_look_up_a_load_and_no_traffic_on_the_link() {
             ("tier.cxl.access", access),
             ("role.read_cache.tier", "sram"),
         ]);
-        let mut device = Device::new(&spec, Precondition::Sequential, 64 << 20, 1);
-        let ps = latency(&mut device, pages(Op::Read, 7_000, 1));
-        assert_eq!(device.counters().hmb_read_bytes, 0);
+        let mut host = Host::new(&spec, Precondition::Sequential, 64 << 20, 1);
+        let ps = latency(&mut host, pages(Op::Read, 7_000, 1));
+        assert_eq!(host.counters().hmb_read_bytes, 0);
         ps
     };
     let own_ps = read("dram", "3us");
@@ -127,12 +127,12 @@ fn look_ups_take_no_more_than_the_rate_of_their_memory() {
             ("tier.cxl.rate", "64MB/s"),
             ("tier.cxl.sharers", sharers),
         ]);
-        let mut device = Device::new(&spec, Precondition::Sequential, 0, 1);
-        let slots = device.ftl().user_slots();
-        closed_loop(&mut device, 16, 2_000, |rng| {
+        let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
+        let slots = host.drive.ftl().user_slots();
+        closed_loop(&mut host, 16, 2_000, |rng| {
             pages(Op::Read, u64::from(rng.below(slots)), 1)
         });
-        2_000.0 / (device.now_ps() as f64 / 1e12)
+        2_000.0 / (host.now_ps() as f64 / 1e12)
     };
     // A million lines a second are no limit, a thousand are.
     assert!(reads_per_s("1") > 10_000.0);
@@ -158,12 +158,12 @@ fn a_write_buffer_on_cxl_survives_a_power_cut_where_the_memory_does() {
             ("role.write_buffer.tier", "cxl"),
             ("tier.cxl.persistent", persistent),
         ]);
-        let mut device = Device::new(&spec, Precondition::None, 0, 1);
-        latency(&mut device, pages(Op::Write, 5, 1));
-        device.power_cut();
-        settle(&mut device);
+        let mut host = Host::new(&spec, Precondition::None, 0, 1);
+        latency(&mut host, pages(Op::Write, 5, 1));
+        host.power_cut();
+        settle(&mut host);
         let is_there = !matches!(
-            device.source(lodger_core::ids::Lpn(5)),
+            host.drive.source(lodger_core::ids::Lpn(5)),
             lodger_core::device::Source::Unwritten
         );
         assert_eq!(is_there, survives, "persistent = {persistent}");

@@ -11,7 +11,8 @@ mod media;
 mod variants;
 
 use common::DRIVES;
-use lodger_core::device::{Device, Recovery};
+use lodger_core::Host;
+use lodger_core::device::Recovery;
 use lodger_core::ids::Lpn;
 use lodger_core::rng::Rng;
 use lodger_core::spec::Tier;
@@ -73,7 +74,7 @@ fn small(name: &str, variant: &[(&'static str, &'static str)]) -> DriveSpec {
 
 struct Run {
     name: String,
-    device: Device<Media>,
+    host: Host<Media>,
     model: Model,
     rng: Rng,
     open: HashMap<u32, Request>,
@@ -140,11 +141,11 @@ impl Run {
         };
         let hmb_bytes = spec.tiers.hmb.as_ref().map_or(0, |hmb| hmb.preferred_bytes);
         let media = Media::new(spec);
-        let device = Device::with_contents(spec, precondition, hmb_bytes, seed, media);
+        let host = Host::with_contents(spec, precondition, hmb_bytes, seed, media);
         let pages = (spec.capacity_bytes / 4096) as u32;
         Run {
             name,
-            device,
+            host,
             model: Model::new(pages),
             rng,
             open: HashMap::new(),
@@ -156,22 +157,22 @@ impl Run {
     }
 
     fn tier(&self) -> Tier {
-        self.device.spec().roles.write_buffer.tier
+        self.host.spec().roles.write_buffer.tier
     }
 
     /// Whether what is buffered survives a power cut.
     fn is_protected(&self) -> bool {
-        self.device.spec().tiers.survives_power_cut(self.tier())
+        self.host.spec().tiers.survives_power_cut(self.tier())
     }
 
     /// Whether what is acknowledged is in flash.
     fn unbuffered(&self) -> bool {
-        let buffer = &self.device.spec().roles.write_buffer;
+        let buffer = &self.host.spec().roles.write_buffer;
         buffer.acknowledges_programmed || buffer.tier == Tier::Slc
     }
 
     fn request(&mut self) -> Request {
-        let hpb = self.device.spec().hpb.is_some();
+        let hpb = self.host.spec().hpb.is_some();
         let rng = &mut self.rng;
         let sectors = u64::from(self.model.pages()) * 8;
         let hot = !hpb && rng.below(3) != 0;
@@ -222,29 +223,29 @@ impl Run {
         let request = self.request();
         self.model.submit(&request);
         self.open.insert(request.tag, request);
-        self.device.submit(request);
+        self.host.submit(request);
     }
 
     /// Goes on to the next event, or to an instant before it.
     fn step(&mut self, between: bool) {
-        let Some(at) = self.device.next_time() else {
+        let Some(at) = self.host.next_time() else {
             assert!(
                 self.open.is_empty(),
                 "{}: stuck: {}\n{:?}",
                 self.name,
-                self.device.debug_state(),
+                self.host.drive.debug_state(),
                 self.open
             );
             return;
         };
-        let now = self.device.now_ps();
+        let now = self.host.now_ps();
         let to = if between && at > now + 1 {
             now + 1 + self.rng.below(((at - now - 1).min(1 << 30)) as u32) as u64
         } else {
             at
         };
         let mut done = Vec::new();
-        self.device.advance(to, &mut done);
+        self.host.advance(to, &mut done);
         self.check_reads();
         self.complete(&done);
     }
@@ -262,13 +263,13 @@ impl Run {
     }
 
     fn check_reads(&mut self) {
-        let mut reads = std::mem::take(&mut self.device.contents.reads);
+        let mut reads = std::mem::take(&mut self.host.drive.contents.reads);
         for (tag, lpn, sectors, page) in reads.drain(..) {
             if let Err(what) = self.model.check_read(tag, lpn, sectors, &page) {
                 panic!("{}: {what}", self.name);
             }
         }
-        self.device.contents.reads = reads;
+        self.host.drive.contents.reads = reads;
     }
 
     /// Lets the drive work for a while under load.
@@ -277,7 +278,7 @@ impl Run {
             self.submit();
             if self.rng.below(60) == 0 {
                 let share = u64::from(self.rng.below(5));
-                self.device.set_hmb(self.hmb_bytes * share / 4);
+                self.host.set_hmb(self.hmb_bytes * share / 4);
             }
             while self.open.len() > self.rng.below(24) as usize {
                 self.step(false);
@@ -297,26 +298,26 @@ impl Run {
         let buffer_lives = crash && self.tier() != Tier::Hmb;
         let recovery = if crash {
             self.seen.crashes += 1;
-            self.device.host_crash()
+            self.host.host_crash()
         } else {
-            self.device.power_cut()
+            self.host.power_cut()
         };
         self.open.clear();
-        self.device.contents.reads.clear();
+        self.host.drive.contents.reads.clear();
         self.seen.cuts += 1;
         self.seen.add(&recovery);
-        let device = &self.device;
-        let holds = |lpn| device.contents.at(device.source(Lpn(lpn)));
+        let host = &self.host;
+        let holds = |lpn| host.drive.contents.at(host.drive.source(Lpn(lpn)));
         let all = self.seen.cuts.is_multiple_of(32);
         match self.model.restart(holds, buffer_lives, all) {
             Ok(lost) => self.seen.lost_acknowledged += lost,
             Err(what) => panic!("{}, cut {}: {what}", self.name, self.seen.cuts),
         }
         if self.seen.cuts.is_multiple_of(32) {
-            self.device.ftl().check();
+            self.host.drive.ftl().check();
         }
         if self.rng.below(2) == 0 {
-            self.device.set_hmb(self.hmb_bytes);
+            self.host.set_hmb(self.hmb_bytes);
         }
     }
 
@@ -328,7 +329,7 @@ impl Run {
                 1 => (0..self.rng.below(30)).for_each(|_| self.step(false)),
                 2 => {
                     self.work(30);
-                    while self.device.next_time().is_some() {
+                    while self.host.next_time().is_some() {
                         self.step(false);
                     }
                 }
@@ -339,10 +340,10 @@ impl Run {
             }
             self.cut();
         }
-        while self.device.next_time().is_some() {
+        while self.host.next_time().is_some() {
             self.step(false);
         }
-        self.device.ftl().check();
+        self.host.drive.ftl().check();
     }
 }
 
@@ -409,10 +410,7 @@ fn what_a_log_holds_outlives_cuts() {
             run.work(60);
             run.cut();
         }
-        assert!(
-            run.device.counters().buffer_logged > 1000,
-            "the log was used"
-        );
+        assert!(run.host.counters().buffer_logged > 1000, "the log was used");
         assert!(run.seen.buffer_slots > 100, "slots were restored");
     }
 }
@@ -486,11 +484,11 @@ fn a_drive_goes_on_after_many_cuts_in_a_row() {
             }
             reclaimed += u64::from(run.seen.reclaim_ps > 0);
             run.work(2000);
-            while run.device.next_time().is_some() {
+            while run.host.next_time().is_some() {
                 run.step(false);
             }
             assert!(run.open.is_empty(), "{}: requests left", run.name);
-            run.device.ftl().check();
+            run.host.drive.ftl().check();
         }
     }
     assert!(reclaimed > 0, "no recovery had to clean");
@@ -508,13 +506,13 @@ fn entries_kept_by_the_host_do_not_outlive_a_power_cut() {
         while run.seen.cuts < 60 {
             run.work(150);
             // Idle: the host fetches what it lacks.
-            while run.device.next_time().is_some() {
+            while run.host.next_time().is_some() {
                 run.step(false);
             }
             run.work(150);
             run.cut();
         }
-        let used = run.device.counters().hpb.used;
+        let used = run.host.counters().hpb.used;
         println!("{}: {used} reads by entries of the host", run.name);
         assert!(used > 60, "{}: entries were used", run.name);
     }

@@ -9,16 +9,16 @@ mod variants;
 
 use common::{DRIVES, drive, pages};
 use lodger_core::rng::Rng;
-use lodger_core::{Completion, Device, DriveSpec, Op, Precondition};
+use lodger_core::{Completion, DriveSpec, Host, Op, Precondition};
 use lodger_testing::hash;
 use std::fmt::Write;
 use variants::VARIANTS;
 
 /// Everything that a user of the drive can see.
 fn seen(spec: &DriveSpec, precondition: Precondition) -> String {
-    let mut device = Device::new(spec, precondition, 64 << 20, 5);
+    let mut host = Host::new(spec, precondition, 64 << 20, 5);
     let mut rng = Rng::new(11);
-    let slots = device.ftl().user_slots();
+    let slots = host.drive.ftl().user_slots();
     let mut text = String::new();
     let mut done: Vec<Completion> = Vec::new();
     for round in 0..6 {
@@ -33,31 +33,31 @@ fn seen(spec: &DriveSpec, precondition: Precondition) -> String {
             let mut request = pages(op, first, 1 + u64::from(rng.below(6)));
             request.fua = op == Op::Write && rng.below(9) == 0;
             request.tag = tag;
-            device.submit(request);
+            host.submit(request);
             if rng.below(3) == 0 {
-                let to_ps = device.now_ps() + u64::from(rng.below(400)) * 1_000_000;
-                device.advance(to_ps, &mut done);
+                let to_ps = host.now_ps() + u64::from(rng.below(400)) * 1_000_000;
+                host.advance(to_ps, &mut done);
             }
         }
         match round {
-            0 | 3 => writeln!(text, "{:?}", device.power_cut()).unwrap(),
-            1 => writeln!(text, "{:?}", device.host_crash()).unwrap(),
-            2 => device.set_hmb(0),
-            4 => device.set_hmb(16 << 20),
+            0 | 3 => writeln!(text, "{:?}", host.power_cut()).unwrap(),
+            1 => writeln!(text, "{:?}", host.host_crash()).unwrap(),
+            2 => host.set_hmb(0),
+            4 => host.set_hmb(16 << 20),
             _ => {
-                while device.in_flight() > 0 {
-                    device.advance_to_completion(u64::MAX, &mut done);
+                while host.in_flight() > 0 {
+                    host.advance_to_completion(u64::MAX, &mut done);
                 }
-                device.shutdown();
+                host.shutdown();
             }
         }
         for done in done.drain(..) {
             writeln!(text, "{done:?}").unwrap();
         }
     }
-    writeln!(text, "{:?} {}", device.counters(), device.now_ps()).unwrap();
+    writeln!(text, "{:?} {}", host.counters(), host.now_ps()).unwrap();
     if slots < 1 << 20 {
-        device.ftl().check();
+        host.drive.ftl().check();
     }
     text
 }

@@ -4,60 +4,65 @@
 mod common;
 
 use common::{closed_loop, drive, pages, settle};
-use lodger_core::device::{Device, Source};
+use lodger_core::Host;
+use lodger_core::device::Source;
 use lodger_core::ids::Lpn;
 use lodger_core::{Op, Precondition};
 
-fn superblocks(device: &Device) -> u64 {
-    u64::from(device.geometry().superblocks)
+fn superblocks(host: &Host) -> u64 {
+    u64::from(host.drive.geometry().superblocks)
 }
 
 #[test]
 fn after_an_orderly_shutdown_nothing_is_lost_and_nothing_is_scanned() {
-    let mut device = Device::new(&drive("tiny", &[]), Precondition::Random, 256 << 10, 1);
+    let mut host = Host::new(&drive("tiny", &[]), Precondition::Random, 256 << 10, 1);
     for lpn in [7, 70_000, 131_071] {
-        device.submit(pages(Op::Write, lpn, 1));
+        host.submit(pages(Op::Write, lpn, 1));
     }
-    device.submit(pages(Op::Trim, 100, 50));
+    host.submit(pages(Op::Trim, 100, 50));
     let mut done = Vec::new();
-    while device.in_flight() > 0 {
-        device.advance_to_completion(u64::MAX, &mut done);
+    while host.in_flight() > 0 {
+        host.advance_to_completion(u64::MAX, &mut done);
     }
-    assert!(matches!(device.source(Lpn(7)), Source::Buffer(_)));
-    device.shutdown();
-    let held: Vec<Source> = (0..131_072).map(|lpn| device.source(Lpn(lpn))).collect();
+    assert!(matches!(host.drive.source(Lpn(7)), Source::Buffer(_)));
+    host.shutdown();
+    let held: Vec<Source> = (0..131_072)
+        .map(|lpn| host.drive.source(Lpn(lpn)))
+        .collect();
     assert!(matches!(held[7], Source::Flash(_)));
     assert_eq!(held[100], Source::Unwritten);
-    let recovery = device.power_cut();
+    let recovery = host.power_cut();
     assert_eq!(
         recovery.scanned_pages,
-        superblocks(&device),
+        superblocks(&host),
         "a page each says what it is"
     );
     assert_eq!(recovery.torn_slots + recovery.unprogrammed_slots, 0);
-    let after: Vec<Source> = (0..131_072).map(|lpn| device.source(Lpn(lpn))).collect();
+    let after: Vec<Source> = (0..131_072)
+        .map(|lpn| host.drive.source(Lpn(lpn)))
+        .collect();
     assert!(held == after);
-    device.ftl().check();
+    host.drive.ftl().check();
 }
 
 #[test]
 fn recovery_takes_longer_the_more_was_written_since_the_last_shutdown() {
     let spec = drive("tiny", &[]);
     let scanned = |writes: u64| {
-        let mut device = Device::new(&spec, Precondition::Sequential, 256 << 10, 1);
-        closed_loop(&mut device, 16, writes, |rng| {
+        let mut host = Host::new(&spec, Precondition::Sequential, 256 << 10, 1);
+        closed_loop(&mut host, 16, writes, |rng| {
             pages(Op::Write, u64::from(rng.below(131_072)), 1)
         });
-        settle(&mut device);
-        let before_ps = device.now_ps();
-        let recovery = device.power_cut();
+        settle(&mut host);
+        let before_ps = host.now_ps();
+        let recovery = host.power_cut();
         // Two channels of two dies: the slowest page type, a codeword of each page over the bus.
         let nand = &spec.nand;
         let rounds = recovery.scanned_pages.div_ceil(4);
         let array_ps = rounds * (nand.command_ps + nand.read_ps[2]);
         assert_eq!(recovery.recovery_ps, array_ps + nand.ecc_ps);
         assert_eq!(
-            device.now_ps() - before_ps,
+            host.now_ps() - before_ps,
             recovery.recovery_ps,
             "the clock has moved on"
         );
@@ -71,12 +76,12 @@ fn recovery_takes_longer_the_more_was_written_since_the_last_shutdown() {
 #[test]
 fn a_drive_of_eight_terabytes_recovers_from_what_was_written_alone() {
     let spec = drive("970-pro", &[("capacity", "8TB")]);
-    let mut device = Device::new(&spec, Precondition::Random, 0, 1);
+    let mut host = Host::new(&spec, Precondition::Random, 0, 1);
     let span = (spec.capacity_bytes / 4096) as u32;
-    closed_loop(&mut device, 32, 10_000, |rng| {
+    closed_loop(&mut host, 32, 10_000, |rng| {
         pages(Op::Write, u64::from(rng.below(span)), 1)
     });
-    let recovery = device.power_cut();
+    let recovery = host.power_cut();
     assert!(recovery.entries > 5_000 && recovery.entries <= 10_000);
     println!("8 TB, 10,000 pages written: {recovery:?}");
     assert!(recovery.recovery_ps < 1_000_000_000_000, "{recovery:?}");

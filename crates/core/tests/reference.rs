@@ -6,7 +6,7 @@ mod common;
 
 use common::naive::{Naive, Tags};
 use common::{drive, settle};
-use lodger_core::device::Device;
+use lodger_core::Host;
 use lodger_core::rng::Rng;
 use lodger_core::{Completion, DriveSpec, Op, Precondition, Request, Status};
 use proptest::prelude::*;
@@ -60,7 +60,7 @@ fn small_drive(shape: u32) -> DriveSpec {
 }
 
 struct Run {
-    device: Device<Tags>,
+    host: Host<Tags>,
     naive: Naive,
     open: HashMap<u32, Request>,
     next_tag: u32,
@@ -72,7 +72,7 @@ impl Run {
         self.next_tag += 1;
         self.naive.submit(&request);
         self.open.insert(request.tag, request);
-        self.device.submit(request);
+        self.host.submit(request);
     }
 
     fn complete(&mut self, done: &[Completion]) {
@@ -128,9 +128,9 @@ fn run(shape: u32, seed: u64, requests: u32) {
         1 => Precondition::Sequential,
         _ => Precondition::Random,
     };
-    let device = Device::with_contents(&spec, precondition, 24 << 10, seed, Tags::default());
+    let host = Host::with_contents(&spec, precondition, 24 << 10, seed, Tags::default());
     let mut run = Run {
-        device,
+        host,
         naive: Naive::default(),
         open: HashMap::new(),
         next_tag: 1,
@@ -140,32 +140,32 @@ fn run(shape: u32, seed: u64, requests: u32) {
     for step in 0..requests {
         run.submit(random_request(&mut rng, sectors));
         if rng.below(200) == 0 {
-            run.device
+            run.host
                 .set_hmb([0, 4 << 10, 24 << 10, 140 << 10, 160 << 10][rng.below(5) as usize]);
         }
         while run.open.len() > rng.below(24) as usize {
-            let Some(at) = run.device.next_time() else {
+            let Some(at) = run.host.next_time() else {
                 panic!(
                     "stuck at step {step}: {}\n{:?}",
-                    run.device.debug_state(),
+                    run.host.drive.debug_state(),
                     run.open
                 )
             };
-            run.device.advance(at, &mut done);
+            run.host.advance(at, &mut done);
             run.complete(&done);
             done.clear();
         }
     }
-    let rest = settle(&mut run.device);
+    let rest = settle(&mut run.host);
     run.complete(&rest);
     assert!(
         run.open.is_empty(),
         "every request completes: {:?}",
         run.open
     );
-    assert_eq!(run.device.in_flight(), 0);
-    run.device.ftl().check();
-    for (tag, sector, value) in run.device.contents.sectors_seen() {
+    assert_eq!(run.host.in_flight(), 0);
+    run.host.drive.ftl().check();
+    for (tag, sector, value) in run.host.drive.contents.sectors_seen() {
         assert!(
             run.naive.allows(tag, sector, value),
             "read {tag} of sector {sector} returned {value}: {:?}",

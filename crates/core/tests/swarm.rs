@@ -11,7 +11,7 @@ mod drawn;
 mod media;
 
 use drawn::Keys;
-use lodger_core::device::Device;
+use lodger_core::Host;
 use lodger_core::ids::Lpn;
 use lodger_core::rng::Rng;
 use lodger_core::spec::Tier;
@@ -144,7 +144,7 @@ fn draw(seed: u64) -> Case {
 }
 
 struct Run {
-    device: Device<Media>,
+    host: Host<Media>,
     model: Model,
     open: HashMap<u32, Request>,
     next_tag: u32,
@@ -160,7 +160,7 @@ impl Run {
         let hmb_bytes = hmb.map_or(0, |hmb| hmb.preferred_bytes);
         let media = Media::new(spec);
         Run {
-            device: Device::with_contents(spec, case.precondition, hmb_bytes, case.seed, media),
+            host: Host::with_contents(spec, case.precondition, hmb_bytes, case.seed, media),
             model: Model::new((spec.capacity_bytes / 4096) as u32),
             open: HashMap::new(),
             next_tag: 1,
@@ -171,7 +171,7 @@ impl Run {
     }
 
     fn write_buffer(&self) -> &lodger_core::spec::WriteBufferSpec {
-        &self.device.spec().roles.write_buffer
+        &self.host.spec().roles.write_buffer
     }
 
     fn submit(&mut self, mut request: Request) {
@@ -179,7 +179,7 @@ impl Run {
         self.next_tag += 1;
         self.model.submit(&request);
         self.open.insert(request.tag, request);
-        self.device.submit(request);
+        self.host.submit(request);
     }
 
     fn ask(&mut self, action: Action) {
@@ -214,14 +214,14 @@ impl Run {
 
     /// Goes on to the next event. False: nothing is left to happen.
     fn step(&mut self) -> bool {
-        let Some(at) = self.device.next_time() else {
-            let state = self.device.debug_state();
+        let Some(at) = self.host.next_time() else {
+            let state = self.host.drive.debug_state();
             assert!(self.open.is_empty(), "stuck: {state}\n{:?}", self.open);
             return false;
         };
         self.advance(at);
         self.idle_events += 1;
-        let state = || self.device.debug_state();
+        let state = || self.host.drive.debug_state();
         let is_on = self.idle_events < REST_EVENTS;
         assert!(is_on, "does not come to rest: {}", state());
         true
@@ -229,8 +229,8 @@ impl Run {
 
     fn advance(&mut self, to_ps: u64) {
         let mut done = Vec::new();
-        self.device.advance(to_ps, &mut done);
-        for (tag, lpn, sectors, page) in self.device.contents.reads.drain(..) {
+        self.host.advance(to_ps, &mut done);
+        for (tag, lpn, sectors, page) in self.host.drive.contents.reads.drain(..) {
             let checked = self.model.check_read(tag, lpn, sectors, &page);
             checked.unwrap_or_else(|what| panic!("{what}"));
         }
@@ -239,7 +239,7 @@ impl Run {
 
     fn complete(&mut self, done: &[Completion]) {
         let buffer = self.write_buffer();
-        let is_pm = self.device.spec().tiers.survives_power_cut(buffer.tier);
+        let is_pm = self.host.spec().tiers.survives_power_cut(buffer.tier);
         let unbuffered = buffer.acknowledges_programmed || buffer.tier == Tier::Slc;
         for completion in done {
             self.idle_events = 0;
@@ -259,23 +259,23 @@ impl Run {
         let buffer_lives = crash && self.write_buffer().tier != Tier::Hmb;
         self.open.clear();
         self.idle_events = 0;
-        self.device.contents.reads.clear();
+        self.host.drive.contents.reads.clear();
         self.cuts += 1;
-        let device = &self.device;
-        let holds = |lpn| device.contents.at(device.source(Lpn(lpn)));
+        let host = &self.host;
+        let holds = |lpn| host.drive.contents.at(host.drive.source(Lpn(lpn)));
         let all = self.cuts.is_multiple_of(8);
         let checked = self.model.restart(holds, buffer_lives, all);
         checked.unwrap_or_else(|what| panic!("cut {}: {what}", self.cuts));
         if self.cuts.is_multiple_of(4) {
-            self.device.ftl().check();
-            self.device.check_map();
+            self.host.drive.ftl().check();
+            self.host.drive.check_map();
         }
     }
 
     /// An orderly shutdown makes everything durable, as a flush does.
     fn shutdown(&mut self) {
         // The host's own driver may have commands in flight, too.
-        while self.device.in_flight() > 0 {
+        while self.host.in_flight() > 0 {
             self.step();
         }
         let flush = Request {
@@ -286,7 +286,7 @@ impl Run {
         };
         self.next_tag += 1;
         self.model.submit(&flush);
-        self.device.shutdown();
+        self.host.shutdown();
         self.model.complete(&flush, true);
     }
 
@@ -305,8 +305,8 @@ impl Run {
                 self.step();
             }),
             Action::Between(share) => {
-                let now = self.device.now_ps();
-                let gap = self.device.next_time().map_or(0, |at| at - now);
+                let now = self.host.now_ps();
+                let gap = self.host.next_time().map_or(0, |at| at - now);
                 let part = (u128::from(gap) * u128::from(share)) >> 32;
                 self.advance(now + part as u64);
             }
@@ -317,19 +317,18 @@ impl Run {
             }
             Action::Rest => self.rest(),
             Action::HostMemory(quarters) => {
-                self.device
-                    .set_hmb(self.hmb_bytes * u64::from(quarters) / 4);
+                self.host.set_hmb(self.hmb_bytes * u64::from(quarters) / 4);
             }
             Action::Cut => {
-                self.device.power_cut();
+                self.host.power_cut();
                 self.restarted(false);
             }
             Action::CutTwice(after_ps) => {
-                self.device.power_cut_in_recovery(after_ps);
+                self.host.power_cut_in_recovery(after_ps);
                 self.restarted(false);
             }
             Action::Crash => {
-                self.device.host_crash();
+                self.host.host_crash();
                 self.restarted(true);
             }
             Action::Shutdown => self.shutdown(),
@@ -354,8 +353,8 @@ fn play(case: &Case) -> u32 {
         run.act(action);
     }
     run.rest();
-    run.device.ftl().check();
-    run.device.check_map();
+    run.host.drive.ftl().check();
+    run.host.drive.check_map();
     run.cuts
 }
 

@@ -5,7 +5,8 @@ mod common;
 mod media;
 
 use common::{drive, pages};
-use lodger_core::device::{Device, Source};
+use lodger_core::Host;
+use lodger_core::device::Source;
 use lodger_core::ids::Lpn;
 use lodger_core::{DriveSpec, Op, Precondition, Request};
 use media::Media;
@@ -13,28 +14,28 @@ use media::Media;
 const PAGE: u32 = 263;
 
 struct Run {
-    device: Device<Media>,
+    host: Host<Media>,
     done: Vec<u32>,
 }
 
 impl Run {
     fn new(spec: &DriveSpec) -> Self {
         let contents = Media::new(spec);
-        let device = Device::with_contents(spec, Precondition::None, 0, 1, contents);
+        let host = Host::with_contents(spec, Precondition::None, 0, 1, contents);
         let done = Vec::new();
-        Run { device, done }
+        Run { host, done }
     }
 
     fn submit(&mut self, tag: u32, mut request: Request) {
         request.tag = tag;
-        self.device.submit(request);
+        self.host.submit(request);
     }
 
     fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
         while !is_so(self) {
-            let at = self.device.next_time().unwrap_or_else(|| panic!("{what}"));
+            let at = self.host.next_time().unwrap_or_else(|| panic!("{what}"));
             let mut done = Vec::new();
-            self.device.advance(at, &mut done);
+            self.host.advance(at, &mut done);
             self.done.extend(done.iter().map(|done| done.tag));
         }
     }
@@ -45,8 +46,12 @@ impl Run {
 
     /// Who wrote the page, as it is after a power cut.
     fn after_cut(&mut self) -> u32 {
-        self.device.power_cut();
-        let held = self.device.contents.at(self.device.source(Lpn(PAGE)));
+        self.host.power_cut();
+        let held = self
+            .host
+            .drive
+            .contents
+            .at(self.host.drive.source(Lpn(PAGE)));
         assert_eq!(held, [held[0]; 8]);
         held[0]
     }
@@ -68,7 +73,7 @@ fn a_write_acknowledged_by_flash_is_not_undone_by_a_trim_under_way_and_a_cut() {
     run.submit(2, pages(Op::Write, 1024, 4 * 24));
     run.submit(3, pages(Op::Write, u64::from(PAGE), 1));
     run.until("its data arrives", |run| {
-        matches!(run.device.source(Lpn(PAGE)), Source::Buffer(_))
+        matches!(run.host.drive.source(Lpn(PAGE)), Source::Buffer(_))
     });
     run.submit(4, pages(Op::Trim, u64::from(PAGE), 1));
     run.until("it is trimmed", |run| run.is_done(4));
@@ -99,10 +104,10 @@ fn recovery_finds_promised_data_of_pages_that_were_trimmed_before_they_had_an_en
     // Fills up the program operation: what was promised goes to flash, already void.
     run.submit(4, pages(Op::Write, 1024, 16));
     run.until("both are in flash", |run| {
-        run.device.next_time().is_none() && run.is_done(4)
+        run.host.next_time().is_none() && run.is_done(4)
     });
-    assert!(run.device.ftl().locate(Lpn(1024)).is_some());
+    assert!(run.host.drive.ftl().locate(Lpn(1024)).is_some());
     let found = run.after_cut();
     assert!(found == 1 || found == 0, "what write {found} wrote is back");
-    run.device.ftl().check();
+    run.host.drive.ftl().check();
 }

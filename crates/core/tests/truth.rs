@@ -7,7 +7,7 @@ use common::{DRIVES, closed_loop, drive, latency, pages, settle};
 use lodger_core::spec::{LINE_BYTES, LinkProtocol, Tier};
 use lodger_core::time::transfer_ps;
 use lodger_core::transport::{COMPLETION_ENTRY_BYTES, SUBMISSION_ENTRY_BYTES, wire_ps};
-use lodger_core::{Device, DriveSpec, Op, Precondition};
+use lodger_core::{DriveSpec, Host, Op, Precondition};
 
 fn round_trip_ps(spec: &DriveSpec) -> u64 {
     2 * spec.link.one_way_ps + spec.link.host_memory_ps
@@ -64,11 +64,11 @@ fn has_map_in_hmb(spec: &DriveSpec) -> bool {
     tiers.iter().any(|tier| tier.tier == Tier::Hmb)
 }
 
-fn page_type(device: &Device, lpn: u32) -> usize {
-    let ppn = device.ftl().locate(lodger_core::ids::Lpn(lpn)).unwrap();
-    device
+fn page_type(host: &Host, lpn: u32) -> usize {
+    let ppn = host.drive.ftl().locate(lodger_core::ids::Lpn(lpn)).unwrap();
+    host.drive
         .geometry()
-        .place(ppn, device.ftl().blocks.is_slc(ppn))
+        .place(ppn, host.drive.ftl().blocks.is_slc(ppn))
         .page_type as usize
 }
 
@@ -83,17 +83,17 @@ fn each_drive(check: impl Fn(&str, &DriveSpec)) {
 fn a_read_that_hits_the_nearest_map_tier_takes_the_sum_of_its_parts() {
     each_drive(|name, spec| {
         let nearest = spec.roles.map.tiers[0].tier;
-        let mut device = Device::new(spec, Precondition::Sequential, hmb_if(spec, nearest), 1);
-        latency(&mut device, pages(Op::Read, 0, 1));
-        settle(&mut device);
+        let mut host = Host::new(spec, Precondition::Sequential, hmb_if(spec, nearest), 1);
+        latency(&mut host, pages(Op::Read, 0, 1));
+        settle(&mut host);
         let expected = fetch_ps(spec)
             + spec.controller.read_ps
             + entry_ps(spec, nearest)
-            + flash_ps(spec, page_type(&device, 900), 1)
+            + flash_ps(spec, page_type(&host, 900), 1)
             + wire_ps(&spec.link, 4096)
             + completion_ps(spec);
         assert_eq!(
-            latency(&mut device, pages(Op::Read, 900, 1)),
+            latency(&mut host, pages(Op::Read, 900, 1)),
             expected,
             "{name}"
         );
@@ -106,20 +106,21 @@ fn a_read_that_misses_the_map_takes_one_more_flash_read() {
         if !has_map_in_hmb(spec) {
             return;
         }
-        let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
-        let map_ppn = device
+        let mut host = Host::new(spec, Precondition::Sequential, 0, 1);
+        let map_ppn = host
+            .drive
             .ftl()
             .locate_translation(lodger_core::ids::TranslationPage(0))
             .unwrap();
-        let map_type = device.geometry().place(map_ppn, false).page_type as usize;
+        let map_type = host.drive.geometry().place(map_ppn, false).page_type as usize;
         let expected = fetch_ps(spec)
             + spec.controller.read_ps
             + spec.controller.map_fill_ps
             + flash_ps(spec, map_type, 1)
-            + flash_ps(spec, page_type(&device, 900), 1)
+            + flash_ps(spec, page_type(&host, 900), 1)
             + wire_ps(&spec.link, 4096)
             + completion_ps(spec);
-        let miss = latency(&mut device, pages(Op::Read, 900, 1));
+        let miss = latency(&mut host, pages(Op::Read, 900, 1));
         assert_eq!(miss, expected, "{name}");
     });
 }
@@ -131,24 +132,24 @@ fn a_read_whose_entry_is_in_host_memory_takes_a_round_trip_more() {
         if !has_map_in_hmb(spec) || spec.roles.map.tiers[0].tier == Tier::Hmb {
             return;
         }
-        let mut device = Device::new(spec, Precondition::Sequential, hmb.preferred_bytes, 1);
+        let mut host = Host::new(spec, Precondition::Sequential, hmb.preferred_bytes, 1);
         // More units than the nearest memory holds: some are in host memory alone.
         let sram = &spec.roles.map.tiers[0];
         let unit_pages = u64::from(sram.unit_translation_pages);
         let units = sram.bytes / (4096 * unit_pages) + 1;
-        let read = |device: &mut Device, unit: u64, offset: u64| {
+        let read = |host: &mut Host, unit: u64, offset: u64| {
             let lpn = unit * unit_pages * 1024 + offset;
-            let before = device.counters().map.hits[1];
-            let took = latency(device, pages(Op::Read, lpn, 1));
-            settle(device);
-            let found = device.counters().map.hits[1] > before;
-            (found, took, page_type(device, lpn as u32))
+            let before = host.counters().map.hits[1];
+            let took = latency(host, pages(Op::Read, lpn, 1));
+            settle(host);
+            let found = host.counters().map.hits[1] > before;
+            (found, took, page_type(host, lpn as u32))
         };
         (0..units).for_each(|unit| {
-            read(&mut device, unit, 7);
+            read(&mut host, unit, 7);
         });
         let (_, took, page_type) = (0..units)
-            .map(|unit| read(&mut device, unit, 900))
+            .map(|unit| read(&mut host, unit, 900))
             .find(|&(found, ..)| found)
             .expect("some unit is in host memory alone");
         let expected = fetch_ps(spec)
@@ -169,10 +170,10 @@ fn a_map_miss_costs_between_1_6_and_2_hits_at_queue_depth_one() {
             return;
         }
         let hmb = hmb_if(spec, spec.roles.map.tiers[0].tier);
-        let mut device = Device::new(spec, Precondition::Sequential, hmb, 1);
-        let miss = latency(&mut device, pages(Op::Read, 900, 1)) as f64;
-        settle(&mut device);
-        let hit = latency(&mut device, pages(Op::Read, 901, 1)) as f64;
+        let mut host = Host::new(spec, Precondition::Sequential, hmb, 1);
+        let miss = latency(&mut host, pages(Op::Read, 900, 1)) as f64;
+        settle(&mut host);
+        let hit = latency(&mut host, pages(Op::Read, 901, 1)) as f64;
         let ratio = miss / hit;
         assert!((1.6..=2.0).contains(&ratio), "{name}: {ratio:.2}");
     });
@@ -204,7 +205,7 @@ fn program_ps(spec: &DriveSpec) -> u64 {
 #[test]
 fn a_write_takes_the_sum_of_its_parts() {
     each_drive(|name, spec| {
-        let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
+        let mut host = Host::new(spec, Precondition::Sequential, 0, 1);
         let memory = match spec.roles.write_buffer.tier {
             Tier::Dram => &spec.tiers.dram,
             Tier::Pm => &spec.tiers.pm,
@@ -232,7 +233,7 @@ fn a_write_takes_the_sum_of_its_parts() {
             + unbuffered
             + completion_ps(spec);
         assert_eq!(
-            latency(&mut device, pages(Op::Write, 7, 1)),
+            latency(&mut host, pages(Op::Write, 7, 1)),
             expected,
             "{name}"
         );
@@ -250,34 +251,30 @@ fn a_flush_and_a_fua_write_wait_for_one_program_operation() {
         // What is acknowledged is in flash already.
         let wait_ps = if unbuffered { 0 } else { program_ps(spec) };
 
-        let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
-        latency(&mut device, pages(Op::Write, 7, 1));
-        let flush = latency(&mut device, pages(Op::Flush, 0, 0));
+        let mut host = Host::new(spec, Precondition::Sequential, 0, 1);
+        latency(&mut host, pages(Op::Write, 7, 1));
+        let flush = latency(&mut host, pages(Op::Flush, 0, 0));
         let expected = fetch_ps(spec) + spec.controller.flush_ps + wait_ps + completion_ps(spec);
         assert_eq!(flush, expected, "{name}: flush");
 
-        let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
-        let write = latency(&mut device, pages(Op::Write, 7, 1));
-        settle(&mut device);
-        let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
+        let mut host = Host::new(spec, Precondition::Sequential, 0, 1);
+        let write = latency(&mut host, pages(Op::Write, 7, 1));
+        settle(&mut host);
+        let mut host = Host::new(spec, Precondition::Sequential, 0, 1);
         let mut request = pages(Op::Write, 9, 1);
         request.fua = true;
-        assert_eq!(
-            latency(&mut device, request),
-            write + wait_ps,
-            "{name}: FUA"
-        );
+        assert_eq!(latency(&mut host, request), write + wait_ps, "{name}: FUA");
     });
 }
 
 #[test]
 fn an_empty_flush_and_a_trim_cost_only_firmware() {
     each_drive(|name, spec| {
-        let mut device = Device::new(spec, Precondition::None, 0, 1);
+        let mut host = Host::new(spec, Precondition::None, 0, 1);
         let ends = fetch_ps(spec) + completion_ps(spec);
-        let flush = latency(&mut device, pages(Op::Flush, 0, 0));
+        let flush = latency(&mut host, pages(Op::Flush, 0, 0));
         assert_eq!(flush, ends + spec.controller.flush_ps, "{name}: flush");
-        let trim = latency(&mut device, pages(Op::Trim, 0, 8));
+        let trim = latency(&mut host, pages(Op::Trim, 0, 8));
         assert_eq!(trim, ends + spec.controller.trim_ps, "{name}: trim");
     });
 }
@@ -285,11 +282,11 @@ fn an_empty_flush_and_a_trim_cost_only_firmware() {
 #[test]
 fn sequential_reads_run_at_the_rate_of_the_narrowest_part() {
     each_drive(|name, spec| {
-        let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
+        let mut host = Host::new(spec, Precondition::Sequential, 0, 1);
         let total = spec.capacity_bytes / (128 << 10);
         let mut at = 0;
         let count = 6_000;
-        let seconds = closed_loop(&mut device, 64, count, |_| {
+        let seconds = closed_loop(&mut host, 64, count, |_| {
             at = (at + 1) % total.min(8000);
             pages(Op::Read, at * 32, 32)
         });
@@ -332,10 +329,10 @@ fn buses_from_40_to_4800_mt_per_s_behave() {
     for rate in [40, 200, 333, 533, 800, 1000, 1200, 1600, 2400, 3600, 4800] {
         let rate_text = rate.to_string();
         let spec = drive("tiny", &[("nand.channel_mt_s", &rate_text)]);
-        let mut device = Device::new(&spec, Precondition::Sequential, 0, 1);
-        latency(&mut device, pages(Op::Read, 0, 1));
-        settle(&mut device);
-        let now = latency(&mut device, pages(Op::Read, 900, 1));
+        let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
+        latency(&mut host, pages(Op::Read, 0, 1));
+        settle(&mut host);
+        let now = latency(&mut host, pages(Op::Read, 900, 1));
         assert!(now < last, "{rate} MT/s is faster than the next slower bus");
         let bus_ps = transfer_ps(u64::from(spec.nand.codeword_bytes), rate * 1_000_000);
         assert!(bus_ps > 0);
@@ -355,13 +352,13 @@ fn a_read_interrupts_a_program_only_where_suspension_is_allowed() {
                 ("nand.dies_per_channel", "1"),
             ],
         );
-        let mut device = Device::new(&spec, Precondition::Sequential, 0, 1);
-        latency(&mut device, pages(Op::Read, 0, 1));
+        let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
+        latency(&mut host, pages(Op::Read, 0, 1));
         // One full program operation, then a read of the same die while it runs.
-        latency(&mut device, pages(Op::Write, 30_000, 24));
+        latency(&mut host, pages(Op::Write, 30_000, 24));
         let mut done = Vec::new();
-        device.advance(device.now_ps() + 700_000_000, &mut done);
-        latency(&mut device, pages(Op::Read, 900, 1))
+        host.advance(host.now_ps() + 700_000_000, &mut done);
+        latency(&mut host, pages(Op::Read, 900, 1))
     };
     assert!(wait("8") + 500_000_000 < wait("0"));
 }
@@ -378,10 +375,10 @@ fn without_room_in_the_buffer_writes_run_at_the_flash_rate() {
                 ("nand.cache_program", cache_program),
             ],
         );
-        let mut device = Device::new(&spec, Precondition::None, 0, 1);
+        let mut host = Host::new(&spec, Precondition::None, 0, 1);
         let count = 800;
         let mut at = 0;
-        let seconds = closed_loop(&mut device, 32, count, |_| {
+        let seconds = closed_loop(&mut host, 32, count, |_| {
             at += 1;
             pages(Op::Write, (at - 1) * 32, 32)
         });
@@ -410,9 +407,9 @@ fn on_the_single_bit_cache_a_write_is_done_once_it_is_in_flash_and_a_flush_has_n
     let page_ps = transfer_ps(u64::from(nand.codeword_bytes) * 4, nand.channel_bytes_per_s);
     let program_ps = u64::from(nand.planes) * page_ps + nand.command_ps + nand.slc_program_ps;
     let write = |spec: &DriveSpec| {
-        let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
-        let write = latency(&mut device, pages(Op::Write, 7, 1));
-        (write, latency(&mut device, pages(Op::Flush, 0, 0)))
+        let mut host = Host::new(spec, Precondition::Sequential, 0, 1);
+        let write = latency(&mut host, pages(Op::Write, 7, 1));
+        (write, latency(&mut host, pages(Op::Flush, 0, 0)))
     };
     let (written, flushed) = write(&spec);
     assert_eq!(written, write(&volatile).0 + program_ps);
@@ -432,17 +429,17 @@ fn in_power_protected_memory_a_write_is_durable_and_flush_and_fua_wait_for_nothi
             ("tier.pm.rate", "1GB/s"),
         ],
     );
-    let mut device = Device::new(&spec, Precondition::Sequential, 0, 1);
-    let plain = latency(&mut device, pages(Op::Write, 7, 1));
+    let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
+    let plain = latency(&mut host, pages(Op::Write, 7, 1));
     // 4096 bytes at 1 GB/s, where SRAM takes no time of its own.
-    let mut volatile = Device::new(&drive("tiny", &[]), Precondition::Sequential, 0, 1);
+    let mut volatile = Host::new(&drive("tiny", &[]), Precondition::Sequential, 0, 1);
     let sram = latency(&mut volatile, pages(Op::Write, 7, 1));
     assert_eq!(plain, sram + 4_096_000);
     let mut forced = pages(Op::Write, 9, 1);
     forced.fua = true;
-    assert_eq!(latency(&mut device, forced), plain);
+    assert_eq!(latency(&mut host, forced), plain);
     assert_eq!(
-        latency(&mut device, pages(Op::Flush, 0, 0)),
+        latency(&mut host, pages(Op::Flush, 0, 0)),
         fetch_ps(&spec) + spec.controller.flush_ps + completion_ps(&spec)
     );
 }
@@ -452,8 +449,8 @@ fn an_entry_from_the_host_saves_the_map_read_and_costs_its_check() {
     let on = drive("galaxy-s7", &[]);
     let off = drive("galaxy-s7", &[("hpb.enabled", "false")]);
     let took = |spec: &DriveSpec| {
-        let mut device = Device::new(spec, Precondition::Sequential, 0, 1);
-        latency(&mut device, pages(Op::Read, 900, 1))
+        let mut host = Host::new(spec, Precondition::Sequential, 0, 1);
+        latency(&mut host, pages(Op::Read, 900, 1))
     };
     let (with, without) = (took(&on), took(&off));
     let nand = &on.nand;
@@ -469,9 +466,9 @@ fn a_ufs_host_has_thirty_two_commands_in_the_drive_at_most() {
     // The thirty-third is sent when the host has seen the first response, not when it leaves.
     let spec = drive("galaxy-s7", &[]);
     let latencies = |count: u32| {
-        let mut device = Device::new(&spec, Precondition::Sequential, 0, 1);
-        (0..count).for_each(|_| device.submit(pages(Op::Flush, 0, 0)));
-        settle(&mut device)
+        let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
+        (0..count).for_each(|_| host.submit(pages(Op::Flush, 0, 0)));
+        settle(&mut host)
     };
     let done = latencies(33);
     let expected = fetch_ps(&spec) + spec.controller.flush_ps + completion_ps(&spec);
@@ -492,10 +489,10 @@ fn no_command_is_fetched_before_its_doorbell() {
     ];
     let spec = drive("tiny", &sets);
     let alone = {
-        let mut device = Device::new(&spec, Precondition::None, 0, 1);
-        latency(&mut device, pages(Op::Read, 0, 1))
+        let mut host = Host::new(&spec, Precondition::None, 0, 1);
+        latency(&mut host, pages(Op::Read, 0, 1))
     };
-    let mut device = Device::new(&spec, Precondition::None, 0, 1);
+    let mut host = Host::new(&spec, Precondition::None, 0, 1);
     let mut done = Vec::new();
     // Two queues: one submits half a millisecond after the other.
     for step in 0..200u32 {
@@ -504,16 +501,16 @@ fn no_command_is_fetched_before_its_doorbell() {
                 let mut request = pages(Op::Read, 0, 1);
                 request.queue = queue;
                 request.tag = tag;
-                device.submit(request);
+                host.submit(request);
             }
             let half_ms = 500_000_000;
-            device.advance(
+            host.advance(
                 u64::from(2 * step + u32::from(queue) + 1) * half_ms,
                 &mut done,
             );
         }
     }
-    done.extend(settle(&mut device));
+    done.extend(settle(&mut host));
     assert_eq!(done.len(), 3200);
     let shortest = done
         .iter()
@@ -538,10 +535,10 @@ fn a_read_of_more_than_sixty_four_pages_at_once_crosses_its_bus() {
     ];
     let spec = drive("tiny", &sets);
     for (precondition, least) in [(Precondition::Sequential, 0.9), (Precondition::Random, 0.2)] {
-        let mut device = Device::new(&spec, precondition, 0, 1);
+        let mut host = Host::new(&spec, precondition, 0, 1);
         let mut at = 0;
         let count = 600;
-        let seconds = closed_loop(&mut device, 16, count, |_| {
+        let seconds = closed_loop(&mut host, 16, count, |_| {
             at = (at + 1) % 500;
             pages(Op::Read, at * 256, 256)
         });

@@ -4,7 +4,8 @@ mod common;
 
 use common::window::{pin, store};
 use common::{drive, latency, pages};
-use lodger_core::device::{Contents, Device};
+use lodger_core::Host;
+use lodger_core::device::Contents;
 use lodger_core::time::{NS, US};
 use lodger_core::{
     DriveSpec, EntryId, EntryInfo, EntryState, Op, Precondition, Status, WindowCall,
@@ -29,44 +30,44 @@ fn read_dma(entry: u32, offset: u64, length: u64) -> WindowCall {
 }
 
 /// Runs until the call that was made is done.
-fn wait<C: Contents>(device: &mut Device<C>) -> WindowCompletion {
+fn wait<C: Contents>(host: &mut Host<C>) -> WindowCompletion {
     let (mut done, mut requests) = (Vec::new(), Vec::new());
     while done.is_empty() {
-        device.advance_to_completion(u64::MAX, &mut requests);
-        device.take_window_completions(&mut done);
+        host.advance_to_completion(u64::MAX, &mut requests);
+        host.take_window_completions(&mut done);
     }
     assert_eq!(done.len(), 1);
     done[0]
 }
 
-fn call<C: Contents>(device: &mut Device<C>, call: WindowCall) -> WindowCompletion {
-    device.call(0, call);
-    wait(device)
+fn call<C: Contents>(host: &mut Host<C>, call: WindowCall) -> WindowCompletion {
+    host.call(0, call);
+    wait(host)
 }
 
 /// A call that must succeed; its latency.
-fn took<C: Contents>(device: &mut Device<C>, what: WindowCall) -> u64 {
-    let done = call(device, what);
+fn took<C: Contents>(host: &mut Host<C>, what: WindowCall) -> u64 {
+    let done = call(host, what);
     assert!(done.result.is_ok(), "{what:?}: {:?}", done.result);
     done.completed_ps - done.submitted_ps
 }
 
-fn refused<C: Contents>(device: &mut Device<C>, what: WindowCall) -> WindowError {
-    call(device, what).result.expect_err("the call is wrong")
+fn refused<C: Contents>(host: &mut Host<C>, what: WindowCall) -> WindowError {
+    call(host, what).result.expect_err("the call is wrong")
 }
 
 fn two_b() -> DriveSpec {
     drive("2b-ssd", &[])
 }
 
-fn device() -> Device {
-    Device::new(&two_b(), Precondition::Sequential, 0, 1)
+fn host() -> Host {
+    Host::new(&two_b(), Precondition::Sequential, 0, 1)
 }
 
 #[test]
 fn a_range_is_pinned_stored_synced_copied_and_flushed() {
-    let mut device = device();
-    took(&mut device, pin(3, 8192, 1 << 20, 64 << 10));
+    let mut host = host();
+    took(&mut host, pin(3, 8192, 1 << 20, 64 << 10));
     let info = EntryInfo {
         entry: EntryId(3),
         window_offset_bytes: 8192,
@@ -74,18 +75,18 @@ fn a_range_is_pinned_stored_synced_copied_and_flushed() {
         length_bytes: 64 << 10,
         state: EntryState::Pinned,
     };
-    let found = call(&mut device, WindowCall::EntryInfo { entry: EntryId(3) });
+    let found = call(&mut host, WindowCall::EntryInfo { entry: EntryId(3) });
     assert_eq!(found.result, Ok(WindowReply::Entry(info)));
-    took(&mut device, store(8192, 100));
-    took(&mut device, WindowCall::Sync { entry: EntryId(3) });
-    took(&mut device, load(8192, 100));
-    took(&mut device, read_dma(3, 0, 64 << 10));
-    took(&mut device, WindowCall::Flush { entry: EntryId(3) });
+    took(&mut host, store(8192, 100));
+    took(&mut host, WindowCall::Sync { entry: EntryId(3) });
+    took(&mut host, load(8192, 100));
+    took(&mut host, read_dma(3, 0, 64 << 10));
+    took(&mut host, WindowCall::Flush { entry: EntryId(3) });
     assert_eq!(
-        refused(&mut device, WindowCall::EntryInfo { entry: EntryId(3) }),
+        refused(&mut host, WindowCall::EntryInfo { entry: EntryId(3) }),
         WindowError::NotPinned
     );
-    let counters = device.counters();
+    let counters = host.counters();
     let window = &counters.window;
     assert_eq!((window.pins, window.flushes, window.syncs), (1, 1, 1));
     assert_eq!(window.pinned_bytes, 64 << 10);
@@ -100,12 +101,12 @@ fn a_range_is_pinned_stored_synced_copied_and_flushed() {
 
 #[test]
 fn block_reads_are_faster_than_the_copy_and_the_copy_than_loads() {
-    let mut device = device();
-    took(&mut device, pin(0, 0, 0, 1 << 20));
-    let block = latency(&mut device, pages(Op::Read, 5000, 1));
-    let write = latency(&mut device, pages(Op::Write, 5000, 1));
-    let copy = took(&mut device, read_dma(0, 0, 4096));
-    let loads = took(&mut device, load(0, 4096));
+    let mut host = host();
+    took(&mut host, pin(0, 0, 0, 1 << 20));
+    let block = latency(&mut host, pages(Op::Read, 5000, 1));
+    let write = latency(&mut host, pages(Op::Write, 5000, 1));
+    let copy = took(&mut host, read_dma(0, 0, 4096));
+    let loads = took(&mut host, load(0, 4096));
     println!("{block} {write} {copy} {loads}");
     assert!(block < copy && copy < loads);
     // Calibrated: 13, 10 and 58 us in the slides.
@@ -116,13 +117,13 @@ fn block_reads_are_faster_than_the_copy_and_the_copy_than_loads() {
 
 #[test]
 fn stores_take_less_than_a_microsecond_up_to_one_kibibyte() {
-    let mut device = device();
-    took(&mut device, pin(0, 0, 0, 1 << 20));
+    let mut host = host();
+    took(&mut host, pin(0, 0, 0, 1 << 20));
     let mut last = 0;
     for shift in 3..=12 {
         let bytes = 1 << shift;
-        let plain = took(&mut device, store(0, bytes));
-        let sync = took(&mut device, WindowCall::Sync { entry: E0 });
+        let plain = took(&mut host, store(0, bytes));
+        let sync = took(&mut host, WindowCall::Sync { entry: E0 });
         println!("{bytes}: {} ns, sync {} ns", plain / NS, sync / NS);
         assert!(plain >= last, "longer stores take longer");
         assert!(bytes > 1024 || plain <= US);
@@ -135,14 +136,14 @@ fn stores_take_less_than_a_microsecond_up_to_one_kibibyte() {
 fn write_combining_cuts_packets_by_eight() {
     let packets = |buffers: &str| {
         let spec = drive("2b-ssd", &[("host.cpu.wc_buffers", buffers)]);
-        let mut device = Device::new(&spec, Precondition::Sequential, 0, 1);
-        took(&mut device, pin(0, 0, 0, 1 << 20));
+        let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
+        took(&mut host, pin(0, 0, 0, 1 << 20));
         // As a log is written: 8 bytes at a time.
         for word in 0..512 {
-            took(&mut device, store(word * 8, 8));
+            took(&mut host, store(word * 8, 8));
         }
-        took(&mut device, WindowCall::Sync { entry: E0 });
-        device.counters().window.store_tlps
+        took(&mut host, WindowCall::Sync { entry: E0 });
+        host.counters().window.store_tlps
     };
     assert_eq!(packets("10"), 64);
     assert_eq!(packets("0"), 512);
@@ -150,12 +151,12 @@ fn write_combining_cuts_packets_by_eight() {
 
 #[test]
 fn a_pinned_range_is_closed_to_block_commands() {
-    let mut device = device();
-    took(&mut device, pin(0, 0, 4096 * 100, 8192));
+    let mut host = host();
+    took(&mut host, pin(0, 0, 4096 * 100, 8192));
     let mut status = |op, lpn, count| {
-        device.submit(pages(op, lpn, count));
+        host.submit(pages(op, lpn, count));
         let mut done = Vec::new();
-        device.advance_to_completion(u64::MAX, &mut done);
+        host.advance_to_completion(u64::MAX, &mut done);
         done[0].status
     };
     for op in [Op::Read, Op::Write, Op::Trim] {
@@ -165,7 +166,7 @@ fn a_pinned_range_is_closed_to_block_commands() {
         assert_eq!(status(op, 98, 2), Status::Success);
     }
     assert_eq!(status(Op::Flush, 0, 0), Status::Success);
-    assert_eq!(device.counters().window.gated, 6);
+    assert_eq!(host.counters().window.gated, 6);
 }
 
 #[test]
@@ -177,8 +178,8 @@ fn every_wrong_call_is_refused_for_its_reason_and_changes_nothing() {
     const K: u64 = 1024;
     let spec = drive("2b-ssd", &[("role.window.entries", "2")]);
     let end = spec.capacity_bytes;
-    let mut device = Device::new(&spec, Precondition::None, 0, 1);
-    took(&mut device, pin(1, 64 * K, 640 * K, 64 * K));
+    let mut host = Host::new(&spec, Precondition::None, 0, 1);
+    took(&mut host, pin(1, 64 * K, 640 * K, 64 * K));
     let entry = EntryId;
     let wrong = [
         (pin(256, 0, 0, 4 * K), BadEntry),
@@ -216,26 +217,26 @@ fn every_wrong_call_is_refused_for_its_reason_and_changes_nothing() {
         (load(64 * K, 0), ZeroLength),
         (load(8192 * K - 1, 2), OutOfWindow),
     ];
-    let table: Vec<_> = device.window_entries().collect();
+    let table: Vec<_> = host.drive.window_entries().collect();
     for (what, error) in wrong {
-        assert_eq!(refused(&mut device, what), error, "{what:?}");
-        assert_eq!(device.window_entries().collect::<Vec<_>>(), table);
+        assert_eq!(refused(&mut host, what), error, "{what:?}");
+        assert_eq!(host.drive.window_entries().collect::<Vec<_>>(), table);
     }
-    took(&mut device, pin(2, 0, 0, 64 * K));
+    took(&mut host, pin(2, 0, 0, 64 * K));
     assert_eq!(
-        refused(&mut device, pin(3, 128 * K, 64 * K, 4 * K)),
+        refused(&mut host, pin(3, 128 * K, 64 * K, 4 * K)),
         TableFull
     );
-    assert_eq!(device.counters().window.rejected, wrong.len() as u64 + 1);
+    assert_eq!(host.counters().window.rejected, wrong.len() as u64 + 1);
 }
 
 #[test]
 fn an_entry_on_its_way_is_busy_and_its_place_taken_until_it_has_left() {
-    let mut device = device();
-    device.call(1, pin(0, 0, 0, 1 << 20));
+    let mut host = host();
+    host.call(1, pin(0, 0, 0, 1 << 20));
     let mut done = Vec::new();
     // CPU 1 tries while the drive still reads: 256 pages of 1.6 us.
-    device.advance(100 * US, &mut Vec::new());
+    host.advance(100 * US, &mut Vec::new());
     let all = [
         store(0, 8),
         load(0, 8),
@@ -244,42 +245,42 @@ fn an_entry_on_its_way_is_busy_and_its_place_taken_until_it_has_left() {
         read_dma(0, 0, 64),
     ];
     for what in all {
-        device.call_on(1, 2, what);
+        host.call_on(1, 2, what);
     }
-    device.advance(150 * US, &mut Vec::new());
-    device.take_window_completions(&mut done);
+    host.advance(150 * US, &mut Vec::new());
+    host.take_window_completions(&mut done);
     assert_eq!(done.len(), all.len());
     assert!(done.iter().all(|d| d.result == Err(WindowError::Busy)));
-    assert_eq!(wait(&mut device).tag, 1);
+    assert_eq!(wait(&mut host).tag, 1);
 
     // A copy keeps the entry from being flushed, a flush keeps its place.
-    device.call(3, read_dma(0, 0, 1 << 20));
-    device.call(4, WindowCall::Flush { entry: E0 });
+    host.call(3, read_dma(0, 0, 1 << 20));
+    host.call(4, WindowCall::Flush { entry: E0 });
     assert_eq!(
-        (wait(&mut device).tag, wait(&mut device).tag),
+        (wait(&mut host).tag, wait(&mut host).tag),
         (4, 3),
         "the copy goes on"
     );
-    device.call(5, WindowCall::Flush { entry: E0 });
-    device.advance(device.now_ps() + 100 * US, &mut Vec::new());
+    host.call(5, WindowCall::Flush { entry: E0 });
+    host.advance(host.now_ps() + 100 * US, &mut Vec::new());
     assert_eq!(
-        device.window_entries().next().map(|e| e.state),
+        host.drive.window_entries().next().map(|e| e.state),
         Some(EntryState::Flushing)
     );
     for what in [pin(1, 0, 8 << 20, 4096), pin(1, 4 << 20, 0, 4096)] {
-        let refused = refused(&mut device, what);
+        let refused = refused(&mut host, what);
         assert_eq!(refused, WindowError::Busy);
     }
-    assert_eq!(wait(&mut device).tag, 5);
-    took(&mut device, pin(1, 0, 0, 4096));
+    assert_eq!(wait(&mut host).tag, 5);
+    took(&mut host, pin(1, 0, 0, 4096));
 }
 
 #[test]
 fn a_drive_without_a_window_says_so() {
-    let mut device = Device::new(&drive("sz985", &[]), Precondition::None, 0, 1);
-    device.call(7, store(0, 8));
+    let mut host = Host::new(&drive("sz985", &[]), Precondition::None, 0, 1);
+    host.call(7, store(0, 8));
     let mut done = Vec::new();
-    device.take_window_completions(&mut done);
+    host.take_window_completions(&mut done);
     assert_eq!(done[0].result, Err(WindowError::NoWindow));
     assert_eq!(done[0].tag, 7);
 }
@@ -287,38 +288,38 @@ fn a_drive_without_a_window_says_so() {
 #[test]
 fn held_block_commands_go_on_once_the_range_is_flushed() {
     let spec = drive("2b-ssd", &[("role.window.gate", "hold")]);
-    let mut device = Device::new(&spec, Precondition::Sequential, 0, 1);
-    took(&mut device, pin(0, 0, 0, 8192));
-    took(&mut device, pin(1, 8192, 8192, 8192));
+    let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
+    took(&mut host, pin(0, 0, 0, 8192));
+    took(&mut host, pin(1, 8192, 8192, 8192));
     let mut done = Vec::new();
     // The second spans both entries and waits for both.
     for (tag, lpn, count) in [(1, 0, 1), (2, 1, 2), (3, 100, 1)] {
         let mut request = pages(Op::Write, lpn, count);
         request.tag = tag;
-        device.submit(request);
+        host.submit(request);
     }
-    let tags = |device: &mut Device, done: &mut Vec<lodger_core::Completion>| {
-        device.advance(device.now_ps() + 1000 * US, done);
+    let tags = |host: &mut Host, done: &mut Vec<lodger_core::Completion>| {
+        host.advance(host.now_ps() + 1000 * US, done);
         done.drain(..)
             .map(|d| (d.tag, d.status))
             .collect::<Vec<_>>()
     };
-    assert_eq!(tags(&mut device, &mut done), [(3, Status::Success)]);
-    device.call(0, WindowCall::Flush { entry: E0 });
-    assert_eq!(tags(&mut device, &mut done), [(1, Status::Success)]);
-    device.call(0, WindowCall::Flush { entry: EntryId(1) });
-    assert_eq!(tags(&mut device, &mut done), [(2, Status::Success)]);
-    assert_eq!(device.counters().window.held, 2);
-    assert_eq!(device.in_flight(), 0);
+    assert_eq!(tags(&mut host, &mut done), [(3, Status::Success)]);
+    host.call(0, WindowCall::Flush { entry: E0 });
+    assert_eq!(tags(&mut host, &mut done), [(1, Status::Success)]);
+    host.call(0, WindowCall::Flush { entry: EntryId(1) });
+    assert_eq!(tags(&mut host, &mut done), [(2, Status::Success)]);
+    assert_eq!(host.counters().window.held, 2);
+    assert_eq!(host.in_flight(), 0);
 }
 
 #[test]
 fn loads_push_stores_ahead_and_calls_of_one_cpu_keep_their_order() {
-    let mut device = device();
-    took(&mut device, pin(0, 0, 0, 1 << 20));
+    let mut host = host();
+    took(&mut host, pin(0, 0, 0, 1 << 20));
     for tag in 0..40 {
         let offset = u64::from(tag) * 40;
-        device.call(
+        host.call(
             tag,
             if tag % 3 == 2 {
                 load(offset - 80, 8)
@@ -329,24 +330,24 @@ fn loads_push_stores_ahead_and_calls_of_one_cpu_keep_their_order() {
     }
     let mut tags = Vec::new();
     while tags.len() < 40 {
-        tags.push(wait(&mut device).tag);
+        tags.push(wait(&mut host).tag);
     }
     assert_eq!(tags, (0..40).collect::<Vec<_>>());
 }
 
 #[test]
 fn the_automated_path_is_faster_than_the_firmwares() {
-    let mut device = device();
-    let pin_ps = took(&mut device, pin(0, 0, 0, 8 << 20));
+    let mut host = host();
+    let pin_ps = took(&mut host, pin(0, 0, 0, 8 << 20));
     let mut done = Vec::new();
-    let start_ps = device.now_ps();
+    let start_ps = host.now_ps();
     for chunk in 0..64 {
-        device.submit(pages(Op::Read, 4096 + chunk * 32, 32));
+        host.submit(pages(Op::Read, 4096 + chunk * 32, 32));
     }
     while done.len() < 64 {
-        device.advance_to_completion(u64::MAX, &mut done);
+        host.advance_to_completion(u64::MAX, &mut done);
     }
-    let block_ps = device.now_ps() - start_ps;
+    let block_ps = host.now_ps() - start_ps;
     let rate = |ps: u64| f64::from(8 << 20) / ps as f64 * 1e3;
     println!(
         "pin {:.2} GB/s, block {:.2} GB/s",

@@ -7,8 +7,9 @@ mod window_bytes;
 
 use common::window::{pin, store};
 use common::{drive, pages};
+use lodger_core::Host;
 use lodger_core::controller::dump;
-use lodger_core::device::{Device, DumpOutcome};
+use lodger_core::device::DumpOutcome;
 use lodger_core::ids::Lpn;
 use lodger_core::rng::Rng;
 use lodger_core::time::NS;
@@ -36,34 +37,34 @@ fn small(sets: &[(&'static str, &'static str)]) -> DriveSpec {
     drive("2b-ssd", &all)
 }
 
-fn device(spec: &DriveSpec) -> Device<Bytes> {
+fn host(spec: &DriveSpec) -> Host<Bytes> {
     let window = spec.roles.window.as_ref().expect("a window");
     let contents = Bytes::new(window.bytes);
-    Device::with_contents(spec, Precondition::None, 0, 1, contents)
+    Host::with_contents(spec, Precondition::None, 0, 1, contents)
 }
 
 /// Makes a call and waits for it; what it returned.
-fn call(device: &mut Device<Bytes>, tag: u32, call: WindowCall) -> Result<(), WindowError> {
-    device.call(tag, call);
+fn call(host: &mut Host<Bytes>, tag: u32, call: WindowCall) -> Result<(), WindowError> {
+    host.call(tag, call);
     let mut done = Vec::new();
     while done.is_empty() {
-        device.advance_to_completion(u64::MAX, &mut Vec::new());
-        device.take_window_completions(&mut done);
+        host.advance_to_completion(u64::MAX, &mut Vec::new());
+        host.take_window_completions(&mut done);
     }
     done[0].result.map(|_| ())
 }
 
 /// Runs a drive until `stop` of its steps of `step_ps` (or of its events, where that is 0) have passed
 /// or its calls have ended; returns whether they have.
-fn play(device: &mut Device<Bytes>, stop: u64, step_ps: u64, calls: usize) -> bool {
+fn play(host: &mut Host<Bytes>, stop: u64, step_ps: u64, calls: usize) -> bool {
     let mut done = Vec::new();
     for _ in 0..stop {
         let to_ps = match step_ps {
-            0 => device.next_time().unwrap_or(device.now_ps()),
-            step_ps => device.now_ps() + step_ps,
+            0 => host.next_time().unwrap_or(host.now_ps()),
+            step_ps => host.now_ps() + step_ps,
         };
-        device.advance(to_ps, &mut Vec::new());
-        device.take_window_completions(&mut done);
+        host.advance(to_ps, &mut Vec::new());
+        host.take_window_completions(&mut done);
         if done.len() == calls {
             return true;
         }
@@ -77,18 +78,18 @@ fn at_every_instant_of_a_sync_synced_bytes_survive_and_lines_arrive_whole_or_not
     let (mut kept, mut lost, mut synced) = (0, 0, false);
     let mut stop = 0;
     while !synced {
-        let mut device = device(&spec);
-        call(&mut device, 0, pin(0, 0, 0, 16 * K)).unwrap();
-        call(&mut device, 1, store(0, 8 * K)).unwrap();
-        call(&mut device, 0, SYNC).unwrap();
+        let mut host = host(&spec);
+        call(&mut host, 0, pin(0, 0, 0, 16 * K)).unwrap();
+        call(&mut host, 1, store(0, 8 * K)).unwrap();
+        call(&mut host, 0, SYNC).unwrap();
         // Ends in the middle of lines, and needs more buffers than there are.
-        device.call(2, store(1000, 1500));
-        device.call(3, SYNC);
-        synced = play(&mut device, stop, 7 * NS, 2);
+        host.call(2, store(1000, 1500));
+        host.call(3, SYNC);
+        synced = play(&mut host, stop, 7 * NS, 2);
         stop += 1;
-        let recovery = device.power_cut();
+        let recovery = host.power_cut();
         assert_eq!(recovery.window.outcome, DumpOutcome::Restored);
-        let bytes = &device.contents.window;
+        let bytes = &host.drive.contents.window;
         for (at, value) in (0..8 * K).zip(bytes) {
             match value {
                 2 => assert!((1000..2500).contains(&at)),
@@ -121,30 +122,30 @@ fn at_every_step_of_a_flush_the_bytes_are_in_the_window_or_in_their_place() {
         let mut done = false;
         let mut stop = 0;
         while !done {
-            let mut device = device(&spec);
-            call(&mut device, 0, pin(0, 4 * K, 64 * K, 96 * K)).unwrap();
-            call(&mut device, 1, store(4 * K, 96 * K)).unwrap();
-            call(&mut device, 0, SYNC).unwrap();
+            let mut host = host(&spec);
+            call(&mut host, 0, pin(0, 4 * K, 64 * K, 96 * K)).unwrap();
+            call(&mut host, 1, store(4 * K, 96 * K)).unwrap();
+            call(&mut host, 0, SYNC).unwrap();
             // Not synced: the flush does it.
-            call(&mut device, 2, store(4 * K, 4 * K)).unwrap();
-            device.call(3, FLUSH);
-            done = play(&mut device, stop, 0, 1);
+            call(&mut host, 2, store(4 * K, 4 * K)).unwrap();
+            host.call(3, FLUSH);
+            done = play(&mut host, stop, 0, 1);
             stop += 1;
-            device.power_cut();
-            device.take_window_completions(&mut Vec::new());
-            let entry = device.window_entries().next();
+            host.power_cut();
+            host.take_window_completions(&mut Vec::new());
+            let entry = host.drive.window_entries().next();
             if let Some(entry) = entry {
                 before += 1;
                 assert!(!done, "an answered flush is undone");
                 assert_eq!(entry.length_bytes, 96 * K);
-                let bytes = &device.contents.window[4096..][..96 * 1024];
+                let bytes = &host.drive.contents.window[4096..][..96 * 1024];
                 assert!(bytes[..4096].iter().all(|b| *b == 1 || *b == 2));
                 assert!(bytes[4096..].iter().all(|b| *b == 1));
-                assert_eq!(call(&mut device, 4, FLUSH), Ok(()));
+                assert_eq!(call(&mut host, 4, FLUSH), Ok(()));
             } else {
                 after += 1;
                 for lpn in 16..40 {
-                    let page = device.contents.page(device.source(Lpn(lpn)));
+                    let page = host.drive.contents.page(host.drive.source(Lpn(lpn)));
                     let value = if lpn == 16 { 2 } else { 1 };
                     assert!(page.iter().all(|byte| *byte == value), "{stop}: page {lpn}");
                 }
@@ -160,35 +161,35 @@ fn capacitors_too_small_lose_entries_and_recovery_says_which() {
     let run = |volts: String| {
         let volts: &'static str = volts.leak();
         let spec = small(&[("power.rail_v", volts)]);
-        let mut device = device(&spec);
+        let mut host = host(&spec);
         for entry in 0..4 {
             let offset = u64::from(entry) * 256 * K;
-            call(&mut device, 0, pin(entry, offset, offset, 256 * K)).unwrap();
-            call(&mut device, 10 + entry, store(offset, 256 * K)).unwrap();
+            call(&mut host, 0, pin(entry, offset, offset, 256 * K)).unwrap();
+            call(&mut host, 10 + entry, store(offset, 256 * K)).unwrap();
             let sync = WindowCall::Sync {
                 entry: EntryId(entry),
             };
-            call(&mut device, 0, sync).unwrap();
+            call(&mut host, 0, sync).unwrap();
         }
         let warned = dump::shortfall(&spec).is_some();
-        let recovery = device.power_cut().window;
-        (device, recovery, warned)
+        let recovery = host.power_cut().window;
+        (host, recovery, warned)
     };
     let mut outcomes = Vec::new();
     let mut saved = 0;
     for tenth in 51..=120 {
-        let (mut device, recovery, warned) = run(format!("{}.{}", tenth / 10, tenth % 10));
+        let (mut host, recovery, warned) = run(format!("{}.{}", tenth / 10, tenth % 10));
         assert!(recovery.saved_programs >= saved, "more volts save more");
         saved = recovery.saved_programs;
         let whole = recovery.hold_up_ps >= recovery.dump_ps;
         assert_eq!(whole, recovery.outcome == DumpOutcome::Restored);
         assert_eq!(whole, !warned, "the check at the start knows");
         assert_eq!(whole, recovery.lost_entries.is_empty());
-        let back: Vec<u32> = device.window_entries().map(|e| e.entry.0).collect();
+        let back: Vec<u32> = host.drive.window_entries().map(|e| e.entry.0).collect();
         let lost: Vec<u32> = recovery.lost_entries.iter().map(|e| e.entry.0).collect();
         assert_eq!(back.len() + lost.len(), 4);
         for entry in 0..4 {
-            let bytes = &device.contents.window[entry as usize * 256 * 1024..][..256 * 1024];
+            let bytes = &host.drive.contents.window[entry as usize * 256 * 1024..][..256 * 1024];
             let value = if back.contains(&entry) {
                 10 + entry
             } else {
@@ -196,9 +197,9 @@ fn capacitors_too_small_lose_entries_and_recovery_says_which() {
             };
             assert!(bytes.iter().all(|byte| *byte == value));
             // What is lost is not pinned any more, and the other way round.
-            device.submit(pages(Op::Read, u64::from(entry) * 64, 1));
+            host.submit(pages(Op::Read, u64::from(entry) * 64, 1));
             let mut done = Vec::new();
-            device.advance_to_completion(u64::MAX, &mut done);
+            host.advance_to_completion(u64::MAX, &mut done);
             let gated = done[0].status == Status::AccessDenied;
             assert_eq!(gated, back.contains(&entry));
         }
@@ -234,40 +235,41 @@ fn a_dump_takes_what_buses_and_dies_take_and_the_prototypes_capacitors_last() {
 #[test]
 fn nothing_pinned_needs_no_dump_and_a_crash_of_the_host_none_either() {
     let spec = small(&[("power.rail_v", "5.001")]);
-    let mut device = device(&spec);
-    assert_eq!(
-        device.power_cut().window.outcome,
-        DumpOutcome::NothingPinned
-    );
-    call(&mut device, 0, pin(0, 0, 0, 64 * K)).unwrap();
-    call(&mut device, 1, store(0, 64 * K)).unwrap();
-    call(&mut device, 0, SYNC).unwrap();
-    call(&mut device, 2, store(0, 8)).unwrap();
-    let recovery = device.host_crash().window;
+    let mut host = host(&spec);
+    assert_eq!(host.power_cut().window.outcome, DumpOutcome::NothingPinned);
+    call(&mut host, 0, pin(0, 0, 0, 64 * K)).unwrap();
+    call(&mut host, 1, store(0, 64 * K)).unwrap();
+    call(&mut host, 0, SYNC).unwrap();
+    call(&mut host, 2, store(0, 8)).unwrap();
+    let recovery = host.host_crash().window;
     assert_eq!(recovery.outcome, DumpOutcome::Kept);
     assert_eq!(recovery.lost_bytes, 8, "it was still in the CPU");
-    assert!(device.contents.window[..64 * 1024].iter().all(|b| *b == 1));
+    assert!(
+        host.drive.contents.window[..64 * 1024]
+            .iter()
+            .all(|b| *b == 1)
+    );
     // The capacitors do not even last for the table; calls under way hear of the failure.
-    device.call(7, SYNC);
-    assert_eq!(device.power_cut().window.outcome, DumpOutcome::TableLost);
+    host.call(7, SYNC);
+    assert_eq!(host.power_cut().window.outcome, DumpOutcome::TableLost);
     let mut done = Vec::new();
-    device.take_window_completions(&mut done);
+    host.take_window_completions(&mut done);
     assert_eq!(done[0].result, Err(WindowError::PowerFailed));
-    assert_eq!(device.window_entries().count(), 0);
+    assert_eq!(host.drive.window_entries().count(), 0);
 }
 
 #[test]
 fn a_pin_waits_for_writes_that_were_there_before() {
     let spec = small(&[]);
-    let mut device = device(&spec);
+    let mut host = host(&spec);
     // They arrive before the pin, which has less to do; two of its pages are in the way.
     for tag in 0..32 {
         let mut request = pages(Op::Write, 8 + tag, 8);
         request.tag = 100;
-        device.submit(request);
+        host.submit(request);
     }
-    assert_eq!(call(&mut device, 0, pin(0, 0, 30 * 4096, 8 * K)), Ok(()));
-    assert!(device.contents.window[..8192].iter().all(|b| *b == 100));
+    assert_eq!(call(&mut host, 0, pin(0, 0, 30 * 4096, 8 * K)), Ok(()));
+    assert!(host.drive.contents.window[..8192].iter().all(|b| *b == 100));
 }
 
 /// A naive window and drive of 16 pages.
@@ -305,7 +307,7 @@ impl Model {
 }
 
 struct Run {
-    device: Device<Bytes>,
+    host: Host<Bytes>,
     model: Model,
     rng: Rng,
     tag: u32,
@@ -315,7 +317,7 @@ impl Run {
     fn new(seed: u64) -> Self {
         let spec = small(&[("role.window.size", "64KiB")]);
         Run {
-            device: device(&spec),
+            host: host(&spec),
             model: Model {
                 drive: vec![0; (PAGES * 4096) as usize],
                 window: vec![vec![0]; (PAGES * 4096) as usize],
@@ -332,10 +334,10 @@ impl Run {
 
     /// Makes a call. Whether it ended, and whether power failed meanwhile or after it.
     fn make(&mut self, call: WindowCall) -> (bool, bool) {
-        self.device.call(self.tag, call);
+        self.host.call(self.tag, call);
         let cut = self.rng.below(6) == 0;
         let steps = if cut { self.below(60) } else { u64::MAX };
-        let ended = play(&mut self.device, steps, 0, 1);
+        let ended = play(&mut self.host, steps, 0, 1);
         if cut {
             self.cut();
         }
@@ -345,18 +347,18 @@ impl Run {
     fn cut(&mut self) {
         if self.rng.below(2) == 0 {
             // Between events, too: packets arrive without one.
-            let next_ps = self.device.next_time().unwrap_or(u64::MAX);
-            let to_ps = (self.device.now_ps() + self.below(100_000)).min(next_ps - 1);
-            let to_ps = to_ps.max(self.device.now_ps());
-            self.device.advance(to_ps, &mut Vec::new());
+            let next_ps = self.host.next_time().unwrap_or(u64::MAX);
+            let to_ps = (self.host.now_ps() + self.below(100_000)).min(next_ps - 1);
+            let to_ps = to_ps.max(self.host.now_ps());
+            self.host.advance(to_ps, &mut Vec::new());
         }
-        let recovery = self.device.power_cut();
+        let recovery = self.host.power_cut();
         assert_eq!(recovery.window.lost_entries, []);
-        self.device.take_window_completions(&mut Vec::new());
+        self.host.take_window_completions(&mut Vec::new());
     }
 
     fn is_pinned(&self, entry: usize) -> bool {
-        let mut entries = self.device.window_entries();
+        let mut entries = self.host.drive.window_entries();
         entries.any(|known| known.entry.0 == entry as u32)
     }
 
@@ -364,7 +366,7 @@ impl Run {
     fn adopt(&mut self) {
         for entry in self.model.entries.into_iter().flatten() {
             for (at, _) in Model::bytes(entry) {
-                let found = self.device.contents.window[at];
+                let found = self.host.drive.contents.window[at];
                 let may = &self.model.window[at];
                 assert!(may.contains(&found), "byte {at} is {found}, may be {may:?}");
                 self.model.window[at] = vec![found];
@@ -379,9 +381,10 @@ impl Run {
                 continue;
             }
             let page = self
-                .device
+                .host
+                .drive
                 .contents
-                .page(self.device.source(Lpn(lpn as u32)));
+                .page(self.host.drive.source(Lpn(lpn as u32)));
             let wanted = &self.model.drive[(lpn * 4096) as usize..][..4096];
             assert!(page == wanted, "page {lpn}: {} for {}", page[0], wanted[0]);
         }
@@ -470,9 +473,9 @@ impl Run {
                 length_bytes: length,
             }
         };
-        self.device.contents.seen.clear();
+        self.host.drive.contents.seen.clear();
         let (ended, cut) = self.make(what);
-        let seen = std::mem::take(&mut self.device.contents.seen);
+        let seen = std::mem::take(&mut self.host.drive.contents.seen);
         assert!(!ended || seen.len() as u64 == length);
         for (at, value) in seen {
             // The engine reads the window; what is still in the CPU only the CPU's loads see.
@@ -490,15 +493,15 @@ impl Run {
         let lpn = self.below(PAGES);
         let mut request = pages(Op::Write, lpn, 1);
         request.tag = self.tag;
-        self.device.submit(request);
+        self.host.submit(request);
         let cut = self.rng.below(6) == 0;
         let mut done = Vec::new();
         for _ in 0..if cut { self.below(20) } else { u64::MAX } {
             if !done.is_empty() {
                 break;
             }
-            let to_ps = self.device.next_time().expect("a write completes");
-            self.device.advance(to_ps, &mut done);
+            let to_ps = self.host.next_time().expect("a write completes");
+            self.host.advance(to_ps, &mut done);
         }
         if cut {
             self.cut();
@@ -508,9 +511,10 @@ impl Run {
             return cut;
         }
         let page = self
-            .device
+            .host
+            .drive
             .contents
-            .page(self.device.source(Lpn(lpn as u32)));
+            .page(self.host.drive.source(Lpn(lpn as u32)));
         // What was acknowledged is there; what was not may be.
         if !done.is_empty() || page[0] == self.tag {
             self.model.drive[(lpn * 4096) as usize..][..4096].fill(self.tag);

@@ -5,7 +5,7 @@ mod common;
 
 use common::{closed_loop, drive, pages};
 use lodger_core::observe::Counters;
-use lodger_core::{Device, DriveSpec, Op, Precondition};
+use lodger_core::{DriveSpec, Host, Op, Precondition};
 
 /// Slots of a superblock of the test drive: one die, one plane, 33 pages of 16 KiB.
 const BLOCK_SLOTS: f64 = 132.0;
@@ -37,18 +37,18 @@ fn cleaning_drive(policy: &str, spare: f64, own_stream: &str) -> DriveSpec {
     )
 }
 
-fn random_writes(device: &mut Device, count: u64) {
-    let slots = device.ftl().user_slots();
-    closed_loop(device, 8, count, |rng| {
+fn random_writes(host: &mut Host, count: u64) {
+    let slots = host.drive.ftl().user_slots();
+    closed_loop(host, 8, count, |rng| {
         pages(Op::Write, u64::from(rng.below(slots)), 1)
     });
 }
 
 /// Write amplification of the next `count` random writes.
-fn amplification(device: &mut Device, count: u64) -> f64 {
-    let before = device.counters();
-    random_writes(device, count);
-    written_over_host(&device.counters(), &before)
+fn amplification(host: &mut Host, count: u64) -> f64 {
+    let before = host.counters();
+    random_writes(host, count);
+    written_over_host(&host.counters(), &before)
 }
 
 /// Slots programmed over those of them that hold new data.
@@ -91,10 +91,10 @@ fn uniform_random_writes_cost_what_desnoyers_predicts() {
         for (policy, own_stream) in [("greedy", "false"), ("greedy", "true"), ("fifo", "false")] {
             let spec = cleaning_drive(policy, spare, own_stream);
             let real_spare = spec.layout().spare_factor();
-            let mut device = Device::new(&spec, Precondition::Random, 0, 1);
-            let slots = u64::from(device.ftl().user_slots());
-            random_writes(&mut device, slots / 2);
-            let measured = amplification(&mut device, 2 * slots);
+            let mut host = Host::new(&spec, Precondition::Random, 0, 1);
+            let slots = u64::from(host.drive.ftl().user_slots());
+            random_writes(&mut host, slots / 2);
+            let measured = amplification(&mut host, 2 * slots);
             let model = match policy {
                 "fifo" => fifo_model(real_spare),
                 _ => greedy_model(real_spare, BLOCK_SLOTS),
@@ -115,10 +115,10 @@ fn uniform_random_writes_cost_what_desnoyers_predicts() {
 fn more_choices_come_closer_to_greedy_and_cost_benefit_is_no_worse_than_fifo() {
     let cost = |policy: &str| {
         let spec = cleaning_drive(policy, 0.15, "false");
-        let mut device = Device::new(&spec, Precondition::Random, 0, 1);
-        let slots = u64::from(device.ftl().user_slots());
-        random_writes(&mut device, slots);
-        amplification(&mut device, 2 * slots)
+        let mut host = Host::new(&spec, Precondition::Random, 0, 1);
+        let slots = u64::from(host.drive.ftl().user_slots());
+        random_writes(&mut host, slots);
+        amplification(&mut host, 2 * slots)
     };
     let (two, sixteen, greedy) = (cost("d-choices:2"), cost("d-choices:16"), cost("greedy"));
     assert!(two > sixteen * 1.05, "{two:.3} {sixteen:.3}");
@@ -132,9 +132,9 @@ fn more_choices_come_closer_to_greedy_and_cost_benefit_is_no_worse_than_fifo() {
 #[test]
 fn a_preconditioned_drive_is_in_the_steady_state_of_one_really_written() {
     let spec = cleaning_drive("greedy", 0.15, "true");
-    let mut formula = Device::new(&spec, Precondition::Random, 0, 1);
-    let slots = u64::from(formula.ftl().user_slots());
-    let mut written = Device::new(&spec, Precondition::None, 0, 1);
+    let mut formula = Host::new(&spec, Precondition::Random, 0, 1);
+    let slots = u64::from(formula.drive.ftl().user_slots());
+    let mut written = Host::new(&spec, Precondition::None, 0, 1);
     let mut at = 0;
     closed_loop(&mut written, 8, slots / 32, |_| {
         at += 1;
@@ -146,20 +146,20 @@ fn a_preconditioned_drive_is_in_the_steady_state_of_one_really_written() {
     let from_writing = amplification(&mut written, slots / 5);
     println!("formula {from_formula:.3} written {from_writing:.3}");
     assert!((from_formula / from_writing - 1.0).abs() < 0.05);
-    let sequential = Device::new(&spec, Precondition::Sequential, 0, 1);
-    sequential.ftl().check();
-    formula.ftl().check();
+    let sequential = Host::new(&spec, Precondition::Sequential, 0, 1);
+    sequential.drive.ftl().check();
+    formula.drive.ftl().check();
 }
 
 /// Write amplification of writes of which `hot_share` in ten go to a tenth of the pages.
 fn skewed_amplification(policy: &str, own_stream: &str, parted: bool, hot_share: u32) -> f64 {
     let mut spec = cleaning_drive(policy, 0.15, own_stream);
     spec.ftl.hot_cold_streams = parted;
-    let mut device = Device::new(&spec, Precondition::Random, 0, 1);
-    let slots = device.ftl().user_slots();
+    let mut host = Host::new(&spec, Precondition::Random, 0, 1);
+    let slots = host.drive.ftl().user_slots();
     let mut write = |count: u64| {
-        let before = device.counters();
-        closed_loop(&mut device, 8, count, |rng| {
+        let before = host.counters();
+        closed_loop(&mut host, 8, count, |rng| {
             let hot = slots / 10;
             let page = match rng.below(10) < hot_share {
                 true => rng.below(hot),
@@ -167,7 +167,7 @@ fn skewed_amplification(policy: &str, own_stream: &str, parted: bool, hot_share:
             };
             pages(Op::Write, u64::from(page), 1)
         });
-        written_over_host(&device.counters(), &before)
+        written_over_host(&host.counters(), &before)
     };
     write(5 * u64::from(slots));
     write(3 * u64::from(slots))

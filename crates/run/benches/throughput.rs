@@ -3,7 +3,7 @@
 //! what else it does; each line also says what it is as a ratio to the first, measured in the same
 //! run. Rounds alternate and the best of each counts.
 
-use lodger_core::{Device, Op, Precondition, Request};
+use lodger_core::{Host, Op, Precondition, Request};
 use lodger_run::{Drive, RunConfig, WorkloadFile, run};
 use std::error::Error;
 use std::fs;
@@ -90,8 +90,8 @@ fn start_8_tb() -> Result<(f64, String), Box<dyn Error>> {
     let drive = Drive::open("970-pro", &sets)?;
     let before = resident_kib();
     let started = Instant::now();
-    let mut device = Device::new(drive.spec(), Precondition::Random, 0, 1);
-    device.submit(Request {
+    let mut host = Host::new(drive.spec(), Precondition::Random, 0, 1);
+    host.submit(Request {
         tag: 0,
         queue: 0,
         op: Op::Read,
@@ -100,7 +100,7 @@ fn start_8_tb() -> Result<(f64, String), Box<dyn Error>> {
         length_bytes: 4096,
     });
     let mut done = Vec::new();
-    device.advance_to_completion(u64::MAX, &mut done);
+    host.advance_to_completion(u64::MAX, &mut done);
     let took_ms = started.elapsed().as_secs_f64() * 1e3;
     let memory = match (before, resident_kib()) {
         (Some(before), Some(after)) => format!("{:.1} MiB", (after - before) as f64 / 1024.0),

@@ -29,6 +29,7 @@
 //! opened says so with [`Files`].
 
 pub mod advise;
+mod config;
 pub mod drives;
 mod error;
 mod files;
@@ -36,7 +37,6 @@ mod hmb;
 pub mod hmb_study;
 mod latency_log;
 mod logging;
-mod machine;
 pub mod report;
 mod runner;
 mod session;
@@ -45,13 +45,13 @@ mod stats;
 pub mod window_study;
 mod workload_file;
 
+pub use config::RunConfig;
 pub use drives::Drive;
 pub use error::{Error, ErrorKind};
 pub use files::{Files, reason};
 pub use hmb::{HmbChoice, HmbResult};
 pub use latency_log::LatencyLog;
 pub use logging::{LoggingChoice, LoggingResult, Target};
-pub use machine::RunConfig;
 pub use runner::{Observer, Progress, RunResult, run};
 pub use session::{Command, Session};
 pub use stats::{Direction, JobResult, SAMPLE_PS, Samples};

@@ -7,11 +7,12 @@
 mod counting;
 mod summary;
 
+use crate::config::{self, RunConfig, STUCK_AFTER};
 use crate::error::Error;
 use crate::hmb::HmbResult;
-use crate::machine::{self, Machine, RunConfig, STUCK_AFTER};
 use crate::stats::JobResult;
 use crate::window_study;
+use lodger_core::Host;
 use lodger_core::device::NoContents;
 use lodger_core::observe::Counters;
 use lodger_core::spec::Tier;
@@ -110,8 +111,8 @@ pub fn run<O: Observer>(
     observer: &mut O,
 ) -> Result<RunResult, Error> {
     let started = Instant::now();
-    let made = machine::make(config, NoContents)?;
-    let mut runner = Runner::new(made.machine, workload, observer);
+    let made = config::make(config, NoContents)?;
+    let mut runner = Runner::new(made.host, workload, observer);
     let interrupted = runner.run()?.is_break();
     for (result, job) in runner.results.iter_mut().zip(&mut runner.jobs) {
         result.ended(job)?;
@@ -133,7 +134,7 @@ struct InFlight {
 }
 
 struct Runner<'o, O> {
-    device: Machine,
+    host: Host,
     jobs: Vec<Job>,
     results: Vec<JobResult>,
     observer: &'o mut O,
@@ -164,9 +165,9 @@ struct Runner<'o, O> {
 }
 
 impl<'o, O: Observer> Runner<'o, O> {
-    fn new(device: Machine, workload: Workload, observer: &'o mut O) -> Self {
+    fn new(host: Host, workload: Workload, observer: &'o mut O) -> Self {
         let jobs = workload.jobs;
-        let submit_ps = device.spec().host.submit_ps;
+        let submit_ps = host.spec().host.submit_ps;
         let results = jobs.iter().map(|job| JobResult::new(job, submit_ps));
         Self {
             results: results.collect(),
@@ -188,7 +189,7 @@ impl<'o, O: Observer> Runner<'o, O> {
             events_at_completion: 0,
             busy_since_ps: 0,
             busy_ps: 0,
-            device,
+            host,
             jobs,
         }
     }
@@ -199,7 +200,7 @@ impl<'o, O: Observer> Runner<'o, O> {
         stages.dedup();
         let mut completions = Vec::new();
         for stage in stages {
-            let now_ps = self.device.now_ps();
+            let now_ps = self.host.now_ps();
             for (index, job) in self.jobs.iter().enumerate() {
                 if job.stage == stage {
                     self.results[index].begin(job, now_ps);
@@ -222,11 +223,11 @@ impl<'o, O: Observer> Runner<'o, O> {
                 return Ok(ControlFlow::Continue(()));
             }
             let until_ps = self.next_instant()?;
-            self.device.advance_to_completion(until_ps, completions);
+            self.host.advance_to_completion(until_ps, completions);
             if completions.is_empty() {
                 self.check_alive()?;
             } else {
-                self.events_at_completion = self.device.events();
+                self.events_at_completion = self.host.events();
             }
             for completion in completions.drain(..) {
                 self.route(completion);
@@ -234,14 +235,14 @@ impl<'o, O: Observer> Runner<'o, O> {
             if self.calls > 0 {
                 self.route_calls();
             }
-            self.wake(self.device.now_ps());
+            self.wake(self.host.now_ps());
             self.instants += 1;
             if self.instants.is_multiple_of(PROGRESS_EVERY) || self.is_waiting_long() {
                 let progress = Progress {
                     requests: self.done_requests,
                     expected: self.expected,
                     expected_ps: self.expected_ps,
-                    simulated_ps: self.device.now_ps(),
+                    simulated_ps: self.host.now_ps(),
                 };
                 if self.observer.progress(progress).is_break() {
                     return Ok(ControlFlow::Break(()));
@@ -252,7 +253,7 @@ impl<'o, O: Observer> Runner<'o, O> {
 
     /// Asks the jobs to which something has happened, in that order, until none wants to submit.
     fn ask_ready(&mut self) {
-        let now_ps = self.device.now_ps();
+        let now_ps = self.host.now_ps();
         for place in 0..self.ready.len() {
             let index = self.ready[place] as usize;
             self.is_ready[index] = false;
@@ -261,7 +262,7 @@ impl<'o, O: Observer> Runner<'o, O> {
                     Next::Submit(request) => self.submit(index, request, now_ps),
                     Next::Call { cpu, call } => {
                         self.calls += 1;
-                        self.device.call_on(cpu, index as u32, call);
+                        self.host.call_on(cpu, index as u32, call);
                     }
                     Next::At(at_ps) => {
                         // Beyond the end of time is as good as just beyond what can be simulated.
@@ -317,7 +318,7 @@ impl<'o, O: Observer> Runner<'o, O> {
         };
         // Every job has a submission queue of its own, as every fio process has its processor's.
         let queue = index as u16;
-        self.device.submit(Request {
+        self.host.submit(Request {
             tag,
             queue,
             ..request
@@ -352,10 +353,10 @@ impl<'o, O: Observer> Runner<'o, O> {
     #[cold]
     fn route_calls(&mut self) {
         let mut called = std::mem::take(&mut self.called);
-        self.device.take_window_completions(&mut called);
+        self.host.take_window_completions(&mut called);
         for completion in called.drain(..) {
             self.calls -= 1;
-            self.events_at_completion = self.device.events();
+            self.events_at_completion = self.host.events();
             self.jobs[completion.tag as usize].called(&completion);
             self.make_ready(completion.tag);
         }
@@ -396,8 +397,8 @@ impl<'o, O: Observer> Runner<'o, O> {
         }
         let wake_ps = self.wakes.peek().map_or(u64::MAX, |wake| wake.0.0);
         // An idle drive goes straight to where a job waits.
-        let event_ps = self.device.next_time().unwrap_or(wake_ps);
-        let until_ps = wake_ps.min(event_ps.max(self.device.now_ps() + STEP_PS));
+        let event_ps = self.host.next_time().unwrap_or(wake_ps);
+        let until_ps = wake_ps.min(event_ps.max(self.host.now_ps() + STEP_PS));
         if until_ps == u64::MAX {
             return Err(self.stuck("nothing is left to happen"));
         }
@@ -414,12 +415,12 @@ impl<'o, O: Observer> Runner<'o, O> {
     /// Whether the drive has been working for long without completing anything.
     #[inline]
     fn is_waiting_long(&self) -> bool {
-        self.device.events() - self.events_at_completion > STUCK_AFTER / 100
+        self.host.events() - self.events_at_completion > STUCK_AFTER / 100
     }
 
     #[cold]
     fn check_alive(&self) -> Result<(), Error> {
-        let waiting = self.device.events() - self.events_at_completion;
+        let waiting = self.host.events() - self.events_at_completion;
         if waiting > STUCK_AFTER && self.free.len() < self.in_flight.len() {
             return Err(self.stuck("the drive is busy, but completes nothing"));
         }
@@ -432,7 +433,7 @@ impl<'o, O: Observer> Runner<'o, O> {
         let message = format!(
             "the simulated drive is stuck at {:.9} s: {why}; {waiting} requests wait, {} are done, \
              {} jobs are not",
-            self.device.now_ps() as f64 / S as f64,
+            self.host.now_ps() as f64 / S as f64,
             self.done_requests,
             self.left
         );
@@ -446,7 +447,7 @@ impl<'o, O: Observer> Runner<'o, O> {
         for job in &mut self.results {
             job.close();
         }
-        let counters = self.device.counters();
+        let counters = self.host.counters();
         let submitted: u64 = self.results.iter().map(|job| job.submitted).sum();
         assert!(
             interrupted || submitted == self.done_requests,
@@ -454,15 +455,15 @@ impl<'o, O: Observer> Runner<'o, O> {
             self.done_requests
         );
         // After the last completion the clock stands still, so this is the time of the run.
-        let simulated_ps = self.device.now_ps();
-        hmb.used_bytes = hmb_used_bytes(&self.device);
+        let simulated_ps = self.host.now_ps();
+        hmb.used_bytes = hmb_used_bytes(&self.host);
         RunResult {
-            map_tiers: self.device.map_tiers(),
-            utilisation: utilisation(&self.device, simulated_ps),
+            map_tiers: self.host.drive.map_tiers(),
+            utilisation: utilisation(&self.host, simulated_ps),
             simulated_ps,
             busy_ps: self.busy_ps,
             wall_s: 0.0,
-            events: self.device.events(),
+            events: self.host.events(),
             requests: self.done_requests,
             hmb,
             warnings: refused(&self.results).into_iter().collect(),

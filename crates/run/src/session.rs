@@ -2,9 +2,10 @@
 //! latency. Experiments that decide what to ask next by what they have just heard use it; whole
 //! workloads are [`crate::run()`]'s.
 
+use crate::config::{self, RunConfig, STUCK_AFTER};
 use crate::error::Error;
 use crate::hmb::{HmbChoice, HmbResult};
-use crate::machine::{self, Machine, RunConfig, STUCK_AFTER};
+use lodger_core::Host;
 use lodger_core::device::NoContents;
 use lodger_core::observe::Counters;
 use lodger_core::spec::{DriveSpec, Tier};
@@ -71,7 +72,7 @@ impl Command {
 
 /// A simulated drive that is asked command by command.
 pub struct Session {
-    device: Machine,
+    host: Host,
     hmb: HmbResult,
     done: Vec<Completion>,
     warning: Option<String>,
@@ -83,9 +84,9 @@ impl Session {
     /// # Errors
     /// If the choice of host memory does not go with the drive.
     pub fn open(config: &RunConfig) -> Result<Self, Error> {
-        let made = machine::make(config, NoContents)?;
+        let made = config::make(config, NoContents)?;
         Ok(Session {
-            device: made.machine,
+            host: made.host,
             hmb: made.hmb,
             done: Vec::new(),
             warning: made.warning,
@@ -95,25 +96,25 @@ impl Session {
     /// What the drive is made of.
     #[must_use]
     pub fn spec(&self) -> &DriveSpec {
-        self.device.spec()
+        self.host.spec()
     }
 
     /// Capacity, bytes.
     #[must_use]
     pub fn capacity_bytes(&self) -> u64 {
-        self.device.spec().capacity_bytes
+        self.host.spec().capacity_bytes
     }
 
     /// Simulated time since the start, picoseconds.
     #[must_use]
     pub fn now_ps(&self) -> u64 {
-        self.device.now_ps()
+        self.host.now_ps()
     }
 
     /// What the drive has counted so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        self.device.counters()
+        self.host.counters()
     }
 
     /// Host memory asked for and given.
@@ -131,7 +132,7 @@ impl Session {
     /// Memories of the map role, in the order of `counters().map.hits`.
     #[must_use]
     pub fn map_tiers(&self) -> Vec<Tier> {
-        self.device.map_tiers()
+        self.host.drive.map_tiers()
     }
 
     /// Runs one command to its end and returns its latency, picoseconds. What the drive does in the
@@ -140,7 +141,7 @@ impl Session {
     /// # Errors
     /// If the drive refuses the command (outside the drive, not aligned), or is stuck.
     pub fn run(&mut self, command: Command) -> Result<u64, Error> {
-        self.device.submit(command.request(0));
+        self.host.submit(command.request(0));
         self.wait()?;
         let completion = self.done.pop().expect("one command, one completion");
         accepted(&command, &completion)?;
@@ -195,7 +196,7 @@ impl Session {
         let (mut done, mut flushing) = (0, 0);
         while next < commands.len() || in_flight + flushing > 0 {
             while next < commands.len() && in_flight < depth.max(1) {
-                self.device.submit(commands[next].request(next as u32));
+                self.host.submit(commands[next].request(next as u32));
                 next += 1;
                 in_flight += 1;
             }
@@ -214,7 +215,7 @@ impl Session {
                 in_flight -= 1;
                 done += 1;
                 if done == after {
-                    self.device.submit(flush.request(commands.len() as u32));
+                    self.host.submit(flush.request(commands.len() as u32));
                     flushing = 1;
                 }
             }
@@ -228,16 +229,16 @@ impl Session {
     /// If the drive has no window, or refuses the call.
     pub fn call(&mut self, call: WindowCall) -> Result<u64, Error> {
         let mut done = Vec::new();
-        self.device.call(0, call);
-        let events = self.device.events();
+        self.host.call(0, call);
+        let events = self.host.events();
         loop {
-            self.device.take_window_completions(&mut done);
+            self.host.take_window_completions(&mut done);
             let Some(completion) = done.pop() else {
-                let stuck = self.device.events() - events > STUCK_AFTER;
-                let Some(at_ps) = self.device.next_time().filter(|_| !stuck) else {
+                let stuck = self.host.events() - events > STUCK_AFTER;
+                let Some(at_ps) = self.host.next_time().filter(|_| !stuck) else {
                     return Err(self.stuck());
                 };
-                self.device.advance(at_ps, &mut self.done);
+                self.host.advance(at_ps, &mut self.done);
                 continue;
             };
             return match completion.result {
@@ -248,15 +249,15 @@ impl Session {
     }
 
     fn stuck(&self) -> Error {
-        let state = self.device.debug_state();
+        let state = self.host.drive.debug_state();
         Error::failed(format!("the simulated drive is stuck: {state}"))
             .hint("this is a defect of the simulator: please report it")
     }
 
     /// Leaves the drive alone for `duration_ps`: it cleans, folds, writes back.
     pub fn idle(&mut self, duration_ps: u64) {
-        let until_ps = self.device.now_ps().saturating_add(duration_ps);
-        self.device.advance(until_ps, &mut self.done);
+        let until_ps = self.host.now_ps().saturating_add(duration_ps);
+        self.host.advance(until_ps, &mut self.done);
         assert!(self.done.is_empty(), "nothing was asked, nothing completes");
     }
 
@@ -266,29 +267,29 @@ impl Session {
     /// # Errors
     /// If the choice does not go with the drive.
     pub fn set_hmb(&mut self, choice: HmbChoice) -> Result<u64, Error> {
-        let (hmb, warning) = choice.negotiate(self.device.spec())?;
+        let (hmb, warning) = choice.negotiate(self.host.spec())?;
         self.hmb = hmb;
         self.warning = warning;
-        self.device.set_hmb(self.hmb.granted_bytes);
-        while self.device.hmb_is_settling() {
-            let Some(at_ps) = self.device.next_time() else {
+        self.host.set_hmb(self.hmb.granted_bytes);
+        while self.host.hmb_is_settling() {
+            let Some(at_ps) = self.host.next_time() else {
                 break;
             };
-            self.device.advance(at_ps, &mut self.done);
+            self.host.advance(at_ps, &mut self.done);
         }
-        self.hmb.usable_bytes = self.device.hmb_usable_bytes();
+        self.hmb.usable_bytes = self.host.drive.hmb_usable_bytes();
         Ok(self.hmb.granted_bytes)
     }
 
     /// Until something completes.
     fn wait(&mut self) -> Result<(), Error> {
-        let events = self.device.events();
+        let events = self.host.events();
         while self.done.is_empty() {
-            let stuck = self.device.events() - events > STUCK_AFTER;
-            let Some(at_ps) = self.device.next_time().filter(|_| !stuck) else {
+            let stuck = self.host.events() - events > STUCK_AFTER;
+            let Some(at_ps) = self.host.next_time().filter(|_| !stuck) else {
                 return Err(self.stuck());
             };
-            self.device.advance(at_ps, &mut self.done);
+            self.host.advance(at_ps, &mut self.done);
         }
         Ok(())
     }

@@ -5,8 +5,8 @@ mod recovery;
 
 pub use recovery::{cuts, energy};
 
+use crate::config::RunConfig;
 use crate::error::Error;
-use crate::machine::RunConfig;
 use crate::session::{Command, Session};
 use lodger_core::controller::dump;
 use lodger_core::rng::Rng;

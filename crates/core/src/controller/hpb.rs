@@ -28,6 +28,9 @@ use crate::spec::{HpbProtocol, HpbSpec, Integrity, Replacement};
 use crate::table::Table;
 use std::collections::VecDeque;
 
+/// Entry of a page without data.
+pub const NO_ENTRY: u64 = u64::MAX;
+
 /// A changed page whose new data is not in flash yet: there is no entry to hand out.
 const PENDING: u32 = 0;
 /// A changed page whose new entry can be handed out.

@@ -11,7 +11,6 @@ use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
 pub(super) struct Command {
     pub(super) next: u32,
     pub(super) request: Request,
-    pub(super) submitted_ps: u64,
     /// When the last of its data is on the other side.
     pub(super) data_end_ps: u64,
     /// Things that must still happen before it completes.
@@ -44,11 +43,10 @@ impl Linked for Command {
 }
 
 impl Command {
-    pub(super) fn new(request: Request, status: Status, submitted_ps: u64) -> Self {
+    pub(super) fn new(request: Request, status: Status) -> Self {
         Command {
             next: NONE,
             request,
-            submitted_ps,
             data_end_ps: 0,
             pending: 0,
             missed: 0,

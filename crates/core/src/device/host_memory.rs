@@ -6,9 +6,9 @@ use super::write::{DONE, Program, SAVED, Transfer};
 use super::{Contents, Device, HostMemory};
 use crate::engine::EventKind;
 use crate::ftl::Unit;
-use crate::host::dma::{DESCRIPTOR_BYTES, HostDma, STATUS_BYTES};
 use crate::nand::Cause;
 use crate::spec::{DriveSpec, Integrity, SLOT_BYTES, Tier};
+use crate::transport::dma::{DESCRIPTOR_BYTES, HostDma, STATUS_BYTES};
 
 /// The host's DMA engine, where the drive may use it: what it copies never passes the drive, which can
 /// neither tag nor check it.

@@ -1,5 +1,5 @@
-//! Host Performance Booster at work: entries go along with reads and come back with responses,
-//! groups are fetched when nothing else is asked.
+//! Host Performance Booster at work, the drive's side: entries come along with reads and go back with
+//! responses, groups are handed out when the host asks for them ([`crate::host::hpb`]).
 //!
 //! Independent of the link. Over UFS an entry takes the place of the upper half of a READ(16)'s LBA
 //! field and what a response carries travels in its data segment. Over NVMe, where no standard says
@@ -7,15 +7,11 @@
 
 use super::hpb_ahead::{Ahead, EACH};
 use super::{Command, Contents, Device, HostMemory};
-use crate::controller::hpb::{HostEntry, HpbDevice, Message};
-use crate::engine::{EventKind, INDEX_MAX};
+use crate::controller::hpb::{HostEntry, HpbDevice, Message, NO_ENTRY};
 use crate::ftl::{Ftl, TRANSLATION};
-use crate::host::hpb::{Faults, HpbDriver, NO_ENTRY};
-use crate::host::hpb_jedec::JedecDriver;
-use crate::ids::{Lpn, NONE, Ppn, TranslationPage};
+use crate::ids::{CommandId, Lpn, NONE, Ppn, TranslationPage};
 use crate::request::{Op, Request, Status};
-use crate::slab::Slab;
-use crate::spec::{DriveSpec, HpbProtocol, HpbSpec, LinkProtocol, SLOT_BYTES};
+use crate::spec::{DriveSpec, HpbSpec, LinkProtocol, SLOT_BYTES};
 
 /// What a response grows by when it says something about entries. UFS: two bytes of length and 18 of
 /// sense data, as in JESD220-3 (the paper gives no number). NVMe: assumed, a completion entry of
@@ -46,31 +42,25 @@ pub(super) struct Extra {
     group_entries: Option<(Box<[u64]>, u32)>,
 }
 
-/// A change to the entry of the next read, for tests: what a hostile host would do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tamper {
-    /// Flips these bits.
-    Flip(u64),
-    /// Puts another entry in its place; the version of the group is the latest one.
-    Replace(u64),
-    /// Sends this entry and claims this version, whatever the driver would send.
-    Send(HostEntry),
+/// What the host learns of a command about map entries.
+#[derive(Debug, Default)]
+pub struct HpbAnswer {
+    /// The command was one of the host's driver, not a request.
+    pub from_driver: bool,
+    /// What the response says.
+    pub message: Message,
+    /// What a READ BUFFER brought: the group, its entries and its version.
+    pub group: Option<(u32, Box<[u64]>, u32)>,
 }
 
-/// Both sides of the protocol.
+/// The drive's side of the protocol.
 #[derive(Debug)]
 pub(super) struct Hpb {
-    driver: HpbDriver,
-    /// Stands in for the driver where JEDEC's protocol is spoken.
-    jedec: Option<JedecDriver>,
     pub device: HpbDevice,
     spec: HpbSpec,
+    /// The host keeps entries.
+    enabled: bool,
     pub extras: Vec<Extra>,
-    /// Number of the current idle period.
-    idle_period: u32,
-    tamper: Option<Tamper>,
-    /// Group of the READ BUFFER under way that the load at boot waits for.
-    loading: Option<u32>,
 }
 
 impl Hpb {
@@ -80,24 +70,11 @@ impl Hpb {
         let physical_slots = geometry.superblocks * geometry.superblock_slots;
         let user_slots = ftl.user_slots();
         Some(Box::new(Hpb {
-            driver: HpbDriver::new(spec, user_slots, seed),
-            jedec: (spec.protocol == HpbProtocol::Jedec)
-                .then(|| JedecDriver::new(spec, user_slots)),
             device: HpbDevice::new(spec, user_slots, physical_slots, seed),
             spec: spec.clone(),
+            enabled: true,
             extras: Vec::new(),
-            idle_period: 0,
-            tamper: None,
-            loading: None,
         }))
-    }
-
-    /// What the driver counts by itself: groups given up, activations, inactivations, unmaps.
-    pub(super) fn driver_counts(&self) -> [u64; 4] {
-        match &self.jedec {
-            Some(d) => [0, d.activations, d.inactivations, d.unmap_requests],
-            None => [self.driver.evictions, 0, 0, 0],
-        }
     }
 
     /// Nothing belongs to the command yet.
@@ -117,84 +94,86 @@ impl Hpb {
         &mut self.extras[place]
     }
 
-    fn is_enabled(&self) -> bool {
-        match &self.jedec {
-            Some(driver) => driver.is_enabled(),
-            None => self.driver.is_enabled(),
-        }
-    }
-
-    /// The entry that the driver sends with a read.
-    fn entry(&mut self, command: &Command, ftl: &Ftl) -> Option<HostEntry> {
-        let first = command.first_lpn();
-        let Hpb { driver, device, .. } = self;
-        let boot = |lpn| device.encode_at_boot(lpn, ftl.initial(lpn));
-        let count = command.end_lpn() - first;
-        driver.entry(Lpn(first), count, device.shows_place(), boot)
+    /// Pages of a group.
+    fn pages(&self, group: u32, user_slots: u32) -> std::ops::Range<u32> {
+        let first = group * self.spec.group_pages;
+        first..(first + self.spec.group_pages).min(user_slots)
     }
 }
 
 impl<C: Contents, M: HostMemory> Device<C, M> {
-    /// The driver adds what it has to a command. Returns true when that takes another command ahead.
-    pub(super) fn attach_host_entry(&mut self, id: u32) -> bool {
-        let Some(hpb) = &mut self.hpb else {
-            return false;
-        };
-        let command = self.commands[id];
-        hpb.begin(id);
-        let mut entry = None;
-        let is_read = command.request.op == Op::Read;
-        if command.status == Status::Success && (is_read || hpb.jedec.is_some()) {
-            let now_ps = self.engine.now().ps();
-            entry = match &mut hpb.jedec {
-                Some(driver) => {
-                    let first = command.first_lpn();
-                    let count = command.end_lpn() - first;
-                    let entry = driver.on_request(command.request.op, Lpn(first), count, now_ps);
-                    if is_read && count > 1 {
-                        let entries = &mut hpb.extras[id as usize].ahead.entries;
-                        driver.entries(Lpn(first), count, entries);
-                    }
-                    entry
-                }
-                None => hpb.entry(&command, &self.ftl),
-            };
+    /// The host sends an entry along with an enqueued read. Ignored without the feature.
+    pub fn attach_entry(&mut self, read: CommandId, entry: HostEntry) {
+        if let Some(hpb) = &mut self.hpb {
+            hpb.extra(read.0).entry = Some(entry);
         }
-        if command.status == Status::Success && is_read {
-            let counters = &mut self.counters.hpb;
-            match entry.or(hpb.extras[id as usize].ahead.entries.first().copied()) {
-                Some(_) => counters.hits += 1,
-                None => counters.misses += 1,
-            }
-        }
-        let tamper = hpb.tamper.take();
-        let extra = hpb.extra(id);
-        extra.entry = entry;
-        let first = extra.entry.as_mut().or(extra.ahead.entries.first_mut());
-        match (first, tamper) {
-            (Some(entry), Some(Tamper::Flip(bits))) => entry.bytes ^= bits,
-            (Some(entry), Some(Tamper::Replace(bytes))) => entry.bytes = bytes,
-            (Some(entry), Some(Tamper::Send(other))) if is_read => *entry = other,
-            (None, Some(Tamper::Send(other))) if is_read => extra.entry = Some(other),
-            _ => {}
-        }
-        let ahead = !extra.ahead.entries.is_empty();
-        if ahead {
-            self.send_entries_ahead(id);
-        }
-        self.run_map_requests();
-        ahead
     }
 
-    /// JEDEC's driver fetches what it wants at once.
-    fn run_map_requests(&mut self) {
-        loop {
-            let now_ps = self.engine.now().ps();
-            let Some(hpb) = &mut self.hpb else { return };
-            let Some(sub) = hpb.jedec.as_mut().and_then(|d| d.next_fetch(now_ps)) else {
-                return;
-            };
-            self.fetch_this_group(sub);
+    /// The host writes a READ BUFFER of a group into queue 0; `None` without the feature, and where
+    /// there is no such group.
+    pub fn enqueue_read_buffer(&mut self, group: u32) -> Option<CommandId> {
+        let pages = self.hpb.as_ref()?.pages(group, self.ftl.user_slots());
+        if pages.is_empty() {
+            return None;
+        }
+        let request = Request {
+            tag: 0,
+            queue: 0,
+            op: Op::Read,
+            fua: false,
+            offset_bytes: u64::from(pages.start) * SLOT_BYTES,
+            length_bytes: u64::from(pages.end - pages.start) * SLOT_BYTES,
+        };
+        let mut command = Command::new(request, Status::Success);
+        command.from_driver = true;
+        let id = self.insert(command);
+        self.hpb.as_mut()?.extra(id.0).group = group;
+        Some(id)
+    }
+
+    /// What the host has learned about map entries with a command; to be asked once, when the host
+    /// has its response.
+    pub fn hpb_answer(&mut self, command: CommandId) -> HpbAnswer {
+        let from_driver = self.commands[command.0].from_driver;
+        let Some(hpb) = &mut self.hpb else {
+            return HpbAnswer::default();
+        };
+        let extra = hpb.extra(command.0);
+        extra.entry = None;
+        extra.ahead.clear();
+        let group = extra.group;
+        HpbAnswer {
+            from_driver,
+            message: std::mem::take(&mut extra.message),
+            group: extra
+                .group_entries
+                .take()
+                .map(|(entries, version)| (group, entries, version)),
+        }
+    }
+
+    /// The entry that a page had when the drive was first switched on: what a host has loaded then
+    /// is this formula.
+    #[must_use]
+    pub fn hpb_entry_at_boot(&self, lpn: Lpn) -> u64 {
+        self.hpb.as_ref().map_or(NO_ENTRY, |hpb| {
+            hpb.device.encode_at_boot(lpn, self.ftl.initial(lpn))
+        })
+    }
+
+    /// Whether an entry shows its place, so that a host can tell which pages lie side by side.
+    #[must_use]
+    pub fn hpb_shows_place(&self) -> bool {
+        self.hpb
+            .as_ref()
+            .is_some_and(|hpb| hpb.device.shows_place())
+    }
+
+    /// The host begins to keep map entries, or stops; whatever it has is void.
+    pub fn set_hpb_enabled(&mut self, enabled: bool) {
+        if let Some(hpb) = &mut self.hpb {
+            hpb.enabled = enabled;
+            hpb.device.void_all();
         }
     }
 
@@ -317,7 +296,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let Some(hpb) = &mut self.hpb else { return 0 };
         if self.commands[id].from_driver && !hpb.extra(id).ahead.is_write_buffer() {
             let group = hpb.extra(id).group;
-            let pages = hpb.driver.pages(group);
+            let pages = hpb.pages(group, self.ftl.user_slots());
             let version = hpb.device.hand_out(group, pages.clone());
             let entries: Box<[u64]> = pages
                 .map(|page| match self.ftl.locate(Lpn(page)) {
@@ -329,7 +308,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             hpb.extra(id).group_entries = Some((entries, version));
             self.commands[id].data_end_ps = self.link.write(self.engine.now(), bytes);
         }
-        if !hpb.is_enabled() {
+        if !hpb.enabled {
             return 0;
         }
         let ftl = &self.ftl;
@@ -343,120 +322,6 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             }
         }
         message_bytes(self.spec.link.protocol)
-    }
-
-    /// The host has a response. Returns true when it was that of a command
-    /// of the driver.
-    pub(super) fn host_hears_about_entries(&mut self, id: u32) -> bool {
-        let Some(hpb) = &mut self.hpb else {
-            return false;
-        };
-        let fetched = self.commands[id].from_driver;
-        if fetched && let Some((entries, version)) = hpb.extra(id).group_entries.take() {
-            let group = hpb.extra(id).group;
-            match &mut hpb.jedec {
-                Some(driver) => driver.on_group(group, entries, version),
-                None => hpb.driver.on_group(group, entries, version),
-            }
-        }
-        let extra = hpb.extra(id);
-        extra.entry = None;
-        extra.ahead.clear();
-        let message = std::mem::take(&mut hpb.extra(id).message);
-        let group = hpb.extra(id).group;
-        let loaded = fetched && hpb.loading == Some(group);
-        if let Some(driver) = &mut hpb.jedec {
-            if let Message::Recommendation {
-                activate,
-                inactivate,
-            } = message
-            {
-                driver.on_recommendation(activate, inactivate);
-            }
-            self.run_map_requests();
-        } else if message != Message::None {
-            let Hpb { driver, device, .. } = &mut **hpb;
-            let ftl = &self.ftl;
-            driver.on_message(message, |lpn| device.encode_at_boot(lpn, ftl.initial(lpn)));
-        }
-        if loaded {
-            self.load_next();
-        }
-        fetched
-    }
-
-    /// Nothing may be asked for a while: then the host fetches what it lacks. After one group it
-    /// goes on to the next at once.
-    pub(super) fn note_hpb_idle(&mut self, fetched: bool) {
-        let Some(hpb) = &mut self.hpb else { return };
-        hpb.idle_period = (hpb.idle_period + 1) & INDEX_MAX;
-        if !hpb.driver.wants() || !self.commands.is_empty() {
-            return;
-        }
-        if fetched {
-            self.fetch_group();
-            return;
-        }
-        let at_ps = self.engine.now().ps() + hpb.spec.idle_ps;
-        self.engine
-            .schedule(at_ps, EventKind::HpbIdle, hpb.idle_period);
-    }
-
-    pub(super) fn on_hpb_idle(&mut self, period: u32) {
-        let current = self.hpb.as_ref().map(|hpb| hpb.idle_period);
-        if current == Some(period) && self.commands.is_empty() {
-            self.fetch_group();
-        }
-    }
-
-    /// The host begins to load at boot what it keeps, unless it has it already.
-    pub(super) fn load_at_boot(&mut self) {
-        let Some(hpb) = &self.hpb else { return };
-        if !hpb.spec.loads_at_boot {
-            return;
-        }
-        if hpb.jedec.is_some() {
-            self.run_map_requests();
-        } else if hpb.loading.is_none() {
-            self.load_next();
-        }
-    }
-
-    /// The load at boot goes on, whatever else is asked.
-    fn load_next(&mut self) {
-        let Some(hpb) = &mut self.hpb else { return };
-        hpb.loading = hpb.driver.next_load();
-        if let Some(group) = hpb.loading {
-            self.fetch_this_group(group);
-        }
-    }
-
-    /// The host sends a READ BUFFER.
-    fn fetch_group(&mut self) {
-        let Some(hpb) = &mut self.hpb else { return };
-        if let Some(group) = hpb.driver.next_wanted() {
-            self.fetch_this_group(group);
-        }
-    }
-
-    fn fetch_this_group(&mut self, group: u32) {
-        let Some(hpb) = &mut self.hpb else { return };
-        let pages = hpb.driver.pages(group);
-        let request = Request {
-            tag: 0,
-            queue: 0,
-            op: Op::Read,
-            fua: false,
-            offset_bytes: u64::from(pages.start) * SLOT_BYTES,
-            length_bytes: u64::from(pages.end - pages.start) * SLOT_BYTES,
-        };
-        let mut command = Command::new(request, Status::Success, self.engine.now().ps());
-        command.from_driver = true;
-        let id = Slab::insert(&mut self.commands, command);
-        hpb.begin(id);
-        hpb.extra(id).group = group;
-        self.counters.hpb.groups_fetched += 1;
-        self.ring(0, id, self.spec.host.submit_ps);
     }
 
     /// Core time of an HPB WRITE BUFFER; or that of a READ BUFFER, and which of its translation pages must be read first.
@@ -507,30 +372,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let physical_slots = geometry.superblocks * geometry.superblock_slots;
         hpb.device = HpbDevice::new(&hpb.spec, self.ftl.user_slots(), physical_slots, seed);
         hpb.extras.clear();
-        hpb.loading = None;
-        match &mut hpb.jedec {
-            Some(driver) => driver.restart(),
-            None => hpb.driver.set_enabled(hpb.driver.is_enabled()),
-        }
         hpb.device.void_all();
         for &lpn in buffered {
             hpb.device.changed(lpn);
-        }
-        self.load_at_boot();
-        self.note_hpb_idle(false);
-    }
-
-    /// The host's driver starts or stops keeping map entries. It begins with none.
-    pub fn set_hpb_enabled(&mut self, enabled: bool) {
-        let Some(hpb) = &mut self.hpb else { return };
-        if enabled != hpb.is_enabled() {
-            match &mut hpb.jedec {
-                Some(driver) => driver.set_enabled(enabled),
-                None => hpb.driver.set_enabled(enabled),
-            }
-            hpb.device.void_all();
-            self.load_at_boot();
-            self.note_hpb_idle(false);
         }
     }
 
@@ -539,28 +383,5 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         if let Some(hpb) = &mut self.hpb {
             hpb.device.limit_epochs(bits);
         }
-    }
-
-    /// Messages to the host's driver get lost or come late from now on (tests).
-    pub fn set_hpb_faults(&mut self, faults: Option<Faults>) {
-        if let Some(hpb) = &mut self.hpb {
-            hpb.driver.faults = faults;
-        }
-    }
-
-    /// Changes the entry of the next read that carries one (tests).
-    pub fn tamper_with_hpb(&mut self, tamper: Tamper) {
-        if let Some(hpb) = &mut self.hpb {
-            hpb.tamper = Some(tamper);
-        }
-    }
-
-    /// The entry that the host would send with a read of this page; to be played back in tests.
-    pub fn hpb_entry(&mut self, lpn: Lpn) -> Option<HostEntry> {
-        let hpb = self.hpb.as_mut()?;
-        let Hpb { driver, device, .. } = &mut **hpb;
-        let ftl = &self.ftl;
-        let boot = |lpn| device.encode_at_boot(lpn, ftl.initial(lpn));
-        driver.entry(lpn, 1, device.shows_place(), boot)
     }
 }

@@ -1,6 +1,6 @@
 //! JEDEC's protocol 2.0: the entries of a read of several pages, sent ahead of it.
 //!
-//! The host's driver sends HPB WRITE BUFFER with an entry of 8 bytes for each page, and the HPB READ
+//! The host sends HPB WRITE BUFFER with an entry of 8 bytes for each page, and the HPB READ
 //! right behind it (the "pre-request" that Linux had for a short time). Both are commands, with all
 //! that a command costs; the drive begins with the read once it has the entries.
 //!
@@ -11,9 +11,8 @@ use super::read::pages_within;
 use super::{Command, Contents, Device, HostMemory};
 use crate::controller::hpb::{HostEntry, HpbDevice, Refusal};
 use crate::engine::EventKind;
-use crate::ids::{Lpn, NONE, Ppn};
+use crate::ids::{CommandId, Lpn, NONE, Ppn};
 use crate::request::Status;
-use crate::slab::Slab;
 
 /// Stands for a physical page where each page of the read has an entry of its own.
 pub(super) const EACH: u32 = NONE - 1;
@@ -86,19 +85,31 @@ impl Ahead {
 }
 
 impl<C: Contents, M: HostMemory> Device<C, M> {
-    /// The driver sends HPB WRITE BUFFER for a read that has entries. It uses the same queue, so that
-    /// the drive takes it first.
-    pub(super) fn send_entries_ahead(&mut self, id: u32) {
-        let read = self.commands[id];
-        let mut command = Command::new(read.request, Status::Success, self.engine.now().ps());
+    /// The host writes an HPB WRITE BUFFER with an entry for each page of an enqueued read. It uses the
+    /// read's queue and must be rung before it, so that the drive takes it first. `None` without the
+    /// feature, and where the entries are not as many as the read's pages.
+    pub fn enqueue_write_buffer(
+        &mut self,
+        read: CommandId,
+        entries: &[HostEntry],
+    ) -> Option<CommandId> {
+        let command = self.commands[read.0];
+        if self.hpb.is_none() || command.status != Status::Success {
+            return None;
+        }
+        let pages = command.end_lpn() - command.first_lpn();
+        if entries.len() != pages as usize {
+            return None;
+        }
+        let mut command = Command::new(command.request, Status::Success);
         command.from_driver = true;
-        let ahead = Slab::insert(&mut self.commands, command);
-        let Some(hpb) = &mut self.hpb else { return };
-        hpb.begin(ahead);
-        hpb.extra(ahead).ahead.read = Some(id);
-        hpb.extra(id).ahead.way = Way::Sent;
-        self.counters.hpb.write_buffers += 1;
-        self.ring(read.request.queue, ahead, self.spec.host.submit_ps);
+        let id = self.insert(command);
+        let hpb = self.hpb.as_mut()?;
+        hpb.extra(id.0).ahead.read = Some(read.0);
+        let ahead = &mut hpb.extra(read.0).ahead;
+        ahead.entries.extend_from_slice(entries);
+        ahead.way = Way::Sent;
+        Some(id)
     }
 
     /// Whether a read that the drive has fetched must wait for its entries.

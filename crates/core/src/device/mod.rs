@@ -3,9 +3,14 @@
 //! The second file to read after `lib.rs`. A request's way through it:
 //!
 //! ```text
-//! submit → Fetched → Processed → (MapEntryArrived) → flash: ArrayDone → DataReady → Completed
-//!                              ↘ write: DataArrived → (DataStored) → Completed, later programs
+//! ring → Fetched → Processed → (MapEntryArrived) → flash: ArrayDone → DataReady → Sent
+//!                            ↘ write: DataArrived → (DataStored) → Sent, later programs
 //! ```
+//!
+//! The drive ends at the link. A command enters as its doorbell rings ([`Device::enqueue`],
+//! [`Device::ring`]); a completion leaves as [`Sent`], which says when its entry arrives in the host's
+//! memory; the slot of the command is free once the host has taken it ([`Device::consume`]). What a
+//! host does before and after is [`crate::Host`]'s, or that of a real one.
 
 mod background;
 mod command;
@@ -17,6 +22,7 @@ mod host_map;
 mod host_memory;
 mod hpb;
 mod hpb_ahead;
+mod interface;
 mod log;
 mod look;
 mod map;
@@ -32,23 +38,24 @@ pub use crate::controller::{Bytes, HostMemory, Modelled, PageBytes};
 pub use crate::transport::{COMPLETION_ENTRY_BYTES, SUBMISSION_ENTRY_BYTES};
 use command::Command;
 pub use contents::{Contents, MapEntries, NoContents, Source};
-pub use hpb::Tamper;
+pub use hpb::HpbAnswer;
+pub use interface::{Alarm, News, Sent};
 pub use power::Recovery;
-pub use window::{DumpOutcome, WindowRecovery};
+pub use window::{DumpOutcome, WindowRecovery, WindowSent};
 
 use crate::controller::{
     Cores, EPOCH_BITS, HostData, HostMap, Lost, MapRole, ReadCache, WriteBuffer,
 };
 use crate::engine::{Engine, EventKind, Occupancy, Timeline};
 use crate::ftl::{Cleaner, Ftl, Precondition};
-use crate::host::dma::HostDma;
 use crate::ids::{CommandId, DieId, Superblock, TranslationPage};
 use crate::memory::Memories;
 use crate::nand::{Array, OpKind};
 use crate::observe::Counters;
-use crate::request::{Completion, Op, Request, Status, WindowCompletion};
+use crate::request::{Op, Status};
 use crate::slab::{Queue, Slab};
 use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, Encoding, SLOT_BYTES, Tier};
+use crate::transport::dma::HostDma;
 use crate::transport::{Link, SubmissionQueues};
 
 /// Translation pages one command can span: one bit each in [`Command::missed`].
@@ -114,12 +121,15 @@ pub struct Device<C = NoContents, M = Modelled> {
     restarts: u32,
     /// How long recovery may clean before power fails again.
     reclaim_limit_ps: u64,
-    /// Map entries kept by the host's driver.
+    /// What the drive knows of the map entries that the host keeps.
     hpb: Option<Box<hpb::Hpb>>,
     counters: Counters,
-    completions: Vec<Completion>,
+    /// Completions on their way to the host.
+    sent: Vec<Sent>,
+    /// Something that concerns the host may have happened.
+    attention: bool,
+    shutdown: power::Shutdown,
     window: Option<Box<window::Side>>,
-    window_done: Vec<WindowCompletion>,
     /// Reused lists, so that nothing is allocated per request.
     scratch: Vec<u32>,
     /// What the sectors hold.
@@ -214,9 +224,10 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             reclaim_limit_ps: u64::MAX,
             hpb,
             counters: Counters::default(),
-            completions: Vec::new(),
+            sent: Vec::new(),
+            attention: false,
+            shutdown: power::Shutdown::No,
             window: window::Side::new(spec),
-            window_done: Vec::new(),
             scratch: Vec::new(),
             contents,
             host_memory,
@@ -224,7 +235,6 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         };
         device.map.records_moves = M::KEEPS_BYTES;
         device.place_roles(usable);
-        device.load_at_boot();
         device
     }
 
@@ -232,118 +242,6 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     #[must_use]
     pub fn spec(&self) -> &DriveSpec {
         &self.spec
-    }
-
-    /// Now, in picoseconds since the start.
-    #[must_use]
-    pub fn now_ps(&self) -> u64 {
-        self.engine.now().ps()
-    }
-
-    /// When something happens next; `None` when the drive is idle until the next request.
-    #[inline]
-    #[must_use]
-    pub fn next_time(&self) -> Option<u64> {
-        self.engine.next_time_ps()
-    }
-
-    /// Events so far, pending ones included.
-    #[must_use]
-    pub fn events(&self) -> u64 {
-        self.engine.events()
-    }
-
-    /// Commands submitted and not completed.
-    #[must_use]
-    pub fn in_flight(&self) -> usize {
-        self.commands.len()
-    }
-
-    /// Hands the drive a request at the present instant.
-    pub fn submit(&mut self, request: Request) {
-        let now = self.engine.now();
-        self.counters.requests += 1;
-        let status = self.validate(&request);
-        let command = Command::new(request, status, now.ps());
-        let id = self.commands.insert(command);
-        let mut submit_ps = self.spec.host.submit_ps;
-        if self.hpb.is_some() && self.attach_host_entry(id) {
-            // The driver has submitted another command first.
-            submit_ps *= 2;
-        }
-        self.ring(request.queue, id, submit_ps);
-    }
-
-    /// The host rings the doorbell of a command `submit_ps` from now.
-    #[inline]
-    fn ring(&mut self, queue: u16, command: u32, submit_ps: u64) {
-        // Where the host frees slots, it keeps the command until one is free.
-        let known_ps = match self.link.host_frees_slots() {
-            true => 0,
-            false => self.engine.now().ps() + submit_ps + self.link.one_way_ps(),
-        };
-        if self.queues.submit(queue, CommandId(command), known_ps) {
-            self.fetch(command, submit_ps, true);
-        }
-    }
-
-    fn validate(&self, request: &Request) -> Status {
-        if request.op == Op::Flush {
-            return Status::Success;
-        }
-        let Request {
-            offset_bytes,
-            length_bytes,
-            ..
-        } = *request;
-        let aligned =
-            offset_bytes.is_multiple_of(SECTOR_BYTES) && length_bytes.is_multiple_of(SECTOR_BYTES);
-        let too_long = request.op != Op::Trim && length_bytes > TRANSFER_BYTES_MAX;
-        if !aligned || length_bytes == 0 || too_long {
-            return Status::InvalidField;
-        }
-        match offset_bytes.checked_add(length_bytes) {
-            Some(end) if end <= self.spec.capacity_bytes => Status::Success,
-            _ => Status::OutOfRange,
-        }
-    }
-
-    /// A command comes over the link, `delay_ps` from now.
-    #[inline]
-    fn fetch(&mut self, command: u32, delay_ps: u64, doorbell: bool) {
-        let at_ps = self.engine.now().ps() + delay_ps + self.link.command_ps(doorbell);
-        self.engine.schedule(at_ps, EventKind::Fetched, command);
-    }
-
-    /// Works off everything due up to `to_ps` and moves the clock there. Completions are appended
-    /// to `completions` in the order they happen.
-    pub fn advance(&mut self, to_ps: u64, completions: &mut Vec<Completion>) {
-        while let Some((_, kind, index)) = self.engine.pop(to_ps) {
-            self.handle(kind, index);
-        }
-        self.engine.settle(to_ps);
-        completions.append(&mut self.completions);
-    }
-
-    /// Like [`Device::advance`], but stops at the first instant at which something completes, a call
-    /// of the byte window included ([`Device::take_window_completions`]); or at `to_ps`, or when
-    /// nothing is left to do. Spares a closed loop a call per event.
-    pub fn advance_to_completion(&mut self, to_ps: u64, completions: &mut Vec<Completion>) {
-        let mut until_ps = to_ps;
-        while let Some((now, kind, index)) = self.engine.pop(until_ps) {
-            self.handle(kind, index);
-            let call_done = kind == EventKind::Window && !self.window_done.is_empty();
-            // Commands of the host's own driver complete, too: those are none of the caller's.
-            let done = kind == EventKind::Completed && !self.completions.is_empty();
-            if done || call_done {
-                // The rest of this instant still belongs to it.
-                until_ps = now.ps();
-            }
-        }
-        if self.completions.is_empty() && self.window_done.is_empty() && to_ps != u64::MAX {
-            self.engine.settle(to_ps);
-        }
-        completions.append(&mut self.completions);
     }
 
     #[inline]
@@ -361,10 +259,11 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             EventKind::DataReady => self.on_data_ready(index),
             EventKind::DieFree => self.array.on_die_free(&mut self.engine, DieId(index)),
             EventKind::Suspended => self.array.on_suspended(&mut self.engine, DieId(index)),
-            EventKind::Completed => self.on_completed(index),
             EventKind::Idle => self.on_idle(index),
             EventKind::Window => self.on_window(index),
-            EventKind::HpbIdle => self.on_hpb_idle(index),
+            EventKind::HostHandled | EventKind::HostCall | EventKind::HostIdle => {
+                unreachable!("the host's alarms go to the host")
+            }
         }
         if M::KEEPS_BYTES {
             self.sync_host_map();
@@ -454,39 +353,16 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             0
         };
         let entry_end_ps = self.link.respond(now, extra_bytes);
-        let at_ps =
-            entry_end_ps.max(self.commands[command].data_end_ps) + self.spec.host.complete_ps;
-        self.engine.schedule(at_ps, EventKind::Completed, command);
+        self.attention = true;
+        self.sent.push(Sent {
+            command: CommandId(command),
+            arrives_ps: entry_end_ps.max(self.commands[command].data_end_ps),
+        });
         if !self.link.host_frees_slots()
             && let Some((next, known_ps)) = self.queues.release(now.ps())
         {
-            self.fetch(next.0, known_ps.saturating_sub(now.ps()), false);
+            self.fetch(next.0, known_ps.max(now.ps()), false);
         }
-    }
-
-    fn on_completed(&mut self, index: u32) {
-        let fetched = self.hpb.is_some() && self.host_hears_about_entries(index);
-        if !fetched {
-            let command = &self.commands[index];
-            self.counters.completions += 1;
-            self.completions.push(Completion {
-                tag: command.request.tag,
-                op: command.request.op,
-                status: command.status,
-                submitted_ps: command.submitted_ps,
-                completed_ps: self.engine.now().ps(),
-            });
-        }
-        self.commands.remove(index);
-        if self.link.host_frees_slots()
-            && let Some((next, _)) = self.queues.release(self.engine.now().ps())
-        {
-            self.fetch(next.0, self.spec.host.submit_ps, true);
-        }
-        if self.hpb.is_some() {
-            self.note_hpb_idle(fetched);
-        }
-        self.note_activity();
     }
 
     /// What the drive has counted.
@@ -495,14 +371,6 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let mut counters = self.counters.clone();
         counters.map.evictions = self.map.evictions;
         counters.hpb.present = self.hpb.is_some();
-        let counts = self.hpb.as_ref().map_or([0; 4], |hpb| hpb.driver_counts());
-        let hpb = &mut counters.hpb;
-        [
-            hpb.evictions,
-            hpb.activations,
-            hpb.inactivations,
-            hpb.unmaps,
-        ] = counts;
         counters.buffer_high_water_slots = u64::from(self.buffer.high_water);
         self.count_packets(&mut counters.window);
         counters.link_to_host_bytes = self.link.to_host_bytes;

@@ -27,6 +27,18 @@ use crate::transport::SubmissionQueues;
 /// Bytes per slot of a superblock's summary: owner and order.
 const SUMMARY_BYTES: u64 = 8;
 
+/// How far a shutdown has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Shutdown {
+    /// None is asked for, or it is done.
+    #[default]
+    No,
+    /// Commands are in flight.
+    Awaited,
+    /// What is not in flash is being saved.
+    Saving,
+}
+
 /// What it took to come back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
@@ -251,24 +263,37 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         self.held_erases.clear();
         self.cleaners = Default::default();
         self.background = super::background::Background::default();
-        self.completions.clear();
+        self.sent.clear();
+        self.shutdown = Shutdown::No;
+        self.attention = false;
         self.place_roles(0);
     }
 
-    /// NVMe shutdown notification: everything is made durable, the map included, so that the next
-    /// start needs no scan. Returns once it is done; no command may be in flight.
-    ///
-    /// # Panics
-    /// If one is.
-    pub fn shutdown(&mut self) {
-        assert!(self.commands.is_empty(), "commands are in flight");
-        if !self.buffer.save(SAVED) {
-            self.background.saving_buffers += 1;
+    /// NVMe shutdown notification: once the commands in flight have completed everything is made
+    /// durable, the map included, so that the next start needs no scan. It is done with
+    /// [`super::News::ShutDown`].
+    pub fn begin_shutdown(&mut self) {
+        self.shutdown = Shutdown::Awaited;
+        self.attention = true;
+    }
+
+    /// The shutdown goes on; whether it is done.
+    pub(super) fn goes_on_shutting_down(&mut self) -> bool {
+        if self.shutdown == Shutdown::Awaited {
+            if !self.commands.is_empty() {
+                return false;
+            }
+            self.shutdown = Shutdown::Saving;
+            if !self.buffer.save(SAVED) {
+                self.background.saving_buffers += 1;
+            }
         }
-        while !self.is_saved() {
-            self.work();
+        let saved = self.is_saved();
+        if saved {
+            self.checkpoint = self.ftl.sequence();
+            self.shutdown = Shutdown::No;
         }
-        self.checkpoint = self.ftl.sequence();
+        saved
     }
 
     /// Everything is in flash; starts to save what is not.

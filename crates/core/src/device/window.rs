@@ -1,9 +1,8 @@
-//! The byte window at work: CPUs store and load, the drive pins, flushes and copies.
+//! The byte window at work, the drive's side ([`crate::host::window`] is the CPUs').
 //!
 //! ```text
-//! store  → write-combining buffer → packet on the link → window          (posted: nobody waits)
-//! load   → read on the link, behind all packets → window → answer        (8 bytes at a time)
-//! sync   → lines flushed → fence: buffers empty → read, as above         (so all packets are there)
+//! packets of stores → window                                             (posted: nobody waits)
+//! read → behind all packets → window → answer                            (8 bytes at a time)
 //! pin, flush, copy → command → the window's own core → pieces of 64 KiB through map, buffer, flash
 //! ```
 
@@ -15,39 +14,24 @@ pub use recovery::{DumpOutcome, WindowRecovery};
 use super::{COMPLETION_ENTRY_BYTES, Command, Contents, Device, SUBMISSION_ENTRY_BYTES};
 use crate::controller::{HostMemory, Verdict, Window};
 use crate::engine::{EventKind, Timeline};
-use crate::host::cpu::Cpus;
 use crate::ids::{BufferSlot, Lpn};
 use crate::memory::PROTECTED;
 use crate::observe::WindowCounters;
-use crate::request::{
-    EntryId, EntryInfo, Op, Status, WindowCall, WindowCompletion, WindowError, WindowReply,
-};
+use crate::request::{EntryId, EntryInfo, Op, Status, WindowCall, WindowError, WindowReply};
 use crate::slab::Slab;
 use crate::spec::DriveSpec;
 use crate::transport::Bar;
+use crate::transport::bar::Packet;
 
-/// What a call does next.
+/// What a call, or a read, does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// A write-combining buffer may be free.
-    Room,
-    /// Bytes of one line have been stored.
-    Filled,
-    /// A load has arrived in the drive.
-    LoadArrived,
-    /// Its answer is with the CPU.
-    LoadAnswered,
-    /// The CPU has flushed its lines.
-    LinesFlushed,
-    /// Its buffers are empty.
-    Fenced,
-    /// The read that confirms it has arrived in the drive.
-    VerifyArrived,
-    /// Its answer is with the CPU.
-    Verified,
-    /// The CPU has handed the call to the drive.
-    Submitted,
-    /// The drive has fetched it.
+    /// A read of these bytes of the window has arrived.
+    ReadArrived {
+        offset_bytes: u64,
+        length_bytes: u64,
+    },
+    /// The drive has fetched the call.
     Fetched,
     /// The firmware has taken it apart.
     Executed,
@@ -59,34 +43,39 @@ enum Stage {
     Piece,
     /// All pieces have been moved between window and flash.
     Moved,
-    /// The caller goes on.
-    Answered,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Call {
+    /// The host's own number of it.
+    cookie: u32,
     tag: u32,
-    cpu: u16,
-    /// It keeps its CPU busy.
-    on_cpu: bool,
     stage: Stage,
     call: WindowCall,
-    submitted_ps: u64,
-    /// How far a store, load or copy has come, bytes.
+    /// How far a flush, pin or copy has come, bytes.
     at: u64,
-    result: Result<WindowReply, WindowError>,
+}
+
+/// An answer of the window on its way: to a call, or to a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowSent {
+    /// The host's own number of the call.
+    pub cookie: u32,
+    /// How it ended.
+    pub result: Result<WindowReply, WindowError>,
+    /// When the answer is with the host, picoseconds.
+    pub arrives_ps: u64,
 }
 
 /// What a drive with a byte window has beside other drives.
 pub(super) struct Side {
     window: Window,
     bar: Bar,
-    cpus: Cpus,
     /// The core that runs the window's firmware: the block path has its own.
     core: Timeline,
     calls: Slab<Call>,
-    /// Calls made and not answered.
-    under_way: Vec<u32>,
+    /// Answers on their way.
+    sent: Vec<WindowSent>,
     /// A mark in flash says that a dump must be there after a power failure.
     armed: bool,
     /// Reused list of commands.
@@ -104,11 +93,10 @@ impl Side {
         };
         Some(Box::new(Side {
             window: Window::new(window, spec.capacity_bytes),
-            bar: Bar::new(base, window.bytes, spec.host.cpu.wc_buffers),
-            cpus: Cpus::default(),
+            bar: Bar::new(base, window.bytes),
             core: Timeline::default(),
             calls: Slab::default(),
-            under_way: Vec::new(),
+            sent: Vec::new(),
             armed: false,
             released: Vec::new(),
         }))
@@ -116,47 +104,130 @@ impl Side {
 }
 
 impl<C: Contents, M: HostMemory> Device<C, M> {
-    /// Makes a call of the byte window on the host's CPU 0, at the present instant. It ends in
-    /// [`Device::take_window_completions`].
-    pub fn call(&mut self, tag: u32, call: WindowCall) {
-        self.call_on(0, tag, call);
+    /// Whether the drive has a byte window.
+    #[must_use]
+    pub fn has_window(&self) -> bool {
+        self.window.is_some()
     }
 
-    /// Makes a call of the byte window on one of the host's CPUs (they come into being when first
-    /// used). A CPU begins its calls in order.
-    pub fn call_on(&mut self, cpu: u16, tag: u32, call: WindowCall) {
-        let now_ps = self.engine.now().ps();
-        let Some(side) = &mut self.window else {
-            self.window_done.push(WindowCompletion {
-                tag,
-                cpu,
-                call,
-                result: Err(WindowError::NoWindow),
-                submitted_ps: now_ps,
-                completed_ps: now_ps,
-            });
-            return;
-        };
-        let id = side.calls.insert(Call {
-            tag,
-            cpu,
-            on_cpu: true,
-            stage: Stage::Room,
+    /// A call that the drive works off (pin, flush, entry info, read DMA) stands in its queue, and its
+    /// doorbell is rung at `doorbell_ps`. The answer bears `cookie`, what is copied bears `tag`.
+    ///
+    /// # Errors
+    /// Without a window, and for what a CPU does by itself (store, load, sync).
+    pub fn ring_window(
+        &mut self,
+        cookie: u32,
+        tag: u32,
+        call: WindowCall,
+        doorbell_ps: u64,
+    ) -> Result<(), WindowError> {
+        let own = matches!(
             call,
-            submitted_ps: now_ps,
+            WindowCall::Store { .. } | WindowCall::Load { .. } | WindowCall::Sync { .. }
+        );
+        if self.window.is_none() || own {
+            return Err(WindowError::NoWindow);
+        }
+        let wire_ps = self.link.wire_ps(SUBMISSION_ENTRY_BYTES);
+        self.link.from_host_bytes += SUBMISSION_ENTRY_BYTES;
+        let way_ps = self.link.one_way_ps() + self.link.round_trip_ps();
+        self.begin(
+            cookie,
+            tag,
+            call,
+            Stage::Fetched,
+            doorbell_ps + way_ps + wire_ps,
+        );
+        Ok(())
+    }
+
+    fn begin(&mut self, cookie: u32, tag: u32, call: WindowCall, stage: Stage, at_ps: u64) {
+        let id = self.side().calls.insert(Call {
+            cookie,
+            tag,
+            stage,
+            call,
             at: 0,
-            result: Ok(WindowReply::Done),
         });
-        side.under_way.push(id);
-        if side.cpus.call(cpu, id) {
-            self.begin_call(id);
+        self.engine.schedule(at_ps, EventKind::Window, id);
+    }
+
+    /// A CPU sends a read of up to 8 bytes of the window; without bytes it only confirms that what was
+    /// posted before has arrived. Answered under `cookie`; what is loaded bears `tag`.
+    ///
+    /// # Errors
+    /// Without a window.
+    pub fn read_window(
+        &mut self,
+        cookie: u32,
+        tag: u32,
+        offset_bytes: u64,
+        length_bytes: u64,
+    ) -> Result<(), WindowError> {
+        if self.window.is_none() {
+            return Err(WindowError::NoWindow);
+        }
+        self.counters.window.load_tlps += 1;
+        let at_ps = self.link.post(self.engine.now(), 0);
+        let call = WindowCall::Load {
+            window_offset_bytes: offset_bytes,
+            length_bytes,
+        };
+        let stage = Stage::ReadArrived {
+            offset_bytes,
+            length_bytes,
+        };
+        self.begin(cookie, tag, call, stage, at_ps);
+        Ok(())
+    }
+
+    /// A name for bytes that a CPU combines; 0 without a window.
+    pub fn new_packet_id(&mut self) -> u32 {
+        self.window.as_mut().map_or(0, |side| side.bar.new_id())
+    }
+
+    /// A packet of stores leaves a CPU. Returns when it is out of it.
+    pub fn post_to_window(&mut self, packet: Packet) -> u64 {
+        let now = self.engine.now();
+        let Device { window, link, .. } = self;
+        match window {
+            Some(side) => side.bar.post(link, now, packet),
+            None => now.ps(),
         }
     }
 
-    /// Moves the completions of calls of the byte window to `completions`, in the order in which they
-    /// happened.
-    pub fn take_window_completions(&mut self, completions: &mut Vec<WindowCompletion>) {
-        completions.append(&mut self.window_done);
+    /// The pinned entry that a range of the window lies in.
+    ///
+    /// # Errors
+    /// Why loads and stores cannot touch it.
+    pub fn pinned_range(&self, offset: u64, length: u64) -> Result<EntryInfo, WindowError> {
+        let side = self.window.as_ref().ok_or(WindowError::NoWindow)?;
+        side.window.pinned_range(offset, length)
+    }
+
+    /// A pinned entry, by its number.
+    ///
+    /// # Errors
+    /// Why loads and stores cannot touch it.
+    pub fn pinned_entry(&mut self, entry: EntryId) -> Result<EntryInfo, WindowError> {
+        let side = self.window.as_mut().ok_or(WindowError::NoWindow)?;
+        side.window.pinned(entry).map(|found| found.info)
+    }
+
+    /// Whether [`Device::take_window_sent`] has something.
+    #[inline]
+    #[must_use]
+    pub fn has_window_sent(&self) -> bool {
+        let side = self.window.as_ref();
+        side.is_some_and(|side| !side.sent.is_empty())
+    }
+
+    /// Moves the answers of the window sent since the last call to `sent`, in order.
+    pub fn take_window_sent(&mut self, sent: &mut Vec<WindowSent>) {
+        if let Some(side) = &mut self.window {
+            sent.append(&mut side.sent);
+        }
     }
 
     /// The drive's table of entries, in the order in which they were pinned.
@@ -175,22 +246,16 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     pub(super) fn on_window(&mut self, id: u32) {
         self.land_packets();
         match self.side().calls[id].stage {
-            Stage::Room => self.store_line(id),
-            Stage::Filled => self.on_filled_line(id),
-            Stage::LoadArrived => self.on_load_arrived(id),
-            Stage::LoadAnswered => self.send_load(id),
-            Stage::LinesFlushed => self.on_lines_flushed(id),
-            Stage::Fenced => self.on_fenced(id),
-            Stage::VerifyArrived => self.on_verify_arrived(id),
-            Stage::Verified => self.on_verified(id),
-            Stage::Submitted => self.on_submitted(id),
+            Stage::ReadArrived {
+                offset_bytes,
+                length_bytes,
+            } => self.on_read_arrived(id, offset_bytes, length_bytes),
             Stage::Fetched => self.on_call_fetched(id),
             Stage::Executed => self.execute(id),
             Stage::Copying => self.copy_page(id),
             Stage::Copied => self.on_copied(id),
             Stage::Piece => self.start_piece(id),
             Stage::Moved => self.on_moved(id),
-            Stage::Answered => self.on_answered(id),
         }
     }
 
@@ -199,37 +264,28 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         self.engine.schedule(at_ps, EventKind::Window, id);
     }
 
-    /// The caller goes on at `at_ps`.
-    fn answer(&mut self, id: u32, result: Result<WindowReply, WindowError>, at_ps: u64) {
-        self.side().calls[id].result = result;
-        self.next_stage(id, Stage::Answered, at_ps);
-    }
-
-    fn on_answered(&mut self, id: u32) {
-        let now_ps = self.engine.now().ps();
+    /// The answer is with the host at `arrives_ps`.
+    fn answer(&mut self, id: u32, result: Result<WindowReply, WindowError>, arrives_ps: u64) {
+        self.attention = true;
         let side = self.side();
-        let call = side.calls[id];
+        let cookie = side.calls[id].cookie;
         side.calls.remove(id);
-        let place = side.under_way.iter().position(|known| *known == id);
-        side.under_way.swap_remove(place.expect("it was made"));
-        self.counters.window.rejected += u64::from(call.result.is_err());
-        self.window_done.push(WindowCompletion {
-            tag: call.tag,
-            cpu: call.cpu,
-            call: call.call,
-            result: call.result,
-            submitted_ps: call.submitted_ps,
-            completed_ps: now_ps,
+        side.sent.push(WindowSent {
+            cookie,
+            result,
+            arrives_ps,
         });
-        if call.on_cpu {
-            self.release_cpu(call.cpu);
-        }
     }
 
-    fn release_cpu(&mut self, cpu: u16) {
-        if let Some(next) = self.side().cpus.release(cpu) {
-            self.begin_call(next);
+    fn on_read_arrived(&mut self, id: u32, offset_bytes: u64, length_bytes: u64) {
+        let tag = self.side().calls[id].tag;
+        if length_bytes > 0 {
+            self.contents.load(tag, offset_bytes, length_bytes);
         }
+        let access_ps = self.spec.tiers.pm.as_ref().map_or(0, |pm| pm.access_ps);
+        // As for DMA reads, the direction is booked at the time of asking.
+        let arrives_ps = self.link.write(self.engine.now(), length_bytes) + access_ps;
+        self.answer(id, Ok(WindowReply::Done), arrives_ps);
     }
 
     /// Packets that have reached the drive by now enter the window. Nothing waits for a posted write,

@@ -1,7 +1,267 @@
-//! The host's side: what it gives the drive, and how it drives the queues.
+//! The host's side: what it gives the drive, how it drives the queues, and what that costs it.
+//!
+//! [`Host`] wraps a drive for simulation: it submits requests, rings doorbells when its CPU has come so
+//! far, hears completions, keeps map entries as a driver for Host Performance Booster does, and has
+//! CPUs that load from and store to the byte window. A live drive has a real host instead.
 
 pub mod cpu;
-pub mod dma;
 pub mod hmb;
 pub mod hpb;
-pub mod hpb_jedec;
+pub mod window;
+pub mod write_combining;
+
+use crate::controller::{HostMemory, Modelled};
+use crate::device::{Alarm, Contents, Device, News, NoContents, Recovery};
+use crate::ftl::Precondition;
+use crate::ids::CommandId;
+use crate::observe::Counters;
+use crate::request::{Completion, Request};
+use crate::spec::DriveSpec;
+
+/// A drive and the host that uses it.
+pub struct Host<C = NoContents, M = Modelled> {
+    /// The drive. What is done to it directly the host hears of with its next step.
+    pub drive: Device<C, M>,
+    /// From [`Host::submit`] to the doorbell, picoseconds.
+    submit_ps: u64,
+    /// From a completion entry's arrival to the handler's end, picoseconds.
+    complete_ps: u64,
+    /// When each command in flight was submitted, by its number.
+    submitted_ps: Vec<u64>,
+    completions: Vec<Completion>,
+    hpb: Option<Box<hpb::HpbHost>>,
+    window: Box<window::WindowUser>,
+}
+
+impl Host<NoContents> {
+    /// A host with a drive in its initial state, without contents. `hmb_bytes` is the host memory
+    /// granted; the drive makes of it what it can.
+    #[must_use]
+    pub fn new(spec: &DriveSpec, precondition: Precondition, hmb_bytes: u64, seed: u64) -> Self {
+        Host::with_contents(spec, precondition, hmb_bytes, seed, NoContents)
+    }
+}
+
+impl<C: Contents> Host<C> {
+    /// A host with a drive in its initial state, with contents.
+    #[must_use]
+    pub fn with_contents(
+        spec: &DriveSpec,
+        precondition: Precondition,
+        hmb_bytes: u64,
+        seed: u64,
+        contents: C,
+    ) -> Self {
+        Host::with_memory(spec, precondition, hmb_bytes, seed, contents, Modelled)
+    }
+}
+
+impl<C: Contents, M: HostMemory> Host<C, M> {
+    /// A host with a drive in its initial state, with contents and the host memory it is granted.
+    ///
+    /// # Panics
+    /// As [`Device::with_memory`].
+    #[must_use]
+    pub fn with_memory(
+        spec: &DriveSpec,
+        precondition: Precondition,
+        hmb_bytes: u64,
+        seed: u64,
+        contents: C,
+        host_memory: M,
+    ) -> Self {
+        let drive = Device::with_memory(spec, precondition, hmb_bytes, seed, contents, host_memory);
+        let mut host = Host {
+            submit_ps: spec.host.submit_ps,
+            complete_ps: spec.host.complete_ps,
+            submitted_ps: Vec::new(),
+            completions: Vec::new(),
+            hpb: hpb::HpbHost::new(spec, drive.ftl().user_slots(), seed),
+            window: Box::new(window::WindowUser::new(&spec.host.cpu)),
+            drive,
+        };
+        host.load_at_boot();
+        host
+    }
+
+    /// The drive's description.
+    #[must_use]
+    pub fn spec(&self) -> &DriveSpec {
+        self.drive.spec()
+    }
+
+    /// Now, in picoseconds since the start.
+    #[inline]
+    #[must_use]
+    pub fn now_ps(&self) -> u64 {
+        self.drive.now_ps()
+    }
+
+    /// When something happens next; `None` when everything is idle until the next request.
+    #[inline]
+    #[must_use]
+    pub fn next_time(&self) -> Option<u64> {
+        self.drive.next_time()
+    }
+
+    /// Events so far, pending ones included.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.drive.events()
+    }
+
+    /// Commands submitted and not completed.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.drive.in_flight()
+    }
+
+    /// Hands the drive a request at the present instant.
+    #[inline]
+    pub fn submit(&mut self, request: Request) {
+        let now_ps = self.drive.now_ps();
+        let command = self.drive.enqueue(request);
+        let at = command.0 as usize;
+        if at >= self.submitted_ps.len() {
+            self.submitted_ps.resize(at + 1, 0);
+        }
+        self.submitted_ps[at] = now_ps;
+        let mut submit_ps = self.submit_ps;
+        if self.hpb.is_some() && self.attach_entries(command) {
+            // Another command goes first.
+            submit_ps *= 2;
+        }
+        self.drive.ring(command, now_ps + submit_ps);
+    }
+
+    /// Works off everything due up to `to_ps` and moves the clock there. Completions are appended
+    /// to `completions` in the order they happen.
+    pub fn advance(&mut self, to_ps: u64, completions: &mut Vec<Completion>) {
+        self.hear();
+        while self.step(to_ps).is_some() {}
+        self.drive.settle(to_ps);
+        completions.append(&mut self.completions);
+    }
+
+    /// Like [`Host::advance`], but stops at the first instant at which something completes, a call
+    /// of the byte window included ([`Host::take_window_completions`]); or at `to_ps`, or when
+    /// nothing is left to do. Spares a closed loop a call per event.
+    pub fn advance_to_completion(&mut self, to_ps: u64, completions: &mut Vec<Completion>) {
+        self.hear();
+        let mut until_ps = to_ps;
+        while let Some(news) = self.step(until_ps) {
+            // Commands of the host's own driver complete, too: those are none of the caller's.
+            if let News::Alarm(..) = news
+                && !(self.completions.is_empty() && self.window.done.is_empty())
+            {
+                // The rest of this instant still belongs to it.
+                until_ps = self.drive.now_ps();
+            }
+        }
+        let nothing_done = self.completions.is_empty() && self.window.done.is_empty();
+        if nothing_done && to_ps != u64::MAX {
+            self.drive.settle(to_ps);
+        }
+        completions.append(&mut self.completions);
+    }
+
+    /// Up to the next thing that concerns the host, which then happens.
+    #[inline]
+    fn step(&mut self, until_ps: u64) -> Option<News> {
+        let news = self.drive.run(until_ps)?;
+        match news {
+            News::Sent => self.hear(),
+            News::ShutDown => {}
+            News::Alarm(Alarm::Handled, command) => self.on_handled(CommandId(command)),
+            News::Alarm(Alarm::Call, call) => self.on_call(call),
+            News::Alarm(Alarm::Idle, period) => self.on_idle(period),
+        }
+        Some(news)
+    }
+
+    /// What the drive has sent is handled once it is there.
+    #[inline]
+    fn hear(&mut self) {
+        if self.drive.has_sent() {
+            self.drive.wake_for_sent(self.complete_ps);
+        }
+        if self.drive.has_window_sent() {
+            self.hear_window();
+        }
+    }
+
+    /// The completion handler has run.
+    fn on_handled(&mut self, command: CommandId) {
+        let now_ps = self.drive.now_ps();
+        let mut from_driver = false;
+        if self.hpb.is_some() {
+            from_driver = self.learn_entries(command);
+            self.note_idle(from_driver, 1);
+        }
+        let (request, status) = self.drive.consume(command, now_ps + self.submit_ps);
+        if !from_driver {
+            self.completions.push(Completion {
+                tag: request.tag,
+                op: request.op,
+                status,
+                submitted_ps: self.submitted_ps[command.0 as usize],
+                completed_ps: now_ps,
+            });
+        }
+    }
+
+    /// What drive and host have counted.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        let mut counters = self.drive.counters();
+        if let Some(hpb) = &self.hpb {
+            hpb.count(&mut counters.hpb);
+        }
+        counters.window.add_host(&self.window.counters);
+        counters
+    }
+
+    /// The host gives `granted_bytes` of memory, or takes it back (0), as [`Device::set_hmb`].
+    pub fn set_hmb(&mut self, granted_bytes: u64) {
+        self.drive.set_hmb(granted_bytes);
+        self.hear();
+    }
+
+    /// Whether the drive still saves what stood in host memory that was taken back.
+    #[must_use]
+    pub fn hmb_is_settling(&self) -> bool {
+        self.drive.hmb_is_settling()
+    }
+
+    /// NVMe shutdown notification ([`Device::begin_shutdown`]); returns once it is done.
+    pub fn shutdown(&mut self) {
+        self.drive.begin_shutdown();
+        while self.step(u64::MAX).expect("saving goes on") != News::ShutDown {}
+    }
+
+    /// Power fails now and comes back, as [`Device::power_cut`]; the host is gone with it.
+    pub fn power_cut(&mut self) -> Recovery {
+        self.restart(Device::power_cut)
+    }
+
+    /// Like [`Host::power_cut`], but power fails again `after_ps` into recovery, if that has not
+    /// ended by then, as [`Device::power_cut_in_recovery`].
+    pub fn power_cut_in_recovery(&mut self, after_ps: u64) -> Recovery {
+        self.restart(|drive| drive.power_cut_in_recovery(after_ps))
+    }
+
+    /// The host crashes and comes back, power stays, as [`Device::host_crash`].
+    pub fn host_crash(&mut self) -> Recovery {
+        self.restart(Device::host_crash)
+    }
+
+    fn restart(&mut self, drive: impl FnOnce(&mut Device<C, M>) -> Recovery) -> Recovery {
+        self.completions.clear();
+        let lost_bytes = self.window.cut(self.drive.now_ps());
+        let mut recovery = drive(&mut self.drive);
+        recovery.window.lost_bytes += lost_bytes;
+        self.restart_driver();
+        self.hear();
+        recovery
+    }
+}

@@ -71,6 +71,19 @@ pub struct WindowCounters {
     pub lost_bytes: u64,
 }
 
+impl WindowCounters {
+    /// Adds what the host's CPUs have counted.
+    pub fn add_host(&mut self, host: &WindowCounters) {
+        self.stores += host.stores;
+        self.stored_bytes += host.stored_bytes;
+        self.loads += host.loads;
+        self.loaded_bytes += host.loaded_bytes;
+        self.syncs += host.syncs;
+        self.rejected += host.rejected;
+        self.lost_bytes += host.lost_bytes;
+    }
+}
+
 /// Map entries kept by the host (Host Performance Booster).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HpbCounters {

@@ -1,6 +1,7 @@
 //! Between host and controller: submission queues and the link, PCIe or UFS.
 
 pub mod bar;
+pub mod dma;
 mod link;
 mod queues;
 

@@ -1,7 +1,8 @@
 //! Contents that are bytes, host memory in hostile hands, and a drive with data in it.
 
 use super::drive;
-use lodger_core::device::{Contents, Device, HostMemory, PageBytes, Source};
+use lodger_core::Host;
+use lodger_core::device::{Contents, HostMemory, PageBytes, Source};
 use lodger_core::ids::{BufferSlot, Lpn, Ppn};
 use lodger_core::rng::Rng;
 use lodger_core::{DriveSpec, Precondition};
@@ -223,9 +224,9 @@ pub fn small_drive(integrity: &str, shape: u32) -> DriveSpec {
     drive("tiny", &sets)
 }
 
-pub type Attacked = Device<Sectors, Hostile>;
+pub type Attacked = Host<Sectors, Hostile>;
 
 pub fn new_device(spec: &DriveSpec, seed: u64) -> Attacked {
     let (contents, memory) = (Sectors::default(), Hostile::default());
-    Device::with_memory(spec, Precondition::None, 192 << 10, seed, contents, memory)
+    Host::with_memory(spec, Precondition::None, 192 << 10, seed, contents, memory)
 }

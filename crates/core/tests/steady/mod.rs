@@ -2,7 +2,7 @@
 
 use crate::common::pages;
 use lodger_core::rng::Rng;
-use lodger_core::{Completion, Device, DriveSpec, Op, Precondition};
+use lodger_core::{Completion, DriveSpec, Host, Op, Precondition};
 
 /// How requests come.
 #[derive(Clone, Copy, Debug)]
@@ -106,12 +106,12 @@ impl Watch {
 
 type Halfway = (u64, Vec<(&'static str, Vec<u64>)>, u64, u64);
 
-fn state(device: &Device) -> Halfway {
-    let counters = device.counters();
+fn state(host: &Host) -> Halfway {
+    let counters = host.counters();
     let programmed = counters.programmed_slots_by_cause.iter().sum::<u64>() + counters.padded_slots;
     (
-        device.now_ps(),
-        device.busy_ps(),
+        host.now_ps(),
+        host.drive.busy_ps(),
         programmed,
         counters.host_written_bytes / 4096,
     )
@@ -119,14 +119,14 @@ fn state(device: &Device) -> Halfway {
 
 /// Runs the load on a drive in the state that random writes lead to.
 pub fn run(spec: &DriveSpec, hmb_bytes: u64, load: Load) -> Seen {
-    let mut device = Device::new(spec, Precondition::Random, hmb_bytes, 1);
-    run_on(&mut device, load)
+    let mut host = Host::new(spec, Precondition::Random, hmb_bytes, 1);
+    run_on(&mut host, load)
 }
 
 /// Runs the load on a drive as it is.
-pub fn run_on(device: &mut Device, load: Load) -> Seen {
-    let mut rng = Rng::new(device.now_ps() ^ 17);
-    let slots = device.ftl().user_slots();
+pub fn run_on(host: &mut Host, load: Load) -> Seen {
+    let mut rng = Rng::new(host.now_ps() ^ 17);
+    let slots = host.drive.ftl().user_slots();
     let mut next = |tag: u32| {
         let op = match rng.below(100) < load.reads_percent {
             true => Op::Read,
@@ -136,7 +136,7 @@ pub fn run_on(device: &mut Device, load: Load) -> Seen {
         request.tag = tag;
         request
     };
-    let start_ps = device.now_ps();
+    let start_ps = host.now_ps();
     let mut watch = Watch {
         seen: Seen::default(),
         last_ps: start_ps,
@@ -151,17 +151,17 @@ pub fn run_on(device: &mut Device, load: Load) -> Seen {
         let limit_ps = match load.arrival {
             Arrival::Depth(depth) => {
                 while issued < load.requests && issued - completed < u64::from(depth) {
-                    device.submit(next(0));
+                    host.submit(next(0));
                     issued += 1;
                 }
                 u64::MAX
             }
             Arrival::Every(gap_ps) => {
-                while issued < load.requests && start_ps + issued * gap_ps <= device.now_ps() {
+                while issued < load.requests && start_ps + issued * gap_ps <= host.now_ps() {
                     if issued == completed {
-                        busy_since_ps = device.now_ps();
+                        busy_since_ps = host.now_ps();
                     }
-                    device.submit(next(0));
+                    host.submit(next(0));
                     issued += 1;
                 }
                 match issued < load.requests {
@@ -170,27 +170,27 @@ pub fn run_on(device: &mut Device, load: Load) -> Seen {
                 }
             }
         };
-        device.advance_to_completion(limit_ps, &mut done);
+        host.advance_to_completion(limit_ps, &mut done);
         assert!(
             !done.is_empty() || limit_ps != u64::MAX,
             "the drive has stopped: {}",
-            device.debug_state()
+            host.drive.debug_state()
         );
         for completion in done.drain(..) {
             watch.note(&completion, busy_since_ps);
             completed += 1;
         }
         if halfway.is_none() && completed >= load.requests / 2 {
-            halfway = Some(state(device));
+            halfway = Some(state(host));
         }
     }
     let halfway = halfway.expect("half of the requests come before all of them");
-    finish(watch, device, &halfway)
+    finish(watch, host, &halfway)
 }
 
-fn finish(watch: Watch, device: &Device, halfway: &Halfway) -> Seen {
+fn finish(watch: Watch, host: &Host, halfway: &Halfway) -> Seen {
     let mut seen = watch.seen;
-    let end = state(device);
+    let end = state(host);
     seen.seconds = (end.0 - watch.start_ps) as f64 / 1e12;
     let span_ps = (end.0 - halfway.0) as f64;
     let before_ps = |name: &str| -> u64 {

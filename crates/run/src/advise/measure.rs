@@ -2,8 +2,8 @@
 
 use super::stream::Stream;
 use crate::Error;
+use crate::config::RunConfig;
 use crate::hmb::HmbChoice;
-use crate::machine::RunConfig;
 use crate::runner::{self, Observer, Progress, RunResult};
 use crate::stats::Direction;
 use lodger_core::Request;

@@ -27,9 +27,9 @@ mod text;
 pub use goal::{Goal, Slo, parse_within};
 
 use crate::Error;
+use crate::config::RunConfig;
 use crate::drives::Drive;
 use crate::hmb::HmbChoice;
-use crate::machine::RunConfig;
 use curve::Curve;
 use lodger_core::host::hmb::LINUX_CAP_BYTES;
 use lodger_core::spec::{DriveSpec, Encoding, Tier};

@@ -5,7 +5,7 @@ use super::goal::Goal;
 use super::measure::{self, Run, Watch};
 use super::place::Place;
 use crate::Error;
-use crate::machine::RunConfig;
+use crate::config::RunConfig;
 use lodger_core::spec::{ENTRIES_PER_TRANSLATION_PAGE, Integrity};
 use lodger_workload::Workload;
 use rayon::prelude::*;

@@ -11,7 +11,7 @@ pub use drive::{counted, toml_value, waf};
 pub use json::{json, json_value};
 pub use text::text;
 
-use crate::machine::RunConfig;
+use crate::config::RunConfig;
 use crate::runner::RunResult;
 use crate::stats::{Direction, JobResult};
 use lodger_core::time::{MS, S};

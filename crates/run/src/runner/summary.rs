@@ -1,7 +1,7 @@
 //! Sums over a run: what is known of it before, and what is said of it after.
 
-use crate::machine::Machine;
 use crate::stats::JobResult;
+use lodger_core::Host;
 use lodger_core::spec::Tier;
 use lodger_workload::Job;
 use std::collections::BTreeMap;
@@ -18,27 +18,27 @@ pub(super) fn expected_ps(jobs: &[Job]) -> Option<u64> {
 }
 
 /// Host memory in use: the data roles' shares, whose sizes are fixed, and the map's.
-pub(super) fn hmb_used_bytes(device: &Machine) -> u64 {
-    let roles = &device.spec().roles;
+pub(super) fn hmb_used_bytes(host: &Host) -> u64 {
+    let roles = &host.spec().roles;
     let buffer = Some((roles.write_buffer.tier, roles.write_buffer.bytes));
     let cache = (roles.read_cache.as_ref()).map(|cache| (cache.tier, cache.bytes));
-    let usable = device.hmb_usable_bytes();
+    let usable = host.drive.hmb_usable_bytes();
     let data: u64 = [buffer, cache]
         .into_iter()
         .flatten()
         .filter(|(tier, _)| *tier == Tier::Hmb)
         .map(|(_, bytes)| bytes)
         .sum();
-    (data.min(usable) + device.hmb_map_bytes()).min(usable)
+    (data.min(usable) + host.drive.hmb_map_bytes()).min(usable)
 }
 
-pub(super) fn utilisation(device: &Machine, simulated_ps: u64) -> Vec<(&'static str, f64)> {
+pub(super) fn utilisation(host: &Host, simulated_ps: u64) -> Vec<(&'static str, f64)> {
     let share = |busy: Vec<u64>| {
         // What is booked may end after the last completion.
         let all = simulated_ps.max(1) as f64 * busy.len().max(1) as f64;
         (busy.iter().map(|&ps| ps as f64).sum::<f64>() / all).min(1.0)
     };
-    let busy = device.busy_ps().into_iter();
+    let busy = host.drive.busy_ps().into_iter();
     busy.map(|(name, busy)| (name, share(busy))).collect()
 }
 

@@ -1,9 +1,10 @@
 //! What a power failure leaves of the byte window: cuts at many instants, capacitors of any size.
 
 use super::{ENTRY, Figures, pin, store};
+use crate::config::{self, RunConfig};
 use crate::error::Error;
 use crate::hmb::HmbChoice;
-use crate::machine::{self, Machine, RunConfig};
+use lodger_core::Host;
 use lodger_core::controller::dump::{Dump, shortfall};
 use lodger_core::device::{Contents, DumpOutcome, Source};
 use lodger_core::ids::{BufferSlot, Lpn, Ppn};
@@ -56,7 +57,7 @@ fn window(config: &RunConfig) -> Result<&WindowSpec, Error> {
     })
 }
 
-fn device(config: &RunConfig, window: &WindowSpec) -> Result<Machine<Marks>, Error> {
+fn host(config: &RunConfig, window: &WindowSpec) -> Result<Host<Marks>, Error> {
     let marks = Marks {
         window: vec![0; window.bytes as usize],
         packets: HashMap::new(),
@@ -65,15 +66,15 @@ fn device(config: &RunConfig, window: &WindowSpec) -> Result<Machine<Marks>, Err
         hmb: HmbChoice::Off,
         ..config.clone()
     };
-    Ok(machine::make(&config, marks)?.machine)
+    Ok(config::make(&config, marks)?.host)
 }
 
-fn call(device: &mut Machine<Marks>, tag: u32, call: WindowCall) -> Result<(), Error> {
-    device.call(tag, call);
+fn call(host: &mut Host<Marks>, tag: u32, call: WindowCall) -> Result<(), Error> {
+    host.call(tag, call);
     let mut done = Vec::new();
     while done.is_empty() {
-        device.advance_to_completion(u64::MAX, &mut Vec::new());
-        device.take_window_completions(&mut done);
+        host.advance_to_completion(u64::MAX, &mut Vec::new());
+        host.take_window_completions(&mut done);
     }
     match done[0].result {
         Ok(_) => Ok(()),
@@ -101,30 +102,30 @@ pub fn cuts(config: &RunConfig, bytes: u64, cuts: u32) -> Result<Figures, Error>
     // As long as all of it takes.
     let (mut span_ps, mut figures) = (0, [0u64; 5]);
     for cut in 0..=cuts {
-        let mut device = device(config, window)?;
-        call(&mut device, 0, pin(2 * room))?;
-        call(&mut device, 1, store(0, 2 * room))?;
-        call(&mut device, 1, sync)?;
-        let start_ps = device.now_ps();
-        device.call(2, store(0, bytes));
-        device.call(2, sync);
-        device.call(3, store(room, bytes));
+        let mut host = host(config, window)?;
+        call(&mut host, 0, pin(2 * room))?;
+        call(&mut host, 1, store(0, 2 * room))?;
+        call(&mut host, 1, sync)?;
+        let start_ps = host.now_ps();
+        host.call(2, store(0, bytes));
+        host.call(2, sync);
+        host.call(3, store(room, bytes));
         if cut == 0 {
             // The first time nothing is cut.
-            while let Some(at_ps) = device.next_time() {
-                device.advance(at_ps, &mut Vec::new());
+            while let Some(at_ps) = host.next_time() {
+                host.advance(at_ps, &mut Vec::new());
             }
-            span_ps = device.now_ps() - start_ps;
+            span_ps = host.now_ps() - start_ps;
             continue;
         }
         let at_ps = start_ps + u64::from(rng.below(span_ps.min(1 << 31) as u32));
-        device.advance(at_ps, &mut Vec::new());
+        host.advance(at_ps, &mut Vec::new());
         let mut done = Vec::new();
-        device.take_window_completions(&mut done);
+        host.take_window_completions(&mut done);
         let synced = done.len() > 1;
-        let outcome = device.power_cut().window.outcome;
+        let outcome = host.power_cut().window.outcome;
         figures[0] += u64::from(outcome != DumpOutcome::Restored);
-        let held = &device.contents.window;
+        let held = &host.drive.contents.window;
         let first = &held[..bytes as usize];
         let second = &held[room as usize..][..bytes as usize];
         if synced {
@@ -172,7 +173,7 @@ pub fn energy(config: &RunConfig) -> Result<Figures, Error> {
             "the window has less than 4 KiB for each entry",
         ));
     }
-    let mut device = device(config, window)?;
+    let mut host = host(config, window)?;
     for entry in 0..window.entries {
         let offset = u64::from(entry) * share;
         let entry = EntryId(entry);
@@ -182,14 +183,18 @@ pub fn energy(config: &RunConfig) -> Result<Figures, Error> {
             drive_offset_bytes: offset,
             length_bytes: share,
         };
-        call(&mut device, 0, range)?;
-        call(&mut device, 1 + entry.0, store(offset, share))?;
-        call(&mut device, 0, WindowCall::Sync { entry })?;
+        call(&mut host, 0, range)?;
+        call(&mut host, 1 + entry.0, store(offset, share))?;
+        call(&mut host, 0, WindowCall::Sync { entry })?;
     }
-    let recovery = device.power_cut().window;
-    let back: Vec<u32> = device.window_entries().map(|entry| entry.entry.0).collect();
+    let recovery = host.power_cut().window;
+    let back: Vec<u32> = host
+        .drive
+        .window_entries()
+        .map(|entry| entry.entry.0)
+        .collect();
     let unnoticed = (0..window.entries).filter(|entry| {
-        let held = &device.contents.window[(u64::from(*entry) * share) as usize..];
+        let held = &host.drive.contents.window[(u64::from(*entry) * share) as usize..];
         let whole = held[..share as usize].iter().all(|tag| *tag == 1 + entry);
         let lost = recovery.lost_entries.iter();
         let reported = lost.filter(|lost| lost.entry.0 == *entry).count() == 1;

@@ -1,235 +1,18 @@
-//! What each call does, step by step.
+//! What each call of the drive does, step by step: they travel as commands of the NVMe queues do.
 
 use super::{
-    COMPLETION_ENTRY_BYTES, Command, Contents, Device, Op, SUBMISSION_ENTRY_BYTES, Stage, Status,
-    WindowCall, WindowError, WindowReply,
+    COMPLETION_ENTRY_BYTES, Command, Contents, Device, Op, Stage, Status, WindowCall, WindowError,
+    WindowReply,
 };
 use crate::controller::HostMemory;
 use crate::controller::dump::mark_ps;
 use crate::request::{EntryId, EntryInfo, EntryState, Request};
 use crate::spec::SLOT_BYTES;
-use crate::transport::bar::{LINE_BYTES, Room, WORD_BYTES, mask_of};
 
 /// Pages that pass between window and flash as one piece.
 const PIECE_PAGES: u64 = 16;
 
 impl<C: Contents, M: HostMemory> Device<C, M> {
-    /// A CPU begins a call.
-    pub(super) fn begin_call(&mut self, id: u32) {
-        let now_ps = self.engine.now().ps();
-        let call_ps = self.spec.host.cpu.call_ps;
-        match self.side().calls[id].call {
-            WindowCall::Store {
-                window_offset_bytes,
-                length_bytes,
-            } => self.begin_store(id, window_offset_bytes, length_bytes),
-            WindowCall::Load {
-                window_offset_bytes,
-                length_bytes,
-            } => self.begin_load(id, window_offset_bytes, length_bytes),
-            WindowCall::Sync { entry } | WindowCall::Flush { entry } => {
-                self.begin_sync(id, entry);
-            }
-            _ => self.next_stage(id, Stage::Submitted, now_ps + call_ps),
-        }
-    }
-
-    // Stores.
-
-    fn begin_store(&mut self, id: u32, offset: u64, length: u64) {
-        let side = self.side();
-        match side.window.pinned_range(offset, length) {
-            Err(error) => self.fail_at_once(id, error),
-            Ok(info) => {
-                let lines = (offset / LINE_BYTES, (offset + length - 1) / LINE_BYTES);
-                let cpu = side.calls[id].cpu;
-                side.cpus.stored(cpu, info.entry, lines.0, lines.1);
-                side.calls[id].at = offset;
-                self.counters.window.stores += 1;
-                self.counters.window.stored_bytes += length;
-                self.store_line(id);
-            }
-        }
-    }
-
-    fn fail_at_once(&mut self, id: u32, error: WindowError) {
-        let now_ps = self.engine.now().ps();
-        self.answer(id, Err(error), now_ps);
-    }
-
-    /// The range of a store or load that one step covers: from, to, end of the whole.
-    fn step(&mut self, id: u32, step_bytes: u64) -> (u64, u64, u64) {
-        let call = &self.side().calls[id];
-        let (WindowCall::Store {
-            window_offset_bytes,
-            length_bytes,
-        }
-        | WindowCall::Load {
-            window_offset_bytes,
-            length_bytes,
-        }) = call.call
-        else {
-            unreachable!("only loads and stores go in steps");
-        };
-        let end = window_offset_bytes + length_bytes;
-        let to = end.min((call.at / step_bytes + 1) * step_bytes);
-        (call.at, to, end)
-    }
-
-    fn store_step(&mut self, id: u32) -> (u64, u64, u64) {
-        let combines = self.side().bar.combines();
-        self.step(id, if combines { LINE_BYTES } else { WORD_BYTES })
-    }
-
-    /// Stores to the next line, once there is a buffer for it.
-    pub(super) fn store_line(&mut self, id: u32) {
-        let now = self.engine.now();
-        let (from, to, end) = self.store_step(id);
-        if from == end {
-            self.answer(id, Ok(WindowReply::Done), now.ps());
-            return;
-        }
-        let store_ps = self.spec.host.cpu.store_ps;
-        let Device { window, link, .. } = self;
-        let side = window.as_mut().expect("calls are of drives with a window");
-        let cpu = side.calls[id].cpu;
-        match side.bar.take(link, now, cpu, (from / LINE_BYTES) as u32) {
-            Room::Wait(at_ps) => self.next_stage(id, Stage::Room, at_ps),
-            Room::Ready => {
-                let words = to.div_ceil(WORD_BYTES) - from / WORD_BYTES;
-                self.next_stage(id, Stage::Filled, now.ps() + words * store_ps);
-            }
-        }
-    }
-
-    pub(super) fn on_filled_line(&mut self, id: u32) {
-        let now = self.engine.now();
-        let (from, to, _) = self.store_step(id);
-        let line = (from / LINE_BYTES) as u32;
-        let mask = mask_of(line, from, to);
-        let Device { window, link, .. } = self;
-        let side = window.as_mut().expect("calls are of drives with a window");
-        let call = &mut side.calls[id];
-        call.at = to;
-        let (cpu, tag) = (call.cpu, call.tag);
-        let packet = side.bar.combine(link, now, cpu, line, mask);
-        self.contents.combine(tag, packet, line, mask);
-        self.store_line(id);
-    }
-
-    // Loads.
-
-    fn begin_load(&mut self, id: u32, offset: u64, length: u64) {
-        match self.side().window.pinned_range(offset, length) {
-            Err(error) => self.fail_at_once(id, error),
-            Ok(_) => {
-                self.counters.window.loads += 1;
-                self.counters.window.loaded_bytes += length;
-                let now = self.engine.now();
-                let Device { window, link, .. } = self;
-                let side = window.as_mut().expect("calls are of drives with a window");
-                side.calls[id].at = offset;
-                // An uncached read empties the write-combining buffers first.
-                side.bar.drain(link, now, side.calls[id].cpu);
-                self.send_load(id);
-            }
-        }
-    }
-
-    /// The next 8 bytes are asked for; the CPU waits for them.
-    pub(super) fn send_load(&mut self, id: u32) {
-        let now = self.engine.now();
-        let (from, _, end) = self.step(id, WORD_BYTES);
-        if from == end {
-            self.answer(id, Ok(WindowReply::Done), now.ps());
-            return;
-        }
-        self.counters.window.load_tlps += 1;
-        let at_ps = self.link.post(now, 0);
-        self.next_stage(id, Stage::LoadArrived, at_ps);
-    }
-
-    pub(super) fn on_load_arrived(&mut self, id: u32) {
-        let (from, to, _) = self.step(id, WORD_BYTES);
-        let tag = self.side().calls[id].tag;
-        self.side().calls[id].at = to;
-        self.contents.load(tag, from, to - from);
-        let at_ps = self.answer_read(to - from) + self.spec.host.cpu.load_ps;
-        self.next_stage(id, Stage::LoadAnswered, at_ps);
-    }
-
-    /// The drive answers a CPU's read; returns when the answer is there.
-    fn answer_read(&mut self, bytes: u64) -> u64 {
-        let access_ps = self.spec.tiers.pm.as_ref().map_or(0, |pm| pm.access_ps);
-        // As for DMA reads, the direction is booked at the time of asking.
-        self.link.write(self.engine.now(), bytes) + access_ps
-    }
-
-    // Making stores durable.
-
-    fn begin_sync(&mut self, id: u32, entry: EntryId) {
-        let cpu_spec = self.spec.host.cpu.clone();
-        let begin_ps = self.engine.now().ps() + cpu_spec.call_ps;
-        let side = self.side();
-        let length_bytes = match side.window.pinned(entry) {
-            Ok(found) => found.info.length_bytes,
-            Err(error) => {
-                self.answer(id, Err(error), begin_ps);
-                return;
-            }
-        };
-        let lines = side.cpus.take_stored(side.calls[id].cpu, entry);
-        // Lines stored to more than once are flushed once.
-        let lines = lines.min(length_bytes / LINE_BYTES);
-        let at_ps = begin_ps + lines * cpu_spec.flush_line_ps;
-        self.next_stage(id, Stage::LinesFlushed, at_ps);
-    }
-
-    /// First half: out of the CPU.
-    pub(super) fn on_lines_flushed(&mut self, id: u32) {
-        let now = self.engine.now();
-        let Device { window, link, .. } = self;
-        let side = window.as_mut().expect("calls are of drives with a window");
-        let sent_ps = side.bar.drain(link, now, side.calls[id].cpu);
-        let at_ps = sent_ps + self.spec.host.cpu.fence_ps;
-        self.next_stage(id, Stage::Fenced, at_ps);
-    }
-
-    /// Second half: into the drive. A read of no bytes arrives behind everything posted before it.
-    pub(super) fn on_fenced(&mut self, id: u32) {
-        self.counters.window.load_tlps += 1;
-        let at_ps = self.link.post(self.engine.now(), 0);
-        self.next_stage(id, Stage::VerifyArrived, at_ps);
-    }
-
-    pub(super) fn on_verify_arrived(&mut self, id: u32) {
-        let at_ps = self.answer_read(0);
-        self.next_stage(id, Stage::Verified, at_ps);
-    }
-
-    pub(super) fn on_verified(&mut self, id: u32) {
-        if matches!(self.side().calls[id].call, WindowCall::Flush { .. }) {
-            self.on_submitted(id);
-            return;
-        }
-        self.counters.window.syncs += 1;
-        let now_ps = self.engine.now().ps();
-        self.answer(id, Ok(WindowReply::Done), now_ps);
-    }
-
-    // Calls of the drive: they travel as commands of the NVMe queues do.
-
-    pub(super) fn on_submitted(&mut self, id: u32) {
-        let wire_ps = self.link.wire_ps(SUBMISSION_ENTRY_BYTES);
-        self.link.from_host_bytes += SUBMISSION_ENTRY_BYTES;
-        let way_ps = self.spec.host.submit_ps + self.link.one_way_ps();
-        let at_ps = self.engine.now().ps() + way_ps + self.link.round_trip_ps() + wire_ps;
-        self.next_stage(id, Stage::Fetched, at_ps);
-        self.side().calls[id].on_cpu = false;
-        let cpu = self.side().calls[id].cpu;
-        self.release_cpu(cpu);
-    }
-
     pub(super) fn on_call_fetched(&mut self, id: u32) {
         let now = self.engine.now();
         let side = self.side();
@@ -239,7 +22,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     fn reply(&mut self, id: u32, result: Result<WindowReply, WindowError>) {
         let entry_end_ps = self.link.write(self.engine.now(), COMPLETION_ENTRY_BYTES);
-        self.answer(id, result, entry_end_ps + self.spec.host.complete_ps);
+        self.answer(id, result, entry_end_ps);
     }
 
     pub(super) fn execute(&mut self, id: u32) {
@@ -355,7 +138,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             offset_bytes: info.drive_offset_bytes + at,
             length_bytes: bytes,
         };
-        let mut command = Command::new(request, Status::Success, self.engine.now().ps());
+        let mut command = Command::new(request, Status::Success);
         command.internal = true;
         let command = self.commands.insert(command);
         if op == Op::Read {

@@ -1,10 +1,7 @@
 //! What is left of the byte window when power, or the host, is gone.
 
-use super::{
-    Contents, Cpus, Device, EntryInfo, HostMemory, Slab, Timeline, WindowCompletion, WindowError,
-};
+use super::{Contents, Device, EntryInfo, HostMemory, Slab, Timeline};
 use crate::controller::dump::{self, Dump};
-use crate::request::WindowReply;
 use crate::spec::SLOT_BYTES;
 
 /// What became of the window's dump.
@@ -47,7 +44,6 @@ pub struct WindowRecovery {
 impl<C: Contents, M: HostMemory> Device<C, M> {
     /// Power fails now (or only the host does): what the window loses, and what comes back.
     pub(in crate::device) fn restart_window(&mut self, power_fails: bool) -> WindowRecovery {
-        let now = self.engine.now();
         self.land_packets();
         let Some(side) = &mut self.window else {
             return WindowRecovery::default();
@@ -55,21 +51,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let lost_bytes = side.bar.cut();
         self.counters.window.lost_bytes += lost_bytes;
         side.window.cut();
-        side.cpus = Cpus::default();
         side.core = Timeline::default();
-        let mut under_way = std::mem::take(&mut side.under_way);
-        under_way.sort_unstable();
-        for id in under_way {
-            let call = side.calls[id];
-            self.window_done.push(WindowCompletion {
-                tag: call.tag,
-                cpu: call.cpu,
-                call: call.call,
-                result: Err::<WindowReply, _>(WindowError::PowerFailed),
-                submitted_ps: call.submitted_ps,
-                completed_ps: now.ps(),
-            });
-        }
+        side.sent.clear();
         side.calls = Slab::default();
         let mut recovery = WindowRecovery {
             lost_bytes,

@@ -3,12 +3,9 @@
 use crate::drives::Drive;
 use crate::error::Error;
 use crate::hmb::{HmbChoice, HmbResult};
-use lodger_core::device::{Contents, NoContents};
+use lodger_core::device::Contents;
 use lodger_core::spec::DriveSpec;
-use lodger_core::{Device, Precondition};
-
-/// The simulated drive with its host, as the run loop, sessions and studies ask it.
-pub(crate) type Machine<C = NoContents> = Device<C>;
+use lodger_core::{Host, Precondition};
 
 /// Events without any completion while requests are in flight after which the drive counts as
 /// stuck. The longest wait that is none, a write behind cleaning, is a hundred times shorter.
@@ -48,7 +45,7 @@ impl RunConfig {
 
 /// A drive as it starts.
 pub(crate) struct Made<C> {
-    pub(crate) machine: Machine<C>,
+    pub(crate) host: Host<C>,
     /// Host memory asked for and given; none of it is used yet.
     pub(crate) hmb: HmbResult,
     /// Why less host memory was given than the drive needs, if so.
@@ -63,11 +60,7 @@ pub(crate) fn make<C: Contents>(config: &RunConfig, contents: C) -> Result<Made<
     let spec = config.spec();
     let (mut hmb, warning) = config.hmb.negotiate(spec)?;
     let (granted_bytes, seed) = (hmb.granted_bytes, config.seed);
-    let machine = Machine::with_contents(spec, config.precondition, granted_bytes, seed, contents);
-    hmb.usable_bytes = machine.hmb_usable_bytes();
-    Ok(Made {
-        machine,
-        hmb,
-        warning,
-    })
+    let host = Host::with_contents(spec, config.precondition, granted_bytes, seed, contents);
+    hmb.usable_bytes = host.drive.hmb_usable_bytes();
+    Ok(Made { host, hmb, warning })
 }

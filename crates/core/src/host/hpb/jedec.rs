@@ -6,8 +6,7 @@
 //! block sent ahead (HPB WRITE BUFFER with up to 255), as Linux did for a short time only. Not modelled
 //! is the time of the command that tells the drive of a region given up.
 
-use super::hpb::NO_ENTRY;
-use crate::controller::hpb::HostEntry;
+use crate::controller::hpb::{HostEntry, NO_ENTRY};
 use crate::ids::Lpn;
 use crate::request::Op;
 use crate::spec::HpbSpec;

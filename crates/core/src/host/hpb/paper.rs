@@ -2,14 +2,11 @@
 //! sent along with reads (Jeong et al., HotStorage 2017, section 3).
 
 use crate::controller::cache::{Cache, Direct, Inserted};
-use crate::controller::hpb::{HostEntry, Message};
+use crate::controller::hpb::{HostEntry, Message, NO_ENTRY};
 use crate::ids::{Lpn, Ppn};
 use crate::rng::Rng;
 use crate::spec::HpbSpec;
 use std::collections::VecDeque;
-
-/// Entry of a page without data.
-pub const NO_ENTRY: u64 = u64::MAX;
 
 /// What the host holds of a group.
 #[derive(Debug, Default)]
@@ -60,7 +57,7 @@ impl Faults {
 
 /// The driver.
 #[derive(Debug)]
-pub struct HpbDriver {
+pub struct PaperDriver {
     group_pages: u32,
     user_slots: u32,
     groups: Vec<Group>,
@@ -79,7 +76,7 @@ pub struct HpbDriver {
     pub evictions: u64,
 }
 
-impl HpbDriver {
+impl PaperDriver {
     /// A driver that has loaded at boot what fits into its memory, or is about to.
     #[must_use]
     pub fn new(spec: &HpbSpec, user_slots: u32, seed: u64) -> Self {
@@ -99,7 +96,7 @@ impl HpbDriver {
                 cache.insert(number, false);
             }
         }
-        HpbDriver {
+        PaperDriver {
             group_pages: spec.group_pages,
             user_slots,
             groups,

@@ -1,0 +1,345 @@
+//! The host's drivers for Host Performance Booster at work: entries go along with reads and come back
+//! with responses, groups are fetched when nothing else is asked.
+
+pub mod jedec;
+pub mod paper;
+
+use super::Host;
+use crate::controller::HostMemory;
+use crate::controller::hpb::{HostEntry, Message};
+use crate::device::{Alarm, Contents, Device};
+use crate::engine::INDEX_MAX;
+use crate::ids::{CommandId, Lpn};
+use crate::observe::HpbCounters;
+use crate::request::{Op, Status};
+use crate::spec::{DriveSpec, HpbProtocol, HpbSpec, SLOT_BYTES};
+use jedec::JedecDriver;
+use paper::{Faults, PaperDriver};
+
+/// A change to the entry of the next read, for tests: what a hostile host would do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tamper {
+    /// Flips these bits.
+    Flip(u64),
+    /// Puts another entry in its place; the version of the group is the latest one.
+    Replace(u64),
+    /// Sends this entry and claims this version, whatever the driver would send.
+    Send(HostEntry),
+}
+
+/// Whose protocol is spoken.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one for a host")]
+enum Driver {
+    Paper(PaperDriver),
+    Jedec(JedecDriver),
+}
+
+/// The driver, and what is under way for it.
+#[derive(Debug)]
+pub(super) struct HpbHost {
+    driver: Driver,
+    spec: HpbSpec,
+    /// Number of the current idle period.
+    idle_period: u32,
+    /// Group of the READ BUFFER under way that the load at boot waits for.
+    loading: Option<u32>,
+    tamper: Option<Tamper>,
+    counters: HpbCounters,
+    /// Entries of a read of several pages, reused.
+    ahead: Vec<HostEntry>,
+}
+
+impl HpbHost {
+    pub(super) fn new(drive: &DriveSpec, user_slots: u32, seed: u64) -> Option<Box<Self>> {
+        let spec = drive.hpb.as_ref()?;
+        let driver = match spec.protocol {
+            HpbProtocol::Paper => Driver::Paper(PaperDriver::new(spec, user_slots, seed)),
+            HpbProtocol::Jedec => Driver::Jedec(JedecDriver::new(spec, user_slots)),
+        };
+        Some(Box::new(HpbHost {
+            driver,
+            spec: spec.clone(),
+            idle_period: 0,
+            loading: None,
+            tamper: None,
+            counters: HpbCounters::default(),
+            ahead: Vec::new(),
+        }))
+    }
+
+    /// Adds what the host's side counts.
+    pub(super) fn count(&self, counters: &mut HpbCounters) {
+        counters.hits = self.counters.hits;
+        counters.misses = self.counters.misses;
+        counters.groups_fetched = self.counters.groups_fetched;
+        counters.write_buffers = self.counters.write_buffers;
+        match &self.driver {
+            Driver::Paper(driver) => counters.evictions = driver.evictions,
+            Driver::Jedec(driver) => {
+                counters.activations = driver.activations;
+                counters.inactivations = driver.inactivations;
+                counters.unmaps = driver.unmap_requests;
+            }
+        }
+    }
+
+    fn is_enabled(&self) -> bool {
+        match &self.driver {
+            Driver::Paper(driver) => driver.is_enabled(),
+            Driver::Jedec(driver) => driver.is_enabled(),
+        }
+    }
+
+    fn set_enabled(&mut self, enabled: bool) {
+        match &mut self.driver {
+            Driver::Paper(driver) => driver.set_enabled(enabled),
+            Driver::Jedec(driver) => driver.set_enabled(enabled),
+        }
+    }
+
+    /// The entry to send with a request; with JEDEC's 2.0 those to send ahead of a read of several
+    /// pages go to `ahead`.
+    fn entry_for<C: Contents, M: HostMemory>(
+        &mut self,
+        drive: &Device<C, M>,
+        op: Op,
+        (first, count): (Lpn, u32),
+    ) -> Option<HostEntry> {
+        match &mut self.driver {
+            Driver::Paper(driver) if op == Op::Read => {
+                let boot = |lpn| drive.hpb_entry_at_boot(lpn);
+                driver.entry(first, count, drive.hpb_shows_place(), boot)
+            }
+            Driver::Paper(_) => None,
+            Driver::Jedec(driver) => {
+                let entry = driver.on_request(op, first, count, drive.now_ps());
+                if op == Op::Read && count > 1 {
+                    driver.entries(first, count, &mut self.ahead);
+                }
+                entry
+            }
+        }
+    }
+
+    /// Once, a hostile host sends something else with a read.
+    fn tamper(&mut self, entry: &mut Option<HostEntry>, is_read: bool) {
+        let Some(tamper) = self.tamper.take() else {
+            return;
+        };
+        match (entry.as_mut().or(self.ahead.first_mut()), tamper) {
+            (Some(entry), Tamper::Flip(bits)) => entry.bytes ^= bits,
+            (Some(entry), Tamper::Replace(bytes)) => entry.bytes = bytes,
+            (Some(entry), Tamper::Send(other)) if is_read => *entry = other,
+            (None, Tamper::Send(other)) if is_read => *entry = Some(other),
+            _ => {}
+        }
+    }
+}
+
+impl<C: Contents, M: HostMemory> Host<C, M> {
+    /// The driver adds what it has to a command. Returns true when that takes another command ahead.
+    pub(super) fn attach_entries(&mut self, command: CommandId) -> bool {
+        let Some(hpb) = &mut self.hpb else {
+            return false;
+        };
+        let (request, status) = self.drive.outcome(command);
+        let is_read = request.op == Op::Read;
+        let mut entry = None;
+        hpb.ahead.clear();
+        if status == Status::Success {
+            let first = request.offset_bytes / SLOT_BYTES;
+            let end = (request.offset_bytes + request.length_bytes).div_ceil(SLOT_BYTES);
+            let pages = (Lpn(first as u32), (end - first) as u32);
+            entry = hpb.entry_for(&self.drive, request.op, pages);
+            if is_read {
+                match entry.is_some() || !hpb.ahead.is_empty() {
+                    true => hpb.counters.hits += 1,
+                    false => hpb.counters.misses += 1,
+                }
+            }
+        }
+        hpb.tamper(&mut entry, is_read);
+        if let Some(entry) = entry {
+            self.drive.attach_entry(command, entry);
+        }
+        let ahead = !hpb.ahead.is_empty();
+        if ahead && let Some(first) = self.drive.enqueue_write_buffer(command, &hpb.ahead) {
+            hpb.counters.write_buffers += 1;
+            let doorbell_ps = self.drive.now_ps() + self.submit_ps;
+            self.drive.ring(first, doorbell_ps);
+        }
+        self.run_map_requests();
+        ahead
+    }
+
+    /// JEDEC's driver fetches what it wants at once.
+    fn run_map_requests(&mut self) {
+        loop {
+            let now_ps = self.drive.now_ps();
+            let Some(hpb) = &mut self.hpb else { return };
+            let Driver::Jedec(driver) = &mut hpb.driver else {
+                return;
+            };
+            let Some(sub) = driver.next_fetch(now_ps) else {
+                return;
+            };
+            self.fetch_group(sub);
+        }
+    }
+
+    /// The host has a response. Returns true when it was that of a command of the driver.
+    pub(super) fn learn_entries(&mut self, command: CommandId) -> bool {
+        let Some(hpb) = &mut self.hpb else {
+            return false;
+        };
+        let answer = self.drive.hpb_answer(command);
+        let mut loaded = false;
+        if let Some((group, entries, version)) = answer.group {
+            loaded = hpb.loading == Some(group);
+            match &mut hpb.driver {
+                Driver::Paper(driver) => driver.on_group(group, entries, version),
+                Driver::Jedec(driver) => driver.on_group(group, entries, version),
+            }
+        }
+        match (&mut hpb.driver, answer.message) {
+            (
+                Driver::Jedec(driver),
+                Message::Recommendation {
+                    activate,
+                    inactivate,
+                },
+            ) => driver.on_recommendation(activate, inactivate),
+            (Driver::Jedec(_), _) | (Driver::Paper(_), Message::None) => {}
+            (Driver::Paper(driver), message) => {
+                driver.on_message(message, |lpn| self.drive.hpb_entry_at_boot(lpn));
+            }
+        }
+        self.run_map_requests();
+        if loaded {
+            self.load_next();
+        }
+        answer.from_driver
+    }
+
+    /// Nothing may be asked for a while, apart from `ending` commands that are just ending: then the
+    /// host fetches what it lacks. After one group it goes on to the next at once.
+    pub(super) fn note_idle(&mut self, fetched: bool, ending: usize) {
+        let Some(hpb) = &mut self.hpb else { return };
+        hpb.idle_period = (hpb.idle_period + 1) & INDEX_MAX;
+        let Driver::Paper(driver) = &hpb.driver else {
+            return;
+        };
+        if !driver.wants() || self.drive.in_flight() > ending {
+            return;
+        }
+        if fetched {
+            self.fetch_wanted();
+            return;
+        }
+        let at_ps = self.drive.now_ps() + hpb.spec.idle_ps;
+        self.drive.wake_at(at_ps, Alarm::Idle, hpb.idle_period);
+    }
+
+    #[cold]
+    pub(super) fn on_idle(&mut self, period: u32) {
+        let current = self.hpb.as_ref().map(|hpb| hpb.idle_period);
+        if current == Some(period) && self.drive.in_flight() == 0 {
+            self.fetch_wanted();
+        }
+    }
+
+    /// The host begins to load at boot what it keeps, unless it has it already.
+    pub(super) fn load_at_boot(&mut self) {
+        let Some(hpb) = &self.hpb else { return };
+        if !hpb.spec.loads_at_boot {
+            return;
+        }
+        match hpb.driver {
+            Driver::Jedec(_) => self.run_map_requests(),
+            Driver::Paper(_) if hpb.loading.is_none() => self.load_next(),
+            Driver::Paper(_) => {}
+        }
+    }
+
+    /// The load at boot goes on, whatever else is asked.
+    fn load_next(&mut self) {
+        let Some(hpb) = &mut self.hpb else { return };
+        if let Driver::Paper(driver) = &mut hpb.driver {
+            hpb.loading = driver.next_load();
+            if let Some(group) = hpb.loading {
+                self.fetch_group(group);
+            }
+        }
+    }
+
+    fn fetch_wanted(&mut self) {
+        let Some(hpb) = &mut self.hpb else { return };
+        if let Driver::Paper(driver) = &mut hpb.driver
+            && let Some(group) = driver.next_wanted()
+        {
+            self.fetch_group(group);
+        }
+    }
+
+    /// The host sends a READ BUFFER.
+    fn fetch_group(&mut self, group: u32) {
+        let Some(hpb) = &mut self.hpb else { return };
+        if let Some(command) = self.drive.enqueue_read_buffer(group) {
+            hpb.counters.groups_fetched += 1;
+            let doorbell_ps = self.drive.now_ps() + self.submit_ps;
+            self.drive.ring(command, doorbell_ps);
+        }
+    }
+
+    /// The drive has started anew: what the driver holds is void.
+    pub(super) fn restart_driver(&mut self) {
+        let Some(hpb) = &mut self.hpb else { return };
+        hpb.loading = None;
+        match &mut hpb.driver {
+            Driver::Jedec(driver) => driver.restart(),
+            Driver::Paper(driver) => driver.set_enabled(driver.is_enabled()),
+        }
+        self.load_at_boot();
+        self.note_idle(false, 0);
+    }
+
+    /// The driver starts or stops keeping map entries. It begins with none.
+    pub fn set_hpb_enabled(&mut self, enabled: bool) {
+        let Some(hpb) = &mut self.hpb else { return };
+        if enabled != hpb.is_enabled() {
+            hpb.set_enabled(enabled);
+            self.drive.set_hpb_enabled(enabled);
+            self.load_at_boot();
+            self.note_idle(false, 0);
+        }
+    }
+
+    /// Messages to the driver get lost or come late from now on (tests).
+    pub fn set_hpb_faults(&mut self, faults: Option<Faults>) {
+        if let Some(hpb) = &mut self.hpb
+            && let Driver::Paper(driver) = &mut hpb.driver
+        {
+            driver.faults = faults;
+        }
+    }
+
+    /// Changes the entry of the next read that carries one (tests).
+    pub fn tamper_with_hpb(&mut self, tamper: Tamper) {
+        if let Some(hpb) = &mut self.hpb {
+            hpb.tamper = Some(tamper);
+        }
+    }
+
+    /// The entry that the host would send with a read of this page; to be played back in tests.
+    pub fn hpb_entry(&mut self, lpn: Lpn) -> Option<HostEntry> {
+        let hpb = self.hpb.as_mut()?;
+        match &mut hpb.driver {
+            Driver::Paper(driver) => {
+                let boot = |lpn| self.drive.hpb_entry_at_boot(lpn);
+                driver.entry(lpn, 1, self.drive.hpb_shows_place(), boot)
+            }
+            Driver::Jedec(_) => None,
+        }
+    }
+}
