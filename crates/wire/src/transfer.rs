@@ -108,7 +108,7 @@ impl DataPointer {
         self.write_padded(memory, page, from, from.len() as u64)
     }
 
-    /// Hands `bytes` to the host: `from`, and then zeros.
+    /// Hands `bytes` to the host: those of `from`, and then zeros if it is shorter.
     ///
     /// # Errors
     /// As [`DataPointer::write`].

@@ -186,6 +186,23 @@ fn what_the_controller_cannot_do_is_a_fatal_status() {
 }
 
 #[test]
+fn admin_queues_end_within_all_addresses() {
+    let mut registers = Registers::new(Capabilities::default());
+    write32(&mut registers, offset::AQA, 4095 << 16 | 4095);
+    registers.write(offset::ASQ, &(!0xfffu64).to_le_bytes());
+    let effect = write32(&mut registers, offset::CC, LINUX_CC | 1);
+    assert_eq!(effect, Effect::Refused(EnableError::QueueAddress));
+}
+
+#[test]
+fn page_size_and_command_set_stay_while_the_controller_is_enabled() {
+    let mut registers = started();
+    let changed = 9 << 20 | 9 << 16 | 1 << 11 | 2 << 7 | 6 << 4 | 1;
+    assert_eq!(write32(&mut registers, offset::CC, changed), Effect::None);
+    assert_eq!(read32(&registers, offset::CC), 9 << 20 | 9 << 16 | 1);
+}
+
+#[test]
 fn a_failed_controller_comes_back_by_a_reset() {
     let mut registers = started();
     registers.fail();

@@ -48,6 +48,7 @@ fn unaligned_prp_from_the_guest() {
     let refused = |prp1, prp2, bytes| prp(&memory, prp1, prp2, bytes);
     let invalid = Err(Status::PRP_OFFSET_INVALID);
     assert_eq!(refused(0x5001, 0, 512), invalid);
+    assert_eq!(refused(0x5002, 0, 512), invalid);
     assert_eq!(refused(0x5000, 0x6004, 8192), invalid, "a second page");
     assert_eq!(refused(0x5000, 0x1004, 12288), invalid, "a list");
     put(&memory, 0x1000, &[0x7000, 0x8010]);

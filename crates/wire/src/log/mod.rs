@@ -94,7 +94,5 @@ pub fn answer(
     let from = usize::try_from(get.offset_bytes).ok();
     let rest = from.and_then(|from| page.get(from..));
     let rest = rest.ok_or(Status::INVALID_FIELD)?;
-    let wanted = usize::try_from(get.bytes()).unwrap_or(usize::MAX);
-    let part = &rest[..rest.len().min(wanted)];
-    data.write_padded(memory, page_size, part, get.bytes())
+    data.write_padded(memory, page_size, rest, get.bytes())
 }
