@@ -4,7 +4,7 @@
 //! of all drives as a multiple of the default, `LODGER_PROBE_THREADS` how many are probed at a time; `LODGER_PROBE_CONFIDENCE=0` runs every experiment once.
 //! `LODGER_PROBE_CALIBRATE=1 LODGER_PROBE_FIRST=50001 LODGER_PROBE_DRIVES=300` prints how often each rule
 //! is right and how wide intervals must be: seeds that are used for nothing else; `LODGER_PROBE_ALL=0` with what
-//! verdicts rest on alone, which takes a third of the time.
+//! verdicts rest on alone, which takes a third of the time, and `LODGER_PROBE_WRITES=0` without what writes.
 
 mod blind;
 
@@ -229,6 +229,17 @@ fn excerpt(subject: &Subject, role: &str) -> String {
     )
 }
 
+/// A verdict for whoever counts in another way.
+fn raw(seed: u64, role: &str, planted: &Planted, verdict: &Verdict) -> String {
+    let (rule, sure, fit) = (verdict.rule, verdict.confidence, verdict.fit);
+    let (tier, range) = (verdict.tier.name(), verdict.size_is_range);
+    let (truth, size) = (planted.bytes, verdict.size_bytes);
+    format!(
+        "verdict {seed} {role} {} {tier} {rule:?} {sure:.4} {fit:.4} {range} {truth:?} {size:?}",
+        planted.tier
+    )
+}
+
 fn run(drives: u64) -> ([Score; 3], Confusion) {
     let confusion = Mutex::new(Confusion::new());
     let scores = Mutex::new(std::array::from_fn(|_| Score::default()));
@@ -265,6 +276,9 @@ fn run(drives: u64) -> ([Score; 3], Confusion) {
                         });
                         let kind = (*role, planted.tier, verdict.tier.name());
                         *confusion.lock().unwrap().entry(kind).or_insert(0) += 1;
+                        if drives >= 100 {
+                            println!("{}", raw(seed, role, &planted, verdict));
+                        }
                         if let Some(remark) = score.count(&planted, verdict, tolerance) {
                             println!("{seed} {role}: {remark}\n{}", excerpt(&subject, role));
                         }
@@ -421,7 +435,14 @@ fn every_rule_is_as_often_right_as_its_table_says() {
     } else {
         &[]
     };
-    let experiments = [&DECIDING[..], more].concat();
+    // Bursts of writes take nearly all of the time.
+    let reads_only = setting("WRITES").unwrap_or(1_u8) == 0;
+    let deciding = if reads_only {
+        &DECIDING[..3]
+    } else {
+        &DECIDING[..]
+    };
+    let experiments = [deciding, more].concat();
     let single = |seed| Options {
         confidence: 0.0,
         ..options(&experiments, seed)

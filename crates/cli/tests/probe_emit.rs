@@ -2,7 +2,7 @@
 
 use lodger::probe_target::{Noise, SimTarget};
 use lodger_probe::stats::Estimate;
-use lodger_probe::{Options, Outcome, probe, report};
+use lodger_probe::{Io, Options, Outcome, Target, probe, report};
 use lodger_run::{Drive, RunConfig};
 use std::time::Duration;
 
@@ -15,6 +15,16 @@ const READS: &[&str] = &[
     "request-size",
 ];
 const WRITES: &[&str] = &["flush", "write-buffer", "request-size-write", "write-cliff"];
+
+/// What bursts rest on.
+const WRITES_AND_UNITS: &[&str] = &[
+    "map-cache",
+    "parallelism",
+    "flush",
+    "write-buffer",
+    "request-size-write",
+    "write-cliff",
+];
 
 fn probed_by(name: &str, drive: Drive, experiments: &[&str], seed: u64) -> Outcome {
     let config = RunConfig::new(drive);
@@ -114,6 +124,51 @@ fn drives_with_their_map_on_board_are_found_again_from_the_file_that_a_probe_wro
 #[ignore = "bursts through 64 MiB of host memory take half a minute to simulate"]
 fn a_drive_with_its_buffer_in_host_memory_is_found_again_from_the_file_that_a_probe_wrote() {
     is_found_again("hong-hmb-buffer");
+}
+
+/// Bytes of bursts into an empty buffer.
+const BURSTS: [u64; 5] = [1 << 20, 4 << 20, 16 << 20, 64 << 20, 512 << 20];
+
+/// How long each takes, ms: writes of 32 KiB, 6 MiB in flight.
+fn burst_ms(drive: Drive) -> Vec<f64> {
+    let config = RunConfig::new(drive);
+    let mut target = SimTarget::open(&config, Noise::default().times(0.0), 1).expect("it opens");
+    let start = target.describe().capacity_bytes / 2;
+    let chunk = 32 << 10;
+    let burst = |bytes: &u64| {
+        target.flush().expect("it flushes");
+        target.idle(Duration::from_millis(200));
+        let writes: Vec<Io> = (0..bytes / chunk)
+            .map(|i| Io::write(start + i * chunk, chunk as u32))
+            .collect();
+        let from = target.now();
+        target
+            .run(&writes, 192, &mut Vec::new())
+            .expect("it writes");
+        (target.now() - from).as_secs_f64() * 1e3
+    };
+    BURSTS.iter().map(burst).collect()
+}
+
+/// The head once said of every drive that bursts take from two thirds of the time to two and a half times as long.
+#[test]
+fn bursts_take_as_long_from_an_emitted_file_as_its_head_says() {
+    let measured = ["bg4", "ex900"].map(|name| (name, 0.9..=1.1));
+    let not_measured = [("pm963", 0.9..=4.0)];
+    for (name, allowed) in measured.into_iter().chain(not_measured) {
+        let text = emitted(&probed_by(name, of_collection(name), WRITES_AND_UNITS, 1));
+        let says = if *allowed.end() < 2.0 {
+            "within a tenth"
+        } else {
+            "No burst of writes was measured"
+        };
+        assert!(text.contains(says), "{name}\n{text}");
+        let (there, here) = (burst_ms(of_collection(name)), burst_ms(from_text(&text)));
+        for (bytes, (there, here)) in BURSTS.iter().zip(there.iter().zip(&here)) {
+            let place = format!("{name}, {bytes} bytes: {there} ms there, {here} ms here\n{text}");
+            assert!(allowed.contains(&(here / there)), "{place}");
+        }
+    }
 }
 
 #[test]

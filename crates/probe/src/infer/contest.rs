@@ -199,6 +199,20 @@ mod tests {
         assert_eq!(found.tier, Tier::Undecided, "{found:?}");
     }
 
+    /// Seeds 80035 and 80039: pages differ in latency there, and "all reads take the same time" was said.
+    #[test]
+    fn that_nothing_shows_flash_is_not_said_to_be_equal_latency() {
+        let mut findings = without_host_memory();
+        let found = infer::verdict(Role::Map, &mut findings, &about(HmbSwitch::NotUsed)).unwrap();
+        assert_eq!(found.tier, Tier::Undecided);
+        assert!(!found.evidence.contains("same time"), "{}", found.evidence);
+        assert!(
+            found.evidence.contains("near each other"),
+            "{}",
+            found.evidence
+        );
+    }
+
     #[test]
     fn a_contested_verdict_is_shown_as_such_and_has_no_size() {
         let mut findings = without_host_memory();
