@@ -21,7 +21,7 @@ pub enum Fuse {
     Second,
 }
 
-/// A command's 64 bytes, as the host wrote them (§3.3.3.1 figure 87).
+/// A command's 64 bytes, as the host wrote them (§3.3.3.1).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SubmissionEntry(pub [u8; SUBMISSION_BYTES]);
 
@@ -189,7 +189,7 @@ impl From<Result<Outcome, Status>> for Outcome {
     }
 }
 
-/// A completion queue entry (§3.3.3.2 figure 90).
+/// A completion queue entry (§3.3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompletionEntry {
     /// How the command ended.

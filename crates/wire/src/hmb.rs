@@ -17,7 +17,7 @@ const DESCRIPTOR_BYTES: usize = HmbDescriptor::BYTES;
 const DESCRIPTORS_MAX: u32 = 65535;
 
 layout! {
-    /// An entry of the host's list (§5.27.1.10 figure 337).
+    /// An entry of the host's list (§5.27.1.10).
     pub struct HmbDescriptor: 16 {
         /// BADD: first byte, aligned to memory pages.
         0 => address: u64,
@@ -27,7 +27,7 @@ layout! {
 }
 
 layout! {
-    /// What Get Features 0Dh returns as data (§5.27.1.10 figure 338).
+    /// What Get Features 0Dh returns as data (§5.27.1.10).
     pub struct HmbAttributes: 4096 {
         /// HSIZE: size granted, memory pages.
         0 => size_pages: u32,

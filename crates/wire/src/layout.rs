@@ -1,5 +1,5 @@
 //! Structures of fixed size: each field stands beside its offset, and encoding, decoding and the table
-//! of offsets follow from that one place. All numbers are little-endian (Base 2.0 §1.5).
+//! of offsets follow from that one place. All numbers are little-endian.
 
 /// A value with a little-endian form of fixed length.
 pub trait Wire: Sized {

@@ -41,22 +41,14 @@ pub trait GuestMemory {
     ///
     /// # Errors
     /// As [`GuestMemory::read`].
-    fn load_u32(&self, address: u64) -> Result<u32, MemoryError> {
-        let mut bytes = [0; 4];
-        self.read(address, &mut bytes)?;
-        fence(Ordering::Acquire);
-        Ok(u32::from_le_bytes(bytes))
-    }
+    fn load_u32(&self, address: u64) -> Result<u32, MemoryError>;
 
     /// Writes four aligned bytes at once; who sees them sees what was written before (release).
     /// Completion entries and doorbells in memory need it.
     ///
     /// # Errors
     /// As [`GuestMemory::write`].
-    fn store_u32(&self, address: u64, value: u32) -> Result<(), MemoryError> {
-        fence(Ordering::Release);
-        self.write(address, &value.to_le_bytes())
-    }
+    fn store_u32(&self, address: u64, value: u32) -> Result<(), MemoryError>;
 }
 
 impl<M: GuestMemory + ?Sized> GuestMemory for &M {
@@ -77,7 +69,8 @@ impl<M: GuestMemory + ?Sized> GuestMemory for &M {
     }
 }
 
-/// Memory from address 0 on, byte by byte: for tests, examples and hosts in the same process.
+/// Memory from address 0 on, byte by byte: for tests and examples, where host and controller take turns. Four
+/// bytes at once are not at once for other threads.
 #[derive(Debug)]
 pub struct Ram(Box<[AtomicU8]>);
 
@@ -113,6 +106,18 @@ impl GuestMemory for Ram {
             to.store(*from, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    fn load_u32(&self, address: u64) -> Result<u32, MemoryError> {
+        let mut bytes = [0; 4];
+        self.read(address, &mut bytes)?;
+        fence(Ordering::Acquire);
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    fn store_u32(&self, address: u64, value: u32) -> Result<(), MemoryError> {
+        fence(Ordering::Release);
+        self.write(address, &value.to_le_bytes())
     }
 }
 

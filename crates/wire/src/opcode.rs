@@ -1,4 +1,4 @@
-//! Opcodes (Base 2.0 §5 figure 138 and §7; NVM Command Set 1.0 §3.2), and which way data moves.
+//! Opcodes (Base 2.0 §5 and §7; NVM Command Set 1.0 §3.2), and which way data moves.
 
 /// Which way a command's data moves: bits 1:0 of each opcode (Base 2.0 §3.3.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

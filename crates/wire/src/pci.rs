@@ -1,8 +1,9 @@
 //! The PCI function's configuration space: 4096 bytes, which of their bits a host may write, and what such
-//! writes ask for (PCI Express Base 5.0 §7.5; PCIe Transport 1.0 §3.8 for what NVMe wants there).
+//! writes ask for (PCI Express Base 5.0 §7.5; PCIe Transport 1.0 for what NVMe wants there).
 //!
 //! Capabilities: power management at 40h, MSI-X at 50h, PCI Express at 60h. Base address registers are
-//! 64-bit; a virtual machine monitor finds their sizes as any firmware does, by writing ones.
+//! 64-bit; a virtual machine monitor finds their sizes as any firmware does, by writing ones. What stands in the table of
+//! MSI-X is the monitor's own matter: over vfio-user it hands out a file to signal for each vector.
 
 use crate::layout::bit;
 

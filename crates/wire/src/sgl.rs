@@ -45,7 +45,7 @@ struct Segment {
     is_last: bool,
 }
 
-/// A descriptor's type (§4.1.2.1 figure 105).
+/// A descriptor's type (§4.1.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     DataBlock,

@@ -1,4 +1,4 @@
-//! How commands end: the status field of a completion (Base 2.0 §3.3.3.2.1; NVM Command Set 1.0 §3.1.2).
+//! How commands end: the status field of a completion (Base 2.0 §3.3.3.2.1; NVM Command Set 1.0 §3.1).
 
 use std::fmt;
 

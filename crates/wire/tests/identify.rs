@@ -6,7 +6,7 @@ use lodger_wire::identify::command_set::{self, DatasetLimits};
 use lodger_wire::identify::controller::{self, Controller, PowerState};
 use lodger_wire::identify::lists::{self, NamespaceName};
 use lodger_wire::identify::namespace::{self, Format, Namespace, Preferred};
-use lodger_wire::identify::{AssignError, Kind, Page, STRUCTURES};
+use lodger_wire::identify::{AssignError, Kind, Page, STRUCTURES, structure_with};
 use lodger_wire::lba::BlockSize;
 use lodger_wire::registers::Version;
 use lodger_wire::status::Status;
@@ -253,6 +253,19 @@ fn errors_say_what_would_be_right() {
     assert!(matches!(refused("FGUID=123"), AssignError::Bytes { .. }));
     assert!(matches!(refused("FGUID=xy"), AssignError::Bytes { .. }));
     assert_eq!(page.bytes(), rc100().page().bytes(), "nothing has changed");
+}
+
+#[test]
+fn a_name_leads_to_its_structure() {
+    let of = |name| structure_with(name).map(|structure| structure.name);
+    assert_eq!(of("hmpre"), Ok("Identify Controller"));
+    assert_eq!(of("LBAF1.LBADS"), Ok("Identify Namespace"));
+    assert_eq!(
+        of("DMRSL"),
+        Ok("Identify Controller of the NVM command set")
+    );
+    let hint = structure_with("HMMIM").unwrap_err().hint();
+    assert_eq!(hint.as_deref(), Some("did you mean `HMMIN`?"));
 }
 
 #[test]

@@ -157,6 +157,20 @@ fn a_shutdown_is_noticed_once_and_a_reset_ends_it() {
 }
 
 #[test]
+fn a_shutdown_in_the_write_that_enables_counts_when_it_is_said_again() {
+    let mut registers = Registers::new(Capabilities::default());
+    write32(&mut registers, offset::AQA, 1 << 16 | 1);
+    let both = LINUX_CC | 1 | 1 << 14;
+    assert!(matches!(
+        write32(&mut registers, offset::CC, both),
+        Effect::Enable(_)
+    ));
+    assert_eq!(read32(&registers, offset::CC), LINUX_CC | 1);
+    let effect = write32(&mut registers, offset::CC, both);
+    assert_eq!(effect, Effect::Shutdown(Shutdown::Normal));
+}
+
+#[test]
 fn what_the_controller_cannot_do_is_a_fatal_status() {
     let refused = |cc: u32, aqa: u32, asq: u64| {
         let mut registers = Registers::new(Capabilities::default());

@@ -58,7 +58,7 @@ pub struct WriteZeroes {
 }
 
 layout! {
-    /// A range of Dataset Management (§3.2.3 figure 45).
+    /// A range of Dataset Management (§3.2.3).
     pub struct DsmRange: 16 {
         /// Context attributes: hints.
         0 => attributes: u32,

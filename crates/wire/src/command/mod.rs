@@ -98,7 +98,7 @@ impl VendorCommand {
     }
 
     /// Length of its data in the standard form of vendors' commands: dword 10 counts dwords (NDT, Base 2.0
-    /// §3.3.3.1 figure 88). Hosts that pass commands through need not keep to it.
+    /// §3.3.3.1). Hosts that pass commands through need not keep to it.
     #[must_use]
     pub fn standard_bytes(&self) -> u64 {
         4 * u64::from(self.entry.dword(10))

@@ -7,7 +7,7 @@ use crate::ids::ControllerId;
 use crate::layout::{bit, bits};
 use crate::status::Status;
 
-/// Which structure Identify returns (CNS, Base 2.0 §5.17.1 figure 273).
+/// Which structure Identify returns (CNS, Base 2.0 §5.17.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Cns {
@@ -129,7 +129,7 @@ impl GetLogPage {
     }
 }
 
-/// Which of a feature's values (SEL, Base 2.0 §5.15 figure 191).
+/// Which of a feature's values (SEL, Base 2.0 §5.15).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Select {
     /// What counts now.

@@ -1,5 +1,5 @@
 //! What the NVM command set says of controller and namespace (CNS 06h and 05h, NVM Command Set 1.0 §4.1.5), and
-//! what holds for a namespace of any command set (CNS 08h, Base 2.0 §5.17.2.8).
+//! what holds for a namespace of any command set (CNS 08h, Base 2.0 §5.17.2).
 
 use super::Page;
 use super::field::{Structure, is_in_order};

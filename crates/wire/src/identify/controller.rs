@@ -163,7 +163,7 @@ pub const STRUCTURE: Structure = Structure {
 const _: () = assert!(is_in_order(&STRUCTURE));
 
 layout! {
-    /// A power state (§5.17.2.1 figure 276).
+    /// A power state (§5.17.2.1).
     pub struct PowerState: 32 {
         /// Most power, 10 mW, or 0.1 mW with bit 0 of `flags` (MP).
         0 => power_max: u16,

@@ -86,7 +86,7 @@ impl NamespaceName {
     }
 }
 
-/// Combinations of command sets (CNS 1Ch; Base 2.0 §5.17.2.21): one, NVM alone.
+/// Combinations of command sets (CNS 1Ch; Base 2.0 §5.17.2): one, NVM alone.
 #[must_use]
 pub fn command_sets() -> [u8; PAGE_BYTES] {
     let mut page = [0; PAGE_BYTES];

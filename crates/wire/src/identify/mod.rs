@@ -26,3 +26,15 @@ pub const STRUCTURES: [&Structure; 5] = [
     &command_set::NAMESPACE,
     &command_set::INDEPENDENT,
 ];
+
+/// The first of [`STRUCTURES`] that has a field of that name: where to [`Page::assign`] it.
+///
+/// # Errors
+/// [`AssignError::Unknown`], with the name that is nearest in Identify Controller.
+pub fn structure_with(name: &str) -> Result<&'static Structure, AssignError> {
+    let has = |structure: &&&Structure| structure.find(name).is_ok();
+    match STRUCTURES.iter().find(has) {
+        Some(structure) => Ok(structure),
+        None => Err(STRUCTURES[0].find(name).expect_err("no structure has it")),
+    }
+}

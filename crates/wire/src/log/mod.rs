@@ -83,7 +83,7 @@ impl LogId {
 /// it undefined).
 ///
 /// # Errors
-/// [`Status::INVALID_FIELD`] if it begins beyond the end (§5.16 figure 199); else those of the data pointer.
+/// [`Status::INVALID_FIELD`] if it begins beyond the end (§5.16); else those of the data pointer.
 pub fn answer(
     page: &[u8],
     get: &GetLogPage,

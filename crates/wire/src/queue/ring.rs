@@ -1,4 +1,4 @@
-//! Indices of a ring: one entry always stays free, so that full and empty differ (§3.3.1.4, §3.3.1.5).
+//! Indices of a ring: one entry always stays free, so that full and empty differ (Base 2.0 §3.3.1).
 
 use crate::registers::QueueMemory;
 

@@ -7,7 +7,7 @@ use crate::ids::QueueId;
 use crate::memory::{GuestMemory, MemoryError};
 use crate::registers::QueueMemory;
 
-/// How urgent a queue's commands are, under weighted arbitration (QPRIO, §5.5 figure 153).
+/// How urgent a queue's commands are, under weighted arbitration (QPRIO, §5.5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Priority {

@@ -1,4 +1,4 @@
-//! What a controller can do: CAP, VS and CRTO (Base 2.0 §3.1.3.1, §3.1.3.2, §3.1.3.15).
+//! What a controller can do: CAP, VS and CRTO (Base 2.0 §3.1.3.1, §3.1.3.2, §3.1.3.21).
 
 use super::PmrCapabilities;
 use crate::ids::PageSize;
