@@ -21,6 +21,8 @@ use std::fmt::Write as _;
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
+/// Least host memory that a drive takes.
+const HMB_MIN: u64 = 4 * MIB;
 
 /// Where a role was put, and how large it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -202,8 +204,7 @@ pub fn subject(seed: u64) -> Subject {
             text,
             "[tier.hmb]\npreferred = \"{}B\"\nmin = \"{}B\"\nrounding = \"{rounding}\"\n\
              integrity = \"{integrity}\"",
-            host.preferred,
-            4 * MIB
+            host.preferred, HMB_MIN
         );
     }
     if roles.contains("\"pm\"") {
@@ -408,7 +409,7 @@ fn map_in_host(
 ) -> (u64, f64, f64) {
     // At least 24 units, so that one more or less is within what is asked for.
     let most = (hmb / 30 / (4 * KIB)).clamp(1, unit_most);
-    let unit = if exclusive {
+    let mut unit = if exclusive {
         4 * KIB
     } else {
         draw.size(4 * KIB, most * 4 * KIB, 4 * KIB)
@@ -416,6 +417,8 @@ fn map_in_host(
     let per_entry = f64::from(draw.of(&[4000u32, 4000, 4500, 5333, 6000])) / 1000.0;
     // Whole units only.
     let page_taken = page_taken(per_entry, integrity);
+    // One must fit the least host memory that the drive takes, or it is no valid drive (seed 97114).
+    unit = unit.min((HMB_MIN as f64 / page_taken) as u64 * 4 * KIB);
     let unit_taken = (unit / (4 * KIB)) as f64 * page_taken;
     let taken = (hmb as f64 / unit_taken).floor() * unit_taken;
     let all = whole as f64 / (4 * KIB) as f64 * page_taken;

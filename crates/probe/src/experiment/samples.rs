@@ -30,6 +30,8 @@ const MISS_MIN: f64 = 0.35;
 pub(crate) const FLAT_MAX: f64 = 0.15;
 /// Reads beyond so many times the 90th percentile are the host's doing.
 const STRAY: f64 = 3.0;
+/// Reads near each other that differ by more are of pages of several kinds.
+const KINDS: f64 = 1.3;
 /// Pages up to so much slower than the tenth percentile are of the fastest kind.
 const KIND: f64 = 1.12;
 /// Pages of that kind that are looked for, stretches and pages tried for them.
@@ -97,6 +99,11 @@ impl Samples {
     /// The levels, if there are two. Reads from far may partly hit (a large cache, a small drive), so the
     /// slow level is the upper of two groups.
     pub fn levels(&self) -> Option<Levels> {
+        // Where pages differ, a miss of a fast page is no slower than a hit of a slow one (seed 98168).
+        let kinds = stats::quantile(&self.near, 0.9) / stats::quantile(&self.near, 0.1);
+        if kinds > KINDS {
+            return None;
+        }
         levels(&self.near, &self.far)
     }
 

@@ -213,6 +213,40 @@ mod tests {
         );
     }
 
+    /// Seed 98042: hits in far host memory take as long as the fastest misses, so that edges are those of the drive's
+    /// own memory in either state, and "host memory makes no difference" was said.
+    #[test]
+    fn slower_hits_with_host_memory_on_are_a_difference() {
+        let of_hits = |on_ns: f64| {
+            let reach = Held::UpTo(Estimate::new(64e6, 60e6, 68e6));
+            let arm = |hit_ns: f64| MapArm {
+                levels: Some(Levels {
+                    fast_ns: 84_000.0,
+                    slow_ns: 162_000.0,
+                    least_slow_ns: 131_000.0,
+                    threshold_ns: 112_000.0,
+                    false_slow: 0.0,
+                    false_fast: 0.0,
+                    pages_below_ns: Some(96_000.0),
+                    kept_pages: 0,
+                }),
+                reach_bytes: reach,
+                units: Held::UpTo(Estimate::new(16.0, 15.0, 17.0)),
+                hit_ns,
+                ..FLAT
+            };
+            let findings = Findings {
+                map: BTreeMap::from([("on", arm(on_ns)), ("off", arm(84_000.0))]),
+                ..Findings::default()
+            };
+            verdict(findings, ON_OFF)
+        };
+        assert_eq!(of_hits(86_000.0).tier, Tier::Device);
+        let found = of_hits(109_000.0);
+        assert_eq!(found.tier, Tier::Undecided, "{found:?}");
+        assert!(found.evidence.contains("109.0 us"), "{}", found.evidence);
+    }
+
     #[test]
     fn a_contested_verdict_is_shown_as_such_and_has_no_size() {
         let mut findings = without_host_memory();

@@ -6,6 +6,7 @@ use crate::experiment::samples::FLAT_MAX;
 use crate::findings::{Findings, Held, MapArm};
 use crate::stats::Estimate;
 use crate::target::{Description, HmbSwitch};
+use std::ops::RangeInclusive;
 
 /// What an entry of the map takes at least, 4 bytes for 4 KiB (Kim & Kim 2020; Jeong et al. 2017), and at
 /// most: 8 bytes, where the map goes beyond what 4 can name or keeps more than a place. Neither shows from
@@ -14,6 +15,14 @@ const MAP_SHARE: f64 = 1.0 / 1024.0;
 const MAP_SHARE_MAX: f64 = 2.0 * MAP_SHARE;
 /// Entries of 4 B that would take more than so many times what was given are no such entries.
 const TOO_MUCH: f64 = 1.05;
+/// Hits that take longer with host memory on than off by more than this come from there, or are no hits.
+const HIT_SAME: f64 = 1.12;
+/// Bytes of an entry, protection included: what is beyond is no such entry.
+const ENTRY_BYTES: RangeInclusive<f64> = 2.0..=9.5;
+/// What a reach may lie off the line through those of several amounts, as a share of the largest.
+const OFF_LINE: f64 = 0.12;
+/// How far two amounts may be from proportion.
+const PROPORTION: f64 = 1.15;
 /// What an edge may be off by beyond its interval.
 const SLACK: f64 = 0.01;
 /// Looks that an edge rests on at least.
@@ -230,12 +239,7 @@ fn map_switched(
         return met_none(&both);
     }
     if with == without || (with < SAME * without && without < SAME * with) {
-        let mut verdict = map_on_drive(off, capacity);
-        verdict.evidence = format!("{both}: no difference");
-        return match contest::against_no_difference(findings) {
-            Some(other) => verdict.contested(&other),
-            None => verdict,
-        };
+        return no_difference(findings, (on, off), both, capacity);
     }
     if with < without {
         return Verdict::unclear(format!(
@@ -257,6 +261,28 @@ fn map_switched(
     };
     let verdict = hmb_size(findings, about, (on, off), verdict);
     never_more_than_granted(verdict, about)
+}
+
+/// As far as edges tell.
+fn no_difference(
+    findings: &Findings,
+    (on, off): (&MapArm, &MapArm),
+    both: String,
+    capacity: f64,
+) -> Verdict {
+    if on.hit_ns > HIT_SAME * off.hit_ns {
+        return Verdict::unclear(format!(
+            "{both}, yet reads whose entry is at hand take {:.1} us with it on and {:.1} us with it off",
+            on.hit_ns / 1e3,
+            off.hit_ns / 1e3
+        ));
+    }
+    let mut verdict = map_on_drive(off, capacity);
+    verdict.evidence = format!("{both}: no difference");
+    match contest::against_no_difference(findings) {
+        Some(other) => verdict.contested(&other),
+        None => verdict,
+    }
 }
 
 fn never_more_than_granted(mut verdict: Verdict, about: &Description) -> Verdict {
@@ -295,23 +321,25 @@ fn hmb_size(
         return verdict;
     };
     findings.quantity("map_reach_on", "bytes", reach);
+    let by_itself = off.reach_bytes.amount();
     // The unit of host memory's own cache shows only where that one counts more units.
     if on.units.amount() > SAME * off.units.amount() {
         verdict.unit_bytes = unit_of(on);
     }
     if matches!(about.hmb, HmbSwitch::OnOff { .. }) && granted > 0.0 {
-        return by_one_amount(findings, granted, reach, verdict);
+        return by_one_amount(findings, granted, (reach, by_itself), verdict);
     }
-    let Some((entry, text)) = bytes_per_entry(findings, granted) else {
-        verdict.evidence += "; what an entry takes there cannot be told";
-        return verdict;
-    };
-    let Some(entry) = entry else {
-        return by_one_amount(findings, granted, reach, verdict);
+    let (entry, text) = match bytes_per_entry(findings, granted) {
+        Some((Some(entry), text)) => (entry, text),
+        Some((None, _)) => return by_one_amount(findings, granted, (reach, by_itself), verdict),
+        None => {
+            verdict.evidence += "; what several amounts of it reach does not lie on a line";
+            return by_one_amount(findings, granted, (reach, by_itself), verdict);
+        }
     };
     // What no host memory would reach by that line is held by the drive's own memory, which passes units on
     // to host memory instead of holding copies.
-    let own = own_share(findings, entry, off.reach_bytes.amount());
+    let own = own_share(findings, entry, by_itself);
     let reach = Estimate::new(
         reach.estimate - own,
         reach.low - own,
@@ -357,7 +385,7 @@ fn own_share(findings: &Findings, entry: Estimate, by_itself: f64) -> f64 {
 fn by_one_amount(
     findings: &mut Findings,
     granted: f64,
-    reach: Estimate,
+    (reach, by_itself): (Estimate, f64),
     mut verdict: Verdict,
 ) -> Verdict {
     let most = |reach: f64| granted * 4096.0 / reach.max(1.0);
@@ -373,7 +401,8 @@ fn by_one_amount(
          does not show by one amount",
         size_text(granted)
     );
-    let least = MAP_SHARE * with_slack(reach).low;
+    // What the drive's own memory holds may come on top.
+    let least = MAP_SHARE * (with_slack(reach).low - by_itself.min(reach.low / 2.0));
     if least > TOO_MUCH * granted {
         verdict.evidence += "; with 4 B an entry that is more than was given: it takes less, or the reach is \
                              less than it seems";
@@ -394,6 +423,23 @@ fn at_most(granted: f64, least: f64) -> Estimate {
         least.min(0.97 * granted)
     };
     Estimate::new(granted, low, granted)
+}
+
+/// Whether reaches of several amounts lie on a line.
+fn is_line(points: &[(f64, f64)]) -> bool {
+    let slope = crate::stats::slope(points);
+    let begins: Vec<f64> = points.iter().map(|(x, y)| y - slope * x).collect();
+    let begin = crate::stats::median(&begins);
+    let most = points.last().map_or(0.0, |point| point.1);
+    let is_near = |from: &f64| (from - begin).abs() <= OFF_LINE * most;
+    begins.iter().all(is_near)
+}
+
+/// Whether two amounts reach in proportion: then nothing is a third one.
+fn is_proportion(points: &[(f64, f64)]) -> bool {
+    let [small, large] = points else { return false };
+    let ratio = (large.1 / small.1) / (large.0 / small.0);
+    (1.0 / PROPORTION..PROPORTION).contains(&ratio)
 }
 
 /// What an entry takes of host memory, from the reach of several amounts of it; `Some(None)` where
@@ -436,10 +482,14 @@ fn bytes_per_entry(findings: &mut Findings, granted: f64) -> Option<(Option<Esti
     if rounded {
         points.retain(|(bytes, _)| power(*bytes));
     }
+    // Small amounts may serve other roles alone.
+    while points.len() >= 3 && !is_line(&points) {
+        points.remove(0);
+    }
     let per_byte = crate::stats::slope(&points);
     let tried = findings.reach_of_grant.len();
     let widest = points.last()?.0 / points.first()?.0;
-    if points.len() < 2 || per_byte <= 0.0 || widest < 1.2 {
+    if !(points.len() >= 3 || is_proportion(&points)) || per_byte <= 0.0 || widest < 1.2 {
         return None;
     }
     let mut entry = 1.0 / per_byte;
@@ -447,10 +497,15 @@ fn bytes_per_entry(findings: &mut Findings, granted: f64) -> Option<(Option<Esti
     // far. The drive's own cache adds to them now and then, never to less than they hold.
     let own = findings.map.get("off").map(|arm| arm.reach_bytes);
     let own = own.as_ref().and_then(reach).unwrap_or(0.0);
-    if points.last()?.0 - points.last()?.1 * entry < -0.05 * granted - 1.5 * own * entry {
+    let (most, farthest) = *points.last()?;
+    let kept = most - farthest * entry;
+    if kept < -OFF_LINE * most - 1.5 * own * entry {
+        return None;
+    }
+    if kept < -0.05 * granted - 1.5 * own * entry {
         entry = points.iter().map(|(b, r)| b / r).fold(0.0, f64::max);
     }
-    if !(2.0..=64.0).contains(&entry) {
+    if !ENTRY_BYTES.contains(&entry) {
         return None;
     }
     let width = std::f64::consts::SQRT_2 * off * widest / (widest - 1.0) + 0.01;
@@ -465,82 +520,4 @@ fn bytes_per_entry(findings: &mut Findings, granted: f64) -> Option<(Option<Esti
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MIB: f64 = 1_048_576.0;
-    const GIB: f64 = 1024.0 * MIB;
-
-    fn on_off(reach: f64, granted: f64) -> Verdict {
-        let verdict = Verdict::new(Tier::Hmb, Rule::MapFarther, "");
-        let reach = Estimate::new(reach, reach, reach);
-        by_one_amount(&mut Findings::default(), granted, reach, verdict)
-    }
-
-    /// Seed 95002: 32 MiB of 46 MiB given served the map, and the size was said to be 46 MiB.
-    #[test]
-    fn what_was_offered_is_no_size_where_only_one_amount_was() {
-        let verdict = on_off(31.875 * GIB, 46.0 * MIB);
-        let size = verdict.size_bytes.expect("a size");
-        assert!(verdict.size_is_range, "{verdict:?}");
-        assert!(
-            size.low < 31.875 * MIB && size.high == 46.0 * MIB,
-            "{size:?}"
-        );
-        // All of it serves the map: that is a number.
-        assert!(!on_off(45.9 * GIB, 46.0 * MIB).size_is_range);
-    }
-
-    #[test]
-    fn an_entry_takes_no_more_than_eight_bytes_of_what_was_offered() {
-        let verdict = on_off(12.7 * GIB, 34.0 * MIB);
-        let size = verdict.size_bytes.expect("a size");
-        assert!(size.high < 26.0 * MIB && size.low > 12.0 * MIB, "{size:?}");
-    }
-
-    /// Seed 95007: 23 MiB were said to hold entries of 1022 GiB.
-    #[test]
-    fn a_reach_beyond_what_entries_of_four_bytes_allow_leaves_the_size_open_below() {
-        let verdict = on_off(1022.0 * GIB, 23.0 * MIB);
-        assert_eq!(verdict.size_bytes.map(|size| size.low), Some(0.0));
-        assert!(verdict.size_is_range, "{verdict:?}");
-    }
-
-    fn with_amounts(reaches: &[(u64, f64)]) -> Findings {
-        let held = |gib: f64| Held::UpTo(Estimate::new(gib * GIB, gib * GIB, gib * GIB));
-        Findings {
-            reach_of_grant: reaches
-                .iter()
-                .map(|(mib, gib)| (mib << 20, held(*gib)))
-                .collect(),
-            ..Findings::default()
-        }
-    }
-
-    /// Seed 90059: 11 MiB serve the write buffer, and small amounts reach what the drive's own memory reaches.
-    #[test]
-    fn small_amounts_that_serve_something_else_are_not_rounded_down() {
-        let reaches = [
-            (28, 15.99),
-            (24, 13.39),
-            (16, 4.26),
-            (12, 0.95),
-            (8, 1.03),
-            (4, 0.58),
-        ];
-        let mut findings = with_amounts(&reaches);
-        bytes_per_entry(&mut findings, 28.0 * MIB);
-        assert!(!findings.rounds_down);
-        let reaches = [
-            (112, 40.18),
-            (98, 40.2),
-            (64, 40.2),
-            (48, 8.2),
-            (32, 8.3),
-            (16, 5.8),
-        ];
-        let mut findings = with_amounts(&reaches);
-        bytes_per_entry(&mut findings, 112.0 * MIB);
-        assert!(findings.rounds_down);
-    }
-}
+mod tests;

@@ -1,0 +1,104 @@
+//! What sizes are told from, each defect by the seed that showed it.
+
+use super::*;
+
+const MIB: f64 = 1_048_576.0;
+const GIB: f64 = 1024.0 * MIB;
+
+fn on_off(reach: f64, granted: f64) -> Verdict {
+    let verdict = Verdict::new(Tier::Hmb, Rule::MapFarther, "");
+    let reach = Estimate::new(reach, reach, reach);
+    by_one_amount(&mut Findings::default(), granted, (reach, 0.0), verdict)
+}
+
+/// Seed 95002: 32 MiB of 46 MiB given served the map, and the size was said to be 46 MiB.
+#[test]
+fn what_was_offered_is_no_size_where_only_one_amount_was() {
+    let verdict = on_off(31.875 * GIB, 46.0 * MIB);
+    let size = verdict.size_bytes.expect("a size");
+    assert!(verdict.size_is_range, "{verdict:?}");
+    assert!(
+        size.low < 31.875 * MIB && size.high == 46.0 * MIB,
+        "{size:?}"
+    );
+    // All of it serves the map: that is a number.
+    assert!(!on_off(45.9 * GIB, 46.0 * MIB).size_is_range);
+}
+
+#[test]
+fn an_entry_takes_no_more_than_eight_bytes_of_what_was_offered() {
+    let verdict = on_off(12.7 * GIB, 34.0 * MIB);
+    let size = verdict.size_bytes.expect("a size");
+    assert!(size.high < 26.0 * MIB && size.low > 12.0 * MIB, "{size:?}");
+}
+
+/// Seed 95007: 23 MiB were said to hold entries of 1022 GiB.
+#[test]
+fn a_reach_beyond_what_entries_of_four_bytes_allow_leaves_the_size_open_below() {
+    let verdict = on_off(1022.0 * GIB, 23.0 * MIB);
+    assert_eq!(verdict.size_bytes.map(|size| size.low), Some(0.0));
+    assert!(verdict.size_is_range, "{verdict:?}");
+}
+
+fn with_amounts(reaches: &[(u64, f64)]) -> Findings {
+    let held = |gib: f64| Held::UpTo(Estimate::new(gib * GIB, gib * GIB, gib * GIB));
+    Findings {
+        reach_of_grant: reaches
+            .iter()
+            .map(|(mib, gib)| (mib << 20, held(*gib)))
+            .collect(),
+        ..Findings::default()
+    }
+}
+
+/// Seed 90059: 11 MiB serve the write buffer, and small amounts reach what the drive's own memory reaches.
+#[test]
+fn small_amounts_that_serve_something_else_are_not_rounded_down() {
+    let reaches = [
+        (28, 15.99),
+        (24, 13.39),
+        (16, 4.26),
+        (12, 0.95),
+        (8, 1.03),
+        (4, 0.58),
+    ];
+    let mut findings = with_amounts(&reaches);
+    bytes_per_entry(&mut findings, 28.0 * MIB);
+    assert!(!findings.rounds_down);
+    let reaches = [
+        (112, 40.18),
+        (98, 40.2),
+        (64, 40.2),
+        (48, 8.2),
+        (32, 8.3),
+        (16, 5.8),
+    ];
+    let mut findings = with_amounts(&reaches);
+    bytes_per_entry(&mut findings, 112.0 * MIB);
+    assert!(findings.rounds_down);
+}
+
+/// Seed 98173: 8 and 16 MiB seemed to reach as far as each other, which no line explains.
+#[test]
+fn amounts_that_reach_beyond_proportion_tell_no_entry() {
+    let reaches = [(37, 15.67), (32, 15.67), (16, 11.42), (8, 11.42)];
+    assert_eq!(
+        bytes_per_entry(&mut with_amounts(&reaches), 37.0 * MIB),
+        None
+    );
+}
+
+/// Seed 98024: 16 MiB serve other roles, and two amounts lie on a line whatever they reach. A drive that rounds 38 MiB
+/// down to 32 and takes 16 at least shows no more of them.
+#[test]
+fn two_amounts_tell_an_entry_only_in_proportion() {
+    let reaches = [(32, 10.52), (16, 0.78)];
+    assert_eq!(
+        bytes_per_entry(&mut with_amounts(&reaches), 36.0 * MIB),
+        None
+    );
+    let reaches = [(32, 32.0), (16, 16.0)];
+    let found = bytes_per_entry(&mut with_amounts(&reaches), 38.0 * MIB);
+    let entry = found.and_then(|(entry, _)| entry).expect("an entry");
+    assert!((entry.estimate - 4.0).abs() < 0.01, "{entry:?}");
+}
