@@ -45,7 +45,7 @@ layout! {
 pub struct HmbLimits {
     /// HMPRE: what it would like to have, 4 KiB; 0: it has no use for host memory.
     pub preferred_4kib: u32,
-    /// HMMIN: what it needs at least, 4 KiB.
+    /// HMMIN: what it requests at least, 4 KiB. A grant of less is no error; what it is good for, the drive says.
     pub min_4kib: u32,
     /// HMMINDS: shortest piece it can use, 4 KiB; 0: any.
     pub descriptor_min_4kib: u32,

@@ -20,7 +20,7 @@
 //!
 //! # A whole controller
 //!
-//! It can say what it is, and nothing else. A write to its registers says what to do; a command comes with its permit,
+//! It can say what it is, and nothing else (`tests/tiny` has one that stores data, too). A write to its registers says what to do; a command comes with its permit,
 //! and the loop cannot end without completing it.
 //!
 //! ```
