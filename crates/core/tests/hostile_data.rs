@@ -33,6 +33,7 @@ struct Outcome {
     failed_reads: u64,
     failed_writes: u64,
     failed_flushes: u64,
+    given_up: u64,
 }
 
 struct Run {
@@ -46,6 +47,8 @@ struct Run {
     /// Pages that a read could not have, and nobody has written since.
     gone: HashSet<u32>,
     attacks: &'static [Attack],
+    /// The host gives memory anew often.
+    grants: bool,
     outcome: Outcome,
     tag: u32,
 }
@@ -60,6 +63,7 @@ impl Run {
             got: HashMap::new(),
             gone: HashSet::new(),
             attacks,
+            grants: false,
             outcome: Outcome::default(),
             tag: 0,
         }
@@ -130,12 +134,12 @@ impl Run {
 
     /// One event; pages that were forged must have been noticed, each once, and nothing else.
     fn step(&mut self, tagged: bool) {
-        let forged = self.host.drive.host_memory.forged_reads.get();
+        let forged = self.host.drive.host_memory.memory.forged_reads.get();
         let before = rejected(&self.host);
         let at = self.host.next_time().expect("requests are in flight");
         let mut done = Vec::new();
         self.host.advance(at, &mut done);
-        let forged = self.host.drive.host_memory.forged_reads.get() - forged;
+        let forged = self.host.drive.host_memory.memory.forged_reads.get() - forged;
         if tagged {
             assert_eq!(forged, rejected(&self.host) - before);
         }
@@ -189,13 +193,17 @@ impl Run {
             let request = self.request();
             self.submit(request);
             if self.rng.below(8) == 0 {
-                self.host.drive.host_memory.remember();
+                self.host.drive.host_memory.memory.remember();
             }
             if !self.attacks.is_empty() && self.rng.below(12) == 0 {
                 let attack = self.attacks[self.rng.below(self.attacks.len() as u32) as usize];
-                self.host.drive.host_memory.attack(attack, &mut self.rng);
+                self.host
+                    .drive
+                    .host_memory
+                    .memory
+                    .attack(attack, &mut self.rng);
             }
-            if self.rng.below(200) == 0 {
+            if self.rng.below(if self.grants { 20 } else { 200 }) == 0 {
                 let kib = [0, 8, 64, 132, 192][self.rng.below(5) as usize];
                 self.host.set_hmb(kib << 10);
             }
@@ -204,10 +212,11 @@ impl Run {
             }
         }
         self.heal(tagged);
-        self.outcome.forged_reads = self.host.drive.host_memory.forged_reads.get();
+        self.outcome.forged_reads = self.host.drive.host_memory.memory.forged_reads.get();
         let counters = self.host.counters();
         self.outcome.cache_rejected = counters.read_cache_rejected;
         self.outcome.buffer_rejected = counters.buffer_rejected;
+        self.outcome.given_up = counters.hmb_given_up;
         self.outcome
     }
 
@@ -290,6 +299,26 @@ fn every_kind_of_attack_on_either_role_is_met_and_counted() {
         }
         let met = cached > 0 && buffered > 0 && failed > 0;
         assert!(met, "{attack:?}: {cached} {buffered} {failed}");
+    }
+}
+
+/// Nobody forges anything here, so that it must hold without protection, too.
+#[test]
+fn memory_out_of_reach_is_given_up_and_costs_no_wrong_byte() {
+    for integrity in ["none", "crc", "mac"] {
+        let (mut given_up, mut failed) = (0, 0);
+        for shape in 0..lodger_testing::cases(16) {
+            let mut run = Run::new(&small_drive(integrity, shape), 7, &[Attack::Unmap]);
+            run.grants = true;
+            let outcome = run.go(500, true);
+            assert_eq!(outcome.wrong, 0, "{integrity} {shape}");
+            given_up += outcome.given_up;
+            failed += outcome.failed_reads + outcome.failed_flushes + outcome.failed_writes;
+        }
+        assert!(
+            given_up > 0 && failed > 0,
+            "{integrity}: {given_up} {failed}"
+        );
     }
 }
 

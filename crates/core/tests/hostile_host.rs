@@ -37,6 +37,8 @@ enum Attack {
     ReplayPages,
     ReplayAll,
     Wipe,
+    /// A part of it is out of reach for a while.
+    Unmap,
 }
 
 const ATTACKS: [Attack; 6] = [
@@ -69,6 +71,7 @@ fn attack(memory: &mut Hostile, attack: Attack, rng: &mut Rng) {
         Attack::ReplayLine => memory.replay(line(), LINE, rng),
         Attack::ReplayPages => memory.replay(line(), 4 * 4800, rng),
         Attack::ReplayAll => memory.replay(0, size, rng),
+        Attack::Unmap => memory.unmap(rng),
     }
 }
 
@@ -106,6 +109,7 @@ struct Outcome {
     checked: u64,
     forged_reads: u64,
     rejected: u64,
+    given_up: u64,
 }
 
 struct Run {
@@ -117,6 +121,8 @@ struct Run {
     open: BTreeMap<u32, Request>,
     reads: HashMap<u32, Request>,
     attacks: &'static [Attack],
+    /// The host gives memory anew often.
+    grants: bool,
     outcome: Outcome,
 }
 
@@ -144,11 +150,13 @@ impl Run {
             open: BTreeMap::new(),
             reads: HashMap::new(),
             attacks,
+            grants: false,
             outcome: Outcome {
                 wrong: 0,
                 checked: 0,
                 forged_reads: 0,
                 rejected: 0,
+                given_up: 0,
             },
         }
     }
@@ -231,7 +239,7 @@ impl Run {
     /// One event; forged bytes that were met must have been noticed, and nothing else.
     fn step(&mut self, checked: bool) {
         let before = (
-            self.host.drive.host_memory.forged_reads.get(),
+            self.host.drive.host_memory.memory.forged_reads.get(),
             self.host.counters().map.rejected_entries,
         );
         let at = self.host.next_time().expect("requests are in flight");
@@ -241,7 +249,7 @@ impl Run {
             assert_eq!(completion.status, Status::Success);
             self.open.remove(&completion.tag).expect("completes once");
         }
-        let forged = self.host.drive.host_memory.forged_reads.get() - before.0;
+        let forged = self.host.drive.host_memory.memory.forged_reads.get() - before.0;
         let rejected = self.host.counters().map.rejected_entries - before.1;
         if checked {
             assert_eq!(
@@ -265,13 +273,17 @@ impl Run {
             let request = self.request(tag);
             self.submit(request);
             if self.rng.below(16) == 0 {
-                self.host.drive.host_memory.remember();
+                self.host.drive.host_memory.memory.remember();
             }
             if !self.attacks.is_empty() && self.rng.below(6) == 0 {
                 let attack = self.attacks[self.rng.below(self.attacks.len() as u32) as usize];
-                self::attack(&mut self.host.drive.host_memory, attack, &mut self.rng);
+                self::attack(
+                    &mut self.host.drive.host_memory.memory,
+                    attack,
+                    &mut self.rng,
+                );
             }
-            if self.rng.below(300) == 0 {
+            if self.rng.below(if self.grants { 30 } else { 300 }) == 0 {
                 let kib = [0, 12, 24, 40, 140, 156, 168][self.rng.below(7) as usize];
                 self.host.set_hmb(kib << 10);
             }
@@ -284,8 +296,9 @@ impl Run {
         }
         assert!(self.open.is_empty(), "every request completes");
         self.host.drive.ftl().check();
-        self.outcome.forged_reads = self.host.drive.host_memory.forged_reads.get();
+        self.outcome.forged_reads = self.host.drive.host_memory.memory.forged_reads.get();
         self.outcome.rejected = self.host.counters().map.rejected_entries;
+        self.outcome.given_up = self.host.counters().hmb_given_up;
         self.outcome
     }
 }
@@ -308,6 +321,23 @@ proptest! {
 fn a_line_that_was_genuine_before_a_change_that_failed_is_not_accepted_after_it() {
     // An entry changed while its line was spoilt; then the line was put back as it had been.
     assert_eq!(run("mac", 24, 2_725_461_211_572_726_274, &ATTACKS).wrong, 0);
+}
+
+/// Nobody forges anything here, so that it must hold without protection, too.
+#[test]
+fn memory_out_of_reach_is_given_up_and_costs_no_wrong_byte() {
+    for integrity in ["none", "crc", "mac"] {
+        let (mut met, mut given_up) = (0, 0);
+        for shape in 0..32 {
+            let mut run = Run::new(&small_drive(integrity, shape), 7, &[Attack::Unmap]);
+            run.grants = true;
+            let outcome = run.go(1_500, false);
+            assert_eq!(outcome.wrong, 0, "{integrity} {shape}");
+            met += outcome.forged_reads;
+            given_up += outcome.given_up;
+        }
+        assert!(met > 0 && given_up > 0, "{integrity}: {met} {given_up}");
+    }
 }
 
 #[test]
@@ -424,7 +454,7 @@ fn look_up_ps(sets: &[(&str, &str)], forge: bool) -> (u64, DriveSpec) {
     common::latency(&mut host, common::pages(Op::Read, 0, 1));
     common::latency(&mut host, common::pages(Op::Read, 1024, 1));
     if forge {
-        host.drive.host_memory.shown.fill(0);
+        host.drive.host_memory.memory.shown.fill(0);
     }
     let took = common::latency(&mut host, common::pages(Op::Read, 900, 1));
     let rejected = host.counters().map.rejected_entries;

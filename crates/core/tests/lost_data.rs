@@ -29,7 +29,7 @@ fn lost_data_is_reported_on_read_and_flush_and_stays_lost_over_a_power_cut_until
     for lpn in 0..4 {
         assert_eq!(status(&mut host, Op::Write, lpn, false), Status::Success);
     }
-    host.drive.host_memory.shown[..3 * PAGE].fill(0xEE);
+    host.drive.host_memory.memory.shown[..3 * PAGE].fill(0xEE);
     assert_eq!(status(&mut host, Op::Read, 0, false), Status::MediaError);
     assert_eq!(status(&mut host, Op::Read, 3, false), Status::Success);
     assert_eq!(
@@ -78,7 +78,7 @@ fn data_lost_before_any_flush_asked_is_reported_by_the_next_one() {
     for lpn in 0..unit - 1 {
         assert_eq!(status(&mut host, Op::Write, lpn, false), Status::Success);
     }
-    host.drive.host_memory.shown[PAGE] ^= 1;
+    host.drive.host_memory.memory.shown[PAGE] ^= 1;
     assert_eq!(
         status(&mut host, Op::Write, unit - 1, false),
         Status::Success
@@ -89,7 +89,7 @@ fn data_lost_before_any_flush_asked_is_reported_by_the_next_one() {
     assert_eq!(lost.count(), 1);
     // So is what was lost when the host took its memory back.
     assert_eq!(status(&mut host, Op::Write, 9, false), Status::Success);
-    host.drive.host_memory.shown.fill(1);
+    host.drive.host_memory.memory.shown.fill(1);
     host.set_hmb(0);
     settle(&mut host);
     assert_eq!(status(&mut host, Op::Flush, 0, false), Status::MediaError);
@@ -100,7 +100,7 @@ fn a_forced_write_to_part_of_a_page_whose_rest_is_lost_fails() {
     for shape in [0, 4] {
         let mut host = new_device(&small_drive("mac", shape), 1);
         assert_eq!(status(&mut host, Op::Write, 6, false), Status::Success);
-        host.drive.host_memory.shown.fill(7);
+        host.drive.host_memory.memory.shown.fill(7);
         let mut part = pages(Op::Write, 6, 1);
         part.length_bytes = 512;
         part.fua = true;
@@ -119,7 +119,7 @@ fn a_write_that_is_lost_while_it_waits_for_flash_fails() {
     let mut done = Vec::new();
     while let Some(at) = host.next_time() {
         host.advance(at, &mut done);
-        host.drive.host_memory.shown.fill(7);
+        host.drive.host_memory.memory.shown.fill(7);
     }
     let failed = done.iter().filter(|d| d.status == Status::MediaError);
     let failed = failed.count() as u64;
@@ -140,7 +140,7 @@ fn hit_ps(integrity: &str, cache: bool, forge: bool) -> u64 {
         assert_eq!(status(&mut host, Op::Read, 0, false), Status::Success);
     }
     if forge {
-        host.drive.host_memory.shown.fill(3);
+        host.drive.host_memory.memory.shown.fill(3);
     }
     let done = ask(&mut host, pages(Op::Read, 0, 1));
     done.completed_ps - done.submitted_ps

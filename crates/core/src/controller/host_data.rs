@@ -13,7 +13,7 @@
 //! stream. A guess passes with probability 2^-64. With `crc` anybody can make another page of the same
 //! checksum.
 
-use super::host_memory::HostMemory;
+use super::host_memory::{HostMemory, Lent};
 use super::integrity::{Keys, Rejected};
 use crate::ids::{BufferSlot, Lpn, NONE};
 use crate::spec::{Integrity, SLOT_BYTES};
@@ -80,10 +80,11 @@ impl HostData {
         self.places.get(slot.index()).copied().unwrap_or(NONE)
     }
 
-    /// Puts a slot's page into host memory, if there is room; otherwise it stays in the drive.
+    /// Puts a slot's page into host memory, if there is room and it can be reached; otherwise it stays in the
+    /// drive.
     pub fn put_buffered<M: HostMemory>(
         &mut self,
-        memory: &mut M,
+        memory: &mut Lent<M>,
         slot: BufferSlot,
         lpn: Lpn,
         page: PageBytes,
@@ -101,6 +102,9 @@ impl HostData {
         self.places[slot.index()] = place;
         let at = u64::from(place) * SLOT_BYTES;
         self.buffer_checks[place as usize] = self.encode(memory, at, lpn, page);
+        if memory.has_failed() {
+            self.release(slot);
+        }
     }
 
     /// The page of a slot that stands in host memory, as the host hands it back.
@@ -109,7 +113,7 @@ impl HostData {
     /// [`Rejected`] when it is not what was put there, as far as the mode can tell.
     pub fn get_buffered<M: HostMemory>(
         &self,
-        memory: &M,
+        memory: &Lent<M>,
         slot: BufferSlot,
         lpn: Lpn,
     ) -> Result<PageBytes, Rejected> {
@@ -130,7 +134,7 @@ impl HostData {
     /// Puts a page into a frame of the read cache.
     pub fn put_cached<M: HostMemory>(
         &mut self,
-        memory: &mut M,
+        memory: &mut Lent<M>,
         frame: u32,
         lpn: Lpn,
         page: PageBytes,
@@ -145,7 +149,7 @@ impl HostData {
     /// [`Rejected`] when it is not what was put there, as far as the mode can tell.
     pub fn get_cached<M: HostMemory>(
         &self,
-        memory: &M,
+        memory: &Lent<M>,
         frame: u32,
         lpn: Lpn,
     ) -> Result<PageBytes, Rejected> {
@@ -154,7 +158,13 @@ impl HostData {
     }
 
     /// Writes a page at offset `at`; returns its check.
-    fn encode<M: HostMemory>(&self, memory: &mut M, at: u64, lpn: Lpn, mut page: PageBytes) -> u64 {
+    fn encode<M: HostMemory>(
+        &self,
+        memory: &mut Lent<M>,
+        at: u64,
+        lpn: Lpn,
+        mut page: PageBytes,
+    ) -> u64 {
         let check = self.check(at, lpn, &page);
         self.crypt(at, lpn, check, &mut page);
         memory.write(at, &page);
@@ -163,13 +173,13 @@ impl HostData {
 
     fn decode<M: HostMemory>(
         &self,
-        memory: &M,
+        memory: &Lent<M>,
         at: u64,
         lpn: Lpn,
         check: u64,
     ) -> Result<PageBytes, Rejected> {
         let mut page = [0; SLOT_BYTES as usize];
-        memory.read(at, &mut page);
+        memory.read(at, &mut page)?;
         self.crypt(at, lpn, check, &mut page);
         match self.check(at, lpn, &page) == check {
             true => Ok(page),

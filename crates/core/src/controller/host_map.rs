@@ -23,7 +23,7 @@
 //! With `crc`, lines of 15 entries and a CRC-32 over address and entries: accidents are found, but
 //! neither a lost write (the line before it is genuine too) nor malice.
 
-use super::host_memory::HostMemory;
+use super::host_memory::{HostMemory, Lent};
 use super::integrity::{Epochs, Keys, Rejected};
 use crate::ids::{Lpn, TranslationPage};
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, Integrity, LINE_BYTES, VERSIONS_PER_LINE};
@@ -227,7 +227,11 @@ impl HostMap {
     ///
     /// # Errors
     /// [`Rejected`] if its line, or that of its version, is not what the drive wrote last.
-    pub fn entry<M: HostMemory>(&self, memory: &M, lpn: Lpn) -> Result<Option<u32>, Rejected> {
+    pub fn entry<M: HostMemory>(
+        &self,
+        memory: &Lent<M>,
+        lpn: Lpn,
+    ) -> Result<Option<u32>, Rejected> {
         let page = TranslationPage(lpn.0 / ENTRIES);
         let Some(place) = self.place(page) else {
             return Ok(None);
@@ -241,7 +245,7 @@ impl HostMap {
 
     /// Number of a page's lines that are not what the drive wrote last.
     #[must_use]
-    pub fn rejected_lines<M: HostMemory>(&self, memory: &M, page: TranslationPage) -> u32 {
+    pub fn rejected_lines<M: HostMemory>(&self, memory: &Lent<M>, page: TranslationPage) -> u32 {
         let Some(place) = self.place(page) else {
             return 0;
         };
@@ -261,7 +265,7 @@ impl HostMap {
     /// [`Rejected`] if its line is not what the drive wrote last: the page must be written anew.
     pub fn set_entry<M: HostMemory>(
         &mut self,
-        memory: &mut M,
+        memory: &mut Lent<M>,
         lpn: Lpn,
         entry: u32,
     ) -> Result<(), Rejected> {
@@ -292,7 +296,7 @@ impl HostMap {
     /// `changed` in place of that line.
     fn encode_anew<M: HostMemory>(
         &mut self,
-        memory: &mut M,
+        memory: &mut Lent<M>,
         page: TranslationPage,
         place: u32,
         changed: (u32, Line),
@@ -315,7 +319,7 @@ impl HostMap {
     /// Writes all entries of a page that stands in host memory.
     pub fn write_page<M: HostMemory>(
         &mut self,
-        memory: &mut M,
+        memory: &mut Lent<M>,
         page: TranslationPage,
         entry: impl Fn(u32) -> u32,
     ) {
@@ -351,13 +355,13 @@ impl HostMap {
     /// The page's versions, if they are what the drive wrote last.
     fn versions<M: HostMemory>(
         &self,
-        memory: &M,
+        memory: &Lent<M>,
         page: TranslationPage,
         place: u32,
     ) -> Result<Versions, Rejected> {
         let mut versions = Versions::fresh(0);
         if self.integrity == Integrity::Mac {
-            memory.read(self.offset(place), &mut versions.0);
+            memory.read(self.offset(place), &mut versions.0)?;
             let genuine = self.versions_tag(page, place, &versions);
             if versions.0[..8] != genuine {
                 return Err(Rejected);
@@ -368,7 +372,7 @@ impl HostMap {
 
     fn write_versions<M: HostMemory>(
         &self,
-        memory: &mut M,
+        memory: &mut Lent<M>,
         page: TranslationPage,
         place: u32,
         versions: &mut Versions,
@@ -390,14 +394,14 @@ impl HostMap {
     /// The entries of a line, in clear, from byte 0.
     fn read_line<M: HostMemory>(
         &self,
-        memory: &M,
+        memory: &Lent<M>,
         page: TranslationPage,
         place: u32,
         line: u32,
         versions: &Versions,
     ) -> Result<Line, Rejected> {
         let mut bytes = [0; LINE];
-        memory.read(self.line_offset(place, line), &mut bytes);
+        memory.read(self.line_offset(place, line), &mut bytes)?;
         let data = self.integrity.line_data_bytes() as usize;
         let (check, body) = bytes.split_at(LINE - data);
         let mut entries = [0; LINE];
@@ -418,7 +422,7 @@ impl HostMap {
 
     fn write_line<M: HostMemory>(
         &self,
-        memory: &mut M,
+        memory: &mut Lent<M>,
         page: TranslationPage,
         place: u32,
         line: u32,
@@ -481,15 +485,15 @@ mod tests {
     use std::collections::HashMap;
 
     /// Two units of one page, with epochs of few bits so that they wrap.
-    fn host_map(integrity: Integrity, epoch_bits: u32) -> (HostMap, Bytes) {
+    fn host_map(integrity: Integrity, epoch_bits: u32) -> (HostMap, Lent<Bytes>) {
         let mut map = HostMap::new(integrity, 1, epoch_bits);
         let unit_bytes = integrity.plain_page_bytes();
         map.lay_out(64, 2, unit_bytes, 1);
-        let memory = Bytes(vec![0; 64 + 2 * unit_bytes as usize]);
+        let memory = Lent::new(Bytes(vec![0; 64 + 2 * unit_bytes as usize]));
         (map, memory)
     }
 
-    fn rewrite(map: &mut HostMap, memory: &mut Bytes, naive: &HashMap<u32, u32>) {
+    fn rewrite(map: &mut HostMap, memory: &mut Lent<Bytes>, naive: &HashMap<u32, u32>) {
         while std::mem::take(&mut map.rotated) {
             let pages: Vec<_> = map.pages().collect();
             for page in pages {
@@ -526,7 +530,7 @@ mod tests {
             let integrity = [Integrity::None, Integrity::Crc, Integrity::Mac][which];
             let (mut map, mut memory) = host_map(integrity, 6);
             let mut naive: HashMap<u32, u32> = (0..3 * ENTRIES).map(|lpn| (lpn, !lpn)).collect();
-            let mut old = vec![memory.0.clone()];
+            let mut old = vec![memory.memory.0.clone()];
             for (page, index, hot, value) in changes {
                 // Page 2 takes the place of page 0 and the other way round.
                 let held = map.holds(TranslationPage(page));
@@ -544,7 +548,7 @@ mod tests {
                     prop_assert_eq!(map.entry(&memory, Lpn(lpn)), Ok(Some(naive[&lpn])));
                 }
                 prop_assert_eq!(map.rejected_lines(&memory, TranslationPage(page)), 0);
-                old.push(memory.0.clone());
+                old.push(memory.memory.0.clone());
                 if integrity == Integrity::Mac {
                     replay(&map, &memory, &old, TranslationPage(page), index as usize)?;
                 }
@@ -555,7 +559,7 @@ mod tests {
     /// Plays old lines of a page back: one of its lines, and all of them.
     fn replay(
         map: &HostMap,
-        memory: &Bytes,
+        memory: &Lent<Bytes>,
         old: &[Vec<u8>],
         page: TranslationPage,
         choice: usize,
@@ -565,8 +569,8 @@ mod tests {
         let then = &old[choice % old.len()];
         for (at, bytes) in [(from, count), (from + choice % 75 * LINE, LINE)] {
             let mut played = memory.clone();
-            played.0[at..at + bytes].copy_from_slice(&then[at..at + bytes]);
-            let changed = played.0 != memory.0;
+            played.memory.0[at..at + bytes].copy_from_slice(&then[at..at + bytes]);
+            let changed = played.memory.0 != memory.memory.0;
             prop_assert_eq!(map.rejected_lines(&played, page) > 0, changed);
         }
         Ok(())
@@ -581,7 +585,7 @@ mod tests {
             map.write_page(&mut memory, TranslationPage(0), |_| 7);
             for _ in 0..40 {
                 map.set_entry(&mut memory, Lpn(0), 7).unwrap();
-                assert!(seen.insert(memory.0[64 + LINE..64 + 2 * LINE].to_vec()));
+                assert!(seen.insert(memory.memory.0[64 + LINE..64 + 2 * LINE].to_vec()));
             }
         }
     }

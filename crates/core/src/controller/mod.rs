@@ -21,7 +21,7 @@ pub use cores::Cores;
 pub use crossings::Crossings;
 pub use host_data::{HostData, PageBytes};
 pub use host_map::{EPOCH_BITS, HostMap};
-pub use host_memory::{Bytes, HostMemory, Modelled};
+pub use host_memory::{Bytes, HostMemory, Lent, Modelled, OutOfReach};
 pub use lost::Lost;
 pub use map_role::{Fill, Found, MapRole, Moved};
 pub use read_cache::ReadCache;

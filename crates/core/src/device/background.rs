@@ -1,7 +1,7 @@
 //! What the drive does without being asked, beside garbage collection: deciding that the host is idle,
 //! giving host memory back.
 
-use super::{Contents, Device, HostMemory};
+use super::{Contents, Device, HostMemory, Lent};
 use crate::engine::{EventKind, INDEX_MAX};
 use crate::ftl::{Move, Pacer};
 use crate::ids::Superblock;
@@ -116,7 +116,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     /// The host gives `granted_bytes` of memory, or takes it back (0). Returns at once; while
     /// [`Device::hmb_is_settling`] the drive still saves what stood there, and a host must wait
-    /// before it reuses the memory.
+    /// before it reuses the memory: [`super::News::HmbReturned`] says when it need not any more.
     pub fn set_hmb(&mut self, granted_bytes: u64) {
         let usable = self
             .spec
@@ -130,6 +130,20 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         }
         self.place_roles(usable);
         self.pump();
+        self.returning_hmb = true;
+        self.attention = true;
+    }
+
+    /// The host gives `granted_bytes` of this memory in place of what it has given before, which it gets
+    /// back. The drive does not touch that any more, but a host must not reuse it before
+    /// [`super::News::HmbReturned`]: what was on its way there counts as under way until then.
+    pub fn replace_hmb(&mut self, granted_bytes: u64, memory: M) -> M {
+        self.set_hmb(0);
+        let old = std::mem::replace(&mut self.host_memory, Lent::new(memory));
+        if granted_bytes > 0 {
+            self.set_hmb(granted_bytes);
+        }
+        old.memory
     }
 
     /// Whether the drive still saves what stood in host memory that was taken back.

@@ -46,6 +46,14 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         }
     }
 
+    /// A write did not reach host memory: none of it can be trusted. What stands there is taken back as if the
+    /// host had asked for it, as far as it can be read.
+    #[cold]
+    pub(super) fn give_up_host_memory(&mut self) {
+        self.counters.hmb_given_up += 1;
+        self.set_hmb(0);
+    }
+
     /// The map has been given its share of host memory, which starts at `base`.
     pub(super) fn lay_out_host_map(&mut self, base: u64) {
         self.host_memory.granted(self.hmb_bytes);
@@ -88,7 +96,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     /// Whether look-ups of a page are answered by host memory.
     fn is_served_by_host(&self, page: TranslationPage) -> bool {
-        self.host_map.holds(page) && self.map.served_by(page).is_some_and(Tier::is_granted)
+        self.host_map.holds(page)
+            && !self.host_memory.has_failed()
+            && self.map.served_by(page).is_some_and(Tier::is_granted)
     }
 
     /// The entry of a logical page, from where the drive takes it.

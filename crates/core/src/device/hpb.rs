@@ -94,10 +94,10 @@ impl Hpb {
         &mut self.extras[place]
     }
 
-    /// Pages of a group.
+    /// Pages of a group; none if there is no such group.
     fn pages(&self, group: u32, user_slots: u32) -> std::ops::Range<u32> {
-        let first = group * self.spec.group_pages;
-        first..(first + self.spec.group_pages).min(user_slots)
+        let first = group.saturating_mul(self.spec.group_pages).min(user_slots);
+        first..first.saturating_add(self.spec.group_pages).min(user_slots)
     }
 }
 

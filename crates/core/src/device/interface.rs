@@ -31,13 +31,15 @@ pub enum Alarm {
 /// Something that concerns the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
-    /// Completions or answers of the byte window are on their way: [`Device::take_sent`],
-    /// [`Device::take_window_sent`].
+    /// Completions or answers of the byte window are on their way. Said once: both
+    /// [`Device::take_sent`] and [`Device::take_window_sent`] are to be asked.
     Sent,
     /// An alarm that the host has set, and its index.
     Alarm(Alarm, u32),
     /// The shutdown is done ([`Device::begin_shutdown`]).
     ShutDown,
+    /// Host memory taken back, or exchanged, is the host's again ([`Device::set_hmb`]).
+    HmbReturned,
 }
 
 impl<C: Contents, M: HostMemory> Device<C, M> {
@@ -157,14 +159,15 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// What of that which may concern the host does.
     #[inline]
     fn attend(&mut self) -> Option<News> {
-        let shutting_down = self.shutdown != Shutdown::No;
-        self.attention = shutting_down;
+        self.attention = self.returning_hmb || self.shutdown != Shutdown::No;
         if self.has_sent() || self.has_window_sent() {
-            self.attention = true;
             return Some(News::Sent);
         }
-        if shutting_down && self.goes_on_shutting_down() {
-            self.attention = false;
+        if self.returning_hmb && !self.hmb_is_settling() {
+            self.returning_hmb = false;
+            return Some(News::HmbReturned);
+        }
+        if self.shutdown != Shutdown::No && self.goes_on_shutting_down() {
             return Some(News::ShutDown);
         }
         None

@@ -34,7 +34,7 @@ mod trims;
 mod window;
 mod write;
 
-pub use crate::controller::{Bytes, HostMemory, Modelled, PageBytes};
+pub use crate::controller::{Bytes, HostMemory, Lent, Modelled, OutOfReach, PageBytes};
 pub use crate::transport::{COMPLETION_ENTRY_BYTES, SUBMISSION_ENTRY_BYTES};
 use command::Command;
 pub use contents::{Contents, MapEntries, NoContents, Source};
@@ -129,13 +129,15 @@ pub struct Device<C = NoContents, M = Modelled> {
     /// Something that concerns the host may have happened.
     attention: bool,
     shutdown: power::Shutdown,
+    /// Host memory is being given back: the host hears when that is done.
+    returning_hmb: bool,
     window: Option<Box<window::Side>>,
     /// Reused lists, so that nothing is allocated per request.
     scratch: Vec<u32>,
     /// What the sectors hold.
     pub contents: C,
     /// What the drive keeps in host memory.
-    pub host_memory: M,
+    pub host_memory: Lent<M>,
 }
 
 impl Device<NoContents> {
@@ -227,10 +229,11 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             sent: Vec::new(),
             attention: false,
             shutdown: power::Shutdown::No,
+            returning_hmb: false,
             window: window::Side::new(spec),
             scratch: Vec::new(),
             contents,
-            host_memory,
+            host_memory: Lent::new(host_memory),
             spec: spec.clone(),
         };
         device.map.records_moves = M::KEEPS_BYTES;
@@ -267,6 +270,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         }
         if M::KEEPS_BYTES {
             self.sync_host_map();
+            if self.host_memory.has_failed() {
+                self.give_up_host_memory();
+            }
         }
     }
 

@@ -265,6 +265,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         self.background = super::background::Background::default();
         self.sent.clear();
         self.shutdown = Shutdown::No;
+        self.returning_hmb = false;
         self.attention = false;
         self.place_roles(0);
     }

@@ -171,7 +171,7 @@ impl<C: Contents, M: HostMemory> Host<C, M> {
         let news = self.drive.run(until_ps)?;
         match news {
             News::Sent => self.hear(),
-            News::ShutDown => {}
+            News::ShutDown | News::HmbReturned => {}
             News::Alarm(Alarm::Handled, command) => self.on_handled(CommandId(command)),
             News::Alarm(Alarm::Call, call) => self.on_call(call),
             News::Alarm(Alarm::Idle, period) => self.on_idle(period),

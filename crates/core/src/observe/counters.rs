@@ -178,4 +178,6 @@ pub struct Counters {
     pub link_to_host_bytes: u64,
     /// Bytes taken from the host, all kinds.
     pub link_from_host_bytes: u64,
+    /// Times that the drive gave host memory up because a write did not reach it.
+    pub hmb_given_up: u64,
 }

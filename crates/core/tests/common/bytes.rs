@@ -2,12 +2,13 @@
 
 use super::drive;
 use lodger_core::Host;
-use lodger_core::device::{Contents, HostMemory, PageBytes, Source};
+use lodger_core::device::{Contents, HostMemory, OutOfReach, PageBytes, Source};
 use lodger_core::ids::{BufferSlot, Lpn, Ppn};
 use lodger_core::rng::Rng;
 use lodger_core::{DriveSpec, Precondition};
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::ops::Range;
 
 pub const PAGE: usize = 4096;
 pub const SECTOR: usize = 512;
@@ -96,6 +97,24 @@ pub struct Hostile {
     pub forged_reads: Cell<u64>,
     /// What was there at some time.
     pub old: Vec<Vec<u8>>,
+    /// Bytes that are out of reach.
+    pub away: Range<usize>,
+    /// Writes that did not reach it.
+    pub lost_writes: u64,
+}
+
+impl Hostile {
+    fn is_away(&self, offset: u64, bytes: usize) -> bool {
+        let from = offset as usize;
+        from < self.away.end && self.away.start < from + bytes
+    }
+
+    /// Half of the time all is in reach, otherwise a part is not.
+    pub fn unmap(&mut self, rng: &mut Rng) {
+        let from = rng.below(self.shown.len() as u32 + 1) as usize;
+        let to = from + rng.below(self.shown.len() as u32 / 4 + 1) as usize;
+        self.away = [0..0, from..to][rng.below(2) as usize].clone();
+    }
 }
 
 impl HostMemory for Hostile {
@@ -105,16 +124,26 @@ impl HostMemory for Hostile {
         self.shown.resize(bytes as usize, 0);
         self.honest.resize(bytes as usize, 0);
     }
-    fn read(&self, offset: u64, into: &mut [u8]) {
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), OutOfReach> {
+        if self.is_away(offset, into.len()) {
+            self.forged_reads.set(self.forged_reads.get() + 1);
+            return Err(OutOfReach);
+        }
         let range = offset as usize..offset as usize + into.len();
         into.copy_from_slice(&self.shown[range.clone()]);
         let forged = self.shown[range.clone()] != self.honest[range];
         let reads = self.forged_reads.get();
         self.forged_reads.set(reads + u64::from(forged));
+        Ok(())
     }
-    fn write(&mut self, offset: u64, from: &[u8]) {
+    fn write(&mut self, offset: u64, from: &[u8]) -> Result<(), OutOfReach> {
+        if self.is_away(offset, from.len()) {
+            self.lost_writes += 1;
+            return Err(OutOfReach);
+        }
         self.shown[offset as usize..][..from.len()].copy_from_slice(from);
         self.honest[offset as usize..][..from.len()].copy_from_slice(from);
+        Ok(())
     }
 }
 
@@ -127,6 +156,8 @@ pub enum Attack {
     Wipe,
     /// Another page with the same CRC-32.
     SameChecksum,
+    /// A part of it is out of reach for a while.
+    Unmap,
 }
 
 pub const ATTACKS: [Attack; 6] = [
@@ -162,6 +193,7 @@ impl Hostile {
             }
             Attack::ReplayAll => self.replay(0, self.shown.len(), rng),
             Attack::Wipe => self.shown.fill(0),
+            Attack::Unmap => self.unmap(rng),
             Attack::SameChecksum => {
                 // The generator polynomial of CRC-32 itself: 33 bits, the first power first, in the
                 // order in which bits are taken in, lowest of a byte first.
