@@ -24,6 +24,8 @@ const LOOKS: usize = 80;
 const LOOKS_FIRST: usize = 60;
 const LOOKS_MIN: usize = 36;
 pub(super) const FINE: f64 = 0.003;
+/// Times that an edge is looked at anew.
+const ZOOMS_MAX: usize = 10;
 /// Misses in a row that end a pass.
 const MISSES_MAX: u32 = 4;
 /// Looks on the wrong side of an edge, as a share of all, up to which there is one: with random
@@ -396,7 +398,7 @@ impl Walk {
         let (mut from, mut to) = (low.max(1), high.min(self.places).max(low.max(1)));
         let mut known = None;
         // Each look at less of it is some ten times finer.
-        for _ in 0..6 {
+        for _ in 0..ZOOMS_MAX {
             let least = if known.is_none() {
                 LOOKS_FIRST
             } else {
@@ -429,7 +431,8 @@ impl Walk {
             from = ((fit.low - 4.0 * gap) as u64).max(1);
             to = ((fit.high + 4.0 * gap) as u64).min(self.places);
         }
-        Ok(known.map_or(Edge::Beyond, Edge::At))
+        // Not found is not "none".
+        Ok(known.map_or(Edge::Blind, Edge::At))
     }
 }
 
@@ -498,3 +501,6 @@ impl Fit {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;
