@@ -129,7 +129,7 @@ impl Event {
 }
 
 /// The event queue and the clock it drives.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Engine {
     heap: Heap,
     now_ps: u64,

@@ -4,7 +4,7 @@ use crate::ids::NONE;
 
 /// Places for values, addressed by a small index and reused last freed first. Grows while the
 /// largest number of values at once grows, then never allocates again.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Slab<T> {
     places: Vec<T>,
     free: Vec<u32>,

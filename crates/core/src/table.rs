@@ -5,7 +5,7 @@
 use crate::ids::NONE;
 
 /// Table from `u32` keys to `u32` values.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Table {
     /// Key and value side by side: one cache line per look-up. Key `NONE` marks a free place.
     places: Vec<(u32, u32)>,

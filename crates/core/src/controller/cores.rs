@@ -3,7 +3,7 @@
 use crate::engine::{Now, Timeline};
 
 /// The cores.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Cores(Vec<Timeline>);
 
 impl Cores {

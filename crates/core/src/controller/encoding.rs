@@ -67,7 +67,7 @@ fn rise(slope: u32, steps: u32) -> u32 {
 }
 
 /// Encodes translation pages; keeps its lists, so that nothing is allocated per page.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Encoder {
     pieces: Vec<Segment>,
     segments: Vec<Segment>,

@@ -22,7 +22,7 @@ use crate::spec::{Integrity, SLOT_BYTES};
 pub type PageBytes = [u8; SLOT_BYTES as usize];
 
 /// Where pages stand in host memory, and what the drive keeps to trust them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct HostData {
     integrity: Integrity,
     keys: Keys,

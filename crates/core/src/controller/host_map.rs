@@ -106,7 +106,7 @@ impl Versions {
 }
 
 /// Where the map stands in host memory, and what the drive keeps to trust it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct HostMap {
     integrity: Integrity,
     keys: Keys,

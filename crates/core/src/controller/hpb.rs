@@ -104,7 +104,7 @@ pub enum Refusal {
 }
 
 /// The drive's side of the protocol.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct HpbDevice {
     group_pages: u32,
     groups: Vec<Group>,
@@ -126,7 +126,7 @@ pub struct HpbDevice {
 /// What the drive keeps for JEDEC's protocol. When to recommend what is left to the maker; here a
 /// sub-region is recommended after some map misses in it, and the region used least recently makes
 /// room.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Jedec {
     host_control: bool,
     groups_per_region: u32,

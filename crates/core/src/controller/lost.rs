@@ -10,7 +10,7 @@ use crate::table::Table;
 const PAGE: u8 = u8::MAX;
 
 /// Lost sectors of 512 B, a bit each.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Lost {
     any: bool,
     buffered: Vec<u8>,

@@ -61,7 +61,7 @@ struct Filling {
     reads: u32,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct MapTier {
     tier: Tier,
     unit_pages: u32,
@@ -80,7 +80,7 @@ impl MapTier {
 }
 
 /// The map cache.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct MapRole {
     spec: MapRoleSpec,
     tiers: Vec<MapTier>,

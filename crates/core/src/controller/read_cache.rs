@@ -6,7 +6,7 @@ use crate::spec::{ReadCacheSpec, SLOT_BYTES, Tier};
 use crate::table::Table;
 
 /// The read cache.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ReadCache {
     /// Which memory it stands on.
     pub tier: Tier,

@@ -49,7 +49,7 @@ pub enum Verdict {
 }
 
 /// The window's table and gate.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Window {
     spec: WindowSpec,
     capacity_bytes: u64,

@@ -113,7 +113,7 @@ pub enum Landing {
 }
 
 /// The write buffer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct WriteBuffer {
     slots: Slab<Slot>,
     waiters: Slab<Waiter>,

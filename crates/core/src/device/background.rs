@@ -7,7 +7,7 @@ use crate::ftl::{Move, Pacer};
 use crate::ids::Superblock;
 
 /// State of the work nobody asked for.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Background {
     /// Whose turn it is between new data and moved data.
     pub pacer: Pacer,

@@ -27,7 +27,7 @@ pub(super) struct WriteBack {
 }
 
 /// Write data on its way into host memory, by the grant it goes to.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Incoming {
     /// Number of the present grant, from 1.
     grant: u32,

@@ -27,7 +27,7 @@ const fn message_bytes(protocol: LinkProtocol) -> u64 {
 const GROUP_HEADER_BYTES: u64 = 4;
 
 /// What belongs to a command, beside the command.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Extra {
     /// The entry that came with it.
     entry: Option<HostEntry>,
@@ -43,7 +43,7 @@ pub(super) struct Extra {
 }
 
 /// What the host learns of a command about map entries.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct HpbAnswer {
     /// The command was one of the host's driver, not a request.
     pub from_driver: bool,
@@ -54,7 +54,7 @@ pub struct HpbAnswer {
 }
 
 /// The drive's side of the protocol.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Hpb {
     pub device: HpbDevice,
     spec: HpbSpec,

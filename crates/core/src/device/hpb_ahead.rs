@@ -33,7 +33,7 @@ enum Way {
 }
 
 /// Entries sent ahead of a read, or the command that brings them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Ahead {
     /// By page of the read.
     pub entries: Vec<HostEntry>,

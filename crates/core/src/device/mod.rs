@@ -68,6 +68,7 @@ pub const TRANSFER_BYTES_MAX: u64 =
 pub const SECTOR_BYTES: u64 = 512;
 
 /// A simulated drive.
+#[derive(Clone)]
 pub struct Device<C = NoContents, M = Modelled> {
     spec: DriveSpec,
     engine: Engine,

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 const RECORD_BYTES: u64 = 12;
 
 /// Records of trims.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Trims {
     /// In memory only.
     pending: Vec<Trim>,

@@ -68,6 +68,7 @@ pub struct WindowSent {
 }
 
 /// What a drive with a byte window has beside other drives.
+#[derive(Clone)]
 pub(super) struct Side {
     window: Window,
     bar: Bar,

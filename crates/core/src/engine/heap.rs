@@ -6,7 +6,7 @@
 const ARITY: usize = 4;
 
 /// Set of integers that gives the smallest first.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Heap {
     nodes: Vec<u128>,
     /// The root has been taken and waits to be replaced.

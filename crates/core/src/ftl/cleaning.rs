@@ -32,7 +32,7 @@ pub struct Cleaning {
 
 /// Empties superblocks: one victim is being read at a time; earlier ones may wait for their last
 /// moves.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Cleaner {
     /// The victim being read.
     pub current: Option<Cleaning>,

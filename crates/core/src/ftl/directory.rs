@@ -9,7 +9,7 @@ const INITIAL: u32 = 0;
 const ABSENT: u32 = u32::MAX;
 
 /// Places of all translation pages.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Directory {
     /// Physical page plus one. Zeroed memory, so untouched pages cost nothing.
     entries: Vec<u32>,

@@ -65,6 +65,7 @@ struct Open {
 }
 
 /// The translation layer's state.
+#[derive(Clone)]
 pub struct Ftl {
     geometry: Geometry,
     map: PageMap,

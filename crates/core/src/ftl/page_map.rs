@@ -17,7 +17,7 @@ const CHUNK_UNTOUCHED: u32 = 0;
 const CHUNK_UNMAPPED: u32 = u32::MAX;
 
 /// The address map.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PageMap {
     /// Place of each chunk in `entries`, plus one. Zeroed memory, so untouched pages cost nothing.
     chunks: Vec<u32>,

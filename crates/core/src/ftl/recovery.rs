@@ -57,7 +57,7 @@ pub struct Scan {
 /// power is cut before newer ones are there; recovery sees that when it compares the two. That is not
 /// modelled, and what made them stale (a trim that was undone, a program that was torn, a second copy
 /// of moved data) may be gone by then.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct FoundStale {
     pages: Vec<TranslationPage>,
     /// Order of the last operation before: copies with a higher one are newer.

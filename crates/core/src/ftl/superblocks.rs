@@ -162,7 +162,7 @@ pub struct Victim {
 }
 
 /// All superblocks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Superblocks {
     geometry: Geometry,
     blocks: Vec<Block>,

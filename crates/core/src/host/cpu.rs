@@ -4,7 +4,7 @@ use crate::request::EntryId;
 use std::collections::VecDeque;
 
 /// What one CPU has to do, and what it remembers of its stores.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Cpu {
     /// Calls not begun.
     waiting: VecDeque<u32>,
@@ -15,7 +15,7 @@ struct Cpu {
 }
 
 /// The CPUs; they come into being when first used.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Cpus(Vec<Cpu>);
 
 impl Cpus {

@@ -19,6 +19,7 @@ use crate::request::{Completion, Request};
 use crate::spec::DriveSpec;
 
 /// A drive and the host that uses it.
+#[derive(Clone)]
 pub struct Host<C = NoContents, M = Modelled> {
     /// The drive. What is done to it directly the host hears of with its next step.
     pub drive: Device<C, M>,

@@ -55,7 +55,7 @@ struct Call {
 }
 
 /// The CPUs and their calls.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct WindowUser {
     spec: CpuSpec,
     cpus: Cpus,

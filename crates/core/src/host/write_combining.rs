@@ -26,7 +26,7 @@ struct Open {
     mask: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Cpu {
     /// Buffers that combine, in the order in which they were taken.
     open: Vec<Open>,
@@ -35,7 +35,7 @@ struct Cpu {
 }
 
 /// The buffers of all CPUs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct WriteCombining {
     /// Of each CPU.
     buffers: usize,

@@ -52,6 +52,7 @@ struct Die {
 }
 
 /// The flash array.
+#[derive(Clone)]
 pub struct Array {
     geometry: Geometry,
     nand: NandSpec,

@@ -27,7 +27,7 @@ pub struct Packet {
 }
 
 /// The window as packets reach it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Bar {
     /// Where it starts in the drive's memory: the address translation unit adds this.
     base: u64,

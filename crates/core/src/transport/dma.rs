@@ -16,7 +16,7 @@ pub const DESCRIPTOR_BYTES: u64 = 32;
 pub const STATUS_BYTES: u64 = 4;
 
 /// One engine; copies are done in the order in which they are started.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct HostDma {
     spec: HostDmaSpec,
     one_way_ps: u64,

@@ -24,7 +24,7 @@ pub const UPIU_HEADER_BYTES: u64 = 32;
 const USUAL_BYTES: [u64; 4] = [4096, 16, 64, 0];
 
 /// The link between host and drive.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Link {
     spec: LinkSpec,
     to_host: Timeline,

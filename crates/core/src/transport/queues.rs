@@ -13,7 +13,7 @@ struct Waiting {
 }
 
 /// Submission queues of a drive.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SubmissionQueues {
     queues: Vec<VecDeque<Waiting>>,
     waiting: usize,

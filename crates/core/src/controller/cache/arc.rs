@@ -9,7 +9,7 @@ use super::Policy;
 use super::frames::{Frames, ListId};
 use super::ghosts::Lists;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Arc {
     /// Frames that the list of what is new should have: the paper's p.
     new_target: u32,

@@ -44,7 +44,7 @@ struct List {
 }
 
 /// All frames that have been in use, and the lists.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Frames {
     frames: Vec<Frame>,
     free: Vec<u32>,

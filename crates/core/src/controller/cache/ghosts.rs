@@ -6,7 +6,7 @@ use crate::table::Table;
 
 /// The last keys that were put in, as many as there are places. A key that comes back leaves its
 /// place empty until its turn.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Ring {
     keys: Vec<u32>,
     at: usize,
@@ -41,7 +41,7 @@ impl Ring {
 }
 
 /// Two lists of keys that left the frames' list of the same name, the last at the head.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Lists {
     places: Frames,
     members: Table,

@@ -13,7 +13,7 @@ pub trait Index {
 }
 
 /// One place for every possible key: fastest, for a few million keys at most.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Direct(Vec<u32>);
 
 impl Direct {

@@ -3,7 +3,7 @@
 use super::Policy;
 use super::frames::{Frames, ListId};
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Lru;
 
 impl Policy for Lru {

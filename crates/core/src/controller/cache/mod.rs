@@ -53,7 +53,7 @@ trait Policy: Sized {
 /// One variant for each policy, and a match for each function of `Policy`.
 macro_rules! dispatch {
     ($($variant:ident($module:ident) $word:literal, $meaning:literal;)*) => {
-        #[derive(Debug)]
+        #[derive(Clone, Debug)]
         enum AnyPolicy {
             $($variant($module::$variant),)*
         }
@@ -111,7 +111,7 @@ pub enum Inserted {
 }
 
 /// A set of keys in a bounded number of frames.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Cache<I> {
     index: I,
     frames: Frames,

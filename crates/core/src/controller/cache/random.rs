@@ -4,7 +4,7 @@ use super::Policy;
 use super::frames::{Frames, ListId};
 use crate::rng::Rng;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Random(Rng);
 
 impl Policy for Random {

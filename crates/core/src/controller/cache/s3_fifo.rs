@@ -16,7 +16,7 @@ const USES_MAX: u8 = 3;
 /// Uses that move a key from the small queue to the main one.
 const USES_TO_MOVE: u8 = 2;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct S3Fifo {
     /// Frames of the main queue's share.
     main_max: u32,

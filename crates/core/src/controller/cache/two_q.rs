@@ -5,7 +5,7 @@ use super::Policy;
 use super::frames::{Frames, ListId};
 use super::ghosts::Ring;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct TwoQ {
     /// Keys that left the list of what is new.
     left: Ring,

@@ -6,7 +6,7 @@ use crate::ids::TranslationPage;
 use crate::spec::{ENCODING_HEADER_BYTES, Encoding, Integrity, MapTierSpec, Tier};
 
 /// What a memory of compressed pages keeps beside its cache.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Compressed {
     encoding: Encoding,
     integrity: Integrity,

@@ -43,7 +43,7 @@ pub enum Fate {
 }
 
 /// State of the log.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Log {
     /// Slots it holds; 0: there is none.
     pub slots: u32,

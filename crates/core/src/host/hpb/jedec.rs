@@ -37,7 +37,7 @@ enum RegionState {
     Pinned,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Region {
     state: RegionState,
     reads: u32,
@@ -56,7 +56,7 @@ enum SubState {
     Valid,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Sub {
     state: SubState,
     reads: u32,
@@ -69,7 +69,7 @@ struct Sub {
 }
 
 /// The driver.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct JedecDriver {
     host_control: bool,
     /// Pages of a read that may have entries; 1 in version 1.0.

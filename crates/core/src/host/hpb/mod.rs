@@ -28,7 +28,7 @@ pub enum Tamper {
 }
 
 /// Whose protocol is spoken.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one for a host")]
 enum Driver {
     Paper(PaperDriver),
@@ -36,7 +36,7 @@ enum Driver {
 }
 
 /// The driver, and what is under way for it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct HpbHost {
     driver: Driver,
     spec: HpbSpec,

@@ -9,7 +9,7 @@ use crate::spec::HpbSpec;
 use std::collections::VecDeque;
 
 /// What the host holds of a group.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 enum Entries {
     /// Nothing.
     #[default]
@@ -20,7 +20,7 @@ enum Entries {
     Held(Box<[u64]>),
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Group {
     entries: Entries,
     version: u32,
@@ -31,7 +31,7 @@ struct Group {
 }
 
 /// What goes wrong between drive and driver, for tests.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Faults {
     /// Of a thousand messages, how many are lost.
     pub lost_permille: u32,
@@ -56,7 +56,7 @@ impl Faults {
 }
 
 /// The driver.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PaperDriver {
     group_pages: u32,
     user_slots: u32,
