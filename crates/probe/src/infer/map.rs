@@ -425,6 +425,20 @@ fn at_most(granted: f64, least: f64) -> Estimate {
     Estimate::new(granted, low, granted)
 }
 
+/// Whether amounts between powers of two reach no farther than the power below them.
+fn is_rounded_down(points: &[(f64, f64)]) -> bool {
+    let power = |bytes: f64| (bytes as u64).is_power_of_two();
+    let between = points.iter().filter(|(bytes, _)| !power(*bytes));
+    let farther = between.filter_map(|(bytes, reach)| {
+        let mut below = points.iter().rev();
+        let (other, least) = below.find(|(other, _)| power(*other) && other < bytes)?;
+        (*bytes > 1.1 * other).then_some(*reach >= 1.03 * least)
+    });
+    let farther: Vec<bool> = farther.collect();
+    // Not any of them: where other roles take the first of it, small amounts reach nothing (seed 90059).
+    2 * farther.iter().filter(|farther| !**farther).count() > farther.len()
+}
+
 /// Whether reaches of several amounts lie on a line.
 fn is_line(points: &[(f64, f64)]) -> bool {
     let slope = crate::stats::slope(points);
@@ -468,16 +482,7 @@ fn bytes_per_entry(findings: &mut Findings, granted: f64) -> Option<(Option<Esti
         return Some((None, "taking 4 B an entry".to_owned()));
     }
     let power = |bytes: f64| (bytes as u64).is_power_of_two();
-    // Amounts between powers of two that reach no farther than the power below them: rounded down.
-    let between = points.iter().filter(|(bytes, _)| !power(*bytes));
-    let farther = between.filter_map(|(bytes, reach)| {
-        let mut below = points.iter().rev();
-        let (other, least) = below.find(|(other, _)| power(*other) && other < bytes)?;
-        (*bytes > 1.1 * other).then_some(*reach >= 1.03 * least)
-    });
-    let farther: Vec<bool> = farther.collect();
-    // Not any of them: where other roles take the first of it, small amounts reach nothing (seed 90059).
-    let rounded = 2 * farther.iter().filter(|farther| !**farther).count() > farther.len();
+    let rounded = is_rounded_down(&points);
     findings.rounds_down = rounded;
     if rounded {
         points.retain(|(bytes, _)| power(*bytes));
