@@ -16,11 +16,12 @@ const CRATES: &[(&str, &[&str])] = &[
     ("workload", &["core"]),
     ("run", &["core", "workload"]),
     ("wire", &[]),
-    ("serve", &["core", "wire"]),
+    ("serve", &["core", "wire", "guest-ram"]),
     // A prober that could read the model would prove nothing.
     ("probe", &["wire", "nvme-ioctl", "uring"]),
     ("nvme-ioctl", &[]),
     ("uring", &[]),
+    ("guest-ram", &[]),
     ("testing", &[]), // For tests alone.
     (
         "fuzz",
@@ -199,21 +200,20 @@ fn crates_use_only_what_the_architecture_allows() {
     none(&broken, "crates use only those below them");
 }
 
-/// The crates that may have `unsafe` code, and how many lines they may have: what is there to be read
-/// before it can be believed.
-const UNSAFE_CRATES: [(&str, usize); 2] = [("crates/nvme-ioctl", 260), ("crates/uring", 350)];
+/// Crates that may have `unsafe` code, and in how many lines: to be read before it can be believed.
+const UNSAFE: [(&str, usize); 3] = [("guest-ram", 220), ("nvme-ioctl", 260), ("uring", 350)];
 
 #[test]
 fn unsafe_code_is_in_small_places() {
     let mut broken = Vec::new();
-    let mut lines = [0; UNSAFE_CRATES.len()];
+    let mut lines = [0; UNSAFE.len()];
     for path in repository_files() {
         let shown = shown(&path);
-        let place = UNSAFE_CRATES
+        let place = UNSAFE
             .iter()
-            .position(|(folder, _)| shown.starts_with(&format!("{folder}/")));
+            .position(|(folder, _)| shown.starts_with(&format!("crates/{folder}/")));
         if let Some(place) = place {
-            if shown.starts_with(&format!("{}/src", UNSAFE_CRATES[place].0)) {
+            if shown.starts_with(&format!("crates/{}/src", UNSAFE[place].0)) {
                 lines[place] += read(&path).lines().count();
             }
         } else if shown.starts_with("crates/") && path.ends_with("Cargo.toml") {
@@ -225,13 +225,13 @@ fn unsafe_code_is_in_small_places() {
             broken.extend((!forbids).then_some(shown));
         }
     }
-    for ((folder, most), lines) in UNSAFE_CRATES.iter().zip(lines) {
+    for ((folder, most), lines) in UNSAFE.iter().zip(lines) {
         assert!(lines > 0, "{folder} is where its code is looked for");
         broken.extend((lines > *most).then(|| format!("{folder}: {lines} lines")));
     }
     none(
         &broken,
-        "two crates have unsafe code, and little; the others inherit `forbid`",
+        "three crates have unsafe code, and little; the others inherit `forbid`",
     );
 }
 

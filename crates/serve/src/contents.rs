@@ -1,0 +1,441 @@
+//! The bytes of the drive's pages, where the model says they are: in slots of the write buffer, in flash, in
+//! commands on their way.
+//!
+//! A page's bytes exist once, however often the drive copies them: buffer, flash and reads under way share
+//! them. What is erased is freed, so memory follows what is written and not yet cleaned away. Pages that were
+//! never written, and those the host memory's map names by mistake, read as zeros.
+//!
+//! Data of commands comes from the guest's memory when the model takes it ([`Contents::arrive`]) and goes
+//! there when a completion does ([`Pages::deliver`]). Where it lies there is found out once, when the
+//! command is fetched; each access is translated anew.
+
+use lodger_core::device::{Contents, PageBytes, Source};
+use lodger_core::ids::{BufferSlot, Lpn, Ppn};
+use lodger_wire::PageSize;
+use lodger_wire::memory::{GuestMemory, MemoryError};
+use lodger_wire::status::Status;
+use lodger_wire::transfer::{DataPointer, Region};
+use std::sync::Arc;
+
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+/// Bytes of a sector, of which a bit of a mask stands for one.
+const SECTOR: usize = 512;
+/// Pages of a part of flash that is there, or not, as a whole.
+const CHUNK_PAGES: usize = 512;
+
+/// A page's bytes; `None`: zeros.
+type Page = Option<Arc<PageBytes>>;
+
+/// Pages of flash, as far as they hold anything.
+#[derive(Debug, Default)]
+struct Flash {
+    chunks: Vec<Option<Box<Chunk>>>,
+    pages: usize,
+}
+
+#[derive(Debug)]
+struct Chunk {
+    pages: [Page; CHUNK_PAGES],
+    used: usize,
+}
+
+impl Flash {
+    fn get(&self, ppn: Ppn) -> Page {
+        let chunk = self.chunks.get(ppn.index() / CHUNK_PAGES)?.as_ref()?;
+        chunk.pages[ppn.index() % CHUNK_PAGES].clone()
+    }
+
+    fn put(&mut self, ppn: Ppn, page: Page) {
+        let at = ppn.index() / CHUNK_PAGES;
+        if at >= self.chunks.len() {
+            if page.is_none() {
+                return;
+            }
+            self.chunks.resize_with(at + 1, || None);
+        }
+        let place = &mut self.chunks[at];
+        if page.is_none() && place.is_none() {
+            return;
+        }
+        let chunk = place.get_or_insert_with(|| {
+            let pages = [const { None }; CHUNK_PAGES];
+            Box::new(Chunk { pages, used: 0 })
+        });
+        let (is_new, old) = (page.is_some(), &mut chunk.pages[ppn.index() % CHUNK_PAGES]);
+        let was = std::mem::replace(old, page).is_some();
+        chunk.used = chunk.used + usize::from(is_new) - usize::from(was);
+        self.pages = self.pages + usize::from(is_new) - usize::from(was);
+        if chunk.used == 0 {
+            *place = None;
+        }
+    }
+
+    fn clear(&mut self, first: Ppn, slots: u32) {
+        let end = first.0.saturating_add(slots);
+        let mut at = first.0;
+        while at < end {
+            let index = at as usize / CHUNK_PAGES;
+            match self.chunks.get(index) {
+                None => return,
+                Some(None) => at = ((index + 1) * CHUNK_PAGES) as u32,
+                Some(Some(_)) => {
+                    self.put(Ppn(at), None);
+                    at += 1;
+                }
+            }
+        }
+    }
+}
+
+/// What a command's data is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Payload {
+    /// It has none, or is over.
+    #[default]
+    None,
+    /// It is in the guest's memory, or goes there.
+    Guest,
+    /// Zeros, to be written.
+    Zeros,
+}
+
+/// A command's data.
+#[derive(Debug, Default)]
+struct Data {
+    payload: Payload,
+    /// Where on the drive it begins, bytes.
+    offset_bytes: u64,
+    /// How much it is.
+    length_bytes: u64,
+    /// Its pieces in the guest's memory, each with where in the data it begins.
+    regions: Vec<(u64, Region)>,
+    /// Pages read for it, from its first on.
+    pages: Vec<Page>,
+    /// Some of it could not be had from the guest's memory.
+    failed: bool,
+}
+
+impl Data {
+    /// Goes through the pieces of `length` bytes of the data from `at` on.
+    fn pieces(
+        &self,
+        at: u64,
+        length: u64,
+        mut each: impl FnMut(Option<u64>, usize, usize) -> Result<(), MemoryError>,
+    ) -> Result<(), MemoryError> {
+        let mut index = self.regions.partition_point(|(start, _)| *start <= at);
+        index = index.saturating_sub(1);
+        let mut done = 0;
+        while done < length {
+            let missing = MemoryError {
+                address: 0,
+                length: length - done,
+            };
+            let (start, region) = *self.regions.get(index).ok_or(missing)?;
+            let within = at + done - start;
+            let bytes = region.bytes.saturating_sub(within).min(length - done);
+            let address = region.address.map(|address| address + within);
+            each(address, done as usize, bytes as usize)?;
+            done += bytes;
+            index += 1;
+        }
+        Ok(())
+    }
+
+    fn fetch(
+        &self,
+        memory: &impl GuestMemory,
+        at: u64,
+        into: &mut [u8],
+    ) -> Result<(), MemoryError> {
+        self.pieces(at, into.len() as u64, |address, from, bytes| {
+            let part = &mut into[from..from + bytes];
+            address.map_or(Ok(()), |address| memory.read(address, part))
+        })
+    }
+
+    fn hand_over(
+        &self,
+        memory: &impl GuestMemory,
+        at: u64,
+        from: &[u8],
+    ) -> Result<(), MemoryError> {
+        self.pieces(at, from.len() as u64, |address, start, bytes| {
+            let part = &from[start..start + bytes];
+            address.map_or(Ok(()), |address| memory.write(address, part))
+        })
+    }
+
+    /// Pages of the data that were read, each with where in the data its part begins.
+    fn read_parts(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let (first, end) = (
+            self.offset_bytes / PAGE,
+            self.offset_bytes + self.length_bytes,
+        );
+        self.pages.iter().enumerate().map(move |(index, page)| {
+            let start = (first + index as u64) * PAGE;
+            let (from, to) = (start.max(self.offset_bytes), (start + PAGE).min(end));
+            let bytes: &[u8] = page.as_ref().map_or(&ZEROS, |page| &page[..]);
+            let part = &bytes[(from - start) as usize..(to - start) as usize];
+            (from - self.offset_bytes, part)
+        })
+    }
+}
+
+const ZEROS: PageBytes = [0; PAGE as usize];
+
+/// Bytes of the pages of a drive, and data of the commands under way.
+#[derive(Debug)]
+pub struct Pages<M> {
+    memory: M,
+    flash: Flash,
+    buffer: Vec<Page>,
+    /// By tag.
+    data: Vec<Data>,
+}
+
+impl<M: GuestMemory> Pages<M> {
+    /// A drive that holds nothing, for hosts with this memory.
+    pub fn new(memory: M) -> Self {
+        Pages {
+            memory,
+            flash: Flash::default(),
+            buffer: Vec::new(),
+            data: Vec::new(),
+        }
+    }
+
+    /// Pages that flash holds the bytes of: those of newest data, and older ones not erased yet.
+    #[must_use]
+    pub fn pages_in_flash(&self) -> usize {
+        self.flash.pages
+    }
+
+    fn data_mut(&mut self, tag: u32) -> &mut Data {
+        let tag = tag as usize;
+        if tag >= self.data.len() {
+            self.data.resize_with(tag + 1, Data::default);
+        }
+        &mut self.data[tag]
+    }
+
+    /// A command with data in the guest's memory. `to_host`: whether it goes there.
+    ///
+    /// # Errors
+    /// If the guest does not say properly where it is.
+    pub fn begin(
+        &mut self,
+        tag: u32,
+        (offset_bytes, length_bytes): (u64, u64),
+        pointer: &DataPointer,
+        page: PageSize,
+        to_host: bool,
+    ) -> Result<(), Status> {
+        let mut regions = std::mem::take(&mut self.data_mut(tag).regions);
+        regions.clear();
+        let mut start = 0;
+        for region in pointer.regions(&self.memory, page, length_bytes, to_host) {
+            let region = region?;
+            regions.push((start, region));
+            start += region.bytes;
+        }
+        let data = self.data_mut(tag);
+        data.regions = regions;
+        data.payload = Payload::Guest;
+        data.failed = false;
+        data.pages.clear();
+        (data.offset_bytes, data.length_bytes) = (offset_bytes, length_bytes);
+        Ok(())
+    }
+
+    /// A command that writes zeros.
+    pub fn begin_zeros(&mut self, tag: u32) {
+        let data = self.data_mut(tag);
+        data.payload = Payload::Zeros;
+        data.failed = false;
+        data.pages.clear();
+    }
+
+    /// A command without data, or one that is over. Its guest's memory is not touched any more.
+    pub fn end(&mut self, tag: u32) {
+        let data = self.data_mut(tag);
+        data.payload = Payload::None;
+        data.regions.clear();
+        data.pages.clear();
+    }
+
+    /// Whether all of a write's data could be had.
+    ///
+    /// # Errors
+    /// [`Status::DATA_TRANSFER_ERROR`] if not.
+    pub fn arrived(&self, tag: u32) -> Result<(), Status> {
+        match self.data.get(tag as usize) {
+            Some(data) if data.failed => Err(Status::DATA_TRANSFER_ERROR),
+            _ => Ok(()),
+        }
+    }
+
+    /// What a command has read goes to the guest.
+    ///
+    /// # Errors
+    /// If its memory is not there any more.
+    pub fn deliver(&self, tag: u32) -> Result<(), MemoryError> {
+        let Some(data) = self.data.get(tag as usize) else {
+            return Ok(());
+        };
+        for (at, part) in data.read_parts() {
+            data.hand_over(&self.memory, at, part)?;
+        }
+        Ok(())
+    }
+
+    /// Whether what a command has read is what the guest has.
+    ///
+    /// # Errors
+    /// If its memory is not there any more.
+    pub fn compare(&self, tag: u32) -> Result<bool, MemoryError> {
+        let Some(data) = self.data.get(tag as usize) else {
+            return Ok(true);
+        };
+        let mut own = ZEROS;
+        for (at, part) in data.read_parts() {
+            let own = &mut own[..part.len()];
+            data.fetch(&self.memory, at, own)?;
+            if own != part {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn at(&self, source: Source) -> Page {
+        match source {
+            Source::Buffer(slot) => self.buffer.get(slot.index())?.clone(),
+            Source::Flash(ppn) => self.flash.get(ppn),
+            Source::Unwritten => None,
+        }
+    }
+
+    fn put_in_buffer(&mut self, slot: BufferSlot, page: Page) {
+        if slot.index() >= self.buffer.len() {
+            self.buffer.resize(slot.index() + 1, None);
+        }
+        self.buffer[slot.index()] = page;
+    }
+
+    fn note_read(&mut self, tag: u32, lpn: Lpn, page: Page) {
+        let data = self.data_mut(tag);
+        if data.payload != Payload::Guest {
+            return;
+        }
+        let first = data.offset_bytes / PAGE;
+        let Some(index) = u64::from(lpn.0).checked_sub(first) else {
+            return;
+        };
+        let index = index as usize;
+        if index >= data.pages.len() {
+            data.pages.resize(index + 1, None);
+        }
+        data.pages[index] = page;
+    }
+}
+
+/// The bytes that a mask of sectors stands for. The sectors of a command's part of a page are neighbours.
+fn range_of(sectors: u8) -> std::ops::Range<usize> {
+    let first = sectors.trailing_zeros() as usize;
+    let end = 8 - sectors.leading_zeros() as usize;
+    SECTOR * first.min(end)..SECTOR * end
+}
+
+fn overlay(onto: &mut PageBytes, from: &PageBytes, sectors: u8) {
+    for sector in (0..8).filter(|sector| sectors >> sector & 1 != 0) {
+        let range = sector * SECTOR..(sector + 1) * SECTOR;
+        onto[range.clone()].copy_from_slice(&from[range]);
+    }
+}
+
+/// `newer`, where it was written, over `older`.
+fn laid_over(older: Page, newer: &Page, written: u8) -> Page {
+    if older.is_none() && newer.is_none() {
+        return None;
+    }
+    let mut page = older.unwrap_or_else(|| Arc::new(ZEROS));
+    let newer: &PageBytes = newer.as_ref().map_or(&ZEROS, |newer| newer);
+    overlay(Arc::make_mut(&mut page), newer, written);
+    Some(page)
+}
+
+impl<M: GuestMemory> Contents for Pages<M> {
+    const HAS_BYTES: bool = true;
+
+    fn arrive(&mut self, tag: u32, lpn: Lpn, slot: BufferSlot, sectors: u8) {
+        let mut page = None;
+        if let Some(data) = self.data.get_mut(tag as usize)
+            && data.payload == Payload::Guest
+        {
+            let mut bytes = Arc::new(ZEROS);
+            let range = range_of(sectors);
+            let start = u64::from(lpn.0) * PAGE + range.start as u64;
+            let to = &mut Arc::make_mut(&mut bytes)[range];
+            let at = start.checked_sub(data.offset_bytes);
+            if at.is_none_or(|at| data.fetch(&self.memory, at, to).is_err()) {
+                data.failed = true;
+                to.fill(0);
+            }
+            page = Some(bytes);
+        }
+        self.put_in_buffer(slot, page);
+    }
+
+    fn merge(&mut self, slot: BufferSlot, source: Source, written: u8) {
+        let newer = self.at(Source::Buffer(slot));
+        let page = laid_over(self.at(source), &newer, written);
+        self.put_in_buffer(slot, page);
+    }
+
+    fn absorb(&mut self, from: BufferSlot, to: BufferSlot, sectors: u8) {
+        let newer = self.at(Source::Buffer(from));
+        let older = self.buffer.get_mut(to.index()).and_then(Option::take);
+        let page = match sectors {
+            u8::MAX => newer,
+            _ => laid_over(older, &newer, sectors),
+        };
+        self.put_in_buffer(to, page);
+    }
+
+    fn program(&mut self, from: BufferSlot, to: Ppn) {
+        let page = self.at(Source::Buffer(from));
+        self.flash.put(to, page);
+    }
+
+    fn relocate(&mut self, from: Ppn, to: Ppn) {
+        let page = self.flash.get(from);
+        self.flash.put(to, page);
+    }
+
+    fn erase(&mut self, first: Ppn, slots: u32) {
+        self.flash.clear(first, slots);
+    }
+
+    fn tear(&mut self, first: Ppn, slots: u32) {
+        self.flash.clear(first, slots);
+    }
+
+    fn read(&mut self, tag: u32, lpn: Lpn, source: Source, _sectors: u8) {
+        let page = self.at(source);
+        self.note_read(tag, lpn, page);
+    }
+
+    fn page(&self, source: Source) -> PageBytes {
+        self.at(source).map_or(ZEROS, |page| *page)
+    }
+
+    fn set_buffered(&mut self, slot: BufferSlot, page: &PageBytes) {
+        self.put_in_buffer(slot, Some(Arc::new(*page)));
+    }
+
+    fn read_bytes(&mut self, tag: u32, lpn: Lpn, page: &PageBytes, _sectors: u8) {
+        self.note_read(tag, lpn, Some(Arc::new(*page)));
+    }
+}

@@ -1,0 +1,89 @@
+//! Admin commands.
+
+use super::Controller;
+use super::identity::MDTS;
+use super::logs::is_served;
+use lodger_wire::PageSize;
+use lodger_wire::command::{AdminCommand, Parsed};
+use lodger_wire::entry::{Outcome, SubmissionEntry};
+use lodger_wire::memory::GuestMemory;
+use lodger_wire::queue::{Permit, ShadowDoorbells};
+use lodger_wire::status::Status;
+use lodger_wire::transfer::DataPointer;
+
+impl<M: GuestMemory + Clone> Controller<M> {
+    /// A command of the admin queue.
+    pub(super) fn admin(&mut self, entry: &SubmissionEntry, permit: Permit) {
+        let parsed = AdminCommand::parse(entry).and_then(|parsed| {
+            if !is_served(&parsed.command) {
+                return Err(Status::INVALID_OPCODE);
+            }
+            let transfer = parsed.command.transfer();
+            transfer.within(MDTS, PageSize::MIN.bytes())?;
+            Ok(parsed)
+        });
+        let ended = match parsed {
+            Err(status) => Err((permit, status)),
+            Ok(parsed) => self.take_admin(&parsed, permit),
+        };
+        if let Err((permit, status)) = ended {
+            self.refuse(entry, permit, status);
+        }
+    }
+
+    /// Commands that may have to wait; the others are done.
+    fn take_admin(
+        &mut self,
+        parsed: &Parsed<AdminCommand>,
+        permit: Permit,
+    ) -> Result<(), (Permit, Status)> {
+        match &parsed.command {
+            AdminCommand::AsyncEventRequest => self.events.request(permit),
+            AdminCommand::SetFeatures(set) => self.set_features(set, &parsed.data, permit),
+            AdminCommand::DeleteSubmissionQueue(queue) => {
+                self.delete_submission_queue(*queue, permit)
+            }
+            _ => match self.do_admin(parsed) {
+                Ok(outcome) => {
+                    self.complete(permit, outcome);
+                    Ok(())
+                }
+                Err(status) => Err((permit, status)),
+            },
+        }
+    }
+
+    fn do_admin(&mut self, parsed: &Parsed<AdminCommand>) -> Result<Outcome, Status> {
+        match &parsed.command {
+            AdminCommand::Identify(identify) => {
+                let page = self.identity.answer(identify, parsed.namespace)?;
+                parsed.data.write(&self.memory, self.page, &page)?;
+            }
+            AdminCommand::GetLogPage(get) => self.get_log_page(get, &parsed.data)?,
+            AdminCommand::GetFeatures(get) => return self.get_features(get, &parsed.data),
+            AdminCommand::CreateCompletionQueue(create) => self.create_completion_queue(create)?,
+            AdminCommand::CreateSubmissionQueue(create) => self.create_submission_queue(create)?,
+            AdminCommand::DeleteCompletionQueue(queue) => self.delete_completion_queue(*queue)?,
+            AdminCommand::Abort { queue, command } => return Ok(self.abort(*queue, *command)),
+            AdminCommand::KeepAlive => {}
+            AdminCommand::DoorbellBufferConfig => {
+                let DataPointer::Prp { prp1, prp2 } = parsed.data else {
+                    return Err(Status::INVALID_FIELD);
+                };
+                let stride_bytes = self.registers.capabilities().doorbell_stride_bytes();
+                let shadows = ShadowDoorbells::new(prp1, prp2, self.page, stride_bytes)?;
+                self.queues.set_shadows(shadows, &self.memory);
+            }
+            AdminCommand::AsyncEventRequest
+            | AdminCommand::SetFeatures(_)
+            | AdminCommand::DeleteSubmissionQueue(_)
+            | AdminCommand::FormatNvm(_)
+            | AdminCommand::Sanitize(_)
+            | AdminCommand::FirmwareCommit(_)
+            | AdminCommand::FirmwareDownload(_)
+            | AdminCommand::DeviceSelfTest(_)
+            | AdminCommand::Vendor(_) => return Err(Status::INVALID_OPCODE),
+        }
+        Ok(Outcome::SUCCESS)
+    }
+}

@@ -1,0 +1,100 @@
+//! Asynchronous events (Base 2.0 §5.2): what the drive tells without being asked.
+
+use super::Controller;
+use lodger_wire::entry::Outcome;
+use lodger_wire::event::AsyncEvent;
+use lodger_wire::log::LogId;
+use lodger_wire::memory::GuestMemory;
+use lodger_wire::queue::Permit;
+use lodger_wire::status::Status;
+use lodger_wire::{CommandId, QueueId};
+use std::collections::VecDeque;
+
+/// Requests for events at once: AERL of Identify Controller, plus one.
+const REQUESTS_MAX: usize = 4;
+
+/// Requests that wait for events, and events that wait for requests.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    requests: VecDeque<Permit>,
+    /// Each at most once.
+    events: VecDeque<AsyncEvent>,
+    /// Kinds that were told and not read of since, a bit each.
+    masked: u8,
+}
+
+impl Events {
+    /// Something happened.
+    pub(super) fn add(&mut self, event: AsyncEvent) {
+        if !self.events.contains(&event) {
+            self.events.push_back(event);
+        }
+    }
+
+    /// A host asks to be told; its permit comes back if it asks too often.
+    pub(super) fn request(&mut self, permit: Permit) -> Result<(), (Permit, Status)> {
+        if self.requests.len() >= REQUESTS_MAX {
+            return Err((permit, Status::ASYNC_EVENT_LIMIT_EXCEEDED));
+        }
+        self.requests.push_back(permit);
+        Ok(())
+    }
+
+    /// The page that explains some events is read.
+    pub(super) fn read(&mut self, page: LogId) {
+        let kind = match page {
+            LogId::Error => 0,
+            LogId::Health => 1,
+            LogId::FirmwareSlots | LogId::ChangedNamespaces => 2,
+            LogId::Sanitize => 6,
+            _ => return,
+        };
+        self.masked &= !(1 << kind);
+    }
+
+    fn next(&mut self) -> Option<(AsyncEvent, Permit)> {
+        let masked = self.masked;
+        let is_told = |event: &AsyncEvent| masked >> event.kind() & 1 == 0;
+        let at = self.events.iter().position(is_told)?;
+        let permit = self.requests.pop_front()?;
+        let event = self.events.remove(at)?;
+        self.masked |= 1 << event.kind();
+        Some((event, permit))
+    }
+
+    fn take(&mut self, command: CommandId) -> Option<Permit> {
+        let at = self
+            .requests
+            .iter()
+            .position(|permit| permit.command() == command);
+        at.and_then(|at| self.requests.remove(at))
+    }
+
+    /// A reset: nobody asks any more, and nothing has happened.
+    pub(super) fn stop(&mut self) {
+        self.requests.drain(..).for_each(Permit::abandon);
+        self.events.clear();
+        self.masked = 0;
+    }
+}
+
+impl<M: GuestMemory + Clone> Controller<M> {
+    /// Events that somebody waits for.
+    pub(super) fn tell_events(&mut self) {
+        while let Some((event, permit)) = self.events.next() {
+            self.complete(permit, Outcome::with_result(event.result()));
+        }
+    }
+
+    /// Abort (§5.1): requests for events are; commands that the drive has begun come to their end soon enough.
+    /// Dword 0 is 1 if the command was not aborted.
+    pub(super) fn abort(&mut self, queue: QueueId, command: CommandId) -> Outcome {
+        if queue == QueueId::ADMIN
+            && let Some(permit) = self.events.take(command)
+        {
+            self.complete(permit, Status::ABORT_REQUESTED.into());
+            return Outcome::with_result(0);
+        }
+        Outcome::with_result(1)
+    }
+}

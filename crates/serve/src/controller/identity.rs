@@ -1,0 +1,268 @@
+//! What the drive says of itself: Identify's structures, from the drive file.
+
+use lodger_core::DriveSpec;
+use lodger_core::spec::LinkProtocol;
+use lodger_wire::command::{Cns, Identify};
+use lodger_wire::hmb::{HmbLimits, IDENTIFY_UNIT_BYTES};
+use lodger_wire::identify::command_set::{self, DatasetLimits};
+use lodger_wire::identify::controller::{self, Controller, PowerState};
+use lodger_wire::identify::lists::{self, NamespaceName};
+use lodger_wire::identify::namespace::{self, Format, Namespace};
+use lodger_wire::identify::{AssignError, PAGE_BYTES, Page};
+use lodger_wire::lba::BlockSize;
+use lodger_wire::registers::Version;
+use lodger_wire::status::Status;
+use lodger_wire::{ControllerId, NamespaceId};
+
+/// The one namespace there is.
+pub const NAMESPACE: NamespaceId = NamespaceId(1);
+/// The one controller there is.
+const CONTROLLER: ControllerId = ControllerId(0);
+/// Most data of a command: 2 to its power, pages of 4 KiB; 512 KiB.
+pub const MDTS: u8 = 7;
+/// Entries of the error log, 0-based.
+pub const ERROR_ENTRIES_Z: u8 = 63;
+/// Warning and critical temperature, kelvins: 70 and 80 degrees Celsius.
+const TEMPERATURES_KELVIN: (u16, u16) = (343, 353);
+/// OACS: Doorbell Buffer Config alone.
+const ADMIN_COMMANDS: u16 = 1 << 8;
+/// Vendor of the PCI function and of the structure. Not assigned to anybody as of 2026.
+pub const VENDOR: u16 = 0x1d0d;
+
+/// What a drive says of itself.
+#[derive(Debug)]
+pub struct Identity {
+    controller: Page,
+    namespace: Page,
+    name: NamespaceName,
+    independent: Page,
+    /// Bytes of a block.
+    pub block: BlockSize,
+    /// Blocks of the namespace.
+    pub size_blocks: u64,
+    /// Host memory it asks for.
+    pub host_memory: HmbLimits,
+    /// Whether a power cut loses writes that were not flushed.
+    pub has_volatile_cache: bool,
+}
+
+/// A drive that cannot be served.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unservable {
+    /// It speaks UFS.
+    #[error("the drive speaks UFS: only NVMe drives can be served")]
+    Ufs,
+    /// Its map in host memory cannot be kept as bytes.
+    #[error("the drive keeps its map in host memory compressed, or in less than 4 bytes an entry")]
+    MapInHostMemory,
+    /// Blocks of a size that drives do not have.
+    #[error("blocks must have 512 or 4096 bytes, found `{0}`")]
+    Block(u32),
+}
+
+fn limits(spec: &DriveSpec) -> HmbLimits {
+    let Some(hmb) = &spec.tiers.hmb else {
+        return HmbLimits::default();
+    };
+    let units = |bytes: u64| u32::try_from(bytes.div_ceil(IDENTIFY_UNIT_BYTES)).unwrap_or(u32::MAX);
+    HmbLimits {
+        preferred_4kib: units(hmb.preferred_bytes),
+        min_4kib: units(hmb.min_bytes),
+        descriptor_min_4kib: units(hmb.min_descriptor_bytes),
+        descriptors_max: u16::try_from(hmb.max_descriptors).unwrap_or(u16::MAX),
+        restrictable: false,
+    }
+}
+
+fn has_volatile_cache(spec: &DriveSpec) -> bool {
+    let buffer = &spec.roles.write_buffer;
+    !buffer.acknowledges_programmed && !spec.tiers.survives_power_cut(buffer.tier)
+}
+
+/// Whether a drive can be served at all.
+///
+/// # Errors
+/// Why not.
+pub fn check(spec: &DriveSpec) -> Result<(), Unservable> {
+    if spec.link.protocol == LinkProtocol::Ufs {
+        return Err(Unservable::Ufs);
+    }
+    let mut granted = spec
+        .roles
+        .map
+        .tiers
+        .iter()
+        .filter(|map| map.tier.is_granted());
+    let is_flat = granted.all(|map| {
+        map.encoding == lodger_core::spec::Encoding::Flat && map.entry_millibytes >= 4000
+    });
+    match is_flat {
+        true => Ok(()),
+        false => Err(Unservable::MapInHostMemory),
+    }
+}
+
+impl Identity {
+    /// That of a drive, with blocks of a size; `serial` tells it from others of its kind.
+    #[must_use]
+    pub fn new(spec: &DriveSpec, block: BlockSize, serial: u64) -> Self {
+        let host_memory = limits(spec);
+        let has_volatile_cache = has_volatile_cache(spec);
+        let capacity_bytes = u128::from(spec.capacity_bytes);
+        let serial_text = format!("LODGER{serial:014X}");
+        let subsystem_name = format!("nqn.2026-01.io.lodger:{serial:x}");
+        let mut controller_page = Controller {
+            vendor: VENDOR,
+            serial: &serial_text,
+            model: &format!("Lodger {}", spec.name),
+            firmware: env!("CARGO_PKG_VERSION"),
+            ieee_oui: 0,
+            subsystem_name: &subsystem_name,
+            controller: CONTROLLER,
+            version: Version::V2_0,
+            mdts: MDTS,
+            namespaces_max: 1,
+            capacity_bytes,
+            host_memory,
+            volatile_write_cache: has_volatile_cache,
+            doorbell_buffers: true,
+            scatter_gather: true,
+            sanitize: 0,
+            atomic_blocks_z: 0,
+            error_entries_z: ERROR_ENTRIES_Z,
+            power_states: &[PowerState::default()],
+            temperatures_kelvin: TEMPERATURES_KELVIN,
+        }
+        .page();
+        controller_page
+            .set(controller::OACS, ADMIN_COMMANDS)
+            .set(controller::EDSTT, 0u8);
+        let mut eui64 = serial.to_be_bytes();
+        eui64[0] |= 2; // Locally administered.
+        let size_blocks = spec.capacity_bytes / block.bytes();
+        let formats = [Format {
+            block,
+            performance: 0,
+        }];
+        let first = Namespace {
+            size_blocks,
+            used_blocks: size_blocks,
+            formats: &formats,
+            format: 0,
+            preferred: None,
+            eui64: Some(eui64),
+            nguid: None,
+            deallocated_is_zero: true,
+            unwritten_errors: false,
+            shared: false,
+            write_protected: false,
+            capacity_bytes,
+        };
+        Identity {
+            controller: controller_page,
+            namespace: first.page(),
+            independent: command_set::independent_page(&first, true),
+            name: NamespaceName {
+                eui64: Some(eui64),
+                ..NamespaceName::default()
+            },
+            block,
+            size_blocks,
+            host_memory,
+            has_volatile_cache,
+        }
+    }
+
+    /// Identify Controller.
+    #[must_use]
+    pub fn controller(&self) -> &Page {
+        &self.controller
+    }
+
+    /// Sets a field of Identify Controller or Identify Namespace (`FIELD=VALUE`), whatever becomes of it: what
+    /// the drive asks for as host memory is then what it says.
+    ///
+    /// # Errors
+    /// If there is no such field in these two, or it cannot be so.
+    pub fn assign(&mut self, assignment: &str) -> Result<(), AssignError> {
+        let name = assignment.split('=').next().unwrap_or_default();
+        let in_namespace = namespace::STRUCTURE.find(name.trim()).is_ok();
+        match in_namespace && controller::STRUCTURE.find(name.trim()).is_err() {
+            true => self.namespace.assign(assignment)?,
+            false => self.controller.assign(assignment)?,
+        }
+        let number = |field| self.controller.number(field) as u32;
+        self.host_memory = HmbLimits {
+            preferred_4kib: number(controller::HMPRE),
+            min_4kib: number(controller::HMMIN),
+            descriptor_min_4kib: number(controller::HMMINDS),
+            descriptors_max: number(controller::HMMAXD) as u16,
+            ..self.host_memory
+        };
+        Ok(())
+    }
+
+    /// What Identify answers (Base 2.0 §5.17).
+    ///
+    /// # Errors
+    /// The status it ends with.
+    pub fn answer(
+        &self,
+        identify: &Identify,
+        namespace: NamespaceId,
+    ) -> Result<[u8; PAGE_BYTES], Status> {
+        use Cns::{
+            ActiveNamespaces, AllocatedNamespace, AllocatedNamespaces, AttachedControllers,
+            CommandSetActiveNamespaces, CommandSetController, CommandSetNamespace, CommandSets,
+            Controllers, IndependentNamespace, NamespaceDescriptors,
+        };
+        let cns = identify.cns;
+        let is_of_command_set = matches!(
+            cns,
+            CommandSetNamespace | CommandSetController | CommandSetActiveNamespaces
+        );
+        if is_of_command_set && identify.command_set != 0 {
+            return Err(Status::INVALID_FIELD);
+        }
+        let is_known = namespace == NAMESPACE;
+        match cns {
+            // What all namespaces have in common is asked of the broadcast value.
+            Cns::Namespace if namespace == NamespaceId::ALL => {}
+            // A namespace that is not active has no structure: zeros (§5.17.2.1).
+            Cns::Namespace | CommandSetNamespace | AllocatedNamespace
+                if namespace.is_one() && !is_known =>
+            {
+                return match namespace.0 {
+                    0..=1 => Ok([0; PAGE_BYTES]),
+                    _ => Err(Status::INVALID_NAMESPACE),
+                };
+            }
+            Cns::Namespace
+            | NamespaceDescriptors
+            | CommandSetNamespace
+            | IndependentNamespace
+            | AllocatedNamespace
+            | AttachedControllers
+                if !is_known =>
+            {
+                return Err(Status::INVALID_NAMESPACE);
+            }
+            _ => {}
+        }
+        Ok(match cns {
+            Cns::Controller => *self.controller.bytes(),
+            Cns::Namespace | AllocatedNamespace => *self.namespace.bytes(),
+            NamespaceDescriptors => self.name.descriptors(),
+            ActiveNamespaces | AllocatedNamespaces | CommandSetActiveNamespaces => {
+                lists::namespaces([NAMESPACE], namespace)?
+            }
+            CommandSetNamespace => *command_set::namespace_page().bytes(),
+            CommandSetController => *command_set::controller_page(DatasetLimits::default()).bytes(),
+            IndependentNamespace => *self.independent.bytes(),
+            AttachedControllers | Controllers => {
+                lists::controllers([CONTROLLER], identify.controller)
+            }
+            CommandSets => lists::command_sets(),
+        })
+    }
+}

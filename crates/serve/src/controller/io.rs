@@ -1,0 +1,304 @@
+//! I/O commands: what they ask of the drive, and how they end.
+
+use super::identity::{MDTS, NAMESPACE};
+use super::{Controller, Statistics};
+use lodger_core::{Op, Request, Status as DriveStatus};
+use lodger_wire::command::{Access, DatasetManagement, DsmRange, IoCommand, Parsed, WriteZeroes};
+use lodger_wire::entry::{Outcome, SubmissionEntry};
+use lodger_wire::lba::BlockRange;
+use lodger_wire::memory::GuestMemory;
+use lodger_wire::queue::Permit;
+use lodger_wire::status::Status;
+use lodger_wire::{NamespaceId, PageSize, QueueId};
+
+/// Bytes of the drive's own pages.
+const PAGE_BYTES: u64 = 4096;
+
+/// What is to be done when the drive has done its part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    /// Data goes to the host.
+    Read,
+    /// Data has come from the host.
+    Write,
+    /// Data is held against the host's.
+    Compare,
+    /// Nothing more.
+    #[default]
+    Other,
+}
+
+/// A command of an I/O queue under way.
+#[derive(Debug, Default)]
+struct Flight {
+    /// Gone when a reset has taken its queue away.
+    permit: Option<Permit>,
+    entry: Option<SubmissionEntry>,
+    kind: Kind,
+    /// Requests of the drive that are not done.
+    parts: u32,
+    /// The first thing that went wrong.
+    failure: Option<DriveStatus>,
+    /// To be followed by a flush.
+    then_flush: bool,
+}
+
+/// Commands under way, by tag.
+#[derive(Debug, Default)]
+pub(super) struct Flights {
+    flights: Vec<Flight>,
+    free: Vec<u32>,
+}
+
+impl Flights {
+    fn take_off(&mut self, entry: &SubmissionEntry, permit: Permit) -> u32 {
+        let tag = self.free.pop().unwrap_or_else(|| {
+            self.flights.push(Flight::default());
+            self.flights.len() as u32 - 1
+        });
+        self.flights[tag as usize] = Flight {
+            permit: Some(permit),
+            entry: Some(*entry),
+            ..Flight::default()
+        };
+        tag
+    }
+
+    fn land(&mut self, tag: u32) -> Flight {
+        self.free.push(tag);
+        std::mem::take(&mut self.flights[tag as usize])
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.free.len() == self.flights.len()
+    }
+
+    /// Their queues are gone: they come to their end, and nobody hears of it.
+    pub(super) fn orphan(&mut self, statistics: &mut Statistics) {
+        for permit in self
+            .flights
+            .iter_mut()
+            .filter_map(|flight| flight.permit.take())
+        {
+            statistics.abandoned += 1;
+            permit.abandon();
+        }
+    }
+}
+
+/// What a command ends with that the drive has failed. `is_write`: it was to change something.
+fn status_of(failure: DriveStatus, is_write: bool) -> Status {
+    match failure {
+        DriveStatus::Success => Status::SUCCESS,
+        DriveStatus::OutOfRange => Status::LBA_OUT_OF_RANGE,
+        DriveStatus::InvalidField => Status::INVALID_FIELD,
+        DriveStatus::AccessDenied => Status::ACCESS_DENIED,
+        DriveStatus::MediaError if is_write => Status::WRITE_FAULT,
+        DriveStatus::MediaError => Status::UNRECOVERED_READ_ERROR,
+    }
+}
+
+impl<M: GuestMemory + Clone> Controller<M> {
+    /// A command of an I/O queue.
+    pub(super) fn io(&mut self, entry: &SubmissionEntry, permit: Permit) {
+        let queue = permit.submission_queue();
+        let tag = self.flights.take_off(entry, permit);
+        // One more part, until all are sent, so that it cannot end early.
+        self.flights.flights[tag as usize].parts = 1;
+        let sent = IoCommand::parse(entry).and_then(|parsed| self.send(tag, queue, &parsed));
+        if let Err(status) = sent {
+            self.device.contents.end(tag);
+            let flight = self.flights.land(tag);
+            if let Some(permit) = flight.permit {
+                self.refuse(entry, permit, status);
+            }
+            return;
+        }
+        self.part_done(tag, DriveStatus::Success);
+    }
+
+    fn send(&mut self, tag: u32, queue: QueueId, parsed: &Parsed<IoCommand>) -> Result<(), Status> {
+        let is_flush = parsed.command == IoCommand::Flush;
+        let is_known =
+            parsed.namespace == NAMESPACE || is_flush && parsed.namespace == NamespaceId::ALL;
+        if !is_known {
+            return Err(Status::INVALID_NAMESPACE);
+        }
+        let transfer = parsed.command.transfer(self.identity.block);
+        transfer.within(MDTS, PageSize::MIN.bytes())?;
+        match &parsed.command {
+            IoCommand::Flush => {
+                self.device.contents.end(tag);
+                self.part(tag, queue, Op::Flush, false, (0, 0));
+            }
+            IoCommand::Read(access) => self.access(tag, queue, parsed, access, Kind::Read)?,
+            IoCommand::Compare(access) => self.access(tag, queue, parsed, access, Kind::Compare)?,
+            IoCommand::Write(access) => self.access(tag, queue, parsed, access, Kind::Write)?,
+            IoCommand::Verify(access) => {
+                let range = self.range(access.range())?;
+                self.device.contents.end(tag);
+                self.part(tag, queue, Op::Read, false, range);
+            }
+            IoCommand::WriteZeroes(zeroes) => self.write_zeroes(tag, queue, zeroes)?,
+            IoCommand::DatasetManagement(dsm) => self.manage(tag, queue, parsed, dsm)?,
+            IoCommand::Vendor(_) => return Err(Status::INVALID_OPCODE),
+        }
+        Ok(())
+    }
+
+    /// Where blocks are on the drive, and how much they are, bytes.
+    fn range(&self, range: BlockRange) -> Result<(u64, u64), Status> {
+        let range = range.within(self.identity.size_blocks)?;
+        let bytes = self.identity.block.bytes();
+        Ok((range.start.0 * bytes, range.blocks * bytes))
+    }
+
+    /// A request of the drive, as a part of a command.
+    fn part(&mut self, tag: u32, queue: QueueId, op: Op, fua: bool, range: (u64, u64)) {
+        let (offset_bytes, length_bytes) = range;
+        self.flights.flights[tag as usize].parts += 1;
+        let command = self.device.enqueue(Request {
+            tag,
+            queue: queue.0.saturating_sub(1),
+            op,
+            fua,
+            offset_bytes,
+            length_bytes,
+        });
+        let now_ps = self.device.now_ps();
+        self.device.ring(command, now_ps);
+    }
+
+    fn access(
+        &mut self,
+        tag: u32,
+        queue: QueueId,
+        parsed: &Parsed<IoCommand>,
+        access: &Access,
+        kind: Kind,
+    ) -> Result<(), Status> {
+        let range = self.range(access.range())?;
+        let (pointer, page) = (&parsed.data, self.page);
+        let to_host = kind == Kind::Read;
+        self.device
+            .contents
+            .begin(tag, range, pointer, page, to_host)?;
+        self.flights.flights[tag as usize].kind = kind;
+        if kind == Kind::Write {
+            let fua = access.force_unit_access || !self.features.write_cache;
+            self.statistics.writes += 1;
+            self.statistics.written_bytes += range.1;
+            self.part(tag, queue, Op::Write, fua, range);
+        } else {
+            self.statistics.reads += 1;
+            self.statistics.read_bytes += range.1;
+            self.part(tag, queue, Op::Read, false, range);
+        }
+        Ok(())
+    }
+
+    /// Whole pages are deallocated, and read as zeros then; what is left at both ends is written.
+    fn write_zeroes(
+        &mut self,
+        tag: u32,
+        queue: QueueId,
+        zeroes: &WriteZeroes,
+    ) -> Result<(), Status> {
+        let (start, length) = self.range(zeroes.access.range())?;
+        let end = start + length;
+        let fua = zeroes.access.force_unit_access || !self.features.write_cache;
+        self.device.contents.begin_zeros(tag);
+        self.flights.flights[tag as usize].kind = Kind::Write;
+        self.flights.flights[tag as usize].then_flush = fua;
+        let whole_start = start.next_multiple_of(PAGE_BYTES);
+        let whole_end = end / PAGE_BYTES * PAGE_BYTES;
+        if whole_start >= whole_end {
+            self.part(tag, queue, Op::Write, fua, (start, length));
+            return Ok(());
+        }
+        self.part(
+            tag,
+            queue,
+            Op::Trim,
+            false,
+            (whole_start, whole_end - whole_start),
+        );
+        if start < whole_start {
+            self.part(tag, queue, Op::Write, fua, (start, whole_start - start));
+        }
+        if whole_end < end {
+            self.part(tag, queue, Op::Write, fua, (whole_end, end - whole_end));
+        }
+        Ok(())
+    }
+
+    fn manage(
+        &mut self,
+        tag: u32,
+        queue: QueueId,
+        parsed: &Parsed<IoCommand>,
+        dsm: &DatasetManagement,
+    ) -> Result<(), Status> {
+        let mut bytes = [0; 256 * DsmRange::BYTES];
+        let bytes = &mut bytes[..dsm.ranges() * DsmRange::BYTES];
+        parsed.data.read(&self.memory, self.page, bytes)?;
+        let (ranges, _) = bytes.as_chunks();
+        for range in ranges {
+            self.range(DsmRange::decode(range).range())?;
+        }
+        self.device.contents.end(tag);
+        for range in ranges.iter().filter(|_| dsm.deallocate) {
+            let range = self.range(DsmRange::decode(range).range())?;
+            if range.1 > 0 {
+                self.part(tag, queue, Op::Trim, false, range);
+            }
+        }
+        Ok(())
+    }
+
+    /// The drive has done a part of a command.
+    pub(super) fn part_done(&mut self, tag: u32, status: DriveStatus) {
+        let Some(flight) = self.flights.flights.get_mut(tag as usize) else {
+            return;
+        };
+        if status != DriveStatus::Success {
+            flight.failure.get_or_insert(status);
+        }
+        flight.parts -= 1;
+        if flight.parts > 0 {
+            return;
+        }
+        if flight.then_flush && flight.failure.is_none() {
+            flight.then_flush = false;
+            let queue = flight.permit.as_ref().map(Permit::submission_queue);
+            self.part(tag, queue.unwrap_or(QueueId(1)), Op::Flush, false, (0, 0));
+            return;
+        }
+        self.land(tag);
+    }
+
+    /// All parts are done: data goes to the host, and then the completion.
+    fn land(&mut self, tag: u32) {
+        let flight = self.flights.land(tag);
+        let contents = &mut self.device.contents;
+        let outcome = match (&flight.permit, flight.failure, flight.kind) {
+            (None, ..) => Ok(()),
+            (_, Some(failure), kind) => Err(status_of(failure, kind == Kind::Write)),
+            (_, None, Kind::Read) => contents.deliver(tag).map_err(Status::from),
+            (_, None, Kind::Write) => contents.arrived(tag),
+            (_, None, Kind::Compare) => match contents.compare(tag) {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(Status::COMPARE_FAILURE),
+                Err(error) => Err(error.into()),
+            },
+            (_, None, Kind::Other) => Ok(()),
+        };
+        contents.end(tag);
+        let Some(permit) = flight.permit else { return };
+        match (outcome, flight.entry) {
+            (Ok(()), _) => self.complete(permit, Outcome::SUCCESS),
+            (Err(status), Some(entry)) => self.refuse(&entry, permit, status),
+            (Err(status), None) => self.complete(permit, status.into()),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Log pages: health from the model's counters, errors, what is supported (Base 2.0 §5.16.1).
+
+use super::Controller;
+use super::identity::ERROR_ENTRIES_Z;
+use lodger_wire::QueueId;
+use lodger_wire::command::{AdminCommand, GetLogPage};
+use lodger_wire::entry::SubmissionEntry;
+use lodger_wire::identify::controller::FR;
+use lodger_wire::log::{
+    ErrorEntry, FirmwareSlots, Health, LogId, OcpHealth, SanitizeState, SanitizeStatus, answer,
+    changed_namespaces, command_effects, counters_page, data_units, empty_self_test, error_page,
+    feature_effects, supported_pages,
+};
+use lodger_wire::memory::GuestMemory;
+use lodger_wire::opcode::AdminOpcode;
+use lodger_wire::status::Status;
+use lodger_wire::transfer::DataPointer;
+use std::collections::VecDeque;
+
+/// Temperature of a drive that has no heat, kelvins: 40 degrees Celsius.
+const TEMPERATURE_KELVIN: u16 = 313;
+const PS_PER_HOUR: u64 = 3600 * 1_000_000_000_000;
+const SPARE_THRESHOLD_PERCENT: u8 = 10;
+
+/// Commands that failed, newest first.
+#[derive(Debug, Default)]
+pub(super) struct ErrorLog {
+    entries: VecDeque<ErrorEntry>,
+    count: u64,
+}
+
+impl ErrorLog {
+    pub(super) fn add(&mut self, entry: &SubmissionEntry, queue: QueueId, status: Status) {
+        self.count += 1;
+        let entry = ErrorEntry {
+            count: self.count,
+            ..ErrorEntry::of(entry, queue, status)
+        };
+        self.entries.truncate(usize::from(ERROR_ENTRIES_Z));
+        self.entries.push_front(entry);
+    }
+}
+
+/// Commands that this controller has no use for, though their bytes are understood.
+pub(super) fn is_served(command: &AdminCommand) -> bool {
+    !matches!(
+        command,
+        AdminCommand::FormatNvm(_)
+            | AdminCommand::Sanitize(_)
+            | AdminCommand::FirmwareCommit(_)
+            | AdminCommand::FirmwareDownload(_)
+            | AdminCommand::DeviceSelfTest(_)
+            | AdminCommand::Vendor(_)
+    )
+}
+
+/// The page of effects without the commands that are not served.
+fn effects() -> [u8; 4096] {
+    let mut page = command_effects(&[], &[]);
+    for opcode in [
+        AdminOpcode::FormatNvm,
+        AdminOpcode::Sanitize,
+        AdminOpcode::FirmwareCommit,
+        AdminOpcode::FirmwareDownload,
+        AdminOpcode::DeviceSelfTest,
+    ] {
+        page[4 * usize::from(opcode.code())..][..4].fill(0);
+    }
+    page
+}
+
+impl<M: GuestMemory + Clone> Controller<M> {
+    /// Get Log Page.
+    pub(super) fn get_log_page(
+        &mut self,
+        get: &GetLogPage,
+        data: &DataPointer,
+    ) -> Result<(), Status> {
+        let id = LogId::from_code(get.page)?;
+        let page = self.log_page(id);
+        answer(&page, get, data, &self.memory, self.page)?;
+        if !get.retain_event {
+            self.events.read(id);
+        }
+        Ok(())
+    }
+
+    fn log_page(&self, id: LogId) -> Vec<u8> {
+        match id {
+            LogId::SupportedPages => supported_pages().to_vec(),
+            LogId::Error => error_page(self.errors.entries.iter().copied(), ERROR_ENTRIES_Z),
+            LogId::Health => self.health().encode().to_vec(),
+            LogId::FirmwareSlots => self.firmware().encode().to_vec(),
+            LogId::ChangedNamespaces => changed_namespaces(&[]).to_vec(),
+            LogId::CommandEffects => effects().to_vec(),
+            LogId::SelfTest => empty_self_test().to_vec(),
+            LogId::FeatureEffects => feature_effects().to_vec(),
+            LogId::Sanitize => SanitizeStatus::new(SanitizeState::Never, 0, false)
+                .encode()
+                .to_vec(),
+            LogId::OcpHealth => self.ocp_health().encode().to_vec(),
+            LogId::Counters => self.counters(),
+        }
+    }
+
+    fn health(&self) -> Health {
+        let statistics = self.statistics;
+        Health {
+            temperature_kelvin: TEMPERATURE_KELVIN,
+            available_spare_percent: 100,
+            spare_threshold_percent: SPARE_THRESHOLD_PERCENT,
+            data_units_read: data_units(statistics.read_bytes.into()),
+            data_units_written: data_units(statistics.written_bytes.into()),
+            read_commands: statistics.reads.into(),
+            write_commands: statistics.writes.into(),
+            power_cycles: 1,
+            power_on_hours: u128::from(self.device.now_ps() / PS_PER_HOUR),
+            error_entries: self.errors.count.into(),
+            ..Health::default()
+        }
+    }
+
+    fn firmware(&self) -> FirmwareSlots {
+        let page = self.identity.controller().bytes();
+        let mut revision = [b' '; 8];
+        revision.copy_from_slice(&page[FR.offset..FR.offset + FR.bytes]);
+        let mut revisions = [[0; 8]; 7];
+        revisions[0] = revision;
+        FirmwareSlots {
+            active: 1,
+            revisions,
+        }
+    }
+
+    /// Bytes of the pages that the model has programmed, for the host and for itself.
+    fn media_bytes_written(&self) -> u64 {
+        let slots: u64 = self
+            .device
+            .counters()
+            .programmed_slots_by_cause
+            .iter()
+            .sum();
+        slots * 4096
+    }
+
+    fn ocp_health(&self) -> OcpHealth {
+        let geometry = self.device.geometry();
+        OcpHealth {
+            media_bytes_written: self.media_bytes_written().into(),
+            used_blocks: self.identity.size_blocks,
+            dies: u16::try_from(geometry.dies).unwrap_or(u16::MAX),
+            free_blocks_percent: 100,
+            ..OcpHealth::new()
+        }
+    }
+
+    /// The drive's own counters (LID CAh).
+    fn counters(&self) -> Vec<u8> {
+        let counters = self.device.counters();
+        let map = &counters.map;
+        let list = [
+            ("requests", counters.requests),
+            ("completions", counters.completions),
+            ("map.lookups", map.lookups),
+            ("map.misses", map.misses),
+            ("map.hits.first_tier", map.hits[0]),
+            ("map.hits.second_tier", map.hits[1]),
+            ("map.rejected_entries", map.rejected_entries),
+            ("read_cache.lookups", counters.read_cache_lookups),
+            ("read_cache.hits", counters.read_cache_hits),
+            ("write_buffer.writes", counters.buffer_writes),
+            ("write_buffer.absorbed", counters.buffer_absorbed),
+            ("write_buffer.read_hits", counters.buffer_read_hits),
+            ("nand.erases", counters.erases),
+            ("nand.written_bytes", self.media_bytes_written()),
+            ("unwritten_slots", counters.unwritten_slots),
+            ("hmb.usable_bytes", self.device.hmb_usable_bytes()),
+            ("hmb.map_bytes", self.device.hmb_map_bytes()),
+            (
+                "hmb.read_bytes",
+                self.device.host_memory.memory.read_bytes(),
+            ),
+            (
+                "hmb.written_bytes",
+                self.device.host_memory.memory.written_bytes(),
+            ),
+            ("hmb.failures", self.device.host_memory.memory.failures()),
+            ("resets", self.statistics.resets),
+            ("commands_abandoned", self.statistics.abandoned),
+        ];
+        counters_page(list)
+    }
+}

@@ -1,0 +1,353 @@
+//! One NVMe controller: registers, queues and commands of `lodger_wire` before a drive of `lodger_core`.
+//!
+//! It has no thread, no clock and no socket. It is told of accesses to its registers
+//! ([`Controller::register_read`], [`Controller::register_write`]) and that time has passed
+//! ([`Controller::poll`]), in picoseconds since it was made; it says when it has something to do by itself
+//! ([`Controller::next_time_ps`]) and which interrupts are due ([`Controller::take_interrupts`]). The same calls
+//! at the same times on the same memory give the same answers, so it can be driven in real time or in a
+//! simulated one.
+//!
+//! # What happens when
+//!
+//! A command is taken from its queue as it is seen, and enters the drive then. Data of writes is taken from
+//! the guest when the model's transfer has ended; data of reads goes to the guest when the completion does,
+//! just before it. Admin commands take no time, but for those that wait: for events, for the end of
+//! transfers to host memory, for the commands of a queue that is deleted.
+//!
+//! # Resets
+//!
+//! All resets are one: queues are forgotten at once, and nothing completes in them any more. Commands under
+//! way come to their end inside the drive, and host memory is given back; only then the reset is done
+//! (CSTS.RDY 0), and until then the guest's memory may still be read for writes under way. What was
+//! acknowledged is not touched by any of it.
+
+mod admin;
+mod events;
+mod features;
+pub mod identity;
+mod io;
+mod logs;
+mod queues;
+mod time;
+
+use crate::contents::Pages;
+use crate::host_memory::LentMemory;
+use events::Events;
+use features::Features;
+use identity::{Identity, Unservable};
+use io::Flights;
+use lodger_core::device::{News, Sent};
+use lodger_core::observe::Histogram;
+use lodger_core::{Device, DriveSpec, Precondition};
+use lodger_wire::command::QueueLimits;
+use lodger_wire::hmb::HmbFeature;
+use lodger_wire::lba::BlockSize;
+use lodger_wire::memory::GuestMemory;
+use lodger_wire::queue::Permit;
+use lodger_wire::registers::{Capabilities, Effect, Enable, ReadEffect, Registers};
+use lodger_wire::{PageSize, QueueId};
+use logs::ErrorLog;
+use queues::Queues;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// I/O queues of each kind at most. With the admin queue they have 64 interrupt vectors.
+pub const IO_QUEUES_MAX: u16 = 63;
+/// Interrupt vectors: one for each completion queue.
+pub const VECTORS: u16 = IO_QUEUES_MAX + 1;
+
+/// How a controller is made.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Bytes of a block: 512 or 4096.
+    pub block_bytes: u32,
+    /// What makes this drive another than one of the same file: chance in the model, serial number.
+    pub seed: u64,
+    /// What the drive holds at first.
+    pub precondition: Precondition,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            block_bytes: 512,
+            seed: 1,
+            precondition: Precondition::None,
+        }
+    }
+}
+
+/// A completion on its way to the guest, earliest first.
+type Arrival = Reverse<(u64, u64, u32)>;
+
+/// One controller with its drive.
+#[allow(missing_debug_implementations)]
+pub struct Controller<M: GuestMemory + Clone> {
+    memory: M,
+    registers: Registers,
+    identity: Identity,
+    device: Device<Pages<M>, LentMemory<M>>,
+    page: PageSize,
+    queues: Queues,
+    flights: Flights,
+    features: Features,
+    events: Events,
+    errors: ErrorLog,
+    hmb: HmbFeature,
+    /// Set Features that disables host memory, until nothing goes there any more.
+    hmb_waiting: Option<Permit>,
+    /// Host memory that was given up is still being saved from.
+    hmb_settles: bool,
+    /// A reset waits for commands under way.
+    is_resetting: bool,
+    /// The guest has enabled the controller before a reset of the function was over.
+    to_enable: Option<Enable>,
+    is_shutting_down: bool,
+    is_saved: bool,
+    arrivals: BinaryHeap<Arrival>,
+    arrivals_so_far: u64,
+    sent: Vec<Sent>,
+    interrupts: u64,
+    statistics: Statistics,
+    lateness: Histogram,
+}
+
+/// What a controller has counted beside the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// I/O commands fetched.
+    pub commands: u64,
+    /// Completions posted, of all queues.
+    pub completions: u64,
+    /// Commands whose completion had nowhere to go, for a reset.
+    pub abandoned: u64,
+    /// Controller-level resets.
+    pub resets: u64,
+    /// Reads and writes, and the sectors of 512 bytes that they moved.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Bytes read by the host.
+    pub read_bytes: u64,
+    /// Bytes written by the host.
+    pub written_bytes: u64,
+    /// Shutdowns that ended.
+    pub shutdowns: u64,
+}
+
+impl<M: GuestMemory + Clone> Controller<M> {
+    /// A controller as after power on, before a drive with nothing granted.
+    ///
+    /// # Errors
+    /// If such a drive cannot be served.
+    pub fn new(spec: &DriveSpec, settings: &Settings, memory: M) -> Result<Self, Unservable> {
+        identity::check(spec)?;
+        let block = match settings.block_bytes {
+            512 => BlockSize::B512,
+            4096 => BlockSize::KIB4,
+            other => return Err(Unservable::Block(other)),
+        };
+        let contents = Pages::new(memory.clone());
+        let lent = LentMemory::new(memory.clone());
+        let (precondition, seed) = (settings.precondition, settings.seed);
+        let identity = Identity::new(spec, block, seed);
+        let features = Features::new(identity.has_volatile_cache);
+        Ok(Controller {
+            registers: Registers::new(Capabilities::default()),
+            identity,
+            device: Device::with_memory(spec, precondition, 0, seed, contents, lent),
+            page: PageSize::MIN,
+            queues: Queues::new(),
+            flights: Flights::default(),
+            features,
+            events: Events::default(),
+            errors: ErrorLog::default(),
+            hmb: HmbFeature::default(),
+            hmb_waiting: None,
+            hmb_settles: false,
+            is_resetting: false,
+            to_enable: None,
+            is_shutting_down: false,
+            is_saved: false,
+            arrivals: BinaryHeap::new(),
+            arrivals_so_far: 0,
+            sent: Vec::new(),
+            interrupts: 0,
+            statistics: Statistics::default(),
+            lateness: Histogram::default(),
+            memory,
+        })
+    }
+
+    /// The drive behind it.
+    #[must_use]
+    pub fn device(&self) -> &Device<Pages<M>, LentMemory<M>> {
+        &self.device
+    }
+
+    /// What Identify answers, to be changed before a guest looks.
+    pub fn identity_mut(&mut self) -> &mut Identity {
+        &mut self.identity
+    }
+
+    /// What it has counted.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// A guest reads registers.
+    pub fn register_read(&mut self, at: u64, into: &mut [u8]) {
+        match self.registers.read(at, into) {
+            ReadEffect::None => {}
+            ReadEffect::PersistPmr => {} // There is no such region.
+        }
+    }
+
+    /// A guest writes registers. What follows from it shows in the registers at once, and in its memory with
+    /// the next [`Controller::poll`].
+    pub fn register_write(&mut self, at: u64, from: &[u8]) {
+        let effect = self.registers.write(at, from);
+        self.follow(effect);
+    }
+
+    fn follow(&mut self, effect: Effect) {
+        match effect {
+            Effect::Enable(enable) if self.is_resetting => self.to_enable = Some(enable),
+            Effect::Enable(enable) => self.start(&enable),
+            Effect::Disable | Effect::SubsystemReset => self.stop(),
+            Effect::Shutdown(_) => self.begin_shutdown(),
+            Effect::Doorbell(doorbell) => {
+                if let Some(event) = self.queues.ring(doorbell) {
+                    self.events.add(event);
+                }
+            }
+            Effect::None
+            | Effect::Ignored(_)
+            | Effect::Refused(_)
+            | Effect::InterruptMask(_)
+            | Effect::PmrEnable(_)
+            | Effect::PmrMemorySpace(_) => {}
+        }
+    }
+
+    fn start(&mut self, enable: &Enable) {
+        self.page = enable.page;
+        self.queues.start(enable);
+        self.registers.ready();
+    }
+
+    /// All that a reset takes away (Base 2.0 §3.7.2).
+    fn stop(&mut self) {
+        self.statistics.resets += 1;
+        self.queues.stop();
+        self.flights.orphan(&mut self.statistics);
+        self.events.stop();
+        self.features = Features::new(self.identity.has_volatile_cache);
+        if let Some(permit) = self.hmb_waiting.take() {
+            permit.abandon();
+        }
+        self.interrupts = 0;
+        self.to_enable = None;
+        self.hmb.reset();
+        self.give_host_memory_back();
+        self.is_resetting = true;
+        self.is_shutting_down = false;
+        self.end_waits();
+    }
+
+    /// A reset of the PCI function, or of the device by its monitor: as power on for the guest, while the
+    /// drive stays as it is.
+    pub fn function_reset(&mut self) {
+        self.stop();
+        self.registers.function_reset();
+    }
+
+    fn give_host_memory_back(&mut self) {
+        if !self.hmb_settles && self.device.host_memory.memory.is_lent() {
+            self.device.set_hmb(0);
+            self.hmb_settles = true;
+        }
+    }
+
+    fn begin_shutdown(&mut self) {
+        self.is_shutting_down = true;
+        self.is_saved = false;
+        self.hmb.reset();
+        self.give_host_memory_back();
+        self.device.begin_shutdown();
+    }
+
+    /// What was waited for and is over.
+    fn end_waits(&mut self) {
+        if self.hmb_settles && !self.device.hmb_is_settling() {
+            self.hmb_settles = false;
+            self.device.host_memory.memory.take_back();
+            if let Some(permit) = self.hmb_waiting.take() {
+                self.complete(permit, lodger_wire::entry::Outcome::SUCCESS);
+            }
+        }
+        if self.is_shutting_down && self.is_saved && !self.hmb_settles {
+            self.is_shutting_down = false;
+            self.statistics.shutdowns += 1;
+            self.registers.shutdown_done();
+        }
+        if self.is_resetting && self.flights.is_empty() && !self.hmb_settles {
+            self.is_resetting = false;
+            let effect = self.registers.reset_done();
+            self.follow(effect);
+            if let Some(enable) = self.to_enable.take() {
+                self.start(&enable);
+            }
+        }
+        self.end_deletions();
+    }
+
+    /// Interrupts that are due since the last call, a bit for each vector.
+    pub fn take_interrupts(&mut self) -> u64 {
+        std::mem::take(&mut self.interrupts)
+    }
+
+    /// What I/O queues may be.
+    fn queue_limits(&self) -> QueueLimits {
+        QueueLimits {
+            id_max: QueueId(IO_QUEUES_MAX),
+            entries_max_z: self.registers.capabilities().queue_entries_max_z,
+            vectors: VECTORS,
+            page: self.page,
+            entry_sizes: self.registers.io_entry_sizes(),
+        }
+    }
+
+    /// The drive goes on up to `now_ps`.
+    fn run_device(&mut self, now_ps: u64) {
+        while let Some(news) = self.device.run(now_ps) {
+            match news {
+                News::Sent => {
+                    self.device.take_sent(&mut self.sent);
+                    for sent in self.sent.drain(..) {
+                        self.arrivals_so_far += 1;
+                        let arrival = (sent.arrives_ps, self.arrivals_so_far, sent.command.0);
+                        self.arrivals.push(Reverse(arrival));
+                    }
+                }
+                News::ShutDown => self.is_saved = true,
+                // Alarms: none is set. What was returned is asked for where it matters.
+                News::Alarm(..) | News::HmbReturned => {}
+            }
+        }
+        self.device.settle(now_ps);
+    }
+}
+
+/// With the controller, its queues are gone.
+impl<M: GuestMemory + Clone> Drop for Controller<M> {
+    fn drop(&mut self) {
+        self.queues.stop();
+        self.flights.orphan(&mut self.statistics);
+        self.events.stop();
+        if let Some(permit) = self.hmb_waiting.take() {
+            permit.abandon();
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The controller in time: what it does as time passes, and when it has something to do.
+
+use super::Controller;
+use lodger_core::ids::CommandId;
+use lodger_core::observe::Histogram;
+use lodger_wire::memory::GuestMemory;
+use std::cmp::Reverse;
+
+impl<M: GuestMemory + Clone> Controller<M> {
+    /// Time has come to `now_ps`, picoseconds since the start; a time that has passed already is now. Ends what
+    /// is due, then looks at the queues. Returns whether there was anything to do.
+    pub fn poll(&mut self, now_ps: u64) -> bool {
+        let now_ps = now_ps.max(self.device.now_ps());
+        let before = self.statistics;
+        self.run_device(now_ps);
+        self.take_arrivals(now_ps);
+        if self.is_shutting_down {
+            // The drive begins to save when the last command is gone.
+            self.run_device(now_ps);
+        }
+        self.end_waits();
+        if self.registers.is_ready() && !self.is_shutting_down {
+            self.look_at_shadows();
+            self.serve_queues();
+            self.tell_events();
+        }
+        let after = self.statistics;
+        before.commands != after.commands || before.completions != after.completions
+    }
+
+    /// When there is something to do without the guest's doing; `None`: not before it does something.
+    #[must_use]
+    pub fn next_time_ps(&self) -> Option<u64> {
+        let arrival = self.arrivals.peek().map(|Reverse((at_ps, ..))| *at_ps);
+        match (self.device.next_time(), arrival) {
+            (Some(next), Some(arrival)) => Some(next.min(arrival)),
+            (next, arrival) => next.or(arrival),
+        }
+    }
+
+    /// How much later than the model says I/O commands completed, nanoseconds of the drive's time: who polls on
+    /// time keeps it at 0.
+    #[must_use]
+    pub fn lateness(&self) -> &Histogram {
+        &self.lateness
+    }
+
+    /// Now, picoseconds since the start, as of the last [`Controller::poll`].
+    #[must_use]
+    pub fn now_ps(&self) -> u64 {
+        self.device.now_ps()
+    }
+
+    /// Whether a guest waits for something that takes the drive time; else what goes on is the drive's own
+    /// affair.
+    #[must_use]
+    pub fn is_waited_for(&self) -> bool {
+        !self.flights.is_empty() || self.hmb_settles || self.is_resetting || self.is_shutting_down
+    }
+
+    /// Completions whose entries arrive by now.
+    fn take_arrivals(&mut self, now_ps: u64) {
+        while let Some(Reverse((at_ps, _, command))) = self.arrivals.peek().copied()
+            && at_ps <= now_ps
+        {
+            self.arrivals.pop();
+            self.lateness.record((now_ps - at_ps) / 1000);
+            let (request, status) = self.device.consume(CommandId(command), now_ps);
+            self.part_done(request.tag, status);
+        }
+    }
+}

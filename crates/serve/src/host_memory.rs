@@ -1,0 +1,130 @@
+//! Host memory that was granted (HMB), as the drive sees it: one range of bytes, which lies in the guest's
+//! memory in the pieces that the guest's list names.
+
+use lodger_core::device::{HostMemory, OutOfReach};
+use lodger_wire::hmb::HostRange;
+use lodger_wire::memory::GuestMemory;
+use std::cell::Cell;
+
+/// Pieces of a guest's memory, one after the other.
+#[derive(Debug)]
+pub struct LentMemory<M> {
+    memory: M,
+    /// Each with the offset at which it begins.
+    pieces: Vec<(u64, HostRange)>,
+    /// Bytes that the drive has read and written there, and accesses that found no memory.
+    read_bytes: Cell<u64>,
+    written_bytes: u64,
+    failures: Cell<u64>,
+}
+
+impl<M: GuestMemory> LentMemory<M> {
+    /// None yet.
+    pub fn new(memory: M) -> Self {
+        LentMemory {
+            memory,
+            pieces: Vec::new(),
+            read_bytes: Cell::new(0),
+            written_bytes: 0,
+            failures: Cell::new(0),
+        }
+    }
+
+    /// The pieces to be used from now on.
+    pub fn lend(&mut self, ranges: &[HostRange]) {
+        self.pieces.clear();
+        let mut start = 0;
+        for range in ranges {
+            self.pieces.push((start, *range));
+            start += range.bytes;
+        }
+    }
+
+    /// The guest has it back: nothing there is touched any more.
+    pub fn take_back(&mut self) {
+        self.pieces.clear();
+    }
+
+    /// Whether any is in use.
+    pub fn is_lent(&self) -> bool {
+        !self.pieces.is_empty()
+    }
+
+    /// Bytes read there so far.
+    pub fn read_bytes(&self) -> u64 {
+        self.read_bytes.get()
+    }
+
+    /// Bytes written there so far.
+    pub fn written_bytes(&self) -> u64 {
+        self.written_bytes
+    }
+
+    /// Accesses so far that found no memory.
+    pub fn failures(&self) -> u64 {
+        self.failures.get()
+    }
+
+    /// Goes through the addresses of `length` bytes at `offset`; those that are nowhere have none.
+    fn pieces(
+        &self,
+        offset: u64,
+        length: usize,
+        mut each: impl FnMut(Option<u64>, std::ops::Range<usize>),
+    ) {
+        let mut index = self.pieces.partition_point(|(start, _)| *start <= offset);
+        index = index.saturating_sub(1);
+        let mut done = 0;
+        while done < length {
+            let at = offset + done as u64;
+            let piece = self.pieces.get(index).filter(|(start, _)| *start <= at);
+            let Some((start, range)) = piece else {
+                each(None, done..length);
+                return;
+            };
+            let within = at - start;
+            let bytes = range
+                .bytes
+                .saturating_sub(within)
+                .min((length - done) as u64);
+            each(Some(range.address + within), done..done + bytes as usize);
+            done += bytes as usize;
+            index += 1;
+        }
+    }
+
+    fn note(&self, is_good: bool) -> Result<(), OutOfReach> {
+        if is_good {
+            return Ok(());
+        }
+        self.failures.set(self.failures.get() + 1);
+        Err(OutOfReach)
+    }
+}
+
+impl<M: GuestMemory> HostMemory for LentMemory<M> {
+    const KEEPS_BYTES: bool = true;
+
+    fn granted(&mut self, _bytes: u64) {}
+
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), OutOfReach> {
+        self.read_bytes
+            .set(self.read_bytes.get() + into.len() as u64);
+        let mut is_good = true;
+        self.pieces(offset, into.len(), |address, range| {
+            let into = &mut into[range];
+            is_good &= address.is_some_and(|address| self.memory.read(address, into).is_ok());
+        });
+        self.note(is_good)
+    }
+
+    fn write(&mut self, offset: u64, from: &[u8]) -> Result<(), OutOfReach> {
+        self.written_bytes += from.len() as u64;
+        let mut is_good = true;
+        self.pieces(offset, from.len(), |address, range| {
+            let from = &from[range];
+            is_good &= address.is_some_and(|address| self.memory.write(address, from).is_ok());
+        });
+        self.note(is_good)
+    }
+}

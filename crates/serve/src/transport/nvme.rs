@@ -1,0 +1,193 @@
+//! An NVMe controller as a PCI function: configuration space, BAR 0 with registers, doorbells and the interrupts'
+//! table, a file to be signalled for each interrupt, and the guest's memory.
+
+use super::{Function, GuestRam, Map, irq, region};
+use crate::controller::identity::VENDOR;
+use crate::controller::{Controller, VECTORS};
+use lodger_core::DriveSpec;
+use lodger_wire::pci::{Bar, CLASS_NVME, CONFIG_BYTES, ConfigSpace, Link, Msix, PciIdentity};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+
+/// BAR 0: registers, doorbells at 1000h, the interrupts' table at 2000h, their pending bits at 3000h.
+const BAR0_BYTES: u64 = 0x4000;
+const TABLE_AT: u64 = 0x2000;
+const TABLE_BYTES: usize = 16 * VECTORS as usize;
+const PENDING_AT: u64 = 0x3000;
+/// Payload rate of a lane of PCI Express 3.0, bytes per second.
+const LANE_BYTES_PER_S: u64 = 984_600_000;
+
+/// The function.
+#[allow(missing_debug_implementations)]
+pub struct NvmeFunction {
+    /// The controller. Time is told to it by whoever runs the function.
+    pub controller: Controller<GuestRam>,
+    memory: GuestRam,
+    config: ConfigSpace,
+    /// The table, for clients that keep it here; who is signalled is said by other means.
+    table: [u8; TABLE_BYTES],
+    signals: Vec<Option<OwnedFd>>,
+}
+
+fn link(spec: &DriveSpec) -> Link {
+    let lanes = spec
+        .link
+        .bytes_per_s
+        .div_ceil(LANE_BYTES_PER_S + LANE_BYTES_PER_S / 50);
+    let generation = if lanes > 4 { 4 } else { 3 };
+    let lanes = if lanes > 4 { lanes.div_ceil(2) } else { lanes };
+    Link {
+        generation,
+        lanes: lanes.next_power_of_two().min(16) as u8,
+    }
+}
+
+impl NvmeFunction {
+    /// A function with this controller, whose guest has this memory.
+    #[must_use]
+    pub fn new(spec: &DriveSpec, controller: Controller<GuestRam>, memory: GuestRam) -> Self {
+        let identity = PciIdentity {
+            vendor: VENDOR,
+            device: 1,
+            subsystem_vendor: VENDOR,
+            subsystem: 1,
+            revision: 0,
+            class: CLASS_NVME,
+        };
+        let bar = Bar {
+            index: 0,
+            bytes: BAR0_BYTES,
+            prefetchable: false,
+        };
+        let msix = Msix {
+            vectors: VECTORS,
+            bar: 0,
+            table_offset: TABLE_AT as u32,
+            pending_offset: PENDING_AT as u32,
+        };
+        let config = ConfigSpace::new(identity, &[bar], Some(msix), link(spec));
+        NvmeFunction {
+            controller,
+            memory,
+            config: config.expect("the table is within its window"),
+            table: [0; TABLE_BYTES],
+            signals: (0..VECTORS).map(|_| None).collect(),
+        }
+    }
+
+    /// Signals the interrupts that are due.
+    pub fn signal(&mut self) {
+        let mut due = self.controller.take_interrupts();
+        while due != 0 {
+            let vector = due.trailing_zeros() as usize;
+            due &= due - 1;
+            if let Some(Some(signal)) = self.signals.get(vector) {
+                // A counter that is full has been signalled often enough.
+                let _ = rustix::io::write(signal, &1u64.to_ne_bytes());
+            }
+        }
+    }
+
+    /// The client is gone: so are its files, and the guest with all it has asked for. Its memory stays until
+    /// nothing is under way any more ([`NvmeFunction::forget_memory`]).
+    pub fn client_gone(&mut self) {
+        self.signals.fill_with(|| None);
+        self.config.function_reset();
+        self.controller.function_reset();
+    }
+
+    /// The guest's memory is let go.
+    pub fn forget_memory(&mut self) {
+        self.memory.clear();
+    }
+
+    fn part_of_table(&mut self, at: u64, length: usize) -> Option<&mut [u8]> {
+        let at = usize::try_from(at.checked_sub(TABLE_AT)?).ok()?;
+        self.table.get_mut(at..at.checked_add(length)?)
+    }
+}
+
+impl Function for NvmeFunction {
+    fn region_bytes(&self, region: u32) -> u64 {
+        match region {
+            region::BAR0 => BAR0_BYTES,
+            region::CONFIG => CONFIG_BYTES as u64,
+            _ => 0,
+        }
+    }
+
+    fn interrupts(&self, irq: u32) -> u32 {
+        match irq {
+            irq::MSIX => VECTORS.into(),
+            _ => 0,
+        }
+    }
+
+    fn read(&mut self, region: u32, at: u64, into: &mut [u8]) {
+        match region {
+            region::CONFIG => self.config.read(at, into),
+            _ if at < TABLE_AT => self.controller.register_read(at, into),
+            _ => match self.part_of_table(at, into.len()) {
+                Some(part) => into.copy_from_slice(part),
+                None => into.fill(0),
+            },
+        }
+    }
+
+    fn write(&mut self, region: u32, at: u64, from: &[u8]) {
+        match region {
+            region::CONFIG => {
+                if self.config.write(at, from).function_reset {
+                    self.controller.function_reset();
+                }
+            }
+            _ if at < TABLE_AT => self.controller.register_write(at, from),
+            _ => {
+                if let Some(part) = self.part_of_table(at, from.len()) {
+                    part.copy_from_slice(from);
+                }
+            }
+        }
+    }
+
+    fn map(&mut self, map: Map) -> Result<(), Errno> {
+        self.memory.map(&map)
+    }
+
+    fn unmap(&mut self, range: Option<(u64, u64)>) -> Result<(), Errno> {
+        match range {
+            Some((address, bytes)) => self.memory.unmap(address, bytes),
+            None => {
+                self.memory.clear();
+                Ok(())
+            }
+        }
+    }
+
+    fn set_interrupts(
+        &mut self,
+        _irq: u32,
+        start: u32,
+        files: Vec<Option<OwnedFd>>,
+    ) -> Result<(), Errno> {
+        let (start, count) = (start as usize, files.len());
+        let signals = self
+            .signals
+            .get_mut(start..start + count)
+            .ok_or(Errno::INVAL)?;
+        for (signal, file) in signals.iter_mut().zip(files) {
+            if let Some(file) = &file {
+                // Who does not listen must not hold the drive up.
+                let flags = rustix::fs::fcntl_getfl(file)?;
+                rustix::fs::fcntl_setfl(file, flags | rustix::fs::OFlags::NONBLOCK)?;
+            }
+            *signal = file;
+        }
+        Ok(())
+    }
+
+    fn reset(&mut self) {
+        self.config.function_reset();
+        self.controller.function_reset();
+    }
+}

@@ -1,0 +1,320 @@
+//! Does a controller with a simulated drive do what a driver needs of it? In simulated time, without sockets.
+
+mod driver;
+
+use driver::mix::Mix;
+use driver::{Driver, MEMORY_BYTES, Port};
+use lodger_core::DriveSpec;
+use lodger_core::spec::parse;
+use lodger_serve::controller::{Controller, Settings};
+use lodger_wire::memory::{GuestMemory, Ram};
+use lodger_wire::status::Status;
+
+const TINY: &str = include_str!("../../../drives/tiny.toml");
+const HMB_BYTES: u64 = 256 << 10;
+
+fn spec(sets: &[(&str, &str)]) -> DriveSpec {
+    parse(TINY, "tiny.toml", sets, &|_| None)
+        .expect("a drive")
+        .spec
+}
+
+/// A controller in simulated time: waiting takes it to where something happens.
+struct Simulated<'a> {
+    controller: Controller<&'a Ram>,
+    memory: &'a Ram,
+    now_ps: u64,
+    waits: u64,
+}
+
+impl<'a> Simulated<'a> {
+    fn driver(spec: &DriveSpec, memory: &'a Ram) -> Driver<Self> {
+        let settings = Settings::default();
+        let controller = Controller::new(spec, &settings, memory).expect("a drive to serve");
+        Driver::new(Simulated {
+            controller,
+            memory,
+            now_ps: 0,
+            waits: 0,
+        })
+    }
+}
+
+impl<'a> Port for Simulated<'a> {
+    type Memory = &'a Ram;
+
+    fn memory(&self) -> &&'a Ram {
+        &self.memory
+    }
+
+    fn read(&mut self, at: u64) -> u32 {
+        let mut bytes = [0; 4];
+        self.controller.register_read(at, &mut bytes);
+        u32::from_le_bytes(bytes)
+    }
+
+    fn write(&mut self, at: u64, value: u32) {
+        self.controller.register_write(at, &value.to_le_bytes());
+        self.waits = 0;
+    }
+
+    fn wait(&mut self) -> bool {
+        self.waits += 1;
+        if !self.controller.poll(self.now_ps)
+            && let Some(next_ps) = self.controller.next_time_ps()
+        {
+            self.now_ps = next_ps;
+        }
+        self.waits < 1_000_000
+    }
+}
+
+fn ram() -> Ram {
+    Ram::new(MEMORY_BYTES as usize)
+}
+
+#[test]
+fn linux_finds_a_drive_that_asks_for_host_memory() {
+    let (ram, spec) = (ram(), spec(&[]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    driver.enable();
+    let controller = driver.identify(1, 0);
+    assert_eq!(&controller[24..44], b"Lodger Tiny teaching");
+    assert_eq!(controller[272..276], 64u32.to_le_bytes(), "HMPRE: 256 KiB");
+    assert_eq!(controller[276..280], 16u32.to_le_bytes(), "HMMIN: 64 KiB");
+    let namespace = driver.identify(0, 1);
+    assert_eq!(namespace[..8], (1u64 << 20).to_le_bytes(), "512 MiB");
+    assert_eq!(driver.identify(2, 0)[..8], [1, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(driver.identify(3, 1)[..2], [1, 8]);
+    for (cns, namespace) in [
+        (5, 1),
+        (6, 0),
+        (7, 0),
+        (8, 1),
+        (0x10, 0),
+        (0x13, 0),
+        (0x1c, 0),
+    ] {
+        driver.identify(cns, namespace);
+    }
+    assert_eq!(
+        driver.admin(6, 2, &[0]),
+        Err(Status::INVALID_NAMESPACE.with_more())
+    );
+    assert_eq!(
+        driver.admin(6, 0, &[0x42]),
+        Err(Status::INVALID_FIELD.with_more())
+    );
+    assert_eq!(driver.log(2, 512)[1..3], 313u16.to_le_bytes());
+    assert_eq!(driver.log(1, 64)[..8], 2u64.to_le_bytes(), "two errors");
+    for page in [0, 3, 4, 5, 6, 0x12, 0x81, 0xc0, 0xca] {
+        driver.log(page, 512);
+    }
+    for feature in [
+        1, 2, 4, 5, 6, 7, 8, 9, 0xa, 0xb, 0xc, 0xd, 0xe, 0x10, 0x16, 0x81,
+    ] {
+        driver.admin(0xa, 0, &[feature]).expect("Get Features");
+    }
+    assert_eq!(driver.admin(0xa, 0, &[6]), Ok(1), "the write cache is on");
+    let unknown = driver.admin(0xc1, 0, &[]);
+    assert_eq!(unknown, Err(Status::INVALID_OPCODE.with_more()));
+}
+
+#[test]
+fn random_mixes_on_several_queues_read_what_was_written() {
+    let (ram, spec) = (ram(), spec(&[]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    driver.enable();
+    driver.create_queues(4);
+    let mut mix = Mix::new(8 << 10, 1);
+    mix.run(&mut driver, 6000, 16);
+    mix.check_all(&mut driver);
+    let interrupts = driver.port.controller.take_interrupts();
+    assert_eq!(interrupts, 0b1_1111, "all five queues have interrupted");
+    driver.delete_queues();
+}
+
+#[test]
+fn host_memory_holds_the_map_while_granted_and_is_not_touched_after() {
+    let (ram, spec) = (ram(), spec(&[("tier.hmb.integrity", "mac")]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    driver.enable();
+    driver.create_queues(2);
+    driver
+        .grant_host_memory(HMB_BYTES, false)
+        .expect("host memory");
+    let again = driver.grant_host_memory(HMB_BYTES, false);
+    assert_eq!(again, Err(Status::COMMAND_SEQUENCE_ERROR.with_more()));
+    let blocks = 1 << 19; // 256 MiB, more than the map in the drive reaches.
+    let mut mix = Mix::new(blocks, 2);
+    mix.run(&mut driver, 3000, 16);
+    let memory = driver.host_memory(HMB_BYTES);
+    let (lent, gaps): (Vec<_>, Vec<_>) = memory
+        .chunks(32 << 10)
+        .enumerate()
+        .partition(|(n, _)| n % 2 == 0);
+    let used = lent
+        .iter()
+        .filter(|(_, piece)| piece.iter().any(|byte| *byte != 0))
+        .count();
+    assert!(used >= 4, "{used} of {} pieces hold something", lent.len());
+    assert!(
+        gaps.iter()
+            .all(|(_, gap)| gap.iter().all(|byte| *byte == 0))
+    );
+    assert_eq!(driver.admin(0xa, 0, &[0xd]), Ok(1));
+    // With commands under way it is taken back.
+    driver.take_host_memory_back().expect("host memory back");
+    let after = driver.host_memory(HMB_BYTES);
+    mix.run(&mut driver, 2000, 16);
+    assert!(
+        driver.host_memory(HMB_BYTES) == after,
+        "touched after it was taken back"
+    );
+    let held = driver
+        .port
+        .controller
+        .device()
+        .host_memory
+        .memory
+        .failures();
+    assert_eq!(held, 0);
+    driver
+        .grant_host_memory(HMB_BYTES, true)
+        .expect("host memory again");
+    mix.run(&mut driver, 1000, 16);
+    mix.check_all(&mut driver);
+}
+
+#[test]
+fn what_a_guest_does_to_host_memory_harms_no_byte() {
+    let (ram, spec) = (ram(), spec(&[("tier.hmb.integrity", "mac")]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    driver.enable();
+    driver.create_queues(2);
+    driver
+        .grant_host_memory(HMB_BYTES, false)
+        .expect("host memory");
+    let mut mix = Mix::new(1 << 19, 3);
+    let mut rng = lodger_core::rng::Rng::new(7);
+    for _ in 0..40 {
+        mix.run(&mut driver, 50, 16);
+        for _ in 0..200 {
+            let at = driver::HMB_AT + u64::from(rng.below(2 * HMB_BYTES as u32));
+            ram.write(at, &[rng.next_u64() as u8]).unwrap();
+        }
+    }
+    mix.check_all(&mut driver);
+    let counters = driver.port.controller.device().counters();
+    assert!(counters.map.rejected_entries > 0, "forgeries were met");
+}
+
+#[test]
+fn a_reset_under_load_loses_nothing_and_completes_nothing_old() {
+    let (ram, spec) = (ram(), spec(&[]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    let mut mix = Mix::new(8 << 10, 4);
+    for round in 0..12 {
+        driver.enable();
+        driver.create_queues(3);
+        if round % 2 == 0 {
+            driver.use_shadows();
+        }
+        if round % 3 == 0 {
+            driver
+                .grant_host_memory(HMB_BYTES, false)
+                .expect("host memory");
+        }
+        mix.run(&mut driver, 300, 24);
+        driver.disable();
+        // The queues' memory is the driver's again: whatever is written there now, nobody expected.
+        let zeros = vec![0; 1 << 20];
+        ram.write(1 << 20, &zeros).unwrap();
+        let before = driver.port.controller.statistics().completions;
+        for _ in 0..100 {
+            driver.port.wait();
+        }
+        assert_eq!(driver.port.controller.statistics().completions, before);
+        let mut after = zeros.clone();
+        ram.read(1 << 20, &mut after).unwrap();
+        assert!(after == zeros);
+        mix.reset();
+    }
+    assert!(driver.port.controller.statistics().abandoned > 0);
+    driver.enable();
+    driver.create_queues(1);
+    mix.check_all(&mut driver);
+}
+
+#[test]
+fn shadow_doorbells_need_no_register() {
+    let (ram, spec) = (ram(), spec(&[]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    driver.enable();
+    driver.create_queues(2);
+    driver.use_shadows();
+    let mut mix = Mix::new(4 << 10, 5);
+    mix.run(&mut driver, 2000, 16);
+    mix.check_all(&mut driver);
+    assert!(driver.port.controller.may_sleep(), "nothing is left to see");
+}
+
+#[test]
+fn a_shutdown_saves_everything_and_the_drive_comes_back() {
+    let (ram, spec) = (ram(), spec(&[]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    let mut mix = Mix::new(8 << 10, 6);
+    for _ in 0..3 {
+        driver.enable();
+        driver.create_queues(2);
+        driver
+            .grant_host_memory(HMB_BYTES, false)
+            .expect("host memory");
+        mix.run(&mut driver, 500, 8);
+        mix.finish(&mut driver);
+        driver.shutdown();
+        let memory = driver.host_memory(HMB_BYTES);
+        for _ in 0..1000 {
+            driver.port.wait();
+        }
+        assert!(
+            driver.host_memory(HMB_BYTES) == memory,
+            "touched after the shutdown"
+        );
+    }
+    driver.enable();
+    driver.create_queues(1);
+    mix.check_all(&mut driver);
+    assert_eq!(driver.port.controller.statistics().shutdowns, 3);
+}
+
+#[test]
+fn commands_that_cannot_reach_their_data_say_so() {
+    let (ram, spec) = (ram(), spec(&[]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    driver.enable();
+    driver.create_queues(1);
+    for opcode in [1, 2, 5] {
+        let entry = driver.entry(1, opcode, 0, 8).with_prp(MEMORY_BYTES, 0);
+        let ended = driver.run(1, entry);
+        assert!(
+            ended.is_err_and(|status| status.is(Status::DATA_TRANSFER_ERROR)),
+            "{ended:?}"
+        );
+        let entry = driver.entry(1, opcode, 0, 16).with_prp(0x2000, 0x2001);
+        assert!(
+            driver.run(1, entry).is_err(),
+            "a PRP entry that is not a page"
+        );
+        let entry = driver.entry(1, opcode, 1 << 20, 1);
+        let ended = driver.run(1, entry);
+        assert!(
+            ended.is_err_and(|status| status.is(Status::LBA_OUT_OF_RANGE)),
+            "{ended:?}"
+        );
+        let entry = driver.entry(1, opcode, 0, 8).with_dword(12, 0xffff);
+        assert!(driver.run(1, entry).is_err(), "more than MDTS");
+    }
+    let entry = driver.entry(1, 0x7f, 0, 1);
+    assert!(driver.run(1, entry).is_err());
+}
