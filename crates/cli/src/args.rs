@@ -1,5 +1,9 @@
 //! What can be typed. The text here is the help.
 
+mod serve;
+
+pub use serve::ServeArgs;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lodger_run::{Error, HmbChoice, LoggingChoice};
 use lodger_workload::trace::Format;
@@ -40,6 +44,8 @@ pub enum Command {
     Drives(DrivesArgs),
     /// Find out from outside what is in a drive and what it does with host memory
     Probe(ProbeArgs),
+    /// Serve a drive as a real NVMe device, for virtual machines and drivers in user space
+    Serve(ServeArgs),
     /// Describe and convert block traces
     Trace(TraceCommandArgs),
     /// Redo published figures and judge them (Python package)

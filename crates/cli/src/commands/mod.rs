@@ -5,6 +5,8 @@ mod compare;
 mod drives;
 mod outside;
 mod probe;
+#[cfg_attr(not(target_os = "linux"), path = "serve_elsewhere.rs")]
+mod serve;
 mod simulate;
 mod trace;
 
@@ -39,6 +41,7 @@ pub fn dispatch(cli: Cli, streams: &mut Streams<'_>) -> Result<u8, Error> {
         Command::Advise(args) => advise::run(&args, streams),
         Command::Drives(args) => drives::run(args, streams).map(|()| 0),
         Command::Probe(args) => probe::run(&args, streams),
+        Command::Serve(args) => serve::run(&args, streams).map(|()| 0),
         Command::Trace(args) => trace::run(args, streams).map(|()| 0),
         Command::Reproduce(args) => outside::run("reproduce", &args.arguments),
         Command::Study(args) => outside::run("study", &args.arguments),

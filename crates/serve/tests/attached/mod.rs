@@ -1,0 +1,196 @@
+//! A drive served in a thread of its own, and a client with memory and interrupts at its socket.
+#![allow(dead_code)]
+
+use super::driver::{MEMORY_BYTES, Port};
+use lodger_core::DriveSpec;
+use lodger_core::spec::parse;
+use lodger_guest_ram::Mapping;
+use lodger_serve::clock::Speed;
+use lodger_serve::controller::Settings;
+use lodger_serve::server::{Report, Server};
+use lodger_wire::memory::{GuestMemory, MemoryError};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fs::{MemfdFlags, memfd_create};
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use vfio_user::Client;
+
+const TINY: &str = include_str!("../../../../drives/tiny.toml");
+/// Longest time that anything may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub fn spec(sets: &[(&str, &str)]) -> DriveSpec {
+    parse(TINY, "tiny.toml", sets, &|_| None)
+        .expect("a drive")
+        .spec
+}
+
+/// A server in a thread of its own, with a folder for its socket.
+pub struct Served {
+    pub folder: PathBuf,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Report>>,
+}
+
+impl Served {
+    pub fn new(name: &str, speed: f64) -> Self {
+        let folder = std::env::temp_dir().join(format!("lodger-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let stop = Arc::new(AtomicBool::new(false));
+        let (path, stops) = (folder.join("drive"), Arc::clone(&stop));
+        let (told, ready) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let spec = spec(&[("tier.hmb.integrity", "mac")]);
+            let speed = Speed::new(speed).expect("a speed");
+            let server = Server::new(&spec, &Settings::default(), speed, &path);
+            let mut server = server.expect("a server");
+            told.send(()).expect("somebody waits");
+            server
+                .run(|| stops.load(Ordering::Relaxed))
+                .expect("it serves")
+        });
+        ready.recv_timeout(PATIENCE).expect("the server starts");
+        Served {
+            folder,
+            stop,
+            thread: Some(thread),
+        }
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.join("drive")
+    }
+
+    pub fn end(mut self) -> Report {
+        self.stop.store(true, Ordering::Relaxed);
+        let thread = self.thread.take().expect("it runs");
+        thread.join().expect("the server has not panicked")
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// The client's memory.
+pub struct Shared(pub Mapping);
+
+fn error(address: u64, length: usize) -> MemoryError {
+    let length = length as u64;
+    MemoryError { address, length }
+}
+
+impl GuestMemory for Shared {
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), MemoryError> {
+        let length = into.len();
+        self.0
+            .read(address, into)
+            .map_err(|_| error(address, length))
+    }
+    fn write(&self, address: u64, from: &[u8]) -> Result<(), MemoryError> {
+        self.0
+            .write(address, from)
+            .map_err(|_| error(address, from.len()))
+    }
+    fn load_u32(&self, address: u64) -> Result<u32, MemoryError> {
+        self.0.load_u32(address).map_err(|_| error(address, 4))
+    }
+    fn store_u32(&self, address: u64, value: u32) -> Result<(), MemoryError> {
+        self.0
+            .store_u32(address, value)
+            .map_err(|_| error(address, 4))
+    }
+}
+
+/// A client with memory and interrupts.
+pub struct Attached {
+    pub client: Client,
+    pub memory: Shared,
+    pub file: File,
+    interrupts: Vec<OwnedFd>,
+    since: Instant,
+    pub register_writes: u64,
+}
+
+impl Attached {
+    pub fn new(path: &Path) -> Self {
+        let mut client = Client::new(path).expect("a connection");
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = File::from(memfd_create("guest", flags).expect("memory"));
+        file.set_len(MEMORY_BYTES).expect("memory");
+        // In two pieces, of which commands' data may lie across the seam.
+        let seam = MEMORY_BYTES / 2 + 4096;
+        for (start, end) in [(0, seam), (seam, MEMORY_BYTES)] {
+            client
+                .dma_map(start, start, end - start, file.as_raw_fd())
+                .expect("memory is lent");
+        }
+        let new = |_| eventfd(0, EventfdFlags::NONBLOCK).expect("an event");
+        let interrupts: Vec<OwnedFd> = (0..4).map(new).collect();
+        let files: Vec<_> = interrupts.iter().map(AsRawFd::as_raw_fd).collect();
+        client
+            .set_irqs(2, 4 | 32, 0, 4, &files)
+            .expect("interrupts");
+        Attached {
+            client,
+            memory: Shared(Mapping::new(&file, 0, MEMORY_BYTES, true).expect("memory")),
+            file,
+            interrupts,
+            since: Instant::now(),
+            register_writes: 0,
+        }
+    }
+
+    /// Something has happened: patience begins anew.
+    pub fn progress(&mut self) {
+        self.since = Instant::now();
+    }
+
+    pub fn interrupts(&self) -> Vec<u64> {
+        let count = |event: &OwnedFd| {
+            let mut bytes = [0; 8];
+            rustix::io::read(event, &mut bytes).map_or(0, |_| u64::from_ne_bytes(bytes))
+        };
+        self.interrupts.iter().map(count).collect()
+    }
+}
+
+impl Port for Attached {
+    type Memory = Shared;
+
+    fn memory(&self) -> &Shared {
+        &self.memory
+    }
+
+    fn read(&mut self, at: u64) -> u32 {
+        let mut bytes = [0; 4];
+        self.client
+            .region_read(0, at, &mut bytes)
+            .expect("a register");
+        u32::from_le_bytes(bytes)
+    }
+
+    fn write(&mut self, at: u64, value: u32) {
+        self.register_writes += 1;
+        self.since = Instant::now();
+        self.client
+            .region_write(0, at, &value.to_le_bytes())
+            .expect("a register");
+    }
+
+    fn wait(&mut self) -> bool {
+        std::thread::yield_now();
+        self.since.elapsed() < PATIENCE
+    }
+}
