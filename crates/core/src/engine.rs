@@ -26,8 +26,11 @@ pub enum EventKind {
     Fetched,
     /// The firmware has taken the command apart. Index: command.
     Processed,
-    /// The look-up of a map entry in host memory has come back. Index: command.
-    MapEntryArrived,
+    /// What a read must know before it starts has come back from host memory: a map entry, or that
+    /// what stood there is of no use. Index: command.
+    ReadInformed,
+    /// The entries of an HPB WRITE BUFFER have arrived in the drive. Index: command.
+    HpbEntriesArrived,
     /// A part of a read that needs no flash is ready to be sent. Index: command.
     PartReady,
     /// Write data has arrived in the drive. Index: transfer.
@@ -40,6 +43,10 @@ pub enum EventKind {
     DataLoaded,
     /// Buffered data in host memory has come back to be programmed. Index: write-back.
     WriteBackArrived,
+    /// A batch for the write buffer's log has been read from the buffer. No index.
+    LogRead,
+    /// A batch is in the write buffer's log. No index.
+    LogStored,
     /// Data of a flash read has passed bus and decoder. Index: flash operation.
     DataReady,
     /// A die whose bus transfer had to end first can take its next operation. Index: die.
@@ -70,16 +77,19 @@ impl EventKind {
         all
     };
 
-    const KINDS: [EventKind; 17] = [
+    const KINDS: [EventKind; 20] = [
         EventKind::Fetched,
         EventKind::Processed,
-        EventKind::MapEntryArrived,
+        EventKind::ReadInformed,
+        EventKind::HpbEntriesArrived,
         EventKind::PartReady,
         EventKind::DataArrived,
         EventKind::DataStored,
         EventKind::ArrayDone,
         EventKind::DataLoaded,
         EventKind::WriteBackArrived,
+        EventKind::LogRead,
+        EventKind::LogStored,
         EventKind::DataReady,
         EventKind::DieFree,
         EventKind::Suspended,

@@ -16,7 +16,7 @@ pub use host::Moved;
 use super::Crossings;
 use super::cache::{Cache, Direct, Inserted};
 use super::encoding::Encoder;
-use crate::ids::{NONE, TranslationPage};
+use crate::ids::{BufferSlot, NONE, TranslationPage};
 use crate::slab::Slab;
 use crate::spec::{Encoding, Integrity, MapRoleSpec, MapTierSpec, Tier};
 use crate::table::Table;
@@ -37,7 +37,7 @@ pub enum Found {
 pub struct Fill {
     /// Which.
     pub page: TranslationPage,
-    /// First waiting command.
+    /// First of those who wait.
     waiters: u32,
     /// An entry of it changed while it was on the way.
     pub dirty: bool,
@@ -45,9 +45,18 @@ pub struct Fill {
     pub issued: bool,
 }
 
+/// Who waits for a translation page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiter {
+    /// A command that reads pages of it.
+    Command(u32),
+    /// Data in a slot of the write buffer that is to be merged with what one of its pages holds.
+    Merge(BufferSlot),
+}
+
 #[derive(Clone, Copy, Debug)]
-struct Waiter {
-    command: u32,
+struct Waiting {
+    who: Waiter,
     next: u32,
 }
 
@@ -95,7 +104,7 @@ pub struct MapRole {
     fill_of: Table,
     fill_queue: VecDeque<u32>,
     fills_issued: u32,
-    waiters: Slab<Waiter>,
+    waiters: Slab<Waiting>,
     filling: VecDeque<Filling>,
     /// Reads under way that complete units, by tier.
     background_reads: [u32; crate::observe::TIERS_MAX],
@@ -326,9 +335,9 @@ impl MapRole {
         self.arrive(page);
     }
 
-    /// Asks for a page on behalf of a command (or of an update when there is none). Returns true
+    /// Asks for a page on behalf of one who waits (or of an update when nobody does). Returns true
     /// when this joined a read already asked for.
-    pub fn fill(&mut self, page: TranslationPage, command: Option<u32>) -> bool {
+    pub fn fill(&mut self, page: TranslationPage, waiter: Option<Waiter>) -> bool {
         let known = self.fill_of.get(page.0);
         let fill = known.unwrap_or_else(|| {
             let fill = self.fills.insert(Fill {
@@ -341,11 +350,11 @@ impl MapRole {
             self.fill_queue.push_back(fill);
             fill
         });
-        match command {
+        match waiter {
             None => self.fills[fill].dirty = true,
-            Some(command) => {
+            Some(who) => {
                 let next = self.fills[fill].waiters;
-                self.fills[fill].waiters = self.waiters.insert(Waiter { command, next });
+                self.fills[fill].waiters = self.waiters.insert(Waiting { who, next });
             }
         }
         if known.is_none() {
@@ -371,9 +380,9 @@ impl MapRole {
         Some((fill, self.fills[fill].page))
     }
 
-    /// A page asked for has arrived. The waiting commands are put into `commands`, in the order
-    /// they asked.
-    pub fn filled(&mut self, fill: u32, commands: &mut Vec<u32>) -> TranslationPage {
+    /// A page asked for has arrived. Those who wait are put into `waiting`, in the order in which they
+    /// asked.
+    pub fn filled(&mut self, fill: u32, waiting: &mut Vec<Waiter>) -> TranslationPage {
         let Fill {
             page,
             waiters,
@@ -386,12 +395,12 @@ impl MapRole {
         self.fill_of.remove(page.0);
         let mut at = waiters;
         while at != NONE {
-            let Waiter { command, next } = self.waiters[at];
+            let Waiting { who, next } = self.waiters[at];
             self.waiters.remove(at);
-            commands.push(command);
+            waiting.push(who);
             at = next;
         }
-        commands.reverse();
+        waiting.reverse();
         if dirty {
             self.mark(page);
         }

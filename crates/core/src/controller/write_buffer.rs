@@ -93,12 +93,21 @@ struct Waiter {
     next: u32,
 }
 
+/// Who waits until what the buffer holds is safe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flusher {
+    /// A flush of the host.
+    Command(u32),
+    /// The drive itself: host memory was taken back, or it is shut down.
+    Drive,
+}
+
 /// What was dirty between two flushes.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     slots: u32,
-    /// The flush that waits for it and all before.
-    flush: u32,
+    /// Who waits for it and all before; `None` while it is open.
+    flush: Option<Flusher>,
     /// Some of its data is lost.
     failed: bool,
 }
@@ -156,7 +165,7 @@ impl WriteBuffer {
             next_order: 1,
             epochs: VecDeque::from([Epoch {
                 slots: 0,
-                flush: NONE,
+                flush: None,
                 failed: false,
             }]),
             first_epoch: 0,
@@ -193,7 +202,7 @@ impl WriteBuffer {
         self.first_epoch = 0;
         self.epochs = VecDeque::from([Epoch {
             slots: self.used,
-            flush: NONE,
+            flush: None,
             failed: false,
         }]);
         for &slot in &slots {
@@ -495,13 +504,13 @@ impl WriteBuffer {
             return true;
         }
         self.hurry();
-        self.close_epoch(command);
+        self.close_epoch(Flusher::Command(command));
         false
     }
 
-    /// Like [`WriteBuffer::flush`], past the log: everything is to go to flash. What the log holds is
-    /// not waited for.
-    pub fn save(&mut self, command: u32) -> bool {
+    /// Like [`WriteBuffer::flush`], for the drive itself and past the log: everything is to go to flash.
+    /// What the log holds is not waited for.
+    pub fn save(&mut self) -> bool {
         if self.has_log() {
             self.empty();
         }
@@ -509,7 +518,7 @@ impl WriteBuffer {
             return true;
         }
         self.empty();
-        self.close_epoch(command);
+        self.close_epoch(Flusher::Drive);
         false
     }
 
@@ -518,14 +527,14 @@ impl WriteBuffer {
         self.epochs.iter().all(|epoch| epoch.slots == 0) && self.epochs.len() == 1
     }
 
-    fn close_epoch(&mut self, command: u32) {
+    fn close_epoch(&mut self, flusher: Flusher) {
         self.epochs
             .back_mut()
             .expect("one epoch is always open")
-            .flush = command;
+            .flush = Some(flusher);
         self.epochs.push_back(Epoch {
             slots: 0,
-            flush: NONE,
+            flush: None,
             failed: false,
         });
     }
@@ -565,12 +574,12 @@ impl WriteBuffer {
 
     /// The next flush whose wait is over, and whether data it covers is lost.
     #[inline]
-    pub fn pop_flushed(&mut self) -> Option<(u32, bool)> {
+    pub fn pop_flushed(&mut self) -> Option<(Flusher, bool)> {
         let front = self.epochs.front()?;
-        if front.slots > 0 || front.flush == NONE {
+        if front.slots > 0 {
             return None;
         }
-        let flushed = (front.flush, front.failed);
+        let flushed = (front.flush?, front.failed);
         self.epochs.pop_front();
         self.first_epoch += 1;
         Some(flushed)

@@ -107,7 +107,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             self.map.writebacks(),
             self.buffer.used(),
             self.issued()
-                .filter(|program| program.sequence != super::write::DONE)
+                .filter(|program| program.sequence.is_some())
                 .count(),
             self.ftl.has_room(crate::ftl::Stream::Host),
             self.ftl.has_room(crate::ftl::Stream::Map),
@@ -118,12 +118,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// [`Device::hmb_is_settling`] the drive still saves what stood there, and a host must wait
     /// before it reuses the memory: [`super::News::HmbReturned`] says when it need not any more.
     pub fn set_hmb(&mut self, granted_bytes: u64) {
-        let usable = self
-            .spec
-            .tiers
-            .hmb
-            .as_ref()
-            .map_or(0, |hmb| hmb.usable_bytes(granted_bytes));
+        let usable = super::placement::usable_bytes(&self.spec, granted_bytes);
         self.background.drain_map = true;
         if self.buffer_tier.is_granted() {
             self.give_up_buffer();

@@ -265,7 +265,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         self.counters.hmb_read_bytes += bytes;
         let at_ps = self.link.read(self.engine.now(), bytes);
         let at_ps = self.checked_ps(at_ps, bytes);
-        self.engine.schedule(at_ps, EventKind::MapEntryArrived, id);
+        self.engine.schedule(at_ps, EventKind::ReadInformed, id);
         true
     }
 

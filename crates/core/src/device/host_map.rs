@@ -164,7 +164,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         };
         let core_ps = self.spec.controller.map_fill_ps;
         let end_ps = self.cores.book(self.engine.now(), core_ps) + check_ps;
-        self.engine.schedule(end_ps, EventKind::MapEntryArrived, id);
+        self.engine.schedule(end_ps, EventKind::ReadInformed, id);
         true
     }
 

@@ -2,7 +2,7 @@
 //! between a command's pages and the drive's own host memory without the link.
 
 use super::read::pieces;
-use super::write::{DONE, Program, SAVED, Transfer};
+use super::write::{Program, Transfer};
 use super::{Contents, Device, HostMemory};
 use crate::engine::EventKind;
 use crate::ftl::Unit;
@@ -110,7 +110,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     }
 
     fn save_buffer(&mut self) {
-        if !self.buffer.save(SAVED) {
+        if !self.buffer.save() {
             self.background.saving_buffers += 1;
         }
     }
@@ -157,15 +157,12 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     }
 
     pub(super) fn on_write_back_arrived(&mut self, index: u32) {
-        if self.on_log_event(index) {
-            return;
-        }
         let WriteBack {
             unit,
             program,
             filled,
         } = self.write_backs[index];
-        self.write_backs[index].program.sequence = DONE;
+        self.write_backs[index].program.sequence = None;
         self.write_backs.remove(index);
         self.program_flash(unit, program, Cause::Host, filled);
     }

@@ -7,6 +7,7 @@
 
 use super::hpb_ahead::{Ahead, EACH};
 use super::{Command, Contents, Device, HostMemory};
+use crate::controller::Waiter;
 use crate::controller::hpb::{HostEntry, HpbDevice, Message, NO_ENTRY};
 use crate::ftl::{Ftl, TRANSLATION};
 use crate::ids::{CommandId, Lpn, NONE, Ppn, TranslationPage};
@@ -354,7 +355,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         for page in first..=last {
             if missed >> (page - first) & 1 != 0 {
                 self.commands[id].pending += 1;
-                self.map.fill(TranslationPage(page), Some(id));
+                self.map
+                    .fill(TranslationPage(page), Some(Waiter::Command(id)));
             }
         }
         if missed != 0 {

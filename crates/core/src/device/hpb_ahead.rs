@@ -42,8 +42,6 @@ pub(super) struct Ahead {
     way: Way,
     /// Of an HPB WRITE BUFFER: the read that its entries are for.
     read: Option<u32>,
-    /// Of an HPB WRITE BUFFER: its data is there.
-    arrived: bool,
 }
 
 impl Ahead {
@@ -53,7 +51,6 @@ impl Ahead {
         self.places.clear();
         self.way = Way::There;
         self.read = None;
-        self.arrived = false;
     }
 
     /// The command is an HPB WRITE BUFFER.
@@ -124,8 +121,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         *way == Way::Awaited
     }
 
-    /// An HPB WRITE BUFFER has been looked at: its data is sent for; or that is there. Returns false
-    /// for other commands.
+    /// An HPB WRITE BUFFER has been looked at: its data is sent for. Returns false for other commands.
     pub(super) fn take_entries(&mut self, id: u32) -> bool {
         let Some(hpb) = &mut self.hpb else {
             return false;
@@ -133,19 +129,24 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let Some(read) = hpb.extra(id).ahead.read else {
             return false;
         };
-        if !hpb.extra(id).ahead.arrived {
-            hpb.extra(id).ahead.arrived = true;
-            let bytes = hpb.extra(read).ahead.entries.len() as u64 * ENTRY_BYTES;
-            let at_ps = self.link.read(self.engine.now(), bytes);
-            self.engine.schedule(at_ps, EventKind::MapEntryArrived, id);
-            return true;
-        }
+        let bytes = hpb.extra(read).ahead.entries.len() as u64 * ENTRY_BYTES;
+        let at_ps = self.link.read(self.engine.now(), bytes);
+        self.engine
+            .schedule(at_ps, EventKind::HpbEntriesArrived, id);
+        true
+    }
+
+    /// The entries are there: the command is done, and the read goes on if it has waited for them.
+    pub(super) fn on_hpb_entries_arrived(&mut self, id: u32) {
+        let Some(hpb) = &mut self.hpb else { return };
+        let Some(read) = hpb.extra(id).ahead.read else {
+            return;
+        };
         let way = std::mem::take(&mut hpb.extra(read).ahead.way);
         self.finish(id);
         if way == Way::Awaited {
             self.on_fetched(read);
         }
-        true
     }
 
     /// Whether the entries sent ahead make up for a translation page that is not at hand.

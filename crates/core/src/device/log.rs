@@ -2,13 +2,8 @@
 //! the link first where the buffer stands in host memory. One batch is under way at a time.
 
 use super::{Contents, Device, HostMemory};
-use crate::engine::{EventKind, INDEX_MAX};
+use crate::engine::EventKind;
 use crate::spec::SLOT_BYTES;
-
-/// In place of a write-back: the batch has been read from the buffer.
-const READ: u32 = INDEX_MAX;
-/// In place of a write-back: the batch is in the log.
-const STORED: u32 = INDEX_MAX - 1;
 
 impl<C: Contents, M: HostMemory> Device<C, M> {
     /// Starts to copy slots into the log.
@@ -34,28 +29,19 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         } else {
             self.memories.store(self.buffer_tier, now, self.log_bytes)
         };
-        self.engine
-            .schedule(at_ps, EventKind::WriteBackArrived, READ);
+        self.engine.schedule(at_ps, EventKind::LogRead, 0);
     }
 
-    /// Whether the event was one of the log's.
-    #[inline]
-    pub(super) fn on_log_event(&mut self, index: u32) -> bool {
-        match index {
-            READ => {
-                let at_ps = self.pm_ps(self.log_bytes);
-                self.engine
-                    .schedule(at_ps, EventKind::WriteBackArrived, STORED);
-            }
-            STORED => {
-                let mut done = std::mem::take(&mut self.scratch);
-                self.buffer.logged(&mut done);
-                self.go_on(done);
-                self.pump();
-            }
-            _ => return false,
-        }
-        true
+    pub(super) fn on_log_read(&mut self) {
+        let at_ps = self.pm_ps(self.log_bytes);
+        self.engine.schedule(at_ps, EventKind::LogStored, 0);
+    }
+
+    pub(super) fn on_log_stored(&mut self) {
+        let mut done = std::mem::take(&mut self.scratch);
+        self.buffer.logged(&mut done);
+        self.go_on(done);
+        self.pump();
     }
 
     /// When `slots` slots have been read from the log.

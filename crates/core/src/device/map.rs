@@ -1,11 +1,11 @@
 //! The map role at work: translation pages are read for those who wait, units are completed in the
 //! background, changed pages are written back.
 
-use super::write::{MERGE, Program};
+use super::write::Program;
 use super::{Contents, Device, HostMemory, MapEntries};
-use crate::controller::{Crossings, Found};
+use crate::controller::{Crossings, Found, Waiter};
 use crate::ftl::Stream;
-use crate::ids::{BufferSlot, Lpn, NONE, TranslationPage};
+use crate::ids::{Lpn, NONE, TranslationPage};
 use crate::nand::{Cause, Class, FlashOp, slot_mask};
 use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, Integrity};
 
@@ -279,7 +279,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         if self.map.compresses() {
             self.measure_page(self.map.page_of(fill));
         }
-        let mut waiting = std::mem::take(&mut self.scratch);
+        let mut waiting = std::mem::take(&mut self.waiters);
         let page = self.map.filled(fill, &mut waiting);
         self.move_units();
         if self.hmb_bytes > 0 && self.map.spreads_to_host() {
@@ -292,13 +292,12 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             self.write_host_page(page);
         }
         for waiter in waiting.drain(..) {
-            if waiter & MERGE != 0 {
-                self.read_for_merge(BufferSlot(waiter & !MERGE));
-            } else {
-                self.read_after_fill(waiter, page);
+            match waiter {
+                Waiter::Merge(slot) => self.read_for_merge(slot),
+                Waiter::Command(command) => self.read_after_fill(command, page),
             }
         }
-        self.scratch = waiting;
+        self.waiters = waiting;
         self.pump();
     }
 

@@ -3,7 +3,7 @@
 //! The second file to read after `lib.rs`. A request's way through it:
 //!
 //! ```text
-//! ring → Fetched → Processed → (MapEntryArrived) → flash: ArrayDone → DataReady → Sent
+//! ring → Fetched → Processed → (ReadInformed) → flash: ArrayDone → DataReady → Sent
 //!                            ↘ write: DataArrived → (DataStored) → Sent, later programs
 //! ```
 //!
@@ -44,7 +44,7 @@ pub use power::Recovery;
 pub use window::{DumpOutcome, WindowRecovery, WindowSent};
 
 use crate::controller::{
-    Cores, EPOCH_BITS, HostData, HostMap, Lost, MapRole, ReadCache, WriteBuffer,
+    Cores, EPOCH_BITS, HostData, HostMap, Lost, MapRole, ReadCache, Waiter, WriteBuffer,
 };
 use crate::engine::{Engine, EventKind, Occupancy, Timeline};
 use crate::ftl::{Cleaner, Ftl, Precondition};
@@ -135,6 +135,7 @@ pub struct Device<C = NoContents, M = Modelled> {
     window: Option<Box<window::Side>>,
     /// Reused lists, so that nothing is allocated per request.
     scratch: Vec<u32>,
+    waiters: Vec<Waiter>,
     /// What the sectors hold.
     pub contents: C,
     /// What the drive keeps in host memory.
@@ -186,8 +187,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             .div_ceil(ENTRIES_PER_TRANSLATION_PAGE as u32);
         let hpb = hpb::Hpb::new(spec, &ftl, seed);
         let controller = &spec.controller;
-        let hmb = spec.tiers.hmb.as_ref();
-        let usable = hmb.map_or(0, |hmb| hmb.usable_bytes(hmb_bytes));
+        let usable = placement::usable_bytes(spec, hmb_bytes);
         let mut device = Device {
             engine: Engine::default(),
             commands: Slab::default(),
@@ -233,6 +233,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             returning_hmb: false,
             window: window::Side::new(spec),
             scratch: Vec::new(),
+            waiters: Vec::new(),
             contents,
             host_memory: Lent::new(host_memory),
             spec: spec.clone(),
@@ -253,13 +254,16 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         match kind {
             EventKind::Fetched => self.on_fetched(index),
             EventKind::Processed => self.on_processed(index),
-            EventKind::MapEntryArrived => self.on_map_entry_arrived(index),
+            EventKind::ReadInformed => self.start_read(index),
+            EventKind::HpbEntriesArrived => self.on_hpb_entries_arrived(index),
             EventKind::PartReady => self.on_part_ready(index),
             EventKind::DataArrived => self.on_data_arrived(index),
             EventKind::DataStored => self.on_data_stored(index),
             EventKind::ArrayDone => self.on_array_done(index),
             EventKind::DataLoaded => self.array.on_data_loaded(&mut self.engine, index),
             EventKind::WriteBackArrived => self.on_write_back_arrived(index),
+            EventKind::LogRead => self.on_log_read(),
+            EventKind::LogStored => self.on_log_stored(),
             EventKind::DataReady => self.on_data_ready(index),
             EventKind::DieFree => self.array.on_die_free(&mut self.engine, DieId(index)),
             EventKind::Suspended => self.array.on_suspended(&mut self.engine, DieId(index)),

@@ -3,7 +3,13 @@
 use super::{Contents, Device, HostMemory};
 use crate::controller::{ReadCache, WriteBuffer};
 use crate::memory::STAGING;
-use crate::spec::Tier;
+use crate::spec::{DriveSpec, Tier};
+
+/// Of the host memory granted, what the drive can use, bytes.
+pub(super) fn usable_bytes(spec: &DriveSpec, granted_bytes: u64) -> u64 {
+    let hmb = spec.tiers.hmb.as_ref();
+    hmb.map_or(0, |hmb| hmb.usable_bytes(granted_bytes))
+}
 
 impl<C: Contents, M: HostMemory> Device<C, M> {
     /// Gives each role its share of memory, given `usable` bytes of host memory. Host memory

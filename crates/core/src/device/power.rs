@@ -14,7 +14,7 @@
 //! every page. All dies work in parallel. Map pages older than the map are then written back in the
 //! ordinary way.
 
-use super::write::{DONE, Program, SAVED};
+use super::write::Program;
 use super::{Contents, Device, HostMemory, Source, WindowRecovery};
 use crate::controller::{EPOCH_BITS, HostMap, MapRole};
 use crate::ftl::{LostUnit, State};
@@ -157,7 +157,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     }
 
     /// Programs issued, those whose data is still on its way from host memory included; with
-    /// sequence [`DONE`] those that have ended.
+    /// no sequence those that have ended.
     pub(super) fn issued(&self) -> impl Iterator<Item = &Program> {
         let fetching = self.write_backs.places().iter();
         let fetching = fetching.map(|write_back| &write_back.program);
@@ -174,7 +174,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let in_array = self.programs.places().len();
         let issued = self.issued().enumerate();
         let live = issued
-            .filter(|(at, program)| program.sequence != DONE && (power_fails || *at >= in_array));
+            .filter(|(at, program)| program.sequence.is_some() && (power_fails || *at >= in_array));
         live.map(|(at, program)| LostUnit {
             ppn: program.ppn,
             slots: program.slots,
@@ -285,7 +285,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
                 return false;
             }
             self.shutdown = Shutdown::Saving;
-            if !self.buffer.save(SAVED) {
+            if !self.buffer.save() {
                 self.background.saving_buffers += 1;
             }
         }
@@ -327,7 +327,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     }
 
     fn programs_under_way(&self) -> bool {
-        self.issued().any(|program| program.sequence != DONE)
+        self.issued().any(|program| program.sequence.is_some())
     }
 
     /// Where a page's newest data is at this instant: for tests, takes no time.

@@ -3,6 +3,7 @@
 use super::hpb_ahead::EACH;
 use super::{Command, Contents, Device, HostMemory, Source};
 use crate::controller::Found;
+use crate::controller::Waiter;
 use crate::engine::EventKind;
 use crate::ftl::State;
 use crate::ids::{Lpn, NONE, Ppn, TranslationPage};
@@ -89,11 +90,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         self.counters.hmb_read_bytes += bytes;
         let at_ps = self.link.read(self.engine.now(), bytes) + self.map_costs.check_ps;
         self.engine
-            .schedule(at_ps, EventKind::MapEntryArrived, command);
-    }
-
-    pub(super) fn on_map_entry_arrived(&mut self, command: u32) {
-        self.start_read(command);
+            .schedule(at_ps, EventKind::ReadInformed, command);
     }
 
     /// The map says where the data is, or is asked to find out.
@@ -135,7 +132,10 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
                 continue;
             }
             self.commands[id].pending += 1;
-            if self.map.fill(TranslationPage(page), Some(id)) {
+            if self
+                .map
+                .fill(TranslationPage(page), Some(Waiter::Command(id)))
+            {
                 self.counters.map.shared_misses += 1;
             }
         }

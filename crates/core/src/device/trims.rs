@@ -193,7 +193,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let block = &self.ftl.blocks[superblock];
         let programmed = self
             .issued()
-            .map(|program| program.sequence)
+            .filter_map(|program| program.sequence)
             .all(|sequence| sequence > block.superseded_at);
         let recorded = block.trimmed_at <= self.trims.saved_to;
         if programmed && recorded {

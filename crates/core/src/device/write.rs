@@ -2,22 +2,13 @@
 
 use super::gc::Mover;
 use super::{Contents, Device, HostMemory, Source};
-use crate::controller::{Fate, Found, Landing, SlotState};
+use crate::controller::{Fate, Flusher, Found, Landing, SlotState, Waiter};
 use crate::engine::EventKind;
 use crate::ftl::{Stream, Trim, Unit};
 use crate::ids::{BufferSlot, Lpn, NONE, Ppn, TranslationPage};
 use crate::nand::{Cause, Class, FlashOp};
 use crate::request::{Op, Status};
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
-
-/// Marks a waiter of a map fill as a buffer slot to be merged rather than a command.
-pub(super) const MERGE: u32 = 1 << 31;
-
-/// Stands for a command where the buffer is emptied because host memory was taken back.
-pub(super) const SAVED: u32 = NONE - 1;
-
-/// Sequence of a program operation that has ended.
-pub(super) const DONE: u32 = NONE;
 
 /// Write data on its way from the host's memory into slots of the buffer.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +28,8 @@ pub(super) struct Transfer {
 pub(super) struct Program {
     pub ppn: Ppn,
     pub slots: u32,
-    /// Order; [`DONE`] once it has ended.
-    pub sequence: u32,
+    /// Order; `None` once it has ended, and for records of trims, which stand outside it.
+    pub sequence: Option<u32>,
     /// First buffer slot (host data), chained; `NONE` otherwise.
     pub first_slot: u32,
     /// Translation pages that stood in host memory which was taken back.
@@ -57,7 +48,7 @@ impl Program {
         Program {
             ppn: Ppn(0),
             slots: 0,
-            sequence: DONE,
+            sequence: None,
             first_slot: NONE,
             saves_hmb: false,
             is_writeback: false,
@@ -70,7 +61,7 @@ impl Program {
         Program {
             ppn: unit.ppn,
             slots: unit.slots,
-            sequence: unit.sequence,
+            sequence: Some(unit.sequence),
             first_slot: NONE,
             saves_hmb: false,
             is_writeback: false,
@@ -264,7 +255,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
                 self.read_for_merge(slot);
             }
             Found::Tier(_) | Found::Nowhere => {
-                self.map.fill(page, Some(MERGE | slot.0));
+                self.map.fill(page, Some(Waiter::Merge(slot)));
                 self.pump_map();
             }
         }
@@ -489,7 +480,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     pub(super) fn on_programmed(&mut self, index: u32) {
         let program = self.programs[index];
-        self.programs[index].sequence = DONE;
+        self.programs[index].sequence = None;
         self.programs.remove(index);
         if program.saves_trims {
             self.on_trims_saved();
@@ -533,12 +524,12 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         self.scratch = done;
         while let Some((flush, failed)) = self.buffer.pop_flushed() {
             match flush {
-                SAVED => {
+                Flusher::Drive => {
                     self.background.saving_buffers -= 1;
                     // The host has not asked: the next flush tells it.
                     self.buffer.pass_on(failed);
                 }
-                command => {
+                Flusher::Command(command) => {
                     if failed {
                         self.commands[command].status = Status::MediaError;
                     }

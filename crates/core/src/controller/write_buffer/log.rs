@@ -352,7 +352,7 @@ impl WriteBuffer {
         self.log = Log::new(self.log.slots);
         let mut open = Epoch {
             slots: 0,
-            flush: NONE,
+            flush: None,
             failed: false,
         };
         for &at in &live {

@@ -46,7 +46,7 @@ fn a_flush_waits_for_what_came_before_it_and_nothing_else() {
     let first = buffer.pop_dirty(false);
     assert_eq!(buffer.pop_flushed(), None);
     buffer.programmed(first, &mut Vec::new());
-    assert_eq!(buffer.pop_flushed(), Some((77, false)));
+    assert_eq!(buffer.pop_flushed(), Some((Flusher::Command(77), false)));
     assert_eq!(
         buffer.wanted(false, 4),
         0,
@@ -108,7 +108,7 @@ fn a_flush_waits_for_the_log_and_newer_data_leaves_what_is_in_it_alone() {
     assert_eq!((buffer.wanted(false, 1), buffer.start_log()), (0, 1));
     assert_eq!(write(&mut buffer, 1), Landing::New, "it is being copied");
     buffer.logged(&mut Vec::new());
-    assert_eq!(buffer.pop_flushed(), Some((77, false)));
+    assert_eq!(buffer.pop_flushed(), Some((Flusher::Command(77), false)));
     assert!(matches!(write(&mut buffer, 1), Landing::Absorbed(_)));
     // Without power: the version that was flushed.
     assert_eq!(buffer.restart(false, 0), [Lpn(1)]);
