@@ -318,3 +318,14 @@ fn commands_that_cannot_reach_their_data_say_so() {
     let entry = driver.entry(1, 0x7f, 0, 1);
     assert!(driver.run(1, entry).is_err());
 }
+
+#[test]
+fn a_grant_of_nothing_can_be_taken_back() {
+    let (ram, spec) = (ram(), spec(&[]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    driver.enable();
+    // One descriptor, of no length.
+    let grant = [0xd, 1, 8, 0xa000, 0, 1];
+    driver.admin(9, 0, &grant).expect("nothing is granted");
+    driver.take_host_memory_back().expect("and taken back");
+}

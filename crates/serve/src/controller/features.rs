@@ -176,8 +176,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 Ok(())
             }
             Ok(HmbAction::Drain) => {
-                self.hmb_waiting = Some(permit);
                 self.give_host_memory_back();
+                match self.hmb_settles {
+                    true => self.hmb_waiting = Some(permit),
+                    // Nothing of the grant was of use, so nothing is to be saved.
+                    false => self.complete(permit, Outcome::SUCCESS),
+                }
                 self.end_waits();
                 Ok(())
             }
