@@ -26,7 +26,7 @@ pub const ERROR_ENTRIES_Z: u8 = 63;
 const TEMPERATURES_KELVIN: (u16, u16) = (343, 353);
 /// OACS: Doorbell Buffer Config alone.
 const ADMIN_COMMANDS: u16 = 1 << 8;
-/// Vendor of the PCI function and of the structure. Not assigned to anybody as of 2026.
+/// Vendor of the PCI function and of the structure. A placeholder: not held against the list of the PCI-SIG.
 pub const VENDOR: u16 = 0x1d0d;
 
 /// What a drive says of itself.
