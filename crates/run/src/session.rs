@@ -5,11 +5,10 @@
 use crate::config::{self, RunConfig, STUCK_AFTER};
 use crate::error::Error;
 use crate::hmb::{HmbChoice, HmbResult};
-use lodger_core::Host;
 use lodger_core::device::NoContents;
 use lodger_core::observe::Counters;
 use lodger_core::spec::{DriveSpec, Tier};
-use lodger_core::{Completion, Op, Request, Status, WindowCall};
+use lodger_core::{Completion, Host, Op, Request, Status, WindowCall};
 
 /// One command and what to expect of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -248,24 +248,17 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// Programs staged moves by full units (or what there is, when `partial`).
     fn program_moves(&mut self, mover: Mover, partial: bool) {
         let unit_slots = self.ftl.geometry().unit_slots as usize;
-        loop {
-            let staged = self.cleaners[mover as usize].staged_pages.len();
-            let rest = staged > 0 && (partial || self.is_rest(mover, true));
-            if staged < unit_slots && !rest {
-                break;
-            }
-            if !self.may_move(mover) || !self.program_one_unit(mover, true, true) {
-                break;
-            }
-        }
-        loop {
-            let staged = self.cleaners[mover as usize].staged.len();
-            let rest = staged > 0 && (partial || self.is_rest(mover, false));
-            if staged < unit_slots && !rest {
-                return;
-            }
-            if !self.may_move(mover) || !self.program_one_unit(mover, false, rest) {
-                return;
+        for pages in [true, false] {
+            loop {
+                let staged = self.staged(mover, pages).len();
+                let rest = staged > 0 && (partial || self.is_rest(mover, pages));
+                if staged < unit_slots && !rest {
+                    break;
+                }
+                // Of data, full units wait for full units; translation pages are too few for that.
+                if !self.may_move(mover) || !self.program_one_unit(mover, pages, pages || rest) {
+                    break;
+                }
             }
         }
     }

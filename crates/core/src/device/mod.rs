@@ -147,21 +147,7 @@ impl Device<NoContents> {
     /// drive makes of it what it can.
     #[must_use]
     pub fn new(spec: &DriveSpec, precondition: Precondition, hmb_bytes: u64, seed: u64) -> Self {
-        Device::with_contents(spec, precondition, hmb_bytes, seed, NoContents)
-    }
-}
-
-impl<C: Contents> Device<C> {
-    /// A drive in its initial state, with contents.
-    #[must_use]
-    pub fn with_contents(
-        spec: &DriveSpec,
-        precondition: Precondition,
-        hmb_bytes: u64,
-        seed: u64,
-        contents: C,
-    ) -> Self {
-        Device::with_memory(spec, precondition, hmb_bytes, seed, contents, Modelled)
+        Device::with_memory(spec, precondition, hmb_bytes, seed, NoContents, Modelled)
     }
 }
 

@@ -2,8 +2,7 @@
 
 use super::hpb_ahead::EACH;
 use super::{Command, Contents, Device, HostMemory, Source};
-use crate::controller::Found;
-use crate::controller::Waiter;
+use crate::controller::{Found, Waiter};
 use crate::engine::EventKind;
 use crate::ftl::State;
 use crate::ids::{Lpn, NONE, Ppn, TranslationPage};

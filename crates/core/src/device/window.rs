@@ -15,7 +15,6 @@ use super::{COMPLETION_ENTRY_BYTES, Command, Contents, Device, SUBMISSION_ENTRY_
 use crate::controller::{HostMemory, Verdict, Window};
 use crate::engine::{EventKind, Timeline};
 use crate::ids::{BufferSlot, Lpn};
-use crate::memory::PROTECTED;
 use crate::observe::WindowCounters;
 use crate::request::{EntryId, EntryInfo, Op, Status, WindowCall, WindowError, WindowReply};
 use crate::slab::Slab;
@@ -86,15 +85,9 @@ pub(super) struct Side {
 impl Side {
     pub(super) fn new(spec: &DriveSpec) -> Option<Box<Self>> {
         let window = spec.roles.window.as_ref()?;
-        let buffer = &spec.roles.write_buffer;
-        let base = if buffer.tier == PROTECTED {
-            buffer.bytes
-        } else {
-            0
-        };
         Some(Box::new(Side {
             window: Window::new(window, spec.capacity_bytes),
-            bar: Bar::new(base, window.bytes),
+            bar: Bar::default(),
             core: Timeline::default(),
             calls: Slab::default(),
             sent: Vec::new(),

@@ -138,7 +138,6 @@ impl<C: Contents, M: HostMemory> Host<C, M> {
     /// Works off everything due up to `to_ps` and moves the clock there. Completions are appended
     /// to `completions` in the order they happen.
     pub fn advance(&mut self, to_ps: u64, completions: &mut Vec<Completion>) {
-        self.hear();
         while self.step(to_ps).is_some() {}
         self.drive.settle(to_ps);
         completions.append(&mut self.completions);
@@ -148,7 +147,6 @@ impl<C: Contents, M: HostMemory> Host<C, M> {
     /// of the byte window included ([`Host::take_window_completions`]); or at `to_ps`, or when
     /// nothing is left to do. Spares a closed loop a call per event.
     pub fn advance_to_completion(&mut self, to_ps: u64, completions: &mut Vec<Completion>) {
-        self.hear();
         let mut until_ps = to_ps;
         while let Some(news) = self.step(until_ps) {
             // Commands of the host's own driver complete, too: those are none of the caller's.
@@ -225,7 +223,6 @@ impl<C: Contents, M: HostMemory> Host<C, M> {
     /// The host gives `granted_bytes` of memory, or takes it back (0), as [`Device::set_hmb`].
     pub fn set_hmb(&mut self, granted_bytes: u64) {
         self.drive.set_hmb(granted_bytes);
-        self.hear();
     }
 
     /// Whether the drive still saves what stood in host memory that was taken back.
@@ -262,7 +259,6 @@ impl<C: Contents, M: HostMemory> Host<C, M> {
         let mut recovery = drive(&mut self.drive);
         recovery.window.lost_bytes += lost_bytes;
         self.restart_driver();
-        self.hear();
         recovery
     }
 }

@@ -27,11 +27,8 @@ pub struct Packet {
 }
 
 /// The window as packets reach it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Bar {
-    /// Where it starts in the drive's memory: the address translation unit adds this.
-    base: u64,
-    bytes: u64,
     /// With the time of arrival, picoseconds.
     flying: VecDeque<(u64, Packet)>,
     ids: Vec<u32>,
@@ -43,26 +40,6 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// A window of `bytes` bytes at `base` of the drive's memory.
-    #[must_use]
-    pub fn new(base: u64, bytes: u64) -> Self {
-        Bar {
-            base,
-            bytes,
-            flying: VecDeque::new(),
-            ids: Vec::new(),
-            next_id: 0,
-            packets: 0,
-            packet_bytes: 0,
-        }
-    }
-
-    /// Address in the drive's memory of an offset in the window.
-    #[must_use]
-    pub fn translate(&self, offset: u64) -> Option<u64> {
-        (offset < self.bytes).then_some(self.base + offset)
-    }
-
     /// A name for bytes outside the window; free again when the last packet with them has arrived.
     pub fn new_id(&mut self) -> u32 {
         self.ids.pop().unwrap_or_else(|| {
@@ -100,17 +77,5 @@ impl Bar {
         self.ids.clear();
         self.next_id = 0;
         u64::from(lost)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn translation_adds_the_base_and_ends_with_the_window() {
-        let bar = Bar::new(1 << 20, 4096);
-        assert_eq!(bar.translate(8), Some((1 << 20) + 8));
-        assert_eq!(bar.translate(4096), None);
     }
 }

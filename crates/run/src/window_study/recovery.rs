@@ -4,13 +4,12 @@ use super::{ENTRY, Figures, pin, store};
 use crate::config::{self, RunConfig};
 use crate::error::Error;
 use crate::hmb::HmbChoice;
-use lodger_core::Host;
 use lodger_core::controller::dump::{Dump, shortfall};
 use lodger_core::device::{Contents, DumpOutcome, Source};
 use lodger_core::ids::{BufferSlot, Lpn, Ppn};
 use lodger_core::rng::Rng;
 use lodger_core::spec::{SLOT_BYTES, WindowSpec};
-use lodger_core::{EntryId, WindowCall};
+use lodger_core::{EntryId, Host, WindowCall};
 use std::collections::HashMap;
 
 const LINE_BYTES: usize = 64;
