@@ -3,7 +3,7 @@
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench reproduce fuzz lint docs
+.PHONY: help demo test test-live bench reproduce fuzz lint docs
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' \
@@ -16,6 +16,10 @@ demo: ## Build, then show what host memory buys an RC100 (table, out/demo.html)
 test: ## Run the whole fast suite, Rust and Python
 	$(CARGO) test --workspace
 	@if [ -x scripts/python-test.sh ]; then scripts/python-test.sh; fi
+
+test-live: ## Linux in QEMU on served drives; fetches what is missing (LIVE="--kernel all" for more)
+	$(CARGO) build --release -q -p lodger --bins
+	scripts/live/test.py --lodger target/release/lodger $(LIVE)
 
 bench: ## Measure the simulator's speed
 	$(CARGO) bench -p lodger-run --bench throughput

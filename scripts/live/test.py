@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""Linux with its own driver, in QEMU, on a drive of `lodger serve`: does what users do with a drive work?
+
+One line a check, then `N passed, N failed`. Ends with 1 if any failed or could not be made (see --allow-missing).
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import initramfs
+import packages
+import vm
+
+HERE = Path(__file__).resolve().parent
+BOOT_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Boot:
+    """One start of a guest, and what it checks."""
+
+    name: str
+    checks: tuple[str, ...]
+    # On the kernel's command line.
+    append: str = ""
+    # The machine ends as by a power cut when its checks are done, and the drive stays for the next.
+    is_cut: bool = False
+
+
+COMMANDS = Boot(
+    "commands",
+    (
+        *("attached", "host_memory", "health", "errors", "flush", "deallocate", "write_zeroes", "compare"),
+        *("reset", "abort", "power_states", "saved_features", "format", "sanitize"),
+    ),
+)
+DATA = Boot(
+    "data",
+    (
+        *("random_mix", "trim_mix", "ext4", "xfs", "reset_under_load", "host_memory_under_load"),
+        *("unbind", "remove"),
+    ),
+)
+CUT = (
+    Boot("cut", ("write_before_cut",), is_cut=True),
+    Boot("after the cut", ("read_after_cut", "random_mix")),
+)
+WITHOUT = Boot("without host memory", ("no_host_memory", "random_mix"), "nvme.max_host_mem_size_mb=0")
+# Each drive with the guests that follow each other on it.
+PLANS = {"commands": [COMMANDS], "data": [DATA], "cut": list(CUT), "without": [WITHOUT]}
+# What fits into a minute or two.
+QUICK = Boot(
+    "quick",
+    (
+        *("attached", "host_memory", "health", "errors", "deallocate", "write_zeroes", "compare", "random_mix"),
+        *("ext4", "reset_under_load", "host_memory_under_load", "unbind"),
+    ),
+)
+
+
+class Run:
+    """What became of the checks so far."""
+
+    def __init__(self, options):
+        self.options = options
+        self.passed = 0
+        self.failed = 0
+        self.left_out: list[str] = []
+        self.until = float("inf")
+
+    def say(self, text: str):
+        print(text, flush=True)
+
+    def left(self) -> float:
+        return max(self.until - time.monotonic(), 0)
+
+    def judge(self, check: str, is_good: bool, text: str, seconds: float):
+        self.passed += is_good
+        self.failed += not is_good
+        word = "ok    " if is_good else "FAILED"
+        self.say(f"  {word} {check} ({seconds:.1f} s){text}")
+
+    def boot(self, boot: Boot, machine, drive: vm.Drive, folder: Path):
+        """One guest; every check that it does not answer for has failed."""
+        wanted = [name for name in boot.checks if self.is_wanted(name)]
+        if not wanted:
+            return
+        qemu, kernel, archive = machine
+        append = f"live={','.join(wanted)} {boot.append}"
+        guest = vm.Guest(qemu, kernel.image, archive, folder, drive, append)
+        began = time.monotonic()
+        waiting = list(wanted)
+        try:
+            seconds = self.options.check_seconds
+            while True:
+                line = guest.line(min(seconds if waiting else BOOT_SECONDS, self.left()))
+                if line is None or line == "done":
+                    break
+                word, _, rest = line.partition(" ")
+                if word == "kernel":
+                    self.say(f"{boot.name}: Linux {rest}, up after {time.monotonic() - began:.1f} s")
+                elif word == "begin":
+                    began = time.monotonic()
+                elif word in ("ok", "not") and waiting:
+                    check = waiting.pop(0)
+                    text = rest.partition(" - ")[2]
+                    self.judge(check, word == "ok", f": {text}" if text else "", time.monotonic() - began)
+                    if boot.is_cut and not waiting:
+                        break
+        finally:
+            if boot.is_cut:
+                guest.process.kill()
+            elif not waiting:
+                guest.wait()
+            guest.end()
+        for number, check in enumerate(waiting):
+            why = "no answer" if number == 0 else "not begun"
+            self.judge(check, False, f": {why}, see {guest.console}", time.monotonic() - began)
+
+    def is_wanted(self, check: str) -> bool:
+        return not self.options.checks or check in self.options.checks
+
+    def plan(self, name: str, boots: list[Boot], machine, folder: Path):
+        if not any(self.is_wanted(check) for boot in boots for check in boot.checks):
+            return
+        folder.mkdir(parents=True)
+        speed = ("--speed", str(self.options.speed))
+        drive = vm.Drive(self.options.lodger, folder, self.options.drive, *speed)
+        try:
+            for boot in boots:
+                self.boot(boot, machine, drive, folder)
+                is_alive = drive.process.poll() is None
+                if not is_alive:
+                    self.judge("the drive is still served", False, f": see {drive.said}", 0)
+                    return
+        finally:
+            drive.end()
+        said = drive.said.read_text().strip().splitlines()
+        self.say("  " + "\n  ".join(line for line in said if line.startswith(("clients", "completions"))))
+        if drive.process.returncode != 0 or any("panicked" in line for line in said):
+            self.judge("the drive ends well", False, f": see {drive.said}", 0)
+
+
+def machine(kernel: str, folder: Path, options, log):
+    """QEMU, a kernel and the guest's root."""
+    tree = initramfs.Tree(packages.tools(log))
+    found = initramfs.Kernel(packages.kernel(kernel, log))
+    archive = folder / f"root-{kernel}.cpio"
+    archive.write_bytes(initramfs.build(tree, found, HERE / "guest", []))
+    qemu = vm.find_qemu(tree)
+    if options.accelerator != "tcg":
+        vm.choose_accelerator(qemu, found.image, archive)
+    return qemu, found, archive
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--lodger", type=Path, required=True, help="the program")
+    parser.add_argument("--drive", default="rc100-240", help="of the collection, or a file")
+    parser.add_argument("--speed", default=1.0, type=float, help="of `lodger serve`")
+    kernels = [*packages.KERNELS, "all"]
+    parser.add_argument("--kernel", default="newest", choices=kernels, help="which kernel the guest has")
+    parser.add_argument("--quick", action="store_true", help="one guest, some checks")
+    parser.add_argument("--accelerator", default="auto", choices=["auto", "tcg"])
+    parser.add_argument("--check-seconds", default=260, type=int, help="longest time for a check")
+    parser.add_argument("--seconds", default=900, type=int, help="longest time for all checks")
+    parser.add_argument("--fetch-seconds", default=900, type=int, help="longest time for fetching what is missing")
+    parser.add_argument("--keep", type=Path, help="folder for what drive, QEMU and guest have said")
+    words = "what cannot be had here, such as QEMU, is left out by name and fails nothing"
+    parser.add_argument("--allow-missing", action="store_true", help=words)
+    parser.add_argument("checks", nargs="*", help="the checks to make (all)")
+    return parser.parse_args()
+
+
+def main() -> int:
+    options = arguments()
+    if not options.lodger.is_file():
+        print(f"error: no `{options.lodger}`\nhint: `cargo build --release -p lodger` makes it", file=sys.stderr)
+        return 2
+    packages.deadline = time.monotonic() + options.fetch_seconds
+    run = Run(options)
+    plans = {"quick": [QUICK]} if options.quick else PLANS
+    known = {check for boots in plans.values() for boot in boots for check in boot.checks}
+    for check in options.checks:
+        if check not in known:
+            print(f"error: no check `{check}`\nhint: there are {', '.join(sorted(known))}", file=sys.stderr)
+            return 2
+    kernels = list(packages.KERNELS) if options.kernel == "all" else [options.kernel]
+    folder = options.keep or Path(tempfile.mkdtemp(prefix="lodger-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    for kernel in kernels:
+        try:
+            ready = machine(kernel, folder, options, run.say)
+        except packages.Missing as missing:
+            checks = sorted(check for check in known if run.is_wanted(check))
+            run.left_out.append(f"kernel {kernel}: {missing}\n  left out: {', '.join(checks)}")
+            continue
+        run.until = min(run.until, time.monotonic() + options.seconds)
+        for name, boots in plans.items():
+            run.plan(name, boots, ready, folder / f"{kernel}-{name}")
+    for text in run.left_out:
+        run.say(f"left out: {text}")
+    is_bad = run.failed or (run.left_out and not options.allow_missing)
+    if not options.keep and not run.failed:
+        shutil.rmtree(folder)
+    run.say(f"{run.passed} passed, {run.failed} failed")
+    return 1 if is_bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
