@@ -6,7 +6,7 @@ use crate::output::{self, OutputFile};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lodger_core::time::{S, US};
 use lodger_core::{Completion, Request};
-use lodger_run::{LatencyLog, Observer, Progress, reason};
+use lodger_run::{FioLogs, LatencyLog, Observer, Progress, reason};
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -18,6 +18,8 @@ const SILENT: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Watch {
     log: Option<LatencyLog<OutputFile>>,
+    /// The logs that jobs ask for.
+    logs: FioLogs<OutputFile>,
     /// The log's file as the user named it.
     log_name: String,
     started: Instant,
@@ -33,21 +35,32 @@ impl Watch {
         Self {
             log_name: log_name.to_owned(),
             log: log.map(|file| LatencyLog::new(file, submit_ps)),
+            logs: FioLogs::none(),
             started: Instant::now(),
             bar: None,
         }
     }
 
-    /// The finished latency log, to be put in its place, if there is one.
+    /// Writes the logs that jobs ask for, too.
+    #[must_use]
+    pub fn writing(self, logs: FioLogs<OutputFile>) -> Self {
+        Self { logs, ..self }
+    }
+
+    /// The finished log files, to be put in their places, and the jobs that wrote nothing to those they asked for.
     ///
     /// # Errors
-    /// If it could not be written, or is empty.
-    pub fn finish(self) -> Result<Option<OutputFile>, Error> {
+    /// If one could not be written, or the latency log is empty.
+    pub fn finish(self) -> Result<(Vec<OutputFile>, Vec<usize>), Error> {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+        let finished = self.logs.finish();
+        let (mut files, written) =
+            finished.map_err(|(name, error)| output::cannot_write(&name, &reason(&error)))?;
+        let silent = (0..written.len()).filter(|job| !written[*job]).collect();
         let Some(log) = self.log else {
-            return Ok(None);
+            return Ok((files, silent));
         };
         // What is still buffered must be known to fit before the report is put in its place.
         match log.finish() {
@@ -56,7 +69,10 @@ impl Watch {
                 self.log_name
             ))
             .hint("calls of the byte window are no requests; leave `--latency-log` out")),
-            Ok((file, _)) => Ok(Some(file)),
+            Ok((file, _)) => {
+                files.push(file);
+                Ok((files, silent))
+            }
             Err(error) => Err(output::cannot_write(&self.log_name, &reason(&error))),
         }
     }
@@ -110,14 +126,21 @@ impl Watch {
 
 impl Observer for Watch {
     #[inline]
-    fn completed(&mut self, _job: usize, request: &Request, completion: &Completion) {
+    fn begins(&mut self, job: usize, counted_from_ps: u64) {
+        self.logs.begins(job, counted_from_ps);
+    }
+
+    #[inline]
+    fn completed(&mut self, job: usize, request: &Request, completion: &Completion) {
+        self.logs.add(job, request, completion);
         if let Some(log) = &mut self.log {
             log.add(request, completion);
         }
     }
 
     fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
-        if interrupt::requested() || self.log.as_ref().is_some_and(LatencyLog::has_failed) {
+        let log_failed = self.log.as_ref().is_some_and(LatencyLog::has_failed);
+        if interrupt::requested() || log_failed || self.logs.has_failed() {
             return ControlFlow::Break(());
         }
         self.show(progress);

@@ -46,6 +46,13 @@ pub struct Progress {
 
 /// Watches a run. Every method may be left as it is; none costs anything then.
 pub trait Observer {
+    /// The stage of job `job` begins, whose requests count that are submitted from `counted_from_ps` on, after its
+    /// delay and its ramp.
+    #[inline]
+    fn begins(&mut self, job: usize, counted_from_ps: u64) {
+        let _ = (job, counted_from_ps);
+    }
+
     /// Job `job` (its place in the workload) submitted a request. What counts as a part of another request is
     /// not told.
     #[inline]
@@ -203,6 +210,8 @@ impl<'o, O: Observer> Runner<'o, O> {
             for (index, job) in self.jobs.iter().enumerate() {
                 if job.stage == stage {
                     self.results[index].begin(job, now_ps);
+                    let counted_from_ps = self.results[index].counted_from_ps();
+                    self.observer.begins(index, counted_from_ps);
                     self.ready.push(index as u32);
                     self.is_ready[index] = true;
                     self.left += 1;

@@ -233,6 +233,14 @@ impl JobResult {
         }
     }
 
+    /// Where counting begins, once the stage has begun: after the ramp, if there is one.
+    pub(crate) fn counted_from_ps(&self) -> u64 {
+        match self.ramp_end_ps {
+            u64::MAX => self.start_ps,
+            ramp_end_ps => ramp_end_ps,
+        }
+    }
+
     fn begin_counting(&mut self, start_ps: u64) {
         self.start_ps = start_ps;
         self.end_ps = start_ps;

@@ -44,6 +44,10 @@ pub enum WorkloadFile {
     },
 }
 
+/// Said where a job file's logs are not written.
+const NO_LOGS: &str = "the log files that the job file asks for (`write_lat_log` and its like) are not written: \
+                       `lodger simulate` writes them";
+
 /// When the requests of a trace are submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replay {
@@ -126,7 +130,8 @@ impl WorkloadFile {
         }
     }
 
-    /// The workload for a drive, and what had to be done to make it fit.
+    /// The workload for a drive, and what had to be done to make it fit. For runs that write no logs: who does
+    /// takes [`WorkloadFile::into_workload`].
     ///
     /// # Errors
     /// If it does not fit the drive, or the file is wrong.
@@ -138,7 +143,10 @@ impl WorkloadFile {
         let target = drive.into();
         match self {
             WorkloadFile::Fio { name, text, files } => {
-                parse_fio(name, text, *files, target.bytes, seed)
+                let workload = parse_fio(name, text, *files, target.bytes, seed)?;
+                let notes = workload.jobs.iter().any(|job| job.logs.is_some());
+                let notes = notes.then(|| NO_LOGS.to_owned()).into_iter().collect();
+                Ok((workload, notes))
             }
             WorkloadFile::Logging {
                 name,
@@ -155,7 +163,8 @@ impl WorkloadFile {
         }
     }
 
-    /// The same, the last time: a trace is not copied.
+    /// The same, the last time: a trace is not copied. The log files that a job file asks for are then for the caller
+    /// to write ([`crate::FioLogs`]).
     ///
     /// # Errors
     /// If it does not fit the drive, or the file is wrong.
@@ -169,7 +178,11 @@ impl WorkloadFile {
             WorkloadFile::Trace {
                 trace, fit, mode, ..
             } => fit_trace(trace, target.bytes, fit, mode),
-            _ => self.workload(target, seed),
+            WorkloadFile::Fio { name, text, files } => {
+                let workload = parse_fio(&name, &text, files, target.bytes, seed)?;
+                Ok((workload, Vec::new()))
+            }
+            WorkloadFile::Logging { .. } => self.workload(target, seed),
         }
     }
 }
@@ -238,7 +251,7 @@ fn parse_fio(
     files: Files,
     drive_bytes: u64,
     seed: u64,
-) -> Result<(Workload, Vec<String>), Error> {
+) -> Result<Workload, Error> {
     let context = fio::Context {
         file_name: name,
         env: &|variable| std::env::var(variable).ok(),
@@ -249,7 +262,7 @@ fn parse_fio(
         drive_bytes,
         seed,
     };
-    Ok((fio::parse(text, &context)?, Vec::new()))
+    Ok(fio::parse(text, &context)?)
 }
 
 fn fit_trace(

@@ -81,6 +81,8 @@ pub struct Job {
     pub ramp_ps: u64,
     /// Number of requests this job will issue, where it is known beforehand (for progress).
     pub requests_expected: Option<u64>,
+    /// Log files that it asks for (fio's `write_lat_log` and its like).
+    pub logs: Option<Box<fio::Logs>>,
     /// Where the requests come from.
     pub source: Source,
 }

@@ -5,9 +5,11 @@ use crate::args::{ReportFormat, SimulateArgs};
 use crate::error::Error;
 use crate::inputs;
 use crate::interrupt;
-use crate::output;
+use crate::output::{self, OutputFile};
 use crate::watch::Watch;
+use lodger_run::FioLogs;
 use lodger_run::report::{self, Report};
+use std::path::Path;
 
 pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
     let config = inputs::config(&args.drive, args.hmb.choice()?, &args.run)?;
@@ -22,12 +24,20 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), 
     // Before the work, which may take long: what cannot be written is said at once.
     let file = output::begin(args.report.output.as_deref())?;
     let log = output::begin(args.latency_log.as_deref())?;
-    let mut watch = Watch::new(log, config.spec().host.submit_ps);
+    let submit_ps = config.spec().host.submit_ps;
+    let jobs = workload.jobs.iter().map(|job| job.logs.as_deref());
+    let logs = FioLogs::create(jobs, submit_ps, |name| OutputFile::create(Path::new(name)))?;
+    let mut watch = Watch::new(log, submit_ps).writing(logs);
     interrupt::check()?;
     let result = lodger_run::run(&config, workload, &mut watch)?;
-    let log = watch.finish()?;
+    let (log, silent) = watch.finish()?;
     if result.interrupted {
         return Err(Error::interrupted());
+    }
+    for job in silent {
+        let name = &result.jobs[job].name;
+        let text = format!("nothing of job `{name}` has counted: its log files are empty");
+        streams.note("warning", &text);
     }
     for warning in &result.warnings {
         streams.note("warning", warning);
@@ -42,7 +52,7 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), 
         ReportFormat::JsonPlus => report::json(report, true),
     };
     output::finish(file, streams.stdout, &text)?;
-    if let Some(log) = log {
+    for log in log {
         log.commit()?;
     }
     match result.jobs.iter().map(|job| job.errors).sum::<u64>() {

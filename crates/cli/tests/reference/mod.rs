@@ -84,7 +84,7 @@ file, the line and the nearest option.
 
 ## Honoured
 
-They shape the workload: {}.
+They shape the workload, or its log files: {}.
 
 ## Passed over
 

@@ -51,8 +51,10 @@ pub(super) fn clones(
             return Err(builder.error(&["numjobs"], message));
         }
         let plan = builder.plan(clone, numbering.jobs)?;
+        let name = options.name.as_ref().unwrap_or(&section.name);
         jobs.push(Job {
-            name: options.name.clone().unwrap_or(section.name.clone()),
+            logs: options.logs.of_job(name, numbering.jobs, options.waits()),
+            name: name.clone(),
             group: numbering.group,
             stage: numbering.stage,
             group_reporting: options.group_reporting,
@@ -101,6 +103,11 @@ impl Builder<'_> {
             let message = format!("`writefua` is not for `ioengine={}`", o.engine);
             let error = self.error(&["writefua"], message);
             return Err(error.hint("use `sync=1`, or `ioengine=io_uring_cmd`"));
+        }
+        if let Some(name) = o.logs.obstacle() {
+            let message = format!("`{name}` is not supported with log files");
+            let hint = "leave it out, or `write_bw_log`, `write_iops_log` and `write_lat_log`";
+            return Err(self.error(&[name], message).hint(hint));
         }
         if let Spread::ZonedPercent(zones) = &o.spread
             && zones

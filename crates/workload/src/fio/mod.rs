@@ -12,6 +12,7 @@ mod generator;
 mod ignored;
 mod ini;
 mod lists;
+mod logs;
 mod offsets;
 mod options;
 mod pacing;
@@ -26,6 +27,7 @@ mod tests;
 
 pub use catalog::{KnownOption, Standing, known_options};
 pub use generator::Generator;
+pub use logs::Logs;
 
 use crate::{Workload, WorkloadError};
 use options::Options;

@@ -4,6 +4,7 @@ use super::Context;
 use super::catalog::{self, Standing};
 use super::ini::Setting;
 use super::lists;
+use super::logs::LogOptions;
 use super::offsets::{Between, Direction, READ, Sizes, Spread, TRIM, WRITE};
 use super::value::{self, Extent, KB_BASE};
 use crate::{Place, WorkloadError};
@@ -99,6 +100,7 @@ pub(super) struct Options {
     pub(super) new_group: bool,
     pub(super) group_reporting: bool,
     pub(super) percentiles: Vec<f64>,
+    pub(super) logs: LogOptions,
     /// Where each option was set last.
     pub(super) places: BTreeMap<&'static str, Place>,
 }
@@ -162,6 +164,7 @@ impl Default for Options {
             new_group: false,
             group_reporting: false,
             percentiles: PERCENTILES.to_vec(),
+            logs: LogOptions::default(),
             places: BTreeMap::new(),
         }
     }
@@ -284,6 +287,7 @@ impl Options {
             || self.apply_amount(name, &setting)?
             || self.apply_order(name, &setting)?
             || self.apply_time(name, &setting)?
+            || self.logs.apply(name, &setting)?
             || self.apply_rest(name, &setting)?;
         debug_assert!(known, "{name} is honoured by nobody");
         Ok(name)

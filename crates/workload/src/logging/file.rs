@@ -100,6 +100,7 @@ pub fn parse(text: &str, context: &Context<'_>) -> Result<Workload, WorkloadErro
         queue_depth: 0,
         ramp_ps: 0,
         requests_expected: None,
+        logs: None,
         source: Source::Logging(Box::new(Model::new(settings, captured))),
     };
     Ok(Workload {

@@ -125,6 +125,7 @@ impl Trace {
             queue_depth,
             ramp_ps: 0,
             requests_expected: Some(self.records.len() as u64),
+            logs: None,
             source: Source::Trace(Box::new(Replay::new(self.records, queue_depth))),
         };
         Ok(Workload {
