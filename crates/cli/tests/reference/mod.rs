@@ -65,7 +65,7 @@ comes from: `\"nand.read\" = { kind = \"measured\", from = \"...\" }`, with a ki
     format!(
         "{intro}{}{}",
         spec::reference_markdown(),
-        spec::policies_markdown()
+        spec::words_markdown()
     )
 }
 

@@ -12,8 +12,8 @@ use super::units::show_size;
 use super::value::Value;
 use super::{
     Cell, ControllerSpec, CxlSpec, DriveSpec, Encoding, FtlSpec, GcPolicy, HmbSpec, HostDmaSpec,
-    HostSpec, Integrity, MapRoleSpec, MapTierSpec, MemorySpec, NandSpec, ReadCacheSpec,
-    Replacement, RoleSpecs, Rounding, SLOT_BYTES, SuspendSpec, Tier, TierSpecs,
+    HostSpec, Integrity, MapRoleSpec, MapTierSpec, MemorySpec, NandSpec, ReadCacheSpec, RoleSpecs,
+    Rounding, SLOT_BYTES, SuspendSpec, Tier, TierSpecs,
 };
 
 /// Physical slot numbers are 32 bits wide and the two highest mean "nowhere".
@@ -91,12 +91,7 @@ fn controller(values: &Values) -> ControllerSpec {
 }
 
 fn nand(values: &Values) -> Result<NandSpec, SpecError> {
-    let cell = match values.word("nand.cell") {
-        "slc" => Cell::Slc,
-        "mlc" => Cell::Mlc,
-        "tlc" => Cell::Tlc,
-        _ => Cell::Qlc,
-    };
+    let cell: Cell = values.choice("nand.cell");
     let bits = cell.bits();
     let pages_per_block = values.small("nand.pages_per_block");
     if !pages_per_block.is_multiple_of(bits) {
@@ -293,12 +288,9 @@ fn tiers(values: &Values) -> Result<TierSpecs, SpecError> {
         min_bytes: values.number("tier.hmb.min"),
         min_descriptor_bytes: values.number("tier.hmb.min_descriptor"),
         max_descriptors: values.small("tier.hmb.max_descriptors"),
-        rounding: match values.word("tier.hmb.rounding") {
-            "power-of-two" => Rounding::PowerOfTwo,
-            _ => Rounding::None,
-        },
+        rounding: values.choice("tier.hmb.rounding"),
         stalls_core: values.flag("tier.hmb.stalls_core"),
-        integrity: Integrity::named(values.word("tier.hmb.integrity")).unwrap_or_default(),
+        integrity: values.choice("tier.hmb.integrity"),
         check_ps: values.number("tier.hmb.check"),
         check_bytes_per_s: values.number("tier.hmb.check_rate"),
         check_in_path: values.flag("tier.hmb.check_in_path"),
@@ -351,11 +343,6 @@ fn tier_there(values: &Values, path: &str, tier: Tier) -> Result<(), SpecError> 
     Err(values.contradiction(path, &must))
 }
 
-fn replacement(values: &Values, path: &str) -> Replacement {
-    let word = values.word(path);
-    Replacement::from_word(word).unwrap_or_else(|| unreachable!("`{path}` allows no `{word}`"))
-}
-
 fn gc_policy(values: &Values) -> GcPolicy {
     let word = values.word("ftl.gc_policy");
     let policy = GcPolicy::from_word(word, values.small("ftl.gc_choices"));
@@ -371,9 +358,9 @@ fn read_cache(values: &Values) -> Result<Option<ReadCacheSpec>, SpecError> {
         let must = "must be 0 or at least 4KiB";
         return Err(values.contradiction("role.read_cache.size", must));
     }
-    let tier = values.tier("role.read_cache.tier");
+    let tier = values.choice("role.read_cache.tier");
     tier_there(values, "role.read_cache.tier", tier)?;
-    let replacement = replacement(values, "role.read_cache.replacement");
+    let replacement = values.choice("role.read_cache.replacement");
     Ok(Some(ReadCacheSpec {
         tier,
         bytes,
@@ -406,7 +393,7 @@ fn map(values: &mut Values, tiers: &TierSpecs) -> Result<MapRoleSpec, SpecError>
     }
     Ok(MapRoleSpec {
         tiers: map_tiers,
-        replacement: replacement(values, "role.map.replacement"),
+        replacement: values.choice("role.map.replacement"),
         exclusive,
         fills_in_flight: values.small("role.map.fills_in_flight"),
         background_reads,
@@ -436,7 +423,7 @@ fn share_left(values: &Values, tiers: &TierSpecs, tier: Tier) -> Result<u64, Spe
         // Data on its way to the single-bit cache stands in SRAM.
         let held_by = match values
             .has(&size)
-            .then(|| values.tier(&format!("{role}.tier")))
+            .then(|| values.choice(&format!("{role}.tier")))
         {
             Some(Tier::Slc) => Some(Tier::Sram),
             held_by => held_by,
@@ -466,11 +453,7 @@ fn map_tier(values: &mut Values, tiers: &TierSpecs, tier: Tier) -> Result<MapTie
     let (unit_path, entry_path) = (own("role.map.unit"), own("role.map.bytes_per_page"));
     let unit_translation_pages = (values.number(&unit_path) / SLOT_BYTES) as u32;
     let entry_millibytes = (values.ratio(&entry_path) * 1000.0).round() as u32;
-    let encoding = match values.word(&own("role.map.encoding")) {
-        "runs" => Encoding::Runs,
-        "learned" => Encoding::Learned,
-        _ => Encoding::Flat,
-    };
+    let encoding = values.choice(&own("role.map.encoding"));
     let left = share_left(values, tiers, tier)?;
     let bytes = match tier {
         Tier::Hmb | Tier::Slc => tiers.hmb.as_ref().map_or(0, |hmb| {

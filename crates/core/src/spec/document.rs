@@ -238,7 +238,8 @@ impl Layer {
             };
             let Some(kind) = SourceKind::stated(kind) else {
                 let kind = quoted(kind);
-                let words = "`measured`, `datasheet`, `paper`, `fitted`, `assumed`";
+                let words = SourceKind::STATED.map(|kind| format!("`{}`", kind.name()));
+                let words = words.join(", ");
                 return fail(format!(
                     "`kind` of `{path}` must be one of {words}, found `{kind}`"
                 ));

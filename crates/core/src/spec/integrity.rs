@@ -1,6 +1,6 @@
 //! How what leaves the drive is protected, and what that takes.
 
-use super::ENTRIES_PER_TRANSLATION_PAGE;
+use super::{ENTRIES_PER_TRANSLATION_PAGE, Integrity};
 
 /// What is read from host memory for a map entry, and written for a changed one: a cache line.
 pub const LINE_BYTES: u64 = 64;
@@ -8,37 +8,7 @@ pub const LINE_BYTES: u64 = 64;
 /// 32 (the split counters of Yan et al., ISCA 2006).
 pub const VERSIONS_PER_LINE: u64 = 83;
 
-/// How what leaves the drive is protected.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Integrity {
-    /// Not at all.
-    #[default]
-    None,
-    /// A checksum: finds accidents.
-    Crc,
-    /// Encrypted, with a keyed tag and an epoch: finds forgeries and replays.
-    Mac,
-}
-
 impl Integrity {
-    /// The name used in drive files and results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Integrity::None => "none",
-            Integrity::Crc => "crc",
-            Integrity::Mac => "mac",
-        }
-    }
-
-    /// The mode of that name, if there is one.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        [Integrity::None, Integrity::Crc, Integrity::Mac]
-            .into_iter()
-            .find(|integrity| integrity.name() == name)
-    }
-
     /// Bytes of a line left for entries: a checksum takes 4 of 64, a tag 8.
     #[must_use]
     pub const fn line_data_bytes(self) -> u64 {

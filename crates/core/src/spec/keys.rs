@@ -3,8 +3,10 @@
 
 mod table;
 
-use super::policies::{GcPolicy, Replacement, Word};
+use super::policies::{GcPolicy, Replacement};
 use super::units::{show_rate, show_size, show_time, show_transfers};
+use super::words::{Acknowledge, HpbBoot, HpbControl, HpbVersion, Log};
+use super::{Cell, Encoding, Gate, HpbProtocol, Integrity, Rounding, Tier, Word};
 
 pub(super) use table::KEYS;
 
@@ -219,17 +221,49 @@ pub fn reference_markdown() -> String {
     out
 }
 
-/// The words that name policies and what each means, as sections of Markdown.
+/// The words that keys take and what each means, as sections of Markdown.
 #[must_use]
-pub fn policies_markdown() -> String {
-    words_markdown("Replacement policies", Replacement::WORDS)
-        + &words_markdown("Garbage collection policies", GcPolicy::WORDS)
-}
-
-fn words_markdown(title: &str, words: &[Word]) -> String {
-    let rows = words
-        .iter()
-        .map(|entry| format!("| `{}` | {} |\n", entry.word, entry.meaning));
-    let head = format!("\n## {title}\n\n| word | meaning |\n|---|---|\n");
-    head + &rows.collect::<String>()
+pub fn words_markdown() -> String {
+    let section = |(title, words): (&str, &[Word])| {
+        let rows = words
+            .iter()
+            .map(|entry| format!("| `{}` | {} |\n", entry.word, entry.meaning));
+        let head = format!("\n## {title}\n\n| word | meaning |\n|---|---|\n");
+        head + &rows.collect::<String>()
+    };
+    let sections = [
+        ("Replacement policies", Replacement::WORDS),
+        ("Garbage collection policies", GcPolicy::WORDS),
+        ("Memories", Tier::WORDS),
+        ("Flash cells (`nand.cell`)", Cell::WORDS),
+        ("Host memory used (`tier.hmb.rounding`)", Rounding::WORDS),
+        (
+            "Protection (`tier.hmb.integrity`, `hpb.integrity`)",
+            Integrity::WORDS,
+        ),
+        (
+            "Forms of the map in memory (`role.map.encoding`)",
+            Encoding::WORDS,
+        ),
+        (
+            "When writes are acknowledged (`role.write_buffer.acknowledge`)",
+            Acknowledge::WORDS,
+        ),
+        ("The write log (`role.write_buffer.log`)", Log::WORDS),
+        (
+            "Block commands to pinned ranges (`role.window.gate`)",
+            Gate::WORDS,
+        ),
+        ("HPB protocols (`hpb.protocol`)", HpbProtocol::WORDS),
+        (
+            "Versions of JEDEC's protocol (`hpb.version`)",
+            HpbVersion::WORDS,
+        ),
+        (
+            "Who decides what is active (`hpb.control`)",
+            HpbControl::WORDS,
+        ),
+        ("The host's entries at boot (`hpb.boot`)", HpbBoot::WORDS),
+    ];
+    sections.into_iter().map(section).collect()
 }

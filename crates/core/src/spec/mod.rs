@@ -20,15 +20,17 @@ mod ufs;
 mod units;
 mod value;
 mod window;
+mod words;
 
 pub use error::{Place, Problem, SpecError};
-pub use integrity::{Integrity, LINE_BYTES, VERSIONS_PER_LINE};
-pub use keys::{KeyReference, policies_markdown, reference, reference_markdown};
+pub use integrity::{LINE_BYTES, VERSIONS_PER_LINE};
+pub use keys::{KeyReference, reference, reference_markdown, words_markdown};
 pub use layout::Layout;
 pub use parse::{ParsedDrive, ResolvedValue, parse};
 pub use policies::{GcPolicy, Replacement};
 pub use source::{Source, SourceKind};
-pub use window::{CpuSpec, Gate, PowerSpec, WindowSpec};
+pub use window::{CpuSpec, PowerSpec, WindowSpec};
+pub use words::{Cell, Encoding, Gate, HpbProtocol, Integrity, Rounding, Tier, Word};
 
 /// Size of the mapping unit, the "slot": one logical page of the address map (4 KiB).
 pub const SLOT_BYTES: u64 = 4096;
@@ -140,19 +142,6 @@ pub struct ControllerSpec {
     pub arbitration_burst: u32,
 }
 
-/// Bits per flash cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cell {
-    /// One bit.
-    Slc,
-    /// Two bits.
-    Mlc,
-    /// Three bits.
-    Tlc,
-    /// Four bits.
-    Qlc,
-}
-
 impl Cell {
     /// Bits per cell, and so pages per word line.
     #[must_use]
@@ -256,53 +245,6 @@ pub struct FtlSpec {
     pub slc_idle_ps: u64,
 }
 
-/// A memory that a role can be placed on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Tier {
-    /// Controller SRAM.
-    Sram,
-    /// DRAM on the drive.
-    Dram,
-    /// Host DRAM owned by the drive (NVMe Host Memory Buffer).
-    Hmb,
-    /// Flash run in single-bit mode.
-    Slc,
-    /// Memory on the drive that keeps its contents when power fails (DRAM with capacitors).
-    Pm,
-    /// Memory attached to the host that the drive reaches by load and store (CXL.mem).
-    Cxl,
-    /// Host DRAM owned by the host's driver (Host Performance Booster). No role is placed there: the
-    /// host decides what it keeps.
-    Host,
-}
-
-impl Tier {
-    /// All there are.
-    pub const ALL: [Tier; 7] = [
-        Tier::Sram,
-        Tier::Dram,
-        Tier::Hmb,
-        Tier::Slc,
-        Tier::Pm,
-        Tier::Cxl,
-        Tier::Host,
-    ];
-
-    /// The name used in drive files and results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Tier::Sram => "sram",
-            Tier::Dram => "dram",
-            Tier::Hmb => "hmb",
-            Tier::Slc => "slc",
-            Tier::Pm => "pm",
-            Tier::Cxl => "cxl",
-            Tier::Host => "host",
-        }
-    }
-}
-
 /// Memories that roles can be placed on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TierSpecs {
@@ -367,24 +309,6 @@ pub struct HmbSpec {
     pub check_in_path: bool,
 }
 
-/// How much of the granted host memory a drive makes use of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rounding {
-    /// Everything.
-    None,
-    /// The largest power of two that fits.
-    PowerOfTwo,
-}
-
-/// Which protocol host and drive speak about map entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HpbProtocol {
-    /// That of Jeong et al., HotStorage 2017.
-    Paper,
-    /// JESD220-3 as Linux 5.15 to 6.5 spoke it.
-    Jedec,
-}
-
 /// Host Performance Booster: the host's driver keeps map entries in its own memory (tier `host`) and
 /// sends them along with reads.
 #[derive(Clone, Debug, PartialEq)]
@@ -424,6 +348,9 @@ pub struct HpbSpec {
     pub stale_pages: u32,
     /// How entries are protected while they are with the host.
     pub integrity: Integrity,
+    /// Bits of a group's epoch: after so many hand-outs that they are all used the keys change. No drive
+    /// file sets it.
+    pub epoch_bits: u32,
 }
 
 /// What is kept where.
@@ -442,18 +369,6 @@ pub struct RoleSpecs {
 /// What precedes a translation page that may be compressed: its number, the count of runs or segments,
 /// its form.
 pub const ENCODING_HEADER_BYTES: u64 = 8;
-
-/// Form of the translation pages in a memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Encoding {
-    /// An entry for each 4 KiB.
-    #[default]
-    Flat,
-    /// Runs of neighbouring physical pages.
-    Runs,
-    /// Learned segments (LeaFTL), exact ones.
-    Learned,
-}
 
 /// Cache of the address map.
 #[derive(Clone, Debug, PartialEq)]

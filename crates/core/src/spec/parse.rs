@@ -6,6 +6,7 @@ use super::error::{Place, Problem, SpecError};
 use super::keys::{self, Absent, KEYS, Key};
 use super::source::{Source, SourceKind};
 use super::value::{Item, Value};
+use super::words::Words;
 use super::{DriveSpec, Tier};
 use std::collections::BTreeMap;
 
@@ -240,13 +241,18 @@ impl Values {
         }
     }
 
-    pub(super) fn tier(&self, path: &str) -> Tier {
-        tier(self.word(path))
+    /// What the word of a key stands for.
+    pub(super) fn choice<T: Words>(&self, path: &str) -> T {
+        let word = self.word(path);
+        T::of(word).unwrap_or_else(|| unreachable!("`{path}` allows no `{word}`"))
     }
 
     pub(super) fn tiers(&self, path: &str) -> Vec<Tier> {
         match self.get(path) {
-            Some(Value::Words(words)) => words.iter().map(|word| tier(word)).collect(),
+            Some(Value::Words(words)) => words
+                .iter()
+                .map(|word| Tier::from_word(word).expect("a tier"))
+                .collect(),
             other => unreachable!("`{path}` is a list, not {other:?}"),
         }
     }
@@ -288,18 +294,6 @@ impl Values {
             format!("`{path}` {must}")
         };
         SpecError::new(Problem::Contradiction, place, message)
-    }
-}
-
-fn tier(word: &str) -> Tier {
-    match word {
-        "sram" => Tier::Sram,
-        "dram" => Tier::Dram,
-        "hmb" => Tier::Hmb,
-        "pm" => Tier::Pm,
-        "cxl" => Tier::Cxl,
-        "slc" => Tier::Slc,
-        _ => unreachable!("choices were checked"),
     }
 }
 

@@ -1,16 +1,8 @@
 //! Policies that a drive file chooses by a word. For each there is one line here: parser, printer and
 //! documentation read it, and so do the modules that match on the choice.
 
+use super::words::{Word, words};
 use std::fmt;
-
-/// A word of a drive file and what it means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Word {
-    /// As the file has it.
-    pub word: &'static str,
-    /// As the documentation says it.
-    pub meaning: &'static str,
-}
 
 /// Hands every replacement policy to a macro: variant and type, module in `controller/cache`, word,
 /// meaning.
@@ -44,34 +36,10 @@ macro_rules! each_gc_policy {
 
 macro_rules! replacements {
     ($($variant:ident($module:ident) $word:literal, $meaning:literal;)*) => {
-        /// Which unit of a full cache gives way.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Replacement {
-            $(#[doc = $meaning] $variant,)*
-        }
-
-        impl Replacement {
-            /// Every policy.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
-            /// Every word, in the same order.
-            pub const WORDS: &'static [Word] = &[$(Word { word: $word, meaning: $meaning }),*];
-            pub(super) const CHOICES: &'static [&'static str] = &[$($word),*];
-
-            /// The word used in drive files.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word,)*
-                }
-            }
-
-            /// The policy of a word.
-            #[must_use]
-            pub fn from_word(word: &str) -> Option<Self> {
-                match word {
-                    $($word => Some(Self::$variant),)*
-                    _ => None,
-                }
+        words! {
+            /// Which unit of a full cache gives way.
+            pub enum Replacement {
+                $($variant $word, $meaning;)*
             }
         }
     };
@@ -133,7 +101,7 @@ mod tests {
 
     #[test]
     fn every_word_names_one_policy_and_no_other_word_any() {
-        for (&policy, entry) in Replacement::ALL.iter().zip(Replacement::WORDS) {
+        for (policy, entry) in Replacement::ALL.into_iter().zip(Replacement::WORDS) {
             assert_eq!(Replacement::from_word(entry.word), Some(policy));
             assert_eq!(policy.name(), entry.word);
         }

@@ -40,12 +40,18 @@ impl SourceKind {
         }
     }
 
-    /// One of the kinds that a file may state.
+    /// The kinds that a file may state.
+    pub(super) const STATED: [Self; 5] = [
+        SourceKind::Measured,
+        SourceKind::Datasheet,
+        SourceKind::Paper,
+        SourceKind::Fitted,
+        SourceKind::Assumed,
+    ];
+
+    /// One of [`Self::STATED`].
     pub(super) fn stated(name: &str) -> Option<Self> {
-        use SourceKind::{Assumed, Datasheet, Fitted, Measured, Paper};
-        [Measured, Datasheet, Paper, Fitted, Assumed]
-            .into_iter()
-            .find(|kind| kind.name() == name)
+        Self::STATED.into_iter().find(|kind| kind.name() == name)
     }
 }
 

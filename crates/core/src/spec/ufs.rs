@@ -1,7 +1,5 @@
 //! UFS links: M-PHY high-speed gears.
 
-use super::HpbProtocol;
-
 /// Gears and widths a drive file may name. UFS has one or two lanes (JESD220C, section 8).
 pub(super) const LINKS: &[&str] = &[
     "HS-G1 x1", "HS-G1 x2", "HS-G2 x1", "HS-G2 x2", "HS-G3 x1", "HS-G3 x2", "HS-G4 x1", "HS-G4 x2",
@@ -22,16 +20,6 @@ pub(super) fn bytes_per_s(link: &str) -> u64 {
     (1_457_600_000 << (gear - 1)) * lanes / 10
 }
 
-impl HpbProtocol {
-    /// The protocol of that name in drive files.
-    pub(super) fn named(name: &str) -> Self {
-        match name {
-            "jedec" => HpbProtocol::Jedec,
-            _ => HpbProtocol::Paper,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,5 +29,9 @@ mod tests {
         assert_eq!(bytes_per_s("HS-G1 x1"), 145_760_000);
         assert_eq!(bytes_per_s("HS-G3 x2"), 1_166_080_000);
         assert_eq!(bytes_per_s("HS-G4 x2"), 2_332_160_000);
+        for (at, link) in (0..).zip(LINKS) {
+            let (gear, lanes) = (1 + at / 2, 1 + at % 2);
+            assert_eq!(*link, format!("HS-G{gear} x{lanes}"));
+        }
     }
 }

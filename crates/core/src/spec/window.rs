@@ -1,5 +1,7 @@
 //! The byte window: what loads and stores cost, what the window is, what saves it when power fails.
 
+use super::Gate;
+
 /// What loads and stores to the drive's memory cost on a CPU of the host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CpuSpec {
@@ -32,15 +34,6 @@ pub struct WindowSpec {
     pub page_ps: u64,
     /// Firmware time of setting up the read-DMA engine.
     pub read_dma_ps: u64,
-}
-
-/// What becomes of block commands to a pinned range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gate {
-    /// They fail ([`crate::Status::AccessDenied`]).
-    Refuse,
-    /// They wait until the range is flushed.
-    Hold,
 }
 
 /// What feeds the dump when power fails.

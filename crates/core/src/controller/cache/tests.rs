@@ -53,7 +53,7 @@ proptest! {
         capacity in 1u32..20,
         steps in prop::collection::vec((0u32..64, 0u32..12), 0..400),
     ) {
-        for &policy in Replacement::ALL {
+        for policy in Replacement::ALL {
             let mut cache = Cache::new(Table::with_capacity(32), capacity, policy, 1);
             let mut ready = std::collections::BTreeSet::new();
             let mut pinned = std::collections::BTreeSet::new();
@@ -98,7 +98,7 @@ proptest! {
 
 #[test]
 fn a_pinned_key_neither_hits_nor_gives_way() {
-    for &policy in Replacement::ALL {
+    for policy in Replacement::ALL {
         let mut cache = Cache::new(Direct::new(8), 2, policy, 1);
         cache.insert(1, true);
         cache.insert(2, false);

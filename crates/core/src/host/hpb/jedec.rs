@@ -462,6 +462,7 @@ mod tests {
             read_buffer_ps: 0,
             stale_pages: 64,
             integrity: Integrity::None,
+            epoch_bits: 32,
         };
         JedecDriver::new(&spec, 4096)
     }

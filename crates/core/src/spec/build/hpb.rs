@@ -4,15 +4,20 @@ use crate::spec::error::SpecError;
 use crate::spec::parse::Values;
 use crate::spec::units::show_size;
 use crate::spec::value::Value;
+use crate::spec::words::{HpbBoot, HpbControl, HpbVersion};
 use crate::spec::{HpbProtocol, HpbSpec, Integrity, SLOT_BYTES};
+
+/// So many that an epoch comes up again only after 2^32 hand-outs of one group.
+const HPB_EPOCH_BITS: u32 = u32::BITS;
 
 pub(super) fn hpb(values: &mut Values, capacity_bytes: u64) -> Result<Option<HpbSpec>, SpecError> {
     if !values.has("hpb.enabled") {
         return Ok(None);
     }
-    let integrity = Integrity::named(values.word("hpb.integrity")).unwrap_or_default();
+    let integrity = values.choice("hpb.integrity");
+    let protocol = values.choice("hpb.protocol");
     // As `EntryCodec::entry_bytes`, which is no business of this layer.
-    let is_short = integrity == Integrity::None && values.word("hpb.protocol") == "paper";
+    let is_short = integrity == Integrity::None && protocol == HpbProtocol::Paper;
     let entry_bytes = if is_short { 4 } else { 8 };
     let group_pages = values.number("hpb.group") / SLOT_BYTES;
     let groups = (capacity_bytes / SLOT_BYTES).div_ceil(group_pages);
@@ -26,13 +31,16 @@ pub(super) fn hpb(values: &mut Values, capacity_bytes: u64) -> Result<Option<Hpb
         return Err(values.contradiction("hpb.host_cache", &must));
     }
     let region_pages = values.number("hpb.region") / SLOT_BYTES;
-    let is_jedec = values.word("hpb.protocol") == "jedec";
+    let is_jedec = protocol == HpbProtocol::Jedec;
     if is_jedec && !region_pages.is_multiple_of(group_pages) {
         let group = show_size(group_pages * SLOT_BYTES);
         let must = format!("must be a multiple of `hpb.group` ({group})");
         return Err(values.contradiction("hpb.region", &must));
     }
-    let is_two = values.word("hpb.version") == "2.0";
+    let is_two = match values.choice("hpb.version") {
+        HpbVersion::One => false,
+        HpbVersion::Two => true,
+    };
     if is_two && !is_jedec {
         return Err(values.contradiction(
             "hpb.version",
@@ -43,10 +51,13 @@ pub(super) fn hpb(values: &mut Values, capacity_bytes: u64) -> Result<Option<Hpb
         return Ok(None);
     }
     Ok(Some(HpbSpec {
-        protocol: HpbProtocol::named(values.word("hpb.protocol")),
+        protocol,
         group_pages: group_pages as u32,
         region_pages: region_pages as u32,
-        host_control: values.word("hpb.control") == "host",
+        host_control: match values.choice("hpb.control") {
+            HpbControl::Device => false,
+            HpbControl::Host => true,
+        },
         pinned_regions: values.small("hpb.pinned_regions"),
         blocks_max: if is_two {
             values.small("hpb.max_blocks")
@@ -56,12 +67,16 @@ pub(super) fn hpb(values: &mut Values, capacity_bytes: u64) -> Result<Option<Hpb
         write_buffer_ps: values.number("hpb.write_buffer"),
         recommend_misses: values.small("hpb.recommend_misses"),
         host_groups: host_groups.min(groups) as u32,
-        replacement: super::replacement(values, "hpb.replacement"),
-        loads_at_boot: values.word("hpb.boot") == "load",
+        replacement: values.choice("hpb.replacement"),
+        loads_at_boot: match values.choice("hpb.boot") {
+            HpbBoot::Warm => false,
+            HpbBoot::Load => true,
+        },
         idle_ps: values.number("hpb.idle"),
         check_ps: values.number("hpb.check"),
         read_buffer_ps: values.number("hpb.read_buffer"),
         stale_pages: values.small("hpb.stale_pages"),
         integrity,
+        epoch_bits: HPB_EPOCH_BITS,
     }))
 }

@@ -18,9 +18,10 @@ pub(super) fn link(values: &mut Values) -> Result<LinkSpec, SpecError> {
         return Err(values.contradiction("controller.command_slots", &must));
     }
     let rate = match (values.get("link.ufs"), values.get("link.pcie")) {
-        (Some(Value::Word(link)), _) => Some(ufs::bytes_per_s(link)),
-        (_, Some(Value::Pcie(pcie))) => Some(Pcie::bytes_per_s(*pcie)),
-        _ => None,
+        (Some(Value::Word(link)), None) => Some(ufs::bytes_per_s(link)),
+        (None, Some(Value::Pcie(pcie))) => Some(Pcie::bytes_per_s(*pcie)),
+        (None, None) => None,
+        (ufs, pcie) => unreachable!("one link: {ufs:?}, {pcie:?}"),
     };
     if let (false, Some(rate)) = (values.has("link.rate"), rate) {
         values.derive("link.rate", Value::Number(rate));

@@ -2,7 +2,7 @@
 
 use super::super::error::SpecError;
 use super::super::parse::Values;
-use super::super::{CpuSpec, Gate, PowerSpec, WindowSpec};
+use super::super::{CpuSpec, PowerSpec, WindowSpec};
 use super::tier_there;
 
 pub(super) fn cpu(values: &Values) -> CpuSpec {
@@ -24,15 +24,12 @@ pub(super) fn window(values: &Values) -> Result<Option<WindowSpec>, SpecError> {
         let must = "needs `link.pcie`: over UFS no CPU stores to a drive's memory";
         return Err(values.contradiction("role.window.size", must));
     }
-    let tier = values.tier("role.window.tier");
+    let tier = values.choice("role.window.tier");
     tier_there(values, "role.window.tier", tier)?;
     Ok(Some(WindowSpec {
         bytes: values.number("role.window.size"),
         entries: values.small("role.window.entries"),
-        gate: match values.word("role.window.gate") {
-            "hold" => Gate::Hold,
-            _ => Gate::Refuse,
-        },
+        gate: values.choice("role.window.gate"),
         call_ps: values.number("role.window.call"),
         page_ps: values.number("role.window.page"),
         read_dma_ps: values.number("role.window.read_dma"),

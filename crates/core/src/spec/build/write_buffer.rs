@@ -3,6 +3,7 @@
 use super::super::error::SpecError;
 use super::super::parse::Values;
 use super::super::units::show_size;
+use super::super::words::{Acknowledge, Log};
 use super::super::{NandSpec, SLOT_BYTES, Tier, TierSpecs, WriteBufferSpec};
 use super::{share_left, tier_there};
 
@@ -11,7 +12,7 @@ pub(super) fn build(
     nand: &NandSpec,
     tiers: &TierSpecs,
 ) -> Result<WriteBufferSpec, SpecError> {
-    let tier = values.tier("role.write_buffer.tier");
+    let tier: Tier = values.choice("role.write_buffer.tier");
     tier_there(values, "role.write_buffer.tier", tier)?;
     let bytes = values.number("role.write_buffer.size");
     let least = nand.program_bytes();
@@ -36,16 +37,24 @@ pub(super) fn build(
         bytes,
         high_permille,
         low_permille,
-        acknowledges_programmed: values.word("role.write_buffer.acknowledge") == "programmed",
+        acknowledges_programmed: acknowledges_programmed(values),
         log_bytes,
     })
+}
+
+fn acknowledges_programmed(values: &Values) -> bool {
+    match values.choice("role.write_buffer.acknowledge") {
+        Acknowledge::Buffered => false,
+        Acknowledge::Programmed => true,
+    }
 }
 
 /// Bytes of the log; 0 without one.
 fn log(values: &Values, tiers: &TierSpecs, tier: Tier) -> Result<u64, SpecError> {
     const LOG: &str = "role.write_buffer.log";
-    if values.word(LOG) != "pm" {
-        return Ok(0);
+    match values.choice(LOG) {
+        Log::None => return Ok(0),
+        Log::Pm => {}
     }
     tier_there(values, LOG, Tier::Pm)?;
     let persistent = tiers.cxl.as_ref().is_some_and(|cxl| cxl.persistent);
@@ -54,7 +63,7 @@ fn log(values: &Values, tiers: &TierSpecs, tier: Tier) -> Result<u64, SpecError>
         Tier::Cxl => !persistent,
         Tier::Pm | Tier::Slc | Tier::Host => false,
     };
-    if !volatile || values.word("role.write_buffer.acknowledge") == "programmed" {
+    if !volatile || acknowledges_programmed(values) {
         let must = "needs a buffer in volatile memory that acknowledges what is not in flash";
         return Err(values.contradiction(LOG, must));
     }

@@ -2,6 +2,10 @@
 
 use super::Absent::{From, Is, Required};
 use super::{Absent, Key, Kind};
+use crate::spec::words::{Acknowledge, HpbBoot, HpbControl, HpbVersion, Log};
+use crate::spec::{
+    Cell, Encoding, Gate, GcPolicy, HpbProtocol, Integrity, Replacement, Rounding, Tier,
+};
 
 const NS: u64 = 1_000;
 const US: u64 = 1_000_000;
@@ -29,6 +33,17 @@ const fn key(path: &'static str, kind: Kind, absent: Absent, meaning: &'static s
     }
 }
 
+/// The words of some memories.
+const fn names<const N: usize>(tiers: [Tier; N]) -> [&'static str; N] {
+    let mut names = [""; N];
+    let mut at = 0;
+    while at < N {
+        names[at] = tiers[at].name();
+        at += 1;
+    }
+    names
+}
+
 const MEMORY_RATE: Kind = Kind::Rate {
     min: 1_000_000,
     max: 1_000_000_000_000,
@@ -38,9 +53,19 @@ const ENTRY: Kind = Kind::Ratio {
     max: 64.0,
 };
 const UNIT: Kind = size(4 * KIB, 64 * MIB, 4 * KIB);
-const ENCODINGS: Kind = Kind::Choice(&["flat", "runs", "learned"]);
-const REPLACEMENTS: Kind = Kind::Choice(crate::spec::Replacement::CHOICES);
-const DATA_TIERS: Kind = Kind::Choice(&["sram", "dram", "hmb", "cxl"]);
+const ENCODINGS: Kind = Kind::Choice(Encoding::CHOICES);
+const REPLACEMENTS: Kind = Kind::Choice(Replacement::CHOICES);
+/// Memories for map entries and for data that may be lost.
+const CACHE_TIERS: &[&str] = &names([Tier::Sram, Tier::Dram, Tier::Hmb, Tier::Cxl]);
+const BUFFER_TIERS: &[&str] = &names([
+    Tier::Sram,
+    Tier::Dram,
+    Tier::Hmb,
+    Tier::Slc,
+    Tier::Pm,
+    Tier::Cxl,
+]);
+const DATA_TIERS: Kind = Kind::Choice(CACHE_TIERS);
 
 /// All keys in the order in which they are shown.
 #[rustfmt::skip]
@@ -110,7 +135,7 @@ pub(in crate::spec) const KEYS: &[Key] = &[
     key("controller.arbitration_burst", count(1, 128), Is("8"),
         "Commands fetched from one submission queue before the next has its turn"),
     // The flash array.
-    key("nand.cell", Kind::Choice(&["slc", "mlc", "tlc", "qlc"]), Required,
+    key("nand.cell", Kind::Choice(Cell::CHOICES), Required,
         "Bits per cell, by name"),
     key("nand.channels", count(1, 64), Required,
         "Channels (independent buses)"),
@@ -159,7 +184,7 @@ pub(in crate::spec) const KEYS: &[Key] = &[
     // The flash translation layer.
     key("ftl.overprovisioning", Kind::Ratio { min: 0.0, max: 16.0 }, Is("0.07"),
         "Physical over user capacity, minus one; map, free reserve and single-bit superblocks not counted"),
-    key("ftl.gc_policy", Kind::Choice(crate::spec::GcPolicy::CHOICES), Is("greedy"),
+    key("ftl.gc_policy", Kind::Choice(GcPolicy::CHOICES), Is("greedy"),
         "How a superblock is chosen for cleaning"),
     key("ftl.gc_choices", count(1, 1_024), Is("10"),
         "Superblocks compared by `d-choices`"),
@@ -202,11 +227,11 @@ pub(in crate::spec) const KEYS: &[Key] = &[
         "Smallest useful piece (HMMINDS); 0 for no limit"),
     key("tier.hmb.max_descriptors", count(0, 65_535), Is("0"),
         "Most pieces (HMMAXD); 0 for no limit"),
-    key("tier.hmb.rounding", Kind::Choice(&["none", "power-of-two"]), Is("none"),
+    key("tier.hmb.rounding", Kind::Choice(Rounding::CHOICES), Is("none"),
         "How much of the grant is used: everything, or the largest power of two that fits"),
     key("tier.hmb.stalls_core", Kind::Flag, Is("false"),
         "The firmware core waits for each look-up in host memory"),
-    key("tier.hmb.integrity", Kind::Choice(&["none", "crc", "mac"]), Is("none"),
+    key("tier.hmb.integrity", Kind::Choice(Integrity::CHOICES), Is("none"),
         "How map entries and pages of data in host memory are protected: not; by a checksum per cache line (15 entries) and per page; or encrypted with a keyed tag per line (14 entries, and a line of versions per translation page) and per page. Protected data passes the drive: `host.dma` does not serve it"),
     // Assumed: SipHash-2-4 over a line and its address (80 bytes) is 11 words of 2 rounds and 4 more,
     // 26 rounds; one round a cycle at 500 MHz takes 52 ns.
@@ -234,7 +259,7 @@ pub(in crate::spec) const KEYS: &[Key] = &[
         "Drives, this one included, that share its bandwidth and keep it equally busy"),
     key("tier.cxl.persistent", Kind::Flag, Is("false"),
         "Its contents are there when power comes back: what a write buffer holds there is safe"),
-    key("role.map.tiers", Kind::Words(&["sram", "dram", "hmb", "cxl"]), Required,
+    key("role.map.tiers", Kind::Words(CACHE_TIERS), Required,
         "Memories that hold the map cache, nearest first"),
     key("role.map.size.sram", size(KIB, 1 << 30, 1), From("what other roles leave of it"),
         "Its share of the SRAM"),
@@ -288,7 +313,7 @@ pub(in crate::spec) const KEYS: &[Key] = &[
         "Which 4 KiB give way"),
     key("role.read_cache.whole_commands", Kind::Flag, Is("false"),
         "Only a command whose data is all there is served from it; otherwise each 4 KiB counts for itself"),
-    key("role.write_buffer.tier", Kind::Choice(&["sram", "dram", "hmb", "slc", "pm", "cxl"]), Is("sram"),
+    key("role.write_buffer.tier", Kind::Choice(BUFFER_TIERS), Is("sram"),
         "Memory that holds data not yet in flash; with `slc` a write is done once it is in the single-bit cache, in program operations of their own where few writes are in flight, which the rest of is padding; with `pm` what is acknowledged survives power loss"),
     key("role.write_buffer.size", size(4 * KIB, TIB, 1), Required,
         "How much of it; with `slc`, SRAM that data passes on its way"),
@@ -296,19 +321,19 @@ pub(in crate::spec) const KEYS: &[Key] = &[
         "Share of the buffer at which writing back starts; 0: as soon as a program operation is full"),
     key("role.write_buffer.low", Kind::Ratio { min: 0.0, max: 1.0 }, Is("0"),
         "Share of the buffer at which writing back stops"),
-    key("role.write_buffer.acknowledge", Kind::Choice(&["buffered", "programmed"]), Is("buffered"),
+    key("role.write_buffer.acknowledge", Kind::Choice(Acknowledge::CHOICES), Is("buffered"),
         "When a write is done: once it is in the buffer, or once it is in flash (a drive without a write cache)"),
-    key("role.write_buffer.log", Kind::Choice(&["none", "pm"]), Is("none"),
+    key("role.write_buffer.log", Kind::Choice(Log::CHOICES), Is("none"),
         "Memory of a log that flush and FUA put the buffer's data into, instead of emptying the buffer into flash; with `pm` it survives power loss"),
     key("role.write_buffer.log_size", size(4 * KIB, TIB, 1), From("what other roles leave of its memory"),
         "How much of it"),
-    key("role.window.tier", Kind::Choice(&["pm"]), Is("pm"),
+    key("role.window.tier", Kind::Choice(&names([Tier::Pm])), Is("pm"),
         "Memory that the host reaches by loads and stores"),
     key("role.window.size", size(4 * KIB, 4 << 30, 4 * KIB), Required,
         "How much of it"),
     key("role.window.entries", count(1, 255), Is("8"),
         "Ranges of the drive that can be pinned to it at once"),
-    key("role.window.gate", Kind::Choice(&["refuse", "hold"]), Is("refuse"),
+    key("role.window.gate", Kind::Choice(Gate::CHOICES), Is("refuse"),
         "Block commands to a pinned range fail, or wait until it is flushed"),
     key("role.window.call", time(0, 10 * MS), Is("5us"),
         "Firmware time of taking one call of the window apart"),
@@ -334,15 +359,15 @@ pub(in crate::spec) const KEYS: &[Key] = &[
     // Map entries kept by the host.
     key("hpb.enabled", Kind::Flag, Is("true"),
         "The host's driver makes use of it"),
-    key("hpb.protocol", Kind::Choice(&["paper", "jedec"]), Is("paper"),
+    key("hpb.protocol", Kind::Choice(HpbProtocol::CHOICES), Is("paper"),
         "What host and drive speak: that of Jeong et al., HotStorage 2017, or JESD220-3 as Linux did"),
     key("hpb.group", size(64 * KIB, 1 << 30, 4 * KIB), Is("16MiB"),
         "Addresses of a group (JEDEC: a sub-region): one dirty bit, one READ BUFFER"),
     key("hpb.region", size(64 * KIB, 1 << 30, 4 * KIB), Is("16MiB"),
         "JEDEC: addresses of a region, in whole groups"),
-    key("hpb.control", Kind::Choice(&["device", "host"]), Is("device"),
+    key("hpb.control", Kind::Choice(HpbControl::CHOICES), Is("device"),
         "JEDEC: who decides which regions the host keeps"),
-    key("hpb.version", Kind::Choice(&["1.0", "2.0"]), Is("1.0"),
+    key("hpb.version", Kind::Choice(HpbVersion::CHOICES), Is("1.0"),
         "JEDEC: 2.0 sends entries for reads of several blocks ahead of them (HPB WRITE BUFFER)"),
     key("hpb.max_blocks", count(1, 255), Is("255"),
         "JEDEC 2.0: largest read that has entries, in blocks of 4 KiB"),
@@ -356,7 +381,7 @@ pub(in crate::spec) const KEYS: &[Key] = &[
         "Host memory for entries; at least one group"),
     key("hpb.replacement", REPLACEMENTS, Is("lru"),
         "Which group gives way when that is full"),
-    key("hpb.boot", Kind::Choice(&["warm", "load"]), Is("warm"),
+    key("hpb.boot", Kind::Choice(HpbBoot::CHOICES), Is("warm"),
         "What the host holds when a run starts: what it loads at boot, or nothing yet; then it fetches that by READ BUFFER, one group after another, beside its requests (JEDEC: the pinned regions, which otherwise are fetched from the first request on)"),
     key("hpb.idle", time(0, 3_600 * S), Is("1ms"),
         "How long nothing must have been asked before the host fetches a group"),
@@ -366,6 +391,6 @@ pub(in crate::spec) const KEYS: &[Key] = &[
         "Core time of a READ BUFFER command"),
     key("hpb.stale_pages", count(1, 1 << 24), Is("4096"),
         "Changed pages, not yet known to the host, that the drive remembers one by one"),
-    key("hpb.integrity", Kind::Choice(&["none", "crc", "mac"]), Is("none"),
+    key("hpb.integrity", Kind::Choice(Integrity::CHOICES), Is("none"),
         "How entries are protected while they are with the host"),
 ];
