@@ -2,12 +2,10 @@
 //! one drive would have done, and does neither see what happens to the other?
 
 mod common;
-mod variants;
 
-use common::{DRIVES, drive, pages};
+use common::{DRIVES, VARIANTS, drive, pages};
 use lodger_core::rng::Rng;
 use lodger_core::{Completion, Host, Op, Precondition};
-use variants::VARIANTS;
 
 /// A stretch of a workload, seeded: requests, pauses, a loss of host memory.
 fn stretch(host: &mut Host, seed: u64) -> (Vec<Completion>, String) {

@@ -3,13 +3,12 @@
 //! torn) is not there any more to be seen.
 
 mod common;
-mod media;
 
+use common::contents::Media;
 use common::{drive, pages, settle};
 use lodger_core::Host;
 use lodger_core::spec::ENTRIES_PER_TRANSLATION_PAGE;
 use lodger_core::{DriveSpec, Op, Precondition, Request};
-use media::Media;
 
 /// Translation pages that are changed: many more than the cache takes.
 const CHANGED: u64 = 40;
@@ -24,7 +23,7 @@ fn spec() -> DriveSpec {
 }
 
 fn new(spec: &DriveSpec) -> Host<Media> {
-    Host::with_contents(spec, Precondition::Sequential, 0, 1, Media::new(spec))
+    Host::with_contents(spec, Precondition::Sequential, 0, 1, Media::default())
 }
 
 /// The first logical page of each translation page that is changed.

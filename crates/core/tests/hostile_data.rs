@@ -6,10 +6,9 @@
 
 mod common;
 
-use common::bytes::{
-    ATTACKS, Attack, Attacked, CAPACITY_PAGES, Hostile, SECTOR, Sectors, new_device, sector_bytes,
-    small_drive,
-};
+use common::contents::{PAGE, Pages, SECTOR, SectorBytes, sector_bytes};
+use common::hostile::{Attack, Attacked, Hostile, attacked};
+use common::small::{PAGES, with_data_in_host_memory};
 use common::{pages, settle};
 use lodger_core::Host;
 use lodger_core::device::{Contents, HostMemory, Modelled};
@@ -17,6 +16,15 @@ use lodger_core::rng::Rng;
 use lodger_core::{Completion, DriveSpec, Op, Precondition, Request, Status};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
+
+const ATTACKS: [Attack; 6] = [
+    Attack::FlipBit,
+    Attack::Swap,
+    Attack::Replay,
+    Attack::ReplayAll,
+    Attack::Wipe,
+    Attack::SameChecksum,
+];
 
 fn rejected<C: Contents, M: HostMemory>(host: &Host<C, M>) -> u64 {
     let counters = host.counters();
@@ -56,7 +64,7 @@ struct Run {
 impl Run {
     fn new(spec: &DriveSpec, seed: u64, attacks: &'static [Attack]) -> Self {
         Run {
-            host: new_device(spec, seed),
+            host: attacked(spec, seed),
             rng: Rng::new(seed),
             expected: HashMap::new(),
             open: BTreeMap::new(),
@@ -77,7 +85,7 @@ impl Run {
     fn request(&mut self) -> Request {
         let rng = &mut self.rng;
         // Some areas are hot, so that old pages of them abound.
-        let span = [48, 48, 512, CAPACITY_PAGES - 40][rng.below(4) as usize];
+        let span = [48, 48, 512, PAGES - 40][rng.below(4) as usize];
         let lpn = u64::from(rng.below(span));
         let op = match rng.below(24) {
             0..11 => Op::Read,
@@ -197,11 +205,8 @@ impl Run {
             }
             if !self.attacks.is_empty() && self.rng.below(12) == 0 {
                 let attack = self.attacks[self.rng.below(self.attacks.len() as u32) as usize];
-                self.host
-                    .drive
-                    .host_memory
-                    .memory
-                    .attack(attack, &mut self.rng);
+                let memory = &mut self.host.drive.host_memory.memory;
+                memory.attack(attack, PAGE, &mut self.rng);
             }
             if self.rng.below(if self.grants { 20 } else { 200 }) == 0 {
                 let kib = [0, 8, 64, 132, 192][self.rng.below(5) as usize];
@@ -269,7 +274,7 @@ impl Run {
 }
 
 fn run(integrity: &str, shape: u32, seed: u64, attacks: &'static [Attack]) -> Outcome {
-    Run::new(&small_drive(integrity, shape), seed, attacks).go(500, integrity == "mac")
+    Run::new(&with_data_in_host_memory(integrity, shape), seed, attacks).go(500, integrity == "mac")
 }
 
 proptest! {
@@ -308,7 +313,11 @@ fn memory_out_of_reach_is_given_up_and_costs_no_wrong_byte() {
     for integrity in ["none", "crc", "mac"] {
         let (mut given_up, mut failed) = (0, 0);
         for shape in 0..lodger_testing::cases(16) {
-            let mut run = Run::new(&small_drive(integrity, shape), 7, &[Attack::Unmap]);
+            let mut run = Run::new(
+                &with_data_in_host_memory(integrity, shape),
+                7,
+                &[Attack::Unmap],
+            );
             run.grants = true;
             let outcome = run.go(500, true);
             assert_eq!(outcome.wrong, 0, "{integrity} {shape}");
@@ -338,12 +347,8 @@ fn the_same_attacks_succeed_without_protection() {
 
 #[test]
 fn a_checksum_on_the_drive_finds_what_is_not_made_to_fit_it() {
-    const NOT_MADE_TO_FIT: [Attack; 4] = [
-        Attack::FlipBit,
-        Attack::SwapPages,
-        Attack::ReplayPage,
-        Attack::Wipe,
-    ];
+    const NOT_MADE_TO_FIT: [Attack; 4] =
+        [Attack::FlipBit, Attack::Swap, Attack::Replay, Attack::Wipe];
     let outcomes = (0..8).map(|seed| run("crc", seed, u64::from(seed), &NOT_MADE_TO_FIT));
     let (mut wrong, mut noticed) = (0, 0);
     for outcome in outcomes {
@@ -375,7 +380,7 @@ fn an_honest_host_is_never_suspected() {
 #[test]
 fn modelled_memory_takes_exactly_as_long_as_bytes() {
     fn play<M: HostMemory>(spec: &DriveSpec, memory: M) -> (Vec<(u32, u64)>, String) {
-        let (contents, none) = (Sectors::default(), Precondition::None);
+        let (contents, none) = (Pages::<SectorBytes>::empty(), Precondition::None);
         let mut host = Host::with_memory(spec, none, 192 << 10, 3, contents, memory);
         let mut rng = Rng::new(5);
         let mut done = Vec::new();
@@ -399,7 +404,7 @@ fn modelled_memory_takes_exactly_as_long_as_bytes() {
     }
     for integrity in ["none", "crc", "mac"] {
         for shape in 0..16 {
-            let spec = small_drive(integrity, shape);
+            let spec = with_data_in_host_memory(integrity, shape);
             let modelled = play(&spec, Modelled);
             let bytes = play(&spec, Hostile::default());
             assert!(modelled == bytes, "{integrity} {shape}");

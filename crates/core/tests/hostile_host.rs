@@ -5,8 +5,9 @@
 
 mod common;
 
-use common::bytes::Hostile;
-use common::naive::{Page, Tags, overlay};
+use common::contents::{Page as _, SectorTags, Tags, overlay};
+use common::hostile::{Attack, Hostile};
+use common::small::{PAGES, with_map_in_host_memory};
 use common::{drive, settle};
 use lodger_core::Host;
 use lodger_core::device::{HostMemory, Modelled};
@@ -17,92 +18,22 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 
 const LINE: usize = 64;
-const CAPACITY_PAGES: u32 = 16 << 10;
 
 /// Sectors from before the test are told apart by where they lay.
 const OLD: u32 = 1 << 31;
 
 fn tags() -> Tags {
-    Tags {
-        before: Some(|ppn| [OLD | ppn.0; 8]),
-        ..Tags::default()
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Attack {
-    FlipBit,
-    SwapLines,
-    ReplayLine,
-    ReplayPages,
-    ReplayAll,
-    Wipe,
-    /// A part of it is out of reach for a while.
-    Unmap,
+    Tags::with_flash(|ppn| [OLD | ppn.0; 8])
 }
 
 const ATTACKS: [Attack; 6] = [
     Attack::FlipBit,
-    Attack::SwapLines,
-    Attack::ReplayLine,
+    Attack::Swap,
+    Attack::Replay,
     Attack::ReplayPages,
     Attack::ReplayAll,
     Attack::Wipe,
 ];
-
-fn attack(memory: &mut Hostile, attack: Attack, rng: &mut Rng) {
-    let size = memory.shown.len();
-    if size < LINE {
-        return;
-    }
-    let mut line = || rng.below((size / LINE) as u32) as usize * LINE;
-    match attack {
-        Attack::FlipBit => {
-            let at = line() + rng.below(LINE as u32) as usize;
-            memory.shown[at] ^= 1 << rng.below(8);
-        }
-        Attack::SwapLines => {
-            let (a, b) = (line(), line());
-            for byte in 0..LINE {
-                memory.shown.swap(a + byte, b + byte);
-            }
-        }
-        Attack::Wipe => memory.shown.fill(0),
-        Attack::ReplayLine => memory.replay(line(), LINE, rng),
-        Attack::ReplayPages => memory.replay(line(), 4 * 4800, rng),
-        Attack::ReplayAll => memory.replay(0, size, rng),
-        Attack::Unmap => memory.unmap(rng),
-    }
-}
-
-/// Small drives whose map (16 pages) outgrows its memories: one page in SRAM, up to ten in host
-/// memory, beside a write buffer on some.
-fn small_drive(integrity: &str, shape: u32) -> DriveSpec {
-    let bit = |n: u32, yes: &'static str, no: &'static str| match shape >> n & 1 {
-        0 => no,
-        _ => yes,
-    };
-    let exclusive = shape & 1 != 0;
-    let large_units = !exclusive && shape >> 1 & 1 != 0;
-    let sets = [
-        ("capacity", "64MiB"),
-        ("nand.pages_per_block", "24"),
-        ("role.map.exclusive", bit(0, "true", "false")),
-        (
-            "role.map.unit.hmb",
-            if large_units { "8KiB" } else { "4KiB" },
-        ),
-        ("tier.hmb.check_in_path", bit(2, "true", "false")),
-        ("tier.hmb.stalls_core", bit(3, "true", "false")),
-        ("role.write_buffer.tier", bit(4, "hmb", "sram")),
-        ("role.write_buffer.size", "128KiB"),
-        ("role.map.size.sram", "4KiB"),
-        ("tier.hmb.preferred", bit(4, "168KiB", "40KiB")),
-        ("tier.hmb.min", "12KiB"),
-        ("tier.hmb.integrity", integrity),
-    ];
-    drive("tiny", &sets)
-}
 
 struct Outcome {
     wrong: u64,
@@ -116,8 +47,8 @@ struct Run {
     host: Host<Tags, Hostile>,
     rng: Rng,
     /// Sectors as they should be; pages in use by a request are left alone.
-    expected: HashMap<u32, Page>,
-    initial: Vec<Page>,
+    expected: HashMap<u32, SectorTags>,
+    initial: Vec<SectorTags>,
     open: BTreeMap<u32, Request>,
     reads: HashMap<u32, Request>,
     attacks: &'static [Attack],
@@ -136,10 +67,10 @@ impl Run {
         };
         let (tags, memory) = (tags(), Hostile::default());
         let host = Host::with_memory(spec, precondition, 168 << 10, seed, tags, memory);
-        let initial = (0..CAPACITY_PAGES)
+        let initial = (0..PAGES)
             .map(|lpn| match host.drive.ftl().locate(Lpn(lpn)) {
                 Some(ppn) => [OLD | ppn.0; 8],
-                None => Page::default(),
+                None => SectorTags::unwritten(),
             })
             .collect();
         Run {
@@ -169,7 +100,7 @@ impl Run {
     fn request(&mut self, tag: u32) -> Request {
         let rng = &mut self.rng;
         // Some areas are hot, so that old entries of them abound.
-        let span = [128, 4 << 10, CAPACITY_PAGES - 40][rng.below(3) as usize];
+        let span = [128, 4 << 10, PAGES - 40][rng.below(3) as usize];
         let lpn = u64::from(rng.below(span));
         let op = match rng.below(20) {
             0..9 => Op::Read,
@@ -277,11 +208,8 @@ impl Run {
             }
             if !self.attacks.is_empty() && self.rng.below(6) == 0 {
                 let attack = self.attacks[self.rng.below(self.attacks.len() as u32) as usize];
-                self::attack(
-                    &mut self.host.drive.host_memory.memory,
-                    attack,
-                    &mut self.rng,
-                );
+                let memory = &mut self.host.drive.host_memory.memory;
+                memory.attack(attack, LINE, &mut self.rng);
             }
             if self.rng.below(if self.grants { 30 } else { 300 }) == 0 {
                 let kib = [0, 12, 24, 40, 140, 156, 168][self.rng.below(7) as usize];
@@ -304,7 +232,8 @@ impl Run {
 }
 
 fn run(integrity: &str, shape: u32, seed: u64, attacks: &'static [Attack]) -> Outcome {
-    Run::new(&small_drive(integrity, shape), seed, attacks).go(1_500, integrity == "mac")
+    Run::new(&with_map_in_host_memory(integrity, shape), seed, attacks)
+        .go(1_500, integrity == "mac")
 }
 
 proptest! {
@@ -329,7 +258,11 @@ fn memory_out_of_reach_is_given_up_and_costs_no_wrong_byte() {
     for integrity in ["none", "crc", "mac"] {
         let (mut met, mut given_up) = (0, 0);
         for shape in 0..32 {
-            let mut run = Run::new(&small_drive(integrity, shape), 7, &[Attack::Unmap]);
+            let mut run = Run::new(
+                &with_map_in_host_memory(integrity, shape),
+                7,
+                &[Attack::Unmap],
+            );
             run.grants = true;
             let outcome = run.go(1_500, false);
             assert_eq!(outcome.wrong, 0, "{integrity} {shape}");
@@ -360,10 +293,10 @@ fn every_kind_of_attack_is_met_and_rejected() {
 
 #[test]
 fn the_same_attacks_succeed_without_protection() {
-    for attack in [Attack::FlipBit, Attack::SwapLines, Attack::ReplayPages] {
+    for attack in [Attack::FlipBit, Attack::Swap, Attack::ReplayPages] {
         let attacks: &'static [Attack] = match attack {
             Attack::FlipBit => &[Attack::FlipBit],
-            Attack::SwapLines => &[Attack::SwapLines],
+            Attack::Swap => &[Attack::Swap],
             _ => &[Attack::ReplayPages],
         };
         // A single flipped bit is rarely met before it is overwritten: as many tries as it takes.
@@ -415,7 +348,7 @@ fn modelled_memory_takes_exactly_as_long_as_bytes() {
             } else {
                 Op::Write
             };
-            let mut request = common::pages(op, u64::from(rng.below(CAPACITY_PAGES - 4)), 2);
+            let mut request = common::pages(op, u64::from(rng.below(PAGES - 4)), 2);
             request.tag = tag;
             host.submit(request);
             let to_ps = host.now_ps() + u64::from(rng.below(100_000_000));
@@ -430,7 +363,7 @@ fn modelled_memory_takes_exactly_as_long_as_bytes() {
     }
     for integrity in ["none", "crc", "mac"] {
         for shape in [0, 1, 2, 4, 8, 16] {
-            let spec = small_drive(integrity, shape);
+            let spec = with_map_in_host_memory(integrity, shape);
             let modelled = play(&spec, Modelled);
             assert!(
                 modelled == play(&spec, Hostile::default()),

@@ -8,13 +8,13 @@
 
 mod common;
 
-use common::naive::{Naive, Tags};
-use common::{drive, pages, settle};
-use lodger_core::Host;
+use common::hpb::{Untrusted, User};
+use common::naive::Naive;
+use common::pages;
+use common::small::with_few_changes_remembered;
 use lodger_core::controller::hpb::HostEntry;
 use lodger_core::controller::integrity::EntryCodec;
 use lodger_core::device::Source;
-use lodger_core::host::hpb::Tamper;
 use lodger_core::ids::{Lpn, Ppn};
 use lodger_core::rng::Rng;
 use lodger_core::spec::Integrity;
@@ -24,25 +24,6 @@ use std::collections::HashMap;
 /// Pages of the drive: 12 translation pages, two of which its own memory holds.
 const PAGES: u32 = 12_288;
 const GROUP_PAGES: u32 = 256;
-
-fn small_drive(integrity: &'static str) -> DriveSpec {
-    let sets = [
-        ("capacity", "48MiB"),
-        ("nand.pages_per_block", "12"),
-        ("ftl.slc_superblocks", "0"),
-        ("ftl.overprovisioning", "0.35"),
-        ("tier.sram.size", "2MiB"),
-        ("role.map.size.sram", "8KiB"),
-        ("role.write_buffer.size", "256KiB"),
-        ("hpb.enabled", "true"),
-        ("hpb.group", "1MiB"),
-        ("hpb.idle", "30us"),
-        // So few that changed groups are fetched as a whole in every mode.
-        ("hpb.stale_pages", "8"),
-        ("hpb.integrity", integrity),
-    ];
-    drive("galaxy-s7", &sets)
-}
 
 /// An entry that the host was given, and where the page lay then.
 #[derive(Clone, Copy)]
@@ -69,7 +50,7 @@ struct Outcome {
 }
 
 struct Attacker {
-    host: Host<Tags>,
+    host: Untrusted,
     naive: Naive,
     open: HashMap<u32, Request>,
     next_tag: u32,
@@ -81,11 +62,12 @@ struct Attacker {
 
 impl Attacker {
     fn new(integrity: &'static str, seed: u64) -> Self {
-        let spec = small_drive(integrity);
-        let tags = Tags::default();
-        let random = Precondition::Random;
+        Attacker::on(&with_few_changes_remembered(integrity), seed)
+    }
+
+    fn on(spec: &DriveSpec, seed: u64) -> Self {
         Attacker {
-            host: Host::with_contents(&spec, random, 0, seed, tags),
+            host: Untrusted::hearing_all(spec, Precondition::Random, seed),
             naive: Naive::default(),
             open: HashMap::new(),
             next_tag: 1,
@@ -96,13 +78,18 @@ impl Attacker {
         }
     }
 
-    fn submit(&mut self, mut request: Request) -> u32 {
+    fn submit(&mut self, request: Request) -> u32 {
+        let request = self.begin(request);
+        self.host.submit(request);
+        request.tag
+    }
+
+    fn begin(&mut self, mut request: Request) -> Request {
         request.tag = self.next_tag;
         self.next_tag += 1;
         self.naive.submit(&request);
         self.open.insert(request.tag, request);
-        self.host.submit(request);
-        request.tag
+        request
     }
 
     fn complete(&mut self) {
@@ -153,7 +140,7 @@ impl Attacker {
     fn save(&mut self, count: u32) {
         for _ in 0..count {
             let page = self.any_page();
-            let entry = self.host.hpb_entry(Lpn(page));
+            let entry = self.host.entry(Lpn(page), 1);
             if let (Some(entry), Source::Flash(ppn)) = (entry, self.host.drive.source(Lpn(page))) {
                 let bytes = entry.bytes;
                 self.saved.push(Saved { page, bytes, ppn });
@@ -191,11 +178,12 @@ impl Attacker {
 
     /// A read of `count` pages with this entry, while only writes are under way. Returns whether
     /// the drive used it.
-    fn read_with(&mut self, page: u32, count: u32, tamper: Tamper) -> bool {
+    fn read_with(&mut self, page: u32, count: u32, entry: HostEntry) -> bool {
         self.end_reads();
-        self.host.tamper_with_hpb(tamper);
         let before = self.host.counters();
-        self.ask(pages(Op::Read, u64::from(page), u64::from(count)));
+        let read = self.begin(pages(Op::Read, u64::from(page), u64::from(count)));
+        self.host.submit_with(read, Some(entry));
+        self.drain_while(|open| open.contains_key(&read.tag));
         let after = self.host.counters();
         let refused = after.map.rejected_entries - before.map.rejected_entries;
         let reasons: u64 = (0..3)
@@ -221,7 +209,7 @@ impl Attacker {
     /// nothing but the entry itself can make the drive refuse it.
     fn play_back(&mut self, saved: Saved, bytes: impl Fn(Saved, HostEntry) -> u64) {
         let lpn = Lpn(saved.page);
-        let Some(now) = self.host.hpb_entry(lpn) else {
+        let Some(now) = self.host.entry(lpn, 1) else {
             return;
         };
         if saved.bytes == now.bytes {
@@ -238,7 +226,7 @@ impl Attacker {
         let bytes = bytes(saved, now);
         let version = now.version;
         let forged = self.outcome.forged;
-        let entry = Tamper::Send(HostEntry { bytes, version });
+        let entry = HostEntry { bytes, version };
         let before = self.outcome;
         let dirty = |attacker: &Self| attacker.host.counters().hpb.refused[0];
         let dirty_before = dirty(self);
@@ -263,8 +251,9 @@ impl Attacker {
 
     /// Reads that returned what no order of the requests allows.
     fn wrong_reads(&mut self) -> usize {
-        let mut rest = settle(&mut self.host);
-        self.done.append(&mut rest);
+        while let Some(at) = self.host.next_time() {
+            self.host.advance(at, &mut self.done);
+        }
         self.complete();
         assert!(self.open.is_empty() && self.host.in_flight() == 0);
         self.host.drive.ftl().check();
@@ -376,9 +365,10 @@ fn two_starts_with_nothing_written_between_have_different_keys() {
 /// An epoch that wraps comes up again: new keys must void everything of its first time.
 #[test]
 fn entries_of_before_an_epoch_wrapped_are_refused() {
-    let mut attacker = Attacker::new("mac", 4);
+    let mut spec = with_few_changes_remembered("mac");
     // Handed out 8 times, a group's epoch is as at boot.
-    attacker.host.drive.limit_hpb_epochs(3);
+    spec.hpb.as_mut().expect("it has HPB").epoch_bits = 3;
+    let mut attacker = Attacker::on(&spec, 4);
     rounds(&mut attacker, 24, as_it_was);
     eprintln!("wrapping epochs: {:?}", attacker.outcome);
     let groups = u64::from(PAGES / GROUP_PAGES);
@@ -398,9 +388,9 @@ fn an_entry_of_one_page_is_refused_in_a_read_of_several() {
         attacker.outcome = Outcome::default();
         for _ in 0..900 {
             let page = attacker.any_page();
-            if let Some(entry) = attacker.host.hpb_entry(Lpn(page)) {
+            if let Some(entry) = attacker.host.entry(Lpn(page), 1) {
                 let count = 2 + attacker.rng.below(7);
-                assert!(!attacker.read_with(page, count, Tamper::Send(entry)));
+                assert!(!attacker.read_with(page, count, entry));
             }
         }
         assert!(attacker.outcome.refused > 150, "{:?}", attacker.outcome);
@@ -459,25 +449,25 @@ fn a_hostile_host_gets_no_wrong_byte_and_each_forgery_is_counted() {
 
 impl Attacker {
     /// One forgery: the page and number of pages to read, and what to send.
-    fn forge(&mut self, kind: u32, page: u32) -> Option<(u32, u32, Tamper)> {
+    fn forge(&mut self, kind: u32, page: u32) -> Option<(u32, u32, HostEntry)> {
         // What responses still bring would change what the host has.
         self.end_reads();
-        let now = self.host.hpb_entry(Lpn(page))?;
-        let send = |bytes, version| Tamper::Send(HostEntry { bytes, version });
+        let now = self.host.entry(Lpn(page), 1)?;
+        let send = |bytes, version| HostEntry { bytes, version };
         match kind {
             0 => {
                 let bits = self.rng.next_u64() & self.rng.next_u64() | 1 << self.rng.below(64);
-                Some((page, 1, Tamper::Flip(bits)))
+                Some((page, 1, send(now.bytes ^ bits, now.version)))
             }
             1 => {
                 let other = self.any_page();
-                let other = self.host.hpb_entry(Lpn(other))?;
-                (other.bytes != now.bytes).then_some((page, 1, Tamper::Replace(other.bytes)))
+                let other = self.host.entry(Lpn(other), 1)?;
+                (other.bytes != now.bytes).then_some((page, 1, send(other.bytes, now.version)))
             }
             2 => {
                 let at = self.rng.below(self.saved.len() as u32);
                 let Saved { page, bytes, .. } = self.saved[at as usize];
-                let now = self.host.hpb_entry(Lpn(page))?;
+                let now = self.host.entry(Lpn(page), 1)?;
                 (bytes != now.bytes).then_some((page, 1, send(bytes, now.version)))
             }
             3 => {

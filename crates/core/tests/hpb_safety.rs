@@ -7,88 +7,46 @@
 
 mod common;
 
-use common::naive::{Naive, Tags};
-use common::{drive, settle};
+use common::contents::Tags;
+use common::hpb::{Faults, Untrusted, User};
+use common::naive::Naive;
+use common::small::with_entries_in_the_host;
 use lodger_core::Host;
-use lodger_core::host::hpb::Tamper;
-use lodger_core::host::hpb::paper::Faults;
+use lodger_core::controller::hpb::HostEntry;
 use lodger_core::ids::Lpn;
 use lodger_core::observe::HpbCounters;
 use lodger_core::rng::Rng;
 use lodger_core::{Completion, DriveSpec, Op, Precondition, Request, Status};
 use std::collections::HashMap;
 
-/// One kind of drive out of many small ones.
-fn small_drive(shape: u32, integrity: &'static str, protocol: &'static str) -> DriveSpec {
-    let (protocol, version) = protocol.split_once(' ').unwrap_or((protocol, "1.0"));
-    let bit =
-        |n: u32, yes: &'static str, no: &'static str| if shape >> n & 1 != 0 { yes } else { no };
-    let sets = [
-        ("capacity", "48MiB"),
-        ("nand.pages_per_block", bit(0, "12", "24")),
-        ("ftl.gc_own_stream", bit(1, "true", "false")),
-        ("ftl.slc_superblocks", bit(2, "3", "0")),
-        ("ftl.wear_static_threshold", bit(3, "2", "0")),
-        ("ftl.overprovisioning", "0.35"),
-        ("tier.sram.size", "2MiB"),
-        ("role.map.size.sram", "8KiB"),
-        ("role.write_buffer.size", bit(0, "256KiB", "512KiB")),
-        ("hpb.enabled", "true"),
-        ("hpb.group", bit(1, "256KiB", "1MiB")),
-        (
-            "hpb.host_cache",
-            bit(
-                4,
-                if protocol == "paper" { "24KiB" } else { "8KiB" },
-                "1MiB",
-            ),
-        ),
-        ("hpb.stale_pages", bit(5, "4096", "24")),
-        ("hpb.idle", "30us"),
-        ("hpb.integrity", integrity),
-        ("hpb.protocol", protocol),
-        ("hpb.version", version),
-        ("hpb.max_blocks", bit(2, "5", "255")),
-        ("hpb.region", "1MiB"),
-        ("hpb.control", bit(7, "host", "device")),
-        ("hpb.pinned_regions", bit(3, "1", "0")),
-        ("hpb.recommend_misses", "2"),
-        (
-            "hpb.boot",
-            if shape.is_multiple_of(3) {
-                "load"
-            } else {
-                "warm"
-            },
-        ),
-    ];
-    // UFS or PCIe: the protocol does not depend on the link.
-    drive(bit(6, "galaxy-s7", "tiny"), &sets)
-}
-
-struct Run {
-    host: Host<Tags>,
+struct Run<H> {
+    host: H,
     naive: Naive,
     open: HashMap<u32, Request>,
     next_tag: u32,
 }
 
-impl Run {
-    fn new(spec: &DriveSpec, precondition: Precondition, seed: u64) -> Self {
+impl<H: User> Run<H> {
+    fn new(host: H) -> Self {
         Run {
-            host: Host::with_contents(spec, precondition, 0, seed, Tags::default()),
+            host,
             naive: Naive::default(),
             open: HashMap::new(),
             next_tag: 1,
         }
     }
 
-    fn submit(&mut self, mut request: Request) {
+    fn submit(&mut self, request: Request) {
+        let request = self.begin(request);
+        self.host.submit(request);
+    }
+
+    fn begin(&mut self, mut request: Request) -> Request {
         request.tag = self.next_tag;
         self.next_tag += 1;
         self.naive.submit(&request);
         self.open.insert(request.tag, request);
-        self.host.submit(request);
+        request
     }
 
     fn complete(&mut self, done: &mut Vec<Completion>) {
@@ -104,7 +62,7 @@ impl Run {
     fn drain_to(&mut self, open: usize, done: &mut Vec<Completion>) {
         while self.open.len() > open {
             let Some(at) = self.host.next_time() else {
-                panic!("stuck: {}", self.host.drive.debug_state())
+                panic!("stuck: {}", self.host.drive().debug_state())
             };
             self.host.advance(at, done);
             self.complete(done);
@@ -112,12 +70,15 @@ impl Run {
     }
 
     fn finish(mut self) -> HpbCounters {
-        let mut rest = settle(&mut self.host);
+        let mut rest = Vec::new();
+        while let Some(at) = self.host.next_time() {
+            self.host.advance(at, &mut rest);
+        }
         self.complete(&mut rest);
         assert!(self.open.is_empty(), "every request completes");
-        assert_eq!(self.host.in_flight(), 0);
-        self.host.drive.ftl().check();
-        for (tag, sector, value) in self.host.drive.contents.sectors_seen() {
+        assert_eq!(self.host.drive().in_flight(), 0);
+        self.host.drive().ftl().check();
+        for (tag, sector, value) in self.host.drive().contents.sectors_seen() {
             assert!(
                 self.naive.allows(tag, sector, value),
                 "read {tag} of sector {sector} returned {value}: {:?}",
@@ -125,6 +86,14 @@ impl Run {
             );
         }
         self.host.counters().hpb
+    }
+}
+
+impl Run<Untrusted> {
+    /// A request with this entry instead of the driver's.
+    fn submit_with(&mut self, request: Request, entry: Option<HostEntry>) {
+        let request = self.begin(request);
+        self.host.submit_with(request, entry);
     }
 }
 
@@ -158,24 +127,32 @@ fn random_request(rng: &mut Rng, sectors: u64, write_percent: u32) -> Request {
 }
 
 fn run(shape: u32, integrity: &'static str, protocol: &'static str, requests: u32) -> HpbCounters {
-    let spec = small_drive(shape, integrity, protocol);
+    let spec = with_entries_in_the_host(shape, integrity, protocol);
     let mut rng = Rng::new(u64::from(shape));
     let precondition = match rng.below(3) {
         0 => Precondition::None,
         1 => Precondition::Sequential,
         _ => Precondition::Random,
     };
-    let mut run = Run::new(&spec, precondition, u64::from(shape));
+    let seed = u64::from(shape);
     if shape >> 7 & 1 != 0 {
-        let faults = Faults::new(rng.below(200), rng.below(200), u64::from(shape));
-        run.host.set_hpb_faults(Some(faults));
+        let faults = Faults::new(rng.below(200), rng.below(200), seed);
+        if protocol == "paper" {
+            let host = Untrusted::new(&spec, precondition, seed, faults);
+            return play(Run::new(host), &spec, &mut rng, requests);
+        }
     }
+    let host = Host::with_contents(&spec, precondition, 0, seed, Tags::default());
+    play(Run::new(host), &spec, &mut rng, requests)
+}
+
+fn play<H: User>(mut run: Run<H>, spec: &DriveSpec, rng: &mut Rng, requests: u32) -> HpbCounters {
     let sectors = spec.capacity_bytes / 512;
     let mut done = Vec::new();
     for step in 0..requests {
         // Groups get dirty in one phase and are read in the next.
         let write_percent = if step / 256 % 2 == 0 { 40 } else { 2 };
-        run.submit(random_request(&mut rng, sectors, write_percent));
+        run.submit(random_request(rng, sectors, write_percent));
         let open = rng.below(24) as usize;
         run.drain_to(open, &mut done);
         match rng.below(4000) {
@@ -186,7 +163,7 @@ fn run(shape: u32, integrity: &'static str, protocol: &'static str, requests: u3
                 run.drain_to(0, &mut done);
                 // Seldom so long that regions which nobody reads are given up.
                 let seconds = if rng.below(8) == 0 { 150 } else { 0 };
-                let to_ps = run.host.now_ps() + seconds * 1_000_000_000_000 + 3_000_000_000;
+                let to_ps = run.host.drive().now_ps() + seconds * 1_000_000_000_000 + 3_000_000_000;
                 run.host.advance(to_ps, &mut done);
                 run.complete(&mut done);
             }
@@ -270,25 +247,25 @@ fn the_same_with_entries_sent_ahead_of_larger_reads() {
 #[test]
 fn entries_that_were_changed_are_refused_and_data_stays_right() {
     for integrity in ["crc", "mac"] {
-        let spec = small_drive(0b110_0010, integrity, "paper");
-        let mut run = Run::new(&spec, Precondition::Sequential, 5);
+        let spec = with_entries_in_the_host(0b110_0010, integrity, "paper");
+        let mut run = Run::new(Untrusted::hearing_all(&spec, Precondition::Sequential, 5));
         let mut rng = Rng::new(3);
         let mut done = Vec::new();
         let mut tampered = 0;
         for step in 0..2_000u32 {
             let page = rng.below(10_000);
-            let entry = run.host.hpb_entry(Lpn(page)).expect("the host has all");
+            let entry = run.host.entry(Lpn(page), 1).expect("the host has all");
             // Another page's genuine entry, or flipped bits.
-            let tamper = if step % 2 == 0 {
-                Tamper::Flip(1 << rng.below(64))
+            let bytes = if step % 2 == 0 {
+                entry.bytes ^ 1 << rng.below(64)
             } else {
-                let other = run.host.hpb_entry(Lpn(page ^ 1)).unwrap();
+                let other = run.host.entry(Lpn(page ^ 1), 1).unwrap();
                 assert_ne!(other.bytes, entry.bytes);
-                Tamper::Replace(other.bytes)
+                other.bytes
             };
-            run.host.tamper_with_hpb(tamper);
             let before = run.host.counters();
-            run.submit(common::pages(Op::Read, u64::from(page), 1));
+            let read = common::pages(Op::Read, u64::from(page), 1);
+            run.submit_with(read, Some(HostEntry { bytes, ..entry }));
             run.drain_to(0, &mut done);
             let after = run.host.counters();
             assert_eq!(after.hpb.used, before.hpb.used, "never used");
@@ -302,40 +279,41 @@ fn entries_that_were_changed_are_refused_and_data_stays_right() {
 #[test]
 fn an_old_genuine_entry_played_back_is_refused_and_data_stays_right() {
     for integrity in ["crc", "mac"] {
-        let spec = small_drive(0b110_0010, integrity, "paper");
-        let mut run = Run::new(&spec, Precondition::Sequential, 6);
+        let spec = with_entries_in_the_host(0b110_0010, integrity, "paper");
+        let mut run = Run::new(Untrusted::hearing_all(&spec, Precondition::Sequential, 6));
         let mut rng = Rng::new(4);
         let mut done = Vec::new();
         let mut refused = 0;
-        let mut ask = |run: &mut Run, op: Op, page: u32| {
+        let mut ask = |run: &mut Run<Untrusted>, op: Op, page: u32, entry: Option<HostEntry>| {
             let mut request = common::pages(op, u64::from(page), 1);
             if op == Op::Flush {
                 request.length_bytes = 0;
             }
-            run.submit(request);
+            run.submit_with(request, entry);
             run.drain_to(0, &mut done);
-            let to_ps = run.host.now_ps() + 20_000_000_000;
+            let to_ps = run.host.drive().now_ps() + 20_000_000_000;
             run.host.advance(to_ps, &mut done);
             run.complete(&mut done);
         };
         for _ in 0..800 {
             let page = rng.below(10_000);
             let far = |n: u32| (page + 3000 + 1024 * n) % 12_000;
-            let old = run.host.hpb_entry(Lpn(page));
-            ask(&mut run, Op::Write, page);
-            ask(&mut run, Op::Flush, 0);
+            let old = run.host.entry(Lpn(page), 1);
+            ask(&mut run, Op::Write, page, None);
+            ask(&mut run, Op::Flush, 0, None);
             // The host has the new entry now; spoilt ones make the drive's own cache hold other pages.
             for n in 0..4 {
-                run.host.tamper_with_hpb(Tamper::Flip(1));
-                ask(&mut run, Op::Read, far(n));
+                let mut entry = run.host.entry(Lpn(far(n)), 1);
+                entry.iter_mut().for_each(|entry| entry.bytes ^= 1);
+                ask(&mut run, Op::Read, far(n), entry);
             }
-            let (Some(old), Some(new)) = (old, run.host.hpb_entry(Lpn(page))) else {
+            let (Some(old), Some(new)) = (old, run.host.entry(Lpn(page), 1)) else {
                 continue;
             };
             assert_ne!(old.bytes, new.bytes);
-            run.host.tamper_with_hpb(Tamper::Replace(old.bytes));
             let before = run.host.counters().hpb;
-            ask(&mut run, Op::Read, page);
+            let bytes = old.bytes;
+            ask(&mut run, Op::Read, page, Some(HostEntry { bytes, ..new }));
             let after = run.host.counters().hpb;
             assert_eq!(after.used, before.used, "never used");
             refused += after.refused[2] - before.refused[2];

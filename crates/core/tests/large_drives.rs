@@ -81,9 +81,9 @@ fn a_trim_of_eight_tebibytes_takes_no_more_time_than_its_map_pages() {
 
 #[test]
 fn superblocks_too_many_or_too_short_are_refused() {
-    let text = include_str!("../../../drives/tiny.toml");
+    let text = common::drives::text("tiny").expect("it is there");
     let refused = |sets: &[(&str, &str)], wanted: &str| {
-        let parsed = lodger_core::spec::parse(text, "tiny", sets, &|_: &str| None);
+        let parsed = lodger_core::spec::parse(&text, "tiny", sets, &|_: &str| None);
         let message = parsed.expect_err("is refused").to_string();
         assert!(message.contains(wanted), "{message}");
     };

@@ -3,7 +3,9 @@
 
 mod common;
 
-use common::bytes::{Attacked, PAGE, new_device, small_drive};
+use common::contents::PAGE;
+use common::hostile::{Attacked, attacked};
+use common::small::with_data_in_host_memory;
 use common::{pages, settle};
 use lodger_core::Host;
 use lodger_core::device::{Contents, HostMemory};
@@ -25,7 +27,7 @@ fn status(host: &mut Attacked, op: Op, lpn: u64, fua: bool) -> Status {
 
 #[test]
 fn lost_data_is_reported_on_read_and_flush_and_stays_lost_over_a_power_cut_until_written() {
-    let mut host = new_device(&small_drive("mac", 0), 1);
+    let mut host = attacked(&with_data_in_host_memory("mac", 0), 1);
     for lpn in 0..4 {
         assert_eq!(status(&mut host, Op::Write, lpn, false), Status::Success);
     }
@@ -72,8 +74,8 @@ fn lost_data_is_reported_on_read_and_flush_and_stays_lost_over_a_power_cut_until
 #[test]
 fn data_lost_before_any_flush_asked_is_reported_by_the_next_one() {
     // Watermarks of nothing: a program operation takes what fills it.
-    let spec = small_drive("mac", 0);
-    let mut host = new_device(&spec, 1);
+    let spec = with_data_in_host_memory("mac", 0);
+    let mut host = attacked(&spec, 1);
     let unit = u64::from(host.drive.geometry().unit_slots);
     for lpn in 0..unit - 1 {
         assert_eq!(status(&mut host, Op::Write, lpn, false), Status::Success);
@@ -98,7 +100,7 @@ fn data_lost_before_any_flush_asked_is_reported_by_the_next_one() {
 #[test]
 fn a_forced_write_to_part_of_a_page_whose_rest_is_lost_fails() {
     for shape in [0, 4] {
-        let mut host = new_device(&small_drive("mac", shape), 1);
+        let mut host = attacked(&with_data_in_host_memory("mac", shape), 1);
         assert_eq!(status(&mut host, Op::Write, 6, false), Status::Success);
         host.drive.host_memory.memory.shown.fill(7);
         let mut part = pages(Op::Write, 6, 1);
@@ -110,7 +112,7 @@ fn a_forced_write_to_part_of_a_page_whose_rest_is_lost_fails() {
 
 #[test]
 fn a_write_that_is_lost_while_it_waits_for_flash_fails() {
-    let mut host = new_device(&small_drive("mac", 8), 1);
+    let mut host = attacked(&with_data_in_host_memory("mac", 8), 1);
     for lpn in 0..64 {
         let mut request = pages(Op::Write, lpn, 1);
         request.tag = lpn as u32 + 1;
@@ -132,9 +134,9 @@ fn a_write_that_is_lost_while_it_waits_for_flash_fails() {
 
 /// Latency of a read of one page that stands in host memory.
 fn hit_ps(integrity: &str, cache: bool, forge: bool) -> u64 {
-    let mut spec = small_drive(integrity, 0);
+    let mut spec = with_data_in_host_memory(integrity, 0);
     spec.host.dma = None;
-    let mut host = new_device(&spec, 1);
+    let mut host = attacked(&spec, 1);
     assert_eq!(status(&mut host, Op::Write, 0, cache), Status::Success);
     if cache {
         assert_eq!(status(&mut host, Op::Read, 0, false), Status::Success);

@@ -7,19 +7,18 @@
 //! `LODGER_CASES=1000000 cargo test --release -p lodger-core --test power_cuts -- --nocapture`
 
 mod common;
-mod media;
-mod variants;
 
-use common::DRIVES;
+use common::contents::Media;
+use common::drives::LOG;
+use common::durable::Model;
+use common::{DRIVES, VARIANTS};
 use lodger_core::Host;
 use lodger_core::device::Recovery;
 use lodger_core::ids::Lpn;
 use lodger_core::rng::Rng;
 use lodger_core::spec::Tier;
 use lodger_core::{Completion, DriveSpec, Op, Precondition, Request, Status};
-use media::{Media, Model};
 use std::collections::HashMap;
-use variants::{LOG, VARIANTS};
 
 /// Scaled down so that a cut takes a millisecond, with roles and tiers as they are. A key that a
 /// drive does not have, or a value it cannot take, is left alone.
@@ -140,7 +139,7 @@ impl Run {
             _ => Precondition::Random,
         };
         let hmb_bytes = spec.tiers.hmb.as_ref().map_or(0, |hmb| hmb.preferred_bytes);
-        let media = Media::new(spec);
+        let media = Media::default();
         let host = Host::with_contents(spec, precondition, hmb_bytes, seed, media);
         let pages = (spec.capacity_bytes / 4096) as u32;
         Run {
@@ -263,13 +262,13 @@ impl Run {
     }
 
     fn check_reads(&mut self) {
-        let mut reads = std::mem::take(&mut self.host.drive.contents.reads);
+        let mut reads = std::mem::take(&mut self.host.drive.contents.seen);
         for (tag, lpn, sectors, page) in reads.drain(..) {
             if let Err(what) = self.model.check_read(tag, lpn, sectors, &page) {
                 panic!("{}: {what}", self.name);
             }
         }
-        self.host.drive.contents.reads = reads;
+        self.host.drive.contents.seen = reads;
     }
 
     /// Lets the drive work for a while under load.
@@ -303,7 +302,7 @@ impl Run {
             self.host.power_cut()
         };
         self.open.clear();
-        self.host.drive.contents.reads.clear();
+        self.host.drive.contents.seen.clear();
         self.seen.cuts += 1;
         self.seen.add(&recovery);
         let host = &self.host;

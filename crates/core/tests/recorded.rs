@@ -5,14 +5,12 @@
 //! A change that means to move them records them again with `UPDATE_RECORDED=1` and says so in the changelog.
 
 mod common;
-mod variants;
 
-use common::{DRIVES, drive, pages};
+use common::{DRIVES, VARIANTS, drive, pages};
 use lodger_core::rng::Rng;
 use lodger_core::{Completion, DriveSpec, Host, Op, Precondition};
 use lodger_testing::hash;
 use std::fmt::Write;
-use variants::VARIANTS;
 
 /// Everything that a user of the drive can see.
 fn seen(spec: &DriveSpec, precondition: Precondition) -> String {

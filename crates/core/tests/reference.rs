@@ -4,60 +4,14 @@
 
 mod common;
 
-use common::naive::{Naive, Tags};
-use common::{drive, settle};
+use common::contents::Tags;
+use common::naive::Naive;
+use common::{settle, small};
 use lodger_core::Host;
 use lodger_core::rng::Rng;
-use lodger_core::{Completion, DriveSpec, Op, Precondition, Request, Status};
+use lodger_core::{Completion, Op, Precondition, Request, Status};
 use proptest::prelude::*;
 use std::collections::HashMap;
-
-/// One kind of drive out of many small ones.
-fn small_drive(shape: u32) -> DriveSpec {
-    let bit =
-        |n: u32, yes: &'static str, no: &'static str| if shape >> n & 1 != 0 { yes } else { no };
-    let data_roles: &[(&str, &str)] = match shape >> 7 & 3 {
-        0 => &[
-            ("role.write_buffer.tier", "hmb"),
-            ("role.write_buffer.size", "128KiB"),
-        ],
-        1 if shape >> 4 & 1 != 0 => &[("role.write_buffer.tier", "slc")],
-        1 => &[],
-        2 => &[("role.write_buffer.acknowledge", "programmed")],
-        _ => &[
-            ("role.write_buffer.tier", "hmb"),
-            ("role.write_buffer.size", "96KiB"),
-            ("role.write_buffer.high", "1.0"),
-            ("role.write_buffer.low", "0.5"),
-            ("role.read_cache.tier", "hmb"),
-            ("role.read_cache.size", "24KiB"),
-            ("host.dma.rate", "4.8GB/s"),
-        ],
-    };
-    let replacement =
-        ["lru", "fifo", "clock", "2q", "random", "arc", "s3-fifo"][(shape >> 9) as usize % 7];
-    let mut sets = vec![
-        ("capacity", "64MiB"),
-        ("nand.pages_per_block", bit(0, "12", "24")),
-        ("nand.one_shot", bit(1, "true", "false")),
-        ("ftl.gc_own_stream", bit(2, "true", "false")),
-        ("ftl.hot_cold_streams", bit(3, "true", "false")),
-        ("ftl.slc_superblocks", bit(4, "3", "0")),
-        ("nand.cache_read", bit(5, "true", "false")),
-        ("role.map.exclusive", bit(6, "true", "false")),
-        ("role.map.size.sram", "8KiB"),
-        ("role.map.replacement", replacement),
-        ("tier.hmb.preferred", "160KiB"),
-        ("tier.hmb.min", "8KiB"),
-    ];
-    sets.extend(data_roles);
-    // Not beside `slc` and `programmed`, which need none.
-    if matches!(shape >> 7 & 3, 0 | 3) && shape >> 6 & 1 != 0 {
-        sets.push(("tier.pm.size", "64KiB"));
-        sets.push(("role.write_buffer.log", "pm"));
-    }
-    drive("tiny", &sets)
-}
 
 struct Run {
     host: Host<Tags>,
@@ -121,7 +75,7 @@ fn random_request(rng: &mut Rng, sectors: u64) -> Request {
 }
 
 fn run(shape: u32, seed: u64, requests: u32) {
-    let spec = small_drive(shape);
+    let spec = small::of_any_kind(shape);
     let mut rng = Rng::new(seed);
     let precondition = match rng.below(3) {
         0 => Precondition::None,

@@ -7,16 +7,17 @@
 //! still fails, and the seed that draws the whole of it:
 //! `LODGER_CASES=20000 cargo test --release -p lodger-core --test swarm -- --nocapture`
 
+mod common;
 mod drawn;
-mod media;
 
+use common::contents::Media;
+use common::durable::Model;
 use drawn::Keys;
 use lodger_core::Host;
 use lodger_core::ids::Lpn;
 use lodger_core::rng::Rng;
 use lodger_core::spec::Tier;
 use lodger_core::{Completion, DriveSpec, Op, Precondition, Request, Status};
-use media::{Media, Model};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -158,7 +159,7 @@ impl Run {
     fn new(case: &Case, spec: &DriveSpec) -> Self {
         let hmb = spec.tiers.hmb.as_ref();
         let hmb_bytes = hmb.map_or(0, |hmb| hmb.preferred_bytes);
-        let media = Media::new(spec);
+        let media = Media::default();
         Run {
             host: Host::with_contents(spec, case.precondition, hmb_bytes, case.seed, media),
             model: Model::new((spec.capacity_bytes / 4096) as u32),
@@ -230,7 +231,7 @@ impl Run {
     fn advance(&mut self, to_ps: u64) {
         let mut done = Vec::new();
         self.host.advance(to_ps, &mut done);
-        for (tag, lpn, sectors, page) in self.host.drive.contents.reads.drain(..) {
+        for (tag, lpn, sectors, page) in self.host.drive.contents.seen.drain(..) {
             let checked = self.model.check_read(tag, lpn, sectors, &page);
             checked.unwrap_or_else(|what| panic!("{what}"));
         }
@@ -259,7 +260,7 @@ impl Run {
         let buffer_lives = crash && self.write_buffer().tier != Tier::Hmb;
         self.open.clear();
         self.idle_events = 0;
-        self.host.drive.contents.reads.clear();
+        self.host.drive.contents.seen.clear();
         self.cuts += 1;
         let host = &self.host;
         let holds = |lpn| host.drive.contents.at(host.drive.source(Lpn(lpn)));

@@ -2,14 +2,13 @@
 //! was acknowledged for is there, or the trim is; never what was there before both.
 
 mod common;
-mod media;
 
+use common::contents::Media;
 use common::{drive, pages};
 use lodger_core::Host;
 use lodger_core::device::Source;
 use lodger_core::ids::Lpn;
 use lodger_core::{DriveSpec, Op, Precondition, Request};
-use media::Media;
 
 const PAGE: u32 = 263;
 
@@ -20,7 +19,7 @@ struct Run {
 
 impl Run {
     fn new(spec: &DriveSpec) -> Self {
-        let contents = Media::new(spec);
+        let contents = Media::default();
         let host = Host::with_contents(spec, Precondition::None, 0, 1, contents);
         let done = Vec::new();
         Run { host, done }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::window::{pin, store};
-use common::{drive, latency, pages};
+use common::{drive, drives, latency, pages};
 use lodger_core::Host;
 use lodger_core::device::Contents;
 use lodger_core::time::{NS, US};
@@ -365,12 +365,9 @@ fn a_window_that_cannot_be_is_refused() {
         ("role.window.read_dma", "1us"),
     ];
     let wrong = |name: &str, sets: &[(&str, &str)]| {
-        let find = |wanted: &str| {
-            let drive = common::DRIVES.iter().find(|(name, _)| *name == wanted);
-            drive.map(|(_, text)| (*text).to_owned())
-        };
-        let text = find(name).expect("a drive of the collection");
-        let error = lodger_core::spec::parse(&text, name, sets, &find).expect_err("it is wrong");
+        let text = drives::text(name).expect("a drive of the collection");
+        let error =
+            lodger_core::spec::parse(&text, name, sets, &drives::text).expect_err("it is wrong");
         error.message
     };
     assert_eq!(

@@ -3,8 +3,8 @@
 //! bytes, each with the values it may have after a cut.
 
 mod common;
-mod window_bytes;
 
+use common::contents::{ByteTags, LOST, Pages};
 use common::window::{pin, store};
 use common::{drive, pages};
 use lodger_core::Host;
@@ -15,7 +15,9 @@ use lodger_core::rng::Rng;
 use lodger_core::time::NS;
 use lodger_core::{DriveSpec, EntryId, Op, Precondition, Status, WindowCall, WindowError};
 use proptest::prelude::*;
-use window_bytes::{Bytes, LOST};
+
+/// For every byte, the tag of the call that wrote it.
+type Bytes = Pages<ByteTags>;
 
 const K: u64 = 1024;
 const E0: EntryId = EntryId(0);
@@ -39,7 +41,7 @@ fn small(sets: &[(&'static str, &'static str)]) -> DriveSpec {
 
 fn host(spec: &DriveSpec) -> Host<Bytes> {
     let window = spec.roles.window.as_ref().expect("a window");
-    let contents = Bytes::new(window.bytes);
+    let contents = Bytes::with_window(window.bytes);
     Host::with_contents(spec, Precondition::None, 0, 1, contents)
 }
 
@@ -145,7 +147,7 @@ fn at_every_step_of_a_flush_the_bytes_are_in_the_window_or_in_their_place() {
             } else {
                 after += 1;
                 for lpn in 16..40 {
-                    let page = host.drive.contents.page(host.drive.source(Lpn(lpn)));
+                    let page = host.drive.contents.at(host.drive.source(Lpn(lpn)));
                     let value = if lpn == 16 { 2 } else { 1 };
                     assert!(page.iter().all(|byte| *byte == value), "{stop}: page {lpn}");
                 }
@@ -384,9 +386,14 @@ impl Run {
                 .host
                 .drive
                 .contents
-                .page(self.host.drive.source(Lpn(lpn as u32)));
+                .at(self.host.drive.source(Lpn(lpn as u32)));
             let wanted = &self.model.drive[(lpn * 4096) as usize..][..4096];
-            assert!(page == wanted, "page {lpn}: {} for {}", page[0], wanted[0]);
+            assert!(
+                page[..] == *wanted,
+                "page {lpn}: {} for {}",
+                page[0],
+                wanted[0]
+            );
         }
     }
 
@@ -473,9 +480,9 @@ impl Run {
                 length_bytes: length,
             }
         };
-        self.host.drive.contents.seen.clear();
+        self.host.drive.contents.loaded.clear();
         let (ended, cut) = self.make(what);
-        let seen = std::mem::take(&mut self.host.drive.contents.seen);
+        let seen = std::mem::take(&mut self.host.drive.contents.loaded);
         assert!(!ended || seen.len() as u64 == length);
         for (at, value) in seen {
             // The engine reads the window; what is still in the CPU only the CPU's loads see.
@@ -514,7 +521,7 @@ impl Run {
             .host
             .drive
             .contents
-            .page(self.host.drive.source(Lpn(lpn as u32)));
+            .at(self.host.drive.source(Lpn(lpn as u32)));
         // What was acknowledged is there; what was not may be.
         if !done.is_empty() || page[0] == self.tag {
             self.model.drive[(lpn * 4096) as usize..][..4096].fill(self.tag);

@@ -178,7 +178,7 @@ impl HpbDevice {
         HpbDevice {
             group_pages: spec.group_pages,
             groups: vec![Group::default(); groups as usize],
-            epochs: Epochs::new(groups, u32::BITS),
+            epochs: Epochs::new(groups, spec.epoch_bits),
             codec: EntryCodec::new(spec.integrity, seed),
             integrity: spec.integrity,
             pages: Table::with_capacity(64),
@@ -444,11 +444,6 @@ impl HpbDevice {
             return Err(Refusal::Forged);
         }
         Ok(ppn)
-    }
-
-    /// Epochs of this many bits, all zero (tests).
-    pub fn limit_epochs(&mut self, bits: u32) {
-        self.epochs = Epochs::new(self.groups.len() as u32, bits);
     }
 
     /// Pages known to be stale.

@@ -379,11 +379,4 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             hpb.device.changed(lpn);
         }
     }
-
-    /// Epochs of this many bits, all zero: for tests, at the start, so that they wrap.
-    pub fn limit_hpb_epochs(&mut self, bits: u32) {
-        if let Some(hpb) = &mut self.hpb {
-            hpb.device.limit_epochs(bits);
-        }
-    }
 }

@@ -1,73 +1,21 @@
-//! What the device tests share: drives of the collection, and a closed loop.
-#![allow(dead_code)]
+//! The kit of the drive's tests: one kind of contents, one list of drives, one hostile host memory, naive
+//! drives to compare with, and a closed loop.
+#![allow(dead_code, unused_imports)]
 
-pub mod bytes;
+pub mod contents;
+pub mod drives;
+pub mod durable;
+pub mod hostile;
+pub mod hpb;
 pub mod naive;
+pub mod small;
 pub mod window;
 
+pub use drives::{DRIVES, VARIANTS, drive};
 use lodger_core::Host;
 use lodger_core::device::{Contents, HostMemory};
 use lodger_core::rng::Rng;
-use lodger_core::{Completion, DriveSpec, Op, Request};
-
-/// The drive files, read at compile time.
-pub const DRIVES: [(&str, &str); 19] = [
-    (
-        "rc100-240",
-        include_str!("../../../../drives/rc100-240.toml"),
-    ),
-    (
-        "rc100-480",
-        include_str!("../../../../drives/rc100-480.toml"),
-    ),
-    ("bg4", include_str!("../../../../drives/bg4.toml")),
-    ("a80", include_str!("../../../../drives/a80.toml")),
-    ("ex900", include_str!("../../../../drives/ex900.toml")),
-    ("m730", include_str!("../../../../drives/m730.toml")),
-    ("a1000", include_str!("../../../../drives/a1000.toml")),
-    (
-        "wd-black-3d",
-        include_str!("../../../../drives/wd-black-3d.toml"),
-    ),
-    ("970-pro", include_str!("../../../../drives/970-pro.toml")),
-    ("cxl-512", include_str!("../../../../drives/cxl-512.toml")),
-    (
-        "hong-bufferless",
-        include_str!("../../../../drives/hong-bufferless.toml"),
-    ),
-    (
-        "hong-device-buffer",
-        include_str!("../../../../drives/hong-device-buffer.toml"),
-    ),
-    (
-        "hong-hmb-buffer",
-        include_str!("../../../../drives/hong-hmb-buffer.toml"),
-    ),
-    ("pm963", include_str!("../../../../drives/pm963.toml")),
-    ("sz985", include_str!("../../../../drives/sz985.toml")),
-    ("2b-ssd", include_str!("../../../../drives/2b-ssd.toml")),
-    (
-        "galaxy-s7",
-        include_str!("../../../../drives/galaxy-s7.toml"),
-    ),
-    ("ufs21-64", include_str!("../../../../drives/ufs21-64.toml")),
-    ("tiny", include_str!("../../../../drives/tiny.toml")),
-];
-
-/// A drive of the collection with some keys set.
-pub fn drive(name: &str, sets: &[(&str, &str)]) -> DriveSpec {
-    let find = |wanted: &str| {
-        DRIVES
-            .iter()
-            .find(|(name, _)| *name == wanted)
-            .map(|(_, text)| (*text).to_owned())
-    };
-    let text = find(name).expect("a drive of the collection");
-    match lodger_core::spec::parse(&text, name, sets, &find) {
-        Ok(parsed) => parsed.spec,
-        Err(error) => panic!("{error}"),
-    }
-}
+use lodger_core::{Completion, Op, Request};
 
 /// A request of 4 KiB pages.
 pub fn pages(op: Op, lpn: u64, count: u64) -> Request {

@@ -281,6 +281,44 @@ pub fn functions(code: &str) -> Vec<Function> {
     functions
 }
 
+/// The bodies of the `impl` blocks of a type, traits' included.
+pub fn impls(code: &str, of: &str) -> Vec<String> {
+    let mut bodies = Vec::new();
+    for at in word_places(code, "impl") {
+        let rest = &code[at..];
+        let (Some(open), Some(end)) = (rest.find('{'), body_end(rest)) else {
+            continue;
+        };
+        let head = &rest[..open];
+        // `impl Fn(&Device)` is a type.
+        if head.contains(&format!(" {of}<")) && !head.contains('(') {
+            bodies.push(rest[open..=end].to_owned());
+        }
+    }
+    bodies
+}
+
+/// How many fields a struct has; `None` if there is no such struct.
+pub fn struct_fields(code: &str, name: &str) -> Option<usize> {
+    let at = code.find(&format!("struct {name}"))?;
+    let rest = &code[at..];
+    let body = &rest[rest.find('{')? + 1..body_end(rest)?];
+    let mut depth = 0;
+    let mut fields = 0;
+    for (at, byte) in body.bytes().enumerate() {
+        match byte {
+            b'(' | b'[' | b'<' => depth += 1,
+            b')' | b']' | b'>' => depth -= 1,
+            b':' if depth == 0 => {
+                let path = body[at + 1..].starts_with(':') || body[..at].ends_with(':');
+                fields += usize::from(!path);
+            }
+            _ => {}
+        }
+    }
+    Some(fields)
+}
+
 /// Where the body that follows a signature ends; `None` if there is none (a trait's method).
 fn body_end(rest: &str) -> Option<usize> {
     let (mut round, mut curly) = (0i32, 0i32);

@@ -14,22 +14,10 @@ use crate::observe::HpbCounters;
 use crate::request::{Op, Status};
 use crate::spec::{DriveSpec, HpbProtocol, HpbSpec, SLOT_BYTES};
 use jedec::JedecDriver;
-use paper::{Faults, PaperDriver};
-
-/// A change to the entry of the next read, for tests: what a hostile host would do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tamper {
-    /// Flips these bits.
-    Flip(u64),
-    /// Puts another entry in its place; the version of the group is the latest one.
-    Replace(u64),
-    /// Sends this entry and claims this version, whatever the driver would send.
-    Send(HostEntry),
-}
+use paper::PaperDriver;
 
 /// Whose protocol is spoken.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one for a host")]
 enum Driver {
     Paper(PaperDriver),
     Jedec(JedecDriver),
@@ -44,7 +32,6 @@ pub(super) struct HpbHost {
     idle_period: u32,
     /// Group of the READ BUFFER under way that the load at boot waits for.
     loading: Option<u32>,
-    tamper: Option<Tamper>,
     counters: HpbCounters,
     /// Entries of a read of several pages, reused.
     ahead: Vec<HostEntry>,
@@ -62,7 +49,6 @@ impl HpbHost {
             spec: spec.clone(),
             idle_period: 0,
             loading: None,
-            tamper: None,
             counters: HpbCounters::default(),
             ahead: Vec::new(),
         }))
@@ -121,20 +107,6 @@ impl HpbHost {
             }
         }
     }
-
-    /// Once, a hostile host sends something else with a read.
-    fn tamper(&mut self, entry: &mut Option<HostEntry>, is_read: bool) {
-        let Some(tamper) = self.tamper.take() else {
-            return;
-        };
-        match (entry.as_mut().or(self.ahead.first_mut()), tamper) {
-            (Some(entry), Tamper::Flip(bits)) => entry.bytes ^= bits,
-            (Some(entry), Tamper::Replace(bytes)) => entry.bytes = bytes,
-            (Some(entry), Tamper::Send(other)) if is_read => *entry = other,
-            (None, Tamper::Send(other)) if is_read => *entry = Some(other),
-            _ => {}
-        }
-    }
 }
 
 impl<C: Contents, M: HostMemory> Host<C, M> {
@@ -159,7 +131,6 @@ impl<C: Contents, M: HostMemory> Host<C, M> {
                 }
             }
         }
-        hpb.tamper(&mut entry, is_read);
         if let Some(entry) = entry {
             self.drive.attach_entry(command, entry);
         }
@@ -312,34 +283,6 @@ impl<C: Contents, M: HostMemory> Host<C, M> {
             self.drive.set_hpb_enabled(enabled);
             self.load_at_boot();
             self.note_idle(false, 0);
-        }
-    }
-
-    /// Messages to the driver get lost or come late from now on (tests).
-    pub fn set_hpb_faults(&mut self, faults: Option<Faults>) {
-        if let Some(hpb) = &mut self.hpb
-            && let Driver::Paper(driver) = &mut hpb.driver
-        {
-            driver.faults = faults;
-        }
-    }
-
-    /// Changes the entry of the next read that carries one (tests).
-    pub fn tamper_with_hpb(&mut self, tamper: Tamper) {
-        if let Some(hpb) = &mut self.hpb {
-            hpb.tamper = Some(tamper);
-        }
-    }
-
-    /// The entry that the host would send with a read of this page; to be played back in tests.
-    pub fn hpb_entry(&mut self, lpn: Lpn) -> Option<HostEntry> {
-        let hpb = self.hpb.as_mut()?;
-        match &mut hpb.driver {
-            Driver::Paper(driver) => {
-                let boot = |lpn| self.drive.hpb_entry_at_boot(lpn);
-                driver.entry(lpn, 1, self.drive.hpb_shows_place(), boot)
-            }
-            Driver::Jedec(_) => None,
         }
     }
 }

@@ -4,7 +4,6 @@
 use crate::controller::cache::{Cache, Direct, Inserted};
 use crate::controller::hpb::{HostEntry, Message, NO_ENTRY};
 use crate::ids::{Lpn, Ppn};
-use crate::rng::Rng;
 use crate::spec::HpbSpec;
 use std::collections::VecDeque;
 
@@ -30,31 +29,6 @@ struct Group {
     wanted: bool,
 }
 
-/// What goes wrong between drive and driver, for tests.
-#[derive(Clone, Debug)]
-pub struct Faults {
-    /// Of a thousand messages, how many are lost.
-    pub lost_permille: u32,
-    /// Of a thousand messages, how many come late and out of order.
-    pub late_permille: u32,
-    /// Decides which.
-    pub rng: Rng,
-    late: Vec<Message>,
-}
-
-impl Faults {
-    /// Faults at these rates.
-    #[must_use]
-    pub fn new(lost_permille: u32, late_permille: u32, seed: u64) -> Self {
-        Faults {
-            lost_permille,
-            late_permille,
-            rng: Rng::new(seed),
-            late: Vec::new(),
-        }
-    }
-}
-
 /// The driver.
 #[derive(Clone, Debug)]
 pub struct PaperDriver {
@@ -70,8 +44,6 @@ pub struct PaperDriver {
     /// How many are; 0: they are there when the drive starts for the first time.
     boot_groups: u32,
     enabled: bool,
-    /// Things that go wrong (tests).
-    pub faults: Option<Faults>,
     /// Groups that gave way.
     pub evictions: u64,
 }
@@ -105,7 +77,6 @@ impl PaperDriver {
             loading: 0..boot_groups,
             boot_groups,
             enabled: true,
-            faults: None,
             evictions: 0,
         }
     }
@@ -168,39 +139,6 @@ impl PaperDriver {
         if !self.enabled {
             return;
         }
-        if self.faults.is_none() {
-            self.apply(message, &boot);
-            return;
-        }
-        let (now, overdue) = self.misfortune(message);
-        for message in now.into_iter().chain(overdue) {
-            self.apply(message, &boot);
-        }
-    }
-
-    /// What of a message arrives now, and which late one does.
-    fn misfortune(&mut self, message: Message) -> (Option<Message>, Option<Message>) {
-        let Some(faults) = &mut self.faults else {
-            return (Some(message), None);
-        };
-        let fate = faults.rng.below(1000);
-        let mut now = None;
-        if fate < faults.lost_permille {
-            // Lost.
-        } else if fate < faults.lost_permille + faults.late_permille {
-            faults.late.push(message);
-        } else {
-            now = Some(message);
-        }
-        let count = faults.late.len() as u32;
-        let overdue = (count > 0 && faults.rng.below(4) == 0).then(|| {
-            let which = faults.rng.below(count);
-            faults.late.swap_remove(which as usize)
-        });
-        (now, overdue)
-    }
-
-    fn apply(&mut self, message: Message, boot: &impl Fn(Lpn) -> u64) {
         match message {
             // The latter is another driver's.
             Message::None | Message::Recommendation { .. } => {}
@@ -214,7 +152,7 @@ impl PaperDriver {
                 ppn,
                 before,
                 version,
-            } => self.apply_entry(lpn, ppn, (before, version), boot),
+            } => self.apply_entry(lpn, ppn, (before, version), &boot),
         }
     }
 

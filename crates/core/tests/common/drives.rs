@@ -1,4 +1,51 @@
-//! What power cuts are tried on, beside the drives of the collection.
+//! The drives of all tests: those of the collection, variants of them, and small ones.
+
+use lodger_core::DriveSpec;
+
+/// Files of the collection, read at compile time.
+macro_rules! collection {
+    ($($name:literal)*) => {
+        [$(($name, include_str!(concat!("../../../../drives/", $name, ".toml")))),*]
+    };
+}
+
+/// The drive files.
+pub const DRIVES: [(&str, &str); 19] = collection![
+    "rc100-240"
+    "rc100-480"
+    "bg4"
+    "a80"
+    "ex900"
+    "m730"
+    "a1000"
+    "wd-black-3d"
+    "970-pro"
+    "cxl-512"
+    "hong-bufferless"
+    "hong-device-buffer"
+    "hong-hmb-buffer"
+    "pm963"
+    "sz985"
+    "2b-ssd"
+    "galaxy-s7"
+    "ufs21-64"
+    "tiny"
+];
+
+/// The text of a drive of the collection.
+pub fn text(wanted: &str) -> Option<String> {
+    let drive = DRIVES.iter().find(|(name, _)| *name == wanted);
+    drive.map(|(_, text)| (*text).to_owned())
+}
+
+/// A drive of the collection with some keys set.
+pub fn drive(name: &str, sets: &[(&str, &str)]) -> DriveSpec {
+    let file = text(name).expect("a drive of the collection");
+    match lodger_core::spec::parse(&file, name, sets, &text) {
+        Ok(parsed) => parsed.spec,
+        Err(error) => panic!("{error}"),
+    }
+}
 
 /// A log in power-protected memory of 96 KiB, which a flush often fills.
 pub const LOG: [(&str, &str); 2] = [("tier.pm.size", "96KiB"), ("role.write_buffer.log", "pm")];

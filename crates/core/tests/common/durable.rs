@@ -1,135 +1,14 @@
-//! Flash and buffer contents that can be torn and erased, and what a host may expect of them.
-#![allow(dead_code)]
+//! What a host may expect of each sector after a power cut: what was flushed, and nothing older.
 
-use lodger_core::device::{Contents, MapEntries, Source};
-use lodger_core::ids::{BufferSlot, Lpn, Ppn};
-use lodger_core::{DriveSpec, Op, Request};
+use super::contents::SectorTags;
+use lodger_core::{Op, Request};
 use std::collections::HashMap;
-
-/// Who wrote each sector of a page: the request's tag, 0 for nobody.
-pub type Page = [u32; 8];
-
-/// In flash from the start: reads as never written.
-const INITIAL: u32 = u32::MAX;
-/// Erased or torn: reading it is the error that the tests look for.
-const GARBAGE: u32 = u32::MAX - 1;
-
-/// What buffer and flash hold.
-pub struct Media {
-    flash: Vec<Page>,
-    /// What the translation pages in flash say.
-    map_pages: HashMap<Ppn, Box<MapEntries>>,
-    /// Translation pages read and found as they must be.
-    pub map_pages_read: u64,
-    buffer: Vec<Page>,
-    /// Tag, page, sectors and what they held, of every read.
-    pub reads: Vec<(u32, u32, u8, Page)>,
-}
-
-fn overlay(onto: &mut Page, from: &Page, sectors: u8) {
-    for sector in 0..8 {
-        if sectors >> sector & 1 != 0 {
-            onto[sector] = from[sector];
-        }
-    }
-}
-
-impl Media {
-    pub fn new(spec: &DriveSpec) -> Self {
-        let slots = spec.layout().superblocks() * spec.layout().slots_per_superblock;
-        Media {
-            flash: vec![[INITIAL; 8]; slots as usize],
-            map_pages: HashMap::new(),
-            map_pages_read: 0,
-            buffer: Vec::new(),
-            reads: Vec::new(),
-        }
-    }
-
-    pub fn at(&self, source: Source) -> Page {
-        let page = match source {
-            Source::Buffer(slot) => self.buffer[slot.index()],
-            Source::Flash(ppn) => self.flash[ppn.index()],
-            Source::Unwritten => Page::default(),
-        };
-        page.map(|value| if value == INITIAL { 0 } else { value })
-    }
-
-    fn put(&mut self, to: Ppn, page: Page) {
-        let free = self.flash[to.index()];
-        assert!(
-            free[0] >= GARBAGE,
-            "{to:?} is programmed twice without an erase"
-        );
-        self.flash[to.index()] = page;
-    }
-
-    fn fill(&mut self, first: Ppn, slots: u32) {
-        let end = (first.index() + slots as usize).min(self.flash.len());
-        self.flash[first.index()..end].fill([GARBAGE; 8]);
-        self.map_pages
-            .retain(|ppn, _| !(first.index()..end).contains(&ppn.index()));
-    }
-}
-
-impl Contents for Media {
-    const FOLLOWS_MAP: bool = true;
-
-    fn write_map_page(&mut self, to: Ppn, entries: &MapEntries) {
-        self.map_pages.insert(to, Box::new(*entries));
-    }
-    fn read_map_page(&mut self, from: Ppn, entries: &MapEntries, initial: &MapEntries) {
-        let held = self.map_pages.get(&from).map_or(initial, |held| held);
-        for (at, (held, now)) in held.iter().zip(entries).enumerate() {
-            assert_eq!(
-                held, now,
-                "entry {at} of the translation page at {from:?} is stale"
-            );
-        }
-        self.map_pages_read += 1;
-    }
-    fn arrive(&mut self, tag: u32, _: Lpn, slot: BufferSlot, sectors: u8) {
-        if self.buffer.len() <= slot.index() {
-            self.buffer.resize(slot.index() + 1, [GARBAGE; 8]);
-        }
-        let mut page = Page::default();
-        overlay(&mut page, &[tag; 8], sectors);
-        self.buffer[slot.index()] = page;
-    }
-    fn merge(&mut self, slot: BufferSlot, source: Source, written: u8) {
-        let mut page = self.at(source);
-        overlay(&mut page, &self.buffer[slot.index()], written);
-        self.buffer[slot.index()] = page;
-    }
-    fn absorb(&mut self, from: BufferSlot, to: BufferSlot, sectors: u8) {
-        let newer = self.buffer[from.index()];
-        overlay(&mut self.buffer[to.index()], &newer, sectors);
-    }
-    fn program(&mut self, from: BufferSlot, to: Ppn) {
-        self.put(to, self.buffer[from.index()]);
-    }
-    fn relocate(&mut self, from: Ppn, to: Ppn) {
-        self.put(to, self.at(Source::Flash(from)));
-        if let Some(held) = self.map_pages.get(&from).cloned() {
-            self.map_pages.insert(to, held);
-        }
-    }
-    fn erase(&mut self, first: Ppn, slots: u32) {
-        self.fill(first, slots);
-    }
-    fn tear(&mut self, first: Ppn, slots: u32) {
-        self.fill(first, slots);
-    }
-    fn read(&mut self, tag: u32, lpn: Lpn, source: Source, sectors: u8) {
-        self.reads.push((tag, lpn.0, sectors, self.at(source)));
-    }
-}
 
 /// A write or trim (value 0) of some sectors of a page.
 #[derive(Clone, Copy, Debug)]
 struct Wrote {
     tag: u32,
-    values: Page,
+    values: SectorTags,
     sectors: u8,
     submitted: u64,
     /// `u64::MAX` while it has not completed.
@@ -142,7 +21,7 @@ struct Wrote {
 /// What each sector may hold.
 pub struct Model {
     /// What every sector held after the last cut.
-    base: Vec<Page>,
+    base: Vec<SectorTags>,
     /// What was written since.
     wrote: HashMap<u32, Vec<Wrote>>,
     /// When each read or flush under way was submitted.
@@ -172,7 +51,7 @@ fn covered(request: &Request) -> impl Iterator<Item = (u32, u8)> + use<> {
 impl Model {
     pub fn new(pages: u32) -> Self {
         Model {
-            base: vec![Page::default(); pages as usize],
+            base: vec![SectorTags::default(); pages as usize],
             wrote: HashMap::new(),
             open: HashMap::new(),
             clock: 0,
@@ -246,7 +125,13 @@ impl Model {
     }
 
     /// A read returns nothing older than what had completed when it was submitted.
-    pub fn check_read(&self, tag: u32, page: u32, sectors: u8, held: &Page) -> Result<(), String> {
+    pub fn check_read(
+        &self,
+        tag: u32,
+        page: u32,
+        sectors: u8,
+        held: &SectorTags,
+    ) -> Result<(), String> {
         let submitted = self.open[&tag];
         for sector in (0..8).filter(|sector| sectors >> sector & 1 != 0) {
             let settled = |wrote: &Wrote| wrote.completed < submitted && !wrote.doubtful;
@@ -269,7 +154,7 @@ impl Model {
     /// Returns how many acknowledged sectors were lost, as they may be.
     pub fn restart(
         &mut self,
-        holds: impl Fn(u32) -> Page,
+        holds: impl Fn(u32) -> SectorTags,
         buffer_lives: bool,
         all: bool,
     ) -> Result<u64, String> {
@@ -311,7 +196,7 @@ impl Model {
     }
 
     /// What is there now counts as a write of its own, as durable as a write is.
-    fn go_on(&mut self, holds: impl Fn(u32) -> Page) {
+    fn go_on(&mut self, holds: impl Fn(u32) -> SectorTags) {
         self.clock += 2;
         for (&page, wrote) in &mut self.wrote {
             for under_way in wrote.iter_mut().filter(|wrote| wrote.completed == u64::MAX) {
