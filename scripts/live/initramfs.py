@@ -18,6 +18,8 @@ PROGRAMS = [
     "usr/sbin/mkfs.xfs",
     "usr/sbin/xfs_repair",
 ]
+# What file systems have that the oldest kernel can mount.
+XFS_OPTIONS = "usr/share/xfsprogs/mkfs/lts_6.1.conf"
 # Loaded with what they need, where they are not built in: at the start, and by the check that needs them (without
 # hardware support, loading one of this size takes seconds).
 MODULES = ["nvme", "ext4", "crc32c_generic"]
@@ -144,6 +146,7 @@ def build(tree: Tree, kernel: Kernel, scripts: Path, more: list[Path]) -> bytes:
         archive.add(f"bin/{program.name}", FILE, program.read_bytes())
         for library in tree.libraries(program):
             archive.add(f"usr/lib/{library.name}", FILE, library.read_bytes())
+    archive.add("etc/xfs.conf", FILE, (tree.root / XFS_OPTIONS).read_bytes())
     for folder, names in (("modules", MODULES), ("modules/later", LATER)):
         for index, (name, content) in enumerate(kernel.modules(names)):
             archive.add(f"{folder}/{index:02}-{name}.ko", FILE, content)

@@ -212,6 +212,12 @@ impl<M: GuestMemory> Pages<M> {
         self.flash.pages
     }
 
+    /// Every byte is gone, of pages that hold nothing any more and of those that do.
+    pub fn forget_all(&mut self) {
+        self.flash = Flash::default();
+        self.buffer.clear();
+    }
+
     fn data_mut(&mut self, tag: u32) -> &mut Data {
         let tag = tag as usize;
         if tag >= self.data.len() {

@@ -36,7 +36,7 @@ check_xfs() {
   for module in /modules/later/*.ko; do
     [ -e "$module" ] && insmod "$module" 2>/dev/null
   done
-  filesystem "mkfs.xfs -q -f" "xfs_repair -n" xfs
+  filesystem "mkfs.xfs -q -f -c options=/etc/xfs.conf" "xfs_repair -n" xfs
 }
 
 # What was flushed, for checks that take the drive away.

@@ -15,8 +15,8 @@ line that is printed; so does any client of vfio-user. Its data is in memory and
 command ends; guests may come and go meanwhile, one at a time. Ctrl-C ends it and prints what was
 done, and how late completions were beside the model.
 
-Not there yet: format, sanitize, firmware, self-test and vendor commands (invalid opcode), several
-namespaces, a file for the data, the byte window.";
+Not there yet: firmware, self-test and vendor commands (invalid opcode), several namespaces, a file
+for the data, the byte window.";
 
 /// `lodger serve`.
 #[derive(Debug, Args)]

@@ -24,7 +24,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         });
         let ended = match parsed {
             Err(status) => Err((permit, status)),
-            Ok(parsed) => self.take_admin(&parsed, permit),
+            Ok(parsed) => self.take_admin(&parsed, entry, permit),
         };
         if let Err((permit, status)) = ended {
             self.refuse(entry, permit, status);
@@ -35,15 +35,17 @@ impl<M: GuestMemory + Clone> Controller<M> {
     fn take_admin(
         &mut self,
         parsed: &Parsed<AdminCommand>,
+        entry: &SubmissionEntry,
         permit: Permit,
     ) -> Result<(), (Permit, Status)> {
         match &parsed.command {
             AdminCommand::AsyncEventRequest => self.events.request(permit),
+            AdminCommand::FormatNvm(format) => self.format(format, parsed.namespace, permit),
             AdminCommand::SetFeatures(set) => self.set_features(set, &parsed.data, permit),
             AdminCommand::DeleteSubmissionQueue(queue) => {
                 self.delete_submission_queue(*queue, permit)
             }
-            _ => match self.do_admin(parsed) {
+            _ => match self.do_admin(parsed, entry) {
                 Ok(outcome) => {
                     self.complete(permit, outcome);
                     Ok(())
@@ -53,7 +55,11 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
     }
 
-    fn do_admin(&mut self, parsed: &Parsed<AdminCommand>) -> Result<Outcome, Status> {
+    fn do_admin(
+        &mut self,
+        parsed: &Parsed<AdminCommand>,
+        entry: &SubmissionEntry,
+    ) -> Result<Outcome, Status> {
         match &parsed.command {
             AdminCommand::Identify(identify) => {
                 let page = self.identity.answer(identify, parsed.namespace)?;
@@ -66,6 +72,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             AdminCommand::DeleteCompletionQueue(queue) => self.delete_completion_queue(*queue)?,
             AdminCommand::Abort { queue, command } => return Ok(self.abort(*queue, *command)),
             AdminCommand::KeepAlive => {}
+            AdminCommand::Sanitize(sanitize) => self.sanitize(sanitize, entry.dword(10))?,
             AdminCommand::DoorbellBufferConfig => {
                 let DataPointer::Prp { prp1, prp2 } = parsed.data else {
                     return Err(Status::INVALID_FIELD);
@@ -78,7 +85,6 @@ impl<M: GuestMemory + Clone> Controller<M> {
             | AdminCommand::SetFeatures(_)
             | AdminCommand::DeleteSubmissionQueue(_)
             | AdminCommand::FormatNvm(_)
-            | AdminCommand::Sanitize(_)
             | AdminCommand::FirmwareCommit(_)
             | AdminCommand::FirmwareDownload(_)
             | AdminCommand::DeviceSelfTest(_)

@@ -24,8 +24,23 @@ pub const MDTS: u8 = 7;
 pub const ERROR_ENTRIES_Z: u8 = 63;
 /// Warning and critical temperature, kelvins: 70 and 80 degrees Celsius.
 const TEMPERATURES_KELVIN: (u16, u16) = (343, 353);
-/// OACS: Doorbell Buffer Config alone.
-const ADMIN_COMMANDS: u16 = 1 << 8;
+/// OACS: Format NVM and Doorbell Buffer Config.
+const ADMIN_COMMANDS: u16 = 1 << 1 | 1 << 8;
+/// SANICAP: crypto erase and block erase; blocks are always deallocated.
+const SANITIZE: u32 = 1 | 1 << 1 | 1 << 29;
+/// FNA: a format deletes keys, too.
+const FORMAT_KEYS: u8 = 1 << 2;
+/// LBA formats of the namespace.
+pub const FORMATS: [Format; 2] = [
+    Format {
+        block: BlockSize::B512,
+        performance: 2,
+    },
+    Format {
+        block: BlockSize::KIB4,
+        performance: 0,
+    },
+];
 /// Vendor of the PCI function and of the structure. A placeholder: not held against the list of the PCI-SIG.
 pub const VENDOR: u16 = 0x1d0d;
 
@@ -127,7 +142,7 @@ impl Identity {
             volatile_write_cache: has_volatile_cache,
             doorbell_buffers: true,
             scatter_gather: true,
-            sanitize: 0,
+            sanitize: SANITIZE,
             atomic_blocks_z: 0,
             error_entries_z: ERROR_ENTRIES_Z,
             power_states: &[PowerState::default()],
@@ -136,19 +151,17 @@ impl Identity {
         .page();
         controller_page
             .set(controller::OACS, ADMIN_COMMANDS)
+            .set(controller::FNA, FORMAT_KEYS)
             .set(controller::EDSTT, 0u8);
         let mut eui64 = serial.to_be_bytes();
         eui64[0] |= 2; // Locally administered.
         let size_blocks = spec.capacity_bytes / block.bytes();
-        let formats = [Format {
-            block,
-            performance: 0,
-        }];
+        let format = FORMATS.iter().position(|format| format.block == block);
         let first = Namespace {
             size_blocks,
             used_blocks: size_blocks,
-            formats: &formats,
-            format: 0,
+            formats: &FORMATS,
+            format: format.expect("blocks of a size that there is") as u8,
             preferred: None,
             eui64: Some(eui64),
             nguid: None,
@@ -200,6 +213,17 @@ impl Identity {
             ..self.host_memory
         };
         Ok(())
+    }
+
+    /// The namespace has blocks of that format now.
+    pub fn set_format(&mut self, format: u8) {
+        let block = FORMATS[usize::from(format)].block;
+        self.size_blocks = self.size_blocks * self.block.bytes() / block.bytes();
+        self.block = block;
+        for field in [namespace::NSZE, namespace::NCAP, namespace::NUSE] {
+            self.namespace.set(field, self.size_blocks);
+        }
+        self.namespace.set(namespace::FLBAS, format);
     }
 
     /// What Identify answers (Base 2.0 §5.17).

@@ -16,13 +16,15 @@ const PAGE_BYTES: u64 = 4096;
 
 /// What is to be done when the drive has done its part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     /// Data goes to the host.
     Read,
     /// Data has come from the host.
     Write,
     /// Data is held against the host's.
     Compare,
+    /// All blocks are deallocated, for [`super::wipe`].
+    Wipe,
     /// Nothing more.
     #[default]
     Other,
@@ -51,14 +53,29 @@ pub(super) struct Flights {
 }
 
 impl Flights {
-    fn take_off(&mut self, entry: &SubmissionEntry, permit: Permit) -> u32 {
-        let tag = self.free.pop().unwrap_or_else(|| {
+    fn free_tag(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
             self.flights.push(Flight::default());
             self.flights.len() as u32 - 1
-        });
+        })
+    }
+
+    fn take_off(&mut self, entry: &SubmissionEntry, permit: Permit) -> u32 {
+        let tag = self.free_tag();
         self.flights[tag as usize] = Flight {
             permit: Some(permit),
             entry: Some(*entry),
+            ..Flight::default()
+        };
+        tag
+    }
+
+    /// A command of the drive's own, that nobody hears the end of, and the flush after it.
+    pub(super) fn take_off_alone(&mut self, kind: Kind) -> u32 {
+        let tag = self.free_tag();
+        self.flights[tag as usize] = Flight {
+            kind,
+            then_flush: true,
             ..Flight::default()
         };
         tag
@@ -101,6 +118,10 @@ fn status_of(failure: DriveStatus, is_write: bool) -> Status {
 impl<M: GuestMemory + Clone> Controller<M> {
     /// A command of an I/O queue.
     pub(super) fn io(&mut self, entry: &SubmissionEntry, permit: Permit) {
+        if let Some(status) = self.wipe.refusal() {
+            self.refuse(entry, permit, status);
+            return;
+        }
         let queue = permit.submission_queue();
         let tag = self.flights.take_off(entry, permit);
         // One more part, until all are sent, so that it cannot end early.
@@ -154,7 +175,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
     }
 
     /// A request of the drive, as a part of a command.
-    fn part(&mut self, tag: u32, queue: QueueId, op: Op, fua: bool, range: (u64, u64)) {
+    pub(super) fn part(&mut self, tag: u32, queue: QueueId, op: Op, fua: bool, range: (u64, u64)) {
         let (offset_bytes, length_bytes) = range;
         self.flights.flights[tag as usize].parts += 1;
         let command = self.device.enqueue(Request {
@@ -186,6 +207,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.flights.flights[tag as usize].kind = kind;
         if kind == Kind::Write {
             let fua = access.force_unit_access || !self.features.write_cache;
+            self.wipe.note_write();
             self.statistics.writes += 1;
             self.statistics.written_bytes += range.1;
             self.part(tag, queue, Op::Write, fua, range);
@@ -207,6 +229,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let (start, length) = self.range(zeroes.access.range())?;
         let end = start + length;
         let fua = zeroes.access.force_unit_access || !self.features.write_cache;
+        self.wipe.note_write();
         self.device.contents.begin_zeros(tag);
         self.flights.flights[tag as usize].kind = Kind::Write;
         self.flights.flights[tag as usize].then_flush = fua;
@@ -282,6 +305,11 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let flight = self.flights.land(tag);
         let contents = &mut self.device.contents;
         let outcome = match (&flight.permit, flight.failure, flight.kind) {
+            (_, failure, Kind::Wipe) => {
+                contents.end(tag);
+                self.deallocated_all(failure);
+                return;
+            }
             (None, ..) => Ok(()),
             (_, Some(failure), kind) => Err(status_of(failure, kind == Kind::Write)),
             (_, None, Kind::Read) => contents.deliver(tag).map_err(Status::from),

@@ -7,9 +7,9 @@ use lodger_wire::command::{AdminCommand, GetLogPage};
 use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::identify::controller::FR;
 use lodger_wire::log::{
-    ErrorEntry, FirmwareSlots, Health, LogId, OcpHealth, SanitizeState, SanitizeStatus, answer,
-    changed_namespaces, command_effects, counters_page, data_units, empty_self_test, error_page,
-    feature_effects, supported_pages,
+    ErrorEntry, FirmwareSlots, Health, LogId, OcpHealth, answer, changed_namespaces,
+    command_effects, counters_page, data_units, empty_self_test, error_page, feature_effects,
+    supported_pages,
 };
 use lodger_wire::memory::GuestMemory;
 use lodger_wire::opcode::AdminOpcode;
@@ -45,9 +45,7 @@ impl ErrorLog {
 pub(super) fn is_served(command: &AdminCommand) -> bool {
     !matches!(
         command,
-        AdminCommand::FormatNvm(_)
-            | AdminCommand::Sanitize(_)
-            | AdminCommand::FirmwareCommit(_)
+        AdminCommand::FirmwareCommit(_)
             | AdminCommand::FirmwareDownload(_)
             | AdminCommand::DeviceSelfTest(_)
             | AdminCommand::Vendor(_)
@@ -58,8 +56,6 @@ pub(super) fn is_served(command: &AdminCommand) -> bool {
 fn effects() -> [u8; 4096] {
     let mut page = command_effects(&[], &[]);
     for opcode in [
-        AdminOpcode::FormatNvm,
-        AdminOpcode::Sanitize,
         AdminOpcode::FirmwareCommit,
         AdminOpcode::FirmwareDownload,
         AdminOpcode::DeviceSelfTest,
@@ -95,9 +91,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             LogId::CommandEffects => effects().to_vec(),
             LogId::SelfTest => empty_self_test().to_vec(),
             LogId::FeatureEffects => feature_effects().to_vec(),
-            LogId::Sanitize => SanitizeStatus::new(SanitizeState::Never, 0, false)
-                .encode()
-                .to_vec(),
+            LogId::Sanitize => self.sanitize_status().encode().to_vec(),
             LogId::OcpHealth => self.ocp_health().encode().to_vec(),
             LogId::Counters => self.counters(),
         }

@@ -29,6 +29,7 @@ mod io;
 mod logs;
 mod queues;
 mod time;
+mod wipe;
 
 use crate::contents::Pages;
 use crate::host_memory::LentMemory;
@@ -50,6 +51,7 @@ use logs::ErrorLog;
 use queues::Queues;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use wipe::Wipe;
 
 /// I/O queues of each kind at most. With the admin queue they have 64 interrupt vectors.
 pub const IO_QUEUES_MAX: u16 = 63;
@@ -93,6 +95,7 @@ pub struct Controller<M: GuestMemory + Clone> {
     features: Features,
     events: Events,
     errors: ErrorLog,
+    wipe: Wipe,
     hmb: HmbFeature,
     /// Set Features that disables host memory, until nothing goes there any more.
     hmb_waiting: Option<Permit>,
@@ -162,6 +165,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             features,
             events: Events::default(),
             errors: ErrorLog::default(),
+            wipe: Wipe::default(),
             hmb: HmbFeature::default(),
             hmb_waiting: None,
             hmb_settles: false,
@@ -243,6 +247,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.queues.stop();
         self.flights.orphan(&mut self.statistics);
         self.events.stop();
+        self.wipe.stop();
         self.features = Features::new(self.identity.has_volatile_cache);
         if let Some(permit) = self.hmb_waiting.take() {
             permit.abandon();
@@ -346,6 +351,7 @@ impl<M: GuestMemory + Clone> Drop for Controller<M> {
         self.queues.stop();
         self.flights.orphan(&mut self.statistics);
         self.events.stop();
+        self.wipe.stop();
         if let Some(permit) = self.hmb_waiting.take() {
             permit.abandon();
         }

@@ -18,6 +18,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             // The drive begins to save when the last command is gone.
             self.run_device(now_ps);
         }
+        self.go_on_wiping();
         self.end_waits();
         if self.registers.is_ready() && !self.is_shutting_down {
             self.look_at_shadows();
@@ -32,10 +33,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
     #[must_use]
     pub fn next_time_ps(&self) -> Option<u64> {
         let arrival = self.arrivals.peek().map(|Reverse((at_ps, ..))| *at_ps);
-        match (self.device.next_time(), arrival) {
-            (Some(next), Some(arrival)) => Some(next.min(arrival)),
-            (next, arrival) => next.or(arrival),
-        }
+        let times = [self.device.next_time(), arrival, self.wipe.next_time_ps()];
+        times.into_iter().flatten().min()
     }
 
     /// How much later than the model says I/O commands completed, nanoseconds of the drive's time: who polls on
@@ -55,7 +54,11 @@ impl<M: GuestMemory + Clone> Controller<M> {
     /// affair.
     #[must_use]
     pub fn is_waited_for(&self) -> bool {
-        !self.flights.is_empty() || self.hmb_settles || self.is_resetting || self.is_shutting_down
+        !self.flights.is_empty()
+            || self.wipe.is_under_way()
+            || self.hmb_settles
+            || self.is_resetting
+            || self.is_shutting_down
     }
 
     /// Completions whose entries arrive by now.

@@ -1,0 +1,259 @@
+//! What is done to the whole drive: Format NVM (Base 2.0 §5.14) and Sanitize (§5.24).
+//!
+//! Both wait for the I/O commands under way; those that come meanwhile are refused. Then all blocks are
+//! deallocated and flushed by the model, and if data is to be erased, every superblock is, one after the other,
+//! each on all dies at once: nothing of what was written is left then in any memory of the drive. A key that is
+//! deleted leaves as little, and takes no time. A format ends with its command, which may go on over a reset
+//! that has taken the command away; a sanitize has completed its command at once and always goes on.
+
+use super::Controller;
+use super::identity::{FORMATS, NAMESPACE};
+use super::io::Kind;
+use lodger_core::{Op, Status as DriveStatus};
+use lodger_wire::command::{Erase, FormatNvm, Sanitize, SanitizeAction};
+use lodger_wire::entry::Outcome;
+use lodger_wire::event::AsyncEvent;
+use lodger_wire::log::{SanitizeState, SanitizeStatus};
+use lodger_wire::memory::GuestMemory;
+use lodger_wire::queue::Permit;
+use lodger_wire::status::Status;
+use lodger_wire::{NamespaceId, QueueId};
+
+const PS_PER_S: u64 = 1_000_000_000_000;
+/// Whole, as the sanitize log counts progress.
+const WHOLE: u64 = 1 << 16;
+
+#[derive(Debug)]
+enum What {
+    /// Blocks become those of a format; the command waits, unless a reset has taken it away.
+    Format {
+        permit: Option<Permit>,
+        format: u8,
+    },
+    Sanitize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// For commands under way.
+    Waiting,
+    /// All blocks are being deallocated.
+    Deallocating,
+    /// All blocks are.
+    Deallocated,
+    /// Flash is being erased.
+    Erasing { from_ps: u64, until_ps: u64 },
+}
+
+#[derive(Debug)]
+struct Work {
+    what: What,
+    /// What becomes of the bytes of deallocated blocks.
+    erase: Erase,
+    step: Step,
+    failure: Option<Status>,
+}
+
+/// What goes on with the whole drive, and the last sanitize.
+#[derive(Debug, Default)]
+pub(super) struct Wipe {
+    work: Option<Work>,
+    sanitized: SanitizeState,
+    sanitize_dword10: u32,
+    /// No data was written since the last sanitize.
+    is_clean: bool,
+}
+
+impl Wipe {
+    /// Why an I/O command cannot be now.
+    pub(super) fn refusal(&self) -> Option<Status> {
+        match self.work.as_ref().map(|work| &work.what) {
+            Some(What::Format { .. }) => Some(Status::FORMAT_IN_PROGRESS),
+            Some(What::Sanitize) => Some(Status::SANITIZE_IN_PROGRESS),
+            None if self.sanitized == SanitizeState::Failed => Some(Status::SANITIZE_FAILED),
+            None => None,
+        }
+    }
+
+    /// Data is written.
+    pub(super) fn note_write(&mut self) {
+        self.is_clean = false;
+    }
+
+    pub(super) fn is_under_way(&self) -> bool {
+        self.work.is_some()
+    }
+
+    /// When it goes on by itself.
+    pub(super) fn next_time_ps(&self) -> Option<u64> {
+        match self.work.as_ref()?.step {
+            Step::Erasing { until_ps, .. } => Some(until_ps),
+            _ => None,
+        }
+    }
+
+    /// A reset has taken the command away.
+    pub(super) fn stop(&mut self) {
+        if let Some(Work {
+            what: What::Format { permit, .. },
+            ..
+        }) = &mut self.work
+            && let Some(permit) = permit.take()
+        {
+            permit.abandon();
+        }
+    }
+}
+
+impl<M: GuestMemory + Clone> Controller<M> {
+    /// Format NVM.
+    pub(super) fn format(
+        &mut self,
+        format: &FormatNvm,
+        namespace: NamespaceId,
+        permit: Permit,
+    ) -> Result<(), (Permit, Status)> {
+        if ![NAMESPACE, NamespaceId::ALL].contains(&namespace) {
+            return Err((permit, Status::INVALID_NAMESPACE));
+        }
+        // Nothing of the kind is on offer.
+        let has_metadata =
+            format.metadata_inline || format.protection != 0 || format.protection_first;
+        if usize::from(format.format) >= FORMATS.len() || has_metadata {
+            return Err((permit, Status::FORMAT_INVALID));
+        }
+        if let Some(status) = self.wipe.refusal() {
+            return Err((permit, status));
+        }
+        let what = What::Format {
+            permit: Some(permit),
+            format: format.format,
+        };
+        self.begin_wipe(what, format.erase);
+        Ok(())
+    }
+
+    /// Sanitize: completes as it begins.
+    pub(super) fn sanitize(&mut self, sanitize: &Sanitize, dword10: u32) -> Result<(), Status> {
+        if self.wipe.work.is_some() {
+            return Err(self.wipe.refusal().unwrap_or(Status::SANITIZE_IN_PROGRESS));
+        }
+        let erase = match sanitize.action {
+            SanitizeAction::ExitFailure if self.wipe.sanitized == SanitizeState::Failed => {
+                self.wipe.sanitized = SanitizeState::Never;
+                return Ok(());
+            }
+            SanitizeAction::ExitFailure => return Ok(()),
+            SanitizeAction::BlockErase => Erase::UserData,
+            SanitizeAction::CryptoErase => Erase::Cryptographic,
+            SanitizeAction::Overwrite { .. } => return Err(Status::INVALID_FIELD),
+        };
+        if sanitize.no_deallocate {
+            // SANICAP says that this is inhibited.
+            return Err(Status::INVALID_FIELD);
+        }
+        self.wipe.sanitized = SanitizeState::UnderWay;
+        self.wipe.sanitize_dword10 = dword10;
+        self.begin_wipe(What::Sanitize, erase);
+        Ok(())
+    }
+
+    fn begin_wipe(&mut self, what: What, erase: Erase) {
+        self.wipe.work = Some(Work {
+            what,
+            erase,
+            step: Step::Waiting,
+            failure: None,
+        });
+        self.go_on_wiping();
+    }
+
+    /// How long it takes to erase all there is.
+    fn erase_all_ps(&self) -> u64 {
+        let superblocks = u64::from(self.device.geometry().superblocks);
+        superblocks.saturating_mul(self.device.spec().nand.erase_ps)
+    }
+
+    /// Takes what goes on as far as it can go now.
+    pub(super) fn go_on_wiping(&mut self) {
+        let now_ps = self.device.now_ps();
+        let capacity_bytes = self.device.spec().capacity_bytes;
+        let erase_all_ps = self.erase_all_ps();
+        let Some(work) = &mut self.wipe.work else {
+            return;
+        };
+        if work.step == Step::Waiting && self.flights.is_empty() {
+            work.step = Step::Deallocating;
+            let tag = self.flights.take_off_alone(Kind::Wipe);
+            self.part(tag, QueueId(1), Op::Trim, false, (0, capacity_bytes));
+        } else if work.step == Step::Deallocated {
+            let takes_ps = match work.erase {
+                Erase::UserData if work.failure.is_none() => erase_all_ps,
+                _ => 0,
+            };
+            work.step = Step::Erasing {
+                from_ps: now_ps,
+                until_ps: now_ps + takes_ps,
+            };
+        }
+        let is_over =
+            |work: &Work| matches!(work.step, Step::Erasing { until_ps, .. } if until_ps <= now_ps);
+        if let Some(work) = self.wipe.work.take_if(|work| is_over(work)) {
+            self.end_wipe(work);
+        }
+    }
+
+    /// The drive has deallocated all blocks, or failed to.
+    pub(super) fn deallocated_all(&mut self, failure: Option<DriveStatus>) {
+        if let Some(work) = &mut self.wipe.work {
+            work.step = Step::Deallocated;
+            work.failure = failure.map(|_| Status::INTERNAL_ERROR);
+        }
+        self.go_on_wiping();
+    }
+
+    fn end_wipe(&mut self, work: Work) {
+        if work.erase != Erase::None && work.failure.is_none() {
+            self.device.contents.forget_all();
+        }
+        match work.what {
+            What::Format { permit, format } => {
+                if work.failure.is_none() {
+                    self.identity.set_format(format);
+                }
+                let outcome = work.failure.map_or(Outcome::SUCCESS, Outcome::from);
+                if let Some(permit) = permit {
+                    self.complete(permit, outcome);
+                }
+            }
+            What::Sanitize => {
+                self.wipe.sanitized = match work.failure {
+                    None => SanitizeState::Done,
+                    Some(_) => SanitizeState::Failed,
+                };
+                self.wipe.is_clean = work.failure.is_none();
+                self.events.add(AsyncEvent::SanitizeDone);
+            }
+        }
+    }
+
+    /// The page of the last sanitize.
+    pub(super) fn sanitize_status(&self) -> SanitizeStatus {
+        let wipe = &self.wipe;
+        let progress = match wipe.work.as_ref().map(|work| work.step) {
+            Some(Step::Erasing { from_ps, until_ps }) => {
+                let done_ps = u128::from(self.device.now_ps().saturating_sub(from_ps));
+                let all_ps = u128::from((until_ps - from_ps).max(1));
+                (done_ps * u128::from(WHOLE) / all_ps).min(u128::from(WHOLE) - 2) as u16
+            }
+            _ => 0,
+        };
+        let block_erase_s = u32::try_from(self.erase_all_ps().div_ceil(PS_PER_S));
+        SanitizeStatus {
+            dword10: wipe.sanitize_dword10,
+            block_erase_s: block_erase_s.unwrap_or(u32::MAX - 1),
+            crypto_erase_s: 1,
+            ..SanitizeStatus::new(wipe.sanitized, progress, wipe.is_clean)
+        }
+    }
+}
