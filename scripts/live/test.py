@@ -57,8 +57,9 @@ PLANS = {"commands": [COMMANDS], "data": [DATA], "cut": list(CUT), "without": [W
 QUICK = Boot(
     "quick",
     (
-        *("attached", "host_memory", "health", "errors", "deallocate", "write_zeroes", "compare", "random_mix"),
-        *("ext4", "reset_under_load", "host_memory_under_load", "unbind"),
+        *("attached", "host_memory", "health", "errors", "deallocate", "write_zeroes", "compare", "format"),
+        *("sanitize", "power_states", "saved_features", "random_mix", "ext4"),
+        *("reset_under_load", "host_memory_under_load", "unbind"),
     ),
 )
 

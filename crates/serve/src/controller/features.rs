@@ -1,7 +1,10 @@
-//! Features: what the host has set (Base 2.0 §5.27). None of it outlasts a reset.
+//! Features: what the host has set (Base 2.0 §5.27). What it has set to be saved outlasts resets.
 
+use super::identity::Identity;
 use super::{Controller, IO_QUEUES_MAX, VECTORS};
-use lodger_wire::command::feature::{Feature, FeatureId, NumberOfQueues, Switch};
+use lodger_wire::command::feature::{
+    Feature, FeatureId, NumberOfQueues, PowerTransition, PowerTransitions, Switch,
+};
 use lodger_wire::command::{GetFeatures, Select, SetFeatures};
 use lodger_wire::entry::Outcome;
 use lodger_wire::hmb::{HmbAction, HmbAttributes, HmbRequest, usable_ranges};
@@ -10,33 +13,107 @@ use lodger_wire::queue::Permit;
 use lodger_wire::status::Status;
 use lodger_wire::transfer::DataPointer;
 
+/// "Saveable" and "Changeable", as Get Features says it.
+const SAVEABLE: u32 = 1;
 /// Bytes of the longest feature's data.
 const DATA_MAX: usize = 4096;
-/// "Changeable", as Get Features says it.
 const CHANGEABLE: u32 = 1 << 2;
 /// Upper threshold of the composite temperature at first, kelvins: that of a warning.
 const THRESHOLD_KELVIN: u32 = 343;
 
-/// Values of features.
-#[derive(Debug)]
-pub(super) struct Features {
-    /// Dwords by code, as far as they are not what they were at first.
+/// What values are, as far as they are not what they were at first.
+#[derive(Clone, Debug, Default)]
+struct Values {
+    /// Dwords by code and part.
     dwords: Vec<(FeatureId, u32, u32)>,
     /// Data by code.
     data: Vec<(FeatureId, Vec<u8>)>,
+}
+
+impl Values {
+    fn dword(&self, id: FeatureId, part: u32) -> Option<u32> {
+        let mut set = self.dwords.iter();
+        let found = set.find(|(set, of, _)| *set == id && *of == part);
+        found.map(|(.., dword)| *dword)
+    }
+
+    fn data(&self, id: FeatureId) -> Option<&[u8]> {
+        let found = self.data.iter().find(|(set, _)| *set == id);
+        found.map(|(_, bytes)| &bytes[..])
+    }
+
+    fn set(&mut self, id: FeatureId, part: u32, dword: u32, data: &[u8]) {
+        self.dwords.retain(|(set, of, _)| *set != id || *of != part);
+        self.dwords.push((id, part, dword));
+        if !data.is_empty() {
+            self.data.retain(|(set, _)| *set != id);
+            self.data.push((id, data.to_vec()));
+        }
+    }
+}
+
+/// Values of features.
+#[derive(Debug)]
+pub(super) struct Features {
+    current: Values,
+    saved: Values,
     /// Whether writes end before they are in non-volatile memory.
     pub write_cache: bool,
     has_cache: bool,
 }
 
+/// Whether a value can be kept over resets.
+fn is_saveable(id: FeatureId) -> bool {
+    match id {
+        FeatureId::Arbitration
+        | FeatureId::PowerManagement
+        | FeatureId::TemperatureThreshold
+        | FeatureId::ErrorRecovery
+        | FeatureId::VolatileWriteCache
+        | FeatureId::InterruptCoalescing
+        | FeatureId::WriteAtomicity
+        | FeatureId::AsyncEvents
+        | FeatureId::AutonomousPowerState
+        | FeatureId::NonOperationalPower
+        | FeatureId::SoftwareProgress => true,
+        FeatureId::NumberOfQueues
+        | FeatureId::InterruptVector
+        | FeatureId::HostMemoryBuffer
+        | FeatureId::Timestamp
+        | FeatureId::KeepAlive
+        | FeatureId::HostThermal
+        | FeatureId::HostBehavior
+        | FeatureId::SanitizeConfig
+        | FeatureId::CommandSetProfile
+        | FeatureId::HostId => false,
+    }
+}
+
 impl Features {
     pub(super) fn new(has_cache: bool) -> Self {
         Features {
-            dwords: Vec::new(),
-            data: Vec::new(),
+            current: Values::default(),
+            saved: Values::default(),
             write_cache: true,
             has_cache,
         }
+    }
+
+    /// A reset: what counts is what was saved (§5.27).
+    pub(super) fn reset(&mut self) {
+        self.current = self.saved.clone();
+        let cache = self.saved.dword(FeatureId::VolatileWriteCache, 0);
+        self.write_cache = cache.is_none_or(|dword| dword & 1 == 1);
+    }
+
+    /// The power state that the host has set.
+    pub(super) fn power_state(&self) -> u8 {
+        self.dword(FeatureId::PowerManagement, 0) as u8 & 31
+    }
+
+    /// A feature's data, if it was set.
+    pub(super) fn data_of(&self, id: FeatureId) -> Option<&[u8]> {
+        self.current.data(id)
     }
 
     fn default_of(&self, id: FeatureId) -> u32 {
@@ -60,11 +137,14 @@ impl Features {
         }
     }
 
-    fn dword(&self, id: FeatureId, dword11: u32) -> u32 {
+    pub(super) fn dword(&self, id: FeatureId, dword11: u32) -> u32 {
+        self.dword_of(&self.current, id, dword11)
+    }
+
+    fn dword_of(&self, values: &Values, id: FeatureId, dword11: u32) -> u32 {
         let part = Self::part_of(id, dword11);
-        let mut set = self.dwords.iter();
-        match set.find(|(set, of, _)| *set == id && *of == part) {
-            Some((.., dword)) => *dword,
+        match values.dword(id, part) {
+            Some(dword) => dword,
             // The lower thresholds are 0.
             None if id == FeatureId::TemperatureThreshold && part >> 20 != 0 => 0,
             None if id == FeatureId::InterruptVector => part,
@@ -72,23 +152,37 @@ impl Features {
         }
     }
 
-    fn set(&mut self, id: FeatureId, dword: u32) {
+    fn set(&mut self, id: FeatureId, dword: u32, data: &[u8], saves: bool) {
         let part = Self::part_of(id, dword);
-        self.dwords.retain(|(set, of, _)| *set != id || *of != part);
-        self.dwords.push((id, part, dword));
+        self.current.set(id, part, dword, data);
+        if saves {
+            self.saved.set(id, part, dword, data);
+        }
     }
 }
 
+/// Whether a table of idle times names states that there are, and that one can rest in.
+fn check_transitions(bytes: &[u8], identity: &Identity) -> Result<(), Status> {
+    let whole = bytes.try_into().map_err(|_| Status::INVALID_FIELD)?;
+    for entry in PowerTransitions::decode(whole).entries {
+        let to = PowerTransition::decode(entry);
+        let can_rest =
+            to.state < identity.power_states() && !identity.power_state(to.state).is_operational();
+        if to.idle_ms > 0 && !can_rest {
+            return Err(Status::INVALID_FIELD);
+        }
+    }
+    Ok(())
+}
+
 /// Whether a value can be set at all.
-fn check(feature: &Feature, has_cache: bool) -> Result<(), Status> {
+fn check(feature: &Feature, identity: &Identity) -> Result<(), Status> {
     let is_good = match feature {
-        Feature::VolatileWriteCache(_) => has_cache,
-        Feature::PowerManagement(power) => power.state == 0,
+        Feature::VolatileWriteCache(_) => identity.has_volatile_cache,
+        Feature::PowerManagement(power) => power.state < identity.power_states(),
         Feature::InterruptVector(vector) => vector.vector < VECTORS,
         // What Identify says there is not.
-        Feature::AutonomousPowerState(_) | Feature::HostThermal(_) | Feature::SanitizeConfig(_) => {
-            false
-        }
+        Feature::HostThermal(_) | Feature::SanitizeConfig(_) => false,
         Feature::ErrorRecovery(recovery) => !recovery.unwritten_is_error,
         Feature::CommandSetProfile(profile) => profile.0 == 0,
         _ => true,
@@ -121,17 +215,16 @@ impl<M: GuestMemory + Clone> Controller<M> {
     }
 
     fn set_feature(&mut self, set: &SetFeatures, data: &DataPointer) -> Result<Outcome, Status> {
-        if set.save {
+        let id = set.feature.id();
+        if set.save && !is_saveable(id) {
             return Err(Status::FEATURE_NOT_SAVEABLE);
         }
-        check(&set.feature, self.identity.has_volatile_cache)?;
-        let id = set.feature.id();
+        check(&set.feature, &self.identity)?;
         let mut bytes = [0; 512];
         let bytes = &mut bytes[..set.transfer().bytes as usize];
         data.read(&self.memory, self.page, bytes)?;
-        if !bytes.is_empty() {
-            self.features.data.retain(|(set, _)| *set != id);
-            self.features.data.push((id, bytes.to_vec()));
+        if id == FeatureId::AutonomousPowerState {
+            check_transitions(bytes, &self.identity)?;
         }
         let mut feature = set.feature;
         if let Feature::NumberOfQueues(wanted) = feature {
@@ -143,7 +236,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
         if let Feature::VolatileWriteCache(Switch(is_on)) = feature {
             self.features.write_cache = is_on;
         }
-        self.features.set(id, feature.dword());
+        self.features.set(id, feature.dword(), bytes, set.save);
+        if let Feature::PowerManagement(power) = feature {
+            self.set_power(power.state);
+        }
         Ok(match id {
             FeatureId::NumberOfQueues => Outcome::with_result(feature.dword()),
             _ => Outcome::SUCCESS,
@@ -199,15 +295,20 @@ impl<M: GuestMemory + Clone> Controller<M> {
     ) -> Result<Outcome, Status> {
         let id = get.id;
         if get.select == Select::Capabilities {
-            return Ok(Outcome::with_result(CHANGEABLE));
+            let saveable = if is_saveable(id) { SAVEABLE } else { 0 };
+            return Ok(Outcome::with_result(CHANGEABLE | saveable));
         }
-        let is_current = get.select == Select::Current;
         let mut bytes = [0; DATA_MAX];
         let bytes = &mut bytes[..get.transfer().bytes as usize];
-        let mut dword = match is_current {
-            true => self.features.dword(id, get.dword11),
-            false => self.features.default_of(id),
+        let at_first = Values::default();
+        let values = match get.select {
+            Select::Current => &self.features.current,
+            // What was not saved is as at first.
+            Select::Saved => &self.features.saved,
+            _ => &at_first,
         };
+        let is_current = get.select == Select::Current;
+        let mut dword = self.features.dword_of(values, id, get.dword11);
         if id == FeatureId::HostMemoryBuffer {
             let (says, attributes) = match is_current {
                 true => self.hmb.get(false),
@@ -215,11 +316,13 @@ impl<M: GuestMemory + Clone> Controller<M> {
             };
             dword = says;
             bytes.copy_from_slice(&attributes.encode());
-        } else if is_current
-            && let Some((_, set)) = self.features.data.iter().find(|(set, _)| *set == id)
-        {
+        } else if let Some(set) = values.data(id) {
             let length = bytes.len().min(set.len());
             bytes[..length].copy_from_slice(&set[..length]);
+        }
+        if id == FeatureId::PowerManagement && is_current {
+            // It may have gone elsewhere by itself.
+            dword = dword & !31 | u32::from(self.power.state);
         }
         data.write(&self.memory, self.page, bytes)?;
         Ok(Outcome::with_result(dword))

@@ -30,6 +30,25 @@ const ADMIN_COMMANDS: u16 = 1 << 1 | 1 << 8;
 const SANITIZE: u32 = 1 | 1 << 1 | 1 << 29;
 /// FNA: a format deletes keys, too.
 const FORMAT_KEYS: u8 = 1 << 2;
+/// Power states: one, and one without I/O commands, that is left at once unless the user says otherwise.
+const POWER_STATES: [PowerState; 2] = [
+    POWER_STATE,
+    PowerState {
+        flags: 2,
+        ..POWER_STATE
+    },
+];
+const POWER_STATE: PowerState = PowerState {
+    power_max: 0,
+    flags: 0,
+    entry_us: 0,
+    exit_us: 0,
+    relative: [0; 4],
+    idle_power: 0,
+    idle_unit: 0,
+    active_power: 0,
+    active_unit: 0,
+};
 /// LBA formats of the namespace.
 pub const FORMATS: [Format; 2] = [
     Format {
@@ -145,7 +164,7 @@ impl Identity {
             sanitize: SANITIZE,
             atomic_blocks_z: 0,
             error_entries_z: ERROR_ENTRIES_Z,
-            power_states: &[PowerState::default()],
+            power_states: &POWER_STATES,
             temperatures_kelvin: TEMPERATURES_KELVIN,
         }
         .page();
@@ -190,6 +209,19 @@ impl Identity {
     #[must_use]
     pub fn controller(&self) -> &Page {
         &self.controller
+    }
+
+    /// Power states there are.
+    #[must_use]
+    pub fn power_states(&self) -> u8 {
+        let last = self.controller.number(controller::NPSS) as u8;
+        last.min(controller::POWER_STATES_MAX as u8 - 1) + 1
+    }
+
+    /// A power state.
+    #[must_use]
+    pub fn power_state(&self, state: u8) -> PowerState {
+        controller::power_state(&self.controller, state.into())
     }
 
     /// Sets a field of Identify Controller or Identify Namespace (`FIELD=VALUE`), whatever becomes of it: what

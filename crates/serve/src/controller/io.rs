@@ -122,6 +122,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             self.refuse(entry, permit, status);
             return;
         }
+        self.power.note_activity(self.device.now_ps());
         let queue = permit.submission_queue();
         let tag = self.flights.take_off(entry, permit);
         // One more part, until all are sent, so that it cannot end early.
@@ -303,6 +304,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
     /// All parts are done: data goes to the host, and then the completion.
     fn land(&mut self, tag: u32) {
         let flight = self.flights.land(tag);
+        self.power.note_activity(self.device.now_ps());
         let contents = &mut self.device.contents;
         let outcome = match (&flight.permit, flight.failure, flight.kind) {
             (_, failure, Kind::Wipe) => {

@@ -27,6 +27,7 @@ mod features;
 pub mod identity;
 mod io;
 mod logs;
+mod power;
 mod queues;
 mod time;
 mod wipe;
@@ -48,6 +49,7 @@ use lodger_wire::queue::Permit;
 use lodger_wire::registers::{Capabilities, Effect, Enable, ReadEffect, Registers};
 use lodger_wire::{PageSize, QueueId};
 use logs::ErrorLog;
+use power::Power;
 use queues::Queues;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -96,6 +98,7 @@ pub struct Controller<M: GuestMemory + Clone> {
     events: Events,
     errors: ErrorLog,
     wipe: Wipe,
+    power: Power,
     hmb: HmbFeature,
     /// Set Features that disables host memory, until nothing goes there any more.
     hmb_waiting: Option<Permit>,
@@ -166,6 +169,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             events: Events::default(),
             errors: ErrorLog::default(),
             wipe: Wipe::default(),
+            power: Power::default(),
             hmb: HmbFeature::default(),
             hmb_waiting: None,
             hmb_settles: false,
@@ -248,7 +252,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.flights.orphan(&mut self.statistics);
         self.events.stop();
         self.wipe.stop();
-        self.features = Features::new(self.identity.has_volatile_cache);
+        self.features.reset();
+        self.power = Power::default();
+        self.power.note_activity(self.device.now_ps());
+        self.set_power(self.features.power_state());
         if let Some(permit) = self.hmb_waiting.take() {
             permit.abandon();
         }

@@ -139,6 +139,12 @@ impl Queues {
         place.map_or(0, |submission| submission.queue.head())
     }
 
+    /// Whether some I/O queue has commands.
+    pub(super) fn has_io_commands(&self) -> bool {
+        let mut queues = self.submissions.iter().skip(1).flatten();
+        queues.any(|submission| submission.deletion.is_none() && !submission.queue.is_empty())
+    }
+
     /// Takes the next command of a queue.
     fn fetch(&mut self, at: usize, memory: &impl GuestMemory) -> Result<Fetch, MemoryError> {
         let Some(submission) = &mut self.submissions[at] else {
@@ -244,7 +250,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     /// Takes all commands there are.
     pub(super) fn serve_queues(&mut self) {
-        for at in 0..QUEUES {
+        let is_awake = self.is_awake();
+        for at in 0..if is_awake { QUEUES } else { 1 } {
             loop {
                 match self.queues.fetch(at, &self.memory) {
                     Ok(Fetch::Command(entry, permit)) => self.serve(&entry, permit),

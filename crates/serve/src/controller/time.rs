@@ -23,6 +23,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         if self.registers.is_ready() && !self.is_shutting_down {
             self.look_at_shadows();
             self.serve_queues();
+            self.rest_when_idle();
             self.tell_events();
         }
         let after = self.statistics;
@@ -33,8 +34,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
     #[must_use]
     pub fn next_time_ps(&self) -> Option<u64> {
         let arrival = self.arrivals.peek().map(|Reverse((at_ps, ..))| *at_ps);
-        let times = [self.device.next_time(), arrival, self.wipe.next_time_ps()];
-        times.into_iter().flatten().min()
+        let own = [self.wipe.next_time_ps(), self.next_power_ps()];
+        let times = [self.device.next_time(), arrival].into_iter().chain(own);
+        times.flatten().min()
     }
 
     /// How much later than the model says I/O commands completed, nanoseconds of the drive's time: who polls on
@@ -56,6 +58,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
     pub fn is_waited_for(&self) -> bool {
         !self.flights.is_empty()
             || self.wipe.is_under_way()
+            || self.power.is_waking()
             || self.hmb_settles
             || self.is_resetting
             || self.is_shutting_down

@@ -195,6 +195,16 @@ impl PowerState {
     }
 }
 
+/// What the structure says of a power state.
+///
+/// # Panics
+/// If there are not so many.
+#[must_use]
+pub fn power_state(page: &Page, index: usize) -> PowerState {
+    let (states, _) = page.bytes()[POWER_STATES_AT..].as_chunks();
+    PowerState::decode(&states[..POWER_STATES_MAX][index])
+}
+
 /// What a controller says of itself. What follows from this crate (commands it parses, events, lists) is said by
 /// [`Controller::page`] itself; all else can be set by [`Page::assign`].
 #[derive(Clone, Debug)]

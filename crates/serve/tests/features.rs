@@ -1,0 +1,117 @@
+//! Do features keep what they are to keep, and do power states take the time they say? In simulated time.
+
+mod driver;
+mod simulated;
+
+use driver::{Driver, Port};
+use lodger_wire::memory::GuestMemory;
+use lodger_wire::status::Status;
+use simulated::{Simulated, ram, spec};
+
+const SET: u8 = 9;
+const GET: u8 = 0xa;
+const SAVE: u32 = 1 << 31;
+const SAVED: u32 = 2 << 8;
+const THRESHOLD: u32 = 4;
+const POWER: u32 = 2;
+const TRANSITIONS: u32 = 0xc;
+const PS_PER_MS: u64 = 1_000_000_000;
+
+fn get(driver: &mut Driver<Simulated<'_>>, feature: u32) -> u32 {
+    driver.admin(GET, 0, &[feature]).expect("Get Features")
+}
+
+fn read_takes_ps(driver: &mut Driver<Simulated<'_>>) -> u64 {
+    let from_ps = driver.port.now_ps;
+    let entry = driver.entry(1, 2, 0, 8);
+    driver.run(1, entry).expect("a read");
+    driver.port.now_ps - from_ps
+}
+
+#[test]
+fn what_is_saved_outlasts_a_reset_and_nothing_else_does() {
+    let (ram, spec) = (ram(), spec(&[]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    driver.enable();
+    assert_eq!(
+        get(&mut driver, SAVED | THRESHOLD),
+        343,
+        "nothing was saved"
+    );
+    assert_eq!(get(&mut driver, 3 << 8 | THRESHOLD), 0b101);
+    assert_eq!(get(&mut driver, 3 << 8 | 7), 0b100, "Number of Queues");
+    driver
+        .admin(SET, 0, &[SAVE | THRESHOLD, 350])
+        .expect("saved");
+    driver.admin(SET, 0, &[THRESHOLD, 340]).expect("not saved");
+    driver
+        .admin(SET, 0, &[SAVE | 6, 0])
+        .expect("no write cache");
+    assert_eq!(get(&mut driver, THRESHOLD), 340);
+    assert_eq!(get(&mut driver, SAVED | THRESHOLD), 350);
+    assert_eq!(get(&mut driver, 1 << 8 | THRESHOLD), 343);
+    driver.enable();
+    assert_eq!(get(&mut driver, THRESHOLD), 350);
+    assert_eq!(get(&mut driver, 6), 0);
+    for not_saveable in [7, 0xd, 0x81] {
+        let ended = driver.admin(SET, 0, &[SAVE | not_saveable, 1]);
+        assert!(ended.is_err_and(|status| status.is(Status::FEATURE_NOT_SAVEABLE)));
+    }
+}
+
+#[test]
+fn a_state_without_io_is_left_for_a_command_that_waits_for_it() {
+    let (ram, spec) = (ram(), spec(&[]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    let identity = driver.port.controller.identity_mut();
+    identity.assign("PSD1.EXLAT=7000").expect("7 ms");
+    driver.enable();
+    driver.create_queues(1);
+    let awake_ps = read_takes_ps(&mut driver);
+    driver.admin(SET, 0, &[POWER, 1]).expect("state 1");
+    assert_eq!(get(&mut driver, POWER), 1, "admin commands do not wake it");
+    assert_eq!(read_takes_ps(&mut driver), 7 * PS_PER_MS + awake_ps);
+    assert_eq!(get(&mut driver, POWER), 0, "back in state 0");
+    assert_eq!(read_takes_ps(&mut driver), awake_ps);
+    let ended = driver.admin(SET, 0, &[POWER, 2]);
+    assert!(ended.is_err_and(|status| status.is(Status::INVALID_FIELD)));
+    driver.admin(SET, 0, &[POWER, 1]).expect("state 1");
+    driver.enable();
+    assert_eq!(get(&mut driver, POWER), 0, "a reset wakes it");
+}
+
+/// Sets a table in which state 0 goes to another after some time.
+fn set_table(driver: &mut Driver<Simulated<'_>>, state: u64, idle_ms: u64) -> Result<u32, Status> {
+    let mut table = [0; 256];
+    table[..8].copy_from_slice(&(state << 3 | idle_ms << 8).to_le_bytes());
+    // Where admin commands have their data.
+    driver.port.memory().write(0x4000, &table).unwrap();
+    driver.admin(SET, 0, &[TRANSITIONS, 1])
+}
+
+#[test]
+fn an_idle_drive_rests_as_the_hosts_table_says() {
+    let (ram, spec) = (ram(), spec(&[]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    let identity = driver.port.controller.identity_mut();
+    identity.assign("PSD1.EXLAT=3000").expect("3 ms");
+    driver.enable();
+    driver.create_queues(1);
+    let awake_ps = read_takes_ps(&mut driver);
+    for (state, idle_ms) in [(0, 100), (2, 100), (31, 1)] {
+        let ended = set_table(&mut driver, state, idle_ms);
+        assert!(ended.is_err_and(|status| status.is(Status::INVALID_FIELD)));
+    }
+    set_table(&mut driver, 1, 100).expect("a table");
+    read_takes_ps(&mut driver);
+    let idle_ps = driver.port.now_ps;
+    driver
+        .port
+        .controller
+        .poll(idle_ps + 100 * PS_PER_MS - 1_000_000);
+    assert_eq!(get(&mut driver, POWER), 0, "not yet");
+    driver.port.now_ps = idle_ps + 100 * PS_PER_MS;
+    driver.port.controller.poll(driver.port.now_ps);
+    assert_eq!(get(&mut driver, POWER), 1, "after 100 ms");
+    assert_eq!(read_takes_ps(&mut driver), 3 * PS_PER_MS + awake_ps);
+}
