@@ -3,7 +3,7 @@
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-live bench reproduce fuzz lint docs
+.PHONY: help demo test test-live vm bench reproduce fuzz lint docs
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' \
@@ -20,6 +20,10 @@ test: ## Run the whole fast suite, Rust and Python
 test-live: ## Linux in QEMU on served drives; fetches what is missing (LIVE="--kernel all" for more)
 	$(CARGO) build --release -q -p lodger --bins
 	scripts/live/test.py --lodger target/release/lodger $(LIVE)
+
+vm: ## A shell in a virtual machine with a drive attached (VM="--drive bg4 --kernel 6.1")
+	$(CARGO) build --release -q -p lodger --bins
+	scripts/live/shell.py --lodger target/release/lodger $(VM)
 
 bench: ## Measure the simulator's speed
 	$(CARGO) bench -p lodger-run --bench throughput

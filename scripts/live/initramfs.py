@@ -146,6 +146,7 @@ def build(tree: Tree, kernel: Kernel, scripts: Path, more: list[Path]) -> bytes:
         archive.add(f"bin/{program.name}", FILE, program.read_bytes())
         for library in tree.libraries(program):
             archive.add(f"usr/lib/{library.name}", FILE, library.read_bytes())
+    archive.add("bin/mkfs.ext4", LINK, b"mke2fs")
     archive.add("etc/xfs.conf", FILE, (tree.root / XFS_OPTIONS).read_bytes())
     for folder, names in (("modules", MODULES), ("modules/later", LATER)):
         for index, (name, content) in enumerate(kernel.modules(names)):

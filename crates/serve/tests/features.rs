@@ -113,5 +113,12 @@ fn an_idle_drive_rests_as_the_hosts_table_says() {
     driver.port.now_ps = idle_ps + 100 * PS_PER_MS;
     driver.port.controller.poll(driver.port.now_ps);
     assert_eq!(get(&mut driver, POWER), 1, "after 100 ms");
+    driver.port.now_ps += 500 * PS_PER_MS;
+    driver
+        .admin(SET, 0, &[POWER, 0])
+        .expect("awake, for 100 ms more");
+    assert_eq!(get(&mut driver, POWER), 0);
+    driver.port.now_ps += 101 * PS_PER_MS;
+    driver.port.controller.poll(driver.port.now_ps);
     assert_eq!(read_takes_ps(&mut driver), 3 * PS_PER_MS + awake_ps);
 }

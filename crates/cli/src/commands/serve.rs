@@ -56,14 +56,19 @@ fn greeting(spec: &lodger_core::DriveSpec, socket: &Path) -> String {
         socket.display()
     );
     format!(
-        "{} ({:.0} GB) waits at {}\n\n\
-         QEMU 10.1 or newer attaches it with its memory shared:\n  \
-         -machine q35,memory-backend=mem -object memory-backend-memfd,id=mem,size=1G,share=on -m 1G \\\n  \
-         -device '{device}'\n\n\
+        "{name} ({gb:.0} GB) waits at {socket}\n\n\
+         QEMU 10.1 or newer attaches it to a machine whose memory is shared:\n  \
+         qemu-system-x86_64 -machine q35,memory-backend=mem -m 1G \\\n  \
+         -object memory-backend-memfd,id=mem,size=1G,share=on \\\n  \
+         -device '{device}' \\\n  \
+         -drive file=DISK-IMAGE\n\
+         So does cloud-hypervisor:\n  \
+         cloud-hypervisor --memory size=1G,shared=on --user-device socket={socket} \\\n  \
+         --kernel KERNEL --disk path=DISK-IMAGE\n\n\
          Ctrl-C ends it.\n",
-        spec.name,
-        spec.capacity_bytes as f64 / 1e9,
-        socket.display(),
+        name = spec.name,
+        gb = spec.capacity_bytes as f64 / 1e9,
+        socket = socket.display(),
     )
 }
 

@@ -239,6 +239,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.features.set(id, feature.dword(), bytes, set.save);
         if let Feature::PowerManagement(power) = feature {
             self.set_power(power.state);
+            self.power.note_activity(self.device.now_ps());
         }
         Ok(match id {
             FeatureId::NumberOfQueues => Outcome::with_result(feature.dword()),

@@ -9,7 +9,7 @@ pub const HEADER_BYTES: usize = 16;
 pub const MESSAGE_BYTES_MAX: usize = DATA_BYTES_MAX + 4096;
 /// Most data of one region access (`max_data_xfer_size`).
 pub const DATA_BYTES_MAX: usize = 1 << 20;
-/// Most files with one message (`max_msg_fds`).
+/// Most files with one message (`max_msg_fds`). QEMU 11 refuses who takes more.
 pub const FILES_MAX: usize = 16;
 
 const TYPE_MASK: u32 = 0xf;

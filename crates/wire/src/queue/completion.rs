@@ -1,6 +1,6 @@
 //! Completion queues: how commands ended, to the host.
 
-use super::ring::{DoorbellError, Ring};
+use super::ring::{DoorbellError, Ring, views};
 use crate::entry::{COMPLETION_BYTES, CompletionEntry, Outcome};
 use crate::ids::{CommandId, QueueId};
 use crate::memory::{GuestMemory, MemoryError};
@@ -106,35 +106,11 @@ impl CompletionQueue {
         self.vector
     }
 
-    /// Entries it has.
-    #[must_use]
-    pub fn entries(&self) -> u32 {
-        self.ring.memory.entries
-    }
-
-    /// Index of the first completion that the host has not taken, as far as it has told.
-    #[must_use]
-    pub fn head(&self) -> u16 {
-        self.ring.head as u16
-    }
-
-    /// Index of the next completion to be written.
-    #[must_use]
-    pub fn tail(&self) -> u16 {
-        self.ring.tail as u16
-    }
-
-    /// Completions that the host has not taken, as far as it has told.
-    #[must_use]
-    pub fn len(&self) -> u32 {
-        self.ring.used()
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+    views!(
+        "Index of the first completion that the host has not taken, as far as it has told.",
+        "Index of the next completion to be written.",
+        "Completions that the host has not taken, as far as it has told."
+    );
 
     /// Commands under way that will complete here.
     #[must_use]

@@ -2,6 +2,42 @@
 
 use crate::registers::QueueMemory;
 
+/// What a queue says of its ring: both kinds have it.
+macro_rules! views {
+    ($head:literal, $tail:literal, $used:literal) => {
+        /// Entries it has.
+        #[must_use]
+        pub fn entries(&self) -> u32 {
+            self.ring.memory.entries
+        }
+
+        #[doc = $head]
+        #[must_use]
+        pub fn head(&self) -> u16 {
+            self.ring.head as u16
+        }
+
+        #[doc = $tail]
+        #[must_use]
+        pub fn tail(&self) -> u16 {
+            self.ring.tail as u16
+        }
+
+        #[doc = $used]
+        #[must_use]
+        pub fn len(&self) -> u32 {
+            self.ring.used()
+        }
+
+        /// Whether there is none.
+        #[must_use]
+        pub fn is_empty(&self) -> bool {
+            self.len() == 0
+        }
+    };
+}
+pub(super) use views;
+
 /// Why a doorbell's value cannot be. The host hears of it by an asynchronous event ("invalid doorbell write
 /// value", §5.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! Submission queues: commands, from the host.
 
 use super::completion::{CompletionQueue, Permit};
-use super::ring::{DoorbellError, Ring};
+use super::ring::{DoorbellError, Ring, views};
 use crate::entry::{SUBMISSION_BYTES, SubmissionEntry};
 use crate::ids::QueueId;
 use crate::memory::{GuestMemory, MemoryError};
@@ -80,35 +80,11 @@ impl SubmissionQueue {
         self.priority
     }
 
-    /// Entries it has.
-    #[must_use]
-    pub fn entries(&self) -> u32 {
-        self.ring.memory.entries
-    }
-
-    /// Index of the next command to be fetched: what completions report as SQHD.
-    #[must_use]
-    pub fn head(&self) -> u16 {
-        self.ring.head as u16
-    }
-
-    /// Index after the last command the host has told of.
-    #[must_use]
-    pub fn tail(&self) -> u16 {
-        self.ring.tail as u16
-    }
-
-    /// Commands waiting.
-    #[must_use]
-    pub fn len(&self) -> u32 {
-        self.ring.used()
-    }
-
-    /// Whether none is.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+    views!(
+        "Index of the next command to be fetched: what completions report as SQHD.",
+        "Index after the last command the host has told of.",
+        "Commands waiting."
+    );
 
     /// The host's doorbell, from the register or from memory. Returns how many commands are new; 0 is what
     /// a host gives that rings for what has been seen in memory before.
