@@ -27,7 +27,8 @@
 //! what is in flight.
 //!
 //! Flash that takes data nearly as fast as it comes makes a bend that lies far in a long burst: `B` bytes, filled at
-//! the rate `f` and emptied at `d`, are full after `B f / (f - d)`. It is looked for by two straight lines.
+//! the rate `f` and emptied at `d`, are full after `B f / (f - d)`. It is looked for by two straight lines. What is
+//! ahead of flash must have grown until then, or something else made the bend.
 //!
 //! Where writes of 32 KiB do not fill the buffer (the drive is busier with each command than with
 //! its data), writes of 64 KiB may. Buffers that are smaller than a few writes, or larger than the longest
@@ -117,6 +118,11 @@ const VOTES: usize = 5;
 const LESS: f64 = 0.75;
 /// A rate below this share of the first one means that the buffer is full.
 const FULL: f64 = 0.9;
+
+/// At this share of the way to a slight bend what is ahead of flash must be below that share of what it is beyond it:
+/// a buffer that fills steadily is at the first, and what is on its way comes on top.
+const EARLY: f64 = 0.4;
+const GROWN: f64 = 0.85;
 
 /// Does it.
 pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
@@ -340,6 +346,7 @@ fn attempt(
     let done = kind.burst(bench, bytes)?;
     let drain = kind.rate(&done, 0.5, LAST);
     let mut bend = kind.bend(&done, first);
+    let mut is_slight = false;
     // Full well before the middle, so that the second half is all drain.
     if drain >= FULL * first || bend >= room {
         // Where flash takes data nearly as fast as it comes, a long burst is needed, and shows a bend all the same.
@@ -348,6 +355,7 @@ fn attempt(
             return Ok((done, Held::Not));
         };
         bend = parts.bend;
+        is_slight = true;
     }
     let long = Long {
         bytes,
@@ -355,7 +363,31 @@ fn attempt(
         drain,
         page_ns: search.page_ns,
     };
-    Ok((done, held(bench, kind, long, search.series)?))
+    let held = held(bench, kind, long, search.series)?;
+    if is_slight
+        && let Held::So(size) | Held::Moving(Some(size)) = held
+        && !has_filled(bench, kind, long, &done, size.estimate)?
+    {
+        return Ok((done, Held::Not));
+    }
+    Ok((done, held))
+}
+
+/// Whether what is ahead of flash grew before a slight bend. A buffer fills until then; what is on its way through
+/// one that flash empties as fast as it is filled does not grow, and something else bent the burst: map entries that
+/// come to be sent over the link as well slow it by 3 %.
+fn has_filled(
+    bench: &mut Bench<'_>,
+    kind: Kind,
+    long: Long,
+    done: &[f64],
+    size: f64,
+) -> Result<bool, Stop> {
+    let window = (0.3 * long.bend, EARLY * long.bend);
+    let moment = standstill(kind, done, window);
+    let guess = Some((size, kind.chunk as f64));
+    let (low, high) = ahead_at(bench, kind, &moment, guess, &mut Vec::new())?;
+    Ok(f64::midpoint(low, high) < GROWN * size)
 }
 
 /// What the buffer holds.
