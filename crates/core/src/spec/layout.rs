@@ -9,10 +9,11 @@
 //! | reserve | `gc_start_superblocks` + open superblocks | what cleaning keeps free, and one open superblock of each data stream (host writes, a second one with hot/cold streams, one of cleaning's own) |
 //! | single-bit | `slc_superblocks` | the write cache, apart |
 //!
-//! Cleaning starts when `gc_start_superblocks` are left, so that in steady state closed superblocks
-//! of data number just about the data term, and the spare factor that write-amplification formulas
-//! speak of is 1 - user slots / (data superblocks x slots of a superblock): the map, the reserve
-//! and the single-bit cache do not dilute it.
+//! In steady state the pacer (`ftl/pacing.rs`) keeps `gc_start_superblocks` + 2 and a part of one as room, and what
+//! is invalid in a small map counts as room, too. So data fills about one superblock more than the data term (1.7 with
+//! a stream of cleaning's own, 0.7 without), and the spare factor that write-amplification formulas speak of is just
+//! about 1 - user slots / (data superblocks x slots of a superblock) where there are hundreds of them: the map, the
+//! reserve and the single-bit cache do not dilute it.
 //!
 //! When a file gives `nand.blocks_per_plane`, the data term is what the others leave of it.
 
