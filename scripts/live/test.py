@@ -5,6 +5,7 @@ One line a check, then `N passed, N failed`. Ends with 1 if any failed or could 
 """
 
 import argparse
+import shlex
 import shutil
 import sys
 import tempfile
@@ -130,8 +131,7 @@ class Run:
         if not any(self.is_wanted(check) for boot in boots for check in boot.checks):
             return
         folder.mkdir(parents=True)
-        speed = ("--speed", str(self.options.speed))
-        drive = vm.Drive(self.options.lodger, folder, self.options.drive, *speed)
+        drive = vm.Drive(self.options.lodger, folder, self.options.drive, *shlex.split(self.options.serve))
         try:
             for boot in boots:
                 self.boot(boot, machine, drive, folder)
@@ -163,7 +163,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lodger", type=Path, required=True, help="the program")
     parser.add_argument("--drive", default="rc100-240", help="of the collection, or a file")
-    parser.add_argument("--speed", default=1.0, type=float, help="of `lodger serve`")
+    parser.add_argument("--serve", default="", help="options of `lodger serve`, in one word")
     kernels = [*packages.KERNELS, "all"]
     parser.add_argument("--kernel", default="newest", choices=kernels, help="which kernel the guest has")
     parser.add_argument("--quick", action="store_true", help="one guest, some checks")

@@ -58,7 +58,7 @@ class Qemu:
             *self.words,
             *("-accel", self.accelerator, "-cpu", "max" if "tcg" in self.accelerator else "host"),
             *("-smp", str(CPUS), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
-            *("-machine", "q35,memory-backend=mem,hpet=off", "-m", memory),
+            *("-machine", "q35,memory-backend=mem", "-m", memory),
             *("-object", f"memory-backend-memfd,id=mem,size={memory},share=on"),
             *("-kernel", str(kernel), "-initrd", str(archive), "-bios", "qboot.rom"),
             *("-append", f"{APPEND} {append}"),

@@ -144,7 +144,7 @@ check_power_states() {
   echo 0 >$tolerance || die "no $tolerance"
   for state in $(seq 0 "$last") 0; do
     must nvme set-feature $controller -f 2 -V "$state"
-    must_say "0x0*$state\$" nvme get-feature $controller -f 2
+    must_say "value:\(0x\)*0*$state\$" nvme get-feature $controller -f 2
     # Any command wakes it.
     pattern data 1
     write_at data 6000

@@ -49,6 +49,12 @@ disturb() {
   sleep 1
 }
 
+# Who still has the drive open would keep its name from it when it comes back.
+let_go() {
+  killall fio 2>/dev/null
+  wait
+}
+
 check_reset_under_load() {
   fio --name=under --filename=$drive --direct=1 --ioengine=libaio --verify=crc32c --verify_fatal=1 --group_reporting \
     $MIX --size=48m --io_size=16m >under.fio 2>&1 &
@@ -100,10 +106,9 @@ check_unbind() {
     where=$(slot)
     echo "$where" >/sys/bus/pci/drivers/nvme/unbind || die "no unbind"
     must_not is_there
+    let_go
     echo "$where" >/sys/bus/pci/drivers/nvme/bind || die "no bind"
     within 20 is_back
-    killall fio 2>/dev/null
-    wait
   done
   must has_host_memory
   kept
@@ -115,10 +120,9 @@ check_remove() {
     disturb 20
     echo 1 >"/sys/bus/pci/devices/$(slot)/remove" || die "no remove"
     must_not is_there
+    let_go
     echo 1 >/sys/bus/pci/rescan
     within 20 is_back
-    killall fio 2>/dev/null
-    wait
   done
   kept
 }
