@@ -17,7 +17,7 @@ test: ## Run the whole fast suite, Rust and Python
 	$(CARGO) test --workspace
 	@if [ -x scripts/python-test.sh ]; then scripts/python-test.sh; fi
 
-test-live: ## Linux in QEMU on served drives; fetches what is missing (LIVE="--kernel all" for more)
+test-live: ## Linux in QEMU on served drives; fetches what is missing (LIVE="--kernel 6.1")
 	$(CARGO) build --release -q -p lodger --bins
 	scripts/live/test.py --lodger target/release/lodger $(LIVE)
 

@@ -92,6 +92,9 @@ class Run:
         wanted = [name for name in boot.checks if self.is_wanted(name)]
         if not wanted:
             return
+        if self.left() <= 0:
+            self.left_out.append(f"{boot.name}: the time is over\n  left out: {', '.join(wanted)}")
+            return
         qemu, kernel, archive = machine
         append = f"live={','.join(wanted)} {boot.append}"
         guest = vm.Guest(qemu, kernel.image, archive, folder, drive, append)
@@ -120,6 +123,10 @@ class Run:
             elif not waiting:
                 guest.wait()
             guest.end()
+        if waiting and self.left() <= 0:
+            # The time was too short for all of them: nothing is wrong with those that are left.
+            self.left_out.append(f"{boot.name}: the time is over\n  left out: {', '.join(waiting)}")
+            return
         for number, check in enumerate(waiting):
             why = "no answer" if number == 0 else "not begun"
             self.judge(check, False, f": {why}, see {guest.console}", time.monotonic() - began)

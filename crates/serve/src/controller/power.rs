@@ -14,6 +14,8 @@ const PS_PER_MS: u64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Power {
     pub state: u8,
+    /// Whether it processes no I/O commands.
+    rests: bool,
     /// The last one that processes I/O commands.
     operational: u8,
     /// When I/O commands are processed again, while that is to come.
@@ -38,17 +40,20 @@ impl<M: GuestMemory + Clone> Controller<M> {
     /// Goes to a state.
     pub(super) fn set_power(&mut self, state: u8) {
         self.power.state = state;
-        if self.identity.power_state(state).is_operational() {
+        self.power.rests = !self.identity.power_state(state).is_operational();
+        if !self.power.rests {
             self.power.operational = state;
         }
     }
 
     /// When the drive goes to another state by itself, and to which.
     fn next_transition(&self) -> Option<(u64, u8)> {
+        if !self.flights.is_empty() || self.power.is_waking() {
+            return None;
+        }
         let id = FeatureId::AutonomousPowerState;
         let table = self.features.data_of(id);
-        let is_on = self.features.dword(id, 0) & 1 == 1;
-        if !is_on || !self.flights.is_empty() || self.power.is_waking() {
+        if self.features.dword(id, 0) & 1 == 0 {
             return None;
         }
         let table = PowerTransitions::decode(table?.try_into().ok()?);
@@ -72,12 +77,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
         if self.power.is_waking() {
             return false;
         }
-        let state = self.identity.power_state(self.power.state);
-        if state.is_operational() || !self.queues.has_io_commands() {
+        if !self.power.rests || !self.queues.has_io_commands() {
             return true;
         }
-        self.power.state = self.power.operational;
-        let exit_ps = u64::from(state.exit_us) * PS_PER_US;
+        let left = self.identity.power_state(self.power.state);
+        self.set_power(self.power.operational);
+        let exit_ps = u64::from(left.exit_us) * PS_PER_US;
         self.power.awake_ps = (exit_ps > 0).then_some(now_ps + exit_ps);
         exit_ps == 0
     }
