@@ -49,8 +49,7 @@ fn probed(name: &str, drive: impl Fn() -> Drive, seed: u64) -> Outcome {
     reads.roles.extend(writes.roles);
     reads.raw.extend(writes.raw);
     let (of_reads, found) = (&mut reads.findings, writes.findings);
-    of_reads.write_buffer = found.write_buffer;
-    of_reads.write_path = found.write_path;
+    of_reads.roles.write_buffer = found.roles.write_buffer;
     of_reads.cliff_bytes = found.cliff_bytes;
     of_reads.quantities.extend(found.quantities);
     reads

@@ -4,9 +4,10 @@ use crate::bench::{Bench, Stop};
 use crate::course::{self, Course};
 use crate::experiment;
 use crate::findings::{Findings, Quantity};
-use crate::infer::{self, Role, Verdict};
+use crate::infer::{self, Verdict};
 use crate::probe::{Options, reference};
 use crate::replicate::{self, Outlook};
+use crate::role::Role;
 use crate::stats::Estimate;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,7 +66,7 @@ impl Runs {
             .map(|i| counted[*i])
             .collect();
         let Some(lead) = agreeing.first() else { return };
-        findings.take(self.role, &lead.findings);
+        findings.roles.take(self.role, &lead.findings.roles);
         // The first run's numbers stand beside those of all other experiments.
         let names: BTreeSet<&String> = self.all[1..]
             .iter()

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, Stop};
 use crate::cost::Scale;
 use crate::experiment::About;
-use crate::probe::{Expected, Skipped, Spent};
+use crate::outcome::{Expected, Skipped, Spent};
 use crate::target::{Description, TargetError};
 use std::cell::Cell;
 use std::collections::BTreeMap;

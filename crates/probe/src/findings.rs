@@ -1,7 +1,6 @@
 //! What the experiments found, before anything is concluded from it.
 
-use crate::experiment::levels::Levels;
-use crate::infer::Role;
+use crate::role::{self, Role};
 use crate::stats::Estimate;
 use std::collections::BTreeMap;
 
@@ -28,101 +27,6 @@ impl Held {
     }
 }
 
-/// The map cache in one state of host memory.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MapArm {
-    /// Latency of a read whose entry is at hand and of one whose is not; none if there is only one
-    /// level.
-    pub levels: Option<Levels>,
-    /// The level that there is in any case, ns.
-    pub near_ns: f64,
-    /// The same as a mean, to compare with means of other experiments.
-    pub near_mean_ns: f64,
-    /// Share of reads far from each other that may have waited for their map entry, by how much longer they
-    /// took on average than reads near each other.
-    pub missed: Estimate,
-    /// Caching units held.
-    pub units: Held,
-    /// Addresses covered, bytes.
-    pub reach_bytes: Held,
-    /// Median read whose entry comes from the largest memory, ns.
-    pub hit_ns: f64,
-}
-
-/// The read cache in one state of host memory.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ReadCacheArm {
-    /// A read again, and a first read.
-    pub levels: Option<Levels>,
-    /// Share of a read's time that a read again saves on average, of the same pages.
-    pub saved: Estimate,
-    /// Bytes held.
-    pub bytes: Held,
-}
-
-/// The write buffer in one state of host memory.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WriteBufferArm {
-    /// Median write of a page to a drive at rest, ns.
-    pub write_ns: f64,
-    /// Median flush after one page was written, ns.
-    pub flush_dirty_ns: f64,
-    /// Median flush with nothing to do, ns.
-    pub flush_clean_ns: f64,
-    /// Median read of a page as it was found, ns.
-    pub old_read_ns: f64,
-    /// Median read of a page just written and flushed, ns.
-    pub fresh_read_ns: f64,
-    /// Bytes held, if the buffer could be filled faster than it empties.
-    pub bytes: Option<Estimate>,
-    /// Rate before the buffer is full, bytes/s.
-    pub fill_rate: f64,
-    /// Rate once it is, bytes/s.
-    pub drain_rate: f64,
-    /// Single looks that the medians are of.
-    pub looks: WriteLooks,
-}
-
-/// Latencies, ns: what tells how far this drive bears a verdict on its write buffer out.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct WriteLooks {
-    /// Writes of a page to a drive at rest.
-    pub writes: Vec<f64>,
-    /// Flushes after each of them.
-    pub dirty: Vec<f64>,
-    /// Flushes right after those, with nothing to do.
-    pub clean: Vec<f64>,
-    /// Reads of pages just written and flushed.
-    pub fresh: Vec<f64>,
-}
-
-impl WriteBufferArm {
-    /// Whether writes are acknowledged before they are in flash.
-    #[must_use]
-    pub fn is_buffered(&self) -> bool {
-        self.flush_works(self.flush_dirty_ns, self.flush_clean_ns) || self.is_fast(self.write_ns)
-    }
-
-    fn flush_works(&self, dirty_ns: f64, clean_ns: f64) -> bool {
-        dirty_ns > clean_ns + 20_000.0 && dirty_ns > 1.5 * clean_ns
-    }
-
-    /// Faster than flash can even be read: programming is slower than that.
-    fn is_fast(&self, write_ns: f64) -> bool {
-        write_ns < 0.7 * self.old_read_ns
-    }
-
-    /// Share of single looks that say by themselves that writes are acknowledged before they are in flash.
-    #[must_use]
-    pub fn buffered_share(&self) -> f64 {
-        let pairs = self.looks.dirty.iter().zip(&self.looks.clean);
-        let flushes = pairs.filter(|(dirty, clean)| self.flush_works(**dirty, **clean));
-        let writes = self.looks.writes.iter().filter(|ns| self.is_fast(**ns));
-        let of = |count: usize, all: &[f64]| count as f64 / all.len().max(1) as f64;
-        of(flushes.count(), &self.looks.dirty).max(of(writes.count(), &self.looks.writes))
-    }
-}
-
 /// A number with its interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantity {
@@ -142,18 +46,8 @@ const REPEATED: f64 = 0.89;
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Findings {
-    /// Map cache, by state of host memory (`on`, `off`, `as found`).
-    pub map: BTreeMap<&'static str, MapArm>,
-    /// Reach for each amount of host memory given, bytes.
-    pub reach_of_grant: Vec<(u64, Held)>,
-    /// The drive uses the largest power of two of what it is given.
-    pub rounds_down: bool,
-    /// Read cache, by state of host memory.
-    pub read_cache: BTreeMap<&'static str, ReadCacheArm>,
-    /// Write buffer, by state of host memory.
-    pub write_buffer: BTreeMap<&'static str, WriteBufferArm>,
-    /// Latency of a single write with host memory on, as a multiple of that with it off, by its bytes.
-    pub write_path: BTreeMap<u64, Estimate>,
+    /// What was found about each role.
+    pub roles: role::Found,
     /// Shares of hits of a cyclic and of a random scan a fifth beyond the cache.
     pub replacement: Option<(f64, f64)>,
     /// What the cache replaces by, as far as that can be told.
@@ -184,24 +78,8 @@ impl Findings {
             drift: None,
             ..self.clone()
         };
-        rest.take(role, &Findings::default());
+        rest.roles.take(role, &role::Found::default());
         rest
-    }
-
-    /// Takes over what another run found for a role, numbers excepted.
-    pub fn take(&mut self, role: Role, other: &Findings) {
-        match role {
-            Role::Map => {
-                self.map.clone_from(&other.map);
-                self.reach_of_grant.clone_from(&other.reach_of_grant);
-                self.rounds_down = other.rounds_down;
-            }
-            Role::ReadCache => self.read_cache.clone_from(&other.read_cache),
-            Role::WriteBuffer => {
-                self.write_buffer.clone_from(&other.write_buffer);
-                self.write_path.clone_from(&other.write_path);
-            }
-        }
     }
 
     /// Leaves what was timed, and gives up what it would mean for a drive's inside: sizes, counts, shares,

@@ -11,18 +11,20 @@ mod course;
 pub mod experiment;
 pub mod findings;
 pub mod infer;
+pub mod outcome;
 mod probe;
 pub mod replicate;
 pub mod report;
+mod role;
 #[cfg(target_os = "linux")]
 pub mod safety;
 pub mod stats;
 pub mod target;
 
-pub use infer::{Role, Rule, Tier, Verdict};
-pub use probe::{
-    Expected, Options, Outcome, Progress, Skipped, Spent, expected, plan, probe, probe_and_keep,
-};
+pub use infer::{Rule, Tier, Verdict};
+pub use outcome::{Expected, Outcome, Skipped, Spent};
+pub use probe::{Options, Progress, expected, plan, probe, probe_and_keep};
+pub use role::Role;
 pub use target::{
     Description, HmbState, HmbSwitch, Io, NEEDS_CONSENT, Op, Sample, Target, TargetError, Transport,
 };

@@ -1,12 +1,14 @@
 //! The whole probe: experiments in their order, within a budget, and what is concluded.
 
 use crate::again;
-use crate::bench::{Bench, Series, Stop, Usage};
-use crate::cost::{Cost, Scale};
+use crate::bench::{Bench, Stop};
+use crate::cost::Scale;
 use crate::course::{At, Course};
 use crate::experiment::{ALL, About, enter, page_of};
 use crate::findings::Findings;
-use crate::infer::{self, Role, Verdict};
+use crate::infer::{self, Verdict};
+use crate::outcome::{Expected, Outcome, Spent};
+use crate::role::Role;
 use crate::stats;
 use crate::target::{Description, HmbState, Target};
 use std::cell::Cell;
@@ -27,55 +29,6 @@ pub struct Options {
     /// How sure each verdict should be, 0 to 1: experiments are run again as long as that helps. 0 for
     /// one run of everything.
     pub confidence: f64,
-}
-
-/// An experiment that was not done, or not to its end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skipped {
-    /// Its name.
-    pub experiment: &'static str,
-    /// Why.
-    pub reason: String,
-}
-
-/// What came of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
-    /// What was probed.
-    pub target: Description,
-    /// What is concluded.
-    pub roles: BTreeMap<&'static str, Verdict>,
-    /// What was found.
-    pub findings: Findings,
-    /// What was not done.
-    pub skipped: Vec<Skipped>,
-    /// It ended before its time.
-    pub partial: bool,
-    /// The user stopped it.
-    pub interrupted: bool,
-    /// The target ended it, and how: it has gone, or fails altogether.
-    pub failed: Option<String>,
-    /// What was done to the drive.
-    pub usage: Usage,
-    /// Every point measured.
-    pub raw: BTreeMap<String, Series>,
-    /// Time it took on the target's clock.
-    pub elapsed: Duration,
-    /// What the experiments were expected to take before they began.
-    pub expected: Vec<Expected>,
-    /// What the first run of each experiment took.
-    pub spent: BTreeMap<&'static str, Spent>,
-}
-
-/// What an experiment took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent {
-    /// Time on the target's clock.
-    pub time: Duration,
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Bytes written.
-    pub written_bytes: u64,
 }
 
 /// How far it is.
@@ -109,17 +62,6 @@ pub fn plan(names: &[String]) -> Result<Vec<&'static About>, String> {
         .map(|(about, _)| about)
         .filter(|about| wanted(about))
         .collect())
-}
-
-/// What an experiment is expected to take.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Expected {
-    /// Its name.
-    pub experiment: &'static str,
-    /// What it takes.
-    pub cost: Cost,
-    /// Time that comes to on the target.
-    pub time: Duration,
 }
 
 /// What the experiments of a plan are expected to take before anything is known of the drive's speed.

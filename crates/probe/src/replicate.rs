@@ -164,6 +164,7 @@ pub fn outlook(verdict: &Verdict, asked: f64) -> Outlook {
 mod tests {
     use super::*;
     use crate::Rule;
+    use crate::infer::read_cache::rules;
     use proptest::prelude::*;
 
     fn estimate(centre: f64, half: f64) -> Estimate {
@@ -225,8 +226,8 @@ mod tests {
     #[test]
     fn a_majority_of_the_runs_decides_and_is_less_sure_than_all() {
         let (a, b) = (
-            decided(Tier::Hmb, Rule::ReadAgainWithHost, 100.0),
-            decided(Tier::Device, Rule::ReadAgain, 50.0),
+            decided(Tier::Hmb, rules::READ_AGAIN_WITH_HOST, 100.0),
+            decided(Tier::Device, rules::READ_AGAIN, 50.0),
         );
         let all = agreed(&[&a, &a, &a]).unwrap();
         let most = agreed(&[&a, &b, &a]).unwrap();

@@ -1,8 +1,10 @@
 //! Drives that are none, or misbehave: the prober must say "undecided" rather than something false,
 //! write nothing without consent, and leave host memory as it found it however it ends.
 
-use lodger_probe::findings::{Findings, Held, ReadCacheArm};
-use lodger_probe::infer::{Role, verdict};
+use lodger_probe::Role;
+use lodger_probe::findings::{Findings, Held};
+use lodger_probe::infer::read_cache::ReadCacheArm;
+use lodger_probe::infer::verdict;
 use lodger_probe::{
     Description, HmbState, HmbSwitch, Io, Op, Options, Outcome, Sample, Target, TargetError, Tier,
     Transport, probe,
@@ -282,7 +284,7 @@ fn what_lies_between_is_not_taken_for_a_drive() {
         saved,
         bytes,
     };
-    findings.read_cache.insert("as found", arm);
+    findings.roles.read_cache.arms.insert("as found", arm);
     let mut about = Mock::new(ram, HmbSwitch::NotUsed).description;
     for (transport, tier) in [
         (Transport::Direct, Tier::None),

@@ -145,11 +145,11 @@ impl Record {
     /// The table, as it stands in the source.
     pub fn table(&self) -> String {
         let mut out = String::from("rule: right of cases; right of those where two runs agree\n");
-        for rule in Rule::ALL {
+        for rule in Rule::all() {
             let once = self.once.get(&rule).copied().unwrap_or_default();
             let twice = self.twice.get(&rule).copied().unwrap_or_default();
             out += &format!(
-                "Rule::{rule:?} => record({}, {}, {}, {}),\n",
+                "{rule:?}: {} of {}; {} of {}\n",
                 once.right, once.of, twice.right, twice.of
             );
         }

@@ -7,7 +7,7 @@
 use super::burst::{Kind, standstill};
 use super::knee;
 use crate::bench::{Bench, Stop};
-use crate::findings::WriteBufferArm;
+use crate::infer::write_buffer::WriteBufferArm;
 use crate::stats::{self, Estimate};
 use crate::target::Io;
 use std::time::Duration;

@@ -14,7 +14,8 @@
 use super::{About, arms, enter};
 use crate::bench::{Bench, Stop};
 use crate::cost::{Cost, Scale};
-use crate::findings::{Findings, WriteBufferArm, WriteLooks};
+use crate::findings::Findings;
+use crate::infer::write_buffer::{WriteBufferArm, WriteLooks};
 use crate::stats;
 use crate::target::Io;
 use std::time::Duration;
@@ -84,7 +85,7 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
             let interval = stats::median_interval(&values).scaled(1e-3);
             findings.quantity(&join(base), "us", interval);
         }
-        findings.write_buffer.insert(name, arm);
+        findings.roles.write_buffer.arms.insert(name, arm);
     }
     Ok(())
 }

@@ -19,7 +19,11 @@ fn note_reach(findings: &mut Findings, given: u64, reach: Estimate) {
         format!("map_reach_{}KiB", given >> 10)
     };
     findings.quantity(&name, "bytes", reach);
-    findings.reach_of_grant.push((given, Held::UpTo(reach)));
+    findings
+        .roles
+        .map
+        .reach_of_grant
+        .push((given, Held::UpTo(reach)));
 }
 
 /// Reach with several amounts of host memory: what one byte of it reaches.
@@ -36,7 +40,10 @@ pub(super) fn run(
     else {
         return Ok(());
     };
-    let (Some(on), Some(off)) = (findings.map.get("on"), findings.map.get("off")) else {
+    let (Some(on), Some(off)) = (
+        findings.roles.map.arms.get("on"),
+        findings.roles.map.arms.get("off"),
+    ) else {
         return Ok(());
     };
     let (Some(levels), Some(walk)) = (on.levels, walk) else {

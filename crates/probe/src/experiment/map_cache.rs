@@ -32,7 +32,8 @@ use super::walk::{self, Edge, Pace, Walk};
 use super::{About, arms, enter, grants, knee};
 use crate::bench::{Bench, Stop};
 use crate::cost::{Cost, Scale};
-use crate::findings::{Findings, Held, MapArm};
+use crate::findings::{Findings, Held};
+use crate::infer::map::MapArm;
 use crate::stats::{self, Estimate};
 use crate::target::{HmbState, HmbSwitch};
 use std::time::Duration;
@@ -89,7 +90,12 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     let mut walk = None;
     for (name, state) in arms(bench) {
         enter(bench, state)?;
-        let known = findings.map.get("on").and_then(|arm: &MapArm| arm.levels);
+        let known = findings
+            .roles
+            .map
+            .arms
+            .get("on")
+            .and_then(|arm: &MapArm| arm.levels);
         let renewed = state.filter(|state| *state == HmbState::On);
         // Kinds of misses and hits in host memory are told apart by what there is without host memory.
         let kinds = if renewed.is_some() {
@@ -100,21 +106,26 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         let series = format!("map cache, host memory {name}");
         let (arm, took) = measure(bench, (known, kinds), renewed, &series)?;
         note_latencies(findings, name, &took);
-        findings.map.insert(name, arm);
+        findings.roles.map.arms.insert(name, arm);
         if name == "on" {
             walk = took.walk;
         }
     }
     // What a miss takes may show only without host memory.
-    let known = findings.map.get("off").and_then(|arm| arm.levels);
+    let known = findings
+        .roles
+        .map
+        .arms
+        .get("off")
+        .and_then(|arm| arm.levels);
     let is_open =
         |on: &MapArm| on.levels.is_none() && (known.is_some() || on.missed.high >= FLAT_MAX);
-    if findings.map.get("on").is_some_and(is_open) {
+    if findings.roles.map.arms.get("on").is_some_and(is_open) {
         enter(bench, Some(HmbState::On))?;
         let series = "map cache, host memory on again";
         let (arm, took) = measure(bench, (known, Kinds::Now), Some(HmbState::On), series)?;
         note_latencies(findings, "on", &took);
-        findings.map.insert("on", arm);
+        findings.roles.map.arms.insert("on", arm);
         walk = took.walk;
     }
     note_memories(findings);
@@ -145,7 +156,14 @@ fn note_latencies(findings: &mut Findings, name: &str, took: &Took) {
 /// What a read takes, one at a time, when its entry is in the drive's memory, in host memory, and in
 /// flash: where host memory reaches farther.
 fn note_memories(findings: &mut Findings) {
-    let reach = |name: &str| findings.map.get(name).map(|arm| arm.reach_bytes.amount());
+    let reach = |name: &str| {
+        findings
+            .roles
+            .map
+            .arms
+            .get(name)
+            .map(|arm| arm.reach_bytes.amount())
+    };
     let (Some(on), Some(off)) = (reach("on"), reach("off")) else {
         return;
     };
@@ -169,7 +187,7 @@ fn note_memories(findings: &mut Findings) {
 /// Reach without host memory and with what the host gives by itself.
 fn note_states(bench: &mut Bench<'_>, findings: &mut Findings) {
     let given = bench.description().hmb.granted_bytes().unwrap_or(0);
-    let reach = |name: &str| match findings.map.get(name)?.reach_bytes {
+    let reach = |name: &str| match findings.roles.map.arms.get(name)?.reach_bytes {
         Held::Nothing => Some(0.0),
         Held::UpTo(reach) => Some(reach.estimate),
         Held::Everything(_) => None,

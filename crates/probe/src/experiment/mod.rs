@@ -57,7 +57,7 @@ impl About {
     /// Whether a verdict rests on it.
     #[must_use]
     pub fn decides(&self) -> bool {
-        let mut roles = crate::infer::Role::ALL.iter();
+        let mut roles = crate::role::Role::ALL.iter();
         // Without the marks of flash, equal latencies prove nothing.
         self.name == parallelism::ABOUT.name
             || roles.any(|role| role.experiments().contains(&self.name))

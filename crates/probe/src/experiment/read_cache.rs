@@ -22,7 +22,8 @@ use super::levels::Levels;
 use super::{About, arms, enter, knee, turns};
 use crate::bench::{Bench, Stop};
 use crate::cost::{Cost, Scale};
-use crate::findings::{Findings, Held, ReadCacheArm};
+use crate::findings::{Findings, Held};
+use crate::infer::read_cache::ReadCacheArm;
 use crate::stats::Estimate;
 
 /// What is said before it starts.
@@ -58,7 +59,7 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     for (name, state) in arms(bench) {
         enter(bench, state)?;
         let arm = measure(bench, &format!("read cache, host memory {name}"))?;
-        findings.read_cache.insert(name, arm);
+        findings.roles.read_cache.arms.insert(name, arm);
     }
     Ok(())
 }

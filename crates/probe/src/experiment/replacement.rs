@@ -20,7 +20,8 @@ use super::turnover::{Cache, HELD_MIN, Left, THINGS};
 use super::{About, enter};
 use crate::bench::{Bench, Stop};
 use crate::cost::{Cost, Scale};
-use crate::findings::{Findings, Held, MapArm};
+use crate::findings::{Findings, Held};
+use crate::infer::map::MapArm;
 use crate::stats;
 use crate::target::HmbState;
 use std::time::Duration;
@@ -45,8 +46,13 @@ const UNITS_MAX: f64 = 40_000.0;
 
 /// Does it.
 pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
-    let arm = findings.map.get("on").or(findings.map.get("as found"));
-    let Some(arm) = arm.or(findings.map.get("off")).copied() else {
+    let arm = findings
+        .roles
+        .map
+        .arms
+        .get("on")
+        .or(findings.roles.map.arms.get("as found"));
+    let Some(arm) = arm.or(findings.roles.map.arms.get("off")).copied() else {
         return Err(Stop::Skip("it needs what map-cache finds".to_owned()));
     };
     let (Some(levels), Held::UpTo(units)) = (arm.levels, arm.units) else {

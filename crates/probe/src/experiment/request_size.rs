@@ -345,7 +345,7 @@ fn compare_reads(
     sweep: &Sweep,
     knee: Option<usize>,
 ) {
-    let Some(arm) = findings.read_cache.get(name) else {
+    let Some(arm) = findings.roles.read_cache.arms.get(name) else {
         return;
     };
     let found = knee.map(|at| interval(sweep, at));
@@ -371,7 +371,7 @@ fn compare_writes(
     sweep: &Sweep,
     knee: Option<usize>,
 ) {
-    let Some(arm) = findings.write_buffer.get(name) else {
+    let Some(arm) = findings.roles.write_buffer.arms.get(name) else {
         return;
     };
     let found = knee.map(|at| interval(sweep, at));

@@ -52,7 +52,8 @@ use super::burst::{FINEST, Kind, LAST_BURST, ahead_at, standstill};
 use super::{About, arms, buffer_ends, enter, write_path};
 use crate::bench::{Bench, Stop};
 use crate::cost::{Cost, Scale};
-use crate::findings::{Findings, WriteBufferArm};
+use crate::findings::Findings;
+use crate::infer::write_buffer::WriteBufferArm;
 use crate::stats::{self, Estimate};
 use std::time::Duration;
 
@@ -130,14 +131,14 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     if let Some(reason) = &bench.description().no_flush {
         return Err(Stop::Skip(reason.clone()));
     }
-    if findings.write_buffer.is_empty() {
+    if findings.roles.write_buffer.arms.is_empty() {
         super::flush::run(bench, findings)?;
     }
     if bench.can_switch_hmb() {
         write_path::run(bench, findings)?;
     }
     for (name, state) in arms(bench) {
-        let arm = findings.write_buffer.get_mut(name);
+        let arm = findings.roles.write_buffer.arms.get_mut(name);
         // What waits for flash has no size.
         let Some(arm) = arm.filter(|arm| arm.is_buffered()) else {
             continue;

@@ -53,7 +53,11 @@ pub(super) fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), 
             );
         }
         let interval = stats::median_interval(&ratios);
-        findings.write_path.insert(bytes, interval);
+        findings
+            .roles
+            .write_buffer
+            .write_path
+            .insert(bytes, interval);
     }
     Ok(())
 }

@@ -1,12 +1,147 @@
 //! Where the address map's cache lives, and what it takes there.
 
-use super::{Arms, INTERRUPTED, Rule, SAME, Tier, UNSWITCHED, Verdict, arms, contest, drifted};
+mod contest;
+mod grants;
+
+use super::{Arms, INTERRUPTED, Rule, SAME, Tier, UNSWITCHED, Verdict, arms, drifted};
 use super::{flash_seen, held_text, size_text, told};
+use crate::experiment::levels::Levels;
 use crate::experiment::samples::FLAT_MAX;
-use crate::findings::{Findings, Held, MapArm};
+use crate::findings::{Findings, Held};
+use crate::report::Figure;
+use crate::role::{self, About};
 use crate::stats::Estimate;
 use crate::target::{Description, HmbSwitch};
-use std::ops::RangeInclusive;
+use std::collections::BTreeMap;
+
+/// What the prober knows of it.
+pub(crate) const ABOUT: About = About {
+    name: "map",
+    title: "address map",
+    subject: "address map",
+    experiments: &["map-cache"],
+    is_read_only: true,
+    rules: rules::ALL,
+    // As computed, 144 of 145 are covered, ranges among them.
+    size_width: 1.0,
+    verdict,
+    figures: &[
+        Figure {
+            marks: &["map_reach_on"],
+            expects: "Speaks against \"device\" or \"none\" where the curves of host memory on and off lie apart, or where \
+                  one rises from 1 GiB on although all of the map is said to be at hand. Speaks for \"hmb\" where \
+                  they lie apart between the two reaches.",
+            ..Figure::of(
+                "working set latency",
+                "Working set against latency",
+                "Random reads, 32 in flight, over more and more of the drive.",
+            )
+        },
+        Figure {
+            dots: true,
+            expects: "Speaks for the verdict where low points end at one number of places, and for host memory where \
+                  that number is larger with it on.",
+            ..Figure::of(
+                "map cache",
+                "How long ago may a place have been read?",
+                "Each point is one read of a place, by how many other places were read since its last time. Low: \
+             its map entry was still at hand.",
+            )
+        },
+        Figure {
+            marks: &["map_reach_on"],
+            expects: "Fast up to the reach, slow beyond.",
+            ..Figure::of(
+                "reach",
+                "Reach",
+                "The longest stretch over which random reads stay fast.",
+            )
+        },
+        Figure {
+            dots: true,
+            expects: "Points on a line speak for a map in host memory; its slope is what an entry takes.",
+            ..Figure::of(
+                "reach of host memory",
+                "Reach against host memory given",
+                "Amounts that were tried, and nothing between them.",
+            )
+        },
+    ],
+};
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// The map cache, by state of host memory (`on`, `off`, `as found`).
+    pub arms: BTreeMap<&'static str, MapArm>,
+    /// Reach for each amount of host memory given, bytes.
+    pub reach_of_grant: Vec<(u64, Held)>,
+    /// The drive uses the largest power of two of what it is given.
+    pub rounds_down: bool,
+}
+
+impl role::Finds for Found {
+    fn is_seen(&self) -> bool {
+        !self.arms.is_empty()
+    }
+}
+
+/// The map cache in one state of host memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MapArm {
+    /// Latency of a read whose entry is at hand and of one whose is not; none if there is only one
+    /// level.
+    pub levels: Option<Levels>,
+    /// The level that there is in any case, ns.
+    pub near_ns: f64,
+    /// The same as a mean, to compare with means of other experiments.
+    pub near_mean_ns: f64,
+    /// Share of reads far from each other that may have waited for their map entry, by how much longer they
+    /// took on average than reads near each other.
+    pub missed: Estimate,
+    /// Caching units held.
+    pub units: Held,
+    /// Addresses covered, bytes.
+    pub reach_bytes: Held,
+    /// Median read whose entry comes from the largest memory, ns.
+    pub hit_ns: f64,
+}
+
+/// The rules by which it is told where it lives.
+pub mod rules {
+    use crate::infer::rule::Rule;
+
+    /// Reads all over the drive are as fast as near ones, and there is no host memory to hold it.
+    pub const FLAT: Rule = Rule::counted("MapFlat", 5, 5);
+    /// The same, host memory on or off.
+    pub const FLAT_EITHER_WAY: Rule = Rule::counted("MapFlatEitherWay", 6, 6);
+    /// No two places stay at hand.
+    pub const NOWHERE: Rule = Rule::counted("MapNowhere", 0, 0);
+    /// After one round, all places are at hand.
+    pub const WHOLE: Rule = Rule::counted("MapWhole", 0, 0);
+    /// An edge that host memory does not move.
+    pub const EDGE: Rule = Rule::counted("MapEdge", 28, 28);
+    /// More than twice as far with host memory.
+    pub const FARTHER: Rule = Rule::counted("MapFarther", 56, 56);
+    /// Somewhat farther with host memory.
+    pub const LITTLE_FARTHER: Rule = Rule::counted("MapLittleFarther", 0, 0);
+    /// An edge that host memory does not move, told by pages of the fastest kind.
+    pub const EDGE_OF_KIND: Rule = Rule::counted("MapEdgeOfKind", 14, 14);
+    /// More than twice as far with host memory, told by pages of the fastest kind.
+    pub const FARTHER_OF_KIND: Rule = Rule::counted("MapFartherOfKind", 36, 36);
+
+    pub(super) const ALL: &[Rule] = &[
+        FLAT,
+        FLAT_EITHER_WAY,
+        NOWHERE,
+        WHOLE,
+        EDGE,
+        FARTHER,
+        LITTLE_FARTHER,
+        EDGE_OF_KIND,
+        FARTHER_OF_KIND,
+    ];
+}
 
 /// What an entry of the map takes at least, 4 bytes for 4 KiB (Kim & Kim 2020; Jeong et al. 2017), and at
 /// most: 8 bytes, where the map goes beyond what 4 can name or keeps more than a place. Neither shows from
@@ -17,12 +152,6 @@ const MAP_SHARE_MAX: f64 = 2.0 * MAP_SHARE;
 const TOO_MUCH: f64 = 1.05;
 /// Hits that take longer with host memory on than off by more than this come from there, or are no hits.
 const HIT_SAME: f64 = 1.12;
-/// Bytes of an entry, protection included: what is beyond is no such entry.
-const ENTRY_BYTES: RangeInclusive<f64> = 2.0..=9.5;
-/// What a reach may lie off the line through those of several amounts, as a share of the largest.
-const OFF_LINE: f64 = 0.12;
-/// How far two amounts may be from proportion.
-const PROPORTION: f64 = 1.15;
 /// What an edge may be off by beyond its interval.
 const SLACK: f64 = 0.01;
 /// Looks that an edge rests on at least.
@@ -61,7 +190,7 @@ pub(super) fn verdict(findings: &mut Findings, about: &Description) -> Verdict {
     }
     let capacity = about.capacity_bytes as f64;
     let flash = flash_seen(findings);
-    match arms(&findings.map, about) {
+    match arms(&findings.roles.map.arms, about) {
         Arms::Missing => Verdict::undecided(INTERRUPTED),
         Arms::Both(on, off) => {
             let (on, off) = (*on, *off);
@@ -73,7 +202,7 @@ pub(super) fn verdict(findings: &mut Findings, about: &Description) -> Verdict {
                 "{}, and the drive asks for no host memory",
                 flat_text(arm, "")
             );
-            let verdict = flat(Rule::MapFlat, text, &[arm], capacity);
+            let verdict = flat(rules::FLAT, text, &[arm], capacity);
             match contest::against_flat(findings, arm) {
                 Some(other) => verdict.contested(&other),
                 None => with_driver(about, verdict),
@@ -152,13 +281,13 @@ fn map_on_drive(arm: &MapArm, capacity: f64) -> Verdict {
     match arm.reach_bytes {
         Held::Nothing => Verdict::new(
             Tier::None,
-            Rule::MapNowhere,
+            rules::NOWHERE,
             seen("no two places stay at hand"),
         ),
         Held::Everything(_) => {
             let all = Estimate::new(capacity, capacity, capacity);
             let text = seen("after one round, all places are at hand");
-            Verdict::new(Tier::Device, Rule::MapWhole, text)
+            Verdict::new(Tier::Device, rules::WHOLE, text)
                 .between(memory(all))
                 .reach(all)
         }
@@ -168,9 +297,9 @@ fn map_on_drive(arm: &MapArm, capacity: f64) -> Verdict {
                 size_text(reach.estimate)
             );
             let rule = if kind {
-                Rule::MapEdgeOfKind
+                rules::EDGE_OF_KIND
             } else {
-                Rule::MapEdge
+                rules::EDGE
             };
             let reach = with_slack(reach);
             let verdict = Verdict::new(Tier::Device, rule, seen(&text));
@@ -219,7 +348,7 @@ fn map_switched(
             return Verdict::undecided(NO_FLASH);
         }
         let text = flat_text(on, ", host memory on or off");
-        let verdict = flat(Rule::MapFlatEitherWay, text, &[on, off], capacity);
+        let verdict = flat(rules::FLAT_EITHER_WAY, text, &[on, off], capacity);
         let other = contest::against_flat(findings, on);
         return match other.or_else(|| contest::against_no_difference(findings)) {
             Some(other) => verdict.contested(&other),
@@ -233,7 +362,7 @@ fn map_switched(
         of_kind(on)
     );
     if with == 0.0 && without == 0.0 {
-        return Verdict::new(Tier::None, Rule::MapNowhere, both);
+        return Verdict::new(Tier::None, rules::NOWHERE, both);
     }
     if with.is_infinite() && without.is_infinite() {
         return met_none(&both);
@@ -248,9 +377,9 @@ fn map_switched(
     }
     let kind = [on, off].iter().any(|arm| !of_kind(arm).is_empty());
     let rule = match (with > 2.0 * without, kind) {
-        (true, false) => Rule::MapFarther,
-        (true, true) => Rule::MapFartherOfKind,
-        (false, _) => Rule::MapLittleFarther,
+        (true, false) => rules::FARTHER,
+        (true, true) => rules::FARTHER_OF_KIND,
+        (false, _) => rules::LITTLE_FARTHER,
     };
     let levels = on.levels.or(off.levels);
     let fit = levels.map_or(1.0, |levels| told(&levels, LOOKS));
@@ -305,7 +434,7 @@ fn hmb_size(
     let granted = about.hmb.granted_bytes().unwrap_or(0) as f64;
     let whole = about.capacity_bytes as f64 * MAP_SHARE;
     let Held::UpTo(reach) = on.reach_bytes else {
-        let entry = bytes_per_entry(findings, granted).and_then(|(entry, _)| entry);
+        let entry = grants::bytes_per_entry(findings, granted).and_then(|(entry, _)| entry);
         let Some(entry) = entry.filter(|_| matches!(about.hmb, HmbSwitch::Sizes { .. })) else {
             return verdict.between(at_most(granted, whole));
         };
@@ -329,7 +458,7 @@ fn hmb_size(
     if matches!(about.hmb, HmbSwitch::OnOff { .. }) && granted > 0.0 {
         return by_one_amount(findings, granted, (reach, by_itself), verdict);
     }
-    let (entry, text) = match bytes_per_entry(findings, granted) {
+    let (entry, text) = match grants::bytes_per_entry(findings, granted) {
         Some((Some(entry), text)) => (entry, text),
         Some((None, _)) => return by_one_amount(findings, granted, (reach, by_itself), verdict),
         None => {
@@ -339,7 +468,7 @@ fn hmb_size(
     };
     // What no host memory would reach by that line is held by the drive's own memory, which passes units on
     // to host memory instead of holding copies.
-    let own = own_share(findings, entry, by_itself);
+    let own = grants::own_share(findings, entry, by_itself);
     let reach = Estimate::new(
         reach.estimate - own,
         reach.low - own,
@@ -365,19 +494,6 @@ fn hmb_size(
         size.high * (1.0 + entry_width) + rest,
     ));
     verdict
-}
-
-/// Bytes of addresses that the drive's own memory adds to the reach of host memory: where the line through
-/// the reach of several amounts begins, and no more than it reaches by itself.
-fn own_share(findings: &Findings, entry: Estimate, by_itself: f64) -> f64 {
-    let power = |bytes: u64| bytes.is_power_of_two();
-    let begins = findings.reach_of_grant.iter().filter_map(|(bytes, held)| {
-        let used = !findings.rounds_down || power(*bytes);
-        let reached = *bytes as f64 / entry.estimate * 4096.0;
-        used.then(|| held.amount() - reached)
-    });
-    let begins = crate::stats::median(&begins.collect::<Vec<f64>>());
-    begins.clamp(0.0, by_itself)
 }
 
 /// Where host memory is only turned on and off: an entry takes no more than what is given for each page
@@ -423,105 +539,6 @@ fn at_most(granted: f64, least: f64) -> Estimate {
         least.min(0.97 * granted)
     };
     Estimate::new(granted, low, granted)
-}
-
-/// Whether amounts between powers of two reach no farther than the power below them.
-fn is_rounded_down(points: &[(f64, f64)]) -> bool {
-    let power = |bytes: f64| (bytes as u64).is_power_of_two();
-    let between = points.iter().filter(|(bytes, _)| !power(*bytes));
-    let farther = between.filter_map(|(bytes, reach)| {
-        let mut below = points.iter().rev();
-        let (other, least) = below.find(|(other, _)| power(*other) && other < bytes)?;
-        (*bytes > 1.1 * other).then_some(*reach >= 1.03 * least)
-    });
-    let farther: Vec<bool> = farther.collect();
-    // Not any of them: where other roles take the first of it, small amounts reach nothing (seed 90059).
-    2 * farther.iter().filter(|farther| !**farther).count() > farther.len()
-}
-
-/// Whether reaches of several amounts lie on a line.
-fn is_line(points: &[(f64, f64)]) -> bool {
-    let slope = crate::stats::slope(points);
-    let begins: Vec<f64> = points.iter().map(|(x, y)| y - slope * x).collect();
-    let begin = crate::stats::median(&begins);
-    let most = points.last().map_or(0.0, |point| point.1);
-    let is_near = |from: &f64| (from - begin).abs() <= OFF_LINE * most;
-    begins.iter().all(is_near)
-}
-
-/// Whether two amounts reach in proportion: then nothing is a third one.
-fn is_proportion(points: &[(f64, f64)]) -> bool {
-    let [small, large] = points else { return false };
-    let ratio = (large.1 / small.1) / (large.0 / small.0);
-    (1.0 / PROPORTION..PROPORTION).contains(&ratio)
-}
-
-/// What an entry takes of host memory, from the reach of several amounts of it; `Some(None)` where
-/// only one could be given, `None` where they contradict each other.
-fn bytes_per_entry(findings: &mut Findings, granted: f64) -> Option<(Option<Estimate>, String)> {
-    let reach = |held: &Held| match held {
-        Held::UpTo(reach) => Some(reach.estimate / 4096.0),
-        _ => None,
-    };
-    // How far off the reach of one amount may be, as a share: half of the interval.
-    let unit = findings.map.get("on").and_then(unit_of);
-    let unit = unit.map_or(0.0, |unit| unit.estimate);
-    // Units are whole: up to one of them more would nearly have fit.
-    let off = |held: &Held| match held {
-        Held::UpTo(reach) => (reach.high - reach.low + unit) / 2.0 / reach.estimate,
-        _ => 0.0,
-    };
-    let grants = findings.reach_of_grant.iter();
-    let offs: Vec<f64> = grants.clone().map(|(_, held)| off(held)).collect();
-    let off = crate::stats::median(&offs);
-    let mut points: Vec<(f64, f64)> = grants
-        .filter_map(|(bytes, held)| Some((*bytes as f64, reach(held)?)))
-        .collect();
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    if points.len() < 2 {
-        return Some((None, "taking 4 B an entry".to_owned()));
-    }
-    let power = |bytes: f64| (bytes as u64).is_power_of_two();
-    let rounded = is_rounded_down(&points);
-    findings.rounds_down = rounded;
-    if rounded {
-        points.retain(|(bytes, _)| power(*bytes));
-    }
-    // Small amounts may serve other roles alone.
-    while points.len() >= 3 && !is_line(&points) {
-        points.remove(0);
-    }
-    let per_byte = crate::stats::slope(&points);
-    let tried = findings.reach_of_grant.len();
-    let widest = points.last()?.0 / points.first()?.0;
-    if !(points.len() >= 3 || is_proportion(&points)) || per_byte <= 0.0 || widest < 1.2 {
-        return None;
-    }
-    let mut entry = 1.0 / per_byte;
-    // Proportion would mean that so much less than nothing serves something else: small amounts reach too
-    // far. The drive's own cache adds to them now and then, never to less than they hold.
-    let own = findings.map.get("off").map(|arm| arm.reach_bytes);
-    let own = own.as_ref().and_then(reach).unwrap_or(0.0);
-    let (most, farthest) = *points.last()?;
-    let kept = most - farthest * entry;
-    if kept < -OFF_LINE * most - 1.5 * own * entry {
-        return None;
-    }
-    if kept < -0.05 * granted - 1.5 * own * entry {
-        entry = points.iter().map(|(b, r)| b / r).fold(0.0, f64::max);
-    }
-    if !ENTRY_BYTES.contains(&entry) {
-        return None;
-    }
-    let width = std::f64::consts::SQRT_2 * off * widest / (widest - 1.0) + 0.01;
-    let value = Estimate::new(entry, entry * (1.0 - width), entry * (1.0 + width));
-    let how = if rounded { "powers of two of " } else { "" };
-    let kept = points.last()?.0 - points.last()?.1 * entry;
-    let mut text = format!("{entry:.2} B an entry, by {tried} amounts of {how}host memory");
-    if kept > 0.05 * granted {
-        text += &format!("; {} of it serve something else", size_text(kept));
-    }
-    Some((Some(value), text))
 }
 
 #[cfg(test)]

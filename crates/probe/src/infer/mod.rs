@@ -1,16 +1,17 @@
 //! From findings to verdicts: which role lives on which tier. Every verdict names its evidence, and
 //! "undecided" is one.
 
-mod contest;
-mod map;
-mod read_cache;
+pub mod map;
+pub mod read_cache;
 mod rule;
-mod write_buffer;
+pub mod write_buffer;
 
 pub use rule::Rule;
 
 use crate::experiment::levels::Levels;
-use crate::findings::{Findings, Held, MapArm};
+use crate::findings::{Findings, Held};
+use crate::infer::map::MapArm;
+use crate::role::Role;
 use crate::stats::Estimate;
 use crate::target::{Description, HmbSwitch};
 use std::collections::BTreeMap;
@@ -163,62 +164,13 @@ const RANGE: f64 = 1.05;
 /// Amounts nearer than this are the same.
 const SAME: f64 = 1.2;
 
-/// What memory is used for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
-    /// Where data lies in flash.
-    Map,
-    /// Data that was read.
-    ReadCache,
-    /// Data on its way to flash.
-    WriteBuffer,
-}
-
-impl Role {
-    /// All of them.
-    pub const ALL: [Role; 3] = [Role::Map, Role::ReadCache, Role::WriteBuffer];
-
-    /// Its name in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Role::Map => "map",
-            Role::ReadCache => "read_cache",
-            Role::WriteBuffer => "write_buffer",
-        }
-    }
-
-    /// The experiments that are run again for it.
-    #[must_use]
-    pub const fn experiments(self) -> &'static [&'static str] {
-        match self {
-            Role::Map => &["map-cache"],
-            Role::ReadCache => &["read-cache"],
-            Role::WriteBuffer => &["flush", "write-buffer"],
-        }
-    }
-
-    /// Whether its verdict counts on a drive that keeps its speed.
-    #[must_use]
-    pub const fn is_read_only(self) -> bool {
-        !matches!(self, Role::WriteBuffer)
-    }
-}
-
 /// What one run says about a role; nothing if it was not looked for.
 #[must_use]
 pub fn verdict(role: Role, findings: &mut Findings, about: &Description) -> Option<Verdict> {
-    let seen = match role {
-        Role::Map => !findings.map.is_empty(),
-        Role::ReadCache => !findings.read_cache.is_empty(),
-        Role::WriteBuffer => !findings.write_buffer.is_empty(),
-    };
-    let mut verdict = seen.then(|| match role {
-        Role::Map => map::verdict(findings, about),
-        Role::ReadCache => read_cache::verdict(findings, about),
-        Role::WriteBuffer => write_buffer::verdict(findings, about),
-    })?;
-    let width = rule::size_width(role);
+    let known = role.about();
+    let seen = findings.roles.is_seen(role);
+    let mut verdict = seen.then(|| (known.verdict)(findings, about))?;
+    let width = known.size_width;
     verdict.size_bytes = verdict.size_bytes.map(|size| size.wider(width));
     Some(match about.transport.hides() {
         Some(why) => Verdict::undecided(format!("{}; {why}", verdict.evidence)),
@@ -286,7 +238,7 @@ fn held_text(held: &Held) -> String {
 /// are another, for only a drive that has its map in flash does that.
 fn flash_seen(findings: &Findings) -> bool {
     let two_reads = |arm: &MapArm| arm.levels.is_some() && matches!(arm.reach_bytes, Held::UpTo(_));
-    findings.collisions == Some(true) || findings.map.values().any(two_reads)
+    findings.collisions == Some(true) || findings.roles.map.arms.values().any(two_reads)
 }
 
 pub(crate) fn drifted(findings: &Findings) -> Option<String> {

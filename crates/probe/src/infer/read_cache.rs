@@ -2,8 +2,88 @@
 
 use super::{Arms, INTERRUPTED, Rule, SAME, Tier, UNSWITCHED, Verdict, arms, drifted, flash_seen};
 use super::{held_text, size_text, told};
-use crate::findings::{Findings, Held, ReadCacheArm};
+use crate::experiment::levels::Levels;
+use crate::findings::{Findings, Held};
+use crate::report::Figure;
+use crate::role::{self, About};
+use crate::stats::Estimate;
 use crate::target::Description;
+use std::collections::BTreeMap;
+
+/// What the prober knows of it.
+pub(crate) const ABOUT: About = About {
+    name: "read_cache",
+    title: "read cache",
+    subject: "data that was read",
+    experiments: &["read-cache"],
+    is_read_only: true,
+    rules: rules::ALL,
+    // With this, 87 of 89.
+    size_width: 1.1,
+    verdict: |findings, about| verdict(findings, about),
+    figures: &[
+        Figure {
+            marks: &["read_cache"],
+            expects: "Speaks for a read cache where it is low up to the size, and for host memory where that is larger \
+                  with it on.",
+            ..Figure::of(
+                "read cache",
+                "Pages read again",
+                "Pages near each other, read in turn: fast while all of them are kept.",
+            )
+        },
+        Figure {
+            apart: true,
+            marks: &["read_again_knee_bytes"],
+            expects: "Speaks against \"none\" where the second read is faster, and against a size where the curves meet \
+                  elsewhere.",
+            ..Figure::of(
+                "read request",
+                "Request size against latency: reads",
+                "One request, read for the first time and again. Where the curves meet, it no longer fits \
+             a read cache. The same knee with host memory off: the cache is not there.",
+            )
+        },
+    ],
+};
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// The read cache, by state of host memory (`on`, `off`, `as found`).
+    pub arms: BTreeMap<&'static str, ReadCacheArm>,
+}
+
+impl role::Finds for Found {
+    fn is_seen(&self) -> bool {
+        !self.arms.is_empty()
+    }
+}
+
+/// The read cache in one state of host memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReadCacheArm {
+    /// A read again, and a first read.
+    pub levels: Option<Levels>,
+    /// Share of a read's time that a read again saves on average, of the same pages.
+    pub saved: Estimate,
+    /// Bytes held.
+    pub bytes: Held,
+}
+
+/// The rules by which it is told where it lives.
+pub mod rules {
+    use crate::infer::rule::Rule;
+
+    /// A read again takes as long as the first one.
+    pub const NOT_READ_AGAIN: Rule = Rule::counted("NotReadAgain", 61, 61);
+    /// So much is read again fast, whatever host memory there is.
+    pub const READ_AGAIN: Rule = Rule::counted("ReadAgain", 66, 66);
+    /// More is read again fast with host memory.
+    pub const READ_AGAIN_WITH_HOST: Rule = Rule::counted("ReadAgainWithHost", 23, 23);
+
+    pub(super) const ALL: &[Rule] = &[NOT_READ_AGAIN, READ_AGAIN, READ_AGAIN_WITH_HOST];
+}
 
 /// Caches of a few pages are told to a few pages, and nobody borrows memory for so little.
 const FEW_BYTES: f64 = 65_536.0;
@@ -26,7 +106,7 @@ pub(super) fn verdict(findings: &Findings, about: &Description) -> Verdict {
         }
         Held::Nothing if flash => Verdict::new(
             Tier::None,
-            Rule::NotReadAgain,
+            rules::NOT_READ_AGAIN,
             "a read again takes as long as the first time",
         ),
         Held::Nothing => Verdict::undecided(
@@ -44,11 +124,11 @@ pub(super) fn verdict(findings: &Findings, about: &Description) -> Verdict {
                 .borne_out(fit)
         }
     };
-    match arms(&findings.read_cache, about) {
+    match arms(&findings.roles.read_cache.arms, about) {
         Arms::Missing => Verdict::undecided(INTERRUPTED),
-        Arms::DriveOnly(arm) => alone(arm, Tier::Device, Rule::ReadAgain),
+        Arms::DriveOnly(arm) => alone(arm, Tier::Device, rules::READ_AGAIN),
         Arms::Unswitched(arm) => {
-            let verdict = alone(arm, Tier::Device, Rule::ReadAgain);
+            let verdict = alone(arm, Tier::Device, rules::READ_AGAIN);
             if matches!(arm.bytes, Held::UpTo(_)) {
                 return verdict.withdrawn(UNSWITCHED);
             }
@@ -63,9 +143,9 @@ pub(super) fn verdict(findings: &Findings, about: &Description) -> Verdict {
             );
             let same = with == without || (with < SAME * without && without < SAME * with);
             let mut verdict = if same {
-                alone(on, Tier::Device, Rule::ReadAgain)
+                alone(on, Tier::Device, rules::READ_AGAIN)
             } else if with > without + FEW_BYTES && with.is_finite() {
-                alone(on, Tier::Hmb, Rule::ReadAgainWithHost)
+                alone(on, Tier::Hmb, rules::READ_AGAIN_WITH_HOST)
             } else {
                 Verdict::unclear("")
             };

@@ -1,13 +1,178 @@
 //! Where writes wait for flash, if they do.
 
-use super::rule::size_width;
-use super::{
-    Arms, INTERRUPTED, Role, Rule, Tier, UNSWITCHED, Verdict, arms, flash_seen, most, size_text,
-};
-use crate::findings::{Findings, WriteBufferArm};
+use super::{Arms, INTERRUPTED, Tier, UNSWITCHED, Verdict, arms, flash_seen, most, size_text};
+use crate::findings::Findings;
+use crate::report::Figure;
+use crate::role::{self, About};
 use crate::stats::Estimate;
 use crate::target::Description;
 use statrs::distribution::{ContinuousCDF, Normal};
+use std::collections::BTreeMap;
+
+/// What the prober knows of it.
+pub(crate) const ABOUT: About = About {
+    name: "write_buffer",
+    title: "write buffer",
+    subject: "data to be written",
+    experiments: &["flush", "write-buffer"],
+    is_read_only: false,
+    rules: rules::ALL,
+    // With this, 91 of 95. Some find single-bit flash used up, and no width covers them.
+    size_width: 2.65,
+    verdict: |findings, about| verdict(findings, about),
+    figures: &[
+        Figure {
+            dots: true,
+            expects: "Points on one level speak for a size; points that rise with what was acknowledged, against it.",
+            ..Figure::of(
+                "bytes ahead",
+                "Bytes ahead of flash",
+                "What was acknowledged and had not arrived in flash, by how much was acknowledged: the size of \
+             the write buffer.",
+            )
+        },
+        Figure {
+            expects: "A bend speaks for a buffer that was full from there on; without one no size can be told.",
+            ..Figure::of(
+                "write burst",
+                "A long burst of writes",
+                "Bytes acknowledged by time: first at the rate of the link, then at that of flash.",
+            )
+        },
+        Figure {
+            expects: "A jump speaks for a buffer that holds no more than the write before it.",
+            ..Figure::of(
+                "single writes",
+                "Single writes of growing size",
+                "Each to a drive at rest. Where they jump, they no longer fit the write buffer.",
+            )
+        },
+        Figure {
+            apart: true,
+            marks: &["write_knee_bytes"],
+            expects: "A knee elsewhere than at the size speaks against it.",
+            ..Figure::of(
+                "write request",
+                "Request size against latency: writes",
+                "One request written to a rested drive. Where it jumps, it no longer fits the write buffer.",
+            )
+        },
+    ],
+};
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// The write buffer, by state of host memory (`on`, `off`, `as found`).
+    pub arms: BTreeMap<&'static str, WriteBufferArm>,
+    /// Latency of a single write with host memory on, as a multiple of that with it off, by its bytes.
+    pub write_path: BTreeMap<u64, Estimate>,
+}
+
+impl role::Finds for Found {
+    fn is_seen(&self) -> bool {
+        !self.arms.is_empty()
+    }
+}
+
+/// The write buffer in one state of host memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WriteBufferArm {
+    /// Median write of a page to a drive at rest, ns.
+    pub write_ns: f64,
+    /// Median flush after one page was written, ns.
+    pub flush_dirty_ns: f64,
+    /// Median flush with nothing to do, ns.
+    pub flush_clean_ns: f64,
+    /// Median read of a page as it was found, ns.
+    pub old_read_ns: f64,
+    /// Median read of a page just written and flushed, ns.
+    pub fresh_read_ns: f64,
+    /// Bytes held, if the buffer could be filled faster than it empties.
+    pub bytes: Option<Estimate>,
+    /// Rate before the buffer is full, bytes/s.
+    pub fill_rate: f64,
+    /// Rate once it is, bytes/s.
+    pub drain_rate: f64,
+    /// Single looks that the medians are of.
+    pub looks: WriteLooks,
+}
+
+/// Latencies, ns: what tells how far this drive bears a verdict on its write buffer out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WriteLooks {
+    /// Writes of a page to a drive at rest.
+    pub writes: Vec<f64>,
+    /// Flushes after each of them.
+    pub dirty: Vec<f64>,
+    /// Flushes right after those, with nothing to do.
+    pub clean: Vec<f64>,
+    /// Reads of pages just written and flushed.
+    pub fresh: Vec<f64>,
+}
+
+impl WriteBufferArm {
+    /// Whether writes are acknowledged before they are in flash.
+    #[must_use]
+    pub fn is_buffered(&self) -> bool {
+        self.flush_works(self.flush_dirty_ns, self.flush_clean_ns) || self.is_fast(self.write_ns)
+    }
+
+    fn flush_works(&self, dirty_ns: f64, clean_ns: f64) -> bool {
+        dirty_ns > clean_ns + 20_000.0 && dirty_ns > 1.5 * clean_ns
+    }
+
+    /// Faster than flash can even be read: programming is slower than that.
+    fn is_fast(&self, write_ns: f64) -> bool {
+        write_ns < 0.7 * self.old_read_ns
+    }
+
+    /// Share of single looks that say by themselves that writes are acknowledged before they are in flash.
+    #[must_use]
+    pub fn buffered_share(&self) -> f64 {
+        let pairs = self.looks.dirty.iter().zip(&self.looks.clean);
+        let flushes = pairs.filter(|(dirty, clean)| self.flush_works(**dirty, **clean));
+        let writes = self.looks.writes.iter().filter(|ns| self.is_fast(**ns));
+        let of = |count: usize, all: &[f64]| count as f64 / all.len().max(1) as f64;
+        of(flushes.count(), &self.looks.dirty).max(of(writes.count(), &self.looks.writes))
+    }
+}
+
+/// The rules by which it is told where it lives.
+pub mod rules {
+    use crate::infer::rule::Rule;
+
+    /// Writes are acknowledged ahead of flash, and there is no host memory.
+    pub const AHEAD: Rule = Rule::counted("Ahead", 72, 72);
+    /// Writes wait for flash that programs fast.
+    pub const WAITS_FOR_FAST: Rule = Rule::counted("WaitsForFast", 1, 1);
+    /// The same, and what was just written is read faster than what was there before.
+    pub const WAITS_FOR_FAST_TO_READ: Rule = Rule::counted("WaitsForFastToRead", 43, 43);
+    /// Writes wait for flash.
+    pub const WAITS: Rule = Rule::counted("Waits", 23, 23);
+    /// Writes wait for flash only without host memory.
+    pub const AHEAD_ONLY_WITH_HOST: Rule = Rule::counted("AheadOnlyWithHost", 0, 0);
+    /// More is acknowledged ahead of flash with host memory.
+    pub const MORE_AHEAD_WITH_HOST: Rule = Rule::counted("MoreAheadWithHost", 0, 0);
+    /// Single writes take another time with host memory, whatever the size.
+    pub const THROUGH_HOST: Rule = Rule::counted("ThroughHost", 68, 68);
+    /// As much ahead of flash with host memory as without.
+    pub const AHEAD_ALIKE: Rule = Rule::counted("AheadAlike", 0, 0);
+    /// Single writes take no notice of host memory.
+    pub const PAST_HOST: Rule = Rule::counted("PastHost", 91, 91);
+
+    pub(super) const ALL: &[Rule] = &[
+        AHEAD,
+        WAITS_FOR_FAST,
+        WAITS_FOR_FAST_TO_READ,
+        WAITS,
+        AHEAD_ONLY_WITH_HOST,
+        MORE_AHEAD_WITH_HOST,
+        THROUGH_HOST,
+        AHEAD_ALIKE,
+        PAST_HOST,
+    ];
+}
 
 /// Flash in single-bit mode programs a page in 100 us to 400 us, with more bits a cell in 600 us and
 /// more (Grupp et al., MICRO 2009, for two bits; one-shot programs of three take above 1 ms).
@@ -23,7 +188,7 @@ const THROUGH: f64 = 1.1;
 const PAST: f64 = 1.07;
 
 pub(super) fn verdict(findings: &Findings, about: &Description) -> Verdict {
-    match arms(&findings.write_buffer, about) {
+    match arms(&findings.roles.write_buffer.arms, about) {
         Arms::Missing => Verdict::undecided(INTERRUPTED),
         Arms::DriveOnly(arm) => alone(findings, arm),
         Arms::Unswitched(arm) if arm.is_buffered() => alone(findings, arm).withdrawn(UNSWITCHED),
@@ -87,7 +252,7 @@ fn below(ratio: &Estimate, bound: f64) -> f64 {
 fn alone(findings: &Findings, arm: &WriteBufferArm) -> Verdict {
     if arm.is_buffered() {
         let text = format!("{}; {}", times(arm), ahead(arm.bytes));
-        return Verdict::new(Tier::Device, Rule::Ahead, text)
+        return Verdict::new(Tier::Device, rules::AHEAD, text)
             .size(arm.bytes)
             .borne_out(buffered(arm));
     }
@@ -130,13 +295,13 @@ fn waits_for_flash(findings: &Findings, arm: &WriteBufferArm) -> Verdict {
     match (fast, arm.fresh_read_ns < FASTER * arm.old_read_ns) {
         (true, true) => Verdict::new(
             Tier::Slc,
-            Rule::WaitsForFastToRead,
+            rules::WAITS_FOR_FAST_TO_READ,
             format!("{text}, which is faster than flash with several bits a cell; {reads}{cliff}"),
         )
         .borne_out(fit_to_read),
         (true, false) if findings.cliff_bytes.is_some() => Verdict::new(
             Tier::Slc,
-            Rule::WaitsForFast,
+            rules::WAITS_FOR_FAST,
             format!("{text}, which is faster than flash with several bits a cell{cliff}"),
         )
         .borne_out(fit),
@@ -148,7 +313,7 @@ fn waits_for_flash(findings: &Findings, arm: &WriteBufferArm) -> Verdict {
             "{text}, as slow as with several bits a cell, yet {reads}"
         )),
         (false, false) => {
-            Verdict::new(Tier::None, Rule::Waits, format!("{text}; {reads}")).borne_out(fit)
+            Verdict::new(Tier::None, rules::WAITS, format!("{text}; {reads}")).borne_out(fit)
         }
     }
 }
@@ -163,7 +328,7 @@ enum Path {
 
 /// How far the ratios bear that out.
 fn path_fit(findings: &Findings, path: Path) -> f64 {
-    let mut ratios = findings.write_path.values();
+    let mut ratios = findings.roles.write_buffer.write_path.values();
     match path {
         Path::Through => ratios.next_back().map_or(1.0, |ratio| {
             above(ratio, THROUGH).max(below(ratio, 1.0 / THROUGH))
@@ -179,9 +344,9 @@ fn path(findings: &Findings) -> Path {
     let beyond = |ratio: &Estimate| ratio.low > THROUGH || ratio.high < 1.0 / THROUGH;
     let within = |ratio: &Estimate| ratio.high < PAST && ratio.low > 1.0 / PAST;
     // A single page is short beside what else a command takes: larger writes must agree.
-    match findings.write_path.last_key_value() {
+    match findings.roles.write_buffer.write_path.last_key_value() {
         Some((_, ratio)) if beyond(ratio) => Path::Through,
-        Some(_) if findings.write_path.values().all(within) => Path::Past,
+        Some(_) if findings.roles.write_buffer.write_path.values().all(within) => Path::Past,
         _ => Path::Unclear,
     }
 }
@@ -189,7 +354,7 @@ fn path(findings: &Findings) -> Path {
 /// The size, where it is the same with host memory on and off.
 fn overlap(on: &WriteBufferArm, off: &WriteBufferArm) -> Option<Estimate> {
     // As wide as intervals of one run must be to cover.
-    let width = size_width(Role::WriteBuffer);
+    let width = ABOUT.size_width;
     match (on.bytes, off.bytes) {
         (Some(with), Some(without)) if with.wider(width).overlaps(&without.wider(width)) => {
             Some(Estimate::new(
@@ -225,7 +390,7 @@ fn switched(findings: &Findings, on: &WriteBufferArm, off: &WriteBufferArm) -> V
     match (on.is_buffered(), off.is_buffered()) {
         (true, false) => {
             let text = both("writes wait for flash only without host memory");
-            return Verdict::new(Tier::Hmb, Rule::AheadOnlyWithHost, text)
+            return Verdict::new(Tier::Hmb, rules::AHEAD_ONLY_WITH_HOST, text)
                 .size(on.bytes)
                 .borne_out(buffered(on).min(buffered(off)));
         }
@@ -235,7 +400,7 @@ fn switched(findings: &Findings, on: &WriteBufferArm, off: &WriteBufferArm) -> V
         }
         (true, true) => {}
     }
-    let ratio = findings.write_path.last_key_value();
+    let ratio = findings.roles.write_buffer.write_path.last_key_value();
     let ratio = ratio.map_or(String::new(), |(bytes, ratio)| {
         format!(
             "a write of {} takes {:.2} times as long with host memory on as with it off ({:.2} to {:.2})",
@@ -258,7 +423,7 @@ fn switched(findings: &Findings, on: &WriteBufferArm, off: &WriteBufferArm) -> V
                 ahead(on.bytes),
                 both("its data is there")
             );
-            Verdict::new(Tier::Hmb, Rule::ThroughHost, text).size(on.bytes)
+            Verdict::new(Tier::Hmb, rules::THROUGH_HOST, text).size(on.bytes)
         }
         Path::Past if grows => Verdict::unclear(format!(
             "more is acknowledged ahead of flash with host memory on than with it off, yet {ratio}"
@@ -268,15 +433,15 @@ fn switched(findings: &Findings, on: &WriteBufferArm, off: &WriteBufferArm) -> V
             let size = overlap.or(on.bytes.xor(off.bytes));
             let held = held_by(on, off, size);
             let text = format!("{held}; {}", both(&ratio));
-            Verdict::new(Tier::Device, Rule::PastHost, text).size(size)
+            Verdict::new(Tier::Device, rules::PAST_HOST, text).size(size)
         }
         Path::Unclear if grows => {
             let text = format!("{}; {}", ahead(on.bytes), both("less is without it"));
-            Verdict::new(Tier::Hmb, Rule::MoreAheadWithHost, text).size(on.bytes)
+            Verdict::new(Tier::Hmb, rules::MORE_AHEAD_WITH_HOST, text).size(on.bytes)
         }
         Path::Unclear if overlap.is_some() => {
             let text = format!("{}; {}", ahead(overlap), both("as much is without it"));
-            Verdict::new(Tier::Device, Rule::AheadAlike, text).size(overlap)
+            Verdict::new(Tier::Device, rules::AHEAD_ALIKE, text).size(overlap)
         }
         Path::Unclear => Verdict::unclear(both(&format!("the size does not show, and {ratio}"))),
     };

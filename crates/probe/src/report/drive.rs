@@ -5,7 +5,7 @@ mod costs;
 mod flash;
 mod memory;
 
-use crate::probe::Outcome;
+use crate::outcome::Outcome;
 use crate::stats::Estimate;
 use std::fmt::Write as _;
 
@@ -25,7 +25,7 @@ const HEAD: &str = "\
 /// What is known of bursts of writes, which depend on more than one number of the file. How far off they are is held by
 /// `bursts_take_as_long_from_an_emitted_file_as_its_head_says` in `crates/cli/tests/probe_emit.rs`.
 fn bursts(outcome: &Outcome) -> String {
-    let arms = outcome.findings.write_buffer.values();
+    let arms = outcome.findings.roles.write_buffer.arms.values();
     let measured = arms.filter(|arm| arm.fill_rate > 0.0);
     let fastest = measured.max_by(|a, b| a.fill_rate.total_cmp(&b.fill_rate));
     let Some(arm) = fastest else {
@@ -120,7 +120,7 @@ fn of_state(outcome: &Outcome, name: &str, state: &str) -> Option<f64> {
 /// # Errors
 /// If too little was found.
 pub fn drive(outcome: &Outcome) -> Result<String, String> {
-    let map = &outcome.findings.map;
+    let map = &outcome.findings.roles.map.arms;
     let near_state = ["on", "as found"]
         .into_iter()
         .find(|state| map.contains_key(state))

@@ -2,7 +2,8 @@
 
 use super::plot::{Line, Mark, Plot};
 use crate::bench::Series;
-use crate::probe::Outcome;
+use crate::outcome::Outcome;
+use crate::role::Role;
 use crate::stats::Estimate;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,38 +16,35 @@ const WIDTH_BESIDE: f64 = 420.0;
 
 /// A picture, or two: host memory on beside off.
 #[derive(Debug)]
-pub(super) struct Figure<'a> {
+pub(crate) struct Figure<'a> {
     /// First part of its series' names.
-    group: &'a str,
+    pub group: &'a str,
     pub title: &'a str,
     pub says: &'a str,
     /// On and off apart, for each has several curves.
-    apart: bool,
+    pub apart: bool,
     /// Quantities or roles to mark.
-    marks: &'a [&'a str],
-    /// The role whose verdict it is shown with.
-    pub role: Option<&'a str>,
-    /// What it shows if that verdict is right.
+    pub marks: &'a [&'a str],
+    /// What it shows if the verdict of its role is right.
     pub expects: &'a str,
     /// Points without lines between them.
-    dots: bool,
+    pub dots: bool,
 }
 
 impl<'a> Figure<'a> {
-    pub(super) const fn plain(group: &'a str) -> Self {
+    pub const fn plain(group: &'a str) -> Self {
         Figure {
             group,
             title: group,
             says: "",
             apart: false,
             marks: &[],
-            role: None,
             expects: "",
             dots: false,
         }
     }
 
-    const fn of(group: &'a str, title: &'a str, says: &'a str) -> Self {
+    pub const fn of(group: &'a str, title: &'a str, says: &'a str) -> Self {
         Figure {
             title,
             says,
@@ -56,115 +54,8 @@ impl<'a> Figure<'a> {
 }
 
 /// What is shown, in order, first with the verdict that it speaks for or against; all other series come after.
+/// What is shown beside what speaks for or against a verdict; all other series come after.
 pub(super) const FIGURES: &[Figure<'_>] = &[
-    Figure {
-        marks: &["map_reach_on"],
-        role: Some("map"),
-        expects: "Speaks against \"device\" or \"none\" where the curves of host memory on and off lie apart, or where \
-                  one rises from 1 GiB on although all of the map is said to be at hand. Speaks for \"hmb\" where \
-                  they lie apart between the two reaches.",
-        ..Figure::of(
-            "working set latency",
-            "Working set against latency",
-            "Random reads, 32 in flight, over more and more of the drive.",
-        )
-    },
-    Figure {
-        role: Some("map"),
-        dots: true,
-        expects: "Speaks for the verdict where low points end at one number of places, and for host memory where \
-                  that number is larger with it on.",
-        ..Figure::of(
-            "map cache",
-            "How long ago may a place have been read?",
-            "Each point is one read of a place, by how many other places were read since its last time. Low: \
-             its map entry was still at hand.",
-        )
-    },
-    Figure {
-        marks: &["map_reach_on"],
-        role: Some("map"),
-        expects: "Fast up to the reach, slow beyond.",
-        ..Figure::of(
-            "reach",
-            "Reach",
-            "The longest stretch over which random reads stay fast.",
-        )
-    },
-    Figure {
-        role: Some("map"),
-        dots: true,
-        expects: "Points on a line speak for a map in host memory; its slope is what an entry takes.",
-        ..Figure::of(
-            "reach of host memory",
-            "Reach against host memory given",
-            "Amounts that were tried, and nothing between them.",
-        )
-    },
-    Figure {
-        marks: &["read_cache"],
-        role: Some("read_cache"),
-        expects: "Speaks for a read cache where it is low up to the size, and for host memory where that is larger \
-                  with it on.",
-        ..Figure::of(
-            "read cache",
-            "Pages read again",
-            "Pages near each other, read in turn: fast while all of them are kept.",
-        )
-    },
-    Figure {
-        apart: true,
-        marks: &["read_again_knee_bytes"],
-        role: Some("read_cache"),
-        expects: "Speaks against \"none\" where the second read is faster, and against a size where the curves meet \
-                  elsewhere.",
-        ..Figure::of(
-            "read request",
-            "Request size against latency: reads",
-            "One request, read for the first time and again. Where the curves meet, it no longer fits \
-             a read cache. The same knee with host memory off: the cache is not there.",
-        )
-    },
-    Figure {
-        role: Some("write_buffer"),
-        dots: true,
-        expects: "Points on one level speak for a size; points that rise with what was acknowledged, against it.",
-        ..Figure::of(
-            "bytes ahead",
-            "Bytes ahead of flash",
-            "What was acknowledged and had not arrived in flash, by how much was acknowledged: the size of \
-             the write buffer.",
-        )
-    },
-    Figure {
-        role: Some("write_buffer"),
-        expects: "A bend speaks for a buffer that was full from there on; without one no size can be told.",
-        ..Figure::of(
-            "write burst",
-            "A long burst of writes",
-            "Bytes acknowledged by time: first at the rate of the link, then at that of flash.",
-        )
-    },
-    Figure {
-        role: Some("write_buffer"),
-        expects: "A jump speaks for a buffer that holds no more than the write before it.",
-        ..Figure::of(
-            "single writes",
-            "Single writes of growing size",
-            "Each to a drive at rest. Where they jump, they no longer fit the write buffer.",
-        )
-    },
-    Figure {
-        apart: true,
-        marks: &["write_knee_bytes"],
-        role: Some("write_buffer"),
-        expects: "A knee elsewhere than at the size speaks against it.",
-        ..Figure::of(
-            "write request",
-            "Request size against latency: writes",
-            "One request written to a rested drive. Where it jumps, it no longer fits the write buffer.",
-        )
-    },
     Figure {
         marks: &["map_reach_on"],
         ..Figure::of(
@@ -196,6 +87,14 @@ pub(super) const FIGURES: &[Figure<'_>] = &[
     },
 ];
 
+/// All figures: those of each role, with its verdict, and the others.
+fn figures() -> impl Iterator<Item = &'static Figure<'static>> {
+    Role::ALL
+        .into_iter()
+        .flat_map(|role| role.about().figures)
+        .chain(FIGURES)
+}
+
 /// A series' name in parts: `group, host memory STATE: kind`.
 fn parts(name: &str) -> (String, &str, &str) {
     let (group, rest) = name.split_once(", ").unwrap_or((name, ""));
@@ -206,9 +105,7 @@ fn parts(name: &str) -> (String, &str, &str) {
 /// Series that belong to one picture, or to two side by side.
 fn group(name: &str) -> String {
     let (group, _, kind) = parts(name);
-    let apart = FIGURES
-        .iter()
-        .any(|figure| figure.apart && figure.group == group);
+    let apart = figures().any(|figure| figure.apart && figure.group == group);
     if apart || kind.is_empty() {
         group
     } else {
@@ -219,7 +116,7 @@ fn group(name: &str) -> String {
 /// Groups of curves that no figure has.
 pub(super) fn others(outcome: &Outcome) -> Vec<String> {
     let groups: BTreeSet<String> = outcome.raw.keys().map(|name| group(name)).collect();
-    let known = |name: &String| FIGURES.iter().any(|figure| figure.group == name);
+    let known = |name: &String| figures().any(|figure| figure.group == name);
     groups.into_iter().filter(|name| !known(name)).collect()
 }
 
@@ -319,8 +216,8 @@ fn marks(outcome: &Outcome, figure: &Figure<'_>, panel: &str) -> Vec<Mark> {
         let name = match *name {
             "map_reach_on" => "reach",
             "read_again_knee_bytes" | "write_knee_bytes" => "knee",
-            "read_cache" => "size",
             "write_cliff" => "fast",
+            name if outcome.roles.contains_key(name) => "size",
             name => name,
         };
         Some(Mark {

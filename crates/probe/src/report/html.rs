@@ -5,7 +5,8 @@ use super::json;
 use super::plot::{Plot, beside, bytes_text, digits, escaped};
 use crate::experiment::ALL;
 use crate::infer::{Tier, Verdict};
-use crate::probe::Outcome;
+use crate::outcome::Outcome;
+use crate::role::Role;
 use crate::stats::Estimate;
 use std::fmt::Write as _;
 
@@ -23,12 +24,6 @@ svg .found{font-weight:bold;fill:#a00}.grid{stroke:#e6e6e6}.axis{stroke:#888;fil
 .bar{display:inline-block;width:5em;height:.6em;background:#e6e6e6;margin-right:.5em}\
 .bar i{display:block;height:100%;background:#2e8540}.partial{color:#a00;font-weight:bold}\
 .small{font-size:.85em;color:#555;margin:.2em 0}";
-
-const ROLES: [(&str, &str); 3] = [
-    ("map", "address map"),
-    ("read_cache", "data that was read"),
-    ("write_buffer", "data to be written"),
-];
 
 /// The page.
 #[must_use]
@@ -90,8 +85,9 @@ const fn place(tier: Tier) -> &'static str {
 
 fn verdicts(outcome: &Outcome, out: &mut String) {
     *out += "<h2>What lives where</h2>\n<table><tr><th>what<th>where<th>how sure<th>size\n";
-    for (name, title) in ROLES {
-        let Some(verdict) = outcome.roles.get(name) else {
+    for role in Role::ALL {
+        let title = role.about().subject;
+        let Some(verdict) = outcome.roles.get(role.name()) else {
             continue;
         };
         let _ = writeln!(
@@ -115,15 +111,16 @@ fn verdicts(outcome: &Outcome, out: &mut String) {
     *out += "</table>\n";
     *out += "<p class=\"small\">In the curves a dashed line is what was found, the band around it its \
              interval.</p>\n";
-    for (name, title) in ROLES {
-        if let Some(verdict) = outcome.roles.get(name) {
-            why(outcome, (name, title), verdict, out);
+    for role in Role::ALL {
+        if let Some(verdict) = outcome.roles.get(role.name()) {
+            why(outcome, role, verdict, out);
         }
     }
 }
 
 /// Why a verdict is what it is, and the curves that speak for it or against it.
-fn why(outcome: &Outcome, (name, title): (&str, &str), verdict: &Verdict, out: &mut String) {
+fn why(outcome: &Outcome, role: Role, verdict: &Verdict, out: &mut String) {
+    let title = role.about().subject;
     let contested = verdict.evidence.starts_with("contested");
     let class = if contested { " class=\"partial\"" } else { "" };
     let _ = writeln!(
@@ -132,7 +129,7 @@ fn why(outcome: &Outcome, (name, title): (&str, &str), verdict: &Verdict, out: &
         verdict.tier.name(),
         escaped(&verdict.evidence)
     );
-    for figure in FIGURES.iter().filter(|figure| figure.role == Some(name)) {
+    for figure in role.about().figures {
         let says = format!("{} <b>{}</b>", figure.says, escaped(figure.expects));
         show(figure.title, &says, &plots(outcome, figure), out);
     }
@@ -230,7 +227,7 @@ fn numbers(outcome: &Outcome, out: &mut String) {
 
 fn curves(outcome: &Outcome, out: &mut String) {
     *out += "<h2>Other curves</h2>\n";
-    for figure in FIGURES.iter().filter(|figure| figure.role.is_none()) {
+    for figure in FIGURES {
         show(figure.title, figure.says, &plots(outcome, figure), out);
     }
     let others = others(outcome);

@@ -2,7 +2,7 @@
 
 use crate::findings::Quantity;
 use crate::infer::Verdict;
-use crate::probe::Outcome;
+use crate::outcome::Outcome;
 use crate::stats::Estimate;
 use serde_json::{Map, Value, json};
 

@@ -9,6 +9,7 @@ mod plot;
 mod text;
 
 pub use drive::drive;
+pub(crate) use figures::Figure;
 pub use html::html;
 pub use json::json;
 pub use text::text;

@@ -1,14 +1,9 @@
 //! The report for people: a page of text.
 
-use crate::probe::Outcome;
+use crate::outcome::Outcome;
+use crate::role::Role;
 use crate::stats::Estimate;
 use std::fmt::Write as _;
-
-const ROLES: [(&str, &str); 3] = [
-    ("map", "address map"),
-    ("read_cache", "read cache"),
-    ("write_buffer", "write buffer"),
-];
 
 fn bytes(value: f64) -> String {
     if !value.is_finite() {
@@ -76,7 +71,8 @@ pub fn text(outcome: &Outcome) -> String {
         out += "  PARTIAL: the probe ended before its time\n";
     }
     out.push('\n');
-    for (name, title) in ROLES {
+    for role in Role::ALL {
+        let (name, title) = (role.name(), role.about().title);
         let Some(verdict) = outcome.roles.get(name) else {
             continue;
         };

@@ -1,12 +1,13 @@
 //! What sizes are told from, each defect by the seed that showed it.
 
+use super::grants::bytes_per_entry;
 use super::*;
 
 const MIB: f64 = 1_048_576.0;
 const GIB: f64 = 1024.0 * MIB;
 
 fn on_off(reach: f64, granted: f64) -> Verdict {
-    let verdict = Verdict::new(Tier::Hmb, Rule::MapFarther, "");
+    let verdict = Verdict::new(Tier::Hmb, rules::FARTHER, "");
     let reach = Estimate::new(reach, reach, reach);
     by_one_amount(&mut Findings::default(), granted, (reach, 0.0), verdict)
 }
@@ -42,13 +43,12 @@ fn a_reach_beyond_what_entries_of_four_bytes_allow_leaves_the_size_open_below() 
 
 fn with_amounts(reaches: &[(u64, f64)]) -> Findings {
     let held = |gib: f64| Held::UpTo(Estimate::new(gib * GIB, gib * GIB, gib * GIB));
-    Findings {
-        reach_of_grant: reaches
-            .iter()
-            .map(|(mib, gib)| (mib << 20, held(*gib)))
-            .collect(),
-        ..Findings::default()
-    }
+    let mut findings = Findings::default();
+    findings.roles.map.reach_of_grant = reaches
+        .iter()
+        .map(|(mib, gib)| (mib << 20, held(*gib)))
+        .collect();
+    findings
 }
 
 /// Seed 90059: 11 MiB serve the write buffer, and small amounts reach what the drive's own memory reaches.
@@ -64,7 +64,7 @@ fn small_amounts_that_serve_something_else_are_not_rounded_down() {
     ];
     let mut findings = with_amounts(&reaches);
     bytes_per_entry(&mut findings, 28.0 * MIB);
-    assert!(!findings.rounds_down);
+    assert!(!findings.roles.map.rounds_down);
     let reaches = [
         (112, 40.18),
         (98, 40.2),
@@ -75,7 +75,7 @@ fn small_amounts_that_serve_something_else_are_not_rounded_down() {
     ];
     let mut findings = with_amounts(&reaches);
     bytes_per_entry(&mut findings, 112.0 * MIB);
-    assert!(findings.rounds_down);
+    assert!(findings.roles.map.rounds_down);
 }
 
 /// Seed 98173: 8 and 16 MiB seemed to reach as far as each other, which no line explains.

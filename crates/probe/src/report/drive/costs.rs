@@ -3,7 +3,7 @@
 use super::{Drive, micros, of_state, quantity};
 use crate::findings::Held;
 use crate::infer::Tier;
-use crate::probe::Outcome;
+use crate::outcome::Outcome;
 use crate::stats;
 
 /// A page, and what it takes on the link: 16 packets of 256 bytes, each with 24 bytes around it; and a
@@ -150,7 +150,7 @@ fn wire(data_rate: f64) -> f64 {
 
 /// The fastest that data was taken in, bytes/s.
 fn fastest(outcome: &Outcome, state: &str) -> f64 {
-    let arm = outcome.findings.write_buffer.get(state);
+    let arm = outcome.findings.roles.write_buffer.arms.get(state);
     let burst = arm.map_or(0.0, |arm| arm.fill_rate);
     slope(outcome, state).map_or(burst, |slope| burst.max(1.0 / slope))
 }
@@ -181,7 +181,12 @@ fn chunk(outcome: &Outcome) -> Option<f64> {
 /// Rate of the host's engine, where data of a buffer in host memory does not cross the link a second
 /// time: single large writes then take about as long as without it.
 fn moved_by_host(outcome: &Outcome, in_host: bool) -> Option<f64> {
-    let (_, ratio) = outcome.findings.write_path.last_key_value()?;
+    let (_, ratio) = outcome
+        .findings
+        .roles
+        .write_buffer
+        .write_path
+        .last_key_value()?;
     let rate = fastest(outcome, "on");
     (in_host && ratio.high < 1.3 && rate > 1e8).then_some(rate)
 }
@@ -201,7 +206,7 @@ pub(super) struct Reads {
 
 impl Reads {
     pub(super) fn of(outcome: &Outcome, state: &str, writes: &Writes, units: f64) -> Self {
-        let near_us = outcome.findings.map[state].near_ns / 1e3;
+        let near_us = outcome.findings.roles.map.arms[state].near_ns / 1e3;
         let total_us = (near_us - writes.around_read_us()).max(2.0);
         let most = quantity(outcome, "random_read_most").map(|rate| rate.estimate * 1e-6);
         let Some(added_us) = added_by_miss(outcome) else {
@@ -274,7 +279,7 @@ fn missed(outcome: &Outcome, state: &str, near_us: f64, added_us: f64) -> f64 {
     if let Some(rate) = quantity(outcome, "random_read_qd1") {
         return ((1e6 / rate.estimate - near_us) / added_us).clamp(0.0, 1.0);
     }
-    match outcome.findings.map[state].reach_bytes {
+    match outcome.findings.roles.map.arms[state].reach_bytes {
         Held::Nothing => 1.0,
         Held::Everything(_) => 0.0,
         Held::UpTo(reach) => {
@@ -294,7 +299,7 @@ fn fills(most: f64, missed: f64, added_us: f64, flash_us: f64) -> Option<f64> {
 
 /// Nothing is completed in the background: units are one page of the map.
 fn one_page_units(outcome: &Outcome, state: &str) -> bool {
-    super::memory::unit(&outcome.findings.map[state]) <= PAGE_BYTES
+    super::memory::unit(&outcome.findings.roles.map.arms[state]) <= PAGE_BYTES
 }
 
 pub(super) fn controller(reads: &Reads, writes: &Writes, drive: &mut Drive) {

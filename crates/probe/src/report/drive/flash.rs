@@ -3,7 +3,7 @@
 use super::costs::{CHANNEL_MT_S, Reads, Writes};
 use super::{Drive, KIB, bytes, micros, nearest_power, quantity};
 use crate::infer::Tier;
-use crate::probe::Outcome;
+use crate::outcome::Outcome;
 
 /// Share of room beyond the capacity, as most drives have it.
 const OVERPROVISIONING: f64 = 0.07;
@@ -86,7 +86,7 @@ impl Flash {
             roundest(units.estimate, units.low, units.high).clamp(1.0, 1024.0)
         });
         let stripe = quantity(outcome, "round").map(|round| round.estimate / units);
-        let arms = outcome.findings.write_buffer.values();
+        let arms = outcome.findings.roles.write_buffer.arms.values();
         let mut drain = arms.map(|arm| arm.drain_rate).fold(0.0, f64::max);
         if drain < 1e6 {
             // Where no buffer fills, long writes run at the rate of flash.
@@ -235,7 +235,7 @@ impl Flash {
         if let Some(single) = &self.single_bit {
             let how = "what a flush waits for";
             drive.measured("nand", "slc_program", &micros(single.program_us), how);
-            let arms = outcome.findings.write_buffer.values();
+            let arms = outcome.findings.roles.write_buffer.arms.values();
             let sooner = arms.map(|arm| (arm.old_read_ns - arm.fresh_read_ns) / 1e3);
             let sooner = sooner.fold(0.0, f64::max);
             let read = micros((reads.array_us - sooner).max(0.5));

@@ -1,9 +1,10 @@
 //! What is kept close, and where.
 
 use super::{Drive, KIB, bytes, nearest_power, of_state, quantity, whole};
-use crate::findings::{Held, MapArm};
+use crate::findings::Held;
 use crate::infer::Tier;
-use crate::probe::Outcome;
+use crate::infer::map::MapArm;
+use crate::outcome::Outcome;
 use crate::stats::Estimate;
 use crate::target::HmbSwitch;
 
@@ -61,7 +62,7 @@ impl HostMemory {
 
     /// What the drive uses of it.
     fn used(&self, outcome: &Outcome) -> f64 {
-        if outcome.findings.rounds_down {
+        if outcome.findings.roles.map.rounds_down {
             self.granted.log2().floor().exp2()
         } else {
             self.granted
@@ -149,14 +150,14 @@ fn write_buffer(outcome: &Outcome, host: Option<&HostMemory>, cache: Option<&Dat
 
 /// A flush after a write waits for nothing.
 fn survives_power_loss(outcome: &Outcome) -> bool {
-    let mut arms = outcome.findings.write_buffer.values();
-    !outcome.findings.write_buffer.is_empty()
+    let mut arms = outcome.findings.roles.write_buffer.arms.values();
+    !outcome.findings.roles.write_buffer.arms.is_empty()
         && arms.all(|arm| arm.flush_dirty_ns < 1.2 * arm.flush_clean_ns)
 }
 
 pub(super) fn emit(outcome: &Outcome, near: &MapArm, fills: Option<f64>, drive: &mut Drive) {
     let capacity = outcome.target.capacity_bytes as f64;
-    let own = outcome.findings.map.get("off").unwrap_or(near);
+    let own = outcome.findings.roles.map.arms.get("off").unwrap_or(near);
     let own_map = match own.reach_bytes {
         Held::Everything(_) => whole(capacity / KIB, PAGE),
         ref held => whole(held.amount() / KIB, unit(own)),
@@ -211,7 +212,7 @@ fn host_memory(outcome: &Outcome, host: &HostMemory, drive: &mut Drive) {
     let says = "what the drive says";
     drive.measured("tier.hmb", "preferred", &bytes(host.preferred), says);
     drive.measured("tier.hmb", "min", &bytes(host.min), says);
-    if outcome.findings.rounds_down {
+    if outcome.findings.roles.map.rounds_down {
         let how = "reach of several amounts";
         drive.measured("tier.hmb", "rounding", "\"power-of-two\"", how);
     }

@@ -1,6 +1,7 @@
 //! What other experiments say against a verdict on the map. A verdict that one of them contradicts is none.
 
-use crate::findings::{Findings, MapArm};
+use crate::findings::Findings;
+use crate::infer::map::MapArm;
 
 /// Means further apart than this are not alike.
 const ALIKE: f64 = 1.2;
@@ -28,7 +29,7 @@ pub(super) fn against_flat(findings: &Findings, arm: &MapArm) -> Option<String> 
         let first = wide.next()?;
         let last = wide.next_back()?;
         (last.1 > ALIKE_DEEP * first.1).then(|| {
-            let [from, to] = [first.0, last.0].map(super::size_text);
+            let [from, to] = [first.0, last.0].map(crate::infer::size_text);
             format!(
                 "random reads over {to} take {:.2} times as long as over {from}, host memory {state} \
                  (working-set)",
@@ -51,7 +52,7 @@ pub(super) fn against_no_difference(findings: &Findings) -> Option<String> {
         format!(
             "random reads over {} take {ratio:.2} times as long with host memory off as with it on \
              (working-set)",
-            super::size_text(*span)
+            crate::infer::size_text(*span)
         )
     })
 }
@@ -59,8 +60,11 @@ pub(super) fn against_no_difference(findings: &Findings) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use crate::experiment::levels::Levels;
-    use crate::findings::{Findings, Held, MapArm};
-    use crate::infer::{self, Role, Tier, Verdict};
+    use crate::findings::{Findings, Held};
+    use crate::infer::map::Found;
+    use crate::infer::map::MapArm;
+    use crate::infer::{self, Tier, Verdict};
+    use crate::role::{self, Role};
     use crate::stats::Estimate;
     use crate::target::{Description, HmbSwitch, Transport};
     use std::collections::BTreeMap;
@@ -101,18 +105,27 @@ mod tests {
         infer::verdict(Role::Map, &mut findings, &about(hmb)).expect("the map was looked at")
     }
 
-    fn without_host_memory() -> Findings {
+    fn of_arms(arms: BTreeMap<&'static str, MapArm>) -> Findings {
+        let map = Found {
+            arms,
+            ..Found::default()
+        };
+        let roles = role::Found {
+            map,
+            ..role::Found::default()
+        };
         Findings {
-            map: BTreeMap::from([("as found", FLAT)]),
+            roles,
             ..Findings::default()
         }
     }
 
+    fn without_host_memory() -> Findings {
+        of_arms(BTreeMap::from([("as found", FLAT)]))
+    }
+
     fn switched() -> Findings {
-        Findings {
-            map: BTreeMap::from([("on", FLAT), ("off", FLAT)]),
-            ..Findings::default()
-        }
+        of_arms(BTreeMap::from([("on", FLAT), ("off", FLAT)]))
     }
 
     const ON_OFF: HmbSwitch = HmbSwitch::OnOff {
@@ -191,10 +204,7 @@ mod tests {
             missed: Estimate::new(0.5, 0.4, 0.6),
             ..FLAT
         };
-        let findings = Findings {
-            map: BTreeMap::from([("on", arm), ("off", arm)]),
-            ..Findings::default()
-        };
+        let findings = of_arms(BTreeMap::from([("on", arm), ("off", arm)]));
         let found = verdict(findings, ON_OFF);
         assert_eq!(found.tier, Tier::Undecided, "{found:?}");
     }
@@ -235,10 +245,7 @@ mod tests {
                 hit_ns,
                 ..FLAT
             };
-            let findings = Findings {
-                map: BTreeMap::from([("on", arm(on_ns)), ("off", arm(84_000.0))]),
-                ..Findings::default()
-            };
+            let findings = of_arms(BTreeMap::from([("on", arm(on_ns)), ("off", arm(84_000.0))]));
             verdict(findings, ON_OFF)
         };
         assert_eq!(of_hits(86_000.0).tier, Tier::Device);
