@@ -30,11 +30,11 @@ pub struct Request {
     pub tag: u32,
     /// Submission queue (0-based I/O queue number). Queues are created on first use.
     pub queue: u16,
-    /// What to do.
+    /// Operation asked for.
     pub op: Op,
     /// Force Unit Access: a write completes only once its data is on non-volatile media.
     pub fua: bool,
-    /// First byte.
+    /// First byte, counted from the start of the drive.
     pub offset_bytes: u64,
     /// Number of bytes; 0 only for [`Op::Flush`].
     pub length_bytes: u64,
@@ -44,7 +44,7 @@ pub struct Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Status {
-    /// Done.
+    /// The command did what was asked.
     Success,
     /// The range does not lie inside the drive (NVMe: LBA Out of Range).
     OutOfRange,
@@ -65,7 +65,7 @@ pub struct Completion {
     pub tag: u32,
     /// The request's own operation.
     pub op: Op,
-    /// How it ended.
+    /// Whether it succeeded, or why not.
     pub status: Status,
     /// When [`crate::Host::submit`] was called, in picoseconds of simulated time.
     pub submitted_ps: u64,

@@ -111,21 +111,21 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// First in the queue.
+    /// The place at the front of the queue.
     #[inline]
     #[must_use]
     pub fn front(&self) -> Option<u32> {
         (self.head != NONE).then_some(self.head)
     }
 
-    /// Nothing waits.
+    /// Whether the queue is empty.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.head == NONE
     }
 
-    /// Appends.
+    /// Puts a place at the end of the queue.
     #[inline]
     pub fn push_back<T: Linked>(&mut self, slab: &mut Slab<T>, index: u32) {
         slab[index].set_next(NONE);
@@ -137,7 +137,7 @@ impl Queue {
         self.tail = index;
     }
 
-    /// Puts first.
+    /// Puts a place at the front of the queue.
     #[inline]
     pub fn push_front<T: Linked>(&mut self, slab: &mut Slab<T>, index: u32) {
         slab[index].set_next(self.head);
@@ -147,7 +147,7 @@ impl Queue {
         self.head = index;
     }
 
-    /// Takes the first.
+    /// Takes the place at the front out of the queue.
     #[inline]
     pub fn pop_front<T: Linked>(&mut self, slab: &mut Slab<T>) -> Option<u32> {
         let index = self.front()?;

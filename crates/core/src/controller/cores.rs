@@ -2,7 +2,7 @@
 
 use crate::engine::{Now, Timeline};
 
-/// The cores.
+/// The firmware cores, each of which does one thing at a time.
 #[derive(Clone, Debug)]
 pub struct Cores(Vec<Timeline>);
 

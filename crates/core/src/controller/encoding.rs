@@ -33,7 +33,7 @@ pub type Entries = [u32; ENTRIES];
 /// Entries that lie on a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// First entry.
+    /// Index of its first entry in the translation page.
     pub start: u16,
     /// Number of entries.
     pub length: u16,

@@ -38,7 +38,7 @@ pub struct HostData {
 }
 
 impl HostData {
-    /// No places.
+    /// No host memory has been granted.
     #[must_use]
     pub fn new(integrity: Integrity, seed: u64) -> Self {
         HostData {

@@ -80,7 +80,7 @@ impl HostMemory for Bytes {
 /// Host memory as the drive uses it: it remembers when a write did not reach it.
 #[derive(Clone, Debug, Default)]
 pub struct Lent<M> {
-    /// The memory.
+    /// What the host lends.
     pub memory: M,
     failed: bool,
 }

@@ -39,7 +39,7 @@ const READY: u32 = 1;
 /// What the drive knows of a group.
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
-    /// Pages of it among the stale ones.
+    /// Pages of the group that have changed and were not handed out since.
     stale: u32,
     /// More changed than could be remembered: only a READ BUFFER makes it clean.
     refetch: bool,
@@ -52,30 +52,30 @@ struct Group {
 /// What a response says about entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Message {
-    /// Nothing.
+    /// The response says nothing about entries.
     #[default]
     None,
     /// The latest entry of a page.
     Entry {
-        /// Page.
+        /// Logical page that the entry is of.
         lpn: Lpn,
-        /// Where it lies; `None`: it has no data.
+        /// Physical page it lies in; `None`: it has no data.
         ppn: Option<Ppn>,
-        /// Version of the group before.
+        /// Version that the host's entries of the group must have for the entry to count.
         before: u32,
-        /// Version of the group with it.
+        /// Version of the group once the entry is applied.
         version: u32,
     },
     /// JEDEC: a sub-region that should be fetched and a region that should be given up.
     Recommendation {
-        /// Sub-region.
+        /// Sub-region to fetch.
         activate: Option<u32>,
-        /// Region.
+        /// Region to give up.
         inactivate: Option<u32>,
     },
     /// A group's entries should be fetched anew by those who do not have this version of it.
     Dirty {
-        /// Group.
+        /// Group that has changed.
         group: u32,
         /// Its version; `None`: whatever the host has is not enough.
         version: Option<u32>,

@@ -26,16 +26,16 @@ use std::collections::VecDeque;
 /// What a look-up found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// On this memory (place in the role's list).
+    /// In this memory, by its index in the role's list.
     Tier(usize),
-    /// Nowhere: a translation page must be read.
+    /// In no memory: the translation page must be read from flash.
     Nowhere,
 }
 
 /// A translation page that is being read for commands or updates.
 #[derive(Clone, Copy, Debug)]
 pub struct Fill {
-    /// Which.
+    /// Page that is read.
     pub page: TranslationPage,
     /// First of those who wait.
     waiters: u32,
@@ -88,7 +88,7 @@ impl MapTier {
     }
 }
 
-/// The map cache.
+/// The map cache: which translation pages stand in which memory.
 #[derive(Clone, Debug)]
 pub struct MapRole {
     spec: MapRoleSpec,
@@ -199,7 +199,7 @@ impl MapRole {
         (u128::from(bytes) * 1000 / unit_millibytes).min(u128::from(u32::MAX)) as u32
     }
 
-    /// Memory of a place in the role's list.
+    /// The memory of that index in the role's list.
     #[inline]
     #[must_use]
     pub fn tier(&self, place: usize) -> Tier {

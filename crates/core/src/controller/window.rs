@@ -13,9 +13,9 @@ pub struct Entry {
     pub waiting: bool,
     /// Call that pins or flushes it.
     pub call: u32,
-    /// Pieces of that still to be moved.
+    /// Pieces that this call has still to move.
     pub pieces: u32,
-    /// When the last piece moved so far is in its place.
+    /// When the last piece moved so far has arrived.
     pub end_ps: u64,
     /// Data of a piece is lost.
     pub lost: bool,
@@ -40,9 +40,9 @@ impl Entry {
 /// What becomes of a block command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It goes on.
+    /// It is carried out.
     Pass,
-    /// It fails.
+    /// It ends with [`crate::Status::AccessDenied`].
     Refuse,
     /// It waits until no entry covers its range.
     Hold,

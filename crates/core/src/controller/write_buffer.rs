@@ -34,7 +34,7 @@ struct Slot {
     order: u64,
     /// First command that waits for this slot to be in flash.
     waiter: u32,
-    /// Order of the trim that voided its data; 0 for none.
+    /// Sequence number of the trim that invalidated its data; 0 if none did.
     trimmed_at: u32,
     /// Its epoch does not wait for it any more.
     settled: bool,
@@ -136,7 +136,7 @@ pub struct WriteBuffer {
     high_slots: u32,
     low_slots: u32,
     writing_back: bool,
-    /// Slots queued before this order must go to flash soon.
+    /// Slots queued before this number must go to flash soon.
     drain_before: u64,
     next_order: u64,
     epochs: VecDeque<Epoch>,
@@ -178,7 +178,7 @@ impl WriteBuffer {
 
     /// The controller starts anew. `kept`: the memory still holds what was in it; the newest data of
     /// each page waits to be programmed again. Otherwise the buffer is empty, but for what is in the
-    /// log and not voided by a trim up to the order `trims_to`. Returns the pages kept.
+    /// log and not invalidated by a trim up to the sequence number `trims_to`. Returns the pages kept.
     pub fn restart(&mut self, kept: bool, trims_to: u32) -> Vec<Lpn> {
         if self.has_log() {
             return self.restart_with_log(kept, trims_to);
@@ -372,7 +372,7 @@ impl WriteBuffer {
         }
     }
 
-    /// The order of the trim that voided a slot's data, if the data must go to flash all the same:
+    /// Sequence number of the trim that invalidated a slot's data, if the data must go to flash all the same:
     /// a flush or FUA that came before the trim has promised it, or a write will be acknowledged by
     /// it, and the trim itself is not safe yet.
     #[must_use]
@@ -522,7 +522,7 @@ impl WriteBuffer {
         false
     }
 
-    /// Nothing acknowledged is neither in flash nor in the log.
+    /// All acknowledged data is in flash or in the log.
     fn is_safe(&self) -> bool {
         self.epochs.iter().all(|epoch| epoch.slots == 0) && self.epochs.len() == 1
     }

@@ -10,7 +10,7 @@ use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
 pub enum Source {
     /// A slot of the write buffer.
     Buffer(BufferSlot),
-    /// Flash.
+    /// A physical page of the flash.
     Flash(Ppn),
     /// The page was never written, or trimmed.
     Unwritten,

@@ -83,7 +83,7 @@ pub struct Device<C = NoContents, M = Modelled> {
     host_map: HostMap,
     /// Pages of data in host memory that is kept as bytes.
     host_data: HostData,
-    /// Sectors that were lost there.
+    /// Sectors of the write buffer that were lost in host memory.
     lost: Lost,
     map_costs: map::MapCosts,
     /// Compressed translation pages whose entries have changed in this batch.
@@ -113,14 +113,14 @@ pub struct Device<C = NoContents, M = Modelled> {
     trims: trims::Trims,
     /// Superblocks whose erase waits for programs that supersede what is in them.
     held_erases: Vec<Superblock>,
-    /// What was programmed up to this order, the map in flash knows of.
+    /// Sequence number up to which the map in flash is complete.
     checkpoint: u32,
     array: Array,
     hmb_bytes: u64,
     seed: u64,
     /// Times that the drive has started since the first.
     restarts: u32,
-    /// How long recovery may clean before power fails again.
+    /// How long recovery may collect garbage before power fails again.
     reclaim_limit_ps: u64,
     /// What the drive knows of the map entries that the host keeps.
     hpb: Option<Box<hpb::Hpb>>,

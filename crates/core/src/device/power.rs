@@ -24,7 +24,7 @@ use crate::slab::{Queue, Slab};
 use crate::spec::SLOT_BYTES;
 use crate::transport::SubmissionQueues;
 
-/// Bytes per slot of a superblock's summary: owner and order.
+/// Bytes per slot of a superblock's summary: owner and sequence number.
 const SUMMARY_BYTES: u64 = 8;
 
 /// How far a shutdown has come.
@@ -44,7 +44,7 @@ pub(super) enum Shutdown {
 pub struct Recovery {
     /// From power to ready, picoseconds; the clock has moved on by it.
     pub recovery_ps: u64,
-    /// Part of it: cleaning until the reserve of free superblocks was back.
+    /// Part of it: garbage collection until the reserve of free superblocks was back.
     pub reclaim_ps: u64,
     /// Array reads: first pages, summaries, pages of open superblocks, saved buffer.
     pub scanned_pages: u64,

@@ -13,7 +13,7 @@ use crate::nand::{Cause, Class, FlashOp};
 use crate::spec::SLOT_BYTES;
 use std::collections::BTreeMap;
 
-/// Bytes of a record: first page, end, order.
+/// Bytes of a record: first page, end, sequence number.
 const RECORD_BYTES: u64 = 12;
 
 /// Records of trims.
@@ -27,7 +27,7 @@ pub(super) struct Trims {
     pub saved: Vec<Trim>,
     /// How many there were when those that newer ones make needless were last dropped.
     needed: usize,
-    /// Order of the last one in flash.
+    /// Sequence number of the last one in flash.
     saved_to: u32,
     /// Flushes, each with the last trim it waits for.
     waiters: Vec<(u32, u32)>,
@@ -74,13 +74,13 @@ impl Trims {
         }
     }
 
-    /// Order of the last trim recorded, in memory or in flash.
+    /// Sequence number of the last trim recorded, in memory or in flash.
     fn last(&self) -> u32 {
         let volatile = self.pending.last().or(self.writing.last());
         volatile.map_or(self.saved_to, |trim| trim.sequence)
     }
 
-    /// Order of the last trim that outlives a power cut.
+    /// Sequence number of the last trim that outlives a power cut.
     pub fn saved_to(&self) -> u32 {
         self.saved_to
     }

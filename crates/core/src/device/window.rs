@@ -60,7 +60,7 @@ struct Call {
 pub struct WindowSent {
     /// The host's own number of the call.
     pub cookie: u32,
-    /// How it ended.
+    /// What the call returned, or why it failed.
     pub result: Result<WindowReply, WindowError>,
     /// When the answer is with the host, picoseconds.
     pub arrives_ps: u64,

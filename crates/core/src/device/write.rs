@@ -28,7 +28,7 @@ pub(super) struct Transfer {
 pub(super) struct Program {
     pub ppn: Ppn,
     pub slots: u32,
-    /// Order; `None` once it has ended, and for records of trims, which stand outside it.
+    /// Sequence number; `None` once it has ended, and for records of trims, which stand outside it.
     pub sequence: Option<u32>,
     /// First buffer slot (host data), chained; `NONE` otherwise.
     pub first_slot: u32,

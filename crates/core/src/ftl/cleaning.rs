@@ -1,37 +1,37 @@
-//! Emptying superblocks: which slots of the victim are read next, and what waits to be rewritten.
+//! Emptying superblocks (garbage collection): which slots of the victim are read next, and what waits to be rewritten.
 
 use super::{Ftl, Oob, State, TRANSLATION};
 use crate::ids::{Ppn, Superblock};
 use crate::nand::{Cause, SlotMask};
 use std::collections::VecDeque;
 
-/// A slot on its way from a victim to a new place.
+/// Valid data of a victim's slot that is being relocated.
 #[derive(Clone, Copy, Debug)]
 pub struct Move {
     /// Logical page, or translation page marked by [`TRANSLATION`].
     pub owner: u32,
-    /// Order of its data.
+    /// Sequence number of the data.
     pub sequence: u32,
     /// Where it is taken from.
     pub from: Ppn,
-    /// Why.
+    /// What it is moved for.
     pub cause: Cause,
 }
 
-/// A superblock that is being read.
+/// A superblock whose valid data is being read.
 #[derive(Clone, Copy, Debug)]
 pub struct Cleaning {
-    /// Which.
+    /// Superblock that is emptied.
     pub victim: Superblock,
-    /// Why.
+    /// What it is emptied for.
     pub cause: Cause,
     /// First slot not looked at yet.
     cursor: u32,
     end: u32,
 }
 
-/// Empties superblocks: one victim is being read at a time; earlier ones may wait for their last
-/// moves.
+/// Garbage collection of superblocks: one victim is read at a time, while earlier ones may still wait for
+/// their last relocations.
 #[derive(Clone, Debug, Default)]
 pub struct Cleaner {
     /// The victim being read.
@@ -62,7 +62,7 @@ impl Cleaner {
         });
     }
 
-    /// Nothing is read, waits or is being programmed.
+    /// Whether nothing is being read, waiting or being programmed.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.current.is_none()

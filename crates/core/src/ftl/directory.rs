@@ -3,12 +3,12 @@
 
 use crate::ids::{Ppn, TranslationPage};
 
-/// As the formula says.
+/// Entry of a translation page that lies where preconditioning put it.
 const INITIAL: u32 = 0;
-/// Not in flash.
+/// Entry of a translation page that is not in flash.
 const ABSENT: u32 = u32::MAX;
 
-/// Places of all translation pages.
+/// Where each translation page lies in flash.
 #[derive(Clone, Debug)]
 pub struct Directory {
     /// Physical page plus one. Zeroed memory, so untouched pages cost nothing.

@@ -3,7 +3,7 @@
 //! *Sequential*: the whole drive written once in order; superblocks full, one after the other.
 //!
 //! *Random*: the state uniform random writes lead to. Superblocks then hold valid data by age: in
-//! first-in, first-out cleaning (and in greedy cleaning of large blocks, which behaves the same
+//! first-in, first-out garbage collection (and in greedy collection of large blocks, which behaves the same
 //! under uniform traffic) a slot survives each further write with the same probability, so the
 //! valid share falls as exp(-c x) with age x (Desnoyers, SYSTOR 2012, section 3); c follows from
 //! the mean, which is the share of user data. Which address lies where is a seeded permutation, and

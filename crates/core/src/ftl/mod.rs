@@ -48,13 +48,13 @@ const STREAMS: usize = 5;
 /// Room for one program operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// First slot.
+    /// Physical page number of its first slot.
     pub ppn: Ppn,
     /// Number of slots.
     pub slots: u32,
     /// Whether the superblock runs in single-bit mode.
     pub slc: bool,
-    /// Order of the program operation, and of the new data it carries.
+    /// Sequence number of the program operation, and of the new data it carries.
     pub sequence: u32,
 }
 
@@ -73,7 +73,7 @@ pub struct Ftl {
     /// All superblocks.
     pub blocks: Superblocks,
     open: [Open; STREAMS],
-    /// Order of the last program operation or trim.
+    /// Sequence number of the last program operation or trim.
     sequence: u32,
     reserve: u32,
     gc_start: u32,
@@ -200,7 +200,7 @@ impl Ftl {
     }
 
     /// Whether a stream could be given room now. Streams of new data leave the reserve alone, so
-    /// that cleaning can always go on.
+    /// that garbage collection can always go on.
     #[must_use]
     pub fn has_room(&self, stream: Stream) -> bool {
         let open = &self.open[stream as usize];
@@ -276,7 +276,7 @@ impl Ftl {
         self.relocation_stream
     }
 
-    /// Order of the last program operation or trim.
+    /// Sequence number of the last program operation or trim.
     #[must_use]
     pub fn sequence(&self) -> u32 {
         self.sequence
@@ -303,7 +303,7 @@ impl Ftl {
         self.blocks[superblock].programs -= 1;
     }
 
-    /// A logical page's data of that order goes to `ppn`, with the last unit allocated.
+    /// A logical page's data with that sequence number goes to `ppn`, in the last unit allocated.
     #[inline]
     pub fn bind(&mut self, lpn: Lpn, ppn: Ppn, sequence: u32) {
         let before = self.map.set(lpn, Some(ppn));
@@ -311,14 +311,14 @@ impl Ftl {
         self.occupy(ppn, lpn.0, sequence);
     }
 
-    /// A translation page of that order goes to `ppn`, with the last unit allocated.
+    /// A translation page with that sequence number goes to `ppn`, in the last unit allocated.
     pub fn bind_translation(&mut self, page: TranslationPage, ppn: Ppn, sequence: u32) {
         let before = self.directory.set(page, Some(ppn));
         self.supersede(before);
         self.occupy(ppn, page.0 | TRANSLATION, sequence);
     }
 
-    /// A trim begins; returns its order. The number before it is that of the data it voids on the
+    /// A trim begins; returns its sequence number. The number before it is that of the data it voids on the
     /// way to flash ([`Ftl::leave_trimmed`]).
     pub fn begin_trim(&mut self) -> u32 {
         self.next_sequence();
@@ -346,7 +346,7 @@ impl Ftl {
         })
     }
 
-    /// All logical pages are being trimmed, by a trim of this order (0: one that is safe): none lies
+    /// All logical pages are being trimmed, by a trim with this sequence number (0: one that is safe): none lies
     /// any more where it lay at the start.
     pub fn void_initial(&mut self, trim: u32) {
         let slots = self.geometry.superblock_slots;
@@ -410,7 +410,7 @@ impl Ftl {
         self.current(ppn).map(|oob| oob.owner)
     }
 
-    /// The same with the order of the data; 0 for what lay there from the start.
+    /// Like [`Ftl::current_owner`], with the sequence number of the data; 0 for what lay there from the start.
     #[inline]
     #[must_use]
     pub fn current(&self, ppn: Ppn) -> Option<Oob> {

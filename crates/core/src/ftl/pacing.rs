@@ -23,11 +23,11 @@ use super::{Ftl, State, Stream};
 /// Shares are parts of this.
 pub const WHOLE: i64 = 1 << 16;
 
-/// New data never gets less than this while there is a page left to write: even behind victims that
+/// Least share of new data while there is a page left to write: even behind victims that
 /// give nothing the host hears something within 256 program operations.
 const SHARE_MIN: i64 = WHOLE / TURNS_MAX;
 
-/// A map of so many superblocks takes few of them.
+/// A map of at most so many superblocks counts as one that takes only a few.
 const MAP_SUPERBLOCKS_FEW: u64 = 4;
 
 /// Program operations of moved data between two of new data, at most.
@@ -36,7 +36,7 @@ const TURNS_MAX: i64 = 256;
 /// Whose turn it is between new data and moved data.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pacer {
-    /// Slots moved that new data has not answered yet.
+    /// Slots moved since new data last had its turn.
     moved: i64,
 }
 

@@ -158,7 +158,7 @@ fn chunks(
 /// The map being rebuilt from what is in flash: newest copies win.
 pub struct Rebuild<'a> {
     map: &'a mut PageMap,
-    /// Order of each entry's data, in the shape of the map's entries.
+    /// Sequence number of each entry's data, in the shape of the map's entries.
     sequences: Vec<[u32; CHUNK as usize]>,
 }
 
@@ -172,7 +172,7 @@ impl<'a> Rebuild<'a> {
         Rebuild { map, sequences }
     }
 
-    /// A copy of a page was found. Two of the same order are the same data; returns whether this is
+    /// A copy of a page was found. Two with the same sequence number are the same data; returns whether this is
     /// such a second one.
     #[inline]
     pub fn offer(&mut self, lpn: Lpn, ppn: Ppn, sequence: u32) -> bool {
@@ -198,7 +198,7 @@ impl<'a> Rebuild<'a> {
         self.map.grow(chunk, UNTOUCHED) as usize
     }
 
-    /// Pages were trimmed: what is older is void.
+    /// Pages were trimmed: older data of theirs is invalid.
     pub fn trim(&mut self, trim: &Trim) {
         for (chunk, pages, whole) in chunks(trim.from, trim.end, self.map.user_slots) {
             let place = match self.map.chunks[chunk] {

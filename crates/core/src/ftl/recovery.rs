@@ -2,8 +2,8 @@
 //!
 //! Everything in memory is gone. What counts is the out-of-band data of the slots that were
 //! programmed to the end, the records of trims in the drive's system area, and which superblocks an
-//! erase had begun on. Of the copies of a page the one with the highest sequence is newest; moved
-//! data kept the sequence it had, so an old copy never wins over newer data.
+//! erase had begun on. Of the copies of a page the one with the highest sequence number is newest; moved
+//! data keeps the number it had, so an old copy never wins over newer data.
 //!
 //! Of the map in memory only the shape is used again: which chunks exist, never what they say.
 
@@ -19,14 +19,14 @@ pub struct Trim {
     pub from: u32,
     /// One past the last.
     pub end: u32,
-    /// Its place in the order of program operations.
+    /// Its sequence number, counted together with program operations.
     pub sequence: u32,
 }
 
 /// A program operation that power failed before or during.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostUnit {
-    /// First slot.
+    /// Physical page number of its first slot.
     pub ppn: Ppn,
     /// Number of slots.
     pub slots: u32,
@@ -60,7 +60,7 @@ pub struct Scan {
 #[derive(Clone, Debug, Default)]
 pub struct FoundStale {
     pages: Vec<TranslationPage>,
-    /// Order of the last operation before: copies with a higher one are newer.
+    /// Sequence number of the last operation before: copies with a higher one are newer.
     sequence: u32,
 }
 

@@ -11,15 +11,15 @@ use std::collections::BTreeSet;
 /// What a superblock is used for at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Erased.
+    /// Erased, and not opened since.
     Free,
     /// Being filled by a stream.
     Open,
-    /// Full.
+    /// Full: it takes no more data.
     Closed,
-    /// Being emptied.
+    /// A victim whose valid data is being moved.
     Cleaning,
-    /// Empty, erase under way.
+    /// Holds nothing valid; its erase is under way.
     Erasing,
 }
 
@@ -33,7 +33,7 @@ pub const TRANSLATION: u32 = 1 << 31;
 pub struct Oob {
     /// Logical page, translation page marked by [`TRANSLATION`], or [`PADDING`].
     pub owner: u32,
-    /// Order of the data, which it keeps when it is moved; see [`super::Ftl::allocate`].
+    /// Sequence number of the data, which it keeps when it is moved; see [`super::Ftl::allocate`].
     pub sequence: u32,
 }
 
@@ -56,13 +56,13 @@ pub struct Block {
     pub is_map: bool,
     /// Slots whose data is current.
     pub valid: u32,
-    /// Erases so far.
+    /// Times that it has been erased.
     pub erases: u32,
     /// Programs issued and not done.
     pub programs: u32,
     /// Reads issued and not done; an erase waits for them.
     pub reads: u32,
-    /// Slots taken for relocation and not yet at their new place.
+    /// Slots being relocated, whose data is not in its new slot yet.
     pub moves: u32,
     /// Dies whose erase is not done.
     pub erasing: u32,
@@ -151,7 +151,7 @@ struct Free {
 /// A superblock that is being emptied or erased.
 #[derive(Clone, Copy, Debug)]
 pub struct Victim {
-    /// Which.
+    /// Superblock that was chosen.
     pub superblock: Superblock,
     /// Run in single-bit mode.
     pub slc: bool,

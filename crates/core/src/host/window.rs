@@ -65,7 +65,7 @@ pub(super) struct WindowUser {
     under_way: Vec<u32>,
     pub counters: WindowCounters,
     pub done: Vec<WindowCompletion>,
-    /// Reused.
+    /// Answers just taken from the drive: a list that is reused.
     sent: Vec<WindowSent>,
 }
 

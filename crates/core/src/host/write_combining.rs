@@ -37,7 +37,7 @@ struct Cpu {
 /// The buffers of all CPUs.
 #[derive(Clone, Debug)]
 pub struct WriteCombining {
-    /// Of each CPU.
+    /// Number of buffers that each CPU has.
     buffers: usize,
     cpus: Vec<Cpu>,
 }

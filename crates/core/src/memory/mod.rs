@@ -66,7 +66,7 @@ impl TierSpecs {
 pub enum LookUp {
     /// By the firmware core, which waits so long.
     Load {
-        /// Its time.
+        /// Time for which the core waits.
         core_ps: u64,
     },
     /// By a read over the link.
@@ -77,7 +77,7 @@ pub enum LookUp {
 #[derive(Clone, Copy, Debug, Default)]
 struct Memory {
     access_ps: u64,
-    /// 0: no limit.
+    /// Rate at which data moves; 0: no limit.
     bytes_per_s: u64,
     /// Data passes through while it moves over the link or a bus, so that it takes time only where more
     /// comes than the memory takes.
@@ -108,7 +108,7 @@ pub struct Memories {
 }
 
 impl Memories {
-    /// None in use.
+    /// The memories of a drive that is idle.
     #[must_use]
     pub fn new(spec: &TierSpecs) -> Self {
         let mut all = [Memory::default(); TIERS];

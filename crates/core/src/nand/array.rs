@@ -88,7 +88,7 @@ impl Array {
         &self.geometry
     }
 
-    /// Takes an operation on. `slc` is the mode of its superblock.
+    /// Accepts an operation, which starts at once or waits for its turn. `slc` is the mode of its superblock.
     #[inline]
     pub fn enqueue(&mut self, engine: &mut Engine, mut op: FlashOp, slc: bool) {
         match op.kind {

@@ -20,9 +20,9 @@ use crate::spec::{NandSpec, SLOT_BYTES};
 pub struct Geometry {
     /// Dies of the drive; die `d` is on channel `d % channels`.
     pub dies: u32,
-    /// Channels.
+    /// Channels of the drive.
     pub channels: u32,
-    /// Superblocks.
+    /// Superblocks of the drive.
     pub superblocks: u32,
     /// Slots of one page on all planes.
     pub group_slots: u32,
@@ -39,9 +39,9 @@ pub struct Geometry {
 /// Where a physical page lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Its superblock.
+    /// Superblock it belongs to.
     pub superblock: Superblock,
-    /// Its die.
+    /// Die it lies on.
     pub die: DieId,
     /// First slot of its group.
     pub group: Ppn,

@@ -41,11 +41,11 @@ pub const CLASSES: usize = 6;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Cause {
-    /// Host data.
+    /// Reads and writes of the host's data.
     Host = 0,
-    /// Translation pages.
+    /// Reads and writes of translation pages.
     Map = 1,
-    /// Cleaning.
+    /// Garbage collection.
     Gc = 2,
     /// Static wear levelling.
     Wear = 3,
@@ -100,13 +100,13 @@ pub struct FlashOp {
     pub kind: OpKind,
     /// How urgent it is.
     pub class: Class,
-    /// Why.
+    /// What it is done for.
     pub cause: Cause,
     /// Whom to tell: a command, a map fill, a superblock, by cause and kind.
     pub owner: u32,
-    /// Which die.
+    /// Die it runs on.
     pub die: DieId,
-    /// Which superblock.
+    /// Superblock it reads, programs or erases.
     pub superblock: Superblock,
     /// Type of the page (read, program).
     pub page_type: u8,

@@ -39,9 +39,9 @@ pub struct WindowCounters {
     pub read_dmas: u64,
     /// Look-ups of entries (BA_GET_ENTRY_INFO).
     pub infos: u64,
-    /// Store calls.
+    /// Calls that store to the window.
     pub stores: u64,
-    /// Load calls.
+    /// Calls that load from the window.
     pub loads: u64,
     /// Bytes read from flash by pins.
     pub pinned_bytes: u64,
@@ -55,7 +55,7 @@ pub struct WindowCounters {
     pub loaded_bytes: u64,
     /// Packets that carried stores.
     pub store_tlps: u64,
-    /// Bytes in them.
+    /// Bytes stored in those packets.
     pub store_tlp_bytes: u64,
     /// Reads by CPUs: loads of up to 8 bytes, and the reads that confirm a sync.
     pub load_tlps: u64,

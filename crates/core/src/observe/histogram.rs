@@ -91,7 +91,7 @@ impl Histogram {
         if self.total == 0 { 0 } else { self.min_ns }
     }
 
-    /// Largest, ns.
+    /// Largest value, ns.
     #[must_use]
     pub fn max_ns(&self) -> u64 {
         self.max_ns

@@ -23,49 +23,49 @@ pub enum WindowCall {
         window_offset_bytes: u64,
         /// Which range of the drive: where it starts.
         drive_offset_bytes: u64,
-        /// How much.
+        /// Bytes to pin.
         length_bytes: u64,
     },
     /// BA_FLUSH: writes an entry's bytes to its range of the drive, and unpins it. What this CPU
     /// stored before is made durable first, as by `Sync`; what other CPUs stored and did not sync
     /// may be left out.
     Flush {
-        /// Which.
+        /// Entry to write back and unpin.
         entry: EntryId,
     },
     /// BA_SYNC: what this CPU stored to the entry before survives a power failure from now on.
     /// Stores of other CPUs stand in buffers of theirs, which this does not empty.
     Sync {
-        /// Which.
+        /// Entry whose stores are made durable.
         entry: EntryId,
     },
-    /// BA_GET_ENTRY_INFO.
+    /// BA_GET_ENTRY_INFO: reads an entry's line of the drive's table.
     EntryInfo {
-        /// Which.
+        /// Entry asked about.
         entry: EntryId,
     },
     /// BA_READ_DMA: the drive copies bytes of an entry into the host's memory.
     ReadDma {
-        /// Which.
+        /// Entry to copy from.
         entry: EntryId,
         /// From where in the entry; 0 in the paper's call.
         offset_bytes: u64,
-        /// How much.
+        /// Bytes to copy.
         length_bytes: u64,
     },
     /// Stores by the CPU. Done when the CPU has retired them: they are not durable before a `Sync`.
     /// The range must lie in one pinned entry.
     Store {
-        /// Where in the window.
+        /// First byte stored, counted from the start of the window.
         window_offset_bytes: u64,
-        /// How much.
+        /// Bytes to store.
         length_bytes: u64,
     },
     /// Loads by the CPU, uncached. The range must lie in one pinned entry.
     Load {
-        /// Where in the window.
+        /// First byte loaded, counted from the start of the window.
         window_offset_bytes: u64,
-        /// How much.
+        /// Bytes to load.
         length_bytes: u64,
     },
 }
@@ -84,7 +84,7 @@ pub enum EntryState {
 /// One line of the drive's table of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryInfo {
-    /// Its number.
+    /// Number of the entry.
     pub entry: EntryId,
     /// Where it starts in the window, bytes.
     pub window_offset_bytes: u64,
@@ -149,7 +149,7 @@ pub enum WindowError {
 /// What a call that succeeded returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowReply {
-    /// Done.
+    /// The call has nothing to return.
     Done,
     /// The entry's line in the table.
     Entry(EntryInfo),
@@ -162,9 +162,9 @@ pub struct WindowCompletion {
     pub tag: u32,
     /// CPU that called.
     pub cpu: u16,
-    /// The call.
+    /// The call that ended.
     pub call: WindowCall,
-    /// How it ended.
+    /// What it returned, or why it failed.
     pub result: Result<WindowReply, WindowError>,
     /// When it was made, in picoseconds of simulated time.
     pub submitted_ps: u64,

@@ -113,7 +113,7 @@ pub(super) fn read(
     Ok(entries)
 }
 
-/// One file.
+/// What one file of a chain of `extends` sets.
 #[derive(Debug, Default)]
 struct Layer {
     entries: Vec<(&'static Key, Entry)>,

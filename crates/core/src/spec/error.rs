@@ -58,7 +58,7 @@ pub struct SpecError {
     pub problem: Problem,
     /// What is wrong, what was found and what is allowed, without the place.
     pub message: String,
-    /// Where.
+    /// File and line, or option, where it is wrong.
     pub place: Place,
     /// What to do next.
     pub hint: Option<String>,

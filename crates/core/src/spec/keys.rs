@@ -17,7 +17,7 @@ pub(super) enum Kind {
     Text,
     /// Bytes; a multiple of `multiple`.
     Size { min: u64, max: u64, multiple: u64 },
-    /// Picoseconds.
+    /// A time, in picoseconds.
     Time { min: u64, max: u64 },
     /// Bytes per second.
     Rate { min: u64, max: u64 },
@@ -50,7 +50,7 @@ pub(super) enum Absent {
     From(&'static str),
 }
 
-/// One key.
+/// One key of a drive file, and what its value may be.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Key {
     pub path: &'static str,

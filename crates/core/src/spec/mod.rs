@@ -37,7 +37,7 @@ pub const SLOT_BYTES: u64 = 4096;
 /// Map entries in one translation page: 4 KiB of 4-byte entries, as kept in flash.
 pub const ENTRIES_PER_TRANSLATION_PAGE: u64 = 1024;
 
-/// A drive.
+/// Everything that a drive file says of a drive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DriveSpec {
     /// Name for people, e.g. `Toshiba RC100 480 GB`.
@@ -313,7 +313,7 @@ pub struct HmbSpec {
 /// sends them along with reads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HpbSpec {
-    /// The protocol.
+    /// Protocol that host and drive speak about map entries.
     pub protocol: HpbProtocol,
     /// Logical pages of a group: what one dirty bit stands for and one READ BUFFER brings.
     pub group_pages: u32,
@@ -391,7 +391,7 @@ pub struct MapRoleSpec {
 /// The map cache's share of one tier.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MapTierSpec {
-    /// Which memory.
+    /// Memory that it is placed on.
     pub tier: Tier,
     /// How much of it, bytes; for `hmb` whatever is granted and usable.
     pub bytes: u64,
@@ -408,7 +408,7 @@ pub struct MapTierSpec {
 /// Cache of data read from flash, in slots of 4 KiB.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadCacheSpec {
-    /// Which memory.
+    /// Memory that it is placed on.
     pub tier: Tier,
     /// How much of it, bytes.
     pub bytes: u64,

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// A drive file, understood.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParsedDrive {
-    /// The drive.
+    /// What the values describe.
     pub spec: DriveSpec,
     /// Every value by its dotted key, defaults and derived ones included, in the order of
     /// [`super::reference`].
@@ -23,7 +23,7 @@ pub struct ParsedDrive {
 /// One value as it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedValue {
-    /// Dotted key.
+    /// Dotted key, such as `nand.read`.
     pub key: &'static str,
     /// The value with its unit, as a person reads it.
     pub text: String,

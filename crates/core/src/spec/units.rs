@@ -50,7 +50,7 @@ const TRANSFERS: &[Unit] = &[
 pub(super) enum UnitError {
     /// Not a number with one of the units.
     Form,
-    /// Below zero.
+    /// The number is negative.
     Negative,
     /// Above 2^64 - 1 base units.
     TooLarge,
@@ -187,7 +187,7 @@ fn with_decimals(value: u64, base: u64) -> String {
 /// A PCIe link such as `3.0 x2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pcie {
-    /// 1 to 5.
+    /// PCIe generation, 1 to 5.
     pub generation: u32,
     /// 1, 2, 4, 8 or 16.
     pub lanes: u32,

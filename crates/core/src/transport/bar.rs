@@ -16,7 +16,7 @@ pub const WORD_BYTES: u64 = 8;
 /// Bytes of one line that are on their way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// What names the bytes while they are outside the window.
+    /// Number that stands for the bytes until they have arrived in the window.
     pub id: u32,
     /// Which line of the window.
     pub line: u32,
@@ -33,9 +33,9 @@ pub struct Bar {
     flying: VecDeque<(u64, Packet)>,
     ids: Vec<u32>,
     next_id: u32,
-    /// Packets of stores.
+    /// Packets that carried stores.
     pub packets: u64,
-    /// Bytes in them.
+    /// Bytes stored in those packets.
     pub packet_bytes: u64,
 }
 

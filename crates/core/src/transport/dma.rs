@@ -24,11 +24,11 @@ pub struct HostDma {
     /// When the last status read so far looks at the register.
     looks_at_ps: u64,
     busy_ps: u64,
-    /// Copies so far.
+    /// Copies that were started.
     pub copies: u64,
-    /// Bytes copied so far.
+    /// Bytes of those copies.
     pub bytes: u64,
-    /// Status reads so far.
+    /// Reads of the status register.
     pub polls: u64,
 }
 

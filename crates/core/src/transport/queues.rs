@@ -86,7 +86,7 @@ impl SubmissionQueues {
         front.is_some_and(|waiting| waiting.known_ps <= now_ps)
     }
 
-    /// The drive knows of none that waits: it will take the one it hears of first.
+    /// The drive knows of no waiting command: it takes the first one it hears of.
     #[cold]
     fn turn_to_earliest(&mut self) {
         let queues = self.queues.iter().enumerate();

@@ -5,10 +5,10 @@ use crate::ids::NONE;
 /// One of the two lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ListId {
-    /// The only list of most policies; of those that part what is new from what has been used again,
-    /// that of what has been used again.
+    /// The only list of most policies. Policies that keep new keys apart have those in it that were used
+    /// again.
     Main = 0,
-    /// What is new.
+    /// Keys that were not used again since they came, where a policy keeps them apart.
     New = 1,
 }
 

@@ -24,9 +24,9 @@ pub(super) enum LogState {
     Waiting,
     /// On its way into the log.
     Copying,
-    /// In the log.
+    /// The log holds its data.
     Held,
-    /// Not needed there any more.
+    /// The log need not hold its data any more.
     Void,
 }
 
@@ -35,10 +35,10 @@ pub(super) enum LogState {
 pub enum Fate {
     /// It becomes the page's data in flash.
     Current,
-    /// Trimmed by the trim of this order, which is not safe yet while the data was promised: it goes
-    /// to flash, already void.
+    /// Trimmed by the trim with this sequence number, which is not safe yet although the data was promised: it
+    /// goes to flash, already invalid.
     Trimmed(u32),
-    /// Nobody needs it.
+    /// Its data is not needed: it is dropped.
     Nothing,
 }
 
@@ -51,14 +51,14 @@ pub(super) struct Log {
     used: u32,
     /// Those of them not being programmed.
     dirty: u32,
-    /// Slots filled before this order are to be copied.
+    /// Slots queued before this number are to be copied.
     pub before: u64,
     /// List of the slots not copied, oldest first.
     head: u32,
     tail: u32,
     /// Last version of each page, from which the older ones in the buffer are chained.
     latest: Table,
-    /// Being copied.
+    /// Slots that are being copied into the log.
     batch: Vec<u32>,
     copying: bool,
 }

@@ -40,7 +40,7 @@ impl Candidate {
 pub(super) struct Choice<C> {
     /// Closed ones of one mode, by number.
     pub(super) candidates: C,
-    /// Slots of each.
+    /// Slots of a superblock in that mode.
     pub(super) usable_slots: u32,
     /// When the next one will be closed, in allocation order.
     pub(super) now: u64,

@@ -68,7 +68,7 @@ struct Sub {
     listed: bool,
 }
 
-/// The driver.
+/// The driver of JESD220-3.
 #[derive(Clone, Debug)]
 pub struct JedecDriver {
     host_control: bool,

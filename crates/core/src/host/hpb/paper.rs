@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// What the host holds of a group.
 #[derive(Clone, Debug, Default)]
 enum Entries {
-    /// Nothing.
+    /// No entries: the group has not been fetched.
     #[default]
     Absent,
     /// What was loaded at boot, when every page lay where preconditioning put it. Kept as a formula.
@@ -29,7 +29,7 @@ struct Group {
     wanted: bool,
 }
 
-/// The driver.
+/// The driver of the paper.
 #[derive(Clone, Debug)]
 pub struct PaperDriver {
     group_pages: u32,
@@ -41,7 +41,7 @@ pub struct PaperDriver {
     wanted: VecDeque<u32>,
     /// Groups still to be loaded at boot.
     loading: std::ops::Range<u32>,
-    /// How many are; 0: they are there when the drive starts for the first time.
+    /// Groups to load at boot; 0 if their entries are there when the drive first starts.
     boot_groups: u32,
     enabled: bool,
     /// Groups that gave way.
