@@ -1,5 +1,6 @@
-"""The guest's root: programs with their libraries, the modules of a kernel, and a script, as an archive that
-the kernel unpacks (cpio, "newc"). Not compressed: a guest without hardware support takes seconds to unpack it.
+"""The guest's root: programs with their libraries, the modules of a kernel, and scripts, as an
+archive that the kernel unpacks (cpio, "newc"). Not compressed: a guest without hardware support
+takes seconds to unpack it.
 """
 
 import lzma
@@ -20,8 +21,8 @@ PROGRAMS = [
 ]
 # What file systems have that the oldest kernel can mount.
 XFS_OPTIONS = "usr/share/xfsprogs/mkfs/lts_6.1.conf"
-# Loaded with what they need, where they are not built in: at the start, and by the check that needs them (without
-# hardware support, loading one of this size takes seconds).
+# Loaded with what they need, where they are not built in: at the start, and by the check that needs
+# them (without hardware support, loading one of this size takes seconds).
 MODULES = ["nvme", "ext4", "crc32c_generic"]
 LATER = ["xfs"]
 DIRECTORY, FILE, LINK, CHARACTERS = 0o040755, 0o100755, 0o120777, 0o020600
@@ -45,7 +46,20 @@ class Archive:
         self.append(name, mode, content, device)
 
     def append(self, name: str, mode: int, content: bytes, device: tuple[int, int]):
-        fields = [len(self.parts) + 1, mode, 0, 0, 1, 0, len(content), 0, 0, *device, len(name) + 1, 0]
+        fields = [
+            len(self.parts) + 1,
+            mode,
+            0,
+            0,
+            1,
+            0,
+            len(content),
+            0,
+            0,
+            *device,
+            len(name) + 1,
+            0,
+        ]
         head = b"070701" + b"".join(b"%08x" % field for field in fields) + name.encode() + b"\0"
         self.parts.append(head + b"\0" * (-len(head) % 4) + content + b"\0" * (-len(content) % 4))
 
@@ -67,7 +81,9 @@ class Tree:
             raise packages.Missing(f"a loader of programs in {root}")
         folders = ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu"]
         found = [root / folder for folder in folders if (root / folder).is_dir()]
-        found += [path for folder in found for path in folder.glob("*/") if list(path.glob("*.so.*"))]
+        found += [
+            path for folder in found for path in folder.glob("*/") if list(path.glob("*.so.*"))
+        ]
         self.library_path = ":".join(str(path) for path in found)
 
     def command(self, program: Path) -> list[str]:
@@ -81,7 +97,11 @@ class Tree:
         said = subprocess.run(words, capture_output=True, text=True, check=False)
         if said.returncode != 0:
             raise packages.Missing(f"libraries of {program.name}: {said.stderr.strip()}")
-        paths = [line.split("=>")[1].split("(")[0].strip() for line in said.stdout.splitlines() if "=>" in line]
+        paths = [
+            line.split("=>")[1].split("(")[0].strip()
+            for line in said.stdout.splitlines()
+            if "=>" in line
+        ]
         return [Path(path) for path in paths if path.startswith("/")]
 
 
@@ -118,7 +138,9 @@ class Kernel:
                 return
             content = self.content(self.files[name])
             start = content.find(b"\0depends=")
-            needs = content[start + 9 : content.index(b"\0", start + 9)].decode() if start >= 0 else ""
+            needs = (
+                content[start + 9 : content.index(b"\0", start + 9)].decode() if start >= 0 else ""
+            )
             for need in filter(None, needs.split(",")):
                 visit(need.replace("-", "_"))
             ordered[name] = content

@@ -1,8 +1,8 @@
 """QEMU, kernels and the programs of a guest, from the packages of this machine's distribution.
 
-They are taken from the mirror that the machine itself uses, checked against its keys, and unpacked into a cache
-folder, without root and without touching what is installed. apt has a folder of its own there, with an empty list of
-installed packages, so it finds all libraries that a program needs.
+They are taken from the mirror that the machine itself uses, checked against its keys, and unpacked
+into a cache folder, without root and without touching what is installed. apt has a folder of its
+own there, with an empty list of installed packages, so it finds all libraries a program needs.
 """
 
 import fcntl
@@ -70,7 +70,9 @@ def listed_sources():
         for line in path.read_text().splitlines() if path.exists() else []:
             words = line.split("#")[0].split()
             options = []
-            while len(words) > 1 and (words[1].startswith("[") or options and "]" not in options[-1]):
+            while len(words) > 1 and (
+                words[1].startswith("[") or (options and "]" not in options[-1])
+            ):
                 options.append(words.pop(1))
             signed = [o.strip("[]").split("=", 1)[1] for o in options if "signed-by=" in o]
             if len(words) >= 3 and words[0] == "deb":
@@ -178,7 +180,9 @@ class Suite:
         self.update()
         words = ("depends", "--important", KERNEL_PACKAGE)
         said = self.run("apt-cache", *words, seconds=60)
-        names = [line.split("Depends:")[1].strip() for line in said.splitlines() if "Depends:" in line]
+        names = [
+            line.split("Depends:")[1].strip() for line in said.splitlines() if "Depends:" in line
+        ]
         names = [name for name in names if name.startswith("linux-image-")]
         if not names:
             raise Missing(f"packages of {self.name}: no kernel")
@@ -188,7 +192,9 @@ class Suite:
         folder.mkdir()
         # The image, and in newer suites its modules in a package of their own.
         said = self.run("apt-cache", "depends", "--important", names[0], seconds=60)
-        words = [line.split("Depends:")[1].strip() for line in said.splitlines() if "Depends:" in line]
+        words = [
+            line.split("Depends:")[1].strip() for line in said.splitlines() if "Depends:" in line
+        ]
         parts = [word for word in words if word.startswith(("linux-modules-", "linux-binary-"))]
         self.run("apt-get", "download", names[0], *parts, seconds=DOWNLOAD_SECONDS, cwd=folder)
         return sorted(folder.glob("*.deb"))

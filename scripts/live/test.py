@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Linux with its own driver, in QEMU, on a drive of `lodger serve`: does what users do with a drive work?
+"""Linux with its own driver, in QEMU, on a drive of `lodger serve`: does what users do work?
 
-One line a check, then `N passed, N failed`. Ends with 1 if any failed or could not be made (see --allow-missing).
+One line a check, then `N passed, N failed`. Ends with 1 if any failed or could not be made (see
+--allow-missing).
 """
 
 import argparse
@@ -36,7 +37,16 @@ class Boot:
 COMMANDS = Boot(
     "commands",
     (
-        *("attached", "host_memory", "health", "errors", "flush", "deallocate", "write_zeroes", "compare"),
+        *(
+            "attached",
+            "host_memory",
+            "health",
+            "errors",
+            "flush",
+            "deallocate",
+            "write_zeroes",
+            "compare",
+        ),
         *("reset", "abort", "power_states", "saved_features", "format", "sanitize"),
     ),
 )
@@ -51,14 +61,25 @@ CUT = (
     Boot("cut", ("write_before_cut",), is_cut=True),
     Boot("after the cut", ("read_after_cut", "random_mix")),
 )
-WITHOUT = Boot("without host memory", ("no_host_memory", "random_mix"), "nvme.max_host_mem_size_mb=0")
+WITHOUT = Boot(
+    "without host memory", ("no_host_memory", "random_mix"), "nvme.max_host_mem_size_mb=0"
+)
 # Each drive with the guests that follow each other on it.
 PLANS = {"commands": [COMMANDS], "data": [DATA], "cut": list(CUT), "without": [WITHOUT]}
 # What fits into a minute or two.
 QUICK = Boot(
     "quick",
     (
-        *("attached", "host_memory", "health", "errors", "deallocate", "write_zeroes", "compare", "format"),
+        *(
+            "attached",
+            "host_memory",
+            "health",
+            "errors",
+            "deallocate",
+            "write_zeroes",
+            "compare",
+            "format",
+        ),
         *("sanitize", "power_states", "saved_features", "random_mix", "ext4"),
         *("reset_under_load", "host_memory_under_load", "unbind"),
     ),
@@ -108,13 +129,17 @@ class Run:
                     break
                 word, _, rest = line.partition(" ")
                 if word == "kernel":
-                    self.say(f"{boot.name}: Linux {rest}, up after {time.monotonic() - began:.1f} s")
+                    self.say(
+                        f"{boot.name}: Linux {rest}, up after {time.monotonic() - began:.1f} s"
+                    )
                 elif word == "begin":
                     began = time.monotonic()
                 elif word in ("ok", "not") and waiting:
                     check = waiting.pop(0)
                     text = rest.partition(" - ")[2]
-                    self.judge(check, word == "ok", f": {text}" if text else "", time.monotonic() - began)
+                    self.judge(
+                        check, word == "ok", f": {text}" if text else "", time.monotonic() - began
+                    )
                     if boot.is_cut and not waiting:
                         break
         finally:
@@ -138,7 +163,9 @@ class Run:
         if not any(self.is_wanted(check) for boot in boots for check in boot.checks):
             return
         folder.mkdir(parents=True)
-        drive = vm.Drive(self.options.lodger, folder, self.options.drive, *shlex.split(self.options.serve))
+        drive = vm.Drive(
+            self.options.lodger, folder, self.options.drive, *shlex.split(self.options.serve)
+        )
         try:
             for boot in boots:
                 self.boot(boot, machine, drive, folder)
@@ -149,7 +176,9 @@ class Run:
         finally:
             drive.end()
         said = drive.said.read_text().strip().splitlines()
-        self.say("  " + "\n  ".join(line for line in said if line.startswith(("clients", "completions"))))
+        self.say(
+            "  " + "\n  ".join(line for line in said if line.startswith(("clients", "completions")))
+        )
         if drive.process.returncode != 0 or any("panicked" in line for line in said):
             self.judge("the drive ends well", False, f": see {drive.said}", 0)
 
@@ -172,12 +201,16 @@ def arguments():
     parser.add_argument("--drive", default="rc100-240", help="of the collection, or a file")
     parser.add_argument("--serve", default="", help="options of `lodger serve`, in one word")
     kernels = [*packages.KERNELS, "all"]
-    parser.add_argument("--kernel", default="newest", choices=kernels, help="which kernel the guest has")
+    parser.add_argument(
+        "--kernel", default="newest", choices=kernels, help="which kernel the guest has"
+    )
     parser.add_argument("--quick", action="store_true", help="one guest, some checks")
     parser.add_argument("--accelerator", default="auto", choices=["auto", "tcg"])
     parser.add_argument("--check-seconds", default=260, type=int, help="longest time for a check")
     parser.add_argument("--seconds", default=900, type=int, help="longest time for all checks")
-    parser.add_argument("--fetch-seconds", default=900, type=int, help="longest time for fetching what is missing")
+    parser.add_argument(
+        "--fetch-seconds", default=900, type=int, help="longest time for fetching what is missing"
+    )
     parser.add_argument("--keep", type=Path, help="folder for what drive, QEMU and guest have said")
     words = "what cannot be had here, such as QEMU, is left out by name and fails nothing"
     parser.add_argument("--allow-missing", action="store_true", help=words)
@@ -188,7 +221,9 @@ def arguments():
 def main() -> int:
     options = arguments()
     if not options.lodger.is_file():
-        print(f"error: no `{options.lodger}`\nhint: `cargo build --release -p lodger` makes it", file=sys.stderr)
+        print(
+            f"error: no `{options.lodger}`\nhint: `cargo build --release` makes it", file=sys.stderr
+        )
         return 2
     packages.deadline = time.monotonic() + options.fetch_seconds
     run = Run(options)
@@ -196,7 +231,10 @@ def main() -> int:
     known = {check for boots in plans.values() for boot in boots for check in boot.checks}
     for check in options.checks:
         if check not in known:
-            print(f"error: no check `{check}`\nhint: there are {', '.join(sorted(known))}", file=sys.stderr)
+            print(
+                f"error: no check `{check}`\nhint: there are {', '.join(sorted(known))}",
+                file=sys.stderr,
+            )
             return 2
     kernels = list(packages.KERNELS) if options.kernel == "all" else [options.kernel]
     folder = options.keep or Path(tempfile.mkdtemp(prefix="lodger-"))

@@ -1,5 +1,6 @@
 """A drive on a socket, and a virtual machine with the drive attached."""
 
+import contextlib
 import json
 import os
 import re
@@ -47,7 +48,11 @@ class Qemu:
 
     def version(self) -> tuple[int, int]:
         said = subprocess.run(
-            [*self.words, "--version"], capture_output=True, text=True, env=self.environment, check=False
+            [*self.words, "--version"],
+            capture_output=True,
+            text=True,
+            env=self.environment,
+            check=False,
         ).stdout
         found = re.search(r"version (\d+)\.(\d+)", said)
         return (int(found[1]), int(found[2])) if found else (0, 0)
@@ -57,7 +62,15 @@ class Qemu:
         return [
             *self.words,
             *("-accel", self.accelerator, "-cpu", "max" if "tcg" in self.accelerator else "host"),
-            *("-smp", str(CPUS), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+            *(
+                "-smp",
+                str(CPUS),
+                "-nodefaults",
+                "-no-user-config",
+                "-display",
+                "none",
+                "-no-reboot",
+            ),
             *("-machine", "q35,memory-backend=mem", "-m", memory),
             *("-object", f"memory-backend-memfd,id=mem,size={memory},share=on"),
             *("-kernel", str(kernel), "-initrd", str(archive), "-bios", "qboot.rom"),
@@ -89,11 +102,18 @@ def find_qemu(tree: initramfs.Tree) -> Qemu:
 
 
 def choose_accelerator(qemu: Qemu, kernel: Path, archive: Path):
-    """KVM if a guest comes up with it. That it is there says little: some hosts offer one that boots nothing."""
+    """KVM if a guest comes up with it. That it is there says little: some hosts offer one that
+    boots nothing."""
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return
     slow, qemu.accelerator = qemu.accelerator, "kvm"
-    words = [*qemu.command(kernel, archive, "live=none", MEMORY), "-serial", "null", "-serial", "stdio"]
+    words = [
+        *qemu.command(kernel, archive, "live=none", MEMORY),
+        "-serial",
+        "null",
+        "-serial",
+        "stdio",
+    ]
     try:
         said = subprocess.run(
             words,
@@ -117,9 +137,10 @@ class Drive:
         self.socket = folder / "drive"
         self.said = folder / "drive.log"
         words = [str(lodger), "serve", "--drive", drive, "--socket", str(self.socket), *options]
-        self.process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=open(self.said, "a"), stderr=subprocess.STDOUT
-        )
+        with self.said.open("a") as said:
+            self.process = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+            )
         until = time.monotonic() + START_SECONDS
         while not self.socket.exists():
             if self.process.poll() is not None or time.monotonic() > until:
@@ -134,7 +155,9 @@ class Drive:
 class Guest:
     """A virtual machine that says on its second serial port what becomes of its work."""
 
-    def __init__(self, qemu: Qemu, kernel: Path, archive: Path, folder: Path, drive: Drive, append: str):
+    def __init__(
+        self, qemu: Qemu, kernel: Path, archive: Path, folder: Path, drive: Drive, append: str
+    ):
         self.console = folder / "console.log"
         self.results = folder / "results.log"
         self.results.write_text("")
@@ -142,13 +165,14 @@ class Guest:
         words += ["-serial", f"file:{self.console}", "-serial", f"file:{self.results}"]
         words += device(drive.socket)
         self.errors = folder / "qemu.log"
-        self.process = subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=open(self.errors, "a"),
-            stderr=subprocess.STDOUT,
-            env=qemu.environment,
-        )
+        with self.errors.open("a") as errors:
+            self.process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=errors,
+                stderr=subprocess.STDOUT,
+                env=qemu.environment,
+            )
         self.taken = 0
 
     def line(self, seconds: float) -> str | None:
@@ -170,7 +194,5 @@ class Guest:
 
     def wait(self):
         """It powers off by itself."""
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            pass

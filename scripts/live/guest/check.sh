@@ -1,4 +1,5 @@
 #!/bin/busybox sh
+# shellcheck shell=dash disable=SC1090,SC2012,SC2086,SC2154
 # Runs one check in the guest: check.sh NAME. What it says last is what was wrong; a line `NOTE ...` tells more of a
 # check that passed.
 set -u

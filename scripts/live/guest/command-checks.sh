@@ -1,4 +1,6 @@
-# Checks of commands, one by one, as a user gives them with nvme-cli.
+# shellcheck shell=dash disable=SC1090,SC2012,SC2086,SC2154
+# Checks of commands, one by one, as a user gives them with nvme-cli. Names that are not set here
+# are those of check.sh; none of what they hold has spaces.
 
 check_attached() {
   must is_there

@@ -1,4 +1,6 @@
-# Checks of what the drive holds, under load and while it is taken away and given back.
+# shellcheck shell=dash disable=SC1090,SC2012,SC2086,SC2154
+# Checks of what the drive holds, under load and while it is taken away and given back. Names that are not set here
+# are those of check.sh; none of what they hold has spaces.
 
 MIX="--rw=randrw --bssplit=4k/70:8k/10:16k/10:64k/10 --iodepth=16 --numjobs=4 --offset_increment=64m"
 

@@ -1,4 +1,5 @@
 #!/bin/busybox sh
+# shellcheck shell=dash disable=SC1090,SC2012,SC2086,SC2154
 # A shell in the guest, until the user leaves it.
 cat <<TEXT
 
