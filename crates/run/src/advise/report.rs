@@ -331,7 +331,9 @@ fn beyond_help(advice: &Advice) -> Option<String> {
         let fewer = advice.loss(off).iops;
         slower.abs() < WORTH_A_WORD && (run.read.count > 0 || fewer.abs() < WORTH_A_WORD)
     };
-    if run.write.count > 0 && advice.run(0).is_some_and(unchanged) {
+    let faster = |other: &Run| run.write.mean_ns / other.write.mean_ns - 1.0 > WORTH_A_WORD;
+    let helped = advice.rows.iter().any(|(_, other)| faster(other));
+    if run.write.count > 0 && !helped && advice.run(0).is_some_and(unchanged) {
         let share = run.write.count as f64 / all as f64;
         parts.push(format!(
             "writes ({} of the requests) take as long without it",

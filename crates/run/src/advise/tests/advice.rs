@@ -264,3 +264,18 @@ fn advice_on_writes_does_not_contradict_its_table() {
     assert!(advice.run(0).unwrap().lookups.hit_ratio().is_none());
     assert!(advice.json()["runs"][0]["hit_ratio"].is_null());
 }
+
+/// Memory beyond what the drive asks for (128 MiB for a BG4 that asks for 61) made writes 6 % faster, under a table
+/// that said so.
+#[test]
+fn advice_does_not_say_that_nothing_helps_where_more_than_was_asked_for_does() {
+    let options = "rw=randwrite\nbs=4k\nsize=100%\nio_size=64m\niodepth=16";
+    let advice = advice(&config("bg4", &[]), options, Goal::default());
+    let text = advice.text();
+    let most = advice.loss(advice.run(128 * MIB).unwrap());
+    assert!(
+        most.iops < -0.05,
+        "the case shows nothing: {most:?}\n{text}"
+    );
+    assert!(!text.contains("cannot help"), "{text}");
+}
