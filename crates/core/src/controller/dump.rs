@@ -11,7 +11,6 @@ use crate::engine::{Engine, EventKind};
 use crate::ids::Ppn;
 use crate::nand::{Array, Cause, Class, FlashOp, OpKind, slot_mask};
 use crate::spec::{Cell, DriveSpec, NandSpec, PowerSpec, SLOT_BYTES};
-use crate::time::transfer_ps;
 
 /// Flash operations of a dump, and when each of them ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,19 +153,4 @@ pub fn shortfall(spec: &DriveSpec) -> Option<Shortfall> {
 #[must_use]
 pub fn stop_ps(power: Option<&PowerSpec>) -> u64 {
     power.map_or(u64::MAX, PowerSpec::hold_up_ps)
-}
-
-/// Least time that program operations of `pages` pages could take, by the buses and by the dies.
-#[must_use]
-pub fn bound_ps(nand: &NandSpec, pages: u64) -> u64 {
-    let bytes = pages * u64::from(nand.codeword_bytes);
-    let bus_ps = transfer_ps(bytes, nand.channel_bytes_per_s) / u64::from(nand.channels);
-    let slc = nand.cell != Cell::Slc;
-    let program_ps = if slc {
-        nand.slc_program_ps
-    } else {
-        nand.program_ps[0]
-    };
-    let per_round = u64::from(nand.dies() * nand.planes * nand.slots_per_page());
-    bus_ps.max(pages.div_ceil(per_round) * program_ps)
 }

@@ -46,16 +46,6 @@ impl Integrity {
         }
     }
 
-    /// What the drive keeps in its own memory for each page of data in host memory, bytes.
-    #[must_use]
-    pub const fn page_check_bytes(self) -> u64 {
-        match self {
-            Integrity::None => 0,
-            Integrity::Crc => 4,
-            Integrity::Mac => 8,
-        }
-    }
-
     /// Bytes read before an entry can be changed: a check covers its neighbours too.
     #[must_use]
     pub const fn update_read_bytes(self) -> u64 {
