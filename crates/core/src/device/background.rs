@@ -63,9 +63,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         self.background.folding = false;
         self.background.idle_period = (self.background.idle_period + 1) & INDEX_MAX;
         if self.commands.is_empty() {
-            let at_ps = self.engine.now().ps() + ftl.slc_idle_ps;
+            let at_ps = self.board.engine.now().ps() + ftl.slc_idle_ps;
             let period = self.background.idle_period;
-            self.engine.schedule(at_ps, EventKind::Idle, period);
+            self.board.engine.schedule(at_ps, EventKind::Idle, period);
         }
     }
 

@@ -1,10 +1,21 @@
 //! A command inside the drive.
 
 use super::SECTOR_BYTES;
-use crate::ids::NONE;
+use crate::ids::{NONE, Ppn};
 use crate::request::{Request, Status};
 use crate::slab::Linked;
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
+
+/// What map entries that a host has sent with a read say of where its data is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ToldByHost {
+    /// Nothing that counts: the drive's own map is used.
+    Nothing,
+    /// Its first page is there, and the others follow.
+    First(Ppn),
+    /// Each of its pages has an entry of its own.
+    Each,
+}
 
 /// A command inside the drive.
 #[derive(Clone, Copy, Debug)]
@@ -25,9 +36,8 @@ pub(super) struct Command {
     pub(super) slots_taken: u32,
     /// Bytes of parts that need no flash.
     pub(super) part_bytes: u64,
-    /// Physical page that the entry of the host names; `NONE`: the drive's own map is used;
-    /// `EACH`: the entries of the single pages say.
-    pub(super) host_ppn: u32,
+    /// What the host's entries say of where its data is.
+    pub(super) told_by_host: ToldByHost,
     /// It is a READ BUFFER or HPB WRITE BUFFER of the host's driver, not a request.
     pub(super) from_driver: bool,
     pub(super) status: Status,
@@ -54,7 +64,7 @@ impl Command {
             internal: false,
             slots_taken: 0,
             part_bytes: 0,
-            host_ppn: NONE,
+            told_by_host: ToldByHost::Nothing,
             from_driver: false,
             status,
         }

@@ -46,11 +46,11 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             if let (Some((old, was)), Some((new, is))) = (before, searched(self))
                 && (was || is)
             {
-                let now = self.engine.now();
-                self.counters.hmb_read_bytes += old;
-                self.counters.hmb_written_bytes += new;
-                self.link.read(now, old);
-                self.link.write(now, new);
+                let now = self.board.engine.now();
+                self.board.counters.hmb_read_bytes += old;
+                self.board.counters.hmb_written_bytes += new;
+                self.board.link.read(now, old);
+                self.board.link.write(now, new);
             }
         }
         self.changed_pages = pages;

@@ -373,7 +373,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             self.ftl.bind_translation(page, to, m.sequence);
         } else {
             self.ftl.bind(Lpn(m.owner), to, m.sequence);
-            self.entry_changes(Lpn(m.owner));
+            if let Some(hpb) = &mut self.hpb {
+                hpb.changes(Lpn(m.owner));
+            }
             self.update_map(Lpn(m.owner));
         }
     }
@@ -430,9 +432,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         block.state = State::Erasing;
         block.erasing = dies;
         for die in 0..dies {
-            self.counters.erases += 1;
+            self.board.counters.erases += 1;
             let op = FlashOp::erase(class, superblock.0, DieId(die), &place);
-            self.array.enqueue(&mut self.engine, op, slc);
+            self.board.array.enqueue(&mut self.board.engine, op, slc);
         }
     }
 

@@ -56,7 +56,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     fn book_page_check(&mut self, check: PageCheck, bytes: u64) -> u64 {
         let check_ps = transfer_ps(bytes, check.bytes_per_s);
-        self.page_checker.book(self.engine.now(), check_ps)
+        self.page_checker.book(self.board.engine.now(), check_ps)
     }
 
     /// A new layout of host memory: `buffer_pages` at its start, `cache_pages` from `cache_base` on.
@@ -105,7 +105,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     }
 
     fn lose_buffered(&mut self, slot: BufferSlot) {
-        self.counters.buffer_rejected += 1;
+        self.board.counters.buffer_rejected += 1;
         self.lost.lose(slot);
         self.host_data.release(slot);
         // Whoever takes it for data all the same shows up.
@@ -214,7 +214,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let frame = cache.frame(lpn)?;
         let page = self.host_data.get_cached(&self.host_memory, frame, lpn);
         if page.is_err() {
-            self.counters.read_cache_rejected += 1;
+            self.board.counters.read_cache_rejected += 1;
             cache.forget(lpn);
         }
         page.ok()
@@ -262,10 +262,12 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         if bytes == 0 {
             return false;
         }
-        self.counters.hmb_read_bytes += bytes;
-        let at_ps = self.link.read(self.engine.now(), bytes);
+        self.board.counters.hmb_read_bytes += bytes;
+        let at_ps = self.board.link.read(self.board.engine.now(), bytes);
         let at_ps = self.checked_ps(at_ps, bytes);
-        self.engine.schedule(at_ps, EventKind::ReadInformed, id);
+        self.board
+            .engine
+            .schedule(at_ps, EventKind::ReadInformed, id);
         true
     }
 
@@ -293,10 +295,12 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         }
         self.transfers[index].merged = true;
         self.transfers[index].bytes += held - part_bytes;
-        self.counters.hmb_read_bytes += held;
-        let at_ps = self.link.read(self.engine.now(), held);
+        self.board.counters.hmb_read_bytes += held;
+        let at_ps = self.board.link.read(self.board.engine.now(), held);
         let at_ps = self.checked_ps(at_ps, held);
-        self.engine.schedule(at_ps, EventKind::DataArrived, index);
+        self.board
+            .engine
+            .schedule(at_ps, EventKind::DataArrived, index);
         true
     }
 

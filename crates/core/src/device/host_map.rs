@@ -33,7 +33,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
                     // Lines that fail are taken from flash and from what was written since; the
                     // time of it is not charged, as nobody waits.
                     let rejected = self.host_map.rejected_lines(&self.host_memory, page);
-                    self.counters.map.rejected_entries += u64::from(rejected);
+                    self.board.counters.map.rejected_entries += u64::from(rejected);
                 }
                 Moved::Gone(unit) => self.host_map.gone(unit),
             }
@@ -50,7 +50,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// host had asked for it, as far as it can be read.
     #[cold]
     pub(super) fn give_up_host_memory(&mut self) {
-        self.counters.hmb_given_up += 1;
+        self.board.counters.hmb_given_up += 1;
         self.set_hmb(0);
     }
 
@@ -85,7 +85,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let set = self.host_map.set_entry(&mut self.host_memory, lpn, entry);
         if set.is_err() {
             // Its neighbours cannot be trusted: the page is brought and written anew.
-            self.counters.map.rejected_entries += 1;
+            self.board.counters.map.rejected_entries += 1;
             // From this instant nothing written before counts: what was genuine until now could
             // otherwise be put back, without this change.
             let page = super::write::translation_page(lpn);
@@ -148,7 +148,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             let (from, to) = super::read::pages_within(&command, page);
             for lpn in from..to {
                 if self.host_entry(Lpn(lpn)).is_err() {
-                    self.counters.map.rejected_entries += 1;
+                    self.board.counters.map.rejected_entries += 1;
                     missed |= bit;
                 }
             }
@@ -163,8 +163,10 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             _ => 0,
         };
         let core_ps = self.spec.controller.map_fill_ps;
-        let end_ps = self.cores.book(self.engine.now(), core_ps) + check_ps;
-        self.engine.schedule(end_ps, EventKind::ReadInformed, id);
+        let end_ps = self.board.cores.book(self.board.engine.now(), core_ps) + check_ps;
+        self.board
+            .engine
+            .schedule(end_ps, EventKind::ReadInformed, id);
         true
     }
 
@@ -172,7 +174,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     pub(super) fn rejects_entry(&mut self, lpn: Lpn) -> bool {
         let page = super::write::translation_page(lpn);
         let rejected = self.is_served_by_host(page) && self.host_entry(lpn).is_err();
-        self.counters.map.rejected_entries += u64::from(rejected);
+        self.board.counters.map.rejected_entries += u64::from(rejected);
         rejected
     }
 }

@@ -57,9 +57,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// Has the host's engine copy `bytes` between a command's pages and the drive's host memory;
     /// returns when the drive knows that it is done.
     pub(super) fn copy_in_host(&mut self, bytes: u64) -> u64 {
-        let now = self.engine.now();
+        let now = self.board.engine.now();
         let registers = bytes.div_ceil(SLOT_BYTES) * DESCRIPTOR_BYTES;
-        let started_ps = self.link.write(now, registers);
+        let started_ps = self.board.link.write(now, registers);
         let dma = self
             .host_dma
             .as_mut()
@@ -67,7 +67,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let polls = dma.polls;
         let seen_ps = dma.copy(now, started_ps, bytes);
         // Four bytes a microsecond never decide anything on the link: counted, not booked.
-        self.link.from_host_bytes += (dma.polls - polls) * STATUS_BYTES;
+        self.board.link.from_host_bytes += (dma.polls - polls) * STATUS_BYTES;
         seen_ps
     }
 
@@ -75,16 +75,18 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// host's engine still in the command's pages.
     pub(super) fn store_in_host(&mut self, transfer: u32) {
         let bytes = self.transfers[transfer].bytes;
-        self.counters.hmb_written_bytes += bytes;
+        self.board.counters.hmb_written_bytes += bytes;
         let at_ps = if self.host_dma.is_some() {
             self.copy_in_host(bytes)
         } else {
-            let at_ps = self.link.write(self.engine.now(), bytes);
+            let at_ps = self.board.link.write(self.board.engine.now(), bytes);
             self.tagged_ps(at_ps, bytes)
         };
         self.incoming.transfers += 1;
         self.transfers[transfer].grant = self.incoming.grant;
-        self.engine.schedule(at_ps, EventKind::DataStored, transfer);
+        self.board
+            .engine
+            .schedule(at_ps, EventKind::DataStored, transfer);
     }
 
     /// Data of a write has reached host memory. In memory that was taken back meanwhile it must be
@@ -105,7 +107,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     pub(super) fn give_up_buffer(&mut self) {
         self.incoming.grant += 1;
         self.incoming.stale += std::mem::take(&mut self.incoming.transfers);
-        self.counters.buffer_drains += 1;
+        self.board.counters.buffer_drains += 1;
         self.save_buffer();
     }
 
@@ -137,11 +139,11 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         filled: u32,
         logged: u32,
     ) {
-        let mut at_ps = self.engine.now().ps();
+        let mut at_ps = self.board.engine.now().ps();
         if logged == 0 || (filled > logged && self.buffered_in_host()) {
             let bytes = u64::from(filled - logged) * SLOT_BYTES;
-            self.counters.hmb_read_bytes += bytes;
-            at_ps = self.link.read(self.engine.now(), bytes);
+            self.board.counters.hmb_read_bytes += bytes;
+            at_ps = self.board.link.read(self.board.engine.now(), bytes);
             at_ps = self.checked_ps(at_ps, bytes);
         }
         if logged > 0 {
@@ -152,7 +154,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             program,
             filled,
         });
-        self.engine
+        self.board
+            .engine
             .schedule(at_ps, EventKind::WriteBackArrived, write_back);
     }
 
@@ -169,27 +172,27 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     /// Cached or buffered data in host memory goes to a command's pages.
     pub(super) fn send_from_host(&mut self, id: u32, bytes: u64) {
-        self.counters.hmb_read_bytes += bytes;
+        self.board.counters.hmb_read_bytes += bytes;
         if self.host_dma.is_some() {
             let at_ps = self.copy_in_host(bytes);
             self.commands[id].pending += 1;
-            self.engine.schedule(at_ps, EventKind::PartReady, id);
+            self.board.engine.schedule(at_ps, EventKind::PartReady, id);
             return;
         }
         self.commands[id].part_bytes += bytes;
         for bytes in pieces(bytes) {
-            let at_ps = self.link.read(self.engine.now(), bytes);
+            let at_ps = self.board.link.read(self.board.engine.now(), bytes);
             let at_ps = self.checked_ps(at_ps, bytes);
             self.commands[id].pending += 1;
-            self.engine.schedule(at_ps, EventKind::PartReady, id);
+            self.board.engine.schedule(at_ps, EventKind::PartReady, id);
         }
     }
 
     /// What the read cache in host memory keeps goes there over the link.
     pub(super) fn store_in_read_cache(&mut self, kept_bytes: u64) {
         if kept_bytes > 0 {
-            self.counters.hmb_written_bytes += kept_bytes;
-            let at_ps = self.link.write(self.engine.now(), kept_bytes);
+            self.board.counters.hmb_written_bytes += kept_bytes;
+            let at_ps = self.board.link.write(self.board.engine.now(), kept_bytes);
             self.tagged_ps(at_ps, kept_bytes);
         }
     }
@@ -197,10 +200,12 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// Data from flash that the read cache in host memory keeps goes there over the link; with the
     /// host's engine the command's pages get it from there, so that it crosses the link once.
     pub(super) fn send_through_host(&mut self, id: u32, kept_bytes: u64, bytes: u64) {
-        self.counters.hmb_written_bytes += kept_bytes;
+        self.board.counters.hmb_written_bytes += kept_bytes;
         // The register writes follow the data on the link, and so do not overtake it.
-        self.link.write(self.engine.now(), kept_bytes.max(bytes));
+        self.board
+            .link
+            .write(self.board.engine.now(), kept_bytes.max(bytes));
         let at_ps = self.copy_in_host(bytes);
-        self.engine.schedule(at_ps, EventKind::PartReady, id);
+        self.board.engine.schedule(at_ps, EventKind::PartReady, id);
     }
 }

@@ -2,10 +2,14 @@
 //! arrive in the host's memory. Offline a [`crate::Host`] stands on the other side.
 
 use super::power::Shutdown;
-use super::{Command, Contents, Device, HostMemory, SECTOR_BYTES, TRANSFER_BYTES_MAX};
+use super::{
+    Command, Contents, Device, HostMemory, HpbAnswer, SECTOR_BYTES, TRANSFER_BYTES_MAX, WindowSent,
+};
+use crate::controller::hpb::{HostEntry, NO_ENTRY};
 use crate::engine::EventKind;
-use crate::ids::CommandId;
-use crate::request::{Op, Request, Status};
+use crate::ids::{CommandId, Lpn};
+use crate::request::{EntryId, EntryInfo, Op, Request, Status, WindowCall, WindowError};
+use crate::transport::bar::Packet;
 
 /// A completion on its way: it stands in the host's memory at `arrives_ps`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,20 +51,20 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     #[inline]
     #[must_use]
     pub fn now_ps(&self) -> u64 {
-        self.engine.now().ps()
+        self.board.engine.now().ps()
     }
 
     /// When something happens next; `None` when the drive is idle until the next command.
     #[inline]
     #[must_use]
     pub fn next_time(&self) -> Option<u64> {
-        self.engine.next_time_ps()
+        self.board.engine.next_time_ps()
     }
 
     /// Events so far, pending ones included.
     #[must_use]
     pub fn events(&self) -> u64 {
-        self.engine.events()
+        self.board.engine.events()
     }
 
     /// Commands enqueued and not consumed.
@@ -74,7 +78,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// [`Device::ring`]. Its number stays its own until [`Device::consume`].
     #[inline]
     pub fn enqueue(&mut self, request: Request) -> CommandId {
-        self.counters.requests += 1;
+        self.board.counters.requests += 1;
         let status = self.validate(&request);
         self.insert(Command::new(request, status))
     }
@@ -114,9 +118,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     pub fn ring(&mut self, command: CommandId, doorbell_ps: u64) {
         let queue = self.commands[command.0].request.queue;
         // Where the host frees slots, it keeps the command until one is free.
-        let known_ps = match self.link.host_frees_slots() {
+        let known_ps = match self.board.link.host_frees_slots() {
             true => 0,
-            false => doorbell_ps + self.link.one_way_ps(),
+            false => doorbell_ps + self.board.link.one_way_ps(),
         };
         if self.queues.submit(queue, command, known_ps) {
             self.fetch(command.0, doorbell_ps, true);
@@ -127,8 +131,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// drive itself then.
     #[inline]
     pub(super) fn fetch(&mut self, command: u32, at_ps: u64, doorbell: bool) {
-        let fetched_ps = at_ps + self.link.command_ps(doorbell);
-        self.engine
+        let fetched_ps = at_ps + self.board.link.command_ps(doorbell);
+        self.board
+            .engine
             .schedule(fetched_ps, EventKind::Fetched, command);
     }
 
@@ -142,7 +147,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             {
                 return Some(news);
             }
-            let (_, kind, index) = self.engine.pop(until_ps)?;
+            let (_, kind, index) = self.board.engine.pop(until_ps)?;
             let alarm = match kind {
                 EventKind::HostHandled => Alarm::Handled,
                 EventKind::HostCall => Alarm::Call,
@@ -176,7 +181,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// Moves the clock forward when no event is left before `to_ps`.
     #[inline]
     pub fn settle(&mut self, to_ps: u64) {
-        self.engine.settle(to_ps);
+        self.board.engine.settle(to_ps);
     }
 
     /// Whether completions are on their way that [`Device::take_sent`] has not handed out.
@@ -197,7 +202,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     pub fn wake_for_sent(&mut self, handling_ps: u64) {
         for sent in self.sent.drain(..) {
             let at_ps = sent.arrives_ps + handling_ps;
-            self.engine
+            self.board
+                .engine
                 .schedule(at_ps, EventKind::HostHandled, sent.command.0);
         }
     }
@@ -221,10 +227,10 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             from_driver,
             ..
         } = self.commands[command.0];
-        self.counters.completions += u64::from(!from_driver);
+        self.board.counters.completions += u64::from(!from_driver);
         self.commands.remove(command.0);
-        if self.link.host_frees_slots()
-            && let Some((next, _)) = self.queues.release(self.engine.now().ps())
+        if self.board.link.host_frees_slots()
+            && let Some((next, _)) = self.queues.release(self.board.engine.now().ps())
         {
             self.fetch(next.0, next_doorbell_ps, true);
         }
@@ -240,6 +246,175 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             Alarm::Call => EventKind::HostCall,
             Alarm::Idle => EventKind::HostIdle,
         };
-        self.engine.schedule(at_ps, kind, index);
+        self.board.engine.schedule(at_ps, kind, index);
+    }
+
+    // Host Performance Booster. Without the feature these do nothing.
+
+    /// The host sends an entry along with an enqueued read.
+    pub fn attach_entry(&mut self, read: CommandId, entry: HostEntry) {
+        if let Some(hpb) = &mut self.hpb {
+            hpb.attach(read.0, entry);
+        }
+    }
+
+    /// The host writes a READ BUFFER of a group into queue 0; `None` without the feature, and where
+    /// there is no such group.
+    pub fn enqueue_read_buffer(&mut self, group: u32) -> Option<CommandId> {
+        let user_slots = self.ftl.user_slots();
+        let request = self.hpb.as_ref()?.group_request(group, user_slots)?;
+        let id = self.insert_of_driver(request);
+        self.hpb.as_mut()?.begin_group(id.0, group);
+        Some(id)
+    }
+
+    /// The host writes an HPB WRITE BUFFER with an entry for each page of an enqueued read. It uses the
+    /// read's queue and must be rung before it, so that the drive takes it first. `None` without the
+    /// feature, and where the entries are not as many as the read's pages.
+    pub fn enqueue_write_buffer(
+        &mut self,
+        read: CommandId,
+        entries: &[HostEntry],
+    ) -> Option<CommandId> {
+        let command = self.commands[read.0];
+        if self.hpb.is_none() || command.status != Status::Success {
+            return None;
+        }
+        let pages = command.end_lpn() - command.first_lpn();
+        if entries.len() != pages as usize {
+            return None;
+        }
+        let id = self.insert_of_driver(command.request);
+        self.hpb.as_mut()?.begin_ahead(id.0, read.0, entries);
+        Some(id)
+    }
+
+    fn insert_of_driver(&mut self, request: Request) -> CommandId {
+        let mut command = Command::new(request, Status::Success);
+        command.from_driver = true;
+        self.insert(command)
+    }
+
+    /// What the host has learned about map entries with a command; to be asked once, when the host
+    /// has its response.
+    pub fn hpb_answer(&mut self, command: CommandId) -> HpbAnswer {
+        match &mut self.hpb {
+            Some(hpb) => hpb.take_answer(command.0, &self.commands[command.0]),
+            None => HpbAnswer::default(),
+        }
+    }
+
+    /// The entry that a page had when the drive was first switched on: what a host has loaded then
+    /// is this formula.
+    #[must_use]
+    pub fn hpb_entry_at_boot(&self, lpn: Lpn) -> u64 {
+        let hpb = self.hpb.as_ref();
+        hpb.map_or(NO_ENTRY, |hpb| hpb.entry_at_boot(lpn, &self.ftl))
+    }
+
+    /// Whether an entry shows its place, so that a host can tell which pages lie side by side.
+    #[must_use]
+    pub fn hpb_shows_place(&self) -> bool {
+        self.hpb.as_ref().is_some_and(|hpb| hpb.shows_place())
+    }
+
+    /// The host begins to keep map entries, or stops; whatever it has is void.
+    pub fn set_hpb_enabled(&mut self, enabled: bool) {
+        if let Some(hpb) = &mut self.hpb {
+            hpb.set_enabled(enabled);
+        }
+    }
+
+    // The byte window.
+
+    /// Whether the drive has a byte window.
+    #[must_use]
+    pub fn has_window(&self) -> bool {
+        self.window.is_some()
+    }
+
+    /// A call that the drive works off (pin, flush, entry info, read DMA) stands in its queue, and its
+    /// doorbell is rung at `doorbell_ps`. The answer bears `cookie`, what is copied bears `tag`.
+    ///
+    /// # Errors
+    /// Without a window, and for what a CPU does by itself (store, load, sync).
+    pub fn ring_window(
+        &mut self,
+        cookie: u32,
+        tag: u32,
+        call: WindowCall,
+        doorbell_ps: u64,
+    ) -> Result<(), WindowError> {
+        let window = self.window.as_mut().ok_or(WindowError::NoWindow)?;
+        window.ring(&mut self.board, (cookie, tag), call, doorbell_ps)
+    }
+
+    /// A CPU sends a read of up to 8 bytes of the window; without bytes it only confirms that what was
+    /// posted before has arrived. Answered under `cookie`; what is loaded bears `tag`.
+    ///
+    /// # Errors
+    /// Without a window.
+    pub fn read_window(
+        &mut self,
+        cookie: u32,
+        tag: u32,
+        offset_bytes: u64,
+        length_bytes: u64,
+    ) -> Result<(), WindowError> {
+        let window = self.window.as_mut().ok_or(WindowError::NoWindow)?;
+        window.read(&mut self.board, (cookie, tag), offset_bytes, length_bytes);
+        Ok(())
+    }
+
+    /// A name for bytes that a CPU combines; 0 without a window.
+    pub fn new_packet_id(&mut self) -> u32 {
+        let window = self.window.as_mut();
+        window.map_or(0, |window| window.new_packet_id())
+    }
+
+    /// A packet of stores leaves a CPU. Returns when it is out of it.
+    pub fn post_to_window(&mut self, packet: Packet) -> u64 {
+        match &mut self.window {
+            Some(window) => window.post(&mut self.board, packet),
+            None => self.now_ps(),
+        }
+    }
+
+    /// The pinned entry that a range of the window lies in.
+    ///
+    /// # Errors
+    /// Why loads and stores cannot touch it.
+    pub fn pinned_range(&self, offset: u64, length: u64) -> Result<EntryInfo, WindowError> {
+        let window = self.window.as_ref().ok_or(WindowError::NoWindow)?;
+        window.pinned_range(offset, length)
+    }
+
+    /// A pinned entry, by its number.
+    ///
+    /// # Errors
+    /// Why loads and stores cannot touch it.
+    pub fn pinned_entry(&mut self, entry: EntryId) -> Result<EntryInfo, WindowError> {
+        let window = self.window.as_mut().ok_or(WindowError::NoWindow)?;
+        window.pinned_entry(entry)
+    }
+
+    /// Whether [`Device::take_window_sent`] has something.
+    #[inline]
+    #[must_use]
+    pub fn has_window_sent(&self) -> bool {
+        let window = self.window.as_ref();
+        window.is_some_and(|window| !window.sent.is_empty())
+    }
+
+    /// Moves the answers of the window sent since the last call to `sent`, in order.
+    pub fn take_window_sent(&mut self, sent: &mut Vec<WindowSent>) {
+        if let Some(window) = &mut self.window {
+            sent.append(&mut window.sent);
+        }
+    }
+
+    /// The drive's table of entries, in the order in which they were pinned.
+    pub fn window_entries(&self) -> impl Iterator<Item = EntryInfo> + '_ {
+        self.window.iter().flat_map(|window| window.entries())
     }
 }

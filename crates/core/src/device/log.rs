@@ -19,22 +19,24 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
                 self.report_lost(slot);
             }
         }
-        self.counters.buffer_logged += u64::from(slots);
+        self.board.counters.buffer_logged += u64::from(slots);
         self.log_bytes = u64::from(slots) * SLOT_BYTES;
-        let now = self.engine.now();
+        let now = self.board.engine.now();
         let at_ps = if self.buffered_in_host() {
-            self.counters.hmb_read_bytes += self.log_bytes;
-            let at_ps = self.link.read(now, self.log_bytes);
+            self.board.counters.hmb_read_bytes += self.log_bytes;
+            let at_ps = self.board.link.read(now, self.log_bytes);
             self.checked_ps(at_ps, self.log_bytes)
         } else {
-            self.memories.store(self.buffer_tier, now, self.log_bytes)
+            self.board
+                .memories
+                .store(self.buffer_tier, now, self.log_bytes)
         };
-        self.engine.schedule(at_ps, EventKind::LogRead, 0);
+        self.board.engine.schedule(at_ps, EventKind::LogRead, 0);
     }
 
     pub(super) fn on_log_read(&mut self) {
         let at_ps = self.pm_ps(self.log_bytes);
-        self.engine.schedule(at_ps, EventKind::LogStored, 0);
+        self.board.engine.schedule(at_ps, EventKind::LogStored, 0);
     }
 
     pub(super) fn on_log_stored(&mut self) {

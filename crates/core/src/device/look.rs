@@ -33,7 +33,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// Shape of the flash array.
     #[must_use]
     pub fn geometry(&self) -> &Geometry {
-        self.array.geometry()
+        self.board.array.geometry()
     }
 
     /// The translation layer, to look at.
@@ -46,16 +46,16 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// are the translation pages that may be read at once (`role.map.fills_in_flight`).
     #[must_use]
     pub fn busy_ps(&self) -> Vec<(&'static str, Vec<u64>)> {
-        let (dies, channels) = self.array.busy_ps();
-        let (to_host, from_host) = self.link.busy_ps();
+        let (dies, channels) = self.board.array.busy_ps();
+        let (to_host, from_host) = self.board.link.busy_ps();
         let mut busy = vec![
-            ("core", self.cores.busy_ps()),
+            ("core", self.board.cores.busy_ps()),
             ("die", dies),
             ("channel", channels),
             ("link_to_host", vec![to_host]),
             ("link_from_host", vec![from_host]),
         ];
-        let map_reads_ps = self.map_reads.busy_ps(self.engine.now());
+        let map_reads_ps = self.map_reads.busy_ps(self.board.engine.now());
         if map_reads_ps > 0 {
             let at_once = self.spec.roles.map.fills_in_flight;
             let each_ps = map_reads_ps / u64::from(at_once);

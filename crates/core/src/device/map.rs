@@ -109,18 +109,18 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// Nobody waits for either.
     #[inline]
     fn update_hmb_line(&mut self) {
-        let now = self.engine.now();
+        let now = self.board.engine.now();
         let MapCosts {
             update_read_bytes,
             update_write_bytes,
             ..
         } = self.map_costs;
         if update_read_bytes > 0 {
-            self.counters.hmb_read_bytes += update_read_bytes;
-            self.link.read(now, update_read_bytes);
+            self.board.counters.hmb_read_bytes += update_read_bytes;
+            self.board.link.read(now, update_read_bytes);
         }
-        self.counters.hmb_written_bytes += update_write_bytes;
-        self.link.write(now, update_write_bytes);
+        self.board.counters.hmb_written_bytes += update_write_bytes;
+        self.board.link.write(now, update_write_bytes);
     }
 
     /// Units that exclusive tiers exchanged with host memory cross the link. A unit that is taken
@@ -131,23 +131,23 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         if crossings == Crossings::default() || self.hmb_bytes == 0 {
             return;
         }
-        let now = self.engine.now();
+        let now = self.board.engine.now();
         if crossings.from_host_bytes > 0 {
-            self.counters.hmb_read_bytes += crossings.from_host_bytes;
-            self.link.read(now, crossings.from_host_bytes);
+            self.board.counters.hmb_read_bytes += crossings.from_host_bytes;
+            self.board.link.read(now, crossings.from_host_bytes);
         }
         if crossings.to_host_bytes > 0 {
-            self.counters.hmb_written_bytes += crossings.to_host_bytes;
-            self.link.write(now, crossings.to_host_bytes);
+            self.board.counters.hmb_written_bytes += crossings.to_host_bytes;
+            self.board.link.write(now, crossings.to_host_bytes);
         }
         // Exclusive tiers have units of one translation page (spec).
         for _ in 0..crossings.from_host {
-            self.counters.hmb_read_bytes += self.map_costs.page_bytes;
-            self.link.read(now, self.map_costs.page_bytes);
+            self.board.counters.hmb_read_bytes += self.map_costs.page_bytes;
+            self.board.link.read(now, self.map_costs.page_bytes);
         }
         for _ in 0..crossings.to_host {
-            self.counters.hmb_written_bytes += self.map_costs.page_bytes;
-            self.link.write(now, self.map_costs.page_bytes);
+            self.board.counters.hmb_written_bytes += self.map_costs.page_bytes;
+            self.board.link.write(now, self.map_costs.page_bytes);
         }
     }
 
@@ -176,7 +176,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// Starts the reads and writes of translation pages that can start now.
     pub(super) fn pump_map(&mut self) {
         while let Some((fill, page)) = self.map.next_fill() {
-            self.map_reads.enter(self.engine.now());
+            self.map_reads.enter(self.board.engine.now());
             let Some(ppn) = self.ftl.locate_translation(page) else {
                 // Trimmed while it waited.
                 self.on_filled(fill);
@@ -219,7 +219,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             }
             let mask = slot_mask(place.slot, pages);
             let key = self.map.background_issued(pages, false);
-            self.counters.map.background_fills += u64::from(pages);
+            self.board.counters.map.background_fills += u64::from(pages);
             self.read_flash(FlashOp::read(
                 Class::Background,
                 Cause::Map,
@@ -260,7 +260,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
                 }
                 filled += 1;
             }
-            self.counters.map.dirty_writebacks += u64::from(filled);
+            self.board.counters.map.dirty_writebacks += u64::from(filled);
             let mut program = Program::new(&unit);
             program.is_writeback = true;
             self.background.map_programs += 1;
@@ -272,7 +272,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     /// A translation page that was waited for has arrived.
     pub(super) fn on_filled(&mut self, fill: u32) {
-        self.map_reads.leave(self.engine.now());
+        self.map_reads.leave(self.board.engine.now());
         if C::FOLLOWS_MAP {
             self.follow_map_page(self.map.page_of(fill));
         }
@@ -284,8 +284,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         self.move_units();
         if self.hmb_bytes > 0 && self.map.spreads_to_host() {
             let bytes = self.whole_page_bytes(page);
-            self.counters.hmb_written_bytes += bytes;
-            self.link.write(self.engine.now(), bytes);
+            self.board.counters.hmb_written_bytes += bytes;
+            self.board.link.write(self.board.engine.now(), bytes);
         }
         if M::KEEPS_BYTES {
             // Repaired, where it stood there and failed its check.
@@ -323,8 +323,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     pub(super) fn on_background_filled(&mut self, op: &FlashOp) {
         if self.map.background_done(op.owner).is_granted() {
             let bytes = u64::from(op.mask.count_ones()) * self.map_costs.page_bytes;
-            self.counters.hmb_written_bytes += bytes;
-            self.link.write(self.engine.now(), bytes);
+            self.board.counters.hmb_written_bytes += bytes;
+            self.board.link.write(self.board.engine.now(), bytes);
         }
         self.pump();
     }

@@ -13,6 +13,7 @@
 //! host does before and after is [`crate::Host`]'s, or that of a real one.
 
 mod background;
+mod board;
 mod command;
 mod compressed;
 mod contents;
@@ -21,7 +22,6 @@ mod host_data;
 mod host_map;
 mod host_memory;
 mod hpb;
-mod hpb_ahead;
 mod interface;
 mod log;
 mod look;
@@ -36,27 +36,28 @@ mod write;
 
 pub use crate::controller::{Bytes, HostMemory, Lent, Modelled, OutOfReach, PageBytes};
 pub use crate::transport::{COMPLETION_ENTRY_BYTES, SUBMISSION_ENTRY_BYTES};
+use board::Board;
 use command::Command;
 pub use contents::{Contents, MapEntries, NoContents, Source};
 pub use hpb::HpbAnswer;
 pub use interface::{Alarm, News, Sent};
 pub use power::Recovery;
+use window::Next;
 pub use window::{DumpOutcome, WindowRecovery, WindowSent};
 
 use crate::controller::{
-    Cores, EPOCH_BITS, HostData, HostMap, Lost, MapRole, ReadCache, Waiter, WriteBuffer,
+    EPOCH_BITS, HostData, HostMap, Lost, MapRole, ReadCache, Waiter, WriteBuffer,
 };
-use crate::engine::{Engine, EventKind, Occupancy, Timeline};
+use crate::engine::{EventKind, Occupancy, Timeline};
 use crate::ftl::{Cleaner, Ftl, Precondition};
 use crate::ids::{CommandId, DieId, Superblock, TranslationPage};
-use crate::memory::Memories;
-use crate::nand::{Array, OpKind};
+use crate::nand::OpKind;
 use crate::observe::Counters;
 use crate::request::{Op, Status};
 use crate::slab::{Queue, Slab};
 use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, Encoding, SLOT_BYTES, Tier};
+use crate::transport::SubmissionQueues;
 use crate::transport::dma::HostDma;
-use crate::transport::{Link, SubmissionQueues};
 
 /// Translation pages one command can span: one bit each in [`Command::missed`].
 const PAGES_PER_COMMAND_MAX: u64 = 64;
@@ -71,12 +72,9 @@ pub const SECTOR_BYTES: u64 = 512;
 #[derive(Clone)]
 pub struct Device<C = NoContents, M = Modelled> {
     spec: DriveSpec,
-    engine: Engine,
+    board: Board,
     commands: Slab<Command>,
     queues: SubmissionQueues,
-    link: Link,
-    cores: Cores,
-    memories: Memories,
     map: MapRole,
     /// Translation pages being read for those who wait.
     map_reads: Occupancy,
@@ -115,7 +113,6 @@ pub struct Device<C = NoContents, M = Modelled> {
     held_erases: Vec<Superblock>,
     /// Sequence number up to which the map in flash is complete.
     checkpoint: u32,
-    array: Array,
     hmb_bytes: u64,
     seed: u64,
     /// Times that the drive has started since the first.
@@ -124,7 +121,6 @@ pub struct Device<C = NoContents, M = Modelled> {
     reclaim_limit_ps: u64,
     /// What the drive knows of the map entries that the host keeps.
     hpb: Option<Box<hpb::Hpb>>,
-    counters: Counters,
     /// Completions on their way to the host.
     sent: Vec<Sent>,
     /// Something that concerns the host may have happened.
@@ -132,7 +128,7 @@ pub struct Device<C = NoContents, M = Modelled> {
     shutdown: power::Shutdown,
     /// Host memory is being given back: the host hears when that is done.
     returning_hmb: bool,
-    window: Option<Box<window::Side>>,
+    window: Option<Box<window::WindowRole>>,
     /// Reused lists, so that nothing is allocated per request.
     scratch: Vec<u32>,
     waiters: Vec<Waiter>,
@@ -175,12 +171,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let controller = &spec.controller;
         let usable = placement::usable_bytes(spec, hmb_bytes);
         let mut device = Device {
-            engine: Engine::default(),
+            board: Board::new(spec),
             commands: Slab::default(),
             queues: SubmissionQueues::new(controller.command_slots, controller.arbitration_burst),
-            link: Link::new(&spec.link),
-            cores: Cores::new(controller.cores),
-            memories: Memories::new(&spec.tiers),
             map: MapRole::new(&spec.roles.map, pages, 0, seed),
             map_reads: Occupancy::default(),
             host_map: HostMap::new(map::integrity(spec), seed, EPOCH_BITS),
@@ -206,18 +199,16 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             held_erases: Vec::new(),
             checkpoint: 0,
             background: background::Background::default(),
-            array: Array::new(&spec.nand),
             hmb_bytes: 0,
             seed,
             restarts: 0,
             reclaim_limit_ps: u64::MAX,
             hpb,
-            counters: Counters::default(),
             sent: Vec::new(),
             attention: false,
             shutdown: power::Shutdown::No,
             returning_hmb: false,
-            window: window::Side::new(spec),
+            window: window::WindowRole::new(spec),
             scratch: Vec::new(),
             waiters: Vec::new(),
             contents,
@@ -246,13 +237,22 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             EventKind::DataArrived => self.on_data_arrived(index),
             EventKind::DataStored => self.on_data_stored(index),
             EventKind::ArrayDone => self.on_array_done(index),
-            EventKind::DataLoaded => self.array.on_data_loaded(&mut self.engine, index),
+            EventKind::DataLoaded => self
+                .board
+                .array
+                .on_data_loaded(&mut self.board.engine, index),
             EventKind::WriteBackArrived => self.on_write_back_arrived(index),
             EventKind::LogRead => self.on_log_read(),
             EventKind::LogStored => self.on_log_stored(),
             EventKind::DataReady => self.on_data_ready(index),
-            EventKind::DieFree => self.array.on_die_free(&mut self.engine, DieId(index)),
-            EventKind::Suspended => self.array.on_suspended(&mut self.engine, DieId(index)),
+            EventKind::DieFree => self
+                .board
+                .array
+                .on_die_free(&mut self.board.engine, DieId(index)),
+            EventKind::Suspended => self
+                .board
+                .array
+                .on_suspended(&mut self.board.engine, DieId(index)),
             EventKind::Idle => self.on_idle(index),
             EventKind::Window => self.on_window(index),
             EventKind::HostHandled | EventKind::HostCall | EventKind::HostIdle => {
@@ -268,10 +268,14 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     }
 
     fn on_fetched(&mut self, command: u32) {
-        if self.hpb.is_some() && self.awaits_entries(command) {
+        if let Some(hpb) = &mut self.hpb
+            && hpb.awaits_entries(command)
+        {
             return;
         }
-        if self.window.is_some() && !self.pass_gate(command) {
+        if let Some(window) = &mut self.window
+            && !window.pass_gate(&mut self.board, command, &mut self.commands[command])
+        {
             return;
         }
         let Command {
@@ -287,8 +291,10 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             (Status::Success, Op::Trim) => costs.trim_ps,
             _ => costs.flush_ps,
         };
-        let end_ps = self.cores.book(self.engine.now(), core_ps);
-        self.engine.schedule(end_ps, EventKind::Processed, command);
+        let end_ps = self.board.cores.book(self.board.engine.now(), core_ps);
+        self.board
+            .engine
+            .schedule(end_ps, EventKind::Processed, command);
     }
 
     fn on_processed(&mut self, command: u32) {
@@ -311,12 +317,56 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         }
     }
 
+    /// A call of the byte window goes on.
+    fn on_window(&mut self, call: u32) {
+        let Some(window) = &mut self.window else {
+            return;
+        };
+        match window.handle(&mut self.board, &mut self.contents, call) {
+            Next::Nothing => {}
+            Next::Move(request) => {
+                let mut command = Command::new(request, Status::Success);
+                command.internal = true;
+                let command = self.commands.insert(command);
+                if request.op == Op::Read {
+                    // Looks the map up; what it costs is part of the firmware's time for a page.
+                    self.read_core_ps(command);
+                }
+                self.on_processed(command);
+            }
+            Next::Release => {
+                let mut released = window.take_released();
+                for command in released.drain(..) {
+                    self.on_fetched(command);
+                }
+                if let Some(window) = &mut self.window {
+                    window.give_back(released);
+                }
+            }
+        }
+        self.attention |= self.has_window_sent();
+    }
+
+    /// The entries that the host sends ahead of a read are there.
+    fn on_hpb_entries_arrived(&mut self, bringer: u32) {
+        let Some(hpb) = &mut self.hpb else { return };
+        let awaited_by = hpb.entries_arrived(bringer);
+        self.finish(bringer);
+        if let Some(read) = awaited_by {
+            self.on_fetched(read);
+        }
+    }
+
     fn on_array_done(&mut self, index: u32) {
-        if !self.array.on_array_done(&mut self.engine, index) {
+        if !self
+            .board
+            .array
+            .on_array_done(&mut self.board.engine, index)
+        {
             return;
         }
-        let op = self.array.ops[index];
-        self.array.ops.remove(index);
+        let op = self.board.array.ops[index];
+        self.board.array.ops.remove(index);
         if op.kind == OpKind::Erase {
             self.on_erased(Superblock(op.owner));
         } else {
@@ -336,26 +386,27 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     /// Sends the completion; the command's slot goes to the next one in the queues.
     fn finish(&mut self, command: u32) {
-        if self.window.is_some() {
-            if self.commands[command].internal {
-                self.on_piece_moved(command);
+        if let Some(window) = &mut self.window {
+            let done = self.commands[command];
+            if done.internal {
+                self.commands.remove(command);
+                window.on_piece_moved(&mut self.board, &done);
                 return;
             }
-            self.leave_gate(command);
+            window.leave_gate(&mut self.board, command);
         }
-        let now = self.engine.now();
-        let extra_bytes = if self.hpb.is_some() {
-            self.answer_about_entries(command)
-        } else {
-            0
-        };
-        let entry_end_ps = self.link.respond(now, extra_bytes);
+        let now = self.board.engine.now();
+        let extra_bytes = self.hpb.as_mut().map_or(0, |hpb| {
+            let answered = &mut self.commands[command];
+            hpb.respond(&mut self.board, &self.ftl, command, answered)
+        });
+        let entry_end_ps = self.board.link.respond(now, extra_bytes);
         self.attention = true;
         self.sent.push(Sent {
             command: CommandId(command),
             arrives_ps: entry_end_ps.max(self.commands[command].data_end_ps),
         });
-        if !self.link.host_frees_slots()
+        if !self.board.link.host_frees_slots()
             && let Some((next, known_ps)) = self.queues.release(now.ps())
         {
             self.fetch(next.0, known_ps.max(now.ps()), false);
@@ -365,13 +416,15 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// What the drive has counted.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        let mut counters = self.counters.clone();
+        let mut counters = self.board.counters.clone();
         counters.map.evictions = self.map.evictions;
         counters.hpb.present = self.hpb.is_some();
         counters.buffer_high_water_slots = u64::from(self.buffer.high_water);
-        self.count_packets(&mut counters.window);
-        counters.link_to_host_bytes = self.link.to_host_bytes;
-        counters.link_from_host_bytes = self.link.from_host_bytes;
+        if let Some(window) = &self.window {
+            window.count_packets(&mut counters.window);
+        }
+        counters.link_to_host_bytes = self.board.link.to_host_bytes;
+        counters.link_from_host_bytes = self.board.link.from_host_bytes;
         if let Some(dma) = &self.host_dma {
             counters.host_dma_copies = dma.copies;
             counters.host_dma_bytes = dma.bytes;

@@ -38,7 +38,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             }
         }
         // Without memory for a buffer, the controller still stages what it programs.
-        let staging = self.array.geometry().unit_slots * self.array.geometry().dies;
+        let staging = self.board.array.geometry().unit_slots * self.board.array.geometry().dies;
         let (tier, slots) = match WriteBuffer::slots_of(buffer_bytes) {
             0 => (STAGING, staging),
             slots => (roles.write_buffer.tier, slots),

@@ -99,7 +99,12 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     }
 
     fn restart(&mut self, power_fails: bool, buffer_kept: bool) -> Recovery {
-        let window = self.restart_window(power_fails);
+        let window = match &mut self.window {
+            Some(window) => {
+                window.restart(&mut self.board, &mut self.contents, &self.spec, power_fails)
+            }
+            None => WindowRecovery::default(),
+        };
         let lost = self.lost_units(power_fails);
         for unit in &lost {
             self.contents.tear(unit.ppn, unit.slots);
@@ -139,7 +144,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             ..Recovery::default()
         };
         recovery.scanned_pages = self.scanned_pages(power_fails, &recovery);
-        recovery.recovery_ps = self.array.scan_ps(recovery.scanned_pages) + window.restore_ps;
+        recovery.recovery_ps = self.board.array.scan_ps(recovery.scanned_pages) + window.restore_ps;
         recovery.window = window;
         self.forget_volatile(recovery.recovery_ps);
         for &page in &scan.stale_pages {
@@ -151,7 +156,10 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         }
         recovery.reclaim_ps = self.reclaim();
         recovery.recovery_ps += recovery.reclaim_ps;
-        self.restart_hpb(&buffered);
+        let key_seed = self.new_key_seed();
+        if let Some(hpb) = &mut self.hpb {
+            hpb.restart(&self.ftl, key_seed, &buffered);
+        }
         self.pump();
         recovery
     }
@@ -169,7 +177,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     fn lost_units(&self, power_fails: bool) -> Vec<LostUnit> {
         let begun = |at: usize| {
             let op = (OpKind::Program, at as u32);
-            self.array.begun().any(|begun| begun == op)
+            self.board.array.begun().any(|begun| begun == op)
         };
         let in_array = self.programs.places().len();
         let issued = self.issued().enumerate();
@@ -192,7 +200,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             .filter(|&(superblock, block)| {
                 let on_a_die = || {
                     let op = (OpKind::Erase, superblock.0);
-                    self.array.begun().any(|begun| begun == op)
+                    self.board.array.begun().any(|begun| begun == op)
                 };
                 !power_fails || block.erasing < dies || on_a_die()
             })
@@ -226,14 +234,10 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// Everything in memory starts anew.
     fn forget_volatile(&mut self, recovery_ps: u64) {
         let controller = &self.spec.controller;
-        self.map_reads.drop_all(self.engine.now());
-        self.engine.drop_all(self.engine.now().ps() + recovery_ps);
+        self.map_reads.drop_all(self.board.engine.now());
+        self.board.drop_all(recovery_ps);
         self.commands = Slab::default();
         self.queues = SubmissionQueues::new(controller.command_slots, controller.arbitration_burst);
-        self.link.drop_all();
-        self.cores.drop_all();
-        self.memories.drop_all();
-        self.array.drop_all();
         let evictions = self.map.evictions;
         self.map = MapRole::new(
             &self.spec.roles.map,
@@ -321,7 +325,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     }
 
     pub(super) fn work(&mut self) {
-        if let Some((_, kind, index)) = self.engine.pop(u64::MAX) {
+        if let Some((_, kind, index)) = self.board.engine.pop(u64::MAX) {
             self.handle(kind, index);
         }
     }

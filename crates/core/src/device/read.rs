@@ -1,11 +1,11 @@
 //! Reads: what is at hand, what comes from flash, and when all of it is with the host.
 
-use super::hpb_ahead::EACH;
+use super::command::ToldByHost;
 use super::{Command, Contents, Device, HostMemory, Source};
 use crate::controller::{Found, Waiter};
 use crate::engine::EventKind;
 use crate::ftl::State;
-use crate::ids::{Lpn, NONE, Ppn, TranslationPage};
+use crate::ids::{Lpn, Ppn, TranslationPage};
 use crate::memory::{GRANTED, LookUp, PROTECTED, TIERS};
 use crate::nand::{Cause, Class, FlashOp, Place, SlotMask};
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, Tier};
@@ -22,7 +22,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// Looks the command's map entries up and returns the core time it takes.
     pub(super) fn read_core_ps(&mut self, command: u32) -> u64 {
         if self.commands[command].from_driver {
-            return self.group_core_ps(command);
+            return self.driver_core_ps(command);
         }
         let slots = {
             let command = &self.commands[command];
@@ -31,24 +31,52 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let costs = &self.spec.controller;
         let mut core_ps = costs.read_ps + (slots - 1) * costs.next_slot_ps;
         let map_fill_ps = costs.map_fill_ps;
-        core_ps += self.host_entry_ps(command);
+        core_ps += self.hpb.as_ref().map_or(0, |hpb| hpb.check_ps(command));
         let (first, last) = self.commands[command].translation_pages();
         for page in first..=last {
-            self.counters.map.lookups += 1;
+            self.board.counters.map.lookups += 1;
             let page_id = TranslationPage(page);
             match self.look_up_map(page_id) {
                 Found::Tier(place) => {
-                    self.counters.map.hits[place] += 1;
+                    self.board.counters.map.hits[place] += 1;
                     core_ps += self.entry_core_ps(command, place, page_id);
                 }
-                Found::Nowhere if self.host_entry_covers(command, page) => {}
+                Found::Nowhere if self.is_covered(command, page) => {}
                 Found::Nowhere => {
-                    if self.hpb.is_some() {
-                        self.note_map_miss(command);
-                    }
-                    self.counters.map.misses += 1;
+                    self.board.counters.map.misses += 1;
                     self.commands[command].missed |= 1 << (page - first);
                     core_ps += map_fill_ps;
+                }
+            }
+        }
+        core_ps
+    }
+
+    /// Whether entries of the host make up for a translation page that is not at hand.
+    fn is_covered(&mut self, id: u32, page: u32) -> bool {
+        let Some(hpb) = &mut self.hpb else {
+            return false;
+        };
+        let command = &mut self.commands[id];
+        let covers = hpb.covers(&mut self.board, id, command, page);
+        if !covers {
+            hpb.note_map_miss(command);
+        }
+        covers
+    }
+
+    /// Core time of a command of the host's HPB driver; what it needs of the map is looked up.
+    fn driver_core_ps(&mut self, id: u32) -> u64 {
+        let (mut core_ps, needs_map) = match &mut self.hpb {
+            Some(hpb) => hpb.driver_command_ps(id),
+            None => (0, false),
+        };
+        if needs_map {
+            let (first, last) = self.commands[id].translation_pages();
+            for page in first..=last {
+                if self.look_up_map(TranslationPage(page)) == Found::Nowhere {
+                    self.commands[id].missed |= 1 << (page - first);
+                    core_ps += self.spec.controller.map_fill_ps;
                 }
             }
         }
@@ -62,17 +90,21 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         // A compressed page is searched.
         let steps = self.map.search_steps(place, page);
         let hmb = self.spec.tiers.hmb.as_ref();
-        let begin_ps = self.cores.begin_ps(self.engine.now());
-        match self.memories.look_up(self.map.tier(place), begin_ps, steps) {
+        let begin_ps = self.board.cores.begin_ps(self.board.engine.now());
+        match self
+            .board
+            .memories
+            .look_up(self.map.tier(place), begin_ps, steps)
+        {
             LookUp::Load { core_ps } => core_ps,
             // Without host memory only pages that were never written are found: by the directory.
             LookUp::LinkRead if self.hmb_bytes == 0 => 0,
             LookUp::LinkRead if hmb.is_some_and(|hmb| hmb.stalls_core) => {
                 let bytes = self.look_up_bytes(page);
                 let check_ps = self.map_costs.check_ps;
-                self.counters.hmb_read_bytes += bytes;
-                self.link.from_host_bytes += bytes;
-                self.link.round_trip_ps() + self.link.wire_ps(bytes) + check_ps
+                self.board.counters.hmb_read_bytes += bytes;
+                self.board.link.from_host_bytes += bytes;
+                self.board.link.round_trip_ps() + self.board.link.wire_ps(bytes) + check_ps
             }
             LookUp::LinkRead => {
                 self.commands[command].awaits_entry = true;
@@ -86,30 +118,37 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         self.move_units();
         let (page, _) = self.commands[command].translation_pages();
         let bytes = self.look_up_bytes(TranslationPage(page));
-        self.counters.hmb_read_bytes += bytes;
-        let at_ps = self.link.read(self.engine.now(), bytes) + self.map_costs.check_ps;
-        self.engine
+        self.board.counters.hmb_read_bytes += bytes;
+        let at_ps = self.board.link.read(self.board.engine.now(), bytes) + self.map_costs.check_ps;
+        self.board
+            .engine
             .schedule(at_ps, EventKind::ReadInformed, command);
     }
 
     /// The map says where the data is, or is asked to find out.
     pub(super) fn start_read(&mut self, id: u32) {
         if self.commands[id].from_driver {
-            self.start_group_read(id);
+            if let Some(hpb) = &mut self.hpb
+                && !hpb.take_entries(&mut self.board, id)
+            {
+                self.start_group_read(id);
+            }
             return;
         }
         if Self::PAGES_IN_HOST && self.rejects_cached(id) {
             return;
         }
-        if self.commands[id].host_ppn != NONE {
-            self.confirm_host_entry(id);
+        if self.commands[id].told_by_host != ToldByHost::Nothing
+            && let Some(hpb) = &mut self.hpb
+        {
+            hpb.confirm(&mut self.board, id, &mut self.commands[id]);
         }
         if M::KEEPS_BYTES && self.rejects_entries(id) {
             return;
         }
         let command = self.commands[id];
         if !command.internal {
-            self.counters.host_read_bytes += command.request.length_bytes;
+            self.board.counters.host_read_bytes += command.request.length_bytes;
         }
         // One thing pending until everything has been started, so that it cannot finish early.
         self.commands[id].pending = 1;
@@ -135,10 +174,28 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
                 .map
                 .fill(TranslationPage(page), Some(Waiter::Command(id)))
             {
-                self.counters.map.shared_misses += 1;
+                self.board.counters.map.shared_misses += 1;
             }
         }
         self.pump_map();
+    }
+
+    /// The translation pages of a group are read as far as they are not at hand.
+    fn start_group_read(&mut self, id: u32) {
+        self.commands[id].pending = 1;
+        let missed = self.commands[id].missed;
+        let (first, last) = self.commands[id].translation_pages();
+        for page in first..=last {
+            if missed >> (page - first) & 1 != 0 {
+                self.commands[id].pending += 1;
+                self.map
+                    .fill(TranslationPage(page), Some(Waiter::Command(id)));
+            }
+        }
+        if missed != 0 {
+            self.pump_map();
+        }
+        self.settle_one(id);
     }
 
     /// A translation page the command waited for is here.
@@ -218,7 +275,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     ) -> Option<Ppn> {
         let sectors = command.sectors_in(lpn.0);
         if let Some(slot) = self.buffer.find(lpn) {
-            self.counters.buffer_read_hits += 1;
+            self.board.counters.buffer_read_hits += 1;
             let tier = match self.buffered_in_host() {
                 true => GRANTED,
                 false => self.buffer_tier,
@@ -231,30 +288,31 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             }
             return None;
         }
-        let located = match command.host_ppn {
-            NONE if M::KEEPS_BYTES => self.located(lpn),
-            NONE => self.ftl.locate(lpn),
-            EACH => match self.place_by_entry(id, lpn.0 - command.first_lpn()) {
-                Some(ppn) => Some(ppn),
-                None => self.ftl.locate(lpn),
-            },
-            first => Some(Ppn(first + lpn.0 - command.first_lpn())),
+        let at = lpn.0 - command.first_lpn();
+        let located = match command.told_by_host {
+            ToldByHost::Nothing if M::KEEPS_BYTES => self.located(lpn),
+            ToldByHost::Nothing => self.ftl.locate(lpn),
+            ToldByHost::Each => {
+                let told = self.hpb.as_ref().and_then(|hpb| hpb.place_of(id, at));
+                told.or_else(|| self.ftl.locate(lpn))
+            }
+            ToldByHost::First(first) => Some(Ppn(first.0 + at)),
         };
         let Some(ppn) = located else {
-            self.counters.unwritten_slots += 1;
+            self.board.counters.unwritten_slots += 1;
             from_memory.any = true;
             from_memory.zeros += bytes;
             self.note_read(id, lpn, Source::Unwritten, sectors);
             return None;
         };
         if let Some(cache) = &mut self.read_cache {
-            self.counters.read_cache_lookups += 1;
+            self.board.counters.read_cache_lookups += 1;
             let tier = cache.tier;
             let in_host = tier.is_granted();
             if cached && cache.touch(lpn) {
                 let from_host = Self::PAGES_IN_HOST && in_host;
                 if !from_host || self.read_cached(id, lpn, ppn, sectors) {
-                    self.counters.read_cache_hits += 1;
+                    self.board.counters.read_cache_hits += 1;
                     from_memory.add(tier, bytes);
                     if !from_host {
                         self.note_read(id, lpn, Source::Flash(ppn), sectors);
@@ -274,11 +332,13 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             return;
         }
         let command = &self.commands[id];
-        if command.internal {
-            self.pin_page(id, lpn, source);
-        } else {
-            self.contents
-                .read(command.request.tag, lpn, source, sectors);
+        match &mut self.window {
+            Some(window) if command.internal => {
+                self.contents.pin(window.slot_of(command, lpn), source);
+            }
+            _ => self
+                .contents
+                .read(command.request.tag, lpn, source, sectors),
         }
     }
 
@@ -293,17 +353,17 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// Hands a read to the array; its superblock is not erased before it is done.
     #[inline]
     pub(super) fn read_flash(&mut self, op: FlashOp) {
-        self.counters.reads_by_cause[op.cause as usize] += 1;
+        self.board.counters.reads_by_cause[op.cause as usize] += 1;
         let block = &mut self.ftl.blocks[op.superblock];
         block.reads += 1;
         // Translation pages may be kept in single-bit mode wherever they lie.
         let slc = block.slc || (op.cause == Cause::Map && self.spec.ftl.map_slc);
-        self.array.enqueue(&mut self.engine, op, slc);
+        self.board.array.enqueue(&mut self.board.engine, op, slc);
     }
 
     /// Data that needs no flash is fetched from its memory.
     fn send_from_memory(&mut self, id: u32, from_memory: &FromMemory) {
-        let now = self.engine.now();
+        let now = self.board.engine.now();
         for bytes in pieces(from_memory.zeros) {
             self.send_part(id, bytes, now.ps());
         }
@@ -313,7 +373,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
                 continue;
             }
             for bytes in pieces(held_bytes) {
-                let at_ps = self.memories.load(tier, now, bytes);
+                let at_ps = self.board.memories.load(tier, now, bytes);
                 self.send_part(id, bytes, at_ps);
             }
         }
@@ -323,12 +383,14 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     fn send_part(&mut self, id: u32, bytes: u64, at_ps: u64) {
         self.commands[id].part_bytes += bytes;
         self.commands[id].pending += 1;
-        self.engine.schedule(at_ps, EventKind::PartReady, id);
+        self.board.engine.schedule(at_ps, EventKind::PartReady, id);
     }
 
     /// When `bytes` have passed into or out of power-protected memory and are at hand.
     pub(super) fn pm_ps(&mut self, bytes: u64) -> u64 {
-        self.memories.load(PROTECTED, self.engine.now(), bytes)
+        self.board
+            .memories
+            .load(PROTECTED, self.board.engine.now(), bytes)
     }
 
     pub(super) fn on_part_ready(&mut self, id: u32) {
@@ -348,7 +410,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let end_ps = if self.commands[id].internal {
             self.pm_ps(bytes)
         } else {
-            self.link.write(self.engine.now(), bytes)
+            self.board.link.write(self.board.engine.now(), bytes)
         };
         let command = &mut self.commands[id];
         command.data_end_ps = command.data_end_ps.max(end_ps);
@@ -356,8 +418,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     /// Data of a flash read has passed bus and decoder.
     pub(super) fn on_data_ready(&mut self, index: u32) {
-        let op = self.array.ops[index];
-        self.array.ops.remove(index);
+        let op = self.board.array.ops[index];
+        self.board.array.ops.remove(index);
         match (op.cause, op.class) {
             (Cause::Host, _) => {
                 let bytes = u64::from(op.link_bytes);

@@ -25,9 +25,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let end_ps = from_ps.saturating_add(self.reclaim_limit_ps);
         let geometry = self.ftl.geometry();
         let round = u64::from(geometry.superblocks) * u64::from(geometry.dies);
-        let erases_max = self.counters.erases + ROUNDS_MAX * round;
+        let erases_max = self.board.counters.erases + ROUNDS_MAX * round;
         while self.ftl.blocks.free_count(false) <= reserve
-            && self.counters.erases < erases_max
+            && self.board.counters.erases < erases_max
             && self.next_time().is_some_and(|next_ps| next_ps <= end_ps)
         {
             self.work();

@@ -148,9 +148,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let count = (self.records_per_program() as usize).min(self.trims.pending.len());
         self.trims.writing.extend(self.trims.pending.drain(..count));
         self.trims.die = (self.trims.die + 1) % dies;
-        self.counters.programs_by_cause[Cause::Map as usize] += 1;
-        self.counters.programmed_slots_by_cause[Cause::Map as usize] += 1;
-        self.counters.padded_slots += u64::from(slots - 1);
+        self.board.counters.programs_by_cause[Cause::Map as usize] += 1;
+        self.board.counters.programmed_slots_by_cause[Cause::Map as usize] += 1;
+        self.board.counters.padded_slots += u64::from(slots - 1);
         let owner = self.programs.insert(Program::of_trims());
         // The system area is not part of the superblocks: only the die's time counts.
         let mut op = FlashOp::program(
@@ -161,7 +161,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         );
         op.die = DieId(self.trims.die);
         op.page_type = 0;
-        self.array.enqueue(&mut self.engine, op, true);
+        self.board.array.enqueue(&mut self.board.engine, op, true);
     }
 
     /// Records are in flash.

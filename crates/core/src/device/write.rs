@@ -74,7 +74,7 @@ impl Program {
 impl<C: Contents, M: HostMemory> Device<C, M> {
     pub(super) fn start_write(&mut self, id: u32) {
         let length_bytes = self.commands[id].request.length_bytes;
-        self.counters.host_written_bytes += length_bytes;
+        self.board.counters.host_written_bytes += length_bytes;
         // Pending until all data has been asked for.
         self.commands[id].pending = 1;
         if !self.buffer_queue.is_empty() || !self.take_slots(id) {
@@ -116,13 +116,15 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             self.commands[id].pending += 1;
             if command.internal {
                 let at_ps = self.pm_ps(bytes);
-                self.engine
+                self.board
+                    .engine
                     .schedule(at_ps, EventKind::DataArrived, transfer);
             } else if self.uses_host_dma(self.buffer_tier) {
                 self.store_in_host(transfer);
             } else {
-                let at_ps = self.link.read(self.engine.now(), bytes);
-                self.engine
+                let at_ps = self.board.link.read(self.board.engine.now(), bytes);
+                self.board
+                    .engine
                     .schedule(at_ps, EventKind::DataArrived, transfer);
             }
         }
@@ -145,7 +147,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     pub(super) fn on_data_arrived(&mut self, index: u32) {
         let Transfer { bytes, .. } = self.transfers[index];
-        let now = self.engine.now();
+        let now = self.board.engine.now();
         if self.buffer_tier.is_granted() {
             // Out again over the link, into the drive's buffer in host memory.
             if !self.fetch_held_pages(index) {
@@ -153,9 +155,12 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             }
             return;
         }
-        let at_ps = self.memories.store(self.buffer_tier, now, bytes);
+        let at_ps = self.board.memories.store(self.buffer_tier, now, bytes);
         match at_ps > now.ps() {
-            true => self.engine.schedule(at_ps, EventKind::DataStored, index),
+            true => self
+                .board
+                .engine
+                .schedule(at_ps, EventKind::DataStored, index),
             false => self.on_data_stored(index),
         }
     }
@@ -185,13 +190,16 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let tag = command.request.tag;
         let lpn = self.buffer.lpn(slot);
         let sectors = command.sectors_in(lpn.0);
-        self.counters.buffer_writes += 1;
-        if command.internal {
-            self.unpin_page(id, lpn, slot);
-        } else {
-            self.contents.arrive(tag, lpn, slot, sectors);
+        self.board.counters.buffer_writes += 1;
+        match &mut self.window {
+            Some(window) if command.internal => {
+                self.contents.unpin(window.slot_of(&command, lpn), slot);
+            }
+            _ => self.contents.arrive(tag, lpn, slot, sectors),
         }
-        self.entry_changes(lpn);
+        if let Some(hpb) = &mut self.hpb {
+            hpb.changes(lpn);
+        }
         if let Some(cache) = &mut self.read_cache {
             cache.forget(lpn);
         }
@@ -207,7 +215,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let cold = self.spec.ftl.hot_cold_streams && self.ftl.expects_to_last(old_ppn);
         let held = match self.buffer.land(slot, merge, cold) {
             Landing::Absorbed(held) => {
-                self.counters.buffer_absorbed += 1;
+                self.board.counters.buffer_absorbed += 1;
                 if Self::PAGES_IN_HOST {
                     self.fetch_absorbing(held, sectors);
                 }
@@ -238,7 +246,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let unbuffered = self.spec.roles.write_buffer.acknowledges_programmed;
         if fua || unbuffered || self.buffer_tier.is_flash() {
             self.commands[id].pending += 1;
-            self.counters.buffer_drains += u64::from(fua);
+            self.board.counters.buffer_drains += u64::from(fua);
             let at_once = fua || self.buffer_tier.is_flash();
             self.buffer.wait_for(held, id, at_once);
         }
@@ -295,7 +303,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             }
             self.settle_one(id);
         } else {
-            self.counters.buffer_drains += 1;
+            self.board.counters.buffer_drains += 1;
             self.pump();
         }
     }
@@ -348,10 +356,10 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     /// Memory keeps nothing of pages that are being trimmed.
     fn forget_trimmed(&mut self, pages: std::ops::Range<u32>, sequence: u32) {
-        if self.hpb.is_some() {
+        if let Some(hpb) = &mut self.hpb {
             for lpn in pages.clone().map(Lpn) {
                 if self.buffer.find(lpn).is_some() || self.ftl.locate(lpn).is_some() {
-                    self.entry_is_gone(lpn);
+                    hpb.is_gone(lpn);
                 }
             }
         }
@@ -425,7 +433,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
                 Fate::Current => {
                     self.contents.program(slot, ppn);
                     self.ftl.bind(lpn, ppn, unit.sequence);
-                    self.entry_changes(lpn);
+                    if let Some(hpb) = &mut self.hpb {
+                        hpb.changes(lpn);
+                    }
                     self.update_map(lpn);
                 }
                 Fate::Trimmed(trim) => {
@@ -464,9 +474,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         cause: Cause,
         filled: u32,
     ) -> u32 {
-        self.counters.programs_by_cause[cause as usize] += 1;
-        self.counters.programmed_slots_by_cause[cause as usize] += u64::from(filled);
-        self.counters.padded_slots += u64::from(unit.slots - filled);
+        self.board.counters.programs_by_cause[cause as usize] += 1;
+        self.board.counters.programmed_slots_by_cause[cause as usize] += u64::from(filled);
+        self.board.counters.padded_slots += u64::from(unit.slots - filled);
         let class = match cause {
             Cause::Host | Cause::Map | Cause::Merge => Class::HostProgram,
             Cause::Gc | Cause::Wear | Cause::Fold => Class::Background,
@@ -474,7 +484,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         self.background.host_programs += u32::from(program.first_slot != NONE);
         let owner = self.programs.insert(program);
         let op = FlashOp::program(class, cause, owner, &self.ftl.place(unit.ppn));
-        self.array.enqueue(&mut self.engine, op, unit.slc);
+        self.board
+            .array
+            .enqueue(&mut self.board.engine, op, unit.slc);
         owner
     }
 
@@ -491,8 +503,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             self.background.host_programs -= 1;
             self.release_slots(program.first_slot);
         }
-        if self.hpb.is_some() {
-            self.entries_settle(program.ppn);
+        if let Some(hpb) = &mut self.hpb {
+            hpb.settle(&self.ftl, &self.buffer, program.ppn);
         }
         self.on_moves_programmed(index, &program);
         self.retry_held_erases();

@@ -1,8 +1,8 @@
 //! What is left of the byte window when power, or the host, is gone.
 
-use super::{Contents, Device, EntryInfo, HostMemory, Slab, Timeline};
+use super::{Board, Contents, EntryInfo, Slab, Timeline, WindowRole};
 use crate::controller::dump::{self, Dump};
-use crate::spec::SLOT_BYTES;
+use crate::spec::{DriveSpec, SLOT_BYTES};
 
 /// What became of the window's dump.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,37 +41,45 @@ pub struct WindowRecovery {
     pub restore_ps: u64,
 }
 
-impl<C: Contents, M: HostMemory> Device<C, M> {
+impl WindowRole {
     /// Power fails now (or only the host does): what the window loses, and what comes back.
-    pub(in crate::device) fn restart_window(&mut self, power_fails: bool) -> WindowRecovery {
-        self.land_packets();
-        let Some(side) = &mut self.window else {
-            return WindowRecovery::default();
-        };
-        let lost_bytes = side.bar.cut();
-        self.counters.window.lost_bytes += lost_bytes;
-        side.window.cut();
-        side.core = Timeline::default();
-        side.sent.clear();
-        side.calls = Slab::default();
+    pub(in crate::device) fn restart<C: Contents>(
+        &mut self,
+        board: &mut Board,
+        contents: &mut C,
+        spec: &DriveSpec,
+        power_fails: bool,
+    ) -> WindowRecovery {
+        self.land_packets(board, contents);
+        let lost_bytes = self.bar.cut();
+        board.counters.window.lost_bytes += lost_bytes;
+        self.window.cut();
+        self.core = Timeline::default();
+        self.sent.clear();
+        self.calls = Slab::default();
         let mut recovery = WindowRecovery {
             lost_bytes,
             ..WindowRecovery::default()
         };
-        if power_fails && side.armed {
-            self.dump(&mut recovery);
-        } else if self.window_entries().next().is_some() {
+        if power_fails && self.armed {
+            self.dump(contents, spec, &mut recovery);
+        } else if !self.window.entries().is_empty() {
             recovery.outcome = DumpOutcome::Kept;
         }
         recovery
     }
 
     /// Saves table and entries while the capacitors last, and brings back what was saved.
-    fn dump(&mut self, recovery: &mut WindowRecovery) {
-        let entries: Vec<EntryInfo> = self.window_entries().collect();
+    fn dump<C: Contents>(
+        &mut self,
+        contents: &mut C,
+        spec: &DriveSpec,
+        recovery: &mut WindowRecovery,
+    ) {
+        let entries: Vec<EntryInfo> = self.entries().collect();
         let pages = entries.iter().map(|entry| entry.length_bytes).sum::<u64>() / SLOT_BYTES;
-        let dump = Dump::new(&self.spec, pages);
-        let stop_ps = dump::stop_ps(self.spec.power.as_ref());
+        let dump = Dump::new(spec, pages);
+        let stop_ps = dump::stop_ps(spec.power.as_ref());
         let table = dump.table_is_saved(stop_ps);
         let mut from = 0;
         for entry in entries {
@@ -83,10 +91,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         }
         for entry in &recovery.lost_entries {
             let mut released = Vec::new();
-            self.side().window.unpin(entry.entry, &mut released);
+            self.window.unpin(entry.entry, &mut released);
             debug_assert!(released.is_empty(), "no command outlives a power cut");
-            self.contents
-                .lose(entry.window_offset_bytes, entry.length_bytes);
+            contents.lose(entry.window_offset_bytes, entry.length_bytes);
         }
         recovery.outcome = match (table, recovery.lost_entries.is_empty()) {
             (true, true) if pages == 0 => DumpOutcome::NothingPinned,
@@ -98,9 +105,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         recovery.hold_up_ps = stop_ps;
         recovery.dump_programs = dump.ends_ps.len() as u64;
         recovery.saved_programs = dump.saved(stop_ps);
-        recovery.restore_ps = dump::restore_ps(&self.spec, pages);
+        recovery.restore_ps = dump::restore_ps(spec, pages);
         // What came back is marked again; an empty table needs no mark.
-        let side = self.side();
-        side.armed = !side.window.entries().is_empty();
+        self.armed = !self.window.entries().is_empty();
     }
 }

@@ -1,0 +1,44 @@
+//! What every part of the drive works with: the clock, what takes time, and the counters. Parts are handed
+//! it; they keep none of it.
+
+use crate::controller::Cores;
+use crate::engine::Engine;
+use crate::memory::Memories;
+use crate::nand::Array;
+use crate::observe::Counters;
+use crate::spec::DriveSpec;
+use crate::transport::Link;
+
+/// Clock, link, firmware cores, memories, flash, counters.
+#[derive(Clone)]
+pub(super) struct Board {
+    pub engine: Engine,
+    pub link: Link,
+    pub cores: Cores,
+    pub memories: Memories,
+    pub array: Array,
+    pub counters: Counters,
+}
+
+impl Board {
+    /// All at rest, at time 0.
+    pub(super) fn new(spec: &DriveSpec) -> Self {
+        Board {
+            engine: Engine::default(),
+            link: Link::new(&spec.link),
+            cores: Cores::new(spec.controller.cores),
+            memories: Memories::new(&spec.tiers),
+            array: Array::new(&spec.nand),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Nothing that was under way takes place any more; the clock moves on by `pause_ps`.
+    pub(super) fn drop_all(&mut self, pause_ps: u64) {
+        self.engine.drop_all(self.engine.now().ps() + pause_ps);
+        self.link.drop_all();
+        self.cores.drop_all();
+        self.memories.drop_all();
+        self.array.drop_all();
+    }
+}

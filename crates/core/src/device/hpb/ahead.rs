@@ -1,0 +1,181 @@
+//! JEDEC's protocol 2.0: the entries of a read of several pages, sent ahead of it.
+//!
+//! The host sends HPB WRITE BUFFER with an entry of 8 bytes for each page, and the HPB READ
+//! right behind it (the "pre-request" that Linux had for a short time). Both are commands, with all
+//! that a command costs; the drive begins with the read once it has the entries.
+//!
+//! Each entry is checked by itself, with the rules for one that comes with a read. The drive uses its
+//! own map for a translation page of which one entry does not hold.
+
+use super::{Board, Command, Hpb, ToldByHost, refuse};
+use crate::controller::hpb::{HostEntry, HpbDevice, Refusal};
+use crate::device::read::pages_within;
+use crate::engine::EventKind;
+use crate::ids::{Lpn, NONE, Ppn};
+
+/// Bytes of an entry in an HPB WRITE BUFFER (JESD220-3).
+const ENTRY_BYTES: u64 = 8;
+
+/// Where the entries of a read are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Way {
+    /// With the drive, if there are any.
+    #[default]
+    There,
+    /// On their way.
+    Sent,
+    /// On their way, and the read waits for them.
+    Awaited,
+}
+
+/// Entries sent ahead of a read, or the command that brings them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ahead {
+    /// By page of the read.
+    entries: Vec<HostEntry>,
+    /// What they say, by page; [`NONE`]: the drive's own map counts.
+    places: Vec<u32>,
+    way: Way,
+    /// Of an HPB WRITE BUFFER: the read that its entries are for.
+    read: Option<u32>,
+}
+
+impl Ahead {
+    /// Nothing is sent ahead.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.places.clear();
+        self.way = Way::There;
+        self.read = None;
+    }
+
+    /// Entries of this read.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The command is an HPB WRITE BUFFER.
+    pub fn is_write_buffer(&self) -> bool {
+        self.read.is_some()
+    }
+
+    /// Checks the entries of pages `from..to` of a read that begins at page `first`, and notes what
+    /// they say if all of them hold.
+    fn check(
+        &mut self,
+        device: &mut HpbDevice,
+        first: u32,
+        (from, to): (u32, u32),
+    ) -> Result<(), Refusal> {
+        self.places.resize(self.entries.len(), NONE);
+        for lpn in from..to {
+            let at = (lpn - first) as usize;
+            match device.check(Lpn(lpn), 1, self.entries[at]) {
+                Ok(ppn) => self.places[at] = ppn.0,
+                Err(refusal) => {
+                    self.places[(from - first) as usize..(to - first) as usize].fill(NONE);
+                    return Err(refusal);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Hpb {
+    /// The host writes an HPB WRITE BUFFER, `bringer`, with an entry for each page of an enqueued read.
+    pub(in crate::device) fn begin_ahead(
+        &mut self,
+        bringer: u32,
+        read: u32,
+        entries: &[HostEntry],
+    ) {
+        self.extra(bringer).ahead.read = Some(read);
+        let ahead = &mut self.extra(read).ahead;
+        ahead.entries.extend_from_slice(entries);
+        ahead.way = Way::Sent;
+    }
+
+    /// Whether a read that the drive has fetched must wait for its entries.
+    pub(in crate::device) fn awaits_entries(&mut self, id: u32) -> bool {
+        let way = &mut self.extra(id).ahead.way;
+        if *way == Way::Sent {
+            *way = Way::Awaited;
+        }
+        *way == Way::Awaited
+    }
+
+    /// An HPB WRITE BUFFER has been looked at: its data is sent for. Returns false for other commands.
+    pub(in crate::device) fn take_entries(&mut self, board: &mut Board, id: u32) -> bool {
+        let Some(read) = self.extra(id).ahead.read else {
+            return false;
+        };
+        let bytes = self.extra(read).ahead.len() as u64 * ENTRY_BYTES;
+        let at_ps = board.link.read(board.engine.now(), bytes);
+        board
+            .engine
+            .schedule(at_ps, EventKind::HpbEntriesArrived, id);
+        true
+    }
+
+    /// The entries are there; returns the read that has waited for them, if it has.
+    pub(in crate::device) fn entries_arrived(&mut self, id: u32) -> Option<u32> {
+        let read = self.extra(id).ahead.read?;
+        let way = std::mem::take(&mut self.extra(read).ahead.way);
+        (way == Way::Awaited).then_some(read)
+    }
+
+    /// Whether the entries sent ahead make up for a translation page that is not at hand.
+    pub(super) fn ahead_covers(
+        &mut self,
+        board: &mut Board,
+        id: u32,
+        command: &mut Command,
+        page: u32,
+    ) -> bool {
+        let bit = page - command.translation_pages().0;
+        match self.check_ahead(id, command, page) {
+            Ok(()) => {
+                self.extra(id).covered |= 1 << bit;
+                command.told_by_host = ToldByHost::Each;
+                board.counters.hpb.used += 1;
+                true
+            }
+            Err(refusal) => {
+                refuse(board, refusal);
+                false
+            }
+        }
+    }
+
+    /// The read starts: what was checked may have changed since.
+    pub(super) fn confirm_ahead(&mut self, board: &mut Board, id: u32, command: &mut Command) {
+        let (first, last) = command.translation_pages();
+        for page in first..=last {
+            let bit = 1 << (page - first);
+            if self.extra(id).covered & bit == 0 {
+                continue;
+            }
+            if let Err(refusal) = self.check_ahead(id, command, page) {
+                self.extra(id).covered &= !bit;
+                command.missed |= bit;
+                board.counters.hpb.used -= 1;
+                board.counters.map.misses += 1;
+                refuse(board, refusal);
+            }
+        }
+    }
+
+    fn check_ahead(&mut self, id: u32, command: &Command, page: u32) -> Result<(), Refusal> {
+        let within = pages_within(command, page);
+        let ahead = &mut self.extras[id as usize].ahead;
+        ahead.check(&mut self.device, command.first_lpn(), within)
+    }
+
+    /// What the entry of one page of the read says, if it is used.
+    #[inline]
+    pub(in crate::device) fn place_of(&self, id: u32, at: u32) -> Option<Ppn> {
+        let place = *self.extras[id as usize].ahead.places.get(at as usize)?;
+        (place != NONE).then_some(Ppn(place))
+    }
+}
