@@ -460,4 +460,42 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         self.ftl.blocks.erased(superblock);
         self.pump();
     }
+
+    /// Whether the erase of a superblock must wait: a power cut now would need what is in it,
+    /// because what superseded it is not in flash yet.
+    fn holds_erase(&mut self, superblock: Superblock) -> bool {
+        let block = &self.ftl.blocks[superblock];
+        let programmed = self
+            .issued()
+            .filter_map(|program| program.sequence)
+            .all(|sequence| sequence > block.superseded_at);
+        let recorded = block.trimmed_at <= self.trims.saved_to();
+        if programmed && recorded {
+            self.held_erases.retain(|&held| held != superblock);
+            return false;
+        }
+        if !self.held_erases.contains(&superblock) {
+            self.held_erases.push(superblock);
+        }
+        if !recorded {
+            self.write_trims();
+        }
+        true
+    }
+
+    /// Something has got to flash: erases may have waited for it.
+    #[inline]
+    pub(super) fn retry_held_erases(&mut self) {
+        if self.held_erases.is_empty() {
+            return;
+        }
+        // What still has to wait puts itself on the list again.
+        let mut held = std::mem::take(&mut self.held_erases);
+        for superblock in held.drain(..) {
+            self.try_erase(superblock);
+        }
+        if self.held_erases.is_empty() {
+            self.held_erases = held;
+        }
+    }
 }

@@ -15,7 +15,6 @@
 mod background;
 mod board;
 mod command;
-mod compressed;
 mod contents;
 mod gc;
 mod host_data;
@@ -29,7 +28,6 @@ mod map;
 mod placement;
 mod power;
 mod read;
-mod reclaim;
 mod trims;
 mod window;
 mod write;
@@ -193,9 +191,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             page_checker: Timeline::default(),
             page_check: host_data::PageCheck::new(spec),
             programs: Slab::default(),
+            trims: trims::Trims::new(ftl.geometry()),
             ftl,
             cleaners: Default::default(),
-            trims: trims::Trims::default(),
             held_erases: Vec::new(),
             checkpoint: 0,
             background: background::Background::default(),

@@ -27,6 +27,9 @@ use crate::transport::SubmissionQueues;
 /// Bytes per slot of a superblock's summary: owner and sequence number.
 const SUMMARY_BYTES: u64 = 8;
 
+/// How often recovery may erase as many superblocks as there are.
+const ROUNDS_MAX: u64 = 4;
+
 /// How far a shutdown has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Shutdown {
@@ -308,7 +311,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         }
         self.map.stage_all();
         self.background.drain_map |= self.map.writebacks() > 0;
-        self.save_trims();
+        self.write_trims();
         self.pump();
         self.background.saving_buffers == 0
             && self.buffer.used() == 0
@@ -324,7 +327,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         crate::rng::mix(self.seed ^ start)
     }
 
-    pub(super) fn work(&mut self) {
+    fn work(&mut self) {
         if let Some((_, kind, index)) = self.board.engine.pop(u64::MAX) {
             self.handle(kind, index);
         }
@@ -342,5 +345,34 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             (None, Some(ppn)) => Source::Flash(ppn),
             (None, None) => Source::Unwritten,
         }
+    }
+
+    /// Room for garbage collection, however often power is cut: recovery collects, before it lets the host
+    /// in, until more superblocks are free than its reserve, and takes the victims with the least to be
+    /// moved, whatever policy is best in the long run. A cut costs each open superblock the program
+    /// operations that were under way, and leaves victims half emptied; cut again and again in the middle
+    /// of collecting, a drive would lose its free superblocks one by one, until there is none left to move
+    /// anything to. Where superblocks are so short that moving takes as much room as it gives, it does not
+    /// wait for what will not come. Returns the time it took, picoseconds.
+    fn reclaim(&mut self) -> u64 {
+        let reserve = self.spec.ftl.gc_reserve_superblocks;
+        if self.ftl.blocks.free_count(false) > reserve {
+            return 0;
+        }
+        let from_ps = self.now_ps();
+        self.background.reclaiming = true;
+        self.pump();
+        let end_ps = from_ps.saturating_add(self.reclaim_limit_ps);
+        let geometry = self.ftl.geometry();
+        let round = u64::from(geometry.superblocks) * u64::from(geometry.dies);
+        let erases_max = self.board.counters.erases + ROUNDS_MAX * round;
+        while self.ftl.blocks.free_count(false) <= reserve
+            && self.board.counters.erases < erases_max
+            && self.next_time().is_some_and(|next_ps| next_ps <= end_ps)
+        {
+            self.work();
+        }
+        self.background.reclaiming = false;
+        self.now_ps() - from_ps
     }
 }

@@ -5,11 +5,12 @@
 //! when a page is full of them, and before a superblock is erased whose data was trimmed (else an
 //! older copy elsewhere would come back to life). Until then a cut may undo a trim.
 
+use super::board::Board;
 use super::write::Program;
-use super::{Contents, Device, HostMemory};
-use crate::ftl::Trim;
-use crate::ids::{DieId, Ppn, Superblock};
-use crate::nand::{Cause, Class, FlashOp};
+use crate::ftl::{Ftl, Trim};
+use crate::ids::{DieId, Ppn};
+use crate::nand::{Cause, Class, FlashOp, Geometry};
+use crate::slab::Slab;
 use crate::spec::SLOT_BYTES;
 use std::collections::BTreeMap;
 
@@ -33,6 +34,7 @@ pub(super) struct Trims {
     waiters: Vec<(u32, u32)>,
     /// Die that takes the next records.
     die: u32,
+    records_per_program: usize,
 }
 
 /// So few records are not worth going through.
@@ -64,6 +66,15 @@ fn drop_needless(trims: &mut Vec<Trim>) {
 }
 
 impl Trims {
+    /// No records, on a drive of this shape.
+    pub fn new(geometry: &Geometry) -> Self {
+        let page_bytes = u64::from(geometry.group_slots) * SLOT_BYTES;
+        Trims {
+            records_per_program: (page_bytes / RECORD_BYTES) as usize,
+            ..Trims::default()
+        }
+    }
+
     /// Records have got to flash. Those that newer ones make needless are dropped each time they may be
     /// half of all.
     fn add_saved(&mut self, trims: impl IntoIterator<Item = Trim>) {
@@ -104,130 +115,66 @@ impl Trims {
         self.waiters.clear();
         lost
     }
-}
 
-impl<C: Contents, M: HostMemory> Device<C, M> {
-    /// A trim has taken effect.
-    pub(super) fn record_trim(&mut self, trim: Trim) {
+    /// A trim has taken effect. `protected`: power-protected memory holds its record. Returns whether a
+    /// page of records is full.
+    pub fn record(&mut self, trim: Trim, protected: bool) -> bool {
         if trim.from >= trim.end {
-            return;
+            return false;
         }
-        if self.spec.tiers.survives_power_cut(self.buffer_tier) {
-            // Power-protected memory holds the record.
-            self.trims.add_saved([trim]);
-            self.trims.saved_to = trim.sequence;
-            return;
+        if protected {
+            self.add_saved([trim]);
+            self.saved_to = trim.sequence;
+            return false;
         }
-        self.trims.pending.push(trim);
-        if self.trims.pending.len() as u64 >= self.records_per_program() {
-            self.write_trims();
-        }
+        self.pending.push(trim);
+        self.pending.len() >= self.records_per_program
     }
 
-    fn records_per_program(&self) -> u64 {
-        u64::from(self.ftl.geometry().group_slots) * SLOT_BYTES / RECORD_BYTES
-    }
-
-    /// A flush waits for the records of all trims so far.
-    pub(super) fn flush_trims(&mut self, command: u32) {
-        let last = self.trims.last();
-        if last > self.trims.saved_to {
-            self.commands[command].pending += 1;
-            self.trims.waiters.push((last, command));
-            self.write_trims();
+    /// A flush waits for the records of all trims so far, if they are not in flash.
+    pub fn wait(&mut self, command: u32) -> bool {
+        let last = self.last();
+        let waits = last > self.saved_to;
+        if waits {
+            self.waiters.push((last, command));
         }
+        waits
     }
 
     /// Programs records, unless some are being programmed: then the rest follows.
-    fn write_trims(&mut self) {
-        if self.trims.pending.is_empty() || !self.trims.writing.is_empty() {
+    pub fn write(&mut self, board: &mut Board, programs: &mut Slab<Program>, ftl: &Ftl) {
+        if self.pending.is_empty() || !self.writing.is_empty() {
             return;
         }
-        let geometry = self.ftl.geometry();
-        let (dies, slots) = (geometry.dies, geometry.group_slots);
-        let count = (self.records_per_program() as usize).min(self.trims.pending.len());
-        self.trims.writing.extend(self.trims.pending.drain(..count));
-        self.trims.die = (self.trims.die + 1) % dies;
-        self.board.counters.programs_by_cause[Cause::Map as usize] += 1;
-        self.board.counters.programmed_slots_by_cause[Cause::Map as usize] += 1;
-        self.board.counters.padded_slots += u64::from(slots - 1);
-        let owner = self.programs.insert(Program::of_trims());
+        let count = self.records_per_program.min(self.pending.len());
+        self.writing.extend(self.pending.drain(..count));
+        self.die = (self.die + 1) % ftl.geometry().dies;
+        let counters = &mut board.counters;
+        counters.programs_by_cause[Cause::Map as usize] += 1;
+        counters.programmed_slots_by_cause[Cause::Map as usize] += 1;
+        counters.padded_slots += u64::from(ftl.geometry().group_slots - 1);
+        let owner = programs.insert(Program::of_trims());
         // The system area is not part of the superblocks: only the die's time counts.
-        let mut op = FlashOp::program(
-            Class::HostProgram,
-            Cause::Map,
-            owner,
-            &self.ftl.place(Ppn(0)),
-        );
-        op.die = DieId(self.trims.die);
+        let place = ftl.place(Ppn(0));
+        let mut op = FlashOp::program(Class::HostProgram, Cause::Map, owner, &place);
+        op.die = DieId(self.die);
         op.page_type = 0;
-        self.board.array.enqueue(&mut self.board.engine, op, true);
+        board.array.enqueue(&mut board.engine, op, true);
     }
 
-    /// Records are in flash.
-    pub(super) fn on_trims_saved(&mut self) {
-        let trims = &mut self.trims;
-        trims.saved_to = trims.writing.last().map_or(0, |trim| trim.sequence);
-        let written = std::mem::take(&mut trims.writing);
-        trims.add_saved(written);
-        let mut at = 0;
-        while at < self.trims.waiters.len() {
-            let (last, command) = self.trims.waiters[at];
-            if last <= self.trims.saved_to {
-                self.trims.waiters.remove(at);
-                self.settle_one(command);
-            } else {
-                at += 1;
+    /// Records are in flash. `done`: flushes that have waited for them. Returns whether others wait on.
+    pub fn on_saved(&mut self, done: &mut Vec<u32>) -> bool {
+        self.saved_to = self.writing.last().map_or(0, |trim| trim.sequence);
+        let written = std::mem::take(&mut self.writing);
+        self.add_saved(written);
+        let saved_to = self.saved_to;
+        self.waiters.retain(|&(last, command)| {
+            if last <= saved_to {
+                done.push(command);
             }
-        }
-        if !self.trims.waiters.is_empty() {
-            self.write_trims();
-        }
-        self.retry_held_erases();
-        self.pump();
-    }
-
-    /// Whether the erase of a superblock must wait: a power cut now would need what is in it,
-    /// because what superseded it is not in flash yet.
-    pub(super) fn holds_erase(&mut self, superblock: Superblock) -> bool {
-        let block = &self.ftl.blocks[superblock];
-        let programmed = self
-            .issued()
-            .filter_map(|program| program.sequence)
-            .all(|sequence| sequence > block.superseded_at);
-        let recorded = block.trimmed_at <= self.trims.saved_to;
-        if programmed && recorded {
-            self.held_erases.retain(|&held| held != superblock);
-            return false;
-        }
-        if !self.held_erases.contains(&superblock) {
-            self.held_erases.push(superblock);
-        }
-        if !recorded {
-            self.write_trims();
-        }
-        true
-    }
-
-    /// The records of all trims are to be written.
-    pub(super) fn save_trims(&mut self) {
-        self.write_trims();
-    }
-
-    /// Something has got to flash: erases may have waited for it.
-    #[inline]
-    pub(super) fn retry_held_erases(&mut self) {
-        if self.held_erases.is_empty() {
-            return;
-        }
-        // What still has to wait puts itself on the list again.
-        let mut held = std::mem::take(&mut self.held_erases);
-        for superblock in held.drain(..) {
-            self.try_erase(superblock);
-        }
-        if self.held_erases.is_empty() {
-            self.held_erases = held;
-        }
+            last > saved_to
+        });
+        !self.waiters.is_empty()
     }
 }
 

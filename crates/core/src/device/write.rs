@@ -242,7 +242,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             self.put_buffered(held);
         }
         // Power-protected memory is non-volatile to the host.
-        let fua = command.request.fua && !self.spec.tiers.survives_power_cut(self.buffer_tier);
+        let fua = command.request.fua && !self.buffer_is_protected();
         let unbuffered = self.spec.roles.write_buffer.acknowledges_programmed;
         if fua || unbuffered || self.buffer_tier.is_flash() {
             self.commands[id].pending += 1;
@@ -296,8 +296,11 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     pub(super) fn start_flush(&mut self, id: u32) {
         self.commands[id].pending = 1;
-        self.flush_trims(id);
-        if self.spec.tiers.survives_power_cut(self.buffer_tier) || self.buffer.flush(id) {
+        if self.trims.wait(id) {
+            self.commands[id].pending += 1;
+            self.write_trims();
+        }
+        if self.buffer_is_protected() || self.buffer.flush(id) {
             if self.buffer.take_failure() {
                 self.commands[id].status = Status::MediaError;
             }
@@ -343,15 +346,43 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             }
             lpn = stop;
         }
-        self.record_trim(Trim {
+        let trim = Trim {
             from: first,
             end,
             sequence,
-        });
+        };
+        if self.trims.record(trim, self.buffer_is_protected()) {
+            self.write_trims();
+        }
         self.measure_changed_pages();
         self.commands[id].pending = 1;
         self.settle_one(id);
         self.pump();
+    }
+
+    /// Programs records of trims, unless some are being programmed.
+    pub(super) fn write_trims(&mut self) {
+        self.trims
+            .write(&mut self.board, &mut self.programs, &self.ftl);
+    }
+
+    fn on_trims_saved(&mut self) {
+        let mut done = std::mem::take(&mut self.scratch);
+        let others_wait = self.trims.on_saved(&mut done);
+        for command in done.drain(..) {
+            self.settle_one(command);
+        }
+        self.scratch = done;
+        if others_wait {
+            self.write_trims();
+        }
+        self.retry_held_erases();
+        self.pump();
+    }
+
+    /// What the write buffer holds outlives a power cut.
+    fn buffer_is_protected(&self) -> bool {
+        self.spec.tiers.survives_power_cut(self.buffer_tier)
     }
 
     /// Memory keeps nothing of pages that are being trimmed.
