@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import pathlib
+import tempfile
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +63,54 @@ class Session:
             precondition=precondition,
             seed=seed,
         )
+
+    def branch(self) -> Session:
+        """A session that goes on from here by itself: neither sees what happens to the other.
+
+        One long way to a state, many ways on from it:
+
+        >>> full = lodger.Session("970-pro", precondition="random")
+        >>> calm, busy = full.branch(), full.branch()
+        """
+        return self._of(self._native.branch(), self.drive.copy())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the drive as it is, what is under way in it and the clock included.
+
+        The file is written beside its place first: what stood there stays until all of it is written.
+        It is read by the version of Lodger that wrote it, and large as what was touched.
+        """
+        place = pathlib.Path(path)
+        state = self._native.state()
+        with tempfile.NamedTemporaryFile(dir=place.parent, prefix=place.name, delete=False) as file:
+            try:
+                file.write(state)
+                file.flush()
+                os.fsync(file.fileno())
+                os.replace(file.name, place)
+            except BaseException:
+                os.unlink(file.name)
+                raise
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Session:
+        """The session that was saved: it goes on as if nothing had been.
+
+        The file's checksum finds damage, not malice: load states of your own.
+
+        Raises:
+            InputError: The file is no saved drive, is damaged or was written by another version.
+        """
+        native = _native.Session.from_state(pathlib.Path(path).read_bytes())
+        name, text = native.drive_file()
+        return cls._of(native, _native.Drive.from_toml(text, name=name))
+
+    @classmethod
+    def _of(cls, native: _native.Session, drive: _native.Drive) -> Session:
+        session = cls.__new__(cls)
+        session.drive = drive
+        session._native = native
+        return session
 
     def read(self, offset: int, length: int) -> float:
         """Read; returns the latency in ns."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import threading
 from typing import Any
 
@@ -125,3 +126,44 @@ def test_wrong_use_is_an_error_and_does_no_harm(call: object, message: str) -> N
     with pytest.raises(lodger.InputError, match=message):
         call(session)  # type: ignore[operator]
     assert session.read(0, 4096) > 0
+
+
+def _used(session: lodger.Session, seed: int) -> list[float]:
+    random = np.random.default_rng(seed)
+    ops = random.choice(["read", "write", "trim"], 3000, p=[0.4, 0.5, 0.1])
+    offsets = random.integers(0, 4000, 3000) * 4096
+    return session.batch(ops, offsets, 4096, depth=8).tolist()
+
+
+def test_a_branch_goes_on_by_itself() -> None:
+    session = lodger.Session("tiny", precondition="random")
+    _used(session, 1)
+    branch, other = session.branch(), session.branch()
+    here = _used(session, 2)
+    assert _used(other, 3) != here
+    assert _used(branch, 2) == here
+    assert branch.now_ns == session.now_ns
+
+
+def test_a_saved_session_goes_on_as_if_nothing_had_been(tmp_path: pathlib.Path) -> None:
+    session = lodger.Session("tiny", changes={"nand.read": "70us"})
+    _used(session, 1)
+    session.save(tmp_path / "drive.state")
+    loaded = lodger.Session.load(tmp_path / "drive.state")
+    assert loaded.now_ns == session.now_ns
+    assert loaded.drive.to_toml() == session.drive.to_toml()
+    assert _used(loaded, 2) == _used(session, 2)
+    assert [path.name for path in tmp_path.iterdir()] == ["drive.state"]
+
+
+def test_a_file_that_is_no_saved_session_is_refused(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "drive.state"
+    lodger.Session("tiny").save(path)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(lodger.InputError, match="cut off"):
+        lodger.Session.load(path)
+    path.write_text("[drive]")
+    with pytest.raises(lodger.InputError, match="no saved drive"):
+        lodger.Session.load(path)
+    with pytest.raises(FileNotFoundError):
+        lodger.Session.load(tmp_path / "nothing")

@@ -3,10 +3,11 @@
 mod heap;
 
 use heap::Heap;
+use serde::{Deserialize, Serialize};
 
 /// The current instant. Only the engine makes one, so that a [`Timeline`] cannot be booked ahead of
 /// time: booking whole requests at issue is wrong by half at high queue depth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Now(u64);
 
 impl Now {
@@ -19,7 +20,7 @@ impl Now {
 }
 
 /// What happens at an event. The variants are the moments of a request's way, host to flash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum EventKind {
     /// A submission queue entry has been fetched. Index: command.
@@ -111,7 +112,7 @@ pub const INDEX_MAX: u32 = (1 << INDEX_BITS) - 1;
 /// Time (64 bits), sequence (35), kind (5) and index (24) in one integer: total order, so that runs
 /// are reproducible bit for bit. Thirty-five bits of sequence tell 34 thousand million events apart;
 /// after that only events of the same picosecond could change places, and always in the same way.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Serialize, Deserialize, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Event(u128);
 
 impl Event {
@@ -139,7 +140,7 @@ impl Event {
 }
 
 /// The event queue and the clock it drives.
-#[derive(Clone, Default)]
+#[derive(Clone, Serialize, Deserialize, Default)]
 pub struct Engine {
     heap: Heap,
     now_ps: u64,
@@ -202,7 +203,7 @@ impl Engine {
 }
 
 /// A resource that serves first come, first served: a link direction, a bus, a core.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default)]
 pub struct Timeline {
     free_at_ps: u64,
     busy_ps: u64,
@@ -244,7 +245,7 @@ impl Timeline {
 }
 
 /// Something of which only so many may be under way: how much of it was.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default)]
 pub struct Occupancy {
     inside: u32,
     since_ps: u64,

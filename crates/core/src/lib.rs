@@ -3,6 +3,7 @@
 //! It answers one question: what does the drive do, and when? Simulated time only: no I/O, no
 //! threads, no clock, no globals, no `unsafe`.
 
+mod arrays;
 pub mod controller;
 pub mod device;
 pub mod engine;

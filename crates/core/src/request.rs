@@ -1,5 +1,7 @@
 //! What a host asks of a drive, and what it hears back.
 
+use serde::{Deserialize, Serialize};
+
 mod window;
 
 pub use window::{
@@ -7,7 +9,7 @@ pub use window::{
 };
 
 /// Kind of I/O command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Op {
     /// Read data (NVMe Read).
@@ -24,7 +26,7 @@ pub enum Op {
 ///
 /// Offset and length are bytes; they need not be multiples of 4 KiB (the drive's mapping unit) but
 /// must be multiples of 512 B (the smallest logical block) and lie inside the drive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Chosen by the host, returned in the [`Completion`]. Need not be unique to the drive.
     pub tag: u32,
@@ -41,7 +43,7 @@ pub struct Request {
 }
 
 /// How a command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Status {
     /// The command did what was asked.
@@ -59,7 +61,7 @@ pub enum Status {
 }
 
 /// What the host hears back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// The request's own tag.
     pub tag: u32,

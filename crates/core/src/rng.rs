@@ -1,8 +1,10 @@
 //! The drive's own random numbers: xoshiro256++ seeded by SplitMix64 (Blackman & Vigna, 2018),
 //! written out so that a result never changes with a library's version.
 
+use serde::{Deserialize, Serialize};
+
 /// Pseudo-random generator.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Rng([u64; 4]);
 
 /// One step of SplitMix64: a good mix of all 64 bits.

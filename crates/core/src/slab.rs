@@ -1,10 +1,11 @@
 //! Fixed places for things that come and go, and lists threaded through them.
 
 use crate::ids::NONE;
+use serde::{Deserialize, Serialize};
 
 /// Places for values, addressed by a small index and reused last freed first. Grows while the
 /// largest number of values at once grows, then never allocates again.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Slab<T> {
     places: Vec<T>,
     free: Vec<u32>,
@@ -95,7 +96,7 @@ pub trait Linked {
 }
 
 /// First-in, first-out queue threaded through the places of a [`Slab`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub struct Queue {
     head: u32,
     tail: u32,

@@ -3,9 +3,10 @@
 //! and its iteration order would have to be kept out of results.
 
 use crate::ids::NONE;
+use serde::{Deserialize, Serialize};
 
 /// Table from `u32` keys to `u32` values.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Table {
     /// Key and value side by side: one cache line per look-up. Key `NONE` marks a free place.
     places: Vec<(u32, u32)>,

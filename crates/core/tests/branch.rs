@@ -1,5 +1,6 @@
-//! A host with its drive can be copied in the middle of everything, and both go on: does each branch do what the
-//! one drive would have done, and does neither see what happens to the other?
+//! A host with its drive can be copied in the middle of everything, by a clone or by a saved state that is loaded,
+//! and both go on: does each branch do what the one drive would have done, and does neither see what happens to the
+//! other?
 
 mod common;
 
@@ -46,10 +47,13 @@ fn a_branch_does_what_the_drive_would_have_done_and_leaves_it_alone() {
         stretch(&mut host, 1);
         // Commands are under way, blocks half written, alarms set.
         let (mut branch, mut other) = (host.clone(), host.clone());
+        let state = rmp_serde::to_vec_named(&host).expect("a drive can be saved");
+        let mut loaded: Host = rmp_serde::from_slice(&state).expect("what was saved can be loaded");
         let elsewhere = stretch(&mut other, 2);
         let there = stretch(&mut branch, 3);
         let here = stretch(&mut host, 3);
         assert_eq!(there, here, "{name} {keys:?}");
+        assert_eq!(stretch(&mut loaded, 3), here, "{name} {keys:?}, loaded");
         assert_ne!(elsewhere, here, "{name} {keys:?}");
     }
 }

@@ -8,7 +8,7 @@ use lodger_core::{EntryId, WindowCall};
 use lodger_run::report::counted;
 use lodger_run::{Command, Error, HmbChoice, RunConfig};
 use pyo3::prelude::*;
-use pyo3::types::PyByteArray;
+use pyo3::types::{PyByteArray, PyBytes};
 
 /// A drive that is asked command by command.
 #[pyclass(module = "lodger._native")]
@@ -34,6 +34,32 @@ impl Session {
         };
         let opened = py.detach(|| lodger_run::Session::open(&config));
         Ok(Session(opened.or_raise(py)?))
+    }
+
+    /// A session that goes on from here by itself.
+    fn branch(&self, py: Python<'_>) -> Self {
+        let session = &self.0;
+        Session(py.detach(|| session.clone()))
+    }
+
+    /// The whole state.
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let session = &self.0;
+        let state = py.detach(|| session.save()).or_raise(py)?;
+        Ok(PyBytes::new(py, &state))
+    }
+
+    /// The session that a state is of.
+    #[staticmethod]
+    fn from_state(py: Python<'_>, state: &[u8]) -> PyResult<Self> {
+        let loaded = py.detach(|| lodger_run::Session::load(state));
+        Ok(Session(loaded.or_raise(py)?))
+    }
+
+    /// Name and text of the drive's file.
+    fn drive_file(&self, py: Python<'_>) -> PyResult<(String, String)> {
+        let drive = self.0.drive().or_raise(py)?;
+        Ok((drive.name.clone(), drive.parsed.to_toml()))
     }
 
     /// Runs one command and returns its latency, picoseconds.

@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::size;
 use lodger_core::host::hmb::{self, HostPolicy};
 use lodger_core::spec::DriveSpec;
+use serde::{Deserialize, Serialize};
 
 /// How much host memory the host gives the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub enum HmbChoice {
 }
 
 /// Host memory asked for, given and used, bytes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 pub struct HmbResult {
     /// What the drive prefers (HMPRE); 0 for a drive that wants none.
     pub requested_bytes: u64,

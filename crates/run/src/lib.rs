@@ -42,6 +42,7 @@ pub mod report;
 mod runner;
 mod session;
 pub mod size;
+mod state;
 mod stats;
 pub mod window_study;
 mod workload_file;

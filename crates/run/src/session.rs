@@ -3,12 +3,15 @@
 //! workloads are [`crate::run()`]'s.
 
 use crate::config::{self, RunConfig, STUCK_AFTER};
+use crate::drives::Drive;
 use crate::error::Error;
 use crate::hmb::{HmbChoice, HmbResult};
+use crate::state;
 use lodger_core::device::NoContents;
 use lodger_core::observe::Counters;
 use lodger_core::spec::{DriveSpec, Tier};
 use lodger_core::{Completion, Host, Op, Request, Status, WindowCall};
+use serde::{Deserialize, Serialize};
 
 /// One command and what to expect of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +73,12 @@ impl Command {
 }
 
 /// A simulated drive that is asked command by command.
+///
+/// A clone is a branch: both go on from here, and neither sees what happens to the other.
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Session {
+    /// Name of the drive, and its drive file.
+    drive: (String, String),
     host: Host,
     hmb: HmbResult,
     done: Vec<Completion>,
@@ -85,11 +93,39 @@ impl Session {
     pub fn open(config: &RunConfig) -> Result<Self, Error> {
         let made = config::make(config, NoContents)?;
         Ok(Session {
+            drive: (config.drive.name.clone(), config.drive.parsed.to_toml()),
             host: made.host,
             hmb: made.hmb,
             done: Vec::new(),
             warning: made.warning,
         })
+    }
+
+    /// The whole state, to be [loaded](Session::load).
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn save(&self) -> Result<Vec<u8>, Error> {
+        state::to_bytes(self)
+    }
+
+    /// The drive as it was when it was [saved](Session::save), and the clock with it.
+    ///
+    /// # Errors
+    /// If the bytes are no saved drive, are damaged, or were written by another build.
+    pub fn load(bytes: &[u8]) -> Result<Self, Error> {
+        let session: Session = state::from_bytes(bytes)?;
+        session.drive()?;
+        Ok(session)
+    }
+
+    /// The drive, as its file describes it.
+    ///
+    /// # Errors
+    /// If a state that was loaded says something else of it than the model in it.
+    pub fn drive(&self) -> Result<Drive, Error> {
+        let (name, text) = &self.drive;
+        state::drive(name, text, self.host.spec())
     }
 
     /// What the drive is made of.
@@ -318,6 +354,69 @@ mod tests {
     use super::*;
     use crate::drives::Drive;
     use lodger_core::time::US;
+
+    /// Some of everything: what is under way in the drive at the end is part of the state.
+    fn use_for_a_while(session: &mut Session, seed: u64) -> Vec<u64> {
+        let mut rng = lodger_core::rng::Rng::new(seed);
+        let commands: Vec<Command> = (0..2_000)
+            .map(|_| {
+                let offset_bytes = u64::from(rng.below(4_000)) * 4096;
+                match rng.below(8) {
+                    0..4 => Command::write(offset_bytes, 4096),
+                    4..7 => Command::read(offset_bytes, 4096),
+                    _ => Command::trim(offset_bytes, 8192),
+                }
+            })
+            .collect();
+        session.batch(&commands, 8).expect("all lie in the drive")
+    }
+
+    #[test]
+    fn a_saved_drive_goes_on_as_if_nothing_had_been() {
+        for name in ["tiny", "rc100-480", "2b-ssd", "ufs21-64"] {
+            let drive = Drive::open(name, &[]).expect("a drive of the collection");
+            let mut session = Session::open(&RunConfig::new(drive)).expect("it can be made");
+            use_for_a_while(&mut session, 1);
+            let state = session.save().expect("it can be saved");
+            let mut loaded = Session::load(&state).expect("it can be loaded");
+            assert_eq!(loaded.now_ps(), session.now_ps());
+            let went_on = use_for_a_while(&mut session, 2);
+            assert_eq!(use_for_a_while(&mut loaded, 2), went_on, "{name}");
+            assert_eq!(loaded.save(), session.save(), "{name}");
+            let fresh = Drive::open(name, &[]).expect("a drive of the collection");
+            let mut fresh = Session::open(&RunConfig::new(fresh)).expect("it can be made");
+            assert_ne!(
+                use_for_a_while(&mut fresh, 2),
+                went_on,
+                "{name}: a state says nothing"
+            );
+        }
+    }
+
+    #[test]
+    fn a_saved_drive_that_is_damaged_is_refused_with_a_reason() {
+        let mut session = tiny(HmbChoice::Off);
+        use_for_a_while(&mut session, 1);
+        let state = session.save().expect("it can be saved");
+        let reason = |bytes: &[u8]| match Session::load(bytes) {
+            Ok(_) => panic!("it was loaded"),
+            Err(error) => error.message,
+        };
+        assert!(reason(b"").contains("no saved drive"));
+        assert!(reason(b"[drive]\nname = \"x\"").contains("no saved drive"));
+        assert!(reason(&state[..25]).contains("cut off"));
+        assert!(reason(&state[..state.len() - 1]).contains("cut off"));
+        let mut newer = state.clone();
+        newer[19] = 2;
+        assert!(reason(&newer).contains("form 2"));
+        for at in (35..state.len()).step_by(state.len() / 97) {
+            let mut damaged = state.clone();
+            damaged[at] ^= 4;
+            assert!(reason(&damaged).contains("damaged"), "byte {at}");
+        }
+        let other = crate::state::to_bytes(&("a state", 7)).expect("it can be written");
+        assert!(reason(&other).contains("does not fit"));
+    }
 
     fn tiny(hmb: HmbChoice) -> Session {
         let config = RunConfig {

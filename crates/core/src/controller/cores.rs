@@ -1,9 +1,10 @@
 //! Firmware cores: commands take the one that is free first.
 
 use crate::engine::{Now, Timeline};
+use serde::{Deserialize, Serialize};
 
 /// The firmware cores, each of which does one thing at a time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Cores(Vec<Timeline>);
 
 impl Cores {

@@ -1,7 +1,9 @@
 //! What moves between the drive's own memory and the host's.
 
+use serde::{Deserialize, Serialize};
+
 /// Units of the map on the link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Crossings {
     /// Evicted from nearer memory.
     pub to_host: u32,

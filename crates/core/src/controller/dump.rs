@@ -11,9 +11,10 @@ use crate::engine::{Engine, EventKind};
 use crate::ids::Ppn;
 use crate::nand::{Array, Cause, Class, FlashOp, OpKind, slot_mask};
 use crate::spec::{Cell, DriveSpec, NandSpec, PowerSpec, SLOT_BYTES};
+use serde::{Deserialize, Serialize};
 
 /// Flash operations of a dump, and when each of them ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq, Eq)]
 pub struct Dump {
     /// From the loss of power to the end of each program operation, picoseconds; the table's first.
     pub ends_ps: Vec<u64>,
@@ -123,7 +124,7 @@ fn play(nand: &NandSpec, pages: u64, kind: OpKind) -> (Vec<u64>, u64) {
 }
 
 /// A drive whose capacitors do not last for a dump of the whole window.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq)]
 pub struct Shortfall {
     /// How long the dump takes, from the loss of power.
     pub needed_ps: u64,

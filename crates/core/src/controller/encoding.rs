@@ -14,6 +14,7 @@
 //! A page that takes no less in either form is kept flat, behind the same header.
 
 use crate::spec::{ENCODING_HEADER_BYTES as HEADER_BYTES, ENTRIES_PER_TRANSLATION_PAGE, Encoding};
+use serde::{Deserialize, Serialize};
 
 /// Entry of a logical page without data.
 pub const UNMAPPED: u32 = u32::MAX;
@@ -31,7 +32,7 @@ const ONE: u32 = 256;
 pub type Entries = [u32; ENTRIES];
 
 /// Entries that lie on a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Index of its first entry in the translation page.
     pub start: u16,
@@ -67,7 +68,7 @@ fn rise(slope: u32, steps: u32) -> u32 {
 }
 
 /// Encodes translation pages; keeps its lists, so that nothing is allocated per page.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub struct Encoder {
     pieces: Vec<Segment>,
     segments: Vec<Segment>,

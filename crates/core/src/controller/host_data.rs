@@ -17,12 +17,13 @@ use super::host_memory::{HostMemory, Lent};
 use super::integrity::{Keys, Rejected};
 use crate::ids::{BufferSlot, Lpn, NONE};
 use crate::spec::{Integrity, SLOT_BYTES};
+use serde::{Deserialize, Serialize};
 
 /// Bytes of a page.
 pub type PageBytes = [u8; SLOT_BYTES as usize];
 
 /// Where pages stand in host memory, and what the drive keeps to trust them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct HostData {
     integrity: Integrity,
     keys: Keys,

@@ -27,6 +27,7 @@ use super::host_memory::{HostMemory, Lent};
 use super::integrity::{Epochs, Keys, Rejected};
 use crate::ids::{Lpn, TranslationPage};
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, Integrity, LINE_BYTES, VERSIONS_PER_LINE};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 const LINE: usize = LINE_BYTES as usize;
@@ -39,7 +40,7 @@ pub const EPOCH_BITS: u32 = 32;
 type Line = [u8; LINE];
 
 /// A line of entries: where it is and which of the lines that were there.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 struct Nonce {
     page: TranslationPage,
     place: u32,
@@ -68,8 +69,8 @@ impl Nonce {
 }
 
 /// The versions of a page's lines.
-#[derive(Clone, Copy, Debug)]
-struct Versions(Line);
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
+struct Versions(#[serde(with = "crate::arrays")] Line);
 
 impl Versions {
     fn fresh(major: u32) -> Self {
@@ -106,7 +107,7 @@ impl Versions {
 }
 
 /// Where the map stands in host memory, and what the drive keeps to trust it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct HostMap {
     integrity: Integrity,
     keys: Keys,

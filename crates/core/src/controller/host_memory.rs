@@ -2,10 +2,11 @@
 //! reach.
 
 use super::integrity::Rejected;
+use serde::{Deserialize, Serialize};
 
 /// Host memory is not where the drive was told, or not the drive's any more: an address that nobody answers, a
 /// mapping that is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("host memory is out of reach")]
 pub struct OutOfReach;
 
@@ -34,7 +35,7 @@ pub trait HostMemory {
 }
 
 /// No bytes: for speed.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default)]
 pub struct Modelled;
 
 impl HostMemory for Modelled {
@@ -53,7 +54,7 @@ impl HostMemory for Modelled {
 }
 
 /// The bytes themselves, for everybody to change.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub struct Bytes(pub Vec<u8>);
 
 impl HostMemory for Bytes {
@@ -78,7 +79,7 @@ impl HostMemory for Bytes {
 }
 
 /// Host memory as the drive uses it: it remembers when a write did not reach it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub struct Lent<M> {
     /// What the host lends.
     pub memory: M,

@@ -26,6 +26,7 @@ use super::integrity::{EntryCodec, Epochs};
 use crate::ids::{Lpn, Ppn};
 use crate::spec::{HpbProtocol, HpbSpec, Integrity, Replacement};
 use crate::table::Table;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Entry of a page without data.
@@ -37,7 +38,7 @@ const PENDING: u32 = 0;
 const READY: u32 = 1;
 
 /// What the drive knows of a group.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default)]
 struct Group {
     /// Pages of the group that have changed and were not handed out since.
     stale: u32,
@@ -50,7 +51,7 @@ struct Group {
 }
 
 /// What a response says about entries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Message {
     /// The response says nothing about entries.
     #[default]
@@ -84,7 +85,7 @@ pub enum Message {
 
 /// An entry as it comes with a read: up to eight bytes, and the version of its group that the host
 /// has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostEntry {
     /// The entry's bytes, as the drive gave them out, the first one lowest.
     pub bytes: u64,
@@ -93,7 +94,7 @@ pub struct HostEntry {
 }
 
 /// Why an entry that came with a read was not used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Its group has changed.
     Dirty,
@@ -104,7 +105,7 @@ pub enum Refusal {
 }
 
 /// The drive's side of the protocol.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct HpbDevice {
     group_pages: u32,
     groups: Vec<Group>,
@@ -126,7 +127,7 @@ pub struct HpbDevice {
 /// What the drive keeps for JEDEC's protocol. When to recommend what is left to the maker; here a
 /// sub-region is recommended after some map misses in it, and the region used least recently makes
 /// room.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 struct Jedec {
     host_control: bool,
     groups_per_region: u32,

@@ -8,13 +8,14 @@
 use crate::ids::{Lpn, Ppn};
 use crate::rng::mix;
 use crate::spec::Integrity;
+use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher24;
 
 /// Bytes of the longest encoded entry.
 pub const ENTRY_BYTES_MAX: usize = 8;
 
 /// An entry as it leaves the drive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub struct EncodedEntry {
     bytes: [u8; ENTRY_BYTES_MAX],
     length: usize,
@@ -29,13 +30,13 @@ impl EncodedEntry {
 }
 
 /// What came back is not what the drive gave out for this address in this epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an entry from outside the drive failed its check")]
 pub struct Rejected;
 
 /// Two independent SipHash-2-4 functions (Aumasson & Bernstein, INDOCRYPT 2012): one makes tags, one
 /// makes key stream. Keys come from the drive's seed and never leave it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub struct Keys {
     tag: SipHasher24,
     stream: SipHasher24,
@@ -88,7 +89,7 @@ impl Keys {
 /// `mac` is a synthetic-IV scheme (Rogaway & Shrimpton, EUROCRYPT 2006): the tag, made with one key
 /// from address, epoch and entry, is also the nonce of the key stream, made with the other. Equal
 /// entries for the same address in the same epoch look equal; nothing else shows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub struct EntryCodec {
     integrity: Integrity,
     keys: Keys,
@@ -193,7 +194,7 @@ fn checksum(lpn: Lpn, epoch: u32, entry: u32) -> u32 {
 /// entries of the group that are outside the drive stop being true, so that none of them passes
 /// again, however the group goes on. Before a number comes up again, the keys must be rotated:
 /// all groups then need new entries, once in 2^bits changes of one group.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Epochs {
     of: Vec<u32>,
     bits: u32,

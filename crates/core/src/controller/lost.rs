@@ -5,12 +5,13 @@
 
 use crate::ids::{BufferSlot, Ppn};
 use crate::table::Table;
+use serde::{Deserialize, Serialize};
 
 /// All sectors of a page.
 const PAGE: u8 = u8::MAX;
 
 /// Lost sectors of 512 B, a bit each.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Lost {
     any: bool,
     buffered: Vec<u8>,

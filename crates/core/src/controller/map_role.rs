@@ -21,10 +21,11 @@ use crate::slab::Slab;
 use crate::spec::{Encoding, Integrity, MapRoleSpec, MapTierSpec, Tier};
 use crate::table::Table;
 use compressed::Compressed;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// What a look-up found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// In this memory, by its index in the role's list.
     Tier(usize),
@@ -33,7 +34,7 @@ pub enum Found {
 }
 
 /// A translation page that is being read for commands or updates.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub struct Fill {
     /// Page that is read.
     pub page: TranslationPage,
@@ -46,7 +47,7 @@ pub struct Fill {
 }
 
 /// Who waits for a translation page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum Waiter {
     /// A command that reads pages of it.
     Command(u32),
@@ -54,14 +55,14 @@ pub enum Waiter {
     Merge(BufferSlot),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 struct Waiting {
     who: Waiter,
     next: u32,
 }
 
 /// A unit that is being completed in the background.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 struct Filling {
     tier: usize,
     unit: u32,
@@ -70,7 +71,7 @@ struct Filling {
     reads: u32,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 struct MapTier {
     tier: Tier,
     unit_pages: u32,
@@ -89,7 +90,7 @@ impl MapTier {
 }
 
 /// The map cache: which translation pages stand in which memory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct MapRole {
     spec: MapRoleSpec,
     tiers: Vec<MapTier>,

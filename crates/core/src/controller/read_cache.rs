@@ -4,9 +4,10 @@ use super::cache::Cache;
 use crate::ids::Lpn;
 use crate::spec::{ReadCacheSpec, SLOT_BYTES, Tier};
 use crate::table::Table;
+use serde::{Deserialize, Serialize};
 
 /// The read cache.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct ReadCache {
     /// Which memory it stands on.
     pub tier: Tier,

@@ -3,9 +3,10 @@
 
 use crate::request::{EntryId, EntryInfo, EntryState, WindowError};
 use crate::spec::{Gate, SLOT_BYTES, WindowSpec};
+use serde::{Deserialize, Serialize};
 
 /// An entry of the table.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub struct Entry {
     /// What the host may know.
     pub info: EntryInfo,
@@ -38,7 +39,7 @@ impl Entry {
 }
 
 /// What becomes of a block command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is carried out.
     Pass,
@@ -49,7 +50,7 @@ pub enum Verdict {
 }
 
 /// The window's table and gate.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Window {
     spec: WindowSpec,
     capacity_bytes: u64,

@@ -9,11 +9,12 @@ use crate::slab::{Linked, Queue, Slab};
 use crate::spec::{SLOT_BYTES, WriteBufferSpec};
 use crate::table::Table;
 use log::{Log, LogState};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::Range;
 
 /// What a slot of the buffer is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum SlotState {
     /// Its data is on the way from the host.
     Incoming,
@@ -25,7 +26,7 @@ pub enum SlotState {
     Programming,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 struct Slot {
     next: u32,
     lpn: Lpn,
@@ -87,14 +88,14 @@ impl Linked for Slot {
 }
 
 /// A command that waits for one slot (FUA).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 struct Waiter {
     command: u32,
     next: u32,
 }
 
 /// Who waits until what the buffer holds is safe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum Flusher {
     /// A flush of the host.
     Command(u32),
@@ -103,7 +104,7 @@ pub enum Flusher {
 }
 
 /// What was dirty between two flushes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 struct Epoch {
     slots: u32,
     /// Who waits for it and all before; `None` while it is open.
@@ -113,7 +114,7 @@ struct Epoch {
 }
 
 /// What became of a slot whose data has arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum Landing {
     /// It now holds its page's newest data.
     New,
@@ -122,7 +123,7 @@ pub enum Landing {
 }
 
 /// The write buffer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct WriteBuffer {
     slots: Slab<Slot>,
     waiters: Slab<Waiter>,

@@ -5,9 +5,10 @@ use super::{Contents, Device, HostMemory, Lent};
 use crate::engine::{EventKind, INDEX_MAX};
 use crate::ftl::{Move, Pacer};
 use crate::ids::Superblock;
+use serde::{Deserialize, Serialize};
 
 /// State of the work nobody asked for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub(super) struct Background {
     /// Whose turn it is between new data and moved data.
     pub pacer: Pacer,

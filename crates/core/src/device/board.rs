@@ -8,9 +8,10 @@ use crate::nand::Array;
 use crate::observe::Counters;
 use crate::spec::DriveSpec;
 use crate::transport::Link;
+use serde::{Deserialize, Serialize};
 
 /// Clock, link, firmware cores, memories, flash, counters.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Board {
     pub engine: Engine,
     pub link: Link,

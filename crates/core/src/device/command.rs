@@ -5,9 +5,10 @@ use crate::ids::{NONE, Ppn};
 use crate::request::{Request, Status};
 use crate::slab::Linked;
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
+use serde::{Deserialize, Serialize};
 
 /// What map entries that a host has sent with a read say of where its data is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ToldByHost {
     /// Nothing that counts: the drive's own map is used.
     Nothing,
@@ -18,7 +19,7 @@ pub(super) enum ToldByHost {
 }
 
 /// A command inside the drive.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub(super) struct Command {
     pub(super) next: u32,
     pub(super) request: Request,

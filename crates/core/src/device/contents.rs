@@ -4,9 +4,10 @@
 use crate::controller::PageBytes;
 use crate::ids::{BufferSlot, Lpn, Ppn};
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
+use serde::{Deserialize, Serialize};
 
 /// Where a page's data is taken from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A slot of the write buffer.
     Buffer(BufferSlot),
@@ -83,7 +84,7 @@ pub trait Contents {
 }
 
 /// No contents: timing only.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default)]
 pub struct NoContents;
 
 impl Contents for NoContents {

@@ -7,6 +7,7 @@ use crate::ftl::{Cleaner, Move, State, Stream, TRANSLATION, WHOLE};
 use crate::ids::{DieId, Lpn, Ppn, Superblock, TranslationPage};
 use crate::nand::{Cause, Class, FlashOp};
 use crate::spec::GcPolicy;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Program operations of moved data that may be under way for each die: one runs, the data of the next
@@ -14,7 +15,7 @@ use std::collections::VecDeque;
 const PROGRAMS_PER_DIE: u32 = 3;
 
 /// Who empties a superblock. Each goes on by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Mover {
     /// Garbage collection and static wear levelling.

@@ -11,9 +11,10 @@ use crate::nand::{FlashOp, SlotMask};
 use crate::request::Status;
 use crate::spec::{DriveSpec, Integrity, SLOT_BYTES};
 use crate::time::transfer_ps;
+use serde::{Deserialize, Serialize};
 
 /// What checking pages costs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub(super) struct PageCheck {
     bytes_per_s: u64,
     /// From the last byte to the verdict.

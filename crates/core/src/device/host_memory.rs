@@ -9,6 +9,7 @@ use crate::ftl::Unit;
 use crate::nand::Cause;
 use crate::spec::{DriveSpec, Integrity, SLOT_BYTES, Tier};
 use crate::transport::dma::{DESCRIPTOR_BYTES, HostDma, STATUS_BYTES};
+use serde::{Deserialize, Serialize};
 
 /// The host's DMA engine, where the drive may use it: what it copies never passes the drive, which can
 /// neither tag nor check it.
@@ -19,7 +20,7 @@ pub(super) fn host_dma(spec: &DriveSpec) -> Option<HostDma> {
 }
 
 /// Write data on its way from host memory back to the drive, to be programmed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub(super) struct WriteBack {
     unit: Unit,
     pub program: Program,
@@ -27,7 +28,7 @@ pub(super) struct WriteBack {
 }
 
 /// Write data on its way into host memory, by the grant it goes to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub(super) struct Incoming {
     /// Number of the present grant, from 1.
     grant: u32,

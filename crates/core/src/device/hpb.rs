@@ -16,6 +16,7 @@ use crate::ids::{Lpn, Ppn};
 use crate::request::{Op, Request};
 use crate::spec::{DriveSpec, HpbSpec, LinkProtocol, SLOT_BYTES};
 use ahead::Ahead;
+use serde::{Deserialize, Serialize};
 
 /// What a response grows by when it says something about entries. UFS: two bytes of length and 18 of
 /// sense data, as in JESD220-3 (the paper gives no number). NVMe: assumed, a completion entry of
@@ -31,7 +32,7 @@ const fn message_bytes(protocol: LinkProtocol) -> u64 {
 const GROUP_HEADER_BYTES: u64 = 4;
 
 /// What belongs to a command, beside the command.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default)]
 struct Extra {
     /// The entry that came with it.
     entry: Option<HostEntry>,
@@ -47,7 +48,7 @@ struct Extra {
 }
 
 /// What the host learns of a command about map entries.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub struct HpbAnswer {
     /// The command was one of the host's driver, not a request.
     pub from_driver: bool,
@@ -58,7 +59,7 @@ pub struct HpbAnswer {
 }
 
 /// The drive's side of the protocol.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub(super) struct Hpb {
     device: HpbDevice,
     spec: HpbSpec,

@@ -10,9 +10,10 @@ use crate::engine::EventKind;
 use crate::ids::{CommandId, Lpn};
 use crate::request::{EntryId, EntryInfo, Op, Request, Status, WindowCall, WindowError};
 use crate::transport::bar::Packet;
+use serde::{Deserialize, Serialize};
 
 /// A completion on its way: it stands in the host's memory at `arrives_ps`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// Command that has ended; [`Device::outcome`] says how.
     pub command: CommandId,
@@ -22,7 +23,7 @@ pub struct Sent {
 
 /// What an alarm of the host's is for. Hosts that are simulated share the drive's clock, and the
 /// order of what happens at one instant; a real one has a clock of its own and sets none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum Alarm {
     /// The completion handler has run. Index: command.
     Handled,
@@ -33,7 +34,7 @@ pub enum Alarm {
 }
 
 /// Something that concerns the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum News {
     /// Completions or answers of the byte window are on their way. Said once: both
     /// [`Device::take_sent`] and [`Device::take_window_sent`] are to be asked.

@@ -9,6 +9,7 @@ use crate::ftl::Stream;
 use crate::ids::{Lpn, NONE, TranslationPage};
 use crate::nand::{Cause, Class, FlashOp, slot_mask};
 use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, Integrity, LINE_BYTES, Tier};
+use serde::{Deserialize, Serialize};
 
 /// Map updates that may wait for their translation page before programs of new data pause, as a
 /// multiple of the reads in flight: the firmware's list of pending updates is short.
@@ -23,7 +24,7 @@ const WRITEBACKS_PER_DIE: u32 = 2;
 const WRITEBACKS_WAITING: usize = 4;
 
 /// What the map's share of host memory costs, worked out once.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub(super) struct MapCosts {
     /// Bytes read for a look-up.
     pub look_up_bytes: u64,

@@ -56,6 +56,7 @@ use crate::slab::{Queue, Slab};
 use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, Encoding, SLOT_BYTES, Tier};
 use crate::transport::SubmissionQueues;
 use crate::transport::dma::HostDma;
+use serde::{Deserialize, Serialize};
 
 /// Translation pages one command can span: one bit each in [`Command::missed`].
 const PAGES_PER_COMMAND_MAX: u64 = 64;
@@ -67,7 +68,7 @@ pub const TRANSFER_BYTES_MAX: u64 =
 pub const SECTOR_BYTES: u64 = 512;
 
 /// A simulated drive.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Device<C = NoContents, M = Modelled> {
     spec: DriveSpec,
     board: Board,

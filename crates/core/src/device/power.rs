@@ -23,6 +23,7 @@ use crate::nand::OpKind;
 use crate::slab::{Queue, Slab};
 use crate::spec::SLOT_BYTES;
 use crate::transport::SubmissionQueues;
+use serde::{Deserialize, Serialize};
 
 /// Bytes per slot of a superblock's summary: owner and sequence number.
 const SUMMARY_BYTES: u64 = 8;
@@ -31,7 +32,7 @@ const SUMMARY_BYTES: u64 = 8;
 const ROUNDS_MAX: u64 = 4;
 
 /// How far a shutdown has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Shutdown {
     /// None is asked for, or it is done.
     #[default]
@@ -43,7 +44,7 @@ pub(super) enum Shutdown {
 }
 
 /// What it took to come back.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
     /// From power to ready, picoseconds; the clock has moved on by it.
     pub recovery_ps: u64,

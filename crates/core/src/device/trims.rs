@@ -12,13 +12,14 @@ use crate::ids::{DieId, Ppn};
 use crate::nand::{Cause, Class, FlashOp, Geometry};
 use crate::slab::Slab;
 use crate::spec::SLOT_BYTES;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Bytes of a record: first page, end, sequence number.
 const RECORD_BYTES: u64 = 12;
 
 /// Records of trims.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub(super) struct Trims {
     /// In memory only.
     pending: Vec<Trim>,

@@ -25,9 +25,10 @@ use crate::slab::Slab;
 use crate::spec::DriveSpec;
 use crate::transport::Bar;
 use crate::transport::bar::Packet;
+use serde::{Deserialize, Serialize};
 
 /// What a call, or a read, does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// A read of these bytes of the window has arrived.
     ReadArrived {
@@ -48,7 +49,7 @@ enum Stage {
     Moved,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 struct Call {
     /// The host's own number of it.
     cookie: u32,
@@ -60,7 +61,7 @@ struct Call {
 }
 
 /// An answer of the window on its way: to a call, or to a read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub struct WindowSent {
     /// The host's own number of the call.
     pub cookie: u32,
@@ -71,7 +72,7 @@ pub struct WindowSent {
 }
 
 /// What the rest of the drive does next, after a call has gone on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// Nothing.
     Nothing,
@@ -82,7 +83,7 @@ pub(super) enum Next {
 }
 
 /// What a drive with a byte window has beside other drives.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(super) struct WindowRole {
     window: Window,
     bar: Bar,

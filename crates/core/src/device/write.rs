@@ -9,9 +9,10 @@ use crate::ids::{BufferSlot, Lpn, NONE, Ppn, TranslationPage};
 use crate::nand::{Cause, Class, FlashOp};
 use crate::request::{Op, Status};
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
+use serde::{Deserialize, Serialize};
 
 /// Write data on its way from the host's memory into slots of the buffer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub(super) struct Transfer {
     pub command: u32,
     /// First slot; the others follow by [`crate::controller::WriteBuffer::chained`].
@@ -24,7 +25,7 @@ pub(super) struct Transfer {
 }
 
 /// What a program operation carries.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub(super) struct Program {
     pub ppn: Ppn,
     pub slots: u32,

@@ -3,10 +3,12 @@
 //! Nearly every event schedules exactly one other. So taking the smallest only marks the root as
 //! vacant; the next insertion fills it and sinks, which costs one walk instead of two.
 
+use serde::{Deserialize, Serialize};
+
 const ARITY: usize = 4;
 
 /// Set of integers that gives the smallest first.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Heap {
     nodes: Vec<u128>,
     /// The root has been taken and waits to be replaced.

@@ -3,10 +3,11 @@
 use super::{Ftl, Oob, State, TRANSLATION};
 use crate::ids::{Ppn, Superblock};
 use crate::nand::{Cause, SlotMask};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Valid data of a victim's slot that is being relocated.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub struct Move {
     /// Logical page, or translation page marked by [`TRANSLATION`].
     pub owner: u32,
@@ -19,7 +20,7 @@ pub struct Move {
 }
 
 /// A superblock whose valid data is being read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub struct Cleaning {
     /// Superblock that is emptied.
     pub victim: Superblock,
@@ -32,7 +33,7 @@ pub struct Cleaning {
 
 /// Garbage collection of superblocks: one victim is read at a time, while earlier ones may still wait for
 /// their last relocations.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub struct Cleaner {
     /// The victim being read.
     pub current: Option<Cleaning>,

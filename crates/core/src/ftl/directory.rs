@@ -2,6 +2,7 @@
 //! the drive's boot area; a thousandth of a thousandth of the capacity).
 
 use crate::ids::{Ppn, TranslationPage};
+use serde::{Deserialize, Serialize};
 
 /// Entry of a translation page that lies where preconditioning put it.
 const INITIAL: u32 = 0;
@@ -9,9 +10,10 @@ const INITIAL: u32 = 0;
 const ABSENT: u32 = u32::MAX;
 
 /// Where each translation page lies in flash.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Directory {
     /// Physical page plus one. Zeroed memory, so untouched pages cost nothing.
+    #[serde(with = "crate::arrays::sparse")]
     entries: Vec<u32>,
     /// Where the first page of a preconditioned drive lies; the others follow it in order.
     base: Option<Ppn>,

@@ -12,9 +12,10 @@
 use super::permutation::Permutation;
 use crate::ids::{Lpn, Ppn};
 use crate::rng::mix;
+use serde::{Deserialize, Serialize};
 
 /// Initial contents of a drive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum Precondition {
     /// Nothing was ever written.
     None,
@@ -25,7 +26,7 @@ pub enum Precondition {
 }
 
 /// Where the initial data lies.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Formula {
     user_slots: u32,
     superblock_slots: u32,

@@ -25,10 +25,11 @@ use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
 use directory::Directory;
 use page_map::PageMap;
 use recovery::FoundStale;
+use serde::{Deserialize, Serialize};
 use temperature::Lifespan;
 
 /// Who fills a superblock. Each stream has one open at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Stream {
     /// Host data (with hot/cold streams: what is expected to be overwritten soon).
@@ -46,7 +47,7 @@ pub enum Stream {
 const STREAMS: usize = 5;
 
 /// Room for one program operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
     /// Physical page number of its first slot.
     pub ppn: Ppn,
@@ -58,14 +59,14 @@ pub struct Unit {
     pub sequence: u32,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default)]
 struct Open {
     superblock: Option<Superblock>,
     next_slot: u32,
 }
 
 /// The translation layer's state.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Ftl {
     geometry: Geometry,
     map: PageMap,

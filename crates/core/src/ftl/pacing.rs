@@ -19,6 +19,7 @@
 //! emptied, as many of one that is being erased, and as many left behind by translation pages.
 
 use super::{Ftl, State, Stream};
+use serde::{Deserialize, Serialize};
 
 /// Shares are parts of this.
 pub const WHOLE: i64 = 1 << 16;
@@ -34,7 +35,7 @@ const MAP_SUPERBLOCKS_FEW: u64 = 4;
 const TURNS_MAX: i64 = 256;
 
 /// Whose turn it is between new data and moved data.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default)]
 pub struct Pacer {
     /// Slots moved since new data last had its turn.
     moved: i64,

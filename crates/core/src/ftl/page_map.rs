@@ -4,6 +4,7 @@
 use super::formula::Formula;
 use super::recovery::Trim;
 use crate::ids::{Lpn, Ppn};
+use serde::{Deserialize, Serialize};
 
 /// Entries of one chunk: small, because random writes touch one entry of many chunks.
 const CHUNK: u32 = 64;
@@ -17,10 +18,12 @@ const CHUNK_UNTOUCHED: u32 = 0;
 const CHUNK_UNMAPPED: u32 = u32::MAX;
 
 /// The address map.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct PageMap {
     /// Place of each chunk in `entries`, plus one. Zeroed memory, so untouched pages cost nothing.
+    #[serde(with = "crate::arrays::sparse")]
     chunks: Vec<u32>,
+    #[serde(with = "crate::arrays::list")]
     entries: Vec<[u32; CHUNK as usize]>,
     user_slots: u32,
     formula: Option<Formula>,

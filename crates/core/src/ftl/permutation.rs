@@ -1,6 +1,7 @@
 //! A seeded permutation of `0..n` in constant memory: where a randomly filled drive keeps what.
 
 use crate::rng::mix;
+use serde::{Deserialize, Serialize};
 
 const ROUNDS: usize = 4;
 
@@ -9,7 +10,7 @@ const ROUNDS: usize = 4;
 /// A number is split into a digit below `a` and one below `b`, with `a * b` just above `n`; each
 /// round adds a hash of one digit to the other. Results outside `0..n` are walked on from, which is
 /// rare because `a * b - n < a + b`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Permutation {
     n: u32,
     a: u32,

@@ -11,9 +11,10 @@ use super::page_map::Rebuild;
 use super::{Ftl, Oob, Open, PADDING, State, TRANSLATION};
 use crate::ids::{Lpn, Ppn, Superblock, TranslationPage};
 use crate::spec::ENTRIES_PER_TRANSLATION_PAGE;
+use serde::{Deserialize, Serialize};
 
 /// A trim: logical pages `from..end` have no data older than `sequence`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub struct Trim {
     /// First logical page.
     pub from: u32,
@@ -24,7 +25,7 @@ pub struct Trim {
 }
 
 /// A program operation that power failed before or during.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub struct LostUnit {
     /// Physical page number of its first slot.
     pub ppn: Ppn,
@@ -35,7 +36,7 @@ pub struct LostUnit {
 }
 
 /// What recovery found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default, PartialEq, Eq)]
 pub struct Scan {
     /// Superblocks in use.
     pub superblocks: u32,
@@ -57,7 +58,7 @@ pub struct Scan {
 /// power is cut before newer ones are there; recovery sees that when it compares the two. That is not
 /// modelled, and what made them stale (a trim that was undone, a program that was torn, a second copy
 /// of moved data) may be gone by then.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub struct FoundStale {
     pages: Vec<TranslationPage>,
     /// Sequence number of the last operation before: copies with a higher one are newer.

@@ -6,10 +6,11 @@ use crate::ids::{Ppn, Superblock};
 use crate::nand::Geometry;
 use crate::rng::Rng;
 use crate::spec::GcPolicy;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// What a superblock is used for at present.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Erased, and not opened since.
     Free,
@@ -29,7 +30,7 @@ pub const PADDING: u32 = u32::MAX;
 pub const TRANSLATION: u32 = 1 << 31;
 
 /// What a page's spare area says beside its data: out-of-band data, which recovery reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub struct Oob {
     /// Logical page, translation page marked by [`TRANSLATION`], or [`PADDING`].
     pub owner: u32,
@@ -46,7 +47,7 @@ impl Oob {
 }
 
 /// One superblock.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Block {
     /// What it is used for.
     pub state: State,
@@ -141,7 +142,7 @@ impl Block {
 
 /// A free superblock. Sorted by wear, where that decides which is opened, then in the order they were
 /// freed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Free {
     erases: u32,
     freed_at: u64,
@@ -149,7 +150,7 @@ struct Free {
 }
 
 /// A superblock that is being emptied or erased.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub struct Victim {
     /// Superblock that was chosen.
     pub superblock: Superblock,
@@ -162,7 +163,7 @@ pub struct Victim {
 }
 
 /// All superblocks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Superblocks {
     geometry: Geometry,
     blocks: Vec<Block>,

@@ -11,12 +11,13 @@
 
 use super::{Ftl, Oob};
 use crate::ids::Ppn;
+use serde::{Deserialize, Serialize};
 
 /// The mean follows the load within this part of a drive write.
 const WINDOW_OF_DRIVE: u32 = 16;
 
 /// Mean lifespan of data that was replaced lately, program operations and trims.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub struct Lifespan {
     /// Pages the mean goes over.
     window: u64,

@@ -1,10 +1,11 @@
 //! CPUs of the host that load from and store to the drive: each works off its calls in order.
 
 use crate::request::EntryId;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// What one CPU has to do, and what it remembers of its stores.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default)]
 struct Cpu {
     /// Calls not begun.
     waiting: VecDeque<u32>,
@@ -15,7 +16,7 @@ struct Cpu {
 }
 
 /// The CPUs; they come into being when first used.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub struct Cpus(Vec<Cpu>);
 
 impl Cpus {

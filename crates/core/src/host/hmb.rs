@@ -6,6 +6,7 @@
 //! enough for the drive. What the drive makes of a grant is [`HmbSpec::usable_bytes`].
 
 use crate::spec::HmbSpec;
+use serde::{Deserialize, Serialize};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -24,7 +25,7 @@ pub const LINUX_CAP_BYTES: u64 = 128 * MIB;
 pub const DESCRIPTORS_MAX: u64 = 1 << 20;
 
 /// What a host is willing to give.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq, Eq)]
 pub struct HostPolicy {
     /// No drive gets more, bytes. 0 turns host memory off.
     pub cap_bytes: u64,
@@ -82,14 +83,14 @@ impl Default for HostPolicy {
 }
 
 /// One piece of host memory: a descriptor of the list without its address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
     /// Size, bytes; a multiple of [`PAGE_BYTES`].
     pub bytes: u64,
 }
 
 /// What the host hands over with Set Features, Host Memory Buffer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// The descriptor list.
     pub chunks: Vec<Chunk>,
@@ -98,7 +99,7 @@ pub struct Grant {
 }
 
 /// How the negotiation ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The drive does not ask for host memory.
     NotAsked,

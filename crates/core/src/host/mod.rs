@@ -17,9 +17,10 @@ use crate::ids::CommandId;
 use crate::observe::Counters;
 use crate::request::{Completion, Request};
 use crate::spec::DriveSpec;
+use serde::{Deserialize, Serialize};
 
 /// A drive and the host that uses it.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Host<C = NoContents, M = Modelled> {
     /// The drive. What is done to it directly the host hears of with its next step.
     pub drive: Device<C, M>,

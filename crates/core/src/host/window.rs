@@ -18,9 +18,10 @@ use crate::request::{EntryId, WindowCall, WindowCompletion, WindowError, WindowR
 use crate::slab::Slab;
 use crate::spec::CpuSpec;
 use crate::transport::bar::{LINE_BYTES, WORD_BYTES};
+use serde::{Deserialize, Serialize};
 
 /// What a call does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// A write-combining buffer may be free.
     Room,
@@ -40,7 +41,7 @@ enum Stage {
     Answered,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 struct Call {
     tag: u32,
     cpu: u16,
@@ -55,7 +56,7 @@ struct Call {
 }
 
 /// The CPUs and their calls.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub(super) struct WindowUser {
     spec: CpuSpec,
     cpus: Cpus,

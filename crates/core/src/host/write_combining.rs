@@ -8,9 +8,10 @@
 use crate::controller::HostMemory;
 use crate::device::{Contents, Device};
 use crate::transport::bar::{LINE_BYTES, Packet};
+use serde::{Deserialize, Serialize};
 
 /// Whether a store can be combined now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
     /// There is a buffer for the line.
     Ready,
@@ -19,14 +20,14 @@ pub enum Room {
 }
 
 /// Bytes of a line that are being combined.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 struct Open {
     id: u32,
     line: u32,
     mask: u64,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default)]
 struct Cpu {
     /// Buffers that combine, in the order in which they were taken.
     open: Vec<Open>,
@@ -35,7 +36,7 @@ struct Cpu {
 }
 
 /// The buffers of all CPUs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct WriteCombining {
     /// Number of buffers that each CPU has.
     buffers: usize,

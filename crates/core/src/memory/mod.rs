@@ -7,6 +7,7 @@
 use crate::engine::{Now, Timeline};
 use crate::spec::{MemorySpec, Tier, TierSpecs};
 use crate::time::transfer_ps;
+use serde::{Deserialize, Serialize};
 
 /// What a look-up moves.
 const LINE_BYTES: u64 = 64;
@@ -62,7 +63,7 @@ impl TierSpecs {
 }
 
 /// How a look-up in a memory is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum LookUp {
     /// By the firmware core, which waits so long.
     Load {
@@ -74,7 +75,7 @@ pub enum LookUp {
 }
 
 /// One memory, as the time it takes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default)]
 struct Memory {
     access_ps: u64,
     /// Rate at which data moves; 0: no limit.
@@ -102,7 +103,7 @@ impl Memory {
 }
 
 /// The memories of a drive.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Memories {
     all: [Memory; TIERS],
 }

@@ -7,6 +7,7 @@ use crate::ids::DieId;
 use crate::slab::{Queue, Slab};
 use crate::spec::{NandSpec, SLOT_BYTES};
 use crate::time::transfer_ps;
+use serde::{Deserialize, Serialize};
 
 /// Operations of more urgent classes that may overtake a waiting one on its die before it has its
 /// turn. Bounds the wait of programs behind a stream of reads; firmware queues do the same.
@@ -18,7 +19,7 @@ const READS: u8 = 1 << Class::HostRead as u8 | 1 << Class::MapRead as u8 | 1 << 
 const SUSPENDING: u8 = 1 << Class::HostRead as u8 | 1 << Class::MapRead as u8;
 
 /// What a die is doing, and what waits for it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default)]
 struct Die {
     queues: [Queue; CLASSES],
     /// Bit c: class c has something waiting.
@@ -52,7 +53,7 @@ struct Die {
 }
 
 /// The flash array.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Array {
     geometry: Geometry,
     nand: NandSpec,

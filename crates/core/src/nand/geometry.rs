@@ -14,9 +14,10 @@
 
 use crate::ids::{DieId, Ppn, Superblock};
 use crate::spec::{NandSpec, SLOT_BYTES};
+use serde::{Deserialize, Serialize};
 
 /// Shape of the array, in slots of 4 KiB.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub struct Geometry {
     /// Dies of the drive; die `d` is on channel `d % channels`.
     pub dies: u32,
@@ -37,7 +38,7 @@ pub struct Geometry {
 }
 
 /// Where a physical page lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Superblock it belongs to.
     pub superblock: Superblock,

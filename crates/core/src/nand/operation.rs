@@ -3,9 +3,10 @@
 use super::geometry::Place;
 use crate::ids::{DieId, Ppn, Superblock};
 use crate::slab::Linked;
+use serde::{Deserialize, Serialize};
 
 /// What the array does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum OpKind {
     /// Read one page on one or more planes.
     Read,
@@ -16,7 +17,7 @@ pub enum OpKind {
 }
 
 /// Scheduling class, most urgent first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Class {
     /// A host waits for the data.
@@ -38,7 +39,7 @@ pub enum Class {
 pub const CLASSES: usize = 6;
 
 /// Why the flash is touched; counted separately.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Cause {
     /// Reads and writes of the host's data.
@@ -92,7 +93,7 @@ pub fn slot_mask(first: u32, count: u32) -> SlotMask {
 }
 
 /// One operation of the flash array.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub struct FlashOp {
     /// Next in its die's queue.
     pub next: u32,

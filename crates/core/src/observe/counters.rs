@@ -1,12 +1,14 @@
 //! What the drive counts while it works.
 
+use serde::{Deserialize, Serialize};
+
 /// Most tiers a role can be placed on.
 pub const TIERS_MAX: usize = 4;
 /// Number of causes of flash operations ([`crate::nand::Cause`]).
 pub const CAUSES: usize = 6;
 
 /// Look-ups of the address map.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default, PartialEq, Eq)]
 pub struct MapCounters {
     /// Look-ups by host commands, one per command and translation page.
     pub lookups: u64,
@@ -27,7 +29,7 @@ pub struct MapCounters {
 }
 
 /// The byte window.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default, PartialEq, Eq)]
 pub struct WindowCounters {
     /// Entries pinned (BA_PIN).
     pub pins: u64,
@@ -85,7 +87,7 @@ impl WindowCounters {
 }
 
 /// Map entries kept by the host (Host Performance Booster).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default, PartialEq, Eq)]
 pub struct HpbCounters {
     /// The drive and the host's driver can do it.
     pub present: bool,
@@ -116,7 +118,7 @@ pub struct HpbCounters {
 }
 
 /// Everything the drive counts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Commands submitted.
     pub requests: u64,

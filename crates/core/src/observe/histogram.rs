@@ -1,12 +1,14 @@
 //! Latency histogram with fio's own buckets, so that percentiles and `bins` mean what they mean
 //! there: 64 buckets per power of two, relative error below 1 % (fio's `stat.h`, FIO_IO_U_PLAT_BITS).
 
+use serde::{Deserialize, Serialize};
+
 const BITS: u32 = 6;
 const PER_GROUP: u64 = 1 << BITS;
 const GROUPS: usize = 29;
 
 /// Histogram of durations in nanoseconds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Histogram {
     counts: Vec<u64>,
     total: u64,

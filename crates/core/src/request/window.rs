@@ -1,7 +1,9 @@
 //! Calls of the byte window (Bae et al., "2B-SSD", ISCA 2018): what a host asks and hears.
 
+use serde::{Deserialize, Serialize};
+
 /// Number of a pinned range, chosen by the host: 0 to [`EntryId::MAX`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryId(pub u32);
 
 impl EntryId {
@@ -13,7 +15,7 @@ impl EntryId {
 ///
 /// A CPU works off its calls in order. `Store`, `Load` and `Sync` keep it busy until they are done;
 /// of the others it only takes their submission, so that it can go on before they complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum WindowCall {
     /// BA_PIN: brings a range of the drive into the window. All three must be multiples of 4 KiB.
     Pin {
@@ -71,7 +73,7 @@ pub enum WindowCall {
 }
 
 /// State of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum EntryState {
     /// Its bytes are being read from flash.
     Pinning,
@@ -82,7 +84,7 @@ pub enum EntryState {
 }
 
 /// One line of the drive's table of entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub struct EntryInfo {
     /// Number of the entry.
     pub entry: EntryId,
@@ -97,7 +99,7 @@ pub struct EntryInfo {
 }
 
 /// Why a call was refused. Nothing has changed then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum WindowError {
     /// The drive has no byte window.
     #[error("the drive has no byte window")]
@@ -147,7 +149,7 @@ pub enum WindowError {
 }
 
 /// What a call that succeeded returns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum WindowReply {
     /// The call has nothing to return.
     Done,
@@ -156,7 +158,7 @@ pub enum WindowReply {
 }
 
 /// How a call of the window ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub struct WindowCompletion {
     /// The caller's own tag.
     pub tag: u32,

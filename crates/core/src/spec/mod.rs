@@ -7,6 +7,8 @@
 //! [`parse()`] reads a drive file; [`reference()`] lists every key it may have; [`layout`] says how many
 //! superblocks a drive has and what for.
 
+use serde::{Deserialize, Serialize};
+
 mod build;
 mod document;
 mod error;
@@ -38,7 +40,7 @@ pub const SLOT_BYTES: u64 = 4096;
 pub const ENTRIES_PER_TRANSLATION_PAGE: u64 = 1024;
 
 /// Everything that a drive file says of a drive.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct DriveSpec {
     /// Name for people, e.g. `Toshiba RC100 480 GB`.
     pub name: String,
@@ -65,7 +67,7 @@ pub struct DriveSpec {
 }
 
 /// How host and drive talk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum LinkProtocol {
     /// NVMe over PCIe: the drive reads and writes host memory by itself.
     Pcie,
@@ -74,7 +76,7 @@ pub enum LinkProtocol {
 }
 
 /// The link. Both directions are separate resources of the same rate.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct LinkSpec {
     /// What is spoken over it.
     pub protocol: LinkProtocol,
@@ -92,7 +94,7 @@ pub struct LinkSpec {
 }
 
 /// The host's own share of a request, outside the drive.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct HostSpec {
     /// From the application's submission to the doorbell write.
     pub submit_ps: u64,
@@ -106,7 +108,7 @@ pub struct HostSpec {
 
 /// A DMA engine in the host whose registers the drive was told with the feature that gave it host
 /// memory (Hong, Han & Chung, ISOCC 2016).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct HostDmaSpec {
     /// Rate of a copy within the host's memory, bytes per second.
     pub bytes_per_s: u64,
@@ -119,7 +121,7 @@ pub struct HostDmaSpec {
 }
 
 /// Firmware cores and what commands cost on them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct ControllerSpec {
     /// Cores that share the commands.
     pub cores: u32,
@@ -156,7 +158,7 @@ impl Cell {
 }
 
 /// The flash array.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct NandSpec {
     /// Bits per cell.
     pub cell: Cell,
@@ -204,7 +206,7 @@ pub struct NandSpec {
 }
 
 /// Program and erase suspend.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct SuspendSpec {
     /// From the suspend command to the die being ready, during a program.
     pub program_ps: u64,
@@ -217,7 +219,7 @@ pub struct SuspendSpec {
 }
 
 /// Flash translation layer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct FtlSpec {
     /// Physical over user capacity, minus one. Validation turns it into `blocks_per_plane`.
     pub overprovisioning: f64,
@@ -246,7 +248,7 @@ pub struct FtlSpec {
 }
 
 /// Memories that roles can be placed on.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct TierSpecs {
     /// Controller SRAM.
     pub sram: Option<MemorySpec>,
@@ -261,7 +263,7 @@ pub struct TierSpecs {
 }
 
 /// Memory attached to the host that the drive reaches over CXL.mem.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct CxlSpec {
     /// The drive's part of it: size, latency of a load over the fabric, and rate with no other drive
     /// at work.
@@ -273,7 +275,7 @@ pub struct CxlSpec {
 }
 
 /// A memory inside the drive.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct MemorySpec {
     /// Size, bytes.
     pub bytes: u64,
@@ -284,7 +286,7 @@ pub struct MemorySpec {
 }
 
 /// What a drive asks of the host's memory (NVMe Identify Controller HMPRE, HMMIN, HMMINDS, HMMAXD).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct HmbSpec {
     /// Preferred size (HMPRE), bytes.
     pub preferred_bytes: u64,
@@ -311,7 +313,7 @@ pub struct HmbSpec {
 
 /// Host Performance Booster: the host's driver keeps map entries in its own memory (tier `host`) and
 /// sends them along with reads.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct HpbSpec {
     /// Protocol that host and drive speak about map entries.
     pub protocol: HpbProtocol,
@@ -354,7 +356,7 @@ pub struct HpbSpec {
 }
 
 /// What is kept where.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct RoleSpecs {
     /// Cache of the address map.
     pub map: MapRoleSpec,
@@ -371,7 +373,7 @@ pub struct RoleSpecs {
 pub const ENCODING_HEADER_BYTES: u64 = 8;
 
 /// Cache of the address map.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct MapRoleSpec {
     /// Where, nearest first.
     pub tiers: Vec<MapTierSpec>,
@@ -389,7 +391,7 @@ pub struct MapRoleSpec {
 }
 
 /// The map cache's share of one tier.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct MapTierSpec {
     /// Memory that it is placed on.
     pub tier: Tier,
@@ -406,7 +408,7 @@ pub struct MapTierSpec {
 }
 
 /// Cache of data read from flash, in slots of 4 KiB.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct ReadCacheSpec {
     /// Memory that it is placed on.
     pub tier: Tier,
@@ -419,7 +421,7 @@ pub struct ReadCacheSpec {
 }
 
 /// Data acknowledged before it is in flash, in slots of 4 KiB.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct WriteBufferSpec {
     /// Which memory. On [`Tier::Slc`] nothing volatile is acknowledged: a write is done once it is in
     /// the single-bit cache, and `bytes` of SRAM are what it passes on its way. On [`Tier::Pm`]

@@ -2,6 +2,7 @@
 //! documentation read it, and so do the modules that match on the choice.
 
 use super::words::{Word, words};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Hands every replacement policy to a macro: variant and type, module in `controller/cache`, word,
@@ -49,7 +50,7 @@ each_replacement!(replacements);
 macro_rules! gc_policies {
     ($($variant:ident $(($choices:ty))? $word:literal, $meaning:literal;)*) => {
         /// How a superblock is chosen for garbage collection.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
         pub enum GcPolicy {
             $(#[doc = $meaning] $variant $(($choices))?,)*
         }

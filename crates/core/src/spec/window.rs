@@ -1,9 +1,10 @@
 //! The byte window: what loads and stores cost, what the window is, what saves it when power fails.
 
 use super::Gate;
+use serde::{Deserialize, Serialize};
 
 /// What loads and stores to the drive's memory cost on a CPU of the host.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct CpuSpec {
     /// Write-combining buffers of one CPU, 64 bytes each; 0: stores are uncached.
     pub wc_buffers: u32,
@@ -20,7 +21,7 @@ pub struct CpuSpec {
 }
 
 /// Role `window`: memory of the drive that the host reaches by loads and stores.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct WindowSpec {
     /// How much of the power-protected memory, bytes; a multiple of 4 KiB.
     pub bytes: u64,
@@ -37,7 +38,7 @@ pub struct WindowSpec {
 }
 
 /// What feeds the dump when power fails.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct PowerSpec {
     /// Number of capacitors.
     pub capacitors: u32,

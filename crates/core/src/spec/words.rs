@@ -25,7 +25,7 @@ macro_rules! words {
         }
     ) => {
         $(#[$outer])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[derive(Clone, serde::Serialize, serde::Deserialize, Copy, Debug, PartialEq, Eq, Hash)]
         $vis enum $name {
             $(#[doc = $meaning] $(#[$inner])* $variant,)*
         }

@@ -6,6 +6,7 @@
 
 use super::Link;
 use crate::engine::Now;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// A line of a CPU's caches and write-combining buffers, bytes.
@@ -14,7 +15,7 @@ pub const LINE_BYTES: u64 = 64;
 pub const WORD_BYTES: u64 = 8;
 
 /// Bytes of one line that are on their way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// Number that stands for the bytes until they have arrived in the window.
     pub id: u32,
@@ -27,7 +28,7 @@ pub struct Packet {
 }
 
 /// The window as packets reach it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub struct Bar {
     /// With the time of arrival, picoseconds.
     flying: VecDeque<(u64, Packet)>,

@@ -8,6 +8,7 @@
 use crate::engine::Now;
 use crate::spec::HostDmaSpec;
 use crate::time::transfer_ps;
+use serde::{Deserialize, Serialize};
 
 /// Bytes of registers written for each page of a copy: two addresses, length, control and link to
 /// the next descriptor. `assumed`: the paper names no controller.
@@ -16,7 +17,7 @@ pub const DESCRIPTOR_BYTES: u64 = 32;
 pub const STATUS_BYTES: u64 = 4;
 
 /// One engine; copies are done in the order in which they are started.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct HostDma {
     spec: HostDmaSpec,
     one_way_ps: u64,

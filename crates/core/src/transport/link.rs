@@ -10,6 +10,7 @@
 use crate::engine::{Now, Timeline};
 use crate::spec::{LinkProtocol, LinkSpec};
 use crate::time::transfer_ps;
+use serde::{Deserialize, Serialize};
 
 /// Bytes of a submission queue entry (NVM Express Base 2.0, section 3.3.3.1).
 pub const SUBMISSION_ENTRY_BYTES: u64 = 64;
@@ -24,7 +25,7 @@ pub const UPIU_HEADER_BYTES: u64 = 32;
 const USUAL_BYTES: [u64; 4] = [4096, 16, 64, 0];
 
 /// The link between host and drive.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Link {
     spec: LinkSpec,
     to_host: Timeline,

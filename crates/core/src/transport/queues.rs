@@ -2,10 +2,11 @@
 //! 3.4.4.1, round robin arbitration), while the drive has room for commands.
 
 use crate::ids::CommandId;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// A command in its queue.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 struct Waiting {
     command: CommandId,
     /// When the drive knows of it: its doorbell has arrived.
@@ -13,7 +14,7 @@ struct Waiting {
 }
 
 /// Submission queues of a drive.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct SubmissionQueues {
     queues: Vec<VecDeque<Waiting>>,
     waiting: usize,

@@ -8,8 +8,9 @@
 use super::Policy;
 use super::frames::{Frames, ListId};
 use super::ghosts::Lists;
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub(super) struct Arc {
     /// Frames that the list of what is new should have: the paper's p.
     new_target: u32,

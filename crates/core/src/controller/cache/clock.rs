@@ -2,8 +2,9 @@
 
 use super::Policy;
 use super::frames::{Frames, ListId};
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub(super) struct Clock;
 
 impl Policy for Clock {

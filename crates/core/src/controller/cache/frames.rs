@@ -1,9 +1,10 @@
 //! The frames of a cache, and two lists through them. What a list means is its policy's affair.
 
 use crate::ids::NONE;
+use serde::{Deserialize, Serialize};
 
 /// One of the two lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ListId {
     /// The only list of most policies. Policies that keep new keys apart have those in it that were used
     /// again.
@@ -15,7 +16,7 @@ pub(super) enum ListId {
 /// A frame in no list is free, pinned or on its way from one list to another.
 const NO_LIST: u8 = 2;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) key: u32,
     previous: u32,
@@ -36,7 +37,7 @@ impl Frame {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 struct List {
     head: u32,
     tail: u32,
@@ -44,7 +45,7 @@ struct List {
 }
 
 /// All frames that have been in use, and the lists.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub(super) struct Frames {
     frames: Vec<Frame>,
     free: Vec<u32>,

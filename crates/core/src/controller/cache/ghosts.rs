@@ -3,10 +3,11 @@
 use super::frames::{Frames, ListId};
 use crate::ids::NONE;
 use crate::table::Table;
+use serde::{Deserialize, Serialize};
 
 /// The last keys that were put in, as many as there are places. A key that comes back leaves its
 /// place empty until its turn.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub(super) struct Ring {
     keys: Vec<u32>,
     at: usize,
@@ -41,7 +42,7 @@ impl Ring {
 }
 
 /// Two lists of keys that left the frames' list of the same name, the last at the head.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub(super) struct Lists {
     places: Frames,
     members: Table,

@@ -1,6 +1,7 @@
 //! Which frame a key stands in.
 
 use crate::table::Table;
+use serde::{Deserialize, Serialize};
 
 /// Finds the frame of a key.
 pub trait Index {
@@ -13,8 +14,8 @@ pub trait Index {
 }
 
 /// One place for every possible key: fastest, for a few million keys at most.
-#[derive(Clone, Debug)]
-pub struct Direct(Vec<u32>);
+#[derive(Clone, Serialize, Deserialize, Debug)]
+pub struct Direct(#[serde(with = "crate::arrays::sparse")] Vec<u32>);
 
 impl Direct {
     /// For keys below `keys`. Zeroed memory, so untouched pages cost nothing.

@@ -22,6 +22,7 @@ pub use index::{Direct, Index};
 use crate::spec::Replacement;
 use crate::spec::policies::each_replacement;
 use frames::{Frames, ListId};
+use serde::{Deserialize, Serialize};
 
 /// What a policy decides. It hears of every key that comes, is used or becomes ready, and names the one
 /// that gives way.
@@ -53,7 +54,7 @@ trait Policy: Sized {
 /// One variant for each policy, and a match for each function of `Policy`.
 macro_rules! dispatch {
     ($($variant:ident($module:ident) $word:literal, $meaning:literal;)*) => {
-        #[derive(Clone, Debug)]
+        #[derive(Clone, Serialize, Deserialize, Debug)]
         enum AnyPolicy {
             $($variant($module::$variant),)*
         }
@@ -100,7 +101,7 @@ macro_rules! dispatch {
 each_replacement!(dispatch);
 
 /// What [`Cache::insert`] did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {
     /// There was a free frame.
     Free,
@@ -111,7 +112,7 @@ pub enum Inserted {
 }
 
 /// A set of keys in a bounded number of frames.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Cache<I> {
     index: I,
     frames: Frames,

@@ -3,8 +3,9 @@
 use super::Policy;
 use super::frames::{Frames, ListId};
 use crate::rng::Rng;
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub(super) struct Random(Rng);
 
 impl Policy for Random {

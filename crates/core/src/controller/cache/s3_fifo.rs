@@ -10,13 +10,14 @@
 use super::Policy;
 use super::frames::{Frames, ListId};
 use super::ghosts::Ring;
+use serde::{Deserialize, Serialize};
 
 /// Two bits are all the policy keeps of a key's uses.
 const USES_MAX: u8 = 3;
 /// Uses that move a key from the small queue to the main one.
 const USES_TO_MOVE: u8 = 2;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub(super) struct S3Fifo {
     /// Frames of the main queue's share.
     main_max: u32,

@@ -4,8 +4,9 @@
 use super::Policy;
 use super::frames::{Frames, ListId};
 use super::ghosts::Ring;
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub(super) struct TwoQ {
     /// Keys that left the list of what is new.
     left: Ring,

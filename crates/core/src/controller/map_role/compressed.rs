@@ -4,9 +4,10 @@ use super::super::encoding::{Encoder, Entries, flat_bytes, search_steps};
 use super::{MapRole, MapTier};
 use crate::ids::TranslationPage;
 use crate::spec::{ENCODING_HEADER_BYTES, Encoding, Integrity, MapTierSpec, Tier};
+use serde::{Deserialize, Serialize};
 
 /// What a memory of compressed pages keeps beside its cache.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub(super) struct Compressed {
     encoding: Encoding,
     integrity: Integrity,

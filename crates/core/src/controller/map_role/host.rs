@@ -3,9 +3,10 @@
 use super::{MapRole, MapTier};
 use crate::ids::TranslationPage;
 use crate::spec::{Integrity, MapTierSpec, Tier};
+use serde::{Deserialize, Serialize};
 
 /// What happened to the map's share of host memory; recorded where that is kept as bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum Moved {
     /// A unit is complete in this frame.
     Came(u32, u32),

@@ -9,6 +9,7 @@ use super::{Epoch, Slot, SlotState, WriteBuffer};
 use crate::ids::{BufferSlot, Lpn, NONE};
 use crate::slab::{Queue, Slab};
 use crate::table::Table;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Most slots copied at a time (assumed): a long flush overlaps its crossings little, a short one
@@ -16,7 +17,7 @@ use std::collections::VecDeque;
 const BATCH_SLOTS: usize = 32;
 
 /// Where a slot stands with the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LogState {
     /// Its data is not complete, or there is no log.
     None,
@@ -31,7 +32,7 @@ pub(super) enum LogState {
 }
 
 /// What is to become of a slot that is to be programmed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It becomes the page's data in flash.
     Current,
@@ -43,7 +44,7 @@ pub enum Fate {
 }
 
 /// State of the log.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub(super) struct Log {
     /// Slots it holds; 0: there is none.
     pub slots: u32,

@@ -12,12 +12,13 @@ use crate::controller::hpb::{HostEntry, HpbDevice, Refusal};
 use crate::device::read::pages_within;
 use crate::engine::EventKind;
 use crate::ids::{Lpn, NONE, Ppn};
+use serde::{Deserialize, Serialize};
 
 /// Bytes of an entry in an HPB WRITE BUFFER (JESD220-3).
 const ENTRY_BYTES: u64 = 8;
 
 /// Where the entries of a read are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default, PartialEq, Eq)]
 enum Way {
     /// With the drive, if there are any.
     #[default]
@@ -29,7 +30,7 @@ enum Way {
 }
 
 /// Entries sent ahead of a read, or the command that brings them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub(super) struct Ahead {
     /// By page of the read.
     entries: Vec<HostEntry>,

@@ -3,9 +3,10 @@
 use super::{Board, Contents, EntryInfo, Slab, Timeline, WindowRole};
 use crate::controller::dump::{self, Dump};
 use crate::spec::{DriveSpec, SLOT_BYTES};
+use serde::{Deserialize, Serialize};
 
 /// What became of the window's dump.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DumpOutcome {
     /// Nothing was pinned: there was nothing to save.
     #[default]
@@ -21,7 +22,7 @@ pub enum DumpOutcome {
 }
 
 /// How the window came back.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default, PartialEq, Eq)]
 pub struct WindowRecovery {
     /// What became of the dump. Recovery knows: nothing is lost unnoticed.
     pub outcome: DumpOutcome,

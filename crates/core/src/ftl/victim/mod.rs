@@ -10,9 +10,10 @@ use super::superblocks::Block;
 use crate::ids::Superblock;
 use crate::rng::Rng;
 use crate::spec::GcPolicy;
+use serde::{Deserialize, Serialize};
 
 /// What a policy may know of a superblock it could choose.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub(super) struct Candidate {
     superblock: Superblock,
     /// Slots whose data is current.

@@ -10,6 +10,7 @@ use crate::controller::hpb::{HostEntry, NO_ENTRY};
 use crate::ids::Lpn;
 use crate::request::Op;
 use crate::spec::HpbSpec;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Reads of a sub-region after which the host wants it (`activation_thld`).
@@ -29,7 +30,7 @@ const POLL_PS: u64 = 500 * 1_000_000_000;
 /// Map requests under way at once in host control mode (`inflight_map_req`).
 const MAP_REQUESTS: u32 = 1;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default, PartialEq, Eq)]
 enum RegionState {
     #[default]
     Inactive,
@@ -37,7 +38,7 @@ enum RegionState {
     Pinned,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default)]
 struct Region {
     state: RegionState,
     reads: u32,
@@ -47,7 +48,7 @@ struct Region {
     expiries: u32,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default, PartialEq, Eq)]
 enum SubState {
     #[default]
     Unused,
@@ -56,7 +57,7 @@ enum SubState {
     Valid,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default)]
 struct Sub {
     state: SubState,
     reads: u32,
@@ -69,7 +70,7 @@ struct Sub {
 }
 
 /// The driver of JESD220-3.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct JedecDriver {
     host_control: bool,
     /// Pages of a read that may have entries; 1 in version 1.0.

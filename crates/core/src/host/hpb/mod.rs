@@ -15,16 +15,17 @@ use crate::request::{Op, Status};
 use crate::spec::{DriveSpec, HpbProtocol, HpbSpec, SLOT_BYTES};
 use jedec::JedecDriver;
 use paper::PaperDriver;
+use serde::{Deserialize, Serialize};
 
 /// Whose protocol is spoken.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 enum Driver {
     Paper(PaperDriver),
     Jedec(JedecDriver),
 }
 
 /// The driver, and what is under way for it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub(super) struct HpbHost {
     driver: Driver,
     spec: HpbSpec,

@@ -5,10 +5,11 @@ use crate::controller::cache::{Cache, Direct, Inserted};
 use crate::controller::hpb::{HostEntry, Message, NO_ENTRY};
 use crate::ids::{Lpn, Ppn};
 use crate::spec::HpbSpec;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// What the host holds of a group.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default)]
 enum Entries {
     /// No entries: the group has not been fetched.
     #[default]
@@ -19,7 +20,7 @@ enum Entries {
     Held(Box<[u64]>),
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Debug, Default)]
 struct Group {
     entries: Entries,
     version: u32,
@@ -30,7 +31,7 @@ struct Group {
 }
 
 /// The driver of the paper.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct PaperDriver {
     group_pages: u32,
     user_slots: u32,
