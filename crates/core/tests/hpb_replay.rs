@@ -15,6 +15,7 @@ use common::small::with_few_changes_remembered;
 use lodger_core::controller::hpb::HostEntry;
 use lodger_core::controller::integrity::EntryCodec;
 use lodger_core::device::Source;
+use lodger_core::ftl::Owned;
 use lodger_core::ids::{Lpn, Ppn};
 use lodger_core::rng::Rng;
 use lodger_core::spec::Integrity;
@@ -221,7 +222,7 @@ impl Attacker {
             return;
         }
         let owner = self.host.drive.ftl().current_owner(saved.ppn);
-        let reused = owner.is_some_and(|owner| owner != saved.page);
+        let reused = owner.is_some_and(|owner| owner != Owned::Data(Lpn(saved.page)));
         self.outcome.place_reused += u64::from(reused);
         let bytes = bytes(saved, now);
         let version = now.version;

@@ -3,8 +3,8 @@
 
 use super::write::Program;
 use super::{Contents, Device, HostMemory};
-use crate::ftl::{Cleaner, Move, State, Stream, TRANSLATION, WHOLE};
-use crate::ids::{DieId, Lpn, Ppn, Superblock, TranslationPage};
+use crate::ftl::{Cleaner, Move, Owned, State, Stream, WHOLE};
+use crate::ids::{DieId, Ppn, Superblock};
 use crate::nand::{Cause, Class, FlashOp};
 use crate::spec::GcPolicy;
 use serde::{Deserialize, Serialize};
@@ -369,15 +369,16 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         if Self::PAGES_IN_HOST && self.lost.any() {
             self.lost.relocate(m.from, to);
         }
-        if m.owner & TRANSLATION != 0 {
-            let page = TranslationPage(m.owner & !TRANSLATION);
-            self.ftl.bind_translation(page, to, m.sequence);
-        } else {
-            self.ftl.bind(Lpn(m.owner), to, m.sequence);
-            if let Some(hpb) = &mut self.hpb {
-                hpb.changes(Lpn(m.owner));
+        match m.owner.get() {
+            Some(Owned::Data(lpn)) => {
+                self.ftl.bind(lpn, to, m.sequence);
+                if let Some(hpb) = &mut self.hpb {
+                    hpb.changes(lpn);
+                }
+                self.update_map(lpn);
             }
-            self.update_map(Lpn(m.owner));
+            Some(Owned::Map(page)) => self.ftl.bind_translation(page, to, m.sequence),
+            None => unreachable!("what holds nothing is not moved"),
         }
     }
 

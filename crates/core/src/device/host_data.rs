@@ -6,6 +6,7 @@
 use super::{Command, Contents, Device, HostMemory, PageBytes, Source};
 use crate::controller::HostData;
 use crate::engine::EventKind;
+use crate::ftl::Owned;
 use crate::ids::{BufferSlot, Lpn, Ppn};
 use crate::nand::{FlashOp, SlotMask};
 use crate::request::Status;
@@ -189,10 +190,10 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     pub(super) fn put_read(&mut self, op: &FlashOp) {
         let slots = (0..SlotMask::BITS).filter(|slot| op.mask >> slot & 1 != 0);
         for ppn in slots.map(|slot| Ppn(op.ppn.0 + slot)) {
-            if let Some(owner) = self.ftl.current_owner(ppn)
-                && self.buffer.find(Lpn(owner)).is_none()
+            if let Some(Owned::Data(lpn)) = self.ftl.current_owner(ppn)
+                && self.buffer.find(lpn).is_none()
             {
-                self.put_cached(Lpn(owner), ppn);
+                self.put_cached(lpn, ppn);
             }
         }
     }

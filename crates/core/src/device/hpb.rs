@@ -11,7 +11,7 @@ use super::board::Board;
 use super::command::{Command, ToldByHost};
 use crate::controller::WriteBuffer;
 use crate::controller::hpb::{HostEntry, HpbDevice, Message, NO_ENTRY, Refusal};
-use crate::ftl::{Ftl, TRANSLATION};
+use crate::ftl::{Ftl, Owned};
 use crate::ids::{Lpn, Ppn};
 use crate::request::{Op, Request};
 use crate::spec::{DriveSpec, HpbSpec, LinkProtocol, SLOT_BYTES};
@@ -266,11 +266,10 @@ impl Hpb {
     pub(super) fn settle(&mut self, ftl: &Ftl, buffer: &WriteBuffer, unit: Ppn) {
         let slc = ftl.blocks.is_slc(unit);
         for offset in 0..ftl.geometry().unit_slots(slc) {
-            let owner = ftl.current_owner(Ppn(unit.0 + offset));
-            if let Some(page) = owner.filter(|owner| owner & TRANSLATION == 0)
-                && buffer.find(Lpn(page)).is_none()
+            if let Some(Owned::Data(lpn)) = ftl.current_owner(Ppn(unit.0 + offset))
+                && buffer.find(lpn).is_none()
             {
-                self.device.settled(Lpn(page));
+                self.device.settled(lpn);
             }
         }
     }

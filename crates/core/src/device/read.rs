@@ -4,7 +4,7 @@ use super::command::ToldByHost;
 use super::{Command, Contents, Device, HostMemory, Source};
 use crate::controller::{Found, Waiter};
 use crate::engine::EventKind;
-use crate::ftl::State;
+use crate::ftl::{Owned, State};
 use crate::ids::{Lpn, Ppn, TranslationPage};
 use crate::memory::{GRANTED, LookUp, PROTECTED, TIERS};
 use crate::nand::{Cause, Class, FlashOp, Place, SlotMask};
@@ -456,11 +456,11 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             let ppn = Ppn(op.ppn.0 + rest.trailing_zeros());
             rest &= rest - 1;
             // Overwritten while the read ran: not to be kept.
-            if let Some(owner) = self.ftl.current_owner(ppn)
-                && self.buffer.find(Lpn(owner)).is_none()
+            if let Some(Owned::Data(lpn)) = self.ftl.current_owner(ppn)
+                && self.buffer.find(lpn).is_none()
                 && !(Self::PAGES_IN_HOST && self.lost.in_flash(ppn) != 0)
             {
-                cache.keep(Lpn(owner));
+                cache.keep(lpn);
                 kept += crate::spec::SLOT_BYTES;
             }
         }

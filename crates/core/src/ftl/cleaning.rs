@@ -1,6 +1,6 @@
 //! Emptying superblocks (garbage collection): which slots of the victim are read next, and what waits to be rewritten.
 
-use super::{Ftl, Oob, State, TRANSLATION};
+use super::{Ftl, Oob, Owned, Owner, State};
 use crate::ids::{Ppn, Superblock};
 use crate::nand::{Cause, SlotMask};
 use serde::{Deserialize, Serialize};
@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 /// Valid data of a victim's slot that is being relocated.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub struct Move {
-    /// Logical page, or translation page marked by [`TRANSLATION`].
-    pub owner: u32,
+    /// Whose page it is.
+    pub owner: Owner,
     /// Sequence number of the data.
     pub sequence: u32,
     /// Where it is taken from.
@@ -101,10 +101,9 @@ impl Cleaner {
                 continue;
             };
             ftl.blocks[victim].moves += 1;
-            let staged = if owner & TRANSLATION != 0 {
-                &mut self.staged_pages
-            } else {
-                &mut self.staged
+            let staged = match owner.get() {
+                Some(Owned::Map(_)) => &mut self.staged_pages,
+                _ => &mut self.staged,
             };
             staged.push_back(Move {
                 owner,

@@ -5,6 +5,7 @@
 mod cleaning;
 mod directory;
 mod formula;
+mod owner;
 mod pacing;
 mod page_map;
 mod permutation;
@@ -15,9 +16,10 @@ mod victim;
 
 pub use cleaning::{Cleaner, Cleaning, Move};
 pub use formula::{Formula, Precondition};
+pub use owner::{Owned, Owner};
 pub use pacing::{Pacer, WHOLE};
 pub use recovery::{LostUnit, Scan, Trim};
-pub use superblocks::{Block, Oob, PADDING, State, Superblocks, TRANSLATION, Victim};
+pub use superblocks::{Block, Oob, State, Superblocks, Victim};
 
 use crate::ids::{Lpn, Ppn, Superblock, TranslationPage};
 use crate::nand::{Geometry, Place, SlotMask};
@@ -309,14 +311,14 @@ impl Ftl {
     pub fn bind(&mut self, lpn: Lpn, ppn: Ppn, sequence: u32) {
         let before = self.map.set(lpn, Some(ppn));
         self.supersede(before);
-        self.occupy(ppn, lpn.0, sequence);
+        self.occupy(ppn, Owner::data(lpn), sequence);
     }
 
     /// A translation page with that sequence number goes to `ppn`, in the last unit allocated.
     pub fn bind_translation(&mut self, page: TranslationPage, ppn: Ppn, sequence: u32) {
         let before = self.directory.set(page, Some(ppn));
         self.supersede(before);
-        self.occupy(ppn, page.0 | TRANSLATION, sequence);
+        self.occupy(ppn, Owner::map(page), sequence);
     }
 
     /// A trim begins; returns its sequence number. The number before it is that of the data it voids on the
@@ -329,7 +331,7 @@ impl Ftl {
     /// Data already trimmed goes to `ppn`: nothing points to it, but until the trim is safe a power
     /// cut brings it back.
     pub fn leave_trimmed(&mut self, lpn: Lpn, ppn: Ppn, trim: u32) {
-        self.occupy(ppn, lpn.0, trim - 1);
+        self.occupy(ppn, Owner::data(lpn), trim - 1);
         let block = self.bury(ppn);
         block.trimmed_at = block.trimmed_at.max(trim);
     }
@@ -394,7 +396,7 @@ impl Ftl {
     }
 
     #[inline]
-    fn occupy(&mut self, ppn: Ppn, owner: u32, sequence: u32) {
+    fn occupy(&mut self, ppn: Ppn, owner: Owner, sequence: u32) {
         let superblock = self.geometry.superblock(ppn);
         let offset = ppn.0 - self.geometry.first_ppn(superblock).0;
         let block = &mut self.blocks[superblock];
@@ -403,12 +405,11 @@ impl Ftl {
         oob[offset as usize] = Oob { owner, sequence };
     }
 
-    /// What a slot holds, if its data is current: a logical page, or a translation page marked by
-    /// [`TRANSLATION`].
+    /// Whose data a slot holds, if it is current.
     #[inline]
     #[must_use]
-    pub fn current_owner(&self, ppn: Ppn) -> Option<u32> {
-        self.current(ppn).map(|oob| oob.owner)
+    pub fn current_owner(&self, ppn: Ppn) -> Option<Owned> {
+        self.current(ppn)?.owner.get()
     }
 
     /// Like [`Ftl::current_owner`], with the sequence number of the data; 0 for what lay there from the start.
@@ -428,7 +429,7 @@ impl Ftl {
                 sequence: 0,
             },
         };
-        (oob.owner != PADDING).then_some(oob)
+        (!oob.owner.is_padding()).then_some(oob)
     }
 
     /// Whether a slot's data, known to have been written, is still current.
@@ -450,7 +451,7 @@ impl Ftl {
         let mut mask: SlotMask = 0;
         for slot in 0..self.geometry.group_slots {
             let held = match &block.oob {
-                Some(oob) => oob[(offset + slot) as usize].owner != PADDING,
+                Some(oob) => !oob[(offset + slot) as usize].owner.is_padding(),
                 None => self.was_initially_held(Ppn(group.0 + slot)),
             };
             mask |= SlotMask::from(held && !block.is_dead(offset + slot)) << slot;
@@ -463,13 +464,13 @@ impl Ftl {
             || self.directory.initial_owner(ppn).is_some()
     }
 
-    fn initial_owner(&self, ppn: Ppn) -> u32 {
+    fn initial_owner(&self, ppn: Ppn) -> Owner {
         match self.map.formula().and_then(|formula| formula.owner(ppn)) {
-            Some(lpn) => lpn.0,
+            Some(lpn) => Owner::data(lpn),
             None => self
                 .directory
                 .initial_owner(ppn)
-                .map_or(PADDING, |page| page.0 | TRANSLATION),
+                .map_or(Owner::PADDING, Owner::map),
         }
     }
 
@@ -483,15 +484,16 @@ impl Ftl {
             if let Some(ppn) = self.map.get(Lpn(lpn)) {
                 assert_eq!(
                     self.current_owner(ppn),
-                    Some(lpn),
+                    Some(Owned::Data(Lpn(lpn))),
                     "map and reverse map disagree"
                 );
                 valid[self.geometry.superblock(ppn).index()] += 1;
             }
         }
         for page in 0..self.directory.pages() {
-            if let Some(ppn) = self.directory.get(TranslationPage(page)) {
-                assert_eq!(self.current_owner(ppn), Some(page | TRANSLATION));
+            let page = TranslationPage(page);
+            if let Some(ppn) = self.directory.get(page) {
+                assert_eq!(self.current_owner(ppn), Some(Owned::Map(page)));
                 valid[self.geometry.superblock(ppn).index()] += 1;
             }
         }

@@ -8,8 +8,8 @@
 //! Of the map in memory only the shape is used again: which chunks exist, never what they say.
 
 use super::page_map::Rebuild;
-use super::{Ftl, Oob, Open, PADDING, State, TRANSLATION};
-use crate::ids::{Lpn, Ppn, Superblock, TranslationPage};
+use super::{Ftl, Oob, Open, Owned, State};
+use crate::ids::{Ppn, Superblock, TranslationPage};
 use crate::spec::ENTRIES_PER_TRANSLATION_PAGE;
 use serde::{Deserialize, Serialize};
 
@@ -141,9 +141,9 @@ impl Ftl {
             .as_mut()
             .expect("programs go to opened superblocks");
         for slot in &mut oob[first..first + unit.slots as usize] {
-            if slot.owner & TRANSLATION == 0 {
+            if let Some(Owned::Data(lpn)) = slot.owner.get() {
                 // Its translation page may have been written with the entry that is now void.
-                stale[slot.owner as usize / ENTRIES_PER_TRANSLATION_PAGE as usize] = true;
+                stale[lpn.index() / ENTRIES_PER_TRANSLATION_PAGE as usize] = true;
             }
             *slot = Oob::NOTHING;
         }
@@ -214,20 +214,20 @@ impl Ftl {
             scan.slots += oob.len() as u64;
             let first = number * self.geometry.superblock_slots;
             for (ppn, slot) in (first..).map(Ppn).zip(oob.iter()) {
-                if slot.owner == PADDING {
-                    continue;
-                }
-                if slot.owner & TRANSLATION == 0 {
-                    if rebuild.offer(Lpn(slot.owner), ppn, slot.sequence) {
-                        // Moved, and not erased yet: the page of the map may name either.
-                        stale[slot.owner as usize / ENTRIES_PER_TRANSLATION_PAGE as usize] = true;
+                match slot.owner.get() {
+                    None => {}
+                    Some(Owned::Data(lpn)) => {
+                        if rebuild.offer(lpn, ppn, slot.sequence) {
+                            // Moved, and not erased yet: the page of the map may name either.
+                            stale[lpn.index() / ENTRIES_PER_TRANSLATION_PAGE as usize] = true;
+                        }
                     }
-                    continue;
-                }
-                let page = TranslationPage(slot.owner & !TRANSLATION);
-                if page_sequences[page.index()] <= Some(slot.sequence) {
-                    page_sequences[page.index()] = Some(slot.sequence);
-                    self.directory.set(page, Some(ppn));
+                    Some(Owned::Map(page)) => {
+                        if page_sequences[page.index()] <= Some(slot.sequence) {
+                            page_sequences[page.index()] = Some(slot.sequence);
+                            self.directory.set(page, Some(ppn));
+                        }
+                    }
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! The state of every superblock, and which one to open or clean next.
 
+use super::Owner;
 use super::Stream;
 use super::victim::{self, Candidate, Choice};
 use crate::ids::{Ppn, Superblock};
@@ -24,16 +25,11 @@ pub enum State {
     Erasing,
 }
 
-/// Reverse-map entry of a slot that holds nothing (padding).
-pub const PADDING: u32 = u32::MAX;
-/// Bit that marks a reverse-map entry as a translation page.
-pub const TRANSLATION: u32 = 1 << 31;
-
 /// What a page's spare area says beside its data: out-of-band data, which recovery reads.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub struct Oob {
-    /// Logical page, translation page marked by [`TRANSLATION`], or [`PADDING`].
-    pub owner: u32,
+    /// Whose data it is.
+    pub owner: Owner,
     /// Sequence number of the data, which it keeps when it is moved; see [`super::Ftl::allocate`].
     pub sequence: u32,
 }
@@ -41,7 +37,7 @@ pub struct Oob {
 impl Oob {
     /// Of a slot that holds nothing, or nothing that can be read.
     pub const NOTHING: Oob = Oob {
-        owner: PADDING,
+        owner: Owner::PADDING,
         sequence: 0,
     };
 }
