@@ -215,19 +215,18 @@ impl Ftl {
             let first = number * self.geometry.superblock_slots;
             for (ppn, slot) in (first..).map(Ppn).zip(oob.iter()) {
                 match slot.owner.get() {
-                    None => {}
                     Some(Owned::Data(lpn)) => {
-                        if rebuild.offer(lpn, ppn, slot.sequence) {
-                            // Moved, and not erased yet: the page of the map may name either.
-                            stale[lpn.index() / ENTRIES_PER_TRANSLATION_PAGE as usize] = true;
-                        }
+                        // Moved, and not erased yet: the page of the map may name either.
+                        let moved = rebuild.offer(lpn, ppn, slot.sequence);
+                        stale[lpn.index() / ENTRIES_PER_TRANSLATION_PAGE as usize] |= moved;
                     }
-                    Some(Owned::Map(page)) => {
-                        if page_sequences[page.index()] <= Some(slot.sequence) {
-                            page_sequences[page.index()] = Some(slot.sequence);
-                            self.directory.set(page, Some(ppn));
-                        }
+                    Some(Owned::Map(page))
+                        if page_sequences[page.index()] <= Some(slot.sequence) =>
+                    {
+                        page_sequences[page.index()] = Some(slot.sequence);
+                        self.directory.set(page, Some(ppn));
                     }
+                    Some(Owned::Map(_)) | None => {}
                 }
             }
         }
