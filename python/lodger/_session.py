@@ -93,7 +93,7 @@ class Session:
                 raise
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Session:
+    def from_file(cls, path: str | os.PathLike[str]) -> Session:
         """The session that was saved: it goes on as if nothing had been.
 
         The file's checksum finds damage, not malice: load states of your own.

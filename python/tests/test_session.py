@@ -149,7 +149,7 @@ def test_a_saved_session_goes_on_as_if_nothing_had_been(tmp_path: pathlib.Path) 
     session = lodger.Session("tiny", changes={"nand.read": "70us"})
     _used(session, 1)
     session.save(tmp_path / "drive.state")
-    loaded = lodger.Session.load(tmp_path / "drive.state")
+    loaded = lodger.Session.from_file(tmp_path / "drive.state")
     assert loaded.now_ns == session.now_ns
     assert loaded.drive.to_toml() == session.drive.to_toml()
     assert _used(loaded, 2) == _used(session, 2)
@@ -161,9 +161,9 @@ def test_a_file_that_is_no_saved_session_is_refused(tmp_path: pathlib.Path) -> N
     lodger.Session("tiny").save(path)
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(lodger.InputError, match="cut off"):
-        lodger.Session.load(path)
+        lodger.Session.from_file(path)
     path.write_text("[drive]")
     with pytest.raises(lodger.InputError, match="no saved drive"):
-        lodger.Session.load(path)
+        lodger.Session.from_file(path)
     with pytest.raises(FileNotFoundError):
-        lodger.Session.load(tmp_path / "nothing")
+        lodger.Session.from_file(tmp_path / "nothing")

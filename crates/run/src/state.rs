@@ -38,7 +38,7 @@ pub(crate) fn to_bytes<T: Serialize>(state: &T) -> Result<Vec<u8>, Error> {
 pub(crate) fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| {
         Error::input("this is no saved drive: it does not begin with \"LODGER drive state\"")
-            .hint("`Session.save` writes one")
+            .hint("`save` of a session writes one")
     })?;
     let (form, rest) = take(rest).map(|(form, rest)| (u32::from_le_bytes(form), rest))?;
     if form != FORM {
