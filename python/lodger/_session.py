@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import tempfile
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import _native
+from ._files import write_whole
 from ._record import Record
 from ._run import DriveLike, Hmb, Precondition, as_drive, hmb_text, offer_text
 from ._renamed import formerly_set
@@ -80,17 +80,7 @@ class Session:
         The file is written beside its place first: what stood there stays until all of it is written.
         It is read by the version of Lodger that wrote it, and large as what was touched.
         """
-        place = pathlib.Path(path)
-        state = self._native.state()
-        with tempfile.NamedTemporaryFile(dir=place.parent, prefix=place.name, delete=False) as file:
-            try:
-                file.write(state)
-                file.flush()
-                os.fsync(file.fileno())
-                os.replace(file.name, place)
-            except BaseException:
-                os.unlink(file.name)
-                raise
+        write_whole(path, self._native.state())
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Session:

@@ -132,7 +132,8 @@ def _used(session: lodger.Session, seed: int) -> list[float]:
     random = np.random.default_rng(seed)
     ops = random.choice(["read", "write", "trim"], 3000, p=[0.4, 0.5, 0.1])
     offsets = random.integers(0, 4000, 3000) * 4096
-    return session.batch(ops, offsets, 4096, depth=8).tolist()
+    latencies_ns: list[float] = session.batch(ops, offsets, 4096, depth=8).tolist()
+    return latencies_ns
 
 
 def test_a_branch_goes_on_by_itself() -> None:
@@ -154,6 +155,27 @@ def test_a_saved_session_goes_on_as_if_nothing_had_been(tmp_path: pathlib.Path) 
     assert loaded.drive.to_toml() == session.drive.to_toml()
     assert _used(loaded, 2) == _used(session, 2)
     assert [path.name for path in tmp_path.iterdir()] == ["drive.state"]
+
+
+def test_saving_keeps_what_a_file_is_besides_its_contents(tmp_path: pathlib.Path) -> None:
+    session = lodger.Session("tiny")
+    path, link, other = (tmp_path / name for name in ("drive.state", "link", "other"))
+    session.save(path)
+    path.chmod(0o600)
+    link.symlink_to(path)
+    session.read(0, 4096)
+    session.save(link)
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert lodger.Session.from_file(path).now_ns == session.now_ns
+    other.hardlink_to(path)
+    session.read(0, 4096)
+    session.save(path)
+    assert lodger.Session.from_file(other).now_ns == session.now_ns
+    session.save("/dev/null")
+    assert pathlib.Path("/dev/null").is_char_device()
+    with pytest.raises(FileNotFoundError):
+        session.save(tmp_path / "nowhere" / "drive.state")
 
 
 def test_a_file_that_is_no_saved_session_is_refused(tmp_path: pathlib.Path) -> None:

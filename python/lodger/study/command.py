@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from .._files import write_whole
 from ..errors import Error, InputError
 from . import report
 from .collection import collection
@@ -225,15 +225,7 @@ def _write(options: argparse.Namespace, text: str) -> None:
 def _replace(path: Path, text: str) -> None:
     """Writes a file whole or not at all."""
     try:
-        handle, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.chmod(name, 0o644)
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
+        write_whole(path, text.encode())
     except OSError as error:
         raise InputError(f"cannot write `{path}`: {error.strerror}") from error
 

@@ -1,0 +1,42 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import stat
+import tempfile
+
+_MODE = 0o644
+"""Of a file that was not there before."""
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file whole or not at all: beside its place first, then renamed.
+
+    What stands there keeps its mode, and a symbolic link keeps pointing to it. What a rename would part from
+    its other names, or is no file (a device, a pipe), is written in place.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    place = pathlib.Path(os.path.realpath(path))
+    try:
+        there = place.stat()
+    except FileNotFoundError:
+        there = None
+    if there is not None and (not stat.S_ISREG(there.st_mode) or there.st_nlink > 1):
+        place.write_bytes(data)
+        return
+    handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            # What is renamed before it is on the disk may be empty after a power cut.
+            os.fsync(file.fileno())
+        os.chmod(name, _MODE if there is None else stat.S_IMODE(there.st_mode))
+        os.replace(name, place)
+    except BaseException:
+        os.unlink(name)
+        raise
