@@ -248,6 +248,10 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     /// Programs staged moves by full units (or what there is, when `partial`).
     fn program_moves(&mut self, mover: Mover, partial: bool) {
+        let cleaner = &self.cleaners[mover as usize];
+        if cleaner.staged.is_empty() && cleaner.staged_pages.is_empty() {
+            return;
+        }
         let unit_slots = self.ftl.geometry().unit_slots as usize;
         for pages in [true, false] {
             loop {
