@@ -4,6 +4,7 @@ takes seconds to unpack it.
 """
 
 import lzma
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -84,17 +85,19 @@ class Tree:
         found += [
             path for folder in found for path in folder.glob("*/") if list(path.glob("*.so.*"))
         ]
-        self.library_path = ":".join(str(path) for path in found)
+        # For all that is run of it, beside the environment there is.
+        self.environment = {"LD_LIBRARY_PATH": ":".join(str(path) for path in found)}
 
     def command(self, program: Path) -> list[str]:
-        """What runs one of its programs on this machine."""
-        return [str(self.loader), "--library-path", self.library_path, str(program)]
+        """What runs one of its programs on this machine, in its environment."""
+        return [str(self.loader), str(program)]
 
     def libraries(self, program: Path) -> list[Path]:
         """What a program is linked with."""
         words = self.command(program)
         words.insert(1, "--list")
-        said = subprocess.run(words, capture_output=True, text=True, check=False)
+        environment = {**os.environ, **self.environment}
+        said = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
         if said.returncode != 0:
             raise packages.Missing(f"libraries of {program.name}: {said.stderr.strip()}")
         paths = [
@@ -150,8 +153,8 @@ class Kernel:
         return list(ordered.items())
 
 
-def build(tree: Tree, kernel: Kernel, scripts: Path, more: list[Path]) -> bytes:
-    """The archive. `more`: programs of this machine, with their libraries from the tree."""
+def build(tree: Tree, kernel: Kernel, scripts: Path) -> bytes:
+    """The archive of a guest's root."""
     archive = Archive()
     for folder in ("dev", "proc", "sys", "tmp", "mnt", "usr/lib"):
         archive.add(folder, DIRECTORY)
@@ -163,8 +166,7 @@ def build(tree: Tree, kernel: Kernel, scripts: Path, more: list[Path]) -> bytes:
         raise packages.Missing("busybox among the packages")
     archive.add("bin/busybox", FILE, busybox.read_bytes())
     archive.add(f"usr/lib/{tree.loader.name}", FILE, tree.loader.read_bytes())
-    programs = [tree.root / program for program in PROGRAMS] + more
-    for program in programs:
+    for program in (tree.root / name for name in PROGRAMS):
         archive.add(f"bin/{program.name}", FILE, program.read_bytes())
         for library in tree.libraries(program):
             archive.add(f"usr/lib/{library.name}", FILE, library.read_bytes())

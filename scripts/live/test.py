@@ -34,55 +34,32 @@ class Boot:
     is_cut: bool = False
 
 
-COMMANDS = Boot(
+def boot(name: str, checks: str, **other) -> Boot:
+    """With the names of the checks in one text."""
+    return Boot(name, tuple(checks.split()), **other)
+
+
+COMMANDS = boot(
     "commands",
-    (
-        *(
-            "attached",
-            "host_memory",
-            "health",
-            "errors",
-            "flush",
-            "deallocate",
-            "write_zeroes",
-            "compare",
-        ),
-        *("reset", "abort", "power_states", "saved_features", "format", "sanitize"),
-    ),
+    "attached host_memory health errors flush deallocate write_zeroes compare reset abort"
+    " power_states saved_features format sanitize",
 )
-DATA = Boot(
+DATA = boot(
     "data",
-    (
-        *("random_mix", "trim_mix", "ext4", "xfs", "reset_under_load", "host_memory_under_load"),
-        *("unbind", "remove"),
-    ),
+    "random_mix trim_mix ext4 xfs reset_under_load host_memory_under_load unbind remove",
 )
-CUT = (
-    Boot("cut", ("write_before_cut",), is_cut=True),
-    Boot("after the cut", ("read_after_cut", "random_mix")),
-)
-WITHOUT = Boot(
-    "without host memory", ("no_host_memory", "random_mix"), "nvme.max_host_mem_size_mb=0"
+CUT = boot("cut", "write_before_cut", is_cut=True)
+AFTER_CUT = boot("after the cut", "read_after_cut random_mix")
+WITHOUT = boot(
+    "without host memory", "no_host_memory random_mix", append="nvme.max_host_mem_size_mb=0"
 )
 # Each drive with the guests that follow each other on it.
-PLANS = {"commands": [COMMANDS], "data": [DATA], "cut": list(CUT), "without": [WITHOUT]}
+PLANS = {"commands": [COMMANDS], "data": [DATA], "cut": [CUT, AFTER_CUT], "without": [WITHOUT]}
 # What fits into a minute or two.
-QUICK = Boot(
+QUICK = boot(
     "quick",
-    (
-        *(
-            "attached",
-            "host_memory",
-            "health",
-            "errors",
-            "deallocate",
-            "write_zeroes",
-            "compare",
-            "format",
-        ),
-        *("sanitize", "power_states", "saved_features", "random_mix", "ext4"),
-        *("reset_under_load", "host_memory_under_load", "unbind"),
-    ),
+    "attached host_memory health errors deallocate write_zeroes compare format sanitize"
+    " power_states saved_features random_mix ext4 reset_under_load host_memory_under_load unbind",
 )
 
 
@@ -188,7 +165,7 @@ def machine(kernel: str, folder: Path, options, log):
     tree = initramfs.Tree(packages.tools(log))
     found = initramfs.Kernel(packages.kernel(kernel, log))
     archive = folder / f"root-{kernel}.cpio"
-    archive.write_bytes(initramfs.build(tree, found, HERE / "guest", []))
+    archive.write_bytes(initramfs.build(tree, found, HERE / "guest"))
     qemu = vm.find_qemu(tree)
     if options.accelerator != "tcg":
         vm.choose_accelerator(qemu, found.image, archive)

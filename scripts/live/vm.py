@@ -95,7 +95,7 @@ def find_qemu(tree: initramfs.Tree) -> Qemu:
     data = [tree.root / "usr/share" / name for name in ("qemu", "seabios", "qboot")]
     words = [*tree.command(program), *(word for path in data for word in ("-L", str(path)))]
     modules = tree.root / "usr/lib/x86_64-linux-gnu/qemu"
-    qemu = Qemu(words, {"QEMU_MODULE_DIR": str(modules)})
+    qemu = Qemu(words, {**tree.environment, "QEMU_MODULE_DIR": str(modules)})
     if qemu.version() < VERSION_MIN:
         raise packages.Missing(f"QEMU {VERSION_MIN[0]}.{VERSION_MIN[1]} or newer")
     return qemu

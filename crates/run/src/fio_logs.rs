@@ -130,6 +130,15 @@ struct Rates<W> {
 }
 
 impl<W: Write> Rates<W> {
+    /// One request: its rate by itself, and what it adds to a window.
+    fn add(&mut self, ms: u64, [alone, amount]: [u64; 2], direction: usize, bytes: u64, at: u64) {
+        if self.window_ms == 0 {
+            return self.lines.add(ms, alone, direction, bytes, at);
+        }
+        self.move_on(ms);
+        self.amounts[direction] += amount;
+    }
+
     /// Closes windows that ended before `ms`.
     fn move_on(&mut self, ms: u64) {
         let whole = ms.saturating_sub(self.since_ms) / self.window_ms.max(1);
@@ -342,16 +351,5 @@ impl<W: Write> JobLogs<W> {
             .map(|log| &log.lines)
             .any(|lines| lines.failure.is_some())
             || latencies.any(|log| log.lines.failure.is_some())
-    }
-}
-
-impl<W: Write> Rates<W> {
-    /// One request: its rate by itself, and what it adds to a window.
-    fn add(&mut self, ms: u64, [alone, amount]: [u64; 2], direction: usize, bytes: u64, at: u64) {
-        if self.window_ms == 0 {
-            return self.lines.add(ms, alone, direction, bytes, at);
-        }
-        self.move_on(ms);
-        self.amounts[direction] += amount;
     }
 }

@@ -28,7 +28,7 @@ filesystem() {
   must umount /mnt
   must $2 $drive
   must mount -t "$3" $drive /mnt
-  (cd /mnt && md5sum -c -s /tmp/work/rest) || die "files differ on $3"
+  (cd /mnt && md5sum -c -s "$OLDPWD/rest") || die "files differ on $3"
   note "$(wc -l <rest) files, $(df -m /mnt | awk 'END { print $3 }') MiB"
   must umount /mnt
 }
@@ -57,57 +57,50 @@ let_go() {
   wait
 }
 
-# load_on NAME: a load that goes on until the file `enough` is there. How long a pass takes depends on the machine, and
+# thrice_under_load COMMAND: while fio writes and verifies, pass after pass. How long a pass takes depends on the machine;
 # what is done under load must be done more than once.
-load_on() {
-  while [ ! -e enough ]; do
-    fio --name=$1 --filename=$drive --direct=1 --ioengine=libaio --verify=crc32c --verify_fatal=1 --group_reporting \
-      $MIX --size=48m --io_size=16m >$1.fio 2>&1 || return 1
-  done
-}
-
-check_reset_under_load() {
+thrice_under_load() {
   rm -f enough
-  load_on under &
+  trap 'touch enough' EXIT TERM
+  while [ ! -e enough ]; do
+    load under $MIX --size=48m --io_size=16m
+  done &
   loading=$!
   for _ in 1 2 3; do
     sleep 1
     kill -0 $loading 2>/dev/null || break
-    must nvme reset $controller
+    "$1"
   done
   touch enough
-  wait $loading || die "fio: $(grep -v '^$' under.fio | tail -n 3)"
-  note "3 resets"
+  wait $loading || exit 1
 }
 
+reset_once() { must nvme reset $controller; }
+check_reset_under_load() { thrice_under_load reset_once; }
+
 host_memory_off() { nvme set-feature $controller -f 0x0d -V 0; }
+
+switch_by_sysfs() {
+  echo 0 >$hmb || die "sysfs does not switch it off"
+  must_not has_host_memory
+  echo 1 >$hmb || die "sysfs does not switch it on"
+  must has_host_memory
+}
+# The driver does not know that it is off, and gives it again at the next reset.
+switch_by_passthrough() {
+  must host_memory_off
+  must_not has_host_memory
+  must nvme reset $controller
+  within 10 is_back
+  must has_host_memory
+}
 
 check_host_memory_under_load() {
   hmb=/sys/class/nvme/nvme0/hmb
   way=passthrough
   [ -e $hmb ] && way=sysfs
-  rm -f enough
-  load_on hmb &
-  loading=$!
-  for _ in 1 2 3; do
-    sleep 1
-    kill -0 $loading 2>/dev/null || break
-    if [ $way = sysfs ]; then
-      echo 0 >$hmb || die "sysfs does not switch it off"
-      must_not has_host_memory
-      echo 1 >$hmb || die "sysfs does not switch it on"
-    else
-      # The driver does not know that it is off, and gives it again at the next reset.
-      must host_memory_off
-      must_not has_host_memory
-      must nvme reset $controller
-      within 10 is_back
-    fi
-    must has_host_memory
-  done
-  touch enough
-  wait $loading || die "fio: $(grep -v '^$' hmb.fio | tail -n 3)"
-  note "by $way, 3 times"
+  thrice_under_load switch_by_$way
+  note "by $way"
 }
 
 check_unbind() {
