@@ -38,4 +38,4 @@ lint: ## Check format, lints, API documentation, dependencies and scripts
 	scripts/lint.sh
 
 docs: ## Write docs/reference from the code
-	UPDATE_REFERENCE=1 $(CARGO) test -q -p lodger --test docs
+	UPDATE_REFERENCE=1 $(CARGO) test -q -p lodger --test command docs::

@@ -61,19 +61,19 @@ for target in ${TARGETS:-$(cat "$folder/targets")}; do
 done
 
 # Random drives, requests and power cuts against a naive drive: new ones as long as the time lasts.
-if [ -z "${TARGETS:-}" ] && [ -f crates/core/tests/swarm.rs ]; then
+if [ -z "${TARGETS:-}" ] && [ -f crates/core/tests/drive/swarm.rs ]; then
   unset CARGO_TARGET_DIR
-  cargo test --quiet -p lodger-core --test swarm --no-run
+  cargo test --quiet -p lodger-core --test drive swarm:: --no-run
   end=$((SECONDS + seconds))
   rounds=0
   export LODGER_CASES=${SWARM_CASES:-50}
   while ((SECONDS < end)); do
     export LODGER_SEED=$((seed + rounds * LODGER_CASES))
-    if ! cargo test --quiet -p lodger-core --test swarm >"$folder/swarm.log" 2>&1; then
+    if ! cargo test --quiet -p lodger-core --test drive swarm:: >"$folder/swarm.log" 2>&1; then
       failed=1
       tail -40 "$folder/swarm.log"
       echo "error: the swarm failed" >&2
-      echo "hint: LODGER_SEED=$LODGER_SEED LODGER_CASES=$LODGER_CASES cargo test -p lodger-core --test swarm" >&2
+      echo "hint: LODGER_SEED=$LODGER_SEED LODGER_CASES=$LODGER_CASES cargo test -p lodger-core --test drive swarm::" >&2
       break
     fi
     rounds=$((rounds + 1))

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Draws how many random writes complete in each 50 ms on every drive, before and after a change.
 
-    LODGER_LOADS=1 LODGER_SERIES=before.csv cargo test --release -p lodger-core --test steady_state -- --ignored
+    LODGER_LOADS=1 LODGER_SERIES=before.csv cargo test --release -p lodger-core --test drive steady_state:: -- --ignored
     (the change)
-    LODGER_LOADS=1 LODGER_SERIES=after.csv cargo test --release -p lodger-core --test steady_state -- --ignored
+    LODGER_LOADS=1 LODGER_SERIES=after.csv cargo test --release -p lodger-core --test drive steady_state:: -- --ignored
     scripts/steady-series.py before.csv after.csv > docs/pictures/steady-writes.svg
 
-Lines of the files: drive,load,milliseconds,requests per second (crates/core/tests/steady_state.rs).
+Lines of the files: drive,load,milliseconds,requests per second (crates/core/tests/drive/steady_state.rs).
 """
 
 import csv

@@ -23,7 +23,7 @@ const HEAD: &str = "\
 ";
 
 /// What is known of bursts of writes, which depend on more than one number of the file. How far off they are is held by
-/// `bursts_take_as_long_from_an_emitted_file_as_its_head_says` in `crates/cli/tests/probe_emit.rs`.
+/// `bursts_take_as_long_from_an_emitted_file_as_its_head_says` in `crates/cli/tests/command/probe_emit.rs`.
 fn bursts(outcome: &Outcome) -> String {
     let arms = outcome.findings.roles.write_buffer.arms.values();
     let measured = arms.filter(|arm| arm.fill_rate > 0.0);

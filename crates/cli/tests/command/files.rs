@@ -1,0 +1,307 @@
+//! What happens to the user's files? Inputs are never overwritten, outputs keep what they are, and what is
+//! waited for can be stopped.
+use crate::common::{Outcome, Sandbox, repository};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+const JOB: &str = "[job]\nrw=randread\nbs=4k\nsize=1m\n";
+
+#[test]
+fn an_output_that_is_also_an_input_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.file("job.fio", format!("{JOB}include common.inc\n"));
+    sandbox.file("common.inc", "iodepth=2\n");
+    sandbox.file("mine.toml", "extends = \"base.toml\"\n");
+    sandbox.file("base.toml", "extends = \"tiny\"\n");
+    sandbox.file(
+        "trace.csv",
+        "time_us,op,offset_bytes,length_bytes,flags\n0,R,0,4096,\n",
+    );
+    std::os::unix::fs::symlink("job.fio", sandbox.dir.join("link.fio")).unwrap();
+    fs::hard_link(sandbox.dir.join("job.fio"), sandbox.dir.join("other.fio")).unwrap();
+    let before: Vec<_> = sandbox.files();
+    for output in [
+        "job.fio",
+        "common.inc",
+        "mine.toml",
+        "base.toml",
+        "link.fio",
+        "other.fio",
+    ] {
+        for command in ["simulate", "compare"] {
+            let mut args = vec![
+                command,
+                "job.fio",
+                "--drive",
+                "mine.toml",
+                "--output",
+                output,
+            ];
+            if command == "compare" {
+                args.extend(["--hmb", "off,default"]);
+            }
+            refused(&sandbox, &args, "this command reads it");
+        }
+    }
+    assert_eq!(sandbox.files(), before, "nothing is left behind");
+    assert_eq!(
+        fs::read_to_string(sandbox.dir.join("common.inc")).unwrap(),
+        "iodepth=2\n"
+    );
+}
+
+#[test]
+fn no_other_command_and_no_other_output_overwrites_its_input() {
+    let sandbox = Sandbox::new();
+    sandbox.file("job.fio", JOB);
+    sandbox.file(
+        "trace.csv",
+        "time_us,op,offset_bytes,length_bytes,flags\n0,R,0,4096,\n",
+    );
+    let before = sandbox.files();
+    refused(
+        &sandbox,
+        &[
+            "advise",
+            "trace.csv",
+            "--drive",
+            "tiny",
+            "--output",
+            "./trace.csv",
+        ],
+        "this command reads it",
+    );
+    refused(
+        &sandbox,
+        &[
+            "trace",
+            "convert",
+            "trace.csv",
+            "--to",
+            "csv",
+            "--output",
+            "trace.csv",
+        ],
+        "this command reads it",
+    );
+    refused(
+        &sandbox,
+        &[
+            "simulate",
+            "job.fio",
+            "--drive",
+            "tiny",
+            "--latency-log",
+            "job.fio",
+        ],
+        "this command reads it",
+    );
+    for other in ["new", "./new"] {
+        refused(
+            &sandbox,
+            &[
+                "simulate",
+                "job.fio",
+                "--drive",
+                "tiny",
+                "--output",
+                "new",
+                "--latency-log",
+                other,
+            ],
+            "this command writes it already",
+        );
+    }
+    assert_eq!(sandbox.files(), before, "nothing is left behind");
+}
+
+fn refused(sandbox: &Sandbox, args: &[&str], why: &str) {
+    let outcome = sandbox.run(args);
+    assert_eq!(outcome.code, Some(2), "{args:?}\n{}", outcome.stderr);
+    assert!(outcome.stderr.contains(why), "{args:?}\n{}", outcome.stderr);
+}
+
+#[test]
+fn an_output_keeps_its_permissions_and_its_other_names() {
+    let sandbox = Sandbox::new();
+    sandbox.file("job.fio", JOB);
+    let private = sandbox.file("private.txt", "old");
+    fs::set_permissions(&private, fs::Permissions::from_mode(0o600)).unwrap();
+    let named = sandbox.file("named.txt", "old and longer than nothing");
+    let other = sandbox.dir.join("other.txt");
+    fs::hard_link(&named, &other).unwrap();
+    for output in ["private.txt", "named.txt", "new.txt"] {
+        sandbox.ok(&["simulate", "job.fio", "--drive", "tiny", "--output", output]);
+        let text = fs::read_to_string(sandbox.dir.join(output)).unwrap();
+        assert!(text.starts_with("job: (g=0)"), "{output}: {text}");
+    }
+    assert_eq!(fs::metadata(&private).unwrap().mode() & 0o777, 0o600);
+    assert_eq!(fs::read(&named).unwrap(), fs::read(&other).unwrap());
+    assert_eq!(fs::metadata(&other).unwrap().nlink(), 2);
+    let names = [
+        "job.fio",
+        "named.txt",
+        "new.txt",
+        "other.txt",
+        "private.txt",
+    ];
+    assert_eq!(sandbox.files(), names, "no temporary file is left");
+}
+
+#[test]
+fn a_link_to_nowhere_is_not_replaced() {
+    let sandbox = Sandbox::new();
+    sandbox.file("job.fio", JOB);
+    std::os::unix::fs::symlink("nowhere", sandbox.dir.join("link")).unwrap();
+    refused(
+        &sandbox,
+        &["simulate", "job.fio", "--drive", "tiny", "--output", "link"],
+        "it is a link to a file that is not there",
+    );
+    assert!(sandbox.dir.join("link").is_symlink());
+}
+
+#[test]
+fn byte_order_marks_are_understood_or_named() {
+    let sandbox = Sandbox::new();
+    let marked = |text: &str| [b"\xef\xbb\xbf", text.as_bytes()].concat();
+    sandbox.file("job.fio", marked(JOB));
+    sandbox.file("drive.toml", marked("extends = \"tiny\"\n"));
+    sandbox.file(
+        "trace.csv",
+        marked("time_us,op,offset_bytes,length_bytes,flags\n0,R,0,4096,\n"),
+    );
+    sandbox.ok(&["simulate", "job.fio", "--drive", "drive.toml"]);
+    sandbox.ok(&["simulate", "trace.csv", "--drive", "tiny"]);
+    let wide: Vec<u8> = format!("\u{feff}{JOB}")
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    sandbox.file("wide.fio", wide);
+    refused(
+        &sandbox,
+        &["simulate", "wide.fio", "--drive", "tiny"],
+        "byte order mark of UTF-16",
+    );
+}
+
+#[test]
+fn a_drive_file_extends_others_from_its_own_folder() {
+    let sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.dir.join("drives/bases")).unwrap();
+    sandbox.file("drives/mine.toml", "extends = \"bases/middle.toml\"\n");
+    sandbox.file(
+        "drives/bases/middle.toml",
+        "extends = \"base.toml\"\n[nand]\nchannels = 2\n",
+    );
+    sandbox.file(
+        "drives/bases/base.toml",
+        "extends = \"tiny\"\nname = \"Base\"\n",
+    );
+    let shown = sandbox.ok(&["drives", "show", "drives/mine.toml"]).stdout;
+    assert!(
+        shown
+            .lines()
+            .any(|line| line.starts_with("nand.channels") && line.contains(" 2 "))
+    );
+    sandbox.file("circle.toml", "extends = \"circle.toml\"\n");
+    let outcome = sandbox.run(&["drives", "check", "circle.toml"]);
+    assert_eq!(outcome.code, Some(1));
+    assert!(outcome.stderr.contains("circle"), "{}", outcome.stderr);
+    sandbox.file("typo.toml", "extends = \"bsae.toml\"\n");
+    let outcome = sandbox.run(&["drives", "check", "typo.toml"]);
+    assert!(
+        outcome.stderr.contains("(typo.toml:1)"),
+        "{}",
+        outcome.stderr
+    );
+    sandbox.file("wrong.toml", "extends = \"wrongbase.toml\"\n");
+    sandbox.file(
+        "wrongbase.toml",
+        "extends = \"tiny\"\n[nand]\nchanels = 2\n",
+    );
+    let outcome = sandbox.run(&["drives", "check", "wrong.toml"]);
+    assert!(
+        outcome.stderr.contains("(wrongbase.toml:3)"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn a_shown_drive_passes_its_check_with_its_sources() {
+    let sandbox = Sandbox::new();
+    for name in ["tiny", "bg4", "galaxy-s7", "hong-hmb-buffer", "2b-ssd"] {
+        let own = repository(&format!("drives/{name}.toml"));
+        let own = sandbox
+            .ok(&["drives", "check", own.to_str().unwrap()])
+            .stdout;
+        let text = sandbox
+            .ok(&["drives", "show", name, "--output-format", "toml"])
+            .stdout;
+        sandbox.file("shown.toml", text);
+        let shown = sandbox.ok(&["drives", "check", "shown.toml"]).stdout;
+        // What has no source in the collection has none here, and nothing else.
+        let sources = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(sources(&shown), sources(&own), "{name}");
+    }
+}
+
+#[test]
+fn a_rate_that_takes_years_is_the_users_and_not_a_stuck_drive() {
+    let sandbox = Sandbox::new();
+    sandbox.file("slow.fio", "[a]\nrw=write\nrate=1\nbs=8m\n");
+    let outcome = sandbox.run(&["simulate", "slow.fio", "--drive", "tiny"]);
+    assert_eq!(outcome.code, Some(2), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("200 days"), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("stuck"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_wait_for_a_pipe_or_a_silent_stdin_can_be_interrupted() {
+    let sandbox = Sandbox::new();
+    let made = std::process::Command::new("mkfifo")
+        .arg(sandbox.dir.join("pipe"))
+        .status();
+    assert!(made.unwrap().success());
+    sandbox.file("job.fio", format!("{JOB}include pipe\n"));
+    for workload in ["job.fio", "pipe", "-"] {
+        let mut command = sandbox.command(&["simulate", workload, "--drive", "tiny"]);
+        let child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        let silent = child.stdin.take();
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(child.try_wait().unwrap().is_none(), "{workload}: it waits");
+        let outcome = interrupted(child);
+        drop(silent);
+        assert_eq!(outcome.code, Some(130), "{workload}: {}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains("interrupted"),
+            "{workload}: {}",
+            outcome.stderr
+        );
+    }
+}
+
+/// Ctrl-C, and what the command makes of it within some seconds.
+fn interrupted(mut child: Child) -> Outcome {
+    let id = child.id().to_string();
+    let sent = std::process::Command::new("kill")
+        .args(["-INT", &id])
+        .status();
+    assert!(sent.unwrap().success());
+    let started = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if started.elapsed() > Duration::from_secs(20) {
+            child.kill().unwrap();
+            panic!("it goes on waiting");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Outcome::of(child.wait_with_output().unwrap())
+}

@@ -1,0 +1,191 @@
+//! Does host memory mean what people mean by it? The host's cap, an exact offer, and what is said of
+//! memory that is not used.
+
+use crate::common::{Sandbox, repository};
+use serde_json::Value;
+
+const JOB: &str = "[job]\nrw=randread\nbs=4k\nsize=64m\nnumber_ios=500\n";
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.file("job.fio", JOB);
+    sandbox
+}
+
+/// Granted and usable bytes of a run.
+fn granted(sandbox: &Sandbox, drive: &str, more: &[&str]) -> (u64, u64) {
+    let base = [
+        "simulate",
+        "job.fio",
+        "--drive",
+        drive,
+        "--output-format",
+        "json",
+    ];
+    let outcome = sandbox.ok(&[&base, more].concat());
+    let result: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let number = |key: &str| result["lodger"]["hmb"][key].as_u64().unwrap();
+    (number("granted_bytes"), number("usable_bytes"))
+}
+
+#[test]
+fn hmb_is_the_hosts_cap_and_no_drive_gets_more_than_it_asks_for() {
+    let sandbox = sandbox();
+    let mib = |n: u64| n << 20;
+    // A BG4 asks for 61 MiB, of which it uses 32.
+    assert_eq!(
+        granted(&sandbox, "bg4", &["--hmb", "32MiB"]),
+        (mib(32), mib(32))
+    );
+    for more in [
+        &["--hmb", "128MiB"][..],
+        &["--hmb", "8TiB"],
+        &["--hmb", "default"],
+        &[],
+    ] {
+        assert_eq!(
+            granted(&sandbox, "bg4", more),
+            (mib(61), mib(32)),
+            "{more:?}"
+        );
+    }
+    assert_eq!(
+        granted(&sandbox, "bg4", &["--hmb-offer", "64MiB"]),
+        (mib(64), mib(64))
+    );
+    assert_eq!(granted(&sandbox, "bg4", &["--hmb", "off"]), (0, 0));
+    // An A80 asks for 480 MiB: Linux gives 128, and more when told to.
+    assert_eq!(granted(&sandbox, "a80", &["--hmb", "default"]).0, mib(128));
+    assert_eq!(granted(&sandbox, "a80", &["--hmb", "1GiB"]).0, mib(480));
+}
+
+#[test]
+fn a_cap_and_an_offer_exclude_each_other_and_an_offer_is_a_size() {
+    let sandbox = sandbox();
+    let base = ["simulate", "job.fio", "--drive", "tiny"];
+    for more in [
+        &["--hmb", "64KiB", "--hmb-offer", "64KiB"][..],
+        &["--hmb-offer", "default"],
+        &["--hmb-offer", "8TiB"],
+        &["--hmb", "on"],
+    ] {
+        let outcome = sandbox.run(&[&base, more].concat());
+        assert_eq!(outcome.code, Some(2), "{more:?}\n{}", outcome.stdout);
+        assert!(outcome.stderr.contains("--hmb"), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_column_says_what_became_of_memory_that_is_not_used() {
+    let sandbox = sandbox();
+    let table = |args: &[&str]| sandbox.ok(&[&["compare", "job.fio"], args].concat()).stdout;
+    let line = |table: &str, name: &str| {
+        let line = table
+            .lines()
+            .find(|line| line.trim_start().starts_with(name));
+        let line = line.unwrap_or_else(|| panic!("no {name} in\n{table}"));
+        line.split("  ")
+            .map(str::trim)
+            .filter(|cell| !cell.is_empty())
+            .skip(1)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let found = table(&[
+        "--drive",
+        "bg4",
+        "--hmb",
+        "off,8MiB,128MiB",
+        "--hmb-offer",
+        "64MiB",
+    ]);
+    assert_eq!(
+        line(&found, "host gives"),
+        ["none", "<= 8 MiB", "<= 128 MiB", "64 MiB"]
+    );
+    // 8 MiB are below what it needs.
+    assert_eq!(
+        line(&found, "host memory"),
+        ["none", "too little", "61 MiB", "64 MiB"]
+    );
+    assert_eq!(line(&found, "usable"), ["-", "-", "32 MiB", "64 MiB"]);
+    let found = table(&["--drive", "tiny", "--drive", "970-pro", "--hmb", "128MiB"]);
+    assert_eq!(line(&found, "host memory"), ["256 KiB", "not asked for"]);
+}
+
+#[test]
+fn a_drive_that_wants_none_says_so_when_it_is_offered_some() {
+    let sandbox = sandbox();
+    let base = ["simulate", "job.fio", "--drive", "970-pro"];
+    let outcome = sandbox.ok(&[&base[..], &["--hmb", "64MiB"]].concat());
+    assert!(
+        outcome
+            .stdout
+            .contains("host memory  : the drive asks for none"),
+        "{}",
+        outcome.stdout
+    );
+    let outcome = sandbox.run(&[&base[..], &["--hmb-offer", "64MiB"]].concat());
+    assert_eq!(outcome.code, Some(2));
+    assert!(
+        outcome.stderr.contains("no use for host memory"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn a_drive_or_an_amount_given_twice_is_said() {
+    let sandbox = sandbox();
+    for more in [
+        &["--drive", "tiny", "--drive", "tiny"][..],
+        &["--drive", "tiny", "--hmb", "off,64KiB,off"],
+        &["--drive", "tiny", "--hmb-offer", "64KiB,64KiB"],
+    ] {
+        let outcome = sandbox.run(&[&["compare", "job.fio"], more].concat());
+        assert_eq!(outcome.code, Some(2), "{}", outcome.stdout);
+        assert!(outcome.stderr.contains("twice"), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn comparing_databases_shows_transactions_and_commit_latency() {
+    let text = std::fs::read_to_string(repository("workloads/logging/linkbench.toml")).unwrap();
+    let short = |line: &str| match line.split_once(" = ") {
+        Some(("transactions", _)) => "transactions = 4000".to_owned(),
+        _ => line.to_owned(),
+    };
+    let text: Vec<String> = text.lines().map(short).collect();
+    let sandbox = Sandbox::new();
+    sandbox.file("log.toml", text.join("\n"));
+    let table = sandbox.ok(&[
+        "compare",
+        "log.toml",
+        "--drive",
+        "2b-ssd",
+        "--drive",
+        "pm963",
+        "--commit",
+        "block",
+        "--clients",
+        "4",
+    ]);
+    for row in [
+        "transactions/s",
+        "commit mean",
+        "commit p50",
+        "commit p99",
+        "commit p99.9",
+    ] {
+        assert!(table.stdout.contains(row), "no {row}\n{}", table.stdout);
+    }
+    let clients = table
+        .stdout
+        .lines()
+        .find(|line| line.trim_start().starts_with("clients"))
+        .unwrap();
+    assert_eq!(
+        clients.split_whitespace().collect::<Vec<_>>(),
+        ["clients", "4", "4"]
+    );
+}

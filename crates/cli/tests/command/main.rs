@@ -1,0 +1,28 @@
+//! What users ask of the command: one program, for each file would link all of it again.
+//! One file of it: `cargo test -p lodger --test command errors::`.
+
+mod blind;
+mod common;
+mod docs;
+mod errors;
+#[cfg(unix)]
+mod files;
+mod fio_logs;
+mod held_back;
+mod host_memory;
+mod output;
+mod probe;
+mod probe_again;
+mod probe_blind;
+mod probe_command;
+mod probe_emit;
+mod probe_held_back;
+#[cfg(target_os = "linux")]
+mod probe_kill;
+mod probe_map;
+mod probe_study;
+mod recorded;
+mod reference;
+#[cfg(target_os = "linux")]
+mod serve;
+mod traces;

@@ -1,0 +1,171 @@
+//! Drives that no generator draws, each written by hand: the prober may be undecided about them, and may not
+//! be wrong. `LODGER_PROBE_ONLY=text` probes those whose name has the text, and prints their reports.
+
+use crate::held_back::{BUFFERS, DIES, HeldBack, MAPS, Truth};
+use lodger::probe_target::{Noise, SimTarget};
+use lodger_core::Precondition;
+use lodger_probe::{Options, Outcome, probe, report};
+use lodger_run::{Drive, HmbChoice, RunConfig};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+fn probed(drive: &HeldBack, experiments: &[&str], seed: u64) -> Outcome {
+    let text = drive.file();
+    let parsed = Drive::parse(drive.name, &text, &[]);
+    let config = RunConfig {
+        drive: parsed.unwrap_or_else(|error| panic!("{error}\n{text}")),
+        hmb: HmbChoice::Negotiated,
+        precondition: if drive.random {
+            Precondition::Random
+        } else {
+            Precondition::Sequential
+        },
+        seed,
+    };
+    let mut target = SimTarget::open(&config, Noise::default(), seed).expect("it opens");
+    let options = Options {
+        experiments: experiments.iter().map(|&name| name.to_owned()).collect(),
+        budget: Duration::from_secs(1 << 20),
+        may_write: true,
+        seed,
+        confidence: 0.95,
+    };
+    probe(&mut target, &options, &mut |_| true)
+}
+
+/// What is wrong with a verdict, if anything.
+fn fault(truth: &Truth, outcome: &Outcome, role: &str) -> Option<String> {
+    let Some(verdict) = outcome.roles.get(role) else {
+        return Some(format!("{role}: no verdict: {:?}", outcome.skipped));
+    };
+    let found = verdict.tier.name();
+    let (evidence, size) = (&verdict.evidence, verdict.size_bytes);
+    if found != truth.tier && (truth.must || found != "undecided") {
+        let sure = verdict.confidence;
+        return Some(format!(
+            "{role}: {found} ({sure:.3}) for {truth:?}: {evidence}"
+        ));
+    }
+    let given = outcome.target.hmb.granted_bytes().map(|bytes| bytes as f64);
+    if let (Some(given), Some(size), "hmb") = (given, size, found)
+        && (size.estimate > given || size.high > given)
+    {
+        return Some(format!("{role}: {size:?} of {given} given: {evidence}"));
+    }
+    let bytes = truth.bytes?;
+    let covered = size.is_some_and(|size| size.low <= bytes && bytes <= size.high);
+    (!covered).then(|| format!("{role}: {size:?} for {bytes}: {evidence}"))
+}
+
+fn never_wrong(drives: &[HeldBack], experiments: &[&str], roles: &[&str]) {
+    let only = std::env::var("LODGER_PROBE_ONLY").ok();
+    let seed =
+        std::env::var("LODGER_PROBE_FIRST").map_or(1, |seed| seed.parse().expect("a number"));
+    let wanted = |drive: &&HeldBack| only.as_ref().is_none_or(|text| drive.name.contains(text));
+    let drives: Vec<&HeldBack> = drives.iter().filter(wanted).collect();
+    let (next, faults) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(drive) = drives.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let outcome = probed(drive, experiments, seed);
+                    if only.is_some() {
+                        println!("{}\n{}", drive.name, report::text(&outcome));
+                    }
+                    if outcome.findings.roles.map.arms.is_empty() {
+                        assert!(report::drive(&outcome).is_err());
+                    } else {
+                        is_a_drive(&outcome);
+                    }
+                    for role in roles {
+                        let truth = match *role {
+                            "map" => drive.map,
+                            "read_cache" => drive.read_cache,
+                            _ => drive.write_buffer,
+                        };
+                        if let Some(fault) = fault(&truth, &outcome, role) {
+                            let mut faults = faults.lock().unwrap();
+                            faults.push(format!("{}: {fault}", drive.name));
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let faults = faults.into_inner().unwrap();
+    assert!(
+        faults.is_empty(),
+        "{} faults\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
+}
+
+/// What was found makes a drive file that can be run.
+fn is_a_drive(outcome: &Outcome) {
+    let text = report::drive(outcome).expect("a drive file");
+    let parsed = Drive::parse("emitted", &text, &[]);
+    if let Err(error) = parsed {
+        panic!("{error}\n{text}");
+    }
+    // Nobody has seen which memory of the drive's own it is.
+    for what in ["role.map.tiers", "tier.dram.size"] {
+        let source = text
+            .lines()
+            .find(|line| line.starts_with(&format!("\"{what}\"")));
+        let says = source.unwrap_or_else(|| panic!("{what} in\n{text}"));
+        assert!(says.contains("assumed"), "{says}");
+    }
+}
+
+#[test]
+fn writes_that_wait_for_single_bit_flash_make_a_drive_file() {
+    let drive = HeldBack {
+        name: "acknowledged by single-bit flash",
+        text: "[role.write_buffer]\ntier = \"sram\"\nsize = \"1MiB\"\nacknowledge = \"programmed\"\n",
+        ..crate::held_back::RC100
+    };
+    let outcome = probed(
+        &drive,
+        &["map-cache", "parallelism", "flush", "write-buffer"],
+        1,
+    );
+    let found = &outcome.roles["write_buffer"];
+    assert_eq!(found.tier.name(), "slc", "{}", found.evidence);
+    is_a_drive(&outcome);
+}
+
+#[test]
+fn maps_are_never_taken_for_what_they_are_not() {
+    let experiments = ["map-cache", "read-cache", "parallelism", "queue-depth"];
+    never_wrong(MAPS, &experiments, &["map", "read_cache"]);
+}
+
+#[test]
+fn buffers_of_any_size_are_never_taken_for_what_they_are_not() {
+    let experiments = ["parallelism", "flush", "write-buffer"];
+    never_wrong(BUFFERS, &experiments, &["write_buffer"]);
+}
+
+#[test]
+fn dies_are_counted_or_left_open() {
+    let mut found = 0;
+    for (drive, dies) in DIES {
+        let outcome = probed(drive, &["parallelism"], 1);
+        let units = outcome.findings.quantities.get("parallel_units");
+        let (name, notes) = (drive.name, &outcome.findings.notes);
+        if let Some(units) = units.map(|units| units.value) {
+            found += 1;
+            assert!(
+                units.low <= *dies && *dies <= units.high,
+                "{name}: {units:?}"
+            );
+        }
+        let random = notes
+            .iter()
+            .any(|note| note.contains("drive was written at random"));
+        assert!(!random || drive.random, "{name}: {notes:?}");
+    }
+    assert!(found >= 3, "{found}");
+}

@@ -1,0 +1,104 @@
+//! Does `lodger serve` begin, say how to attach, and end as it should? What a driver does with the drive is tested
+//! in `lodger-serve`.
+use crate::common::{Outcome, Sandbox};
+use std::io::{Read, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a client of vfio-user says first, and what it hears.
+fn shake_hands(stream: &mut UnixStream) -> Vec<u8> {
+    let text = b"{\"capabilities\":{\"max_msg_fds\":8}}\0";
+    let mut message = vec![7, 0, 1, 0];
+    message.extend_from_slice(&(20 + text.len() as u32).to_le_bytes());
+    message.extend_from_slice(&[0; 12]);
+    message.extend_from_slice(text);
+    stream.write_all(&message).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut answer = vec![0; 20];
+    stream.read_exact(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_drive_waits_for_clients_until_it_is_told_to_stop() {
+    let sandbox = Sandbox::new();
+    let args = [
+        "serve",
+        "--drive",
+        "tiny",
+        "--socket",
+        "drive",
+        "--identify",
+        "HMPRE=0",
+    ];
+    let mut child = sandbox
+        .command(&args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let socket = sandbox.dir.join("drive");
+    let start = Instant::now();
+    let mut stream = loop {
+        match UnixStream::connect(&socket) {
+            Ok(stream) => break stream,
+            Err(_) => assert!(start.elapsed() < PATIENCE, "no socket"),
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    assert!(std::fs::metadata(&socket).unwrap().file_type().is_socket());
+    let answer = shake_hands(&mut stream);
+    assert_eq!((answer[0], answer[2], answer[8]), (7, 1, 1), "{answer:?}");
+    let second = sandbox.run(&["serve", "--drive", "tiny", "--socket", "drive"]);
+    assert_eq!(second.code, Some(2), "{}", second.stderr);
+    assert!(
+        second.stderr.contains("another drive is served there"),
+        "{}",
+        second.stderr
+    );
+    let pid = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-TERM", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    while child.try_wait().unwrap().is_none() {
+        assert!(start.elapsed() < PATIENCE, "it does not end");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let ended = Outcome::of(child.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stdout.starts_with("clients: 1, "), "{}", ended.stdout);
+    assert!(ended.stderr.contains("vfio-user-pci"), "{}", ended.stderr);
+    assert!(!socket.exists());
+}
+
+#[test]
+fn what_cannot_be_served_is_said() {
+    let sandbox = Sandbox::new();
+    let refused = |more: &[&str], words: &str| {
+        let args = [&["serve", "--socket", "drive"], more].concat();
+        let outcome = sandbox.run(&args);
+        assert_eq!(outcome.code, Some(2), "{args:?}: {}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains(words),
+            "{args:?}: {}",
+            outcome.stderr
+        );
+        assert!(!sandbox.files().contains(&"drive".to_owned()));
+    };
+    refused(&["--drive", "galaxy-s7"], "UFS");
+    refused(&["--drive", "tiny", "--speed", "-1"], "--speed");
+    refused(&["--drive", "tiny", "--block", "513"], "--block");
+    refused(&["--drive", "tiny", "--identify", "HMPER=0"], "HMPRE");
+    refused(&["--drive", "tinny"], "tiny");
+    let outcome = sandbox.run(&["serve", "--drive", "tiny", "--socket", "no/such/folder"]);
+    assert_eq!(outcome.code, Some(2));
+    assert!(outcome.stderr.contains("hint:"), "{}", outcome.stderr);
+}

@@ -1,0 +1,130 @@
+//! Whole workloads: what comes with the repository, and published traces where they are at hand.
+
+use crate::common::{Sandbox, files_in, repository};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// Runs a workload and checks that every request is accounted for.
+fn requests_of(sandbox: &Sandbox, workload: &Path, more: &[&str]) -> u64 {
+    let start = [
+        "simulate",
+        workload.to_str().unwrap(),
+        "--output-format",
+        "json",
+    ];
+    let json: Value = serde_json::from_str(&sandbox.ok(&[&start, more].concat()).stdout).unwrap();
+    let requests = json["lodger"]["requests"].as_u64().unwrap();
+    let jobs = json["jobs"].as_array().unwrap();
+    let ios = |job: &Value| -> u64 {
+        let directions = ["read", "write", "trim", "sync"];
+        directions
+            .iter()
+            .map(|name| job[*name]["total_ios"].as_u64().unwrap())
+            .sum()
+    };
+    assert_eq!(
+        jobs.iter().map(ios).sum::<u64>(),
+        requests,
+        "{}",
+        workload.display()
+    );
+    assert!(json["lodger"]["simulated_s"].as_f64().unwrap() > 0.0);
+    requests
+}
+
+#[test]
+fn captured_traces_run() {
+    let sandbox = Sandbox::new();
+    for trace in files_in("workloads", "ftrace") {
+        let path = trace.to_str().unwrap();
+        let args = ["trace", "info", path, "--output-format", "json"];
+        let info: Value = serde_json::from_str(&sandbox.ok(&args).stdout).unwrap();
+        let expected = info["requests"].as_u64().unwrap();
+        for replay in ["timed", "closed"] {
+            let more = ["--drive", "rc100-240", "--replay", replay];
+            assert_eq!(
+                requests_of(&sandbox, &trace, &more),
+                expected,
+                "{path} {replay}"
+            );
+        }
+    }
+}
+
+#[test]
+fn job_files_run() {
+    let sandbox = Sandbox::new();
+    for job in files_in("workloads/jobs", "fio") {
+        // Shorter than as written: this asks whether they run, not how fast.
+        let text = std::fs::read_to_string(&job).unwrap();
+        let text = text.replace("runtime=5s", "runtime=50ms");
+        let text = text
+            .replace("io_size=256m", "io_size=4m")
+            .replace("size=8g\n", "size=1g\n");
+        let name = job.file_name().unwrap().to_str().unwrap();
+        let short = sandbox.file(name, text);
+        assert!(
+            requests_of(&sandbox, &short, &["--drive", "rc100-480"]) > 100,
+            "{name}"
+        );
+    }
+}
+
+/// Traces made by others, which the repository does not ship.
+fn shared(name: &str) -> Option<PathBuf> {
+    let folder = match std::env::var_os("LODGER_TRACES") {
+        Some(folder) => PathBuf::from(folder),
+        None => repository("../shared/traces"),
+    };
+    let path = folder.join(name);
+    if !path.exists() {
+        eprintln!("skipped: no `{name}`; LODGER_TRACES names the folder that has it");
+        return None;
+    }
+    Some(path)
+}
+
+#[test]
+fn a_published_virtual_machine_s_trace_runs() {
+    let sandbox = Sandbox::new();
+    let Some(trace) = shared("cloudphysics.csv") else {
+        return;
+    };
+    for more in [
+        &["--replay", "timed"][..],
+        &["--replay", "closed"],
+        &["--hmb", "off"],
+    ] {
+        let more = [&["--drive", "rc100-240"], more].concat();
+        assert_eq!(requests_of(&sandbox, &trace, &more), 113_872);
+    }
+}
+
+#[test]
+fn a_published_database_s_trace_runs() {
+    let sandbox = Sandbox::new();
+    let Some(trace) = shared("tpcc-small.trace") else {
+        return;
+    };
+    let text = std::fs::read_to_string(&trace).unwrap();
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).count() as u64;
+    for replay in ["timed", "closed"] {
+        for fit in ["wrap", "scale"] {
+            let more = [
+                "--drive",
+                "rc100-240",
+                "--device",
+                "all",
+                "--replay",
+                replay,
+                "--fit",
+                fit,
+            ];
+            assert_eq!(
+                requests_of(&sandbox, &trace, &more),
+                lines,
+                "{replay} {fit}"
+            );
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Power is cut again before recovery has written the map. Does the second recovery still know which
+//! of its pages in flash are old? What made them so (a record of a trim in memory, a program that was
+//! torn) is not there any more to be seen.
+
+use crate::common::contents::Media;
+use crate::common::{drive, pages, settle};
+use lodger_core::Host;
+use lodger_core::spec::ENTRIES_PER_TRANSLATION_PAGE;
+use lodger_core::{DriveSpec, Op, Precondition, Request};
+
+/// Translation pages that are changed: many more than the cache takes.
+const CHANGED: u64 = 40;
+
+fn spec() -> DriveSpec {
+    let small_map = [
+        ("role.map.tiers", "[\"sram\"]"),
+        ("role.map.size.sram", "16KiB"),
+        ("ftl.slc_superblocks", "0"),
+    ];
+    drive("tiny", &small_map)
+}
+
+fn new(spec: &DriveSpec) -> Host<Media> {
+    Host::with_contents(spec, Precondition::Sequential, 0, 1, Media::default())
+}
+
+/// The first logical page of each translation page that is changed.
+fn requests(op: Op) -> impl Iterator<Item = Request> {
+    let firsts = (0..CHANGED).map(|page| page * ENTRIES_PER_TRANSLATION_PAGE);
+    firsts.map(move |lpn| pages(op, lpn, 1))
+}
+
+/// Each translation page that was changed is read, and says what is so.
+fn follow_map(host: &mut Host<Media>) {
+    for mut request in requests(Op::Read) {
+        request.tag = 1;
+        host.submit(request);
+        settle(host);
+    }
+    assert!(host.drive.contents.map_pages_read > CHANGED / 2);
+}
+
+#[test]
+fn a_page_of_the_map_made_old_by_a_lost_trim_is_found_again_after_a_second_cut() {
+    let mut host = new(&spec());
+    requests(Op::Trim).for_each(|trim| host.submit(trim));
+    settle(&mut host);
+    let first = host.power_cut();
+    let second = host.power_cut();
+    assert!(u64::from(first.stale_pages) > CHANGED / 2, "{first:?}");
+    assert_eq!(first.stale_pages, second.stale_pages);
+    follow_map(&mut host);
+    // Once written they are old no longer.
+    settle(&mut host);
+    let third = host.power_cut();
+    assert_eq!(third.stale_pages, 0);
+    follow_map(&mut host);
+}
+
+#[test]
+fn a_page_of_the_map_that_may_name_a_torn_program_is_found_again_after_a_second_cut() {
+    let spec = spec();
+    let mut stale = 0;
+    for events in (0..400).step_by(4) {
+        let mut host = new(&spec);
+        requests(Op::Write).for_each(|write| host.submit(write));
+        for _ in 0..events {
+            let Some(at) = host.next_time() else { break };
+            host.advance(at, &mut Vec::new());
+        }
+        let first = host.power_cut();
+        let second = host.power_cut();
+        assert!(second.stale_pages >= first.stale_pages, "{events} events");
+        stale += second.stale_pages;
+        follow_map(&mut host);
+    }
+    assert!(stale > 0);
+}

@@ -1,0 +1,154 @@
+//! The drive without a host of ours, as a live one uses it: doorbells in, completions out, host memory
+//! exchanged and a shutdown asked for while commands are under way. Does every command end exactly once,
+//! and is what a host may say at the wrong time answered instead of believed?
+
+use crate::common::{drive, pages};
+use lodger_core::controller::hpb::HostEntry;
+use lodger_core::device::{Bytes, Device, News, NoContents, Sent};
+use lodger_core::ids::CommandId;
+use lodger_core::rng::Rng;
+use lodger_core::{EntryId, Op, Precondition, Status, WindowCall, WindowError};
+use std::collections::HashSet;
+
+const GRANT: u64 = 168 << 10;
+
+struct Live {
+    drive: Device<NoContents, Bytes>,
+    open: HashSet<CommandId>,
+    news: Vec<News>,
+}
+
+impl Live {
+    fn new() -> Self {
+        // Map and write buffer lie in host memory.
+        let sets = [
+            ("capacity", "64MiB"),
+            ("nand.pages_per_block", "24"),
+            ("role.map.size.sram", "4KiB"),
+            ("role.write_buffer.tier", "hmb"),
+            ("role.write_buffer.size", "128KiB"),
+            ("tier.hmb.preferred", "168KiB"),
+            ("tier.hmb.min", "12KiB"),
+            ("tier.hmb.integrity", "mac"),
+        ];
+        let spec = drive("tiny", &sets);
+        let (random, memory) = (Precondition::Random, Bytes::default());
+        Live {
+            drive: Device::with_memory(&spec, random, GRANT, 3, NoContents, memory),
+            open: HashSet::new(),
+            news: Vec::new(),
+        }
+    }
+
+    fn submit(&mut self, op: Op, lpn: u64) {
+        let command = self.drive.enqueue(pages(op, lpn, 1));
+        assert!(
+            self.open.insert(command),
+            "a number in flight is given twice"
+        );
+        self.drive.ring(command, self.drive.now_ps());
+    }
+
+    /// Up to the next thing that concerns the host; completions are taken as they arrive.
+    fn step(&mut self) -> bool {
+        let Some(news) = self.drive.run(u64::MAX) else {
+            return false;
+        };
+        self.news.push(news);
+        let mut sent: Vec<Sent> = Vec::new();
+        self.drive.take_sent(&mut sent);
+        for Sent {
+            command,
+            arrives_ps,
+        } in sent
+        {
+            assert!(arrives_ps >= self.drive.now_ps());
+            assert!(self.open.remove(&command), "completes once");
+            let (_, status) = self.drive.consume(command, self.drive.now_ps());
+            assert_eq!(status, Status::Success);
+        }
+        true
+    }
+
+    fn times(&self, news: News) -> usize {
+        self.news.iter().filter(|known| **known == news).count()
+    }
+}
+
+#[test]
+fn host_memory_is_exchanged_under_load_and_said_to_be_free_once_each_time() {
+    let mut live = Live::new();
+    let mut rng = Rng::new(9);
+    for n in 0..3_000 {
+        let op = [Op::Read, Op::Write][rng.below(2) as usize];
+        live.submit(op, u64::from(rng.below(15_000)));
+        if n % 100 == 50 {
+            let grant = [0, GRANT / 2, GRANT][rng.below(3) as usize];
+            let said = live.times(News::HmbReturned);
+            let old = live.drive.replace_hmb(grant, Bytes::default());
+            assert_eq!(old.0.len(), 0, "the drive has let go of all of it");
+            while live.times(News::HmbReturned) == said {
+                assert!(live.step(), "the host hears of it");
+            }
+            assert!(!live.drive.hmb_is_settling());
+        }
+        while live.open.len() > rng.below(16) as usize {
+            assert!(live.step());
+        }
+    }
+    while live.step() {}
+    assert!(live.open.is_empty());
+    assert_eq!(live.times(News::HmbReturned), 30);
+    live.drive.ftl().check();
+}
+
+#[test]
+fn a_shutdown_waits_for_commands_in_flight_and_then_leaves_nothing_to_scan() {
+    let mut live = Live::new();
+    for lpn in 0..64 {
+        live.submit(Op::Write, lpn * 200);
+    }
+    live.drive.begin_shutdown();
+    while live.times(News::ShutDown) == 0 {
+        assert!(live.step(), "it ends");
+    }
+    assert!(live.open.is_empty(), "commands complete before it is done");
+    let recovery = live.drive.power_cut();
+    assert_eq!((recovery.stale_pages, recovery.buffer_slots), (0, 0));
+    assert_eq!(recovery.torn_slots + recovery.unprogrammed_slots, 0);
+    // Commands are taken again after the next start.
+    live.submit(Op::Read, 200);
+    while live.step() {}
+    assert!(live.open.is_empty());
+}
+
+#[test]
+fn what_a_host_says_to_a_drive_without_the_feature_is_answered() {
+    let mut live = Live::new();
+    let read = live.drive.enqueue(pages(Op::Read, 5, 1));
+    let entry = HostEntry::default();
+    live.drive.attach_entry(read, entry);
+    assert_eq!(live.drive.enqueue_write_buffer(read, &[entry]), None);
+    assert_eq!(live.drive.enqueue_read_buffer(0), None);
+    live.drive.set_hpb_enabled(true);
+    let info = WindowCall::EntryInfo { entry: EntryId(1) };
+    let refused = live.drive.ring_window(0, 0, info, 0);
+    assert_eq!(refused, Err(WindowError::NoWindow));
+    let refused = live.drive.read_window(0, 0, 0, 8);
+    assert_eq!(refused, Err(WindowError::NoWindow));
+    assert!(live.drive.pinned_range(0, 8).is_err());
+}
+
+#[test]
+fn a_host_cannot_name_groups_or_pages_that_do_not_exist() {
+    let spec = drive("galaxy-s7", &[("hpb.enabled", "true")]);
+    let mut drive = Device::new(&spec, Precondition::Sequential, 0, 1);
+    assert_eq!(drive.enqueue_read_buffer(u32::MAX), None);
+    let pages_of_drive = spec.capacity_bytes / 4096;
+    let beyond = drive.enqueue(pages(Op::Read, pages_of_drive, 1));
+    assert_eq!(drive.outcome(beyond).1, Status::OutOfRange);
+    assert_eq!(drive.enqueue_write_buffer(beyond, &[]), None);
+    let read = drive.enqueue(pages(Op::Read, 0, 4));
+    let entries = [HostEntry::default(); 3];
+    assert_eq!(drive.enqueue_write_buffer(read, &entries), None, "too few");
+}

@@ -1,0 +1,108 @@
+//! Drives at the limits of size: what is done once for a whole drive must not go through it in a way
+//! that takes minutes or gigabytes.
+
+use crate::common::{drive, latency, pages};
+use lodger_core::Host;
+use lodger_core::device::Source;
+use lodger_core::ids::Lpn;
+use lodger_core::{Op, Precondition, Request};
+use std::time::{Duration, Instant};
+
+/// On any machine that runs the tests; what was quadratic, or went page by page, took minutes.
+const SOON: Duration = Duration::from_secs(20);
+
+fn whole_drive(capacity_bytes: u64) -> Request {
+    Request {
+        length_bytes: capacity_bytes,
+        ..pages(Op::Trim, 0, 1)
+    }
+}
+
+#[test]
+fn many_small_superblocks_are_preconditioned_and_opened_soon() {
+    let sets = [
+        ("capacity", "32GiB"),
+        ("nand.pages_per_block", "12"),
+        ("nand.page_size", "4KiB"),
+        ("nand.planes", "1"),
+        ("nand.channels", "1"),
+        ("nand.dies_per_channel", "1"),
+        ("ftl.slc_superblocks", "0"),
+    ];
+    let spec = drive("tiny", &sets);
+    let start = Instant::now();
+    let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
+    assert!(host.drive.geometry().superblocks > 700_000);
+    latency(&mut host, pages(Op::Read, 1_000_000, 1));
+    let mut host = Host::new(&spec, Precondition::None, 0, 1);
+    for at in 0..2_000 {
+        latency(&mut host, pages(Op::Write, at * 24, 24));
+    }
+    let took = start.elapsed();
+    assert!(took < SOON, "{took:?}");
+}
+
+#[test]
+fn a_trim_of_eight_tebibytes_takes_no_more_time_than_its_map_pages() {
+    let spec = drive(
+        "tiny",
+        &[("capacity", "8TiB"), ("ftl.overprovisioning", "0.1")],
+    );
+    let ends = [0, 1 << 20, (1 << 31) - 1];
+    for precondition in [
+        Precondition::None,
+        Precondition::Sequential,
+        Precondition::Random,
+    ] {
+        let start = Instant::now();
+        let mut host = Host::new(&spec, precondition, 0, 1);
+        latency(&mut host, pages(Op::Write, 4_000_000, 8));
+        latency(&mut host, whole_drive(spec.capacity_bytes));
+        for lpn in ends {
+            assert_eq!(host.drive.source(Lpn(lpn)), Source::Unwritten);
+        }
+        let valid: u64 = host
+            .drive
+            .ftl()
+            .blocks
+            .all()
+            .iter()
+            .map(|b| u64::from(b.valid))
+            .sum();
+        // The page of the map that was just written to stays.
+        assert!(valid <= 1, "{precondition:?}: {valid} pages are left");
+        let took = start.elapsed();
+        assert!(took < SOON, "{precondition:?}: {took:?}");
+        println!("{precondition:?}: {took:?}");
+    }
+}
+
+#[test]
+fn superblocks_too_many_or_too_short_are_refused() {
+    let text = crate::common::drives::text("tiny").expect("it is there");
+    let refused = |sets: &[(&str, &str)], wanted: &str| {
+        let parsed = lodger_core::spec::parse(&text, "tiny", sets, &|_: &str| None);
+        let message = parsed.expect_err("is refused").to_string();
+        assert!(message.contains(wanted), "{message}");
+    };
+    let short = [
+        ("nand.pages_per_block", "3"),
+        ("nand.channels", "1"),
+        ("nand.dies_per_channel", "3"),
+    ];
+    refused(
+        &short,
+        "`nand.pages_per_block` must make superblocks of at least 4 program operations of 96KiB \
+         (here 3)",
+    );
+    refused(
+        &[("nand.pages_per_block", "3")],
+        "`nand.pages_per_block` must be at least 6 for tlc cells: with one word line to a block each power \
+         cut costs a superblock, found `3`",
+    );
+    let many = [("capacity", "8TiB"), ("nand.pages_per_block", "6")];
+    refused(
+        &many,
+        "`capacity` must not need more than 1048576 superblocks",
+    );
+}

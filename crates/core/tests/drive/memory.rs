@@ -1,0 +1,213 @@
+//! Does each role take its time from the memory it stands on, and does what stands there survive what that
+//! memory survives?
+
+use crate::common::{closed_loop, drive, latency, pages, settle};
+use lodger_core::{DriveSpec, Host, Op, Precondition};
+
+/// Four of these keys put the role under test on its memory.
+fn tiny(sets: &[(&str, &str)]) -> DriveSpec {
+    let mut all = vec![
+        ("tier.dram.size", "16MiB"),
+        ("tier.dram.access", "1us"),
+        ("tier.dram.rate", "1GB/s"),
+        ("tier.cxl.size", "16MiB"),
+        ("tier.cxl.access", "3us"),
+        ("tier.cxl.rate", "2GB/s"),
+        ("tier.pm.size", "1MiB"),
+        ("tier.pm.access", "5us"),
+        ("tier.pm.rate", "4GB/s"),
+    ];
+    all.extend(sets);
+    drive("tiny", &all)
+}
+
+/// Latency of a second read of a page, which the read cache answers.
+fn cached_read_ps(spec: &DriveSpec) -> u64 {
+    let mut host = Host::new(spec, Precondition::Sequential, 64 << 20, 1);
+    latency(&mut host, pages(Op::Read, 5, 1));
+    let ps = latency(&mut host, pages(Op::Read, 5, 1));
+    assert_eq!(host.counters().read_cache_hits, 1);
+    ps
+}
+
+/// A drive with DRAM charged DRAM for each page that came from any memory.
+#[test]
+fn a_cached_page_takes_the_time_of_the_memory_the_cache_is_on() {
+    let at = |tier: &str| cached_read_ps(&tiny(&[("role.read_cache.tier", tier)]));
+    // 10 ns in SRAM, which passes data on as it comes.
+    let nowhere_ps = at("sram") - 10_000;
+    assert_eq!(at("dram") - nowhere_ps, 1_000_000 + 4_096_000);
+    assert_eq!(at("cxl") - nowhere_ps, 3_000_000 + 2_048_000);
+}
+
+#[test]
+fn a_page_without_data_is_read_from_no_memory() {
+    let read_ps = |sets: &[(&str, &str)]| {
+        let mut host = Host::new(&tiny(sets), Precondition::None, 0, 1);
+        latency(&mut host, pages(Op::Read, 5, 1))
+    };
+    let plain_ps = read_ps(&[]);
+    assert_eq!(plain_ps, read_ps(&[("tier.dram.access", "100us")]));
+    assert_eq!(plain_ps, read_ps(&[("tier.dram.rate", "1MB/s")]));
+    assert_eq!(
+        plain_ps,
+        read_ps(&[
+            ("role.write_buffer.tier", "pm"),
+            ("tier.pm.access", "100us")
+        ])
+    );
+}
+
+#[test]
+fn a_buffered_page_is_read_from_the_memory_of_the_buffer() {
+    let read_ps = |tier: &str| {
+        let spec = tiny(&[("role.write_buffer.tier", tier)]);
+        let mut host = Host::new(&spec, Precondition::None, 0, 1);
+        latency(&mut host, pages(Op::Write, 5, 1));
+        let ps = latency(&mut host, pages(Op::Read, 5, 1));
+        assert_eq!(host.counters().buffer_read_hits, 1);
+        ps
+    };
+    let nowhere_ps = read_ps("sram") - 10_000;
+    assert_eq!(read_ps("dram") - nowhere_ps, 1_000_000 + 4_096_000);
+    assert_eq!(read_ps("pm") - nowhere_ps, 5_000_000 + 1_024_000);
+    assert_eq!(read_ps("cxl") - nowhere_ps, 3_000_000 + 2_048_000);
+}
+
+/// Nothing read `tier.sram.rate`.
+#[test]
+fn sram_takes_no_more_than_its_rate() {
+    let mb_s = |rate: &str| {
+        let spec = tiny(&[
+            ("role.read_cache.tier", "sram"),
+            ("tier.sram.rate", rate),
+            ("controller.cores", "8"),
+        ]);
+        let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
+        closed_loop(&mut host, 8, 64, |rng| {
+            pages(Op::Read, u64::from(rng.below(8)), 1)
+        });
+        let before_ps = host.now_ps();
+        closed_loop(&mut host, 8, 2_000, |rng| {
+            pages(Op::Read, u64::from(rng.below(8)), 1)
+        });
+        2_000.0 * 4096.0 / ((host.now_ps() - before_ps) as f64 / 1e6)
+    };
+    let (slow, fast) = (mb_s("50MB/s"), mb_s("8GB/s"));
+    assert!((slow / 50.0 - 1.0).abs() < 0.02, "{slow} MB/s");
+    assert!(fast > 10.0 * slow, "{fast} MB/s");
+}
+
+#[test]
+fn a_map_over_cxl_costs_each_look_up_a_load_and_no_traffic_on_the_link() {
+    let read = |tier: &str, access: &str| {
+        let spec = tiny(&[
+            ("role.map.tiers", &format!("[\"{tier}\"]")),
+            ("tier.cxl.access", access),
+            ("role.read_cache.tier", "sram"),
+        ]);
+        let mut host = Host::new(&spec, Precondition::Sequential, 64 << 20, 1);
+        let ps = latency(&mut host, pages(Op::Read, 7_000, 1));
+        assert_eq!(host.counters().hmb_read_bytes, 0);
+        ps
+    };
+    let own_ps = read("dram", "3us");
+    assert_eq!(read("cxl", "1us"), own_ps);
+    assert_eq!(read("cxl", "3us") - own_ps, 2_000_000);
+}
+
+/// They once took none of it: drives that shared 1 kB/s looked up as many entries as ever.
+#[test]
+fn look_ups_take_no_more_than_the_rate_of_their_memory() {
+    let reads_per_s = |sharers: &str| {
+        let spec = tiny(&[
+            ("role.map.tiers", "[\"cxl\"]"),
+            ("tier.cxl.rate", "64MB/s"),
+            ("tier.cxl.sharers", sharers),
+        ]);
+        let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
+        let slots = host.drive.ftl().user_slots();
+        closed_loop(&mut host, 16, 2_000, |rng| {
+            pages(Op::Read, u64::from(rng.below(slots)), 1)
+        });
+        2_000.0 / (host.now_ps() as f64 / 1e12)
+    };
+    // A million lines a second are no limit, a thousand are.
+    assert!(reads_per_s("1") > 10_000.0);
+    let shared = reads_per_s("1000");
+    assert!((shared / 1_000.0 - 1.0).abs() < 0.05, "{shared}");
+}
+
+#[test]
+fn drives_that_share_cxl_memory_have_each_a_part_of_its_rate() {
+    let at = |sharers: &str| {
+        cached_read_ps(&tiny(&[
+            ("role.read_cache.tier", "cxl"),
+            ("tier.cxl.sharers", sharers),
+        ]))
+    };
+    assert_eq!(at("4") - at("1"), 3 * 2_048_000);
+}
+
+#[test]
+fn a_write_buffer_on_cxl_survives_a_power_cut_where_the_memory_does() {
+    for (persistent, survives) in [("true", true), ("false", false)] {
+        let spec = tiny(&[
+            ("role.write_buffer.tier", "cxl"),
+            ("tier.cxl.persistent", persistent),
+        ]);
+        let mut host = Host::new(&spec, Precondition::None, 0, 1);
+        latency(&mut host, pages(Op::Write, 5, 1));
+        host.power_cut();
+        settle(&mut host);
+        let is_there = !matches!(
+            host.drive.source(lodger_core::ids::Lpn(5)),
+            lodger_core::device::Source::Unwritten
+        );
+        assert_eq!(is_there, survives, "persistent = {persistent}");
+    }
+}
+
+/// Lines of the sources below a folder that name a memory, tests and comments aside.
+fn naming_a_memory(folder: &std::path::Path, found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            naming_a_memory(&path, found);
+            continue;
+        }
+        if path.ends_with("tests.rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (number, line) in text.lines().enumerate() {
+            let is_comment = line.trim_start().starts_with("//");
+            let names = line.split("Tier::").skip(1).any(|after| {
+                let is_variant = after.starts_with(char::is_uppercase);
+                is_variant && !after.starts_with("ALL") && !line.contains("Found::Tier::")
+            });
+            if names && !is_comment {
+                found.push(format!(
+                    "{}:{}: {}",
+                    path.display(),
+                    number + 1,
+                    line.trim()
+                ));
+            }
+        }
+    }
+}
+
+/// What a memory is like stands in `memory/`: no other code of the model decides by its name.
+#[test]
+fn only_memory_and_the_description_of_drives_tell_memories_apart() {
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(source).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("memory") && !path.ends_with("spec") {
+            naming_a_memory(&path, &mut found);
+        }
+    }
+    assert!(found.is_empty(), "memories named:\n{}", found.join("\n"));
+}

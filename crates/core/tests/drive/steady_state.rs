@@ -1,0 +1,210 @@
+//! What does a user see of garbage collection? Random requests on a full drive, without end: latencies,
+//! silences, and which part of the drive is the limit. Means are held against theory elsewhere
+//! (`write_amplification.rs`); here it is the longest that counts.
+//!
+//! `every_drive_of_the_collection` is the whole table (some minutes, `--ignored --nocapture`); the
+//! suite runs a part of it. `LODGER_DRIVES` names some drives, `LODGER_LOADS=1` runs the first of the loads
+//! alone, `LODGER_CASES` says how many requests: three million and more where single-bit flash has to
+//! fill before anything is collected. With `LODGER_SERIES=FILE` it also writes how many requests completed in
+//! each 50 ms.
+
+use crate::common::{DRIVES, drive};
+use crate::steady::{Arrival, Load, Seen, run};
+use lodger_core::DriveSpec;
+use std::io::Write;
+
+/// Longest silence that nothing but the drive's own operations explains.
+const SILENCE_PS: u64 = 20_000_000_000;
+const HMB_BYTES: u64 = 64 << 20;
+
+/// The longest single operation of the flash.
+fn longest_operation_ps(spec: &DriveSpec) -> u64 {
+    let nand = &spec.nand;
+    let program_ps = match nand.one_shot {
+        true => nand.program_ps.iter().sum(),
+        false => nand.program_ps.iter().copied().max().unwrap_or(0),
+    };
+    nand.erase_ps.max(program_ps)
+}
+
+fn line(name: &str, what: &str, spec: &DriveSpec, seen: &mut Seen) -> String {
+    let kind = match seen.writes.mean_ps() > 0.0 {
+        true => &mut seen.writes,
+        false => &mut seen.reads,
+    };
+    let mean = kind.mean_ps();
+    let (p9999, longest) = (kind.quantile_ps(0.9999), kind.longest_ps());
+    let (part, share) = seen.narrowest();
+    format!(
+        "| {name} | {what} | {:.0} | {:.1} | {:.1} | {:.1} | {:.2} | {:.1} | {:.1} | {part} {:.0} % | {:.2} |",
+        seen.iops(),
+        mean / 1e6,
+        p9999 as f64 / 1e6,
+        p9999 as f64 / mean,
+        longest as f64 / 1e9,
+        seen.silence_ps as f64 / 1e9,
+        (SILENCE_PS + longest_operation_ps(spec)) as f64 / 1e9,
+        share * 100.0,
+        seen.amplification,
+    )
+}
+
+const HEAD: &str = "| drive | load | IOPS | mean us | p99.99 us | over mean | longest ms | silence ms \
+     | bound ms | narrowest part | amplification |\n|---|---|---|---|---|---|---|---|---|---|---|";
+
+/// What is more than is allowed of a run that keeps so many in flight.
+fn faults(spec: &DriveSpec, seen: &mut Seen, saturates: bool) -> Vec<String> {
+    let mut faults = Vec::new();
+    let bound_ps = SILENCE_PS + longest_operation_ps(spec);
+    if seen.silence_ps > bound_ps {
+        faults.push(format!("silent for {:.1} ms", seen.silence_ps as f64 / 1e9));
+    }
+    let mut all = vec![("writes", seen.writes.clone())];
+    if seen.reads.mean_ps() > 0.0 {
+        all.push(("reads", seen.reads.clone()));
+    }
+    for (kind, mut latencies) in all {
+        let times = latencies.quantile_ps(0.9999) as f64 / latencies.mean_ps();
+        if times > 50.0 {
+            faults.push(format!("p99.99 of {kind} is {times:.0} times the mean"));
+        }
+    }
+    let (part, share) = seen.narrowest();
+    if saturates && share < 0.85 {
+        faults.push(format!("{part} is busy for {:.0} %", share * 100.0));
+    }
+    faults
+}
+
+fn closed(depth: u32, reads_percent: u32, requests: u64) -> Load {
+    Load {
+        arrival: Arrival::Depth(depth),
+        reads_percent,
+        requests,
+    }
+}
+
+fn write_series(name: &str, what: &str, series: &[u32]) {
+    let Ok(path) = std::env::var("LODGER_SERIES") else {
+        return;
+    };
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.create(true).append(true).open(path);
+    let mut file = file.expect("the file can be written");
+    for (bin, count) in series.iter().enumerate() {
+        writeln!(file, "{name},{what},{},{}", bin * 50, count * 20)
+            .expect("the file can be written");
+    }
+}
+
+/// All loads on one drive; prints a line each and returns what is wrong.
+fn all_loads(name: &str, spec: &DriveSpec, requests: u64) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut half_rate_gap_ps = 0;
+    for (what, load) in [
+        ("random writes, 16 in flight", closed(16, 0, requests)),
+        ("random writes, 1 in flight", closed(1, 0, requests)),
+        ("70/30, 16 in flight", closed(16, 70, requests)),
+        ("70/30, 1 in flight", closed(1, 70, requests / 2)),
+        ("random writes, half the rate", closed(0, 0, requests)),
+        ("70/30, half the rate of writes", closed(0, 70, requests)),
+    ]
+    .into_iter()
+    .take(std::env::var("LODGER_LOADS").map_or(6, |n| n.parse().expect("a number")))
+    {
+        let mut load = load;
+        if matches!(load.arrival, Arrival::Depth(0)) {
+            load.arrival = Arrival::Every(half_rate_gap_ps);
+        }
+        let mut seen = run(spec, HMB_BYTES, load);
+        if half_rate_gap_ps == 0 {
+            let tail = &seen.series[seen.series.len() / 2..seen.series.len() - 1];
+            let steady = tail.iter().map(|&n| f64::from(n)).sum::<f64>() / tail.len() as f64;
+            half_rate_gap_ps = (2.0 * 50e9 / steady.max(1.0)) as u64;
+        }
+        println!("{}", line(name, what, spec, &mut seen));
+        write_series(name, what, &seen.series);
+        let saturates = matches!(load.arrival, Arrival::Depth(16)) && load.reads_percent == 0;
+        let faults = faults(spec, &mut seen, saturates);
+        wrong.extend(
+            faults
+                .iter()
+                .map(|fault| format!("{name}, {what}: {fault}")),
+        );
+    }
+    wrong
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn every_drive_of_the_collection() {
+    let only = std::env::var("LODGER_DRIVES").unwrap_or_default();
+    let requests =
+        std::env::var("LODGER_CASES").map_or(1_500_000, |n| n.parse().expect("a number"));
+    println!("{HEAD}");
+    let mut wrong = Vec::new();
+    for (name, _) in DRIVES {
+        if only.is_empty() || only.split(',').any(|wanted| wanted == name) {
+            wrong.extend(all_loads(name, &drive(name, &[]), requests));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Garbage collection once chose a victim, gave all it would win to new data at once, and then let the
+/// host wait while it moved the rest: 4.9 s on a pm963, 1.5 s on a 970-pro.
+#[test]
+fn new_data_never_waits_for_a_whole_victim() {
+    let mut wrong = Vec::new();
+    println!("{HEAD}");
+    for (name, requests) in [("pm963", 500_000), ("970-pro", 400_000)] {
+        let spec = drive(name, &[]);
+        let mut seen = run(&spec, HMB_BYTES, closed(16, 0, requests));
+        println!(
+            "{}",
+            line(name, "random writes, 16 in flight", &spec, &mut seen)
+        );
+        assert!(seen.amplification > 3.0, "{name}: garbage is collected");
+        let faults = faults(&spec, &mut seen, true);
+        wrong.extend(faults.iter().map(|fault| format!("{name}: {fault}")));
+    }
+    let mut seen = run(&drive("tiny", &[]), HMB_BYTES, closed(16, 0, 60_000));
+    let faults = faults(&drive("tiny", &[]), &mut seen, true);
+    wrong.extend(faults.iter().map(|fault| format!("tiny: {fault}")));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Maps in flash are rewritten with every page moved, single-bit caches are folded, victims differ: with
+/// each policy, and where moved data has no stream of its own.
+#[test]
+fn no_policy_and_no_map_in_flash_makes_a_drive_fall_silent() {
+    let mut wrong = Vec::new();
+    println!("{HEAD}");
+    for (base, key, value) in [
+        ("tiny", "ftl.gc_policy", "fifo"),
+        ("tiny", "ftl.gc_policy", "cost-benefit"),
+        ("tiny", "ftl.gc_policy", "d-choices"),
+        ("tiny", "ftl.gc_own_stream", "false"),
+        ("tiny", "ftl.hot_cold_streams", "true"),
+        ("tiny", "ftl.wear_static_threshold", "3"),
+        ("tiny", "role.map.size.sram", "8KiB"),
+        ("galaxy-s7", "ftl.gc_policy", "greedy"),
+        ("ufs21-64", "ftl.gc_policy", "greedy"),
+        ("pm963", "role.write_buffer.acknowledge", "programmed"),
+        ("tiny", "nand.pages_per_block", "15"),
+        ("tiny", "nand.pages_per_block", "18"),
+        ("tiny", "nand.pages_per_block", "36"),
+    ] {
+        let spec = drive(base, &[(key, value)]);
+        let mut seen = run(&spec, HMB_BYTES, closed(16, 0, 100_000));
+        let what = format!("{key}={value}");
+        println!("{}", line(base, &what, &spec, &mut seen));
+        let faults = faults(&spec, &mut seen, false);
+        wrong.extend(
+            faults
+                .iter()
+                .map(|fault| format!("{base}, {what}: {fault}")),
+        );
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

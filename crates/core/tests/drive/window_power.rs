@@ -1,0 +1,557 @@
+//! Does the byte window keep what it must when power fails? At every instant of a sync and of a flush,
+//! with capacitors of every size, and under long random sequences, against a naive window: a list of
+//! bytes, each with the values it may have after a cut.
+
+use crate::common::contents::{ByteTags, LOST, Pages};
+use crate::common::window::{pin, store};
+use crate::common::{drive, pages};
+use lodger_core::Host;
+use lodger_core::controller::dump;
+use lodger_core::device::DumpOutcome;
+use lodger_core::ids::Lpn;
+use lodger_core::rng::Rng;
+use lodger_core::spec::{Cell, NandSpec};
+use lodger_core::time::{NS, transfer_ps};
+use lodger_core::{DriveSpec, EntryId, Op, Precondition, Status, WindowCall, WindowError};
+use proptest::prelude::*;
+
+/// For every byte, the tag of the call that wrote it.
+type Bytes = Pages<ByteTags>;
+
+const K: u64 = 1024;
+const E0: EntryId = EntryId(0);
+const SYNC: WindowCall = WindowCall::Sync { entry: E0 };
+const FLUSH: WindowCall = WindowCall::Flush { entry: E0 };
+
+/// A 2B-SSD scaled down so that a cut takes little time.
+fn small(sets: &[(&'static str, &'static str)]) -> DriveSpec {
+    let mut all = vec![
+        ("capacity", "24MiB"),
+        ("nand.channels", "2"),
+        ("nand.dies_per_channel", "2"),
+        ("nand.pages_per_block", "16"),
+        ("ftl.overprovisioning", "0.4"),
+        ("role.write_buffer.size", "256KiB"),
+        ("role.window.size", "1MiB"),
+    ];
+    all.extend_from_slice(sets);
+    drive("2b-ssd", &all)
+}
+
+fn host(spec: &DriveSpec) -> Host<Bytes> {
+    let window = spec.roles.window.as_ref().expect("a window");
+    let contents = Bytes::with_window(window.bytes);
+    Host::with_contents(spec, Precondition::None, 0, 1, contents)
+}
+
+/// Makes a call and waits for it; what it returned.
+fn call(host: &mut Host<Bytes>, tag: u32, call: WindowCall) -> Result<(), WindowError> {
+    host.call(tag, call);
+    let mut done = Vec::new();
+    while done.is_empty() {
+        host.advance_to_completion(u64::MAX, &mut Vec::new());
+        host.take_window_completions(&mut done);
+    }
+    done[0].result.map(|_| ())
+}
+
+/// Runs a drive until `stop` of its steps of `step_ps` (or of its events, where that is 0) have passed
+/// or its calls have ended; returns whether they have.
+fn play(host: &mut Host<Bytes>, stop: u64, step_ps: u64, calls: usize) -> bool {
+    let mut done = Vec::new();
+    for _ in 0..stop {
+        let to_ps = match step_ps {
+            0 => host.next_time().unwrap_or(host.now_ps()),
+            step_ps => host.now_ps() + step_ps,
+        };
+        host.advance(to_ps, &mut Vec::new());
+        host.take_window_completions(&mut done);
+        if done.len() == calls {
+            return true;
+        }
+    }
+    false
+}
+
+#[test]
+fn at_every_instant_of_a_sync_synced_bytes_survive_and_lines_arrive_whole_or_not_at_all() {
+    let spec = small(&[]);
+    let (mut kept, mut lost, mut synced) = (0, 0, false);
+    let mut stop = 0;
+    while !synced {
+        let mut host = host(&spec);
+        call(&mut host, 0, pin(0, 0, 0, 16 * K)).unwrap();
+        call(&mut host, 1, store(0, 8 * K)).unwrap();
+        call(&mut host, 0, SYNC).unwrap();
+        // Ends in the middle of lines, and needs more buffers than there are.
+        host.call(2, store(1000, 1500));
+        host.call(3, SYNC);
+        synced = play(&mut host, stop, 7 * NS, 2);
+        stop += 1;
+        let recovery = host.power_cut();
+        assert_eq!(recovery.window.outcome, DumpOutcome::Restored);
+        let bytes = &host.drive.contents.window;
+        for (at, value) in (0..8 * K).zip(bytes) {
+            match value {
+                2 => assert!((1000..2500).contains(&at)),
+                1 => assert!(
+                    !synced || !(1000..2500).contains(&at),
+                    "{stop}: {at} is lost"
+                ),
+                other => panic!("{stop}: byte {at} is {other}"),
+            }
+        }
+        for line in 1024 / 64..2496 / 64 {
+            let line = &bytes[line * 64..][..64];
+            assert!(line.iter().all(|byte| *byte == line[0]), "a torn line");
+            kept += usize::from(line[0] == 2);
+            lost += usize::from(line[0] == 1);
+        }
+    }
+    assert!(stop > 100 && kept > 0 && lost > 0, "{stop} {kept} {lost}");
+}
+
+#[test]
+fn at_every_step_of_a_flush_the_bytes_are_in_the_window_or_in_their_place() {
+    for sets in [
+        &[][..],
+        // A volatile buffer: only flash counts.
+        &[("role.write_buffer.tier", "dram")],
+    ] {
+        let spec = small(sets);
+        let (mut before, mut after) = (0, 0);
+        let mut done = false;
+        let mut stop = 0;
+        while !done {
+            let mut host = host(&spec);
+            call(&mut host, 0, pin(0, 4 * K, 64 * K, 96 * K)).unwrap();
+            call(&mut host, 1, store(4 * K, 96 * K)).unwrap();
+            call(&mut host, 0, SYNC).unwrap();
+            // Not synced: the flush does it.
+            call(&mut host, 2, store(4 * K, 4 * K)).unwrap();
+            host.call(3, FLUSH);
+            done = play(&mut host, stop, 0, 1);
+            stop += 1;
+            host.power_cut();
+            host.take_window_completions(&mut Vec::new());
+            let entry = host.drive.window_entries().next();
+            if let Some(entry) = entry {
+                before += 1;
+                assert!(!done, "an answered flush is undone");
+                assert_eq!(entry.length_bytes, 96 * K);
+                let bytes = &host.drive.contents.window[4096..][..96 * 1024];
+                assert!(bytes[..4096].iter().all(|b| *b == 1 || *b == 2));
+                assert!(bytes[4096..].iter().all(|b| *b == 1));
+                assert_eq!(call(&mut host, 4, FLUSH), Ok(()));
+            } else {
+                after += 1;
+                for lpn in 16..40 {
+                    let page = host.drive.contents.at(host.drive.source(Lpn(lpn)));
+                    let value = if lpn == 16 { 2 } else { 1 };
+                    assert!(page.iter().all(|byte| *byte == value), "{stop}: page {lpn}");
+                }
+            }
+        }
+        assert!(before > 10 && after > 0, "{before} {after}");
+    }
+}
+
+#[test]
+fn capacitors_too_small_lose_entries_and_recovery_says_which() {
+    // Four entries fill the window.
+    let run = |volts: String| {
+        let volts: &'static str = volts.leak();
+        let spec = small(&[("power.rail_v", volts)]);
+        let mut host = host(&spec);
+        for entry in 0..4 {
+            let offset = u64::from(entry) * 256 * K;
+            call(&mut host, 0, pin(entry, offset, offset, 256 * K)).unwrap();
+            call(&mut host, 10 + entry, store(offset, 256 * K)).unwrap();
+            let sync = WindowCall::Sync {
+                entry: EntryId(entry),
+            };
+            call(&mut host, 0, sync).unwrap();
+        }
+        let warned = dump::shortfall(&spec).is_some();
+        let recovery = host.power_cut().window;
+        (host, recovery, warned)
+    };
+    let mut outcomes = Vec::new();
+    let mut saved = 0;
+    for tenth in 51..=120 {
+        let (mut host, recovery, warned) = run(format!("{}.{}", tenth / 10, tenth % 10));
+        assert!(recovery.saved_programs >= saved, "more volts save more");
+        saved = recovery.saved_programs;
+        let whole = recovery.hold_up_ps >= recovery.dump_ps;
+        assert_eq!(whole, recovery.outcome == DumpOutcome::Restored);
+        assert_eq!(whole, !warned, "the check at the start knows");
+        assert_eq!(whole, recovery.lost_entries.is_empty());
+        let back: Vec<u32> = host.drive.window_entries().map(|e| e.entry.0).collect();
+        let lost: Vec<u32> = recovery.lost_entries.iter().map(|e| e.entry.0).collect();
+        assert_eq!(back.len() + lost.len(), 4);
+        for entry in 0..4 {
+            let bytes = &host.drive.contents.window[entry as usize * 256 * 1024..][..256 * 1024];
+            let value = if back.contains(&entry) {
+                10 + entry
+            } else {
+                LOST
+            };
+            assert!(bytes.iter().all(|byte| *byte == value));
+            // What is lost is not pinned any more, and the other way round.
+            host.submit(pages(Op::Read, u64::from(entry) * 64, 1));
+            let mut done = Vec::new();
+            host.advance_to_completion(u64::MAX, &mut done);
+            let gated = done[0].status == Status::AccessDenied;
+            assert_eq!(gated, back.contains(&entry));
+        }
+        if outcomes.last() != Some(&recovery.outcome) {
+            outcomes.push(recovery.outcome);
+        }
+    }
+    use DumpOutcome::{Incomplete, Restored, TableLost};
+    assert_eq!(outcomes, [TableLost, Incomplete, Restored]);
+}
+
+/// Least time that program operations of `pages` pages could take, by the buses and by the dies.
+fn least_ps(nand: &NandSpec, pages: u64) -> u64 {
+    let bytes = pages * u64::from(nand.codeword_bytes);
+    let bus_ps = transfer_ps(bytes, nand.channel_bytes_per_s) / u64::from(nand.channels);
+    let slc = nand.cell != Cell::Slc;
+    let program_ps = if slc {
+        nand.slc_program_ps
+    } else {
+        nand.program_ps[0]
+    };
+    let per_round = u64::from(nand.dies() * nand.planes * nand.slots_per_page());
+    bus_ps.max(pages.div_ceil(per_round) * program_ps)
+}
+
+#[test]
+fn a_dump_takes_what_buses_and_dies_take_and_the_prototypes_capacitors_last() {
+    let spec = drive("2b-ssd", &[]);
+    let pages = spec.roles.window.as_ref().unwrap().bytes / 4096;
+    let took_ps = dump::Dump::new(&spec, pages).end_ps();
+    let bound_ps = least_ps(&spec.nand, pages);
+    assert!(
+        (bound_ps..2 * bound_ps).contains(&took_ps),
+        "{bound_ps} {took_ps}"
+    );
+    assert_eq!(dump::shortfall(&spec), None);
+    // A drive of three-bit cells dumps in single-bit mode.
+    let other = drive("tiny", &[]);
+    let took_ps = dump::Dump::new(&other, 128).end_ps();
+    let bound_ps = least_ps(&other.nand, 128);
+    assert!(
+        (bound_ps..2 * bound_ps).contains(&took_ps),
+        "{bound_ps} {took_ps}"
+    );
+}
+
+#[test]
+fn nothing_pinned_needs_no_dump_and_a_crash_of_the_host_none_either() {
+    let spec = small(&[("power.rail_v", "5.001")]);
+    let mut host = host(&spec);
+    assert_eq!(host.power_cut().window.outcome, DumpOutcome::NothingPinned);
+    call(&mut host, 0, pin(0, 0, 0, 64 * K)).unwrap();
+    call(&mut host, 1, store(0, 64 * K)).unwrap();
+    call(&mut host, 0, SYNC).unwrap();
+    call(&mut host, 2, store(0, 8)).unwrap();
+    let recovery = host.host_crash().window;
+    assert_eq!(recovery.outcome, DumpOutcome::Kept);
+    assert_eq!(recovery.lost_bytes, 8, "it was still in the CPU");
+    assert!(
+        host.drive.contents.window[..64 * 1024]
+            .iter()
+            .all(|b| *b == 1)
+    );
+    // The capacitors do not even last for the table; calls under way hear of the failure.
+    host.call(7, SYNC);
+    assert_eq!(host.power_cut().window.outcome, DumpOutcome::TableLost);
+    let mut done = Vec::new();
+    host.take_window_completions(&mut done);
+    assert_eq!(done[0].result, Err(WindowError::PowerFailed));
+    assert_eq!(host.drive.window_entries().count(), 0);
+}
+
+#[test]
+fn a_pin_waits_for_writes_that_were_there_before() {
+    let spec = small(&[]);
+    let mut host = host(&spec);
+    // They arrive before the pin, which has less to do; two of its pages are in the way.
+    for tag in 0..32 {
+        let mut request = pages(Op::Write, 8 + tag, 8);
+        request.tag = 100;
+        host.submit(request);
+    }
+    assert_eq!(call(&mut host, 0, pin(0, 0, 30 * 4096, 8 * K)), Ok(()));
+    assert!(host.drive.contents.window[..8192].iter().all(|b| *b == 100));
+}
+
+/// A naive window and drive of 16 pages.
+struct Model {
+    drive: Vec<u32>,
+    /// For each byte of the window: what it is certain to hold after a cut unless one of the later
+    /// values, in order, has arrived.
+    window: Vec<Vec<u32>>,
+    /// Page of the window and of the drive, and pages, of the pinned entries 0 to 2.
+    entries: [Option<(u64, u64, u64)>; 3],
+}
+
+const PAGES: u64 = 16;
+
+impl Model {
+    fn bytes(entry: (u64, u64, u64)) -> impl Iterator<Item = (usize, usize)> {
+        let (window, drive, count) = entry;
+        (0..count * 4096).map(move |n| ((window * 4096 + n) as usize, (drive * 4096 + n) as usize))
+    }
+
+    fn latest(&self, at: usize) -> u32 {
+        *self.window[at].last().expect("a byte has a value")
+    }
+
+    fn settle(&mut self, entry: (u64, u64, u64)) {
+        for (at, _) in Self::bytes(entry) {
+            self.window[at] = vec![self.latest(at)];
+        }
+    }
+
+    fn pinned(&self, page: u64) -> bool {
+        let mut entries = self.entries.iter().flatten();
+        entries.any(|(_, drive, count)| (*drive..drive + count).contains(&page))
+    }
+}
+
+struct Run {
+    host: Host<Bytes>,
+    model: Model,
+    rng: Rng,
+    tag: u32,
+}
+
+impl Run {
+    fn new(seed: u64) -> Self {
+        let spec = small(&[("role.window.size", "64KiB")]);
+        Run {
+            host: host(&spec),
+            model: Model {
+                drive: vec![0; (PAGES * 4096) as usize],
+                window: vec![vec![0]; (PAGES * 4096) as usize],
+                entries: [None; 3],
+            },
+            rng: Rng::new(seed),
+            tag: 0,
+        }
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        u64::from(self.rng.below(n as u32))
+    }
+
+    /// Makes a call. Whether it ended, and whether power failed meanwhile or after it.
+    fn make(&mut self, call: WindowCall) -> (bool, bool) {
+        self.host.call(self.tag, call);
+        let cut = self.rng.below(6) == 0;
+        let steps = if cut { self.below(60) } else { u64::MAX };
+        let ended = play(&mut self.host, steps, 0, 1);
+        if cut {
+            self.cut();
+        }
+        (ended, cut)
+    }
+
+    fn cut(&mut self) {
+        if self.rng.below(2) == 0 {
+            // Between events, too: packets arrive without one.
+            let next_ps = self.host.next_time().unwrap_or(u64::MAX);
+            let to_ps = (self.host.now_ps() + self.below(100_000)).min(next_ps - 1);
+            let to_ps = to_ps.max(self.host.now_ps());
+            self.host.advance(to_ps, &mut Vec::new());
+        }
+        let recovery = self.host.power_cut();
+        assert_eq!(recovery.window.lost_entries, []);
+        self.host.take_window_completions(&mut Vec::new());
+    }
+
+    fn is_pinned(&self, entry: usize) -> bool {
+        let mut entries = self.host.drive.window_entries();
+        entries.any(|known| known.entry.0 == entry as u32)
+    }
+
+    /// After a cut the window holds what it may; from now on, exactly that.
+    fn adopt(&mut self) {
+        for entry in self.model.entries.into_iter().flatten() {
+            for (at, _) in Model::bytes(entry) {
+                let found = self.host.drive.contents.window[at];
+                let may = &self.model.window[at];
+                assert!(may.contains(&found), "byte {at} is {found}, may be {may:?}");
+                self.model.window[at] = vec![found];
+            }
+        }
+        self.check_drive();
+    }
+
+    fn check_drive(&self) {
+        for lpn in 0..PAGES {
+            if self.model.pinned(lpn) {
+                continue;
+            }
+            let page = self
+                .host
+                .drive
+                .contents
+                .at(self.host.drive.source(Lpn(lpn as u32)));
+            let wanted = &self.model.drive[(lpn * 4096) as usize..][..4096];
+            assert!(
+                page[..] == *wanted,
+                "page {lpn}: {} for {}",
+                page[0],
+                wanted[0]
+            );
+        }
+    }
+
+    fn step(&mut self) {
+        self.tag += 1;
+        let entry = self.below(3) as usize;
+        let id = EntryId(entry as u32);
+        let cut = match (self.below(7), self.model.entries[entry]) {
+            (0, None) => self.pin(entry),
+            (1, Some(range)) => {
+                let (ended, cut) = self.make(WindowCall::Flush { entry: id });
+                if ended || !self.is_pinned(entry) {
+                    for (at, to) in Model::bytes(range) {
+                        self.model.drive[to] = self.model.latest(at);
+                    }
+                    self.model.entries[entry] = None;
+                }
+                cut
+            }
+            (2, Some(range)) => {
+                let (ended, cut) = self.make(WindowCall::Sync { entry: id });
+                if ended {
+                    self.model.settle(range);
+                }
+                cut
+            }
+            (3, Some(range)) => self.read(id, range),
+            (4 | 5, Some(range)) => {
+                let (offset, length) = self.part_of(range);
+                for at in offset..offset + length {
+                    self.model.window[at as usize].push(self.tag);
+                }
+                self.make(store(offset, length)).1
+            }
+            _ => self.block(),
+        };
+        if cut {
+            self.adopt();
+        }
+    }
+
+    /// A range of an entry, often short: offset in the window and length.
+    fn part_of(&mut self, (window, _, count): (u64, u64, u64)) -> (u64, u64) {
+        let bytes = count * 4096;
+        let from = self.below(bytes);
+        let most = if self.rng.below(2) == 0 { 40 } else { 3000 };
+        let length = 1 + self.below(most.min(bytes - from));
+        (window * 4096 + from, length)
+    }
+
+    fn pin(&mut self, entry: usize) -> bool {
+        let count = 1 + self.below(3);
+        let (window, drive) = (self.below(PAGES - count), self.below(PAGES - count));
+        let apart = |a: u64, b: u64, n: u64| a + count <= b || b + n <= a;
+        let mut entries = self.model.entries.iter().flatten();
+        let free = entries.all(|&(w, d, n)| apart(window, w, n) && apart(drive, d, n));
+        if !free {
+            return false;
+        }
+        let what = pin(entry as u32, window * 4096, drive * 4096, count * 4096);
+        let (ended, cut) = self.make(what);
+        if ended || self.is_pinned(entry) {
+            let range = (window, drive, count);
+            self.model.entries[entry] = Some(range);
+            for (at, from) in Model::bytes(range) {
+                self.model.window[at] = vec![self.model.drive[from]];
+            }
+        }
+        cut
+    }
+
+    fn read(&mut self, id: EntryId, range: (u64, u64, u64)) -> bool {
+        let (offset, length) = self.part_of(range);
+        let by_cpu = self.rng.below(2) == 0;
+        let what = if by_cpu {
+            WindowCall::Load {
+                window_offset_bytes: offset,
+                length_bytes: length,
+            }
+        } else {
+            WindowCall::ReadDma {
+                entry: id,
+                offset_bytes: offset - range.0 * 4096,
+                length_bytes: length,
+            }
+        };
+        self.host.drive.contents.loaded.clear();
+        let (ended, cut) = self.make(what);
+        let seen = std::mem::take(&mut self.host.drive.contents.loaded);
+        assert!(!ended || seen.len() as u64 == length);
+        for (at, value) in seen {
+            // The engine reads the window; what is still in the CPU only the CPU's loads see.
+            let (latest, may) = (self.model.latest(at), &self.model.window[at]);
+            assert!(if by_cpu {
+                value == latest
+            } else {
+                may.contains(&value)
+            });
+        }
+        cut
+    }
+
+    fn block(&mut self) -> bool {
+        let lpn = self.below(PAGES);
+        let mut request = pages(Op::Write, lpn, 1);
+        request.tag = self.tag;
+        self.host.submit(request);
+        let cut = self.rng.below(6) == 0;
+        let mut done = Vec::new();
+        for _ in 0..if cut { self.below(20) } else { u64::MAX } {
+            if !done.is_empty() {
+                break;
+            }
+            let to_ps = self.host.next_time().expect("a write completes");
+            self.host.advance(to_ps, &mut done);
+        }
+        if cut {
+            self.cut();
+        }
+        if self.model.pinned(lpn) {
+            assert!(done.iter().all(|d| d.status == Status::AccessDenied));
+            return cut;
+        }
+        let page = self
+            .host
+            .drive
+            .contents
+            .at(self.host.drive.source(Lpn(lpn as u32)));
+        // What was acknowledged is there; what was not may be.
+        if !done.is_empty() || page[0] == self.tag {
+            self.model.drive[(lpn * 4096) as usize..][..4096].fill(self.tag);
+        }
+        cut
+    }
+}
+
+proptest! {
+    #![proptest_config(lodger_testing::config(40))]
+    #[test]
+    fn the_window_is_a_list_of_bytes_that_survives_what_it_must(seed: u64) {
+        let mut run = Run::new(seed);
+        for _ in 0..150 {
+            run.step();
+        }
+        run.cut();
+        run.adopt();
+    }
+}
