@@ -8,6 +8,7 @@
 //! | where are the bytes? | [`contents`] |
 //! | where is the host memory that was granted? | [`host_memory`] |
 //! | how does a guest in another process reach it? | `transport`: vfio-user (Linux) |
+//! | how does a program without a guest reach its blocks? | `nbd` (Linux) |
 //! | when is now? | [`clock`] |
 //! | who does all this? | `server` (Linux) |
 //!
@@ -19,6 +20,8 @@ pub mod clock;
 pub mod contents;
 pub mod controller;
 pub mod host_memory;
+#[cfg(target_os = "linux")]
+pub mod nbd;
 #[cfg(target_os = "linux")]
 pub mod server;
 #[cfg(target_os = "linux")]

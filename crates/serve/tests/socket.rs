@@ -8,9 +8,8 @@ mod driver;
 use attached::{Attached, Served, spec};
 use driver::mix::Mix;
 use driver::{Driver, MEMORY_BYTES};
-use lodger_serve::clock::Speed;
 use lodger_serve::controller::Settings;
-use lodger_serve::server::{ServeError, Server};
+use lodger_serve::server::{ServeError, VfioUser};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
@@ -215,8 +214,7 @@ fn a_socket_is_its_owners_alone() {
         .mode();
     assert_eq!(mode & 0o777, 0o600);
     let spec = spec(&[]);
-    let serve =
-        |path: &Path| Server::new(&spec, &Settings::default(), Speed::REAL, path).map(|_| ());
+    let serve = |path: &Path| VfioUser::new(&spec, &Settings::default(), path).map(|_| ());
     let again = serve(&served.path());
     assert!(
         matches!(again, Err(ServeError::Socket { .. })),

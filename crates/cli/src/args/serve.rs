@@ -1,6 +1,7 @@
 //! What can be typed after `lodger serve`.
 
-use clap::Args;
+use super::HmbArgs;
+use clap::{ArgGroup, Args};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -9,10 +10,19 @@ Examples:
   lodger serve --drive tiny --socket drive --speed 0        as fast as this machine can
   lodger serve --drive bg4 --socket drive --set tier.hmb.preferred=32MiB
   lodger serve --drive bg4 --socket drive --identify HMPRE=0  a drive that asks for no host memory
+  lodger serve --drive rc100-480 --nbd unix:drive           for fio, qemu-img, nbdcopy, nbd-client
+  lodger serve --drive rc100-480 --nbd localhost:10809 --hmb off
 
-What a guest sees is an NVMe controller with one namespace. QEMU 10.1 or newer attaches it with the
-line that is printed; so does any client of vfio-user. Its data is in memory and gone when the
-command ends; guests may come and go meanwhile, one at a time. Ctrl-C ends it and prints what was
+With --socket, what a guest sees is an NVMe controller with one namespace. QEMU 10.1 or newer
+attaches it with the line that is printed; so does any client of vfio-user. Guests may come and
+go, one at a time.
+
+With --nbd, programs have the drive's blocks, without a virtual machine and without root. What is
+printed says how fio and others attach it; up to 16 clients at once. Requests become NVMe commands,
+and take as long as they take the drive. This command is then the host, and gives the drive memory
+as Linux does, unless --hmb or --hmb-offer says otherwise.
+
+The drive's data is in memory and gone when the command ends. Ctrl-C ends it and prints what was
 done, and how late completions were beside the model.
 
 Not there yet: firmware, self-test and vendor commands (invalid opcode), several namespaces, a file
@@ -21,13 +31,23 @@ for the data, the byte window.";
 /// `lodger serve`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[command(group(ArgGroup::new("place").required(true).args(["socket", "nbd"])))]
 pub struct ServeArgs {
     /// Drive of the collection (`lodger drives list`) or a drive file; UFS drives cannot be served
     #[arg(long, value_name = "NAME|FILE")]
     pub drive: String,
-    /// Where clients find it: a socket that only you can connect to, gone with the command
+    /// Where clients of vfio-user find it: a socket that only you can connect to, gone with the command
     #[arg(long, value_name = "PATH")]
-    pub socket: PathBuf,
+    pub socket: Option<PathBuf>,
+    /// Where clients of NBD find it: a socket that only you can connect to, or a port
+    ///
+    /// Without a host (`:10809`) the port is this machine's alone. Whoever reaches another can read and write the
+    /// drive, as NBD has no passwords here. Port 0 is one that is free; what it is, is printed.
+    #[arg(long, value_name = "unix:PATH|HOST:PORT")]
+    pub nbd: Option<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub hmb: HmbArgs,
     /// How many times faster than real time the drive is; 0: whatever a guest waits for is done at once
     #[arg(
         long,

@@ -1,35 +1,109 @@
-//! `lodger serve`: a drive as a real NVMe device, until the user stops it.
+//! `lodger serve`: a drive as a real NVMe device, or as blocks over NBD, until the user stops it.
 
 use super::Streams;
 use crate::args::ServeArgs;
 use crate::error::Error;
 use crate::{inputs, interrupt, output};
+use lodger_core::DriveSpec;
+use lodger_run::HmbChoice;
 use lodger_serve::clock::Speed;
 use lodger_serve::controller::Settings;
 use lodger_serve::controller::identity::Unservable;
-use lodger_serve::server::{Report, ServeError, Server};
+use lodger_serve::nbd::{Address, GRANT_BYTES_MAX, Nbd};
+use lodger_serve::server::{FrontEnd, Report, ServeError, Server, VfioUser};
+use std::fmt::Display;
+use std::net::SocketAddr;
 use std::path::Path;
 
 pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
     let drive = inputs::drive(&args.drive, &args.sets)?;
-    let wrong = |option: &str, error: &dyn std::fmt::Display| {
-        Error::input(format!("`{option}`: {error}")).hint("`lodger serve --help` says what fits")
-    };
     let speed = Speed::new(args.speed).map_err(|error| wrong("--speed", &error))?;
     let settings = Settings {
         block_bytes: args.block,
         seed: args.seed,
         ..Settings::default()
     };
-    let server = Server::new(drive.spec(), &settings, speed, &args.socket);
-    let mut server = server.map_err(|error| match error {
+    match (&args.socket, &args.nbd) {
+        (Some(socket), _) => {
+            if args.hmb.choice()? != HmbChoice::default() {
+                let message = "`--hmb` and `--hmb-offer` go with `--nbd`";
+                return Err(Error::input(message).hint(
+                    "with `--socket` the guest gives host memory: \
+                     `nvme.max_host_mem_size_mb=0` on its kernel's command line gives none",
+                ));
+            }
+            let front = VfioUser::new(drive.spec(), &settings, socket);
+            let front = front.map_err(|error| refused(args, error, "--socket"))?;
+            let path = std::path::absolute(socket).unwrap_or_else(|_| socket.clone());
+            serve(args, Server::new(front, speed), streams, |_| {
+                greeting(drive.spec(), &path)
+            })
+        }
+        (None, place) => {
+            let place = place.as_deref().unwrap_or_default();
+            let address = place.parse().map_err(|error| wrong("--nbd", &error))?;
+            let granted_bytes = granted_bytes(args, drive.spec(), streams)?;
+            let front = Nbd::new(drive.spec(), &settings, granted_bytes, &address);
+            let front = front.map_err(|error| refused(args, error, "--nbd"))?;
+            for at in front.addresses() {
+                if !at.ip().is_loopback() {
+                    let text = format!("whoever reaches {at} can read and write the drive");
+                    streams.note("warning", &text);
+                }
+            }
+            serve(args, Server::new(front, speed), streams, |front| {
+                nbd_greeting(drive.spec(), &address, &front.addresses())
+            })
+        }
+    }
+}
+
+fn wrong(option: &str, error: &dyn Display) -> Error {
+    Error::input(format!("`{option}`: {error}")).hint("`lodger serve --help` says what fits")
+}
+
+fn refused(args: &ServeArgs, error: ServeError, option: &str) -> Error {
+    match error {
         ServeError::Drive(error @ Unservable::Block(_)) => wrong("--block", &error),
         ServeError::Drive(error) => Error::input(format!("`{}`: {error}", args.drive)),
-        ServeError::Socket { .. } => Error::input(error.to_string())
-            .hint("`--socket` names a place in a folder that you may write to"),
-        ServeError::Wait(_) => Error::failed(error.to_string()),
-    })?;
-    let identity = server.function_mut().controller.identity_mut();
+        ServeError::Socket { .. } if option == "--nbd" => Error::input(error.to_string()).hint(
+            "`--nbd` names a place in a folder that you may write to, or a port that is free",
+        ),
+        ServeError::Socket { .. } => Error::input(error.to_string()).hint(format!(
+            "`{option}` names a place in a folder that you may write to"
+        )),
+        ServeError::Start(_) | ServeError::Wait(_) => Error::failed(error.to_string()),
+    }
+}
+
+/// Host memory that this command gives the drive.
+fn granted_bytes(
+    args: &ServeArgs,
+    spec: &DriveSpec,
+    streams: &mut Streams<'_>,
+) -> Result<u64, Error> {
+    let (granted, warning) = args.hmb.choice()?.negotiate(spec)?;
+    if granted.granted_bytes > GRANT_BYTES_MAX {
+        let message = format!(
+            "`--hmb-offer` must be at most 1 GiB with `--nbd`, found {} bytes",
+            granted.granted_bytes
+        );
+        return Err(Error::input(message).hint("it is memory of this command"));
+    }
+    if let Some(warning) = warning {
+        streams.note("warning", &warning);
+    }
+    Ok(granted.granted_bytes)
+}
+
+/// Serves until the user has had enough.
+fn serve<F: FrontEnd>(
+    args: &ServeArgs,
+    mut server: Server<F>,
+    streams: &mut Streams<'_>,
+    greeting: impl FnOnce(&F) -> String,
+) -> Result<(), Error> {
+    let identity = server.controller_mut().identity_mut();
     for assignment in &args.identify {
         identity.assign(assignment).map_err(|error| {
             let told = wrong("--identify", &error);
@@ -39,10 +113,8 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
             }
         })?;
     }
-    let path = std::path::absolute(&args.socket).unwrap_or_else(|_| args.socket.clone());
-    let _ = streams
-        .stderr
-        .write_all(greeting(drive.spec(), &path).as_bytes());
+    let greeting = greeting(server.front());
+    let _ = streams.stderr.write_all(greeting.as_bytes());
     let report = server
         .run(interrupt::requested)
         .map_err(|error| Error::failed(error.to_string()))?;
@@ -50,7 +122,11 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
     output::finish(None, streams.stdout, &summary(&report))
 }
 
-fn greeting(spec: &lodger_core::DriveSpec, socket: &Path) -> String {
+fn gb(spec: &DriveSpec) -> f64 {
+    spec.capacity_bytes as f64 / 1e9
+}
+
+fn greeting(spec: &DriveSpec, socket: &Path) -> String {
     let device = format!(
         "{{\"driver\":\"vfio-user-pci\",\"socket\":{{\"type\":\"unix\",\"path\":\"{}\"}}}}",
         socket.display()
@@ -67,8 +143,36 @@ fn greeting(spec: &lodger_core::DriveSpec, socket: &Path) -> String {
          --kernel KERNEL --disk path=DISK-IMAGE\n\n\
          Ctrl-C ends it.\n",
         name = spec.name,
-        gb = spec.capacity_bytes as f64 / 1e9,
+        gb = gb(spec),
         socket = socket.display(),
+    )
+}
+
+/// Where the drive is, as clients of NBD write it, and how some of them attach it.
+fn nbd_greeting(spec: &DriveSpec, address: &Address, addresses: &[SocketAddr]) -> String {
+    let (uri, kernel) = match (address, addresses.first()) {
+        (Address::Unix(path), _) => {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            let path = path.display();
+            (
+                format!("nbd+unix:///?socket={path}"),
+                format!("-unix {path}"),
+            )
+        }
+        (Address::Tcp(..), Some(at)) => {
+            (format!("nbd://{at}"), format!("{} {}", at.ip(), at.port()))
+        }
+        (Address::Tcp(..), None) => (address.to_string(), address.to_string()),
+    };
+    format!(
+        "{name} ({gb:.0} GB) waits at {uri}\n\n\
+         fio --name=job --ioengine=nbd --uri='{uri}' --rw=randread --bs=4k --iodepth=32\n\
+         qemu-system-x86_64 ... -drive file='{uri}',format=raw,if=virtio\n\
+         nbdinfo '{uri}'\n\
+         nbd-client {kernel} /dev/nbd0        as root\n\n\
+         Ctrl-C ends it.\n",
+        name = spec.name,
+        gb = gb(spec),
     )
 }
 

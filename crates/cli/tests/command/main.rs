@@ -10,6 +10,8 @@ mod files;
 mod fio_logs;
 mod held_back;
 mod host_memory;
+#[cfg(target_os = "linux")]
+mod nbd;
 mod output;
 mod probe;
 mod probe_again;

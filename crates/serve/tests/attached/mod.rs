@@ -7,7 +7,7 @@ use lodger_core::spec::parse;
 use lodger_guest_ram::Mapping;
 use lodger_serve::clock::Speed;
 use lodger_serve::controller::Settings;
-use lodger_serve::server::{Report, Server};
+use lodger_serve::server::{Report, Server, VfioUser};
 use lodger_wire::memory::{GuestMemory, MemoryError};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -47,8 +47,8 @@ impl Served {
         let thread = std::thread::spawn(move || {
             let spec = spec(&[("tier.hmb.integrity", "mac")]);
             let speed = Speed::new(speed).expect("a speed");
-            let server = Server::new(&spec, &Settings::default(), speed, &path);
-            let mut server = server.expect("a server");
+            let front = VfioUser::new(&spec, &Settings::default(), &path);
+            let mut server = Server::new(front.expect("a drive to serve"), speed);
             told.send(()).expect("somebody waits");
             server
                 .run(|| stops.load(Ordering::Relaxed))

@@ -1,0 +1,222 @@
+//! A drive in real time, before whoever speaks to clients.
+//!
+//! One thread does all: it takes messages, polls the controller, tells clients what has completed. While something
+//! is about to happen it looks again and again and lets others run in between; when nothing is, it asks the guest
+//! to ring and sleeps until a message comes or the drive has something to do.
+
+mod socket;
+mod vfio;
+
+pub use socket::PrivateSocket;
+pub use vfio::VfioUser;
+
+use crate::clock::{Clock, Speed};
+use crate::controller::identity::Unservable;
+use crate::controller::{Controller, Statistics};
+use lodger_core::observe::Histogram;
+use lodger_wire::memory::GuestMemory;
+use rustix::event::{PollFd, Timespec};
+use rustix::io::Errno;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long to look again and again after the last thing that happened.
+const AWAKE: Duration = Duration::from_micros(100);
+/// Sleeping is not more exact than this.
+const SLEEP_ERROR: Duration = Duration::from_micros(150);
+/// Longest sleep: who wants it to stop is heard then.
+const SLEEP_MAX: Duration = Duration::from_millis(100);
+/// Polls between two looks at the sockets, while there is work.
+const POLLS_PER_LOOK: u32 = 8;
+/// Steps of a drive that answers at once, before other things are looked at.
+const JUMPS_MAX: u32 = 256;
+
+/// Why a drive cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Not this drive.
+    #[error(transparent)]
+    Drive(#[from] Unservable),
+    /// Not at this place.
+    #[error("cannot listen at `{place}`: {error}")]
+    Socket {
+        /// Where.
+        place: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// The controller has refused what a host does at first.
+    #[error("the drive does not start: {0}")]
+    Start(String),
+    /// Waiting failed.
+    #[error("cannot wait for clients: {0}")]
+    Wait(io::Error),
+}
+
+impl ServeError {
+    pub(crate) fn socket(path: &Path, error: io::Error) -> Self {
+        ServeError::Socket {
+            place: path.display().to_string(),
+            error,
+        }
+    }
+}
+
+/// Who stands between a controller and its clients. Nothing of it waits.
+pub trait FrontEnd {
+    /// The memory that the controller reads and writes.
+    type Memory: GuestMemory + Clone;
+
+    /// The controller.
+    fn controller(&self) -> &Controller<Self::Memory>;
+
+    /// The controller, to be polled; before anybody comes, to be changed.
+    fn controller_mut(&mut self) -> &mut Controller<Self::Memory>;
+
+    /// Clients there were.
+    fn clients(&self) -> u64;
+
+    /// What is to be done before the first client comes, and after the drive was changed.
+    ///
+    /// # Errors
+    /// If the drive cannot be used.
+    fn begin(&mut self) -> Result<(), ServeError> {
+        Ok(())
+    }
+
+    /// The controller was polled: clients are told what has come of it. Returns whether there was anything to do.
+    fn polled(&mut self) -> bool;
+
+    /// Looks at the sockets. Returns whether there was anything to do.
+    fn look(&mut self) -> bool;
+
+    /// What a sleep ends with.
+    fn wait_for<'a>(&'a self, files: &mut Vec<PollFd<'a>>);
+}
+
+/// What came of serving.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What the controller has counted.
+    pub statistics: Statistics,
+    /// Clients there were.
+    pub clients: u64,
+    /// How much later than the model says I/O commands completed, nanoseconds of the drive's time.
+    pub lateness: Histogram,
+}
+
+/// A drive in real time.
+#[allow(missing_debug_implementations)]
+pub struct Server<F> {
+    front: F,
+    clock: Clock,
+}
+
+impl<F: FrontEnd> Server<F> {
+    /// A drive whose time begins now.
+    #[must_use]
+    pub fn new(front: F, speed: Speed) -> Self {
+        Server {
+            front,
+            clock: Clock::new(speed),
+        }
+    }
+
+    /// Who speaks to clients.
+    pub fn front(&self) -> &F {
+        &self.front
+    }
+
+    /// The controller, to be changed before anybody comes.
+    pub fn controller_mut(&mut self) -> &mut Controller<F::Memory> {
+        self.front.controller_mut()
+    }
+
+    /// Serves until `stop` says so, which is asked ten times a second at least.
+    ///
+    /// # Errors
+    /// If the drive cannot be used, or there is no way to wait.
+    pub fn run(&mut self, mut stop: impl FnMut() -> bool) -> Result<Report, ServeError> {
+        self.front.begin()?;
+        let mut awake_until = Instant::now();
+        let mut polls = 0;
+        loop {
+            let mut worked = self.poll();
+            polls += 1;
+            if !worked || polls >= POLLS_PER_LOOK {
+                polls = 0;
+                worked |= self.front.look();
+                if stop() {
+                    break;
+                }
+            }
+            if worked {
+                awake_until = Instant::now() + AWAKE;
+                continue;
+            }
+            self.rest(awake_until).map_err(ServeError::Wait)?;
+        }
+        Ok(self.report())
+    }
+
+    fn report(&self) -> Report {
+        let controller = self.front.controller();
+        Report {
+            statistics: controller.statistics(),
+            clients: self.front.clients(),
+            lateness: controller.lateness().clone(),
+        }
+    }
+
+    /// The drive up to now. Returns whether there was anything to do.
+    fn poll(&mut self) -> bool {
+        let now_ps = self.clock.now_ps();
+        let controller = self.front.controller_mut();
+        let mut worked = controller.poll(now_ps);
+        if self.clock.speed().is_at_once() {
+            let mut jumps = 0;
+            while controller.is_waited_for() && jumps < JUMPS_MAX {
+                let Some(next_ps) = controller.next_time_ps() else {
+                    break;
+                };
+                self.clock.jump(next_ps);
+                worked |= controller.poll(next_ps);
+                jumps += 1;
+            }
+        }
+        worked | self.front.polled()
+    }
+
+    /// Nothing is to be done now. Lets others run, or sleeps.
+    fn rest(&self, awake_until: Instant) -> io::Result<()> {
+        let controller = self.front.controller();
+        let next = controller
+            .next_time_ps()
+            .map(|at_ps| self.clock.until(at_ps));
+        let is_soon = next.is_some_and(|next| next < SLEEP_ERROR);
+        if is_soon && controller.is_waited_for()
+            || Instant::now() < awake_until
+            || !controller.may_sleep()
+        {
+            std::thread::yield_now();
+            return Ok(());
+        }
+        let sleep = match next {
+            Some(next) if controller.is_waited_for() => next.saturating_sub(SLEEP_ERROR),
+            Some(next) => next,
+            None => SLEEP_MAX,
+        };
+        let sleep = sleep.min(SLEEP_MAX);
+        let timeout = Timespec {
+            tv_sec: sleep.as_secs() as i64,
+            tv_nsec: sleep.subsec_nanos().into(),
+        };
+        let mut files = Vec::new();
+        self.front.wait_for(&mut files);
+        match rustix::event::poll(&mut files, Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
