@@ -74,6 +74,12 @@ impl Lost {
         self.mark(to, self.in_flash(from));
     }
 
+    /// A physical page that was found has these sectors lost.
+    pub fn restore(&mut self, ppn: Ppn, sectors: u8) {
+        self.any |= sectors != 0;
+        self.mark(ppn, sectors);
+    }
+
     fn mark(&mut self, ppn: Ppn, sectors: u8) {
         if sectors == 0 {
             self.flash.remove(ppn.0);

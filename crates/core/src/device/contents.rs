@@ -1,7 +1,9 @@
 //! What the drive's sectors hold. The model moves data; what the data is, is a parameter: nothing
 //! (fast), version tags or bytes (tests).
 
+use super::spare::{Programmed, Spare};
 use crate::controller::PageBytes;
+use crate::ftl::Trim;
 use crate::ids::{BufferSlot, Lpn, Ppn};
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
 use serde::{Deserialize, Serialize};
@@ -47,6 +49,21 @@ pub trait Contents {
     fn tear(&mut self, _first: Ppn, _slots: u32) {}
     /// A command reads sectors of a page.
     fn read(&mut self, tag: u32, lpn: Lpn, source: Source, sectors: u8);
+
+    // What lies beside the data: only for contents that keep it.
+
+    /// Whether what lies in flash beside the data is kept, too, so that a drive can come back from it
+    /// ([`super::Device::restore`]).
+    #[inline]
+    fn keeps_spare(&self) -> bool {
+        false
+    }
+    /// A program operation has ended, which [`Contents::program`], [`Contents::relocate`] and
+    /// [`Contents::write_map_page`] began: what each of its slots says.
+    fn programmed(&mut self, _unit: &Programmed, _spare: impl Iterator<Item = Spare>) {}
+    /// Records of trims that flash holds now: all that are needed, oldest first. Those with a higher sequence
+    /// number than all that were told before are new.
+    fn record_trims(&mut self, _trims: &[Trim]) {}
 
     // Translation pages: only for contents that follow the map.
 

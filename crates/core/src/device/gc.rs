@@ -285,7 +285,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         match cleaner.current {
             None => pages && is_read,
             Some(current) => {
-                let more = self.ftl.blocks[current.victim].is_map == pages;
+                let more = self.ftl.blocks[current.victim].is_map() == pages;
                 current.victim != victim && is_read && !more
             }
         }

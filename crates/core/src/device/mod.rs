@@ -28,6 +28,7 @@ mod map;
 mod placement;
 mod power;
 mod read;
+mod spare;
 mod trims;
 mod window;
 mod write;
@@ -40,6 +41,7 @@ pub use contents::{Contents, MapEntries, NoContents, Source};
 pub use hpb::HpbAnswer;
 pub use interface::{Alarm, News, Sent};
 pub use power::Recovery;
+pub use spare::{Programmed, Rest, Spare};
 use window::Next;
 pub use window::{DumpOutcome, WindowRecovery, WindowSent};
 
@@ -47,7 +49,7 @@ use crate::controller::{
     EPOCH_BITS, HostData, HostMap, Lost, MapRole, ReadCache, Waiter, WriteBuffer,
 };
 use crate::engine::{EventKind, Occupancy, Timeline};
-use crate::ftl::{Cleaner, Ftl, Precondition};
+use crate::ftl::{Cleaner, Contradiction, Found, Ftl, Precondition};
 use crate::ids::{CommandId, DieId, Superblock, TranslationPage};
 use crate::nand::OpKind;
 use crate::observe::Counters;
@@ -430,6 +432,55 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             counters.host_dma_polls = dma.polls;
         }
         counters
+    }
+
+    /// What is to be kept of a drive beside what its flash says, for [`Device::restore`].
+    #[must_use]
+    pub fn rest(&self) -> Rest {
+        Rest {
+            counters: self.counters(),
+            now_ps: self.board.engine.now().ps(),
+            restarts: self.restarts,
+            checkpoint: self.checkpoint,
+            trims_die: self.trims.die,
+            settled_to: spare::settled_to(
+                &self.programs,
+                &self.write_backs,
+                &self.trims,
+                &self.ftl,
+            ),
+            ftl: self.ftl.rest(),
+        }
+    }
+
+    /// A drive in its initial state that holds nothing takes over flash as it was found; [`Device::power_cut`]
+    /// is to follow, from which it comes back as the drive that has left it, switched on after it has lost
+    /// power. `rest`: what that one kept beside, saved at any time since it came back itself. What was in its
+    /// write buffer is gone, be it in protected memory.
+    ///
+    /// # Errors
+    /// If a drive like this cannot have left what was found; then this one is of no use any more.
+    pub fn restore(&mut self, rest: &Rest, mut found: Found) -> Result<(), Contradiction> {
+        for &(ppn, sectors) in &found.lost {
+            self.lost.restore(ppn, sectors);
+        }
+        self.trims.saved.clone_from(&found.trims);
+        found.settled_to = found.settled_to.max(rest.settled_to);
+        self.ftl.restore(&rest.ftl, found)?;
+        self.board.engine.settle(rest.now_ps);
+        (self.restarts, self.checkpoint) = (rest.restarts, rest.checkpoint);
+        self.trims.die = rest.trims_die % self.ftl.geometry().dies;
+        self.board.counters = rest.counters.clone();
+        self.map.evictions = rest.counters.map.evictions;
+        self.buffer.high_water = rest.counters.buffer_high_water_slots as u32;
+        self.board.link.to_host_bytes = rest.counters.link_to_host_bytes;
+        self.board.link.from_host_bytes = rest.counters.link_from_host_bytes;
+        if let Some(dma) = &mut self.host_dma {
+            dma.copies = rest.counters.host_dma_copies;
+            dma.bytes = rest.counters.host_dma_bytes;
+            dma.polls = rest.counters.host_dma_polls;
+        }
+        Ok(())
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) struct Trims {
     /// Flushes, each with the last trim it waits for.
     waiters: Vec<(u32, u32)>,
     /// Die that takes the next records.
-    die: u32,
+    pub die: u32,
     records_per_program: usize,
 }
 
@@ -95,6 +95,12 @@ impl Trims {
     /// Sequence number of the last trim that outlives a power cut.
     pub fn saved_to(&self) -> u32 {
         self.saved_to
+    }
+
+    /// Sequence number of the oldest record that is not in flash.
+    pub fn oldest_volatile(&self) -> Option<u32> {
+        let oldest = self.writing.first().or(self.pending.first());
+        oldest.map(|trim| trim.sequence)
     }
 
     /// Some records are not in flash.

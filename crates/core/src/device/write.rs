@@ -1,7 +1,7 @@
 //! Writes, flushes and trims: from the host's memory into the buffer, and from there to flash.
 
 use super::gc::Mover;
-use super::{Contents, Device, HostMemory, Source};
+use super::{Contents, Device, HostMemory, Source, spare};
 use crate::controller::{Fate, Flusher, Found, Landing, SlotState, Waiter};
 use crate::engine::EventKind;
 use crate::ftl::{Stream, Trim, Unit};
@@ -355,6 +355,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         if self.trims.record(trim, self.buffer_is_protected()) {
             self.write_trims();
         }
+        self.contents.record_trims(&self.trims.saved);
         self.measure_changed_pages();
         self.commands[id].pending = 1;
         self.settle_one(id);
@@ -370,6 +371,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     fn on_trims_saved(&mut self) {
         let mut done = std::mem::take(&mut self.scratch);
         let others_wait = self.trims.on_saved(&mut done);
+        self.contents.record_trims(&self.trims.saved);
         for command in done.drain(..) {
             self.settle_one(command);
         }
@@ -529,6 +531,12 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         if program.saves_trims {
             self.on_trims_saved();
             return;
+        }
+        if self.contents.keeps_spare() {
+            let (programs, write_backs) = (&self.programs, &self.write_backs);
+            let settled_to = spare::settled_to(programs, write_backs, &self.trims, &self.ftl);
+            let (contents, lost) = (&mut self.contents, &self.lost);
+            spare::tell(contents, &self.ftl, lost, &program, settled_to);
         }
         self.ftl.programmed(program.ppn);
         if program.first_slot != NONE {

@@ -10,6 +10,7 @@ mod pacing;
 mod page_map;
 mod permutation;
 mod recovery;
+mod restore;
 mod superblocks;
 mod temperature;
 mod victim;
@@ -19,6 +20,7 @@ pub use formula::{Formula, Precondition};
 pub use owner::{Owned, Owner};
 pub use pacing::{Pacer, WHOLE};
 pub use recovery::{LostUnit, Scan, Trim};
+pub use restore::{Contradiction, Found, FoundSuperblock, Rest, Written};
 pub use superblocks::{Block, Oob, State, Superblocks, Victim};
 
 use crate::ids::{Lpn, Ppn, Superblock, TranslationPage};

@@ -63,6 +63,15 @@ pub struct FoundStale {
     pages: Vec<TranslationPage>,
     /// Sequence number of the last operation before: copies with a higher one are newer.
     sequence: u32,
+    /// Only where flash is all there is: copies with a higher number may tell of programs that had not ended
+    /// and trims that were not recorded, and which of those there were is not known.
+    pub(super) settled_to: Option<u32>,
+}
+
+impl FoundStale {
+    pub(super) fn is_within(&self, pages: u32) -> bool {
+        self.pages.iter().all(|page| page.0 < pages)
+    }
 }
 
 impl Ftl {
@@ -120,12 +129,18 @@ impl Ftl {
             let newest = page_sequences[page].unwrap_or(0);
             stale[page] |= newest <= self.found_stale.sequence;
         }
+        if let Some(settled_to) = self.found_stale.settled_to {
+            for (stale, newest) in stale.iter_mut().zip(&page_sequences) {
+                *stale |= newest.unwrap_or(0) > settled_to;
+            }
+        }
         for (page, _) in (0u32..).zip(&stale).filter(|(_, stale)| **stale) {
             scan.stale_pages.push(TranslationPage(page));
         }
         self.found_stale = FoundStale {
             pages: scan.stale_pages.clone(),
             sequence: self.sequence,
+            settled_to: None,
         };
         scan
     }

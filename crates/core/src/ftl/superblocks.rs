@@ -1,5 +1,7 @@
 //! The state of every superblock, and which one to open or clean next.
 
+mod restore;
+
 use super::Owner;
 use super::Stream;
 use super::victim::{self, Candidate, Choice};
@@ -49,8 +51,8 @@ pub struct Block {
     pub state: State,
     /// Run in single-bit mode.
     pub slc: bool,
-    /// Was opened for translation pages.
-    pub is_map: bool,
+    /// Whose data it was opened for last.
+    pub stream: Stream,
     /// Slots whose data is current.
     pub valid: u32,
     /// Times that it has been erased.
@@ -78,6 +80,33 @@ pub struct Block {
 }
 
 impl Block {
+    fn new(slc: bool) -> Self {
+        Block {
+            state: State::Free,
+            slc,
+            stream: Stream::Host,
+            valid: 0,
+            erases: 0,
+            programs: 0,
+            reads: 0,
+            moves: 0,
+            erasing: 0,
+            closed_at: 0,
+            programmed_at: 0,
+            superseded_at: 0,
+            trimmed_at: 0,
+            oob: None,
+            dead: None,
+        }
+    }
+
+    /// Was opened for translation pages.
+    #[inline]
+    #[must_use]
+    pub fn is_map(&self) -> bool {
+        self.stream == Stream::Map
+    }
+
     /// The data of a slot has been superseded.
     #[inline]
     pub fn bury(&mut self, offset: u32, slots: u32) {
@@ -181,23 +210,7 @@ impl Superblocks {
     pub fn new(geometry: Geometry, slc_count: u32, wear_dynamic: bool, seed: u64) -> Self {
         let ordinary = geometry.superblocks - slc_count;
         let blocks = (0..geometry.superblocks)
-            .map(|number| Block {
-                state: State::Free,
-                slc: number >= ordinary,
-                is_map: false,
-                valid: 0,
-                erases: 0,
-                programs: 0,
-                reads: 0,
-                moves: 0,
-                erasing: 0,
-                closed_at: 0,
-                programmed_at: 0,
-                superseded_at: 0,
-                trimmed_at: 0,
-                oob: None,
-                dead: None,
-            })
+            .map(|number| Block::new(number >= ordinary))
             .collect();
         let never_used = |number| Free {
             erases: 0,
@@ -233,13 +246,13 @@ impl Superblocks {
         assert!(matches!(block.state, State::Closed | State::Cleaning));
         assert_eq!(block.programs, 0);
         block.state = State::Cleaning;
-        if block.is_map {
+        if block.is_map() {
             self.closed_map.retain(|&closed| closed != superblock);
         }
         self.victims.push(Victim {
             superblock,
             slc: block.slc,
-            is_map: block.is_map,
+            is_map: block.is_map(),
             valid_at_start: block.valid,
         });
     }
@@ -249,7 +262,7 @@ impl Superblocks {
     pub fn forget_victims(&mut self) {
         self.victims.clear();
         let blocks = (0..).map(Superblock).zip(&self.blocks);
-        let closed = blocks.filter(|(_, block)| block.is_map && block.state == State::Closed);
+        let closed = blocks.filter(|(_, block)| block.is_map() && block.state == State::Closed);
         self.closed_map = closed.map(|(superblock, _)| superblock).collect();
     }
 
@@ -308,7 +321,7 @@ impl Superblocks {
         assert_eq!(block.state, State::Free);
         assert_eq!(block.valid, 0);
         block.state = State::Open;
-        block.is_map = stream == Stream::Map;
+        block.stream = stream;
         block.oob = Some(vec![Oob::NOTHING; slots].into_boxed_slice());
         Some(Superblock(number))
     }
@@ -320,7 +333,7 @@ impl Superblocks {
             let block = &mut self.blocks[number as usize];
             assert!(!block.slc, "data lies in ordinary superblocks");
             block.valid = valid;
-            block.is_map = is_map;
+            block.stream = if is_map { Stream::Map } else { Stream::Host };
             block.state = State::Open;
             self.close(Superblock(number));
         }
@@ -358,7 +371,7 @@ impl Superblocks {
         assert_eq!(block.state, State::Open);
         block.state = State::Closed;
         block.closed_at = self.closings;
-        if block.is_map {
+        if block.is_map() {
             self.closed_map.push(superblock);
         }
         self.closings += 1;

@@ -24,6 +24,7 @@ mod ram_cache;
 mod recorded;
 mod recovery;
 mod reference;
+mod restore;
 mod spec_errors;
 mod spec_values;
 mod steady;

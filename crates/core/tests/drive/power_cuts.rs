@@ -11,7 +11,7 @@ use crate::common::drives::LOG;
 use crate::common::durable::Model;
 use crate::common::{DRIVES, VARIANTS};
 use lodger_core::Host;
-use lodger_core::device::Recovery;
+use lodger_core::device::{Recovery, Rest};
 use lodger_core::ids::Lpn;
 use lodger_core::rng::Rng;
 use lodger_core::spec::Tier;
@@ -136,6 +136,16 @@ impl Run {
             1 => Precondition::Sequential,
             _ => Precondition::Random,
         };
+        Run::preconditioned(name, spec, seed, precondition)
+    }
+
+    fn preconditioned(
+        name: String,
+        spec: &DriveSpec,
+        seed: u64,
+        precondition: Precondition,
+    ) -> Self {
+        let rng = Rng::new(seed);
         let hmb_bytes = spec.tiers.hmb.as_ref().map_or(0, |hmb| hmb.preferred_bytes);
         let media = Media::default();
         let host = Host::with_contents(spec, precondition, hmb_bytes, seed, media);
@@ -291,6 +301,10 @@ impl Run {
 
     fn cut(&mut self) {
         let crash = self.rng.below(5) == 0;
+        self.lose_power(crash);
+    }
+
+    fn lose_power(&mut self, crash: bool) {
         // What the drive's own memory has acknowledged outlives the host.
         let buffer_lives = crash && self.tier() != Tier::Hmb;
         let recovery = if crash {
@@ -316,6 +330,19 @@ impl Run {
         if self.rng.below(2) == 0 {
             self.host.set_hmb(self.hmb_bytes);
         }
+    }
+
+    /// The program that runs the drive is gone, and only what it kept of flash is left, for another that goes
+    /// on from there.
+    fn come_back(&mut self, rest: &Rest) {
+        let spec = self.host.spec().clone();
+        let gone = std::mem::take(&mut self.host.drive.contents);
+        let found = gone.kept.found(&spec);
+        let none = Precondition::None;
+        self.host = Host::with_contents(&spec, none, 0, 1, gone.without_drive());
+        let restored = self.host.drive.restore(rest, found);
+        assert_eq!(restored, Ok(()), "{}", self.name);
+        self.lose_power(false);
     }
 
     fn go(&mut self, cuts: u64) {
@@ -384,6 +411,46 @@ fn nothing_flushed_is_lost_in_ten_thousand_power_cuts() {
         totals.lost_acknowledged > wanted,
         "a flush would be for nothing"
     );
+}
+
+#[test]
+fn a_drive_comes_back_from_what_was_kept_of_its_flash_alone() {
+    let lives = u64::from(lodger_testing::cases(10_000)) / 2500;
+    let mut totals = Totals::default();
+    let drives = DRIVES.iter().map(|(name, _)| (*name, [].as_slice()));
+    for (name, variant) in drives.chain(VARIANTS) {
+        let spec = small(name, variant);
+        let buffer = &spec.roles.write_buffer;
+        if spec.tiers.survives_power_cut(buffer.tier) || buffer.log_bytes > 0 {
+            // What protected memory holds is not in flash.
+            continue;
+        }
+        for life in 0..lives {
+            let title = format!("{name} {variant:?}, life {life}");
+            let mut run = Run::preconditioned(title, &spec, life, Precondition::None);
+            let mut saved = run.host.drive.rest();
+            while run.seen.cuts < 24 {
+                for _ in 0..run.rng.below(4) {
+                    let requests = 1 + run.rng.below(100);
+                    run.work(requests);
+                    if run.rng.below(4) == 0 {
+                        saved = run.host.drive.rest();
+                    }
+                }
+                run.come_back(&saved);
+                saved = run.host.drive.rest();
+                run.host.drive.ftl().check();
+            }
+            run.work(200);
+            while run.host.next_time().is_some() {
+                run.step(false);
+            }
+            totals.merge(&run.seen);
+        }
+    }
+    println!("{totals:?}");
+    assert!(totals.entries > 10_000 && totals.stale_pages > 1_000);
+    assert!(totals.lost_acknowledged > 1_000);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! The one kind of contents that tests have: pages that follow the data through buffer, flash and byte
 //! window, whatever a page consists of.
 
-use lodger_core::device::{Contents, MapEntries, PageBytes, Source};
+use super::kept::Kept;
+use lodger_core::device::{Contents, MapEntries, PageBytes, Programmed, Source, Spare};
+use lodger_core::ftl::Trim;
 use lodger_core::ids::{BufferSlot, Lpn, Ppn};
 use std::collections::HashMap;
 
@@ -160,7 +162,8 @@ enum Flash<P> {
 }
 
 /// Pages in buffer and flash and, where there is one, in the byte window; with `MAP` also what the
-/// translation pages in flash say.
+/// translation pages in flash say, and what lies in flash beside the data.
+#[derive(Clone)]
 pub struct Pages<P: Page, const MAP: bool = false> {
     flash: Vec<Flash<P>>,
     buffer: Vec<Option<P>>,
@@ -176,6 +179,8 @@ pub struct Pages<P: Page, const MAP: bool = false> {
     /// Bytes of the window that loads and copies took: where from, what they held.
     pub loaded: Vec<(usize, P::Cell)>,
     packets: HashMap<u32, [P::Cell; 64]>,
+    /// What lies beside the data.
+    pub kept: Kept,
 }
 
 /// Follows the tag of the request that wrote each sector.
@@ -197,6 +202,7 @@ impl<P: Page, const MAP: bool> Default for Pages<P, MAP> {
             window: Vec::new(),
             loaded: Vec::new(),
             packets: HashMap::new(),
+            kept: Kept::default(),
         }
     }
 }
@@ -267,6 +273,20 @@ impl<P: Page, const MAP: bool> Pages<P, MAP> {
         *held = Flash::Programmed(page);
     }
 
+    /// The drive is gone. Of program operations that had not ended nothing is left.
+    pub fn without_drive(mut self) -> Self {
+        for (ppn, held) in (0..).map(Ppn).zip(&mut self.flash) {
+            if matches!(held, Flash::Programmed(_)) && !self.kept.is_programmed(ppn) {
+                *held = Flash::Lost;
+            }
+        }
+        self.map_pages
+            .retain(|&ppn, _| self.kept.is_programmed(ppn));
+        self.buffer.clear();
+        self.seen.clear();
+        self
+    }
+
     fn lose_flash(&mut self, first: Ppn, slots: u32) {
         let range = first.index()..first.index() + slots as usize;
         self.flash_up_to(range.end);
@@ -319,9 +339,23 @@ impl<P: Page, const MAP: bool> Contents for Pages<P, MAP> {
     }
     fn erase(&mut self, first: Ppn, slots: u32) {
         self.lose_flash(first, slots);
+        if MAP {
+            self.kept.erase(first, slots);
+        }
     }
     fn tear(&mut self, first: Ppn, slots: u32) {
         self.lose_flash(first, slots);
+    }
+    fn keeps_spare(&self) -> bool {
+        MAP
+    }
+    fn programmed(&mut self, unit: &Programmed, spare: impl Iterator<Item = Spare>) {
+        self.kept.programmed(unit, spare);
+    }
+    fn record_trims(&mut self, trims: &[Trim]) {
+        if MAP {
+            self.kept.record_trims(trims);
+        }
     }
     fn read(&mut self, tag: u32, lpn: Lpn, source: Source, sectors: u8) {
         self.seen.push((tag, lpn.0, sectors, self.at(source)));

@@ -7,6 +7,7 @@ pub mod drives;
 pub mod durable;
 pub mod hostile;
 pub mod hpb;
+pub mod kept;
 pub mod naive;
 pub mod small;
 pub mod window;

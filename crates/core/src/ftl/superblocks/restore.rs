@@ -1,0 +1,69 @@
+//! Superblocks as somebody who has kept flash for the drive found them.
+
+use super::{Block, State, Superblocks};
+use crate::ftl::restore::FoundSuperblock;
+use crate::ids::Superblock;
+
+impl Superblocks {
+    /// All but what slots hold, which flash itself says.
+    pub fn without_slots(&self) -> Self {
+        let blocks = self.blocks.iter().map(|block| Block {
+            oob: None,
+            dead: None,
+            ..*block
+        });
+        Superblocks {
+            geometry: self.geometry,
+            blocks: blocks.collect(),
+            free: self.free.clone(),
+            victims: Vec::new(),
+            closed_map: self.closed_map.clone(),
+            wear_dynamic: self.wear_dynamic,
+            closings: self.closings,
+            freeings: self.freeings,
+            rng: self.rng.clone(),
+        }
+    }
+
+    /// The superblock is as it was found, whatever was known of it. What holds anything is closed; which are
+    /// open shows when all have been found. Returns whether it is known since when it is closed.
+    pub fn find(&mut self, superblock: Superblock, found: FoundSuperblock) -> bool {
+        let was = &mut self.blocks[superblock.index()];
+        let is_known = was.erases == found.erases && was.state != State::Free;
+        let was_free = was.state == State::Free;
+        if was_free && found.written.is_none() && was.erases == found.erases {
+            return true;
+        }
+        if was_free {
+            self.free[usize::from(was.slc)].retain(|free| free.number != superblock.0);
+        }
+        was.erases = found.erases;
+        let Some(written) = found.written else {
+            self.set_free(superblock);
+            return true;
+        };
+        let was_closed = is_known && was.state != State::Open;
+        let closed_at = was.closed_at;
+        *was = Block {
+            state: State::Closed,
+            stream: written.stream,
+            erases: found.erases,
+            closed_at: if was_closed { closed_at } else { 0 },
+            programmed_at: written.programmed_at,
+            oob: Some(written.oob),
+            ..Block::new(was.slc)
+        };
+        was_closed
+    }
+
+    /// A superblock that was found is open.
+    pub fn found_open(&mut self, superblock: Superblock) {
+        self.blocks[superblock.index()].state = State::Open;
+    }
+
+    /// A superblock that was found full has been closed after all that are known.
+    pub fn found_closed(&mut self, superblock: Superblock) {
+        self.found_open(superblock);
+        self.close(superblock);
+    }
+}
