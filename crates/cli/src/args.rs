@@ -80,6 +80,7 @@ Examples:
   lodger simulate server.csv --drive bg4 --replay closed --iodepth 8 --fit scale
   lodger simulate job.fio --drive rc100-480 --set nand.channels=8 --set tier.hmb.rounding=none
   zcat trace.gz | lodger simulate - --drive a80
+  lodger simulate run.rec --drive tiny                      what `lodger serve --record` wrote
 
 What is simulated starts at time zero on a fresh drive, so equal commands give equal results; only
 `wall_s` in the JSON differs.";
@@ -89,7 +90,7 @@ What is simulated starts at time zero on a fresh drive, so equal commands give e
 #[command(after_help = SIMULATE_EXAMPLES)]
 pub struct SimulateArgs {
     /// fio job file (`.fio`), block trace (the format is recognised), model of database logging
-    /// (`.toml`), or `-` for standard input
+    /// (`.toml`), recording of a live drive (`lodger serve --record`), or `-` for standard input
     pub workload: PathBuf,
     /// Drive of the collection (`lodger drives list`) or a drive file
     #[arg(long, value_name = "NAME|FILE")]

@@ -7,9 +7,10 @@ use crate::used;
 use lodger_core::Precondition;
 use lodger_run::{Drive, Files, HmbChoice, Replay, RunConfig, TraceOptions, WorkloadFile};
 use lodger_workload::WorkloadError;
+use lodger_workload::live::Reader;
 use lodger_workload::trace::{self, DeviceChoice, Fit};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 use std::path::Path;
 
 /// Files are opened so that the user can stop the wait for them, and none is read that is also written.
@@ -79,7 +80,19 @@ pub fn config(name: &str, hmb: HmbChoice, run: &RunArgs) -> Result<RunConfig, Er
 /// # Errors
 /// If it cannot be read or understood, or options for traces are given with another workload.
 pub fn workload(path: &Path, args: &TraceArgs) -> Result<WorkloadFile, Error> {
-    let options = TraceOptions {
+    files().workload(path, &trace_options(args)?)
+}
+
+/// A recording of a live drive, if that is what the file is.
+///
+/// # Errors
+/// If it cannot be read, or options for traces are given.
+pub fn recording(path: &Path, args: &TraceArgs) -> Result<Option<Reader<Box<dyn BufRead>>>, Error> {
+    files().recording(path, &trace_options(args)?)
+}
+
+fn trace_options(args: &TraceArgs) -> Result<TraceOptions, Error> {
+    Ok(TraceOptions {
         replay: args.replay.map(|replay| match replay {
             ReplayArg::Timed => Replay::Timed,
             ReplayArg::Closed => Replay::Closed,
@@ -91,8 +104,7 @@ pub fn workload(path: &Path, args: &TraceArgs) -> Result<WorkloadFile, Error> {
             FitArg::Scale => Fit::Scale,
         }),
         read: read_options(&args.read)?,
-    };
-    files().workload(path, &options)
+    })
 }
 
 /// What the options say about reading a trace.

@@ -16,7 +16,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("workload", &["core"]),
     ("run", &["core", "workload"]),
     ("wire", &[]),
-    ("serve", &["core", "wire", "guest-ram"]),
+    ("serve", &["core", "workload", "wire", "guest-ram"]),
     // A prober that could read the model would prove nothing.
     ("probe", &["wire", "nvme-ioctl", "uring"]),
     ("nvme-ioctl", &[]),

@@ -38,6 +38,7 @@ mod hmb;
 pub mod hmb_study;
 mod latency_log;
 mod logging;
+pub mod replay;
 pub mod report;
 mod runner;
 mod session;

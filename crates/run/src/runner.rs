@@ -22,7 +22,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 use std::time::Instant;
-use summary::{expected_ps, hmb_used_bytes, refused, utilisation};
+use summary::expected_ps;
+pub(crate) use summary::{hmb_used_bytes, refused, utilisation};
 
 /// Simulated time must stay below this: a `u64` of picoseconds ends at 213 days.
 const SIMULATED_PS_MAX: u64 = 200 * 24 * 3600 * S;

@@ -5,6 +5,7 @@ use crate::logging::LoggingResult;
 use lodger_core::observe::Histogram;
 use lodger_core::time::{MS, NS, S};
 use lodger_core::{Completion, Op, Request, Status};
+use lodger_workload::trace::PERCENTILES;
 use lodger_workload::{Counting, Job, Source};
 
 /// Interval of the sampled rates: fio's `bwavgtime` and `iopsavgtime`.
@@ -186,7 +187,6 @@ impl JobResult {
     /// Before the job's start.
     pub(crate) fn new(job: &Job, slat_ps: u64) -> Self {
         Self {
-            name: job.name.clone(),
             group: job.group,
             stage: job.stage,
             group_reporting: job.group_reporting,
@@ -194,23 +194,41 @@ impl JobResult {
             global_options: job.global_options.clone(),
             percentiles: job.percentiles.clone(),
             queue_depth: job.queue_depth,
+            slat_ns: slat_ps / NS,
+            logging: match &job.source {
+                Source::Logging(model) => Some(Box::new(LoggingResult::new(model))),
+                _ => None,
+            },
+            slat_ps,
+            ..Self::recorded(&job.name)
+        }
+    }
+
+    /// Of what was recorded of a live drive, before its start: everything counts from the beginning.
+    pub(crate) fn recorded(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            group: 0,
+            stage: 0,
+            group_reporting: false,
+            options: Vec::new(),
+            global_options: Vec::new(),
+            percentiles: PERCENTILES.to_vec(),
+            queue_depth: 0,
             read: Direction::default(),
             write: Direction::default(),
             trim: Direction::default(),
             sync: Direction::default(),
             depth_levels: [0; 7],
-            slat_ns: slat_ps / NS,
+            slat_ns: 0,
             start_ps: 0,
             end_ps: 0,
             submitted: 0,
             completed: 0,
             errors: 0,
             first_error: None,
-            logging: match &job.source {
-                Source::Logging(model) => Some(Box::new(LoggingResult::new(model))),
-                _ => None,
-            },
-            slat_ps,
+            logging: None,
+            slat_ps: 0,
             sample_at_ps: 0,
             ramp_end_ps: u64::MAX,
             in_flight: 0,

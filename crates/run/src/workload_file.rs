@@ -3,9 +3,10 @@
 use crate::error::Error;
 use crate::files::{Files, text_of};
 use crate::logging::{self, LoggingChoice, Target};
+use lodger_workload::live::{self, Reader};
 use lodger_workload::trace::{self, Description, Fit, Mode, Trace};
 use lodger_workload::{Workload, fio};
-use std::io;
+use std::io::{self, BufRead};
 use std::path::Path;
 
 /// A workload as it was read, before it is fitted to a drive: it can be run many times.
@@ -214,6 +215,7 @@ impl Files {
                 files: self,
             });
         }
+        refuse_recording(&head, &name)?;
         let mode = mode(options)?;
         let (trace, description) = trace::load(reader, &name, &options.read)?;
         Ok(WorkloadFile::Trace {
@@ -222,6 +224,27 @@ impl Files {
             fit: options.fit.unwrap_or(Fit::Error),
             mode,
         })
+    }
+
+    /// A recording of a live drive, if that is what the file is. Only a regular file is looked at.
+    ///
+    /// # Errors
+    /// If it cannot be read, or options for traces are given.
+    pub fn recording(
+        self,
+        path: &Path,
+        options: &TraceOptions,
+    ) -> Result<Option<Reader<Box<dyn BufRead>>>, Error> {
+        if !std::fs::metadata(path).is_ok_and(|found| found.is_file()) {
+            return Ok(None);
+        }
+        let (reader, head) = self.head(path, "workload")?;
+        if !live::is_recording(&head) {
+            return Ok(None);
+        }
+        let name = path.display().to_string();
+        refuse_trace_options(options, &name, "recording of a live drive")?;
+        crate::replay::open(reader, &name).map(Some)
     }
 
     /// Reads a trace, to look at or to convert.
@@ -241,6 +264,7 @@ impl Files {
                 "`lodger simulate {name} --drive rc100-480` runs it"
             )));
         }
+        refuse_recording(&head, &name)?;
         Ok(trace::load(reader, &name, options)?)
     }
 }
@@ -273,6 +297,16 @@ fn fit_trace(
 ) -> Result<(Workload, Vec<String>), Error> {
     let report = trace.fit(drive_bytes, fit)?;
     Ok((trace.into_workload(mode)?, report.notes))
+}
+
+/// A recording of a live drive is no trace of what was asked of some drive.
+fn refuse_recording(head: &[u8], name: &str) -> Result<(), Error> {
+    if !live::is_recording(head) {
+        return Ok(());
+    }
+    let message = format!("`{name}` is a recording of a live drive");
+    Err(Error::input(message)
+        .hint("`lodger simulate FILE` does it again; it cannot come from standard input"))
 }
 
 /// A logging model is TOML, and its first table is called so.

@@ -9,6 +9,7 @@ use lodger_core::{Completion, Op, Request, WindowCall, WindowCompletion};
 
 pub mod error;
 pub mod fio;
+pub mod live;
 pub mod logging;
 pub mod trace;
 

@@ -12,10 +12,15 @@ Examples:
   lodger serve --drive bg4 --socket drive --identify HMPRE=0  a drive that asks for no host memory
   lodger serve --drive rc100-480 --nbd unix:drive           for fio, qemu-img, nbdcopy, nbd-client
   lodger serve --drive rc100-480 --nbd localhost:10809 --hmb off
+  lodger serve --drive tiny --nbd unix:drive --record run.rec
 
 With --socket, what a guest sees is an NVMe controller with one namespace. QEMU 10.1 or newer
 attaches it with the line that is printed; so does any client of vfio-user. Guests may come and
 go, one at a time.
+
+A recording (--record) is done again by `lodger simulate FILE --drive NAME`, with the same --seed
+and --set: every completion comes at the picosecond at which it came live. With another drive it
+says what that would have done with the same commands at the same times.
 
 With --nbd, programs have the drive's blocks, without a virtual machine and without root. What is
 printed says how fio and others attach it; up to 16 clients at once. Requests become NVMe commands,
@@ -59,6 +64,11 @@ pub struct ServeArgs {
     /// Bytes of a logical block: 512 or 4096
     #[arg(long, default_value_t = 512, value_name = "BYTES")]
     pub block: u32,
+    /// Write what enters the drive, and when, to FILE: `lodger simulate FILE` gives the same completions
+    ///
+    /// As it happens, so that of a server that is killed the last second is missing at most.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
     /// Set a field of Identify Controller or Identify Namespace, such as `MDTS=5`; may be repeated
     #[arg(long, value_name = "FIELD=VALUE", allow_hyphen_values = true)]
     pub identify: Vec<String>,

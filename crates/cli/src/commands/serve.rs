@@ -3,7 +3,7 @@
 use super::Streams;
 use crate::args::ServeArgs;
 use crate::error::Error;
-use crate::{inputs, interrupt, output};
+use crate::{inputs, interrupt, output, used};
 use lodger_core::DriveSpec;
 use lodger_run::HmbChoice;
 use lodger_serve::clock::Speed;
@@ -113,12 +113,22 @@ fn serve<F: FrontEnd>(
             }
         })?;
     }
+    if let Some(path) = &args.record {
+        let shown = path.display().to_string();
+        used::refuse_input(path, &shown)?;
+        let failed = |error: std::io::Error| output::cannot_write(&shown, &error.to_string());
+        let file = std::fs::File::create(path).map_err(failed)?;
+        let sink = Box::new(std::io::BufWriter::new(file));
+        server.controller_mut().record_to(sink).map_err(failed)?;
+    }
     let greeting = greeting(server.front());
     let _ = streams.stderr.write_all(greeting.as_bytes());
     let report = server
         .run(interrupt::requested)
         .map_err(|error| Error::failed(error.to_string()))?;
+    let recorded = server.controller_mut().end_record();
     drop(server);
+    recorded.map_err(|error| Error::failed(format!("the recording is not whole: {error}")))?;
     output::finish(None, streams.stdout, &summary(&report))
 }
 

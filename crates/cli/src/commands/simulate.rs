@@ -1,5 +1,7 @@
 //! `lodger simulate`.
 
+mod recorded;
+
 use super::Streams;
 use crate::args::{ReportFormat, SimulateArgs};
 use crate::error::Error;
@@ -12,6 +14,9 @@ use lodger_run::report::{self, Report};
 use std::path::Path;
 
 pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
+    if let Some(recording) = inputs::recording(&args.workload, &args.trace)? {
+        return recorded::run(args, recording, streams);
+    }
     let config = inputs::config(&args.drive, args.hmb.choice()?, &args.run)?;
     let source = inputs::workload(&args.workload, &args.trace)?.choose(args.logging.choice()?)?;
     for note in source.notes() {
@@ -46,12 +51,7 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), 
         config: &config,
         result: &result,
     };
-    let text = match args.report.output_format {
-        ReportFormat::Normal => report::text(report),
-        ReportFormat::Json => report::json(report, false),
-        ReportFormat::JsonPlus => report::json(report, true),
-    };
-    output::finish(file, streams.stdout, &text)?;
+    output::finish(file, streams.stdout, &told(args, report))?;
     for log in log {
         log.commit()?;
     }
@@ -60,5 +60,13 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), 
         refused => Err(Error::failed(format!(
             "the drive refused {refused} requests"
         ))),
+    }
+}
+
+fn told(args: &SimulateArgs, report: Report<'_>) -> String {
+    match args.report.output_format {
+        ReportFormat::Normal => report::text(report),
+        ReportFormat::Json => report::json(report, false),
+        ReportFormat::JsonPlus => report::json(report, true),
     }
 }

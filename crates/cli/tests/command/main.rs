@@ -24,6 +24,8 @@ mod probe_kill;
 mod probe_map;
 mod probe_study;
 mod recorded;
+#[cfg(target_os = "linux")]
+mod recorded_live;
 mod reference;
 #[cfg(target_os = "linux")]
 mod serve;

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A drive over NBD.
-struct Served {
+pub struct Served {
     child: Child,
-    uri: String,
+    pub uri: String,
 }
 
 impl Served {
-    fn new(sandbox: &Sandbox, place: &str, more: &[&str]) -> Self {
+    pub fn new(sandbox: &Sandbox, place: &str, more: &[&str]) -> Self {
         let args = [&["serve", "--drive", "tiny", "--nbd", place], more].concat();
         let mut child = sandbox
             .command(&args)
@@ -30,7 +30,7 @@ impl Served {
     }
 
     /// Ends it as a user would, and returns what it says.
-    fn end(mut self) -> Outcome {
+    pub fn end(mut self) -> Outcome {
         let pid = self.child.id().to_string();
         let told = Command::new("kill").args(["-TERM", &pid]).status();
         assert!(told.unwrap().success());

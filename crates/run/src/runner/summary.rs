@@ -18,7 +18,7 @@ pub(super) fn expected_ps(jobs: &[Job]) -> Option<u64> {
 }
 
 /// Host memory in use: the data roles' shares, whose sizes are fixed, and the map's.
-pub(super) fn hmb_used_bytes(host: &Host) -> u64 {
+pub(crate) fn hmb_used_bytes(host: &Host) -> u64 {
     let roles = &host.spec().roles;
     let buffer = Some((roles.write_buffer.tier, roles.write_buffer.bytes));
     let cache = (roles.read_cache.as_ref()).map(|cache| (cache.tier, cache.bytes));
@@ -32,7 +32,7 @@ pub(super) fn hmb_used_bytes(host: &Host) -> u64 {
     (data.min(usable) + host.drive.hmb_map_bytes()).min(usable)
 }
 
-pub(super) fn utilisation(host: &Host, simulated_ps: u64) -> Vec<(&'static str, f64)> {
+pub(crate) fn utilisation(host: &Host, simulated_ps: u64) -> Vec<(&'static str, f64)> {
     let share = |busy: Vec<u64>| {
         // What is booked may end after the last completion.
         let all = simulated_ps.max(1) as f64 * busy.len().max(1) as f64;
@@ -43,7 +43,7 @@ pub(super) fn utilisation(host: &Host, simulated_ps: u64) -> Vec<(&'static str, 
 }
 
 /// A word about requests that the drive refused.
-pub(super) fn refused(jobs: &[JobResult]) -> Option<String> {
+pub(crate) fn refused(jobs: &[JobResult]) -> Option<String> {
     let errors: u64 = jobs.iter().map(|job| job.errors).sum();
     let status = jobs.iter().find_map(|job| job.first_error)?;
     Some(format!(

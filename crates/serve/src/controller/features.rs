@@ -267,7 +267,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 };
                 let bytes = ranges.iter().map(|range| range.bytes).sum();
                 self.device.host_memory.memory.lend(&ranges);
-                self.device.set_hmb(bytes);
+                self.set_hmb(bytes);
                 self.hmb.enabled(request);
                 self.complete(permit, Outcome::SUCCESS);
                 Ok(())

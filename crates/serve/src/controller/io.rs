@@ -179,15 +179,19 @@ impl<M: GuestMemory + Clone> Controller<M> {
     pub(super) fn part(&mut self, tag: u32, queue: QueueId, op: Op, fua: bool, range: (u64, u64)) {
         let (offset_bytes, length_bytes) = range;
         self.flights.flights[tag as usize].parts += 1;
-        let command = self.device.enqueue(Request {
+        let request = Request {
             tag,
             queue: queue.0.saturating_sub(1),
             op,
             fua,
             offset_bytes,
             length_bytes,
-        });
+        };
+        let command = self.device.enqueue(request);
         let now_ps = self.device.now_ps();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.command(now_ps, command, request);
+        }
         self.device.ring(command, now_ps);
     }
 

@@ -29,6 +29,7 @@ mod io;
 mod logs;
 mod power;
 mod queues;
+mod record;
 mod time;
 mod wipe;
 
@@ -51,6 +52,8 @@ use lodger_wire::{PageSize, QueueId};
 use logs::ErrorLog;
 use power::Power;
 use queues::Queues;
+use record::Recorder;
+pub use record::Sink;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use wipe::Wipe;
@@ -116,6 +119,9 @@ pub struct Controller<M: GuestMemory + Clone> {
     interrupts: u64,
     statistics: Statistics,
     lateness: Histogram,
+    seed: u64,
+    precondition: Precondition,
+    recorder: Option<Recorder>,
 }
 
 /// What a controller has counted beside the model.
@@ -183,6 +189,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
             interrupts: 0,
             statistics: Statistics::default(),
             lateness: Histogram::default(),
+            seed,
+            precondition,
+            recorder: None,
             memory,
         })
     }
@@ -277,8 +286,16 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     fn give_host_memory_back(&mut self) {
         if !self.hmb_settles && self.device.host_memory.memory.is_lent() {
-            self.device.set_hmb(0);
+            self.set_hmb(0);
             self.hmb_settles = true;
+        }
+    }
+
+    /// The drive has so many bytes of host memory from now on.
+    fn set_hmb(&mut self, bytes: u64) {
+        self.device.set_hmb(bytes);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.host_memory(self.device.now_ps(), bytes);
         }
     }
 
@@ -288,6 +305,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.hmb.reset();
         self.give_host_memory_back();
         self.device.begin_shutdown();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.shutdown(self.device.now_ps());
+        }
     }
 
     /// What was waited for and is over.
@@ -333,6 +353,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     /// The drive goes on up to `now_ps`.
     fn run_device(&mut self, now_ps: u64) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.runs(now_ps);
+        }
         while let Some(news) = self.device.run(now_ps) {
             match news {
                 News::Sent => {

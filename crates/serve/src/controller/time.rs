@@ -72,6 +72,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
             self.arrivals.pop();
             self.lateness.record((now_ps - at_ps) / 1000);
             let (request, status) = self.device.consume(CommandId(command), now_ps);
+            if let Some(recorder) = &mut self.recorder {
+                recorder.taken(now_ps, CommandId(command), at_ps, status);
+            }
             self.part_done(request.tag, status);
         }
     }

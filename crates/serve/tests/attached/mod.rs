@@ -6,7 +6,7 @@ use lodger_core::DriveSpec;
 use lodger_core::spec::parse;
 use lodger_guest_ram::Mapping;
 use lodger_serve::clock::Speed;
-use lodger_serve::controller::Settings;
+use lodger_serve::controller::{Settings, Sink};
 use lodger_serve::server::{Report, Server, VfioUser};
 use lodger_wire::memory::{GuestMemory, MemoryError};
 use rustix::event::{EventfdFlags, eventfd};
@@ -39,20 +39,30 @@ pub struct Served {
 
 impl Served {
     pub fn new(name: &str, speed: f64) -> Self {
+        Self::recording(name, speed, &[("tier.hmb.integrity", "mac")], None)
+    }
+
+    /// One of a changed drive, that is recorded.
+    pub fn recording(name: &str, speed: f64, sets: &[(&str, &str)], record: Option<Sink>) -> Self {
         let folder = std::env::temp_dir().join(format!("lodger-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let stop = Arc::new(AtomicBool::new(false));
         let (path, stops) = (folder.join("drive"), Arc::clone(&stop));
         let (told, ready) = std::sync::mpsc::channel();
+        let spec = spec(sets);
         let thread = std::thread::spawn(move || {
-            let spec = spec(&[("tier.hmb.integrity", "mac")]);
             let speed = Speed::new(speed).expect("a speed");
             let front = VfioUser::new(&spec, &Settings::default(), &path);
             let mut server = Server::new(front.expect("a drive to serve"), speed);
+            if let Some(sink) = record {
+                let controller = server.controller_mut();
+                controller.record_to(sink).expect("a recording");
+            }
             told.send(()).expect("somebody waits");
-            server
-                .run(|| stops.load(Ordering::Relaxed))
-                .expect("it serves")
+            let report = server.run(|| stops.load(Ordering::Relaxed));
+            let recorded = server.controller_mut().end_record();
+            recorded.expect("all is written");
+            report.expect("it serves")
         });
         ready.recv_timeout(PATIENCE).expect("the server starts");
         Served {

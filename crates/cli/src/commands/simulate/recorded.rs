@@ -1,0 +1,113 @@
+//! `lodger simulate` of a recording of a live drive.
+
+use super::told;
+use crate::args::{PreconditionArg, SimulateArgs};
+use crate::commands::Streams;
+use crate::error::Error;
+use crate::watch::Watch;
+use crate::{inputs, interrupt, output};
+use lodger_run::replay::{self, Replayed};
+use lodger_run::report::Report;
+use lodger_run::{FioLogs, HmbChoice, LoggingChoice};
+use lodger_workload::live::Reader;
+use std::io::BufRead;
+use std::path::Path;
+
+pub(super) fn run(
+    args: &SimulateArgs,
+    recording: Reader<Box<dyn BufRead>>,
+    streams: &mut Streams<'_>,
+) -> Result<(), Error> {
+    let name = args.workload.display().to_string();
+    let given = [
+        (args.hmb.choice()? != HmbChoice::default(), "--hmb"),
+        (
+            args.logging.choice()? != LoggingChoice::default(),
+            "--commit",
+        ),
+        (
+            args.run.precondition != PreconditionArg::default(),
+            "--precondition",
+        ),
+    ];
+    if let Some((_, option)) = given.iter().find(|(is_given, _)| *is_given) {
+        let message = format!(
+            "`{option}` is for other workloads, and `{name}` is a recording of a live drive"
+        );
+        return Err(Error::input(message).hint("the recording says all of this itself"));
+    }
+    let config = inputs::config(&args.drive, HmbChoice::Off, &args.run)?;
+    let file = output::begin(args.report.output.as_deref())?;
+    let log = output::begin(args.latency_log.as_deref())?;
+    let none = FioLogs::create(std::iter::empty(), 0, |name| {
+        output::OutputFile::create(Path::new(name))
+    })?;
+    // The live drive ends at the link: what a host takes beside is not in the recording.
+    let mut watch = Watch::new(log, 0).writing(none);
+    interrupt::check()?;
+    let replayed = replay::replay(&config, recording, &name, &mut watch)?;
+    let (log, _) = watch.finish()?;
+    if replayed.result.interrupted {
+        return Err(Error::interrupted());
+    }
+    for warning in &replayed.result.warnings {
+        streams.note("warning", warning);
+    }
+    let report = Report {
+        config: &replayed.config,
+        result: &replayed.result,
+    };
+    output::finish(file, streams.stdout, &told(args, report))?;
+    for log in log {
+        log.commit()?;
+    }
+    judge(&replayed, &name, streams)
+}
+
+/// Says whether completions were those of the live drive; the same drive must have given them.
+fn judge(replayed: &Replayed, name: &str, streams: &mut Streams<'_>) -> Result<(), Error> {
+    let Replayed {
+        head,
+        compared,
+        different,
+        ..
+    } = replayed;
+    streams.note(
+        "note",
+        &format!(
+            "recording of `{}` with seed {}, by lodger {}: {compared} completions, {different} at another time than live",
+            head.drive, head.seed, head.by
+        ),
+    );
+    if replayed.is_cut {
+        streams.note("warning", "the recording is cut off: its server was killed");
+    }
+    if replayed.left > 0 {
+        let text = format!(
+            "{} commands were under way when the recording ended",
+            replayed.left
+        );
+        streams.note("note", &text);
+    }
+    for doubt in &replayed.doubts {
+        let text = format!(
+            "completions may differ from the live drive's: {}",
+            replay::told(*doubt)
+        );
+        streams.note("warning", &text);
+    }
+    match &replayed.first_difference {
+        Some(first) if replayed.is_same && replayed.doubts.is_empty() => {
+            let message = format!(
+                "recording `{name}`: {different} completions are not those of the live drive"
+            );
+            Err(Error::failed(message).hint(format!("the first: {first}")))
+        }
+        Some(_) if !replayed.is_same => {
+            let text = "this is another drive, seed or version than was recorded: it gives completions of its own";
+            streams.note("note", text);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}

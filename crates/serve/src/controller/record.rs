@@ -1,0 +1,146 @@
+//! What enters the drive and leaves it, written to a file as it happens, so that a simulation can do it again.
+//!
+//! All that the drive's time depends on goes through here: commands, completions taken, host memory, shutdowns. What the
+//! guest's bytes are it does not depend on, as long as host memory holds what the drive has put there.
+
+use super::Controller;
+use lodger_core::ids::CommandId;
+use lodger_core::{DriveSpec, Precondition, Request, Status};
+use lodger_wire::memory::GuestMemory;
+use lodger_workload::live::{Doubt, Event, Head, Recorded, Writer, digest};
+use std::io::{self, Write};
+
+/// How much of the drive's time may be lost if this process is killed.
+const FLUSH_EVERY_PS: u64 = 1_000_000_000_000;
+
+/// Where a recording goes.
+pub type Sink = Box<dyn Write + Send>;
+
+/// Writes a recording.
+#[allow(missing_debug_implementations)]
+pub(super) struct Recorder {
+    writer: Writer<Sink>,
+    /// Numbers of the commands under way, by what the drive calls them.
+    numbers: Vec<u64>,
+    next: u64,
+    last_ps: u64,
+    flushed_ps: u64,
+    error: Option<io::Error>,
+}
+
+impl Recorder {
+    fn put(&mut self, at_ps: u64, event: Event) {
+        if self.error.is_some() {
+            return;
+        }
+        self.last_ps = at_ps;
+        let mut done = self.writer.put(&Recorded { at_ps, event });
+        if done.is_ok() && at_ps >= self.flushed_ps + FLUSH_EVERY_PS {
+            self.flushed_ps = at_ps;
+            done = self.writer.flush();
+        }
+        self.error = done.err();
+    }
+
+    pub(super) fn command(&mut self, at_ps: u64, command: CommandId, request: Request) {
+        let index = command.0 as usize;
+        if index >= self.numbers.len() {
+            self.numbers.resize(index + 1, 0);
+        }
+        self.numbers[index] = self.next;
+        self.next += 1;
+        self.put(at_ps, Event::Command(request));
+    }
+
+    pub(super) fn taken(
+        &mut self,
+        at_ps: u64,
+        command: CommandId,
+        arrived_ps: u64,
+        status: Status,
+    ) {
+        let command = self.numbers[command.0 as usize];
+        let event = Event::Taken {
+            command,
+            arrived_ps,
+            status,
+        };
+        self.put(at_ps, event);
+    }
+
+    pub(super) fn host_memory(&mut self, at_ps: u64, bytes: u64) {
+        self.put(at_ps, Event::HostMemory(bytes));
+    }
+
+    pub(super) fn shutdown(&mut self, at_ps: u64) {
+        self.put(at_ps, Event::Shutdown);
+    }
+
+    /// The drive is about to work off what is due. At the instant of the last record that is an event of its own:
+    /// what enters after it does so later in the drive's order.
+    pub(super) fn runs(&mut self, at_ps: u64) {
+        if at_ps == self.last_ps {
+            self.put(at_ps, Event::Ran);
+        }
+    }
+}
+
+impl<M: GuestMemory + Clone> Controller<M> {
+    /// From now on all is recorded. To be asked before the drive is used.
+    ///
+    /// # Errors
+    /// If nothing can be written.
+    pub fn record_to(&mut self, sink: Sink) -> io::Result<()> {
+        let spec: &DriveSpec = self.device.spec();
+        let head = Head {
+            seed: self.seed,
+            precondition: match self.precondition {
+                Precondition::None => 0,
+                Precondition::Sequential => 1,
+                Precondition::Random => 2,
+            },
+            drive_digest: digest(&format!("{spec:?}")),
+            drive: spec.name.clone(),
+            by: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        let mut recorder = Recorder {
+            writer: Writer::new(sink, &head)?,
+            numbers: Vec::new(),
+            next: 0,
+            // Nothing was written yet: what is due at the start is worked off before.
+            last_ps: u64::MAX,
+            flushed_ps: 0,
+            error: None,
+        };
+        if self.device.counters().requests > 0 || self.device.now_ps() > 0 {
+            recorder.put(self.device.now_ps(), Event::Doubt(Doubt::Past));
+        }
+        self.recorder = Some(recorder);
+        Ok(())
+    }
+
+    /// The recording ends here, if there is one.
+    ///
+    /// # Errors
+    /// If it could not be written to its end.
+    pub fn end_record(&mut self) -> io::Result<()> {
+        let Some(mut recorder) = self.recorder.take() else {
+            return Ok(());
+        };
+        let now_ps = self.device.now_ps();
+        let memory = &self.device.host_memory.memory;
+        let counters = self.device.counters();
+        let rejected = counters.map.rejected_entries
+            + counters.read_cache_rejected
+            + counters.buffer_rejected
+            + counters.hmb_given_up;
+        if rejected + memory.failures() > 0 {
+            recorder.put(now_ps, Event::Doubt(Doubt::HostMemory));
+        }
+        recorder.put(now_ps, Event::End);
+        match recorder.error {
+            Some(error) => Err(error),
+            None => recorder.writer.flush(),
+        }
+    }
+}
