@@ -1,8 +1,10 @@
 //! What can be typed. The text here is the help.
 
 mod serve;
+mod top;
 
 pub use serve::ServeArgs;
+pub use top::TopArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lodger_run::{Error, HmbChoice, LoggingChoice};
@@ -46,6 +48,8 @@ pub enum Command {
     Probe(ProbeArgs),
     /// Serve a drive as a real NVMe device, for virtual machines and drivers in user space
     Serve(ServeArgs),
+    /// Look at a running drive of `lodger serve --metrics`
+    Top(TopArgs),
     /// Describe and convert block traces
     Trace(TraceCommandArgs),
     /// Redo published figures and judge them (Python package)

@@ -50,6 +50,11 @@ impl<M: GuestMemory> LentMemory<M> {
         !self.pieces.is_empty()
     }
 
+    /// How much is in use.
+    pub fn bytes(&self) -> u64 {
+        self.pieces.iter().map(|(_, range)| range.bytes).sum()
+    }
+
     /// Bytes read there so far.
     pub fn read_bytes(&self) -> u64 {
         self.read_bytes.get()

@@ -13,6 +13,7 @@ Examples:
   lodger serve --drive rc100-480 --nbd unix:drive           for fio, qemu-img, nbdcopy, nbd-client
   lodger serve --drive rc100-480 --nbd localhost:10809 --hmb off
   lodger serve --drive tiny --nbd unix:drive --record run.rec
+  lodger serve --drive bg4 --socket drive --metrics unix:metrics   then `lodger top metrics`
 
 With --socket, what a guest sees is an NVMe controller with one namespace. QEMU 10.1 or newer
 attaches it with the line that is printed; so does any client of vfio-user. Guests may come and
@@ -69,6 +70,17 @@ pub struct ServeArgs {
     /// As it happens, so that of a server that is killed the last second is missing at most.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Where Prometheus, and `lodger top`, find what the drive counts [with no place: localhost:9847]
+    ///
+    /// A page at `/metrics`, over HTTP: commands, bytes, hits by memory, flash, host memory, how late completions were.
+    /// A port is this machine's alone, unless another address is named.
+    #[arg(
+        long,
+        value_name = "unix:PATH|HOST:PORT",
+        num_args = 0..=1,
+        default_missing_value = "localhost:9847"
+    )]
+    pub metrics: Option<String>,
     /// Set a field of Identify Controller or Identify Namespace, such as `MDTS=5`; may be repeated
     #[arg(long, value_name = "FIELD=VALUE", allow_hyphen_values = true)]
     pub identify: Vec<String>,

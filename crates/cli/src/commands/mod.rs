@@ -8,6 +8,7 @@ mod probe;
 #[cfg_attr(not(target_os = "linux"), path = "serve_elsewhere.rs")]
 mod serve;
 mod simulate;
+mod top;
 mod trace;
 
 use crate::args::{Cli, Command};
@@ -42,6 +43,7 @@ pub fn dispatch(cli: Cli, streams: &mut Streams<'_>) -> Result<u8, Error> {
         Command::Drives(args) => drives::run(args, streams).map(|()| 0),
         Command::Probe(args) => probe::run(&args, streams),
         Command::Serve(args) => serve::run(&args, streams).map(|()| 0),
+        Command::Top(args) => top::run(&args, streams).map(|()| 0),
         Command::Trace(args) => trace::run(args, streams).map(|()| 0),
         Command::Reproduce(args) => outside::run("reproduce", &args.arguments),
         Command::Study(args) => outside::run("study", &args.arguments),

@@ -9,8 +9,8 @@ use lodger_run::HmbChoice;
 use lodger_serve::clock::Speed;
 use lodger_serve::controller::Settings;
 use lodger_serve::controller::identity::Unservable;
-use lodger_serve::nbd::{Address, GRANT_BYTES_MAX, Nbd};
-use lodger_serve::server::{FrontEnd, Report, ServeError, Server, VfioUser};
+use lodger_serve::nbd::{GRANT_BYTES_MAX, Nbd};
+use lodger_serve::server::{Address, Exporter, FrontEnd, Report, ServeError, Server, VfioUser};
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -45,17 +45,38 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
             let granted_bytes = granted_bytes(args, drive.spec(), streams)?;
             let front = Nbd::new(drive.spec(), &settings, granted_bytes, &address);
             let front = front.map_err(|error| refused(args, error, "--nbd"))?;
-            for at in front.addresses() {
-                if !at.ip().is_loopback() {
-                    let text = format!("whoever reaches {at} can read and write the drive");
-                    streams.note("warning", &text);
-                }
-            }
+            warn(&front.addresses(), "read and write the drive", streams);
             serve(args, Server::new(front, speed), streams, |front| {
                 nbd_greeting(drive.spec(), &address, &front.addresses())
             })
         }
     }
+}
+
+/// A word about places that are not this machine's alone.
+fn warn(addresses: &[SocketAddr], what: &str, streams: &mut Streams<'_>) {
+    for at in addresses.iter().filter(|at| !at.ip().is_loopback()) {
+        let text = format!("whoever reaches {at} can {what}");
+        streams.note("warning", &text);
+    }
+}
+
+/// Where what the drive counts is to be had.
+fn exporter(
+    args: &ServeArgs,
+    streams: &mut Streams<'_>,
+) -> Result<Option<(Exporter, String)>, Error> {
+    let Some(place) = &args.metrics else {
+        return Ok(None);
+    };
+    let address: Address = place.parse().map_err(|error| wrong("--metrics", &error))?;
+    let exporter = Exporter::new(&address).map_err(|error| refused(args, error, "--metrics"))?;
+    warn(&exporter.addresses(), "see what the drive counts", streams);
+    let place = match exporter.addresses().first() {
+        Some(at) => at.to_string(),
+        None => address.to_string(),
+    };
+    Ok(Some((exporter, place)))
 }
 
 fn wrong(option: &str, error: &dyn Display) -> Error {
@@ -66,9 +87,11 @@ fn refused(args: &ServeArgs, error: ServeError, option: &str) -> Error {
     match error {
         ServeError::Drive(error @ Unservable::Block(_)) => wrong("--block", &error),
         ServeError::Drive(error) => Error::input(format!("`{}`: {error}", args.drive)),
-        ServeError::Socket { .. } if option == "--nbd" => Error::input(error.to_string()).hint(
-            "`--nbd` names a place in a folder that you may write to, or a port that is free",
-        ),
+        ServeError::Socket { .. } if option != "--socket" => {
+            Error::input(error.to_string()).hint(format!(
+                "`{option}` names a place in a folder that you may write to, or a port that is free"
+            ))
+        }
         ServeError::Socket { .. } => Error::input(error.to_string()).hint(format!(
             "`{option}` names a place in a folder that you may write to"
         )),
@@ -121,7 +144,11 @@ fn serve<F: FrontEnd>(
         let sink = Box::new(std::io::BufWriter::new(file));
         server.controller_mut().record_to(sink).map_err(failed)?;
     }
-    let greeting = greeting(server.front());
+    let mut greeting = greeting(server.front());
+    if let Some((exporter, place)) = exporter(args, streams)? {
+        server.set_exporter(exporter);
+        greeting += &format!("What it counts: `lodger top {place}`\n");
+    }
     let _ = streams.stderr.write_all(greeting.as_bytes());
     let report = server
         .run(interrupt::requested)

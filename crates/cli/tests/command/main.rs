@@ -29,4 +29,6 @@ mod recorded_live;
 mod reference;
 #[cfg(target_os = "linux")]
 mod serve;
+#[cfg(target_os = "linux")]
+mod top;
 mod traces;

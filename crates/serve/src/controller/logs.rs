@@ -65,7 +65,35 @@ fn effects() -> [u8; 4096] {
     page
 }
 
+/// What neither the model nor [`super::Statistics`] counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// Commands that failed.
+    pub errors: u64,
+    /// Host memory granted now, bytes.
+    pub hmb_granted_bytes: u64,
+    /// Bytes that the drive has read there.
+    pub hmb_read_bytes: u64,
+    /// Bytes that it has written there.
+    pub hmb_written_bytes: u64,
+    /// Accesses that found no memory.
+    pub hmb_failures: u64,
+}
+
 impl<M: GuestMemory + Clone> Controller<M> {
+    /// What can be seen of it beside the counters.
+    #[must_use]
+    pub fn look(&self) -> Look {
+        let memory = &self.device.host_memory.memory;
+        Look {
+            errors: self.errors.count,
+            hmb_granted_bytes: memory.bytes(),
+            hmb_read_bytes: memory.read_bytes(),
+            hmb_written_bytes: memory.written_bytes(),
+            hmb_failures: memory.failures(),
+        }
+    }
+
     /// Get Log Page.
     pub(super) fn get_log_page(
         &mut self,

@@ -50,6 +50,7 @@ use lodger_wire::queue::Permit;
 use lodger_wire::registers::{Capabilities, Effect, Enable, ReadEffect, Registers};
 use lodger_wire::{PageSize, QueueId};
 use logs::ErrorLog;
+pub use logs::Look;
 use power::Power;
 use queues::Queues;
 use record::Recorder;

@@ -15,27 +15,24 @@
 //!
 //! Not there: structured replies, block status, encryption, resizing.
 
-mod address;
 mod client;
 mod handshake;
 mod host;
 mod message;
 mod requests;
 
-pub use address::Address;
 pub use handshake::Export;
 pub use host::HostRam;
 
 use crate::controller::{Controller, Settings};
-use crate::server::{FrontEnd, PrivateSocket, ServeError};
+use crate::server::{Address, FrontEnd, Listener, ServeError};
 use client::Client;
 use host::Host;
 use lodger_core::DriveSpec;
 use lodger_core::host::hmb::{HostPolicy, negotiate};
 use lodger_wire::hmb::IDENTIFY_UNIT_BYTES;
 use rustix::event::{PollFd, PollFlags};
-use std::net::{SocketAddr, TcpListener};
-use std::os::fd::OwnedFd;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Clients at once, each with a queue.
@@ -46,69 +43,6 @@ const REQUEST_BYTES_MAX: u32 = 32 << 20;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Most host memory that this process grants, bytes.
 pub const GRANT_BYTES_MAX: u64 = 1 << 30;
-
-/// Who listens.
-#[derive(Debug)]
-enum Listener {
-    Unix(PrivateSocket),
-    Tcp(Vec<TcpListener>),
-}
-
-impl Listener {
-    fn new(address: &Address) -> Result<Self, ServeError> {
-        let (host, port) = match address {
-            Address::Unix(path) => {
-                let socket = PrivateSocket::new(path);
-                return socket
-                    .map(Listener::Unix)
-                    .map_err(|error| ServeError::socket(path, error));
-            }
-            Address::Tcp(host, port) => (host, *port),
-        };
-        let wrong = |error| ServeError::Socket {
-            place: address.to_string(),
-            error,
-        };
-        let mut listeners: Vec<TcpListener> = Vec::new();
-        for mut at in address::resolve(host, port).map_err(wrong)? {
-            // All of them have the port that the first was given.
-            if let (0, Some(first)) = (port, listeners.first()) {
-                at.set_port(first.local_addr().map_err(wrong)?.port());
-            }
-            match TcpListener::bind(at) {
-                Ok(listener) => {
-                    listener.set_nonblocking(true).map_err(wrong)?;
-                    listeners.push(listener);
-                }
-                // `localhost` may have two addresses where one of them is not served.
-                Err(error)
-                    if listeners.is_empty()
-                        || port != 0 && error.kind() == std::io::ErrorKind::AddrInUse =>
-                {
-                    return Err(wrong(error));
-                }
-                Err(_) => {}
-            }
-        }
-        Ok(Listener::Tcp(listeners))
-    }
-
-    fn accept(&self) -> Option<OwnedFd> {
-        match self {
-            Listener::Unix(socket) => {
-                let (stream, _) = socket.listener.accept().ok()?;
-                Some(stream.into())
-            }
-            Listener::Tcp(listeners) => {
-                let mut accepted = listeners.iter().filter_map(|one| one.accept().ok());
-                let (stream, _) = accepted.next()?;
-                // Replies are whole as they are sent.
-                let _ = stream.set_nodelay(true);
-                Some(stream.into())
-            }
-        }
-    }
-}
 
 /// A drive for clients of NBD.
 #[allow(missing_debug_implementations)]
@@ -164,13 +98,7 @@ impl Nbd {
 
     /// The addresses that it listens at; none: it is a path.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        match &self.listener {
-            Listener::Unix(_) => Vec::new(),
-            Listener::Tcp(listeners) => {
-                let addresses = listeners.iter().map(TcpListener::local_addr);
-                addresses.filter_map(Result::ok).collect()
-            }
-        }
+        self.listener.addresses()
     }
 
     /// Takes a client, or sends it away: who would wait for a place might wait for ever.
@@ -248,12 +176,7 @@ impl FrontEnd for Nbd {
     }
 
     fn wait_for<'a>(&'a self, files: &mut Vec<PollFd<'a>>) {
-        match &self.listener {
-            Listener::Unix(socket) => files.push(PollFd::new(&socket.listener, PollFlags::IN)),
-            Listener::Tcp(listeners) => {
-                files.extend(listeners.iter().map(|one| PollFd::new(one, PollFlags::IN)));
-            }
-        }
+        self.listener.wait_for(files);
         for client in self.clients.iter().flatten() {
             let mut flags = PollFlags::empty();
             flags.set(PollFlags::IN, client.is_listened_to());

@@ -4,15 +4,22 @@
 //! is about to happen it looks again and again and lets others run in between; when nothing is, it asks the guest
 //! to ring and sleeps until a message comes or the drive has something to do.
 
+mod address;
+mod exporter;
+mod listener;
 mod socket;
 mod vfio;
 
+pub use address::Address;
+pub use exporter::Exporter;
+pub(crate) use listener::Listener;
 pub use socket::PrivateSocket;
 pub use vfio::VfioUser;
 
 use crate::clock::{Clock, Speed};
 use crate::controller::identity::Unservable;
 use crate::controller::{Controller, Statistics};
+use crate::metrics;
 use lodger_core::observe::Histogram;
 use lodger_wire::memory::GuestMemory;
 use rustix::event::{PollFd, Timespec};
@@ -111,6 +118,7 @@ pub struct Report {
 pub struct Server<F> {
     front: F,
     clock: Clock,
+    exporter: Option<Exporter>,
 }
 
 impl<F: FrontEnd> Server<F> {
@@ -120,7 +128,13 @@ impl<F: FrontEnd> Server<F> {
         Server {
             front,
             clock: Clock::new(speed),
+            exporter: None,
         }
+    }
+
+    /// What the drive counts is to be had there.
+    pub fn set_exporter(&mut self, exporter: Exporter) {
+        self.exporter = Some(exporter);
     }
 
     /// Who speaks to clients.
@@ -147,6 +161,10 @@ impl<F: FrontEnd> Server<F> {
             if !worked || polls >= POLLS_PER_LOOK {
                 polls = 0;
                 worked |= self.front.look();
+                let front = &self.front;
+                if let Some(exporter) = &mut self.exporter {
+                    exporter.look(|| metrics::page(front.controller(), front.clients()));
+                }
                 if stop() {
                     break;
                 }
@@ -214,6 +232,9 @@ impl<F: FrontEnd> Server<F> {
         };
         let mut files = Vec::new();
         self.front.wait_for(&mut files);
+        if let Some(exporter) = &self.exporter {
+            exporter.wait_for(&mut files);
+        }
         match rustix::event::poll(&mut files, Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(errno.into()),

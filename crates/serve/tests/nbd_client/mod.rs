@@ -5,8 +5,8 @@ use lodger_core::DriveSpec;
 use lodger_core::spec::parse;
 use lodger_serve::clock::Speed;
 use lodger_serve::controller::Settings;
-use lodger_serve::nbd::{Address, Nbd};
-use lodger_serve::server::{Report, Server};
+use lodger_serve::nbd::Nbd;
+use lodger_serve::server::{Address, Exporter, Report, Server};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -61,10 +61,20 @@ pub struct Served {
 
 impl Served {
     pub fn new(name: &str, how: How) -> Self {
+        Self::serving(name, how, false)
+    }
+
+    /// One with a page of metrics, at `metrics` in its folder.
+    pub fn with_metrics(name: &str, how: How) -> Self {
+        Self::serving(name, how, true)
+    }
+
+    fn serving(name: &str, how: How, has_metrics: bool) -> Self {
         let folder = std::env::temp_dir().join(format!("lodger-nbd-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let stop = Arc::new(AtomicBool::new(false));
         let (address, stops) = (Address::Unix(folder.join("drive")), Arc::clone(&stop));
+        let metrics = has_metrics.then(|| Address::Unix(folder.join("metrics")));
         let (told, ready) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
             let settings = Settings {
@@ -76,6 +86,9 @@ impl Served {
             let mut front = front.expect("a drive to serve");
             front.set_patience(how.patience);
             let mut server = Server::new(front, Speed::new(how.speed).expect("a speed"));
+            if let Some(at) = metrics {
+                server.set_exporter(Exporter::new(&at).expect("a listener"));
+            }
             told.send(()).expect("somebody waits");
             server
                 .run(|| stops.load(Ordering::Relaxed))
@@ -242,4 +255,13 @@ impl Client {
             error => Err(error),
         }
     }
+}
+
+/// What is answered to a request for a page, head and body.
+pub fn ask_page(mut stream: impl Read + Write, request: &str) -> String {
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    // Who says nonsense may find the door shut before all is said.
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8(answer).expect("text")
 }
