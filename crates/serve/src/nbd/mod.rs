@@ -3,11 +3,11 @@
 //!
 //! | question | module |
 //! |---|---|
-//! | what do the bytes mean? | [`message`] |
-//! | how do client and server come to terms? | [`handshake`] |
-//! | what is under way for a client? | [`client`] |
-//! | which commands does a request become? | [`requests`] |
-//! | who talks to the controller? | [`host`] |
+//! | what do the bytes mean? | `message` |
+//! | how do client and server come to terms? | `handshake` |
+//! | what is under way for a client? | `client` |
+//! | which commands does a request become? | `requests` |
+//! | who talks to the controller? | `host` |
 //!
 //! The drive is the same controller that a guest would have: requests become NVMe commands, in a pair of queues for
 //! each client, of a driver in this process, which also grants host memory as Linux would. A request enters the
