@@ -11,6 +11,7 @@
 //! | how does a program without a guest reach its blocks? | `nbd` (Linux) |
 //! | when is now? | [`clock`] |
 //! | what is there to be seen from outside? | [`metrics`] |
+//! | what goes wrong because a user has asked for it? | [`faults`] |
 //! | who does all this? | `server` (Linux) |
 //!
 //! The way of a command: the guest rings a doorbell, `transport` hands the write to [`controller`], the next poll
@@ -20,6 +21,7 @@
 pub mod clock;
 pub mod contents;
 pub mod controller;
+pub mod faults;
 pub mod host_memory;
 pub mod metrics;
 #[cfg(target_os = "linux")]

@@ -143,6 +143,11 @@ fn of_host<M: GuestMemory + Clone>(page: &mut Page, controller: &Controller<M>, 
         ),
         ("errors_total", "Commands that failed.", look.errors),
         (
+            "faults_total",
+            "Commands that rules of --faults did something to.",
+            look.faults,
+        ),
+        (
             "resets_total",
             "Controller-level resets.",
             statistics.resets,

@@ -13,6 +13,7 @@ Examples:
   lodger serve --drive rc100-480 --nbd unix:drive           for fio, qemu-img, nbdcopy, nbd-client
   lodger serve --drive rc100-480 --nbd localhost:10809 --hmb off
   lodger serve --drive tiny --nbd unix:drive --record run.rec
+  lodger serve --drive tiny --nbd unix:drive --faults rules.txt
   lodger serve --drive bg4 --socket drive --metrics unix:metrics   then `lodger top metrics`
 
 With --socket, what a guest sees is an NVMe controller with one namespace. QEMU 10.1 or newer
@@ -81,6 +82,12 @@ pub struct ServeArgs {
         default_missing_value = "localhost:9847"
     )]
     pub metrics: Option<String>,
+    /// Rules by which commands fail, are held up or are never heard of again, a line each
+    ///
+    /// `fail 0x281 opcode=read every=100` (status code type and code), `delay 5ms chance=1%`, `drop opcode=flush skip=3
+    /// times=1`. The documentation of the live drive has all conditions.
+    #[arg(long, value_name = "FILE")]
+    pub faults: Option<PathBuf>,
     /// Set a field of Identify Controller or Identify Namespace, such as `MDTS=5`; may be repeated
     #[arg(long, value_name = "FIELD=VALUE", allow_hyphen_values = true)]
     pub identify: Vec<String>,

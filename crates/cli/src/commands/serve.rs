@@ -9,6 +9,7 @@ use lodger_run::HmbChoice;
 use lodger_serve::clock::Speed;
 use lodger_serve::controller::Settings;
 use lodger_serve::controller::identity::Unservable;
+use lodger_serve::faults::Faults;
 use lodger_serve::nbd::{GRANT_BYTES_MAX, Nbd};
 use lodger_serve::server::{Address, Exporter, FrontEnd, Report, ServeError, Server, VfioUser};
 use std::fmt::Display;
@@ -79,6 +80,16 @@ fn exporter(
     Ok(Some((exporter, place)))
 }
 
+/// The rules of a file.
+fn faults(path: &Path, seed: u64) -> Result<Faults, Error> {
+    let text = inputs::files().text(path, "file of fault rules")?;
+    Faults::parse(&text, seed).map_err(|error| {
+        let message = format!("{} ({}:{})", error.what, path.display(), error.line);
+        Error::input(message)
+            .hint("a rule is `fail STATUS`, `delay TIME` or `drop`, and conditions such as `opcode=read every=100`")
+    })
+}
+
 fn wrong(option: &str, error: &dyn Display) -> Error {
     Error::input(format!("`{option}`: {error}")).hint("`lodger serve --help` says what fits")
 }
@@ -135,6 +146,9 @@ fn serve<F: FrontEnd>(
                 None => told,
             }
         })?;
+    }
+    if let Some(path) = &args.faults {
+        server.controller_mut().set_faults(faults(path, args.seed)?);
     }
     if let Some(path) = &args.record {
         let shown = path.display().to_string();

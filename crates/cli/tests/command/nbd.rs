@@ -156,6 +156,30 @@ fn copies_come_back_as_they_were() {
 }
 
 #[test]
+fn faults_reach_programs() {
+    if !has("qemu-img", &["--help"], "nbd") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.file("rules", "fail 0x281 opcode=read lba=0-100000 times=1\n");
+    let served = Served::new(
+        &sandbox,
+        "unix:drive",
+        &["--faults", "rules", "--speed", "0"],
+    );
+    let read = ["bench", "-f", "raw", "-c", "1", "-d", "1", &served.uri];
+    let failed = Command::new("qemu-img").args(read).output().unwrap();
+    let said = Outcome::of(failed);
+    assert!(
+        said.code != Some(0) && said.stderr.contains("Input/output error"),
+        "{}",
+        said.stderr
+    );
+    run(&sandbox, "qemu-img", &read);
+    assert_eq!(served.end().code, Some(0));
+}
+
+#[test]
 fn what_cannot_be_is_said() {
     let sandbox = Sandbox::new();
     let refused = |more: &[&str], words: &str| {
@@ -171,6 +195,12 @@ fn what_cannot_be_is_said() {
     refused(&["--nbd", "unix:no/such/folder"], "hint:");
     refused(&["--nbd", "unix:a", "--hmb-offer", "2GiB"], "1 GiB");
     refused(&["--socket", "a", "--hmb", "off"], "--nbd");
+    sandbox.file("rules", "drop opcode=flush\nfail 0x281 opcode=reed\n");
+    refused(
+        &["--nbd", "unix:a", "--faults", "rules"],
+        "found `reed` (rules:2)",
+    );
+    refused(&["--nbd", "unix:a", "--faults", "nowhere"], "fault rules");
     let served = Served::new(&sandbox, "127.0.0.1:0", &[]);
     let port = served.uri.rsplit(':').next().unwrap();
     refused(&["--nbd", &format!("127.0.0.1:{port}")], "in use");

@@ -70,6 +70,8 @@ fn effects() -> [u8; 4096] {
 pub struct Look {
     /// Commands that failed.
     pub errors: u64,
+    /// Commands that a user's rules did something to.
+    pub faults: u64,
     /// Host memory granted now, bytes.
     pub hmb_granted_bytes: u64,
     /// Bytes that the drive has read there.
@@ -87,6 +89,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let memory = &self.device.host_memory.memory;
         Look {
             errors: self.errors.count,
+            faults: self.kept.count(),
             hmb_granted_bytes: memory.bytes(),
             hmb_read_bytes: memory.read_bytes(),
             hmb_written_bytes: memory.written_bytes(),

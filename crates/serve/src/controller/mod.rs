@@ -23,6 +23,7 @@
 
 mod admin;
 mod events;
+mod faults;
 mod features;
 pub mod identity;
 mod io;
@@ -36,6 +37,7 @@ mod wipe;
 use crate::contents::Pages;
 use crate::host_memory::LentMemory;
 use events::Events;
+use faults::Kept;
 use features::Features;
 use identity::{Identity, Unservable};
 use io::Flights;
@@ -123,6 +125,7 @@ pub struct Controller<M: GuestMemory + Clone> {
     seed: u64,
     precondition: Precondition,
     recorder: Option<Recorder>,
+    kept: Kept,
 }
 
 /// What a controller has counted beside the model.
@@ -193,6 +196,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             seed,
             precondition,
             recorder: None,
+            kept: Kept::default(),
             memory,
         })
     }
@@ -262,6 +266,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.flights.orphan(&mut self.statistics);
         self.events.stop();
         self.wipe.stop();
+        self.kept.stop();
         self.features.reset();
         self.power = Power::default();
         self.power.note_activity(self.device.now_ps());
@@ -301,6 +306,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
     }
 
     fn begin_shutdown(&mut self) {
+        // Nothing is begun any more once the drive shuts down.
+        self.go_on_with_held(u64::MAX);
         self.is_shutting_down = true;
         self.is_saved = false;
         self.hmb.reset();
@@ -383,6 +390,7 @@ impl<M: GuestMemory + Clone> Drop for Controller<M> {
         self.flights.orphan(&mut self.statistics);
         self.events.stop();
         self.wipe.stop();
+        self.kept.stop();
         if let Some(permit) = self.hmb_waiting.take() {
             permit.abandon();
         }

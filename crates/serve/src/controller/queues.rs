@@ -266,10 +266,17 @@ impl<M: GuestMemory + Clone> Controller<M> {
     }
 
     fn serve(&mut self, entry: &SubmissionEntry, permit: Permit) {
+        let is_io = permit.submission_queue() != QueueId::ADMIN;
+        self.statistics.commands += u64::from(is_io);
+        if let Some(permit) = self.fault(entry, permit) {
+            self.dispatch(entry, permit);
+        }
+    }
+
+    pub(super) fn dispatch(&mut self, entry: &SubmissionEntry, permit: Permit) {
         if permit.submission_queue() == QueueId::ADMIN {
             self.admin(entry, permit);
         } else {
-            self.statistics.commands += 1;
             self.io(entry, permit);
         }
     }

@@ -22,6 +22,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.end_waits();
         if self.registers.is_ready() && !self.is_shutting_down {
             self.look_at_shadows();
+            self.go_on_with_held(now_ps);
             self.serve_queues();
             self.rest_when_idle();
             self.tell_events();
@@ -35,7 +36,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
     pub fn next_time_ps(&self) -> Option<u64> {
         let arrival = self.arrivals.peek().map(|Reverse((at_ps, ..))| *at_ps);
         let own = [self.wipe.next_time_ps(), self.next_power_ps()];
-        let times = [self.device.next_time(), arrival].into_iter().chain(own);
+        let drive = [self.device.next_time(), arrival, self.kept.next_time_ps()];
+        let times = drive.into_iter().chain(own);
         times.flatten().min()
     }
 
@@ -58,6 +60,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
     pub fn is_waited_for(&self) -> bool {
         !self.flights.is_empty()
             || self.wipe.is_under_way()
+            || self.kept.is_holding()
             || self.power.is_waking()
             || self.hmb_settles
             || self.is_resetting
