@@ -116,7 +116,8 @@ pub fn page<M: GuestMemory + Clone>(controller: &Controller<M>, clients: u64) ->
     );
     page.counter("clients_total", "Clients so far.", clients);
     of_host(&mut page, controller, &look);
-    of_roles(&mut page, controller, &look);
+    of_roles(&mut page, controller);
+    of_host_memory(&mut page, controller, &look);
     of_flash(&mut page, controller);
     let help = "How much later than the model says I/O commands completed, in the drive's time.";
     page.histogram("lateness_seconds", help, controller.lateness());
@@ -178,7 +179,7 @@ fn of_host<M: GuestMemory + Clone>(page: &mut Page, controller: &Controller<M>, 
     page.counters("link_bytes_total", help, "direction", bytes.into_iter());
 }
 
-fn of_roles<M: GuestMemory + Clone>(page: &mut Page, controller: &Controller<M>, look: &Look) {
+fn of_roles<M: GuestMemory + Clone>(page: &mut Page, controller: &Controller<M>) {
     let device = controller.device();
     let counters = device.counters();
     let map = &counters.map;
@@ -201,9 +202,6 @@ fn of_roles<M: GuestMemory + Clone>(page: &mut Page, controller: &Controller<M>,
         "Look-ups that waited for flash.",
         map.misses,
     );
-    let help = "Entries and pages in host memory that failed their check.";
-    let rejected = map.rejected_entries + counters.read_cache_rejected + counters.buffer_rejected;
-    page.counter("host_memory_rejected_total", help, rejected);
     for (name, help, value) in [
         (
             "read_cache_lookups_total",
@@ -230,6 +228,23 @@ fn of_roles<M: GuestMemory + Clone>(page: &mut Page, controller: &Controller<M>,
             "Pages read from the write buffer.",
             counters.buffer_read_hits,
         ),
+    ] {
+        page.counter(name, help, value);
+    }
+}
+
+fn of_host_memory<M: GuestMemory + Clone>(
+    page: &mut Page,
+    controller: &Controller<M>,
+    look: &Look,
+) {
+    let device = controller.device();
+    let counters = device.counters();
+    let help = "Entries and pages in host memory that failed their check.";
+    let rejected =
+        counters.map.rejected_entries + counters.read_cache_rejected + counters.buffer_rejected;
+    page.counter("host_memory_rejected_total", help, rejected);
+    for (name, help, value) in [
         (
             "host_memory_read_bytes_total",
             "Bytes the drive read from host memory.",

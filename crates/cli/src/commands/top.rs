@@ -211,18 +211,7 @@ impl Sample {
             ),
         );
         row("map", self.map(old, rate("map_lookups_total")));
-        row(
-            "host memory",
-            format!(
-                "granted {}, usable {}, map {}; read {}/s, written {}/s, {} rejected",
-                bytes(self.get("host_memory_granted_bytes")),
-                bytes(self.get("host_memory_usable_bytes")),
-                bytes(self.get("host_memory_map_bytes")),
-                bytes(rate("host_memory_read_bytes_total")),
-                bytes(rate("host_memory_written_bytes_total")),
-                count(self.get("host_memory_rejected_total")),
-            ),
-        );
+        row("host memory", self.host_memory(rate));
         row(
             "write buffer",
             format!(
@@ -232,21 +221,34 @@ impl Sample {
                 count(self.get("write_buffer_read_hits_total")),
             ),
         );
+        row("flash", self.flash(rates));
+        row("late by", self.lateness(old));
+        text
+    }
+
+    fn host_memory(&self, rate: impl Fn(&str) -> f64) -> String {
+        format!(
+            "granted {}, usable {}, map {}; read {}/s, written {}/s, {} rejected",
+            bytes(self.get("host_memory_granted_bytes")),
+            bytes(self.get("host_memory_usable_bytes")),
+            bytes(self.get("host_memory_map_bytes")),
+            bytes(rate("host_memory_read_bytes_total")),
+            bytes(rate("host_memory_written_bytes_total")),
+            count(self.get("host_memory_rejected_total")),
+        )
+    }
+
+    fn flash(&self, rates: impl Fn(&str) -> f64) -> String {
         let amplification = match self.values.get("lodger_write_amplification") {
             Some(times) => format!("{times:.2}"),
             None => "-".to_owned(),
         };
-        row(
-            "flash",
-            format!(
-                "{} reads/s, programmed {}/s, {} erases; write amplification {amplification}",
-                count(rates("flash_reads_total")),
-                bytes(rates("flash_programmed_bytes_total")),
-                count(self.get("flash_erases_total")),
-            ),
-        );
-        row("late by", self.lateness(old));
-        text
+        format!(
+            "{} reads/s, programmed {}/s, {} erases; write amplification {amplification}",
+            count(rates("flash_reads_total")),
+            bytes(rates("flash_programmed_bytes_total")),
+            count(self.get("flash_erases_total")),
+        )
     }
 
     fn map(&self, old: &Sample, lookups_per_s: f64) -> String {
