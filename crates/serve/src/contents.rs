@@ -3,13 +3,17 @@
 //!
 //! A page's bytes exist once, however often the drive copies them: buffer, flash and reads under way share
 //! them. What is erased is freed, so memory follows what is written and not yet cleaned away. Pages that were
-//! never written, and those the host memory's map names by mistake, read as zeros.
+//! never written, and those the host memory's map names by mistake, read as zeros. Or flash is in a file
+//! ([`crate::backing`]), and only what has not got there is in memory.
 //!
 //! Data of commands comes from the guest's memory when the model takes it ([`Contents::arrive`]) and goes
 //! there when a completion does ([`Pages::deliver`]). Where it lies there is found out once, when the
 //! command is fetched; each access is translated anew.
 
-use lodger_core::device::{Contents, PageBytes, Source};
+use crate::backing::Backing;
+use crate::flash::Flash;
+use lodger_core::device::{Contents, PageBytes, Programmed, Source, Spare};
+use lodger_core::ftl::Trim;
 use lodger_core::ids::{BufferSlot, Lpn, Ppn};
 use lodger_wire::PageSize;
 use lodger_wire::memory::{GuestMemory, MemoryError};
@@ -21,72 +25,8 @@ use std::sync::Arc;
 const PAGE: u64 = 4096;
 /// Bytes of a sector, of which a bit of a mask stands for one.
 const SECTOR: usize = 512;
-/// Pages of a part of flash that is there, or not, as a whole.
-const CHUNK_PAGES: usize = 512;
-
 /// A page's bytes; `None`: zeros.
-type Page = Option<Arc<PageBytes>>;
-
-/// Pages of flash, as far as they hold anything.
-#[derive(Debug, Default)]
-struct Flash {
-    chunks: Vec<Option<Box<Chunk>>>,
-    pages: usize,
-}
-
-#[derive(Debug)]
-struct Chunk {
-    pages: [Page; CHUNK_PAGES],
-    used: usize,
-}
-
-impl Flash {
-    fn get(&self, ppn: Ppn) -> Page {
-        let chunk = self.chunks.get(ppn.index() / CHUNK_PAGES)?.as_ref()?;
-        chunk.pages[ppn.index() % CHUNK_PAGES].clone()
-    }
-
-    fn put(&mut self, ppn: Ppn, page: Page) {
-        let at = ppn.index() / CHUNK_PAGES;
-        if at >= self.chunks.len() {
-            if page.is_none() {
-                return;
-            }
-            self.chunks.resize_with(at + 1, || None);
-        }
-        let place = &mut self.chunks[at];
-        if page.is_none() && place.is_none() {
-            return;
-        }
-        let chunk = place.get_or_insert_with(|| {
-            let pages = [const { None }; CHUNK_PAGES];
-            Box::new(Chunk { pages, used: 0 })
-        });
-        let (is_new, old) = (page.is_some(), &mut chunk.pages[ppn.index() % CHUNK_PAGES]);
-        let was = std::mem::replace(old, page).is_some();
-        chunk.used = chunk.used + usize::from(is_new) - usize::from(was);
-        self.pages = self.pages + usize::from(is_new) - usize::from(was);
-        if chunk.used == 0 {
-            *place = None;
-        }
-    }
-
-    fn clear(&mut self, first: Ppn, slots: u32) {
-        let end = first.0.saturating_add(slots);
-        let mut at = first.0;
-        while at < end {
-            let index = at as usize / CHUNK_PAGES;
-            match self.chunks.get(index) {
-                None => return,
-                Some(None) => at = ((index + 1) * CHUNK_PAGES) as u32,
-                Some(Some(_)) => {
-                    self.put(Ppn(at), None);
-                    at += 1;
-                }
-            }
-        }
-    }
-}
+pub(crate) type Page = Option<Arc<PageBytes>>;
 
 /// What a command's data is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,6 +54,8 @@ struct Data {
     pages: Vec<Page>,
     /// Some of it could not be had from the guest's memory.
     failed: bool,
+    /// Some of it could not be read from the file that keeps it.
+    unread: bool,
 }
 
 impl Data {
@@ -209,13 +151,56 @@ impl<M: GuestMemory> Pages<M> {
     /// Pages that flash holds the bytes of: those of newest data, and older ones not erased yet.
     #[must_use]
     pub fn pages_in_flash(&self) -> usize {
-        self.flash.pages
+        self.flash.pages()
     }
 
     /// Every byte is gone, of pages that hold nothing any more and of those that do.
     pub fn forget_all(&mut self) {
-        self.flash = Flash::default();
+        self.flash.forget_all();
         self.buffer.clear();
+    }
+
+    /// Flash is in a file from now on.
+    pub fn keep_in(&mut self, backing: Backing) {
+        self.flash = Flash::File(Box::new(crate::flash::InFile::new(backing)));
+    }
+
+    /// The file that flash is in, if it is in one.
+    pub fn backing(&mut self) -> Option<&mut Backing> {
+        match &mut self.flash {
+            Flash::Memory(_) => None,
+            Flash::File(file) => Some(&mut file.backing),
+        }
+    }
+
+    /// Barriers in the file that are behind, each with whether all before it is safe; `None` without any.
+    pub(crate) fn passed(&mut self) -> Option<Vec<(u64, bool)>> {
+        let Flash::File(file) = &mut self.flash else {
+            return None;
+        };
+        if file.backing.log.waits() {
+            file.backing.log.pump();
+            file.release_written();
+        }
+        let passed = &mut file.backing.log.passed;
+        (!passed.is_empty()).then(|| std::mem::take(passed))
+    }
+
+    /// Whether flash is in a file.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        matches!(self.flash, Flash::File(_))
+    }
+
+    /// Whether all that a command reads could be had.
+    ///
+    /// # Errors
+    /// [`Status::UNRECOVERED_READ_ERROR`] if not.
+    pub fn was_read(&self, tag: u32) -> Result<(), Status> {
+        match self.data.get(tag as usize) {
+            Some(data) if data.unread => Err(Status::UNRECOVERED_READ_ERROR),
+            _ => Ok(()),
+        }
     }
 
     fn data_mut(&mut self, tag: u32) -> &mut Data {
@@ -249,7 +234,7 @@ impl<M: GuestMemory> Pages<M> {
         let data = self.data_mut(tag);
         data.regions = regions;
         data.payload = Payload::Guest;
-        data.failed = false;
+        (data.failed, data.unread) = (false, false);
         data.pages.clear();
         (data.offset_bytes, data.length_bytes) = (offset_bytes, length_bytes);
         Ok(())
@@ -315,11 +300,20 @@ impl<M: GuestMemory> Pages<M> {
         Ok(true)
     }
 
+    /// A page for the drive itself, which has nobody to tell that it cannot be read: it stands for what is
+    /// lost, and the file is not written to any more.
     fn at(&self, source: Source) -> Page {
+        self.flash_at(source).unwrap_or_else(|error| {
+            self.flash.break_down(error);
+            None
+        })
+    }
+
+    fn flash_at(&self, source: Source) -> std::io::Result<Page> {
         match source {
-            Source::Buffer(slot) => self.buffer.get(slot.index())?.clone(),
+            Source::Buffer(slot) => Ok(self.buffer.get(slot.index()).cloned().flatten()),
             Source::Flash(ppn) => self.flash.get(ppn),
-            Source::Unwritten => None,
+            Source::Unwritten => Ok(None),
         }
     }
 
@@ -416,21 +410,39 @@ impl<M: GuestMemory> Contents for Pages<M> {
     }
 
     fn relocate(&mut self, from: Ppn, to: Ppn) {
-        let page = self.flash.get(from);
+        let page = self.at(Source::Flash(from));
         self.flash.put(to, page);
     }
 
     fn erase(&mut self, first: Ppn, slots: u32) {
-        self.flash.clear(first, slots);
+        self.flash.erase(first, slots);
     }
 
     fn tear(&mut self, first: Ppn, slots: u32) {
-        self.flash.clear(first, slots);
+        self.flash.tear(first, slots);
+    }
+
+    fn keeps_spare(&self) -> bool {
+        self.is_kept()
+    }
+
+    fn programmed(&mut self, unit: &Programmed, spare: impl Iterator<Item = Spare>) {
+        if let Flash::File(file) = &mut self.flash {
+            file.programmed(unit, spare);
+        }
+    }
+
+    fn record_trims(&mut self, trims: &[Trim]) {
+        if let Flash::File(file) = &mut self.flash {
+            file.backing.record_trims(trims);
+        }
     }
 
     fn read(&mut self, tag: u32, lpn: Lpn, source: Source, _sectors: u8) {
-        let page = self.at(source);
-        self.note_read(tag, lpn, page);
+        match self.flash_at(source) {
+            Ok(page) => self.note_read(tag, lpn, page),
+            Err(_) => self.data_mut(tag).unread = true,
+        }
     }
 
     fn page(&self, source: Source) -> PageBytes {

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | what does the controller do when a guest writes registers and queues? | [`controller`]: no thread, no clock, no socket |
 //! | where are the bytes? | [`contents`] |
+//! | how does a drive outlive the process, in a file? | [`backing`] |
 //! | where is the host memory that was granted? | [`host_memory`] |
 //! | how does a guest in another process reach it? | `transport`: vfio-user (Linux) |
 //! | how does a program without a guest reach its blocks? | `nbd` (Linux) |
@@ -18,10 +19,12 @@
 //! takes the command and gives it to the drive of `lodger_core`; as the drive's time comes to its completion,
 //! its data and then the completion are written to the guest's memory, and the interrupt is signalled.
 
+pub mod backing;
 pub mod clock;
 pub mod contents;
 pub mod controller;
 pub mod faults;
+mod flash;
 pub mod host_memory;
 pub mod metrics;
 #[cfg(target_os = "linux")]

@@ -15,6 +15,7 @@ Examples:
   lodger serve --drive tiny --nbd unix:drive --record run.rec
   lodger serve --drive tiny --nbd unix:drive --faults rules.txt
   lodger serve --drive bg4 --socket drive --metrics unix:metrics   then `lodger top metrics`
+  lodger serve --drive rc100-480 --socket drive --backing drive.flash
 
 With --socket, what a guest sees is an NVMe controller with one namespace. QEMU 10.1 or newer
 attaches it with the line that is printed; so does any client of vfio-user. Guests may come and
@@ -29,11 +30,12 @@ printed says how fio and others attach it; up to 16 clients at once. Requests be
 and take as long as they take the drive. This command is then the host, and gives the drive memory
 as Linux does, unless --hmb or --hmb-offer says otherwise.
 
-The drive's data is in memory and gone when the command ends. Ctrl-C ends it and prints what was
-done, and how late completions were beside the model.
+The drive's data is in memory and gone when the command ends, unless --backing names a file for it:
+then the drive comes back with the next command as it was, with its wear, counters and saved features.
+Ctrl-C ends it and prints what was done, and how late completions were beside the model.
 
-Not there yet: firmware, self-test and vendor commands (invalid opcode), several namespaces, a file
-for the data, the byte window.";
+Not there yet: firmware, self-test and vendor commands (invalid opcode), several namespaces, the
+byte window; a file for drives whose write buffer is power-protected.";
 
 /// `lodger serve`.
 #[derive(Debug, Args)]
@@ -63,9 +65,16 @@ pub struct ServeArgs {
         allow_negative_numbers = true
     )]
     pub speed: f64,
-    /// Bytes of a logical block: 512 or 4096
-    #[arg(long, default_value_t = 512, value_name = "BYTES")]
-    pub block: u32,
+    /// Bytes of a logical block: 512, if nothing is said, or 4096
+    #[arg(long, value_name = "BYTES")]
+    pub block: Option<u32>,
+    /// Keep the drive in a file, which is made if it is not there
+    ///
+    /// The file is sparse: it takes as much room as the drive's flash holds. Ctrl-C leaves the drive switched off; after
+    /// anything else, SIGKILL too, it comes back as after a power cut. Only the same drive can be in it
+    /// again: the same values, the same --seed.
+    #[arg(long, value_name = "FILE")]
+    pub backing: Option<PathBuf>,
     /// Write what enters the drive, and when, to FILE: `lodger simulate FILE` gives the same completions
     ///
     /// As it happens, so that of a server that is killed the last second is missing at most.

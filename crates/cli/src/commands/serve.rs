@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::{inputs, interrupt, output, used};
 use lodger_core::DriveSpec;
 use lodger_run::HmbChoice;
+use lodger_serve::backing::{Backing, BackingError};
 use lodger_serve::clock::Speed;
 use lodger_serve::controller::Settings;
 use lodger_serve::controller::identity::Unservable;
@@ -15,12 +16,14 @@ use lodger_serve::server::{Address, Exporter, FrontEnd, Report, ServeError, Serv
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
     let drive = inputs::drive(&args.drive, &args.sets)?;
     let speed = Speed::new(args.speed).map_err(|error| wrong("--speed", &error))?;
+    let backing = open_backing(args, drive.spec(), streams)?;
     let settings = Settings {
-        block_bytes: args.block,
+        block_bytes: block_bytes(args, backing.as_ref())?,
         seed: args.seed,
         ..Settings::default()
     };
@@ -36,7 +39,7 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
             let front = VfioUser::new(drive.spec(), &settings, socket);
             let front = front.map_err(|error| refused(args, error, "--socket"))?;
             let path = std::path::absolute(socket).unwrap_or_else(|_| socket.clone());
-            serve(args, Server::new(front, speed), streams, |_| {
+            serve(args, backing, Server::new(front, speed), streams, |_| {
                 greeting(drive.spec(), &path)
             })
         }
@@ -47,7 +50,7 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
             let front = Nbd::new(drive.spec(), &settings, granted_bytes, &address);
             let front = front.map_err(|error| refused(args, error, "--nbd"))?;
             warn(&front.addresses(), "read and write the drive", streams);
-            serve(args, Server::new(front, speed), streams, |front| {
+            serve(args, backing, Server::new(front, speed), streams, |front| {
                 nbd_greeting(drive.spec(), &address, &front.addresses())
             })
         }
@@ -133,10 +136,14 @@ fn granted_bytes(
 /// Serves until the user has had enough.
 fn serve<F: FrontEnd>(
     args: &ServeArgs,
+    backing: Option<Backing>,
     mut server: Server<F>,
     streams: &mut Streams<'_>,
     greeting: impl FnOnce(&F) -> String,
 ) -> Result<(), Error> {
+    if let Some(backing) = backing {
+        keep(args, backing, &mut server, streams)?;
+    }
     let identity = server.controller_mut().identity_mut();
     for assignment in &args.identify {
         identity.assign(assignment).map_err(|error| {
@@ -168,9 +175,114 @@ fn serve<F: FrontEnd>(
         .run(interrupt::requested)
         .map_err(|error| Error::failed(error.to_string()))?;
     let recorded = server.controller_mut().end_record();
+    let off = server.controller_mut().switch_off();
+    off.map_err(|error| Error::failed(told(args, &error)).hint(OFF_HINT))?;
     drop(server);
     recorded.map_err(|error| Error::failed(format!("the recording is not whole: {error}")))?;
     output::finish(None, streams.stdout, &summary(&report))
+}
+
+const OFF_HINT: &str = "what was flushed is there: the drive will come back as after a power cut";
+/// How often to tell how much of a file is read.
+const PROGRESS_EVERY: Duration = Duration::from_secs(2);
+
+fn told(args: &ServeArgs, error: &BackingError) -> String {
+    let path = args.backing.as_deref().unwrap_or(Path::new(""));
+    format!("`--backing {}`: {error}", path.display())
+}
+
+fn unkept(args: &ServeArgs, error: &BackingError) -> Error {
+    let message = told(args, error);
+    let hint = match error {
+        BackingError::Io(_) => {
+            "it must be an ordinary file that you may read and write, in use by nobody else"
+        }
+        BackingError::Foreign => "another name makes a new file",
+        BackingError::Form(_) => "the version that has made it reads it",
+        BackingError::OtherDrive(_) => {
+            "`--drive`, `--set` and `--seed` must be those that it was made with; another name makes a new file"
+        }
+        BackingError::Damaged(_) => {
+            "without a copy the drive is lost; another name makes a new one"
+        }
+        BackingError::Protected => {
+            "a drive with another write buffer (`--set role.write_buffer.tier=dram`) can be kept"
+        }
+    };
+    Error::input(message).hint(hint)
+}
+
+/// The file that the drive is to be in.
+fn open_backing(
+    args: &ServeArgs,
+    spec: &DriveSpec,
+    streams: &mut Streams<'_>,
+) -> Result<Option<Backing>, Error> {
+    let Some(path) = &args.backing else {
+        return Ok(None);
+    };
+    let mut next = Instant::now() + PROGRESS_EVERY;
+    let mut progress = |read: u32, all: u32| {
+        if Instant::now() >= next {
+            next += PROGRESS_EVERY;
+            let percent = u64::from(read) * 100 / u64::from(all.max(1));
+            streams.note(
+                "note",
+                &format!("reading `{}`: {percent} %", path.display()),
+            );
+        }
+    };
+    let backing = Backing::open(path, spec, args.seed, &mut progress);
+    let backing = backing.map_err(|error| unkept(args, &error))?;
+    if args.record.is_some() && backing.found().is_some() {
+        let message = "`--record` begins with a new drive: the one in the file has been used";
+        return Err(Error::input(message).hint("another name for `--backing` makes a new one"));
+    }
+    Ok(Some(backing))
+}
+
+/// A drive in a file has the blocks it was formatted with.
+fn block_bytes(args: &ServeArgs, backing: Option<&Backing>) -> Result<u32, Error> {
+    let found = backing
+        .map(lodger_serve::controller::block_bytes)
+        .transpose();
+    let found = found.map_err(|error| unkept(args, &error))?.flatten();
+    match (args.block, found) {
+        (Some(wanted), Some(found)) if wanted != found => {
+            let message = format!(
+                "`--block` must be {found} or left out, found `{wanted}`: the drive in the file has such blocks"
+            );
+            Err(Error::input(message).hint("Format NVM of a host changes it"))
+        }
+        (wanted, found) => Ok(wanted.or(found).unwrap_or(512)),
+    }
+}
+
+/// The drive is in the file from now on.
+fn keep<F: FrontEnd>(
+    args: &ServeArgs,
+    backing: Backing,
+    server: &mut Server<F>,
+    streams: &mut Streams<'_>,
+) -> Result<(), Error> {
+    let kept = server.controller_mut().keep_in(backing);
+    let path = args.backing.as_deref().unwrap_or(Path::new(""));
+    let Some(back) = kept.map_err(|error| unkept(args, &error))? else {
+        return Ok(());
+    };
+    let how = match (back.was_clean, back.torn_pages) {
+        (true, _) => "it was switched off".to_owned(),
+        (false, 0) => "it was not switched off: what was not flushed may be gone".to_owned(),
+        (false, torn) => {
+            format!("the machine had stopped: {torn} pages that were not flushed are gone")
+        }
+    };
+    let (path, pages) = (path.display(), back.pages);
+    streams.note(
+        "note",
+        &format!("the drive is back from `{path}`, {pages} pages of flash; {how}"),
+    );
+    Ok(())
 }
 
 fn gb(spec: &DriveSpec) -> f64 {

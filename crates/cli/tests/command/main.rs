@@ -1,6 +1,8 @@
 //! What users ask of the command: one program, for each file would link all of it again.
 //! One file of it: `cargo test -p lodger --test command errors::`.
 
+#[cfg(target_os = "linux")]
+mod backing;
 mod blind;
 mod common;
 mod docs;

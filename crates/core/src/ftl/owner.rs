@@ -37,6 +37,18 @@ impl Owner {
         Owner(page.0 | MAP)
     }
 
+    /// As it is written beside a page.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// Who was written beside a page.
+    #[must_use]
+    pub const fn from_bits(bits: u32) -> Self {
+        Owner(bits)
+    }
+
     /// Whether it is nobody.
     #[inline]
     #[must_use]

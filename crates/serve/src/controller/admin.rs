@@ -45,7 +45,15 @@ impl<M: GuestMemory + Clone> Controller<M> {
             AdminCommand::DeleteSubmissionQueue(queue) => {
                 self.delete_submission_queue(*queue, permit)
             }
-            _ => match self.do_admin(parsed, entry) {
+            AdminCommand::Sanitize(sanitize) => match self.sanitize(sanitize, entry.dword(10)) {
+                Ok(()) => {
+                    self.keep_rest(false);
+                    self.complete_when_safe(permit, Outcome::SUCCESS);
+                    Ok(())
+                }
+                Err(status) => Err((permit, status)),
+            },
+            _ => match self.do_admin(parsed) {
                 Ok(outcome) => {
                     self.complete(permit, outcome);
                     Ok(())
@@ -55,11 +63,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
     }
 
-    fn do_admin(
-        &mut self,
-        parsed: &Parsed<AdminCommand>,
-        entry: &SubmissionEntry,
-    ) -> Result<Outcome, Status> {
+    fn do_admin(&mut self, parsed: &Parsed<AdminCommand>) -> Result<Outcome, Status> {
         match &parsed.command {
             AdminCommand::Identify(identify) => {
                 let page = self.identity.answer(identify, parsed.namespace)?;
@@ -72,7 +76,6 @@ impl<M: GuestMemory + Clone> Controller<M> {
             AdminCommand::DeleteCompletionQueue(queue) => self.delete_completion_queue(*queue)?,
             AdminCommand::Abort { queue, command } => return Ok(self.abort(*queue, *command)),
             AdminCommand::KeepAlive => {}
-            AdminCommand::Sanitize(sanitize) => self.sanitize(sanitize, entry.dword(10))?,
             AdminCommand::DoorbellBufferConfig => {
                 let DataPointer::Prp { prp1, prp2 } = parsed.data else {
                     return Err(Status::INVALID_FIELD);
@@ -85,6 +88,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             | AdminCommand::SetFeatures(_)
             | AdminCommand::DeleteSubmissionQueue(_)
             | AdminCommand::FormatNvm(_)
+            | AdminCommand::Sanitize(_)
             | AdminCommand::FirmwareCommit(_)
             | AdminCommand::FirmwareDownload(_)
             | AdminCommand::DeviceSelfTest(_)

@@ -12,6 +12,7 @@ use lodger_wire::memory::GuestMemory;
 use lodger_wire::queue::Permit;
 use lodger_wire::status::Status;
 use lodger_wire::transfer::DataPointer;
+use serde::{Deserialize, Serialize};
 
 /// "Saveable" and "Changeable", as Get Features says it.
 const SAVEABLE: u32 = 1;
@@ -89,7 +90,42 @@ fn is_saveable(id: FeatureId) -> bool {
     }
 }
 
+/// Saved values by code: dwords with their parts, and data.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct SavedValues {
+    dwords: Vec<(u8, u32, u32)>,
+    data: Vec<(u8, Vec<u8>)>,
+}
+
 impl Features {
+    /// What outlasts power.
+    pub(super) fn saved(&self) -> SavedValues {
+        let dwords = self.saved.dwords.iter();
+        let data = self.saved.data.iter();
+        SavedValues {
+            dwords: dwords
+                .map(|(id, part, dword)| (*id as u8, *part, *dword))
+                .collect(),
+            data: data.map(|(id, bytes)| (*id as u8, bytes.clone())).collect(),
+        }
+    }
+
+    /// Power comes.
+    pub(super) fn restore(&mut self, saved: SavedValues) {
+        let known = |code: u8| FeatureId::from_code(code).filter(|id| is_saveable(*id));
+        let dwords = saved.dwords.into_iter();
+        let data = saved.data.into_iter();
+        self.saved = Values {
+            dwords: dwords
+                .filter_map(|(id, part, dword)| Some((known(id)?, part, dword)))
+                .collect(),
+            data: data
+                .filter_map(|(id, bytes)| Some((known(id)?, bytes)))
+                .collect(),
+        };
+        self.reset();
+    }
+
     pub(super) fn new(has_cache: bool) -> Self {
         Features {
             current: Values::default(),
@@ -208,6 +244,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
             };
         }
         match self.set_feature(set, data) {
+            Ok(outcome) if set.save => {
+                self.keep_rest(false);
+                self.complete_when_safe(permit, outcome);
+            }
             Ok(outcome) => self.complete(permit, outcome),
             Err(status) => return Err((permit, status)),
         }

@@ -247,6 +247,13 @@ impl Identity {
         Ok(())
     }
 
+    /// The format of the namespace.
+    #[must_use]
+    pub fn format(&self) -> u8 {
+        let block = FORMATS.iter().position(|format| format.block == self.block);
+        block.unwrap_or(0) as u8
+    }
+
     /// The namespace has blocks of that format now.
     pub fn set_format(&mut self, format: u8) {
         let block = FORMATS[usize::from(format)].block;

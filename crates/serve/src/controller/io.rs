@@ -43,6 +43,8 @@ struct Flight {
     failure: Option<DriveStatus>,
     /// To be followed by a flush.
     then_flush: bool,
+    /// What it has written, or was written before, must be safe as it completes.
+    is_safe: bool,
 }
 
 /// Commands under way, by tag.
@@ -151,6 +153,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         match &parsed.command {
             IoCommand::Flush => {
                 self.device.contents.end(tag);
+                self.flights.flights[tag as usize].is_safe = true;
                 self.part(tag, queue, Op::Flush, false, (0, 0));
             }
             IoCommand::Read(access) => self.access(tag, queue, parsed, access, Kind::Read)?,
@@ -211,7 +214,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
             .begin(tag, range, pointer, page, to_host)?;
         self.flights.flights[tag as usize].kind = kind;
         if kind == Kind::Write {
+            self.can_write()?;
             let fua = access.force_unit_access || !self.features.write_cache;
+            self.flights.flights[tag as usize].is_safe = fua || !self.identity.has_volatile_cache;
             self.wipe.note_write();
             self.statistics.writes += 1;
             self.statistics.written_bytes += range.1;
@@ -233,7 +238,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
     ) -> Result<(), Status> {
         let (start, length) = self.range(zeroes.access.range())?;
         let end = start + length;
+        self.can_write()?;
         let fua = zeroes.access.force_unit_access || !self.features.write_cache;
+        self.flights.flights[tag as usize].is_safe = fua || !self.identity.has_volatile_cache;
         self.wipe.note_write();
         self.device.contents.begin_zeros(tag);
         self.flights.flights[tag as usize].kind = Kind::Write;
@@ -273,6 +280,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let (ranges, _) = bytes.as_chunks();
         for range in ranges {
             self.range(DsmRange::decode(range).range())?;
+        }
+        if dsm.deallocate {
+            self.can_write()?;
         }
         self.device.contents.end(tag);
         for range in ranges.iter().filter(|_| dsm.deallocate) {
@@ -318,8 +328,13 @@ impl<M: GuestMemory + Clone> Controller<M> {
             }
             (None, ..) => Ok(()),
             (_, Some(failure), kind) => Err(status_of(failure, kind == Kind::Write)),
-            (_, None, Kind::Read) => contents.deliver(tag).map_err(Status::from),
+            (_, None, Kind::Read) => contents
+                .was_read(tag)
+                .and_then(|()| contents.deliver(tag).map_err(Status::from)),
             (_, None, Kind::Write) => contents.arrived(tag),
+            (_, None, Kind::Compare) if contents.was_read(tag).is_err() => {
+                Err(Status::UNRECOVERED_READ_ERROR)
+            }
             (_, None, Kind::Compare) => match contents.compare(tag) {
                 Ok(true) => Ok(()),
                 Ok(false) => Err(Status::COMPARE_FAILURE),
@@ -330,6 +345,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         contents.end(tag);
         let Some(permit) = flight.permit else { return };
         match (outcome, flight.entry) {
+            (Ok(()), _) if flight.is_safe => self.complete_when_safe(permit, Outcome::SUCCESS),
             (Ok(()), _) => self.complete(permit, Outcome::SUCCESS),
             (Err(status), Some(entry)) => self.refuse(&entry, permit, status),
             (Err(status), None) => self.complete(permit, status.into()),

@@ -30,6 +30,15 @@ pub(super) struct ErrorLog {
 }
 
 impl ErrorLog {
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// So many commands had failed before power came; which, is not known any more.
+    pub(super) fn go_on_from(&mut self, count: u64) {
+        self.count = count;
+    }
+
     pub(super) fn add(&mut self, entry: &SubmissionEntry, queue: QueueId, status: Status) {
         self.count += 1;
         let entry = ErrorEntry {
@@ -138,7 +147,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
             data_units_written: data_units(statistics.written_bytes.into()),
             read_commands: statistics.reads.into(),
             write_commands: statistics.writes.into(),
-            power_cycles: 1,
+            power_cycles: self.keeping.power_cycles.max(1).into(),
+            unsafe_shutdowns: self.keeping.unsafe_shutdowns.into(),
             power_on_hours: u128::from(self.device.now_ps() / PS_PER_HOUR),
             error_entries: self.errors.count.into(),
             ..Health::default()

@@ -27,6 +27,7 @@ mod faults;
 mod features;
 pub mod identity;
 mod io;
+mod keep;
 mod logs;
 mod power;
 mod queues;
@@ -41,6 +42,8 @@ use faults::Kept;
 use features::Features;
 use identity::{Identity, Unservable};
 use io::Flights;
+use keep::Keeping;
+pub use keep::{ComeBack, block_bytes};
 use lodger_core::device::{News, Sent};
 use lodger_core::observe::Histogram;
 use lodger_core::{Device, DriveSpec, Precondition};
@@ -104,6 +107,7 @@ pub struct Controller<M: GuestMemory + Clone> {
     events: Events,
     errors: ErrorLog,
     wipe: Wipe,
+    keeping: Keeping,
     power: Power,
     hmb: HmbFeature,
     /// Set Features that disables host memory, until nothing goes there any more.
@@ -179,6 +183,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             events: Events::default(),
             errors: ErrorLog::default(),
             wipe: Wipe::default(),
+            keeping: Keeping::default(),
             power: Power::default(),
             hmb: HmbFeature::default(),
             hmb_waiting: None,
@@ -267,6 +272,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.events.stop();
         self.wipe.stop();
         self.kept.stop();
+        self.keeping.stop();
         self.features.reset();
         self.power = Power::default();
         self.power.note_activity(self.device.now_ps());
@@ -310,6 +316,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.go_on_with_held(u64::MAX);
         self.is_shutting_down = true;
         self.is_saved = false;
+        self.keeping.begin_shutdown();
         self.hmb.reset();
         self.give_host_memory_back();
         self.device.begin_shutdown();
@@ -327,7 +334,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 self.complete(permit, lodger_wire::entry::Outcome::SUCCESS);
             }
         }
-        if self.is_shutting_down && self.is_saved && !self.hmb_settles {
+        if self.is_shutting_down && self.is_saved && !self.hmb_settles && self.is_shutdown_kept() {
             self.is_shutting_down = false;
             self.statistics.shutdowns += 1;
             self.registers.shutdown_done();
@@ -391,6 +398,7 @@ impl<M: GuestMemory + Clone> Drop for Controller<M> {
         self.events.stop();
         self.wipe.stop();
         self.kept.stop();
+        self.keeping.stop();
         if let Some(permit) = self.hmb_waiting.take() {
             permit.abandon();
         }

@@ -19,6 +19,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             self.run_device(now_ps);
         }
         self.go_on_wiping();
+        let passed = self.look_at_file();
         self.end_waits();
         if self.registers.is_ready() && !self.is_shutting_down {
             self.look_at_shadows();
@@ -28,7 +29,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             self.tell_events();
         }
         let after = self.statistics;
-        before.commands != after.commands || before.completions != after.completions
+        passed || before.commands != after.commands || before.completions != after.completions
     }
 
     /// When there is something to do without the guest's doing; `None`: not before it does something.
@@ -65,6 +66,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
             || self.hmb_settles
             || self.is_resetting
             || self.is_shutting_down
+    }
+
+    /// Whether something waits for the file that keeps the drive: nobody says when that is over.
+    #[must_use]
+    pub fn waits_for_file(&self) -> bool {
+        self.keeping.is_waiting()
     }
 
     /// Completions whose entries arrive by now.

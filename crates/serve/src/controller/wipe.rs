@@ -18,6 +18,7 @@ use lodger_wire::memory::GuestMemory;
 use lodger_wire::queue::Permit;
 use lodger_wire::status::Status;
 use lodger_wire::{NamespaceId, QueueId};
+use serde::{Deserialize, Serialize};
 
 const PS_PER_S: u64 = 1_000_000_000_000;
 /// Whole, as the sanitize log counts progress.
@@ -43,6 +44,8 @@ enum Step {
     Deallocated,
     /// Flash is being erased.
     Erasing { from_ps: u64, until_ps: u64 },
+    /// It is, and the file that keeps it is to be as well.
+    Keeping,
 }
 
 #[derive(Debug)]
@@ -64,7 +67,42 @@ pub(super) struct Wipe {
     is_clean: bool,
 }
 
+/// What of it outlasts power.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct SavedWipe {
+    sanitized: u8,
+    sanitize_dword10: u32,
+    is_clean: bool,
+    /// What goes on: the format to come, if it is a format, and what becomes of data.
+    work: Option<(Option<u8>, u8)>,
+}
+
+const STATES: [SanitizeState; 5] = [
+    SanitizeState::Never,
+    SanitizeState::Done,
+    SanitizeState::UnderWay,
+    SanitizeState::Failed,
+    SanitizeState::DoneAndDeallocated,
+];
+const ERASES: [Erase; 3] = [Erase::None, Erase::UserData, Erase::Cryptographic];
+
 impl Wipe {
+    pub(super) fn saved(&self) -> SavedWipe {
+        let work = self.work.as_ref().map(|work| {
+            let format = match work.what {
+                What::Format { format, .. } => Some(format),
+                What::Sanitize => None,
+            };
+            (format, work.erase as u8)
+        });
+        SavedWipe {
+            sanitized: self.sanitized as u8,
+            sanitize_dword10: self.sanitize_dword10,
+            is_clean: self.is_clean,
+            work,
+        }
+    }
+
     /// Why an I/O command cannot be now.
     pub(super) fn refusal(&self) -> Option<Status> {
         match self.work.as_ref().map(|work| &work.what) {
@@ -130,6 +168,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
             format: format.format,
         };
         self.begin_wipe(what, format.erase);
+        // Interrupted by a power cut, it goes on from its beginning.
+        self.keep_rest(false);
         Ok(())
     }
 
@@ -156,6 +196,26 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.wipe.sanitize_dword10 = dword10;
         self.begin_wipe(What::Sanitize, erase);
         Ok(())
+    }
+
+    /// Power comes; what it has interrupted is begun again.
+    pub(super) fn restore_wipe(&mut self, saved: SavedWipe) {
+        let state = STATES.get(usize::from(saved.sanitized));
+        self.wipe.sanitized = state.copied().unwrap_or_default();
+        self.wipe.sanitize_dword10 = saved.sanitize_dword10;
+        self.wipe.is_clean = saved.is_clean;
+        let Some((format, erase)) = saved.work else {
+            return;
+        };
+        let erase = ERASES.get(usize::from(erase)).copied();
+        let what = match format.filter(|format| usize::from(*format) < FORMATS.len()) {
+            Some(format) => What::Format {
+                permit: None,
+                format,
+            },
+            None => What::Sanitize,
+        };
+        self.begin_wipe(what, erase.unwrap_or(Erase::UserData));
     }
 
     fn begin_wipe(&mut self, what: What, erase: Erase) {
@@ -198,8 +258,26 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
         let is_over =
             |work: &Work| matches!(work.step, Step::Erasing { until_ps, .. } if until_ps <= now_ps);
-        if let Some(work) = self.wipe.work.take_if(|work| is_over(work)) {
+        let Some(work) = self.wipe.work.as_mut().filter(|work| is_over(work)) else {
+            return;
+        };
+        work.step = Step::Keeping;
+        if work.erase != Erase::None && work.failure.is_none() {
+            self.device.contents.forget_all();
+        }
+        if !self.erases_file() {
+            self.data_is_erased(true);
+        }
+    }
+
+    /// The file holds none of what is erased.
+    pub(super) fn data_is_erased(&mut self, is_safe: bool) {
+        if let Some(mut work) = self.wipe.work.take() {
+            if !is_safe {
+                work.failure.get_or_insert(Status::INTERNAL_ERROR);
+            }
             self.end_wipe(work);
+            self.keep_rest(false);
         }
     }
 
@@ -213,9 +291,6 @@ impl<M: GuestMemory + Clone> Controller<M> {
     }
 
     fn end_wipe(&mut self, work: Work) {
-        if work.erase != Erase::None && work.failure.is_none() {
-            self.device.contents.forget_all();
-        }
         match work.what {
             What::Format { permit, format } => {
                 if work.failure.is_none() {
@@ -223,7 +298,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 }
                 let outcome = work.failure.map_or(Outcome::SUCCESS, Outcome::from);
                 if let Some(permit) = permit {
-                    self.complete(permit, outcome);
+                    self.keep_rest(false);
+                    self.complete_when_safe(permit, outcome);
                 }
             }
             What::Sanitize => {

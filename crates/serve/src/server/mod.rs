@@ -34,6 +34,8 @@ const AWAKE: Duration = Duration::from_micros(100);
 const SLEEP_ERROR: Duration = Duration::from_micros(150);
 /// Longest sleep: who wants it to stop is heard then.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
+/// How often to look whether a file is synced.
+const FILE_LOOKS: Duration = Duration::from_micros(100);
 /// Polls between two looks at the sockets, while there is work.
 const POLLS_PER_LOOK: u32 = 8;
 /// Steps of a drive that answers at once, before other things are looked at.
@@ -152,6 +154,8 @@ impl<F: FrontEnd> Server<F> {
     /// # Errors
     /// If the drive cannot be used, or there is no way to wait.
     pub fn run(&mut self, mut stop: impl FnMut() -> bool) -> Result<Report, ServeError> {
+        // A drive that has come back is as old as it was.
+        self.clock.jump(self.front.controller().now_ps());
         self.front.begin()?;
         let mut awake_until = Instant::now();
         let mut polls = 0;
@@ -225,7 +229,10 @@ impl<F: FrontEnd> Server<F> {
             Some(next) => next,
             None => SLEEP_MAX,
         };
-        let sleep = sleep.min(SLEEP_MAX);
+        let sleep = match controller.waits_for_file() {
+            true => sleep.min(FILE_LOOKS),
+            false => sleep.min(SLEEP_MAX),
+        };
         let timeout = Timespec {
             tv_sec: sleep.as_secs() as i64,
             tv_nsec: sleep.subsec_nanos().into(),

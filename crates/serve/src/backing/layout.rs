@@ -1,0 +1,314 @@
+//! What lies where in the file.
+//!
+//! ```text
+//! header        4 KiB     whose file it is
+//! marker        4 KiB     up to where it is synced, and whether the drive was switched off properly
+//! rest, twice             what the drive keeps beside flash, in turns
+//! wear                    8 bytes a superblock: times it was erased
+//! trims, twice            16 bytes a record, in turns
+//! spare                   32 bytes a page: what lies in flash beside its data
+//! data                    4 KiB a page
+//! ```
+//!
+//! All of it is little endian. The file is sparse: what was never written takes no room.
+
+use lodger_core::DriveSpec;
+use lodger_core::device::Spare;
+use lodger_core::ftl::{Oob, Owner, Stream, Trim};
+use lodger_core::ids::Ppn;
+use lodger_core::nand::Geometry;
+
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
+/// Bytes of what lies beside a page.
+pub const SPARE: u64 = 32;
+/// Bytes of a superblock's wear.
+pub const WEAR: u64 = 8;
+/// Bytes of a record of a trim.
+pub const TRIM: u64 = 16;
+/// Where the marker is.
+pub const MARKER_AT: u64 = PAGE;
+const REST_AT: u64 = 2 * PAGE;
+/// Room for what is kept beside: far more than any drive needs.
+pub const REST_BYTES_MAX: u64 = 256 << 20;
+const ALIGNMENT: u64 = 1 << 20;
+
+/// Where everything is.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    pub superblocks: u32,
+    pub superblock_slots: u32,
+    wear_at: u64,
+    trims_at: u64,
+    trims_bytes: u64,
+    spare_at: u64,
+    data_at: u64,
+    pub end: u64,
+}
+
+impl Layout {
+    pub fn new(spec: &DriveSpec) -> Self {
+        let geometry = Geometry::new(&spec.nand);
+        let (superblocks, superblock_slots) = (geometry.superblocks, geometry.superblock_slots);
+        let slots = u64::from(superblocks) * u64::from(superblock_slots);
+        let wear_at = REST_AT + 2 * REST_BYTES_MAX;
+        let trims_at = wear_at + (u64::from(superblocks) * WEAR).next_multiple_of(PAGE);
+        // A list is written anew when half of it may be needless; at most one for each page is needed.
+        let trims = 2 * (spec.capacity_bytes / PAGE) + (1 << 20);
+        let trims_bytes = (PAGE + trims * TRIM).next_multiple_of(PAGE);
+        let spare_at = trims_at + 2 * trims_bytes;
+        let data_at = (spare_at + slots * SPARE).next_multiple_of(ALIGNMENT);
+        Layout {
+            superblocks,
+            superblock_slots,
+            wear_at,
+            trims_at,
+            trims_bytes,
+            spare_at,
+            data_at,
+            end: data_at + slots * PAGE,
+        }
+    }
+
+    pub fn rest(which: bool) -> u64 {
+        REST_AT + u64::from(which) * REST_BYTES_MAX
+    }
+
+    pub fn wear(&self, superblock: u32) -> u64 {
+        self.wear_at + u64::from(superblock) * WEAR
+    }
+
+    pub fn trims(&self, which: bool) -> u64 {
+        self.trims_at + u64::from(which) * self.trims_bytes
+    }
+
+    /// Records that there is room for.
+    pub fn trims_max(&self) -> u64 {
+        (self.trims_bytes - PAGE) / TRIM
+    }
+
+    pub fn spare(&self, ppn: Ppn) -> u64 {
+        self.spare_at + u64::from(ppn.0) * SPARE
+    }
+
+    pub fn data(&self, ppn: Ppn) -> u64 {
+        self.data_at + u64::from(ppn.0) * PAGE
+    }
+
+    pub fn first(&self, superblock: u32) -> Ppn {
+        Ppn(superblock * self.superblock_slots)
+    }
+
+    pub fn all_data(&self) -> (u64, u64) {
+        (self.data_at, self.end - self.data_at)
+    }
+}
+
+/// What the file says of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    pub spare: Spare,
+    pub stream: Stream,
+    /// Sequence number of the program operation.
+    pub unit: u32,
+    pub settled_to: u32,
+    /// Check of the data.
+    pub data: u32,
+    /// Syncs before it was written.
+    pub epoch: u32,
+}
+
+/// So that nothing but zeros is what zeros say.
+const SIGN: u16 = 0x4c64;
+
+const STREAMS: [Stream; 5] = [
+    Stream::Host,
+    Stream::Cold,
+    Stream::Gc,
+    Stream::Map,
+    Stream::Slc,
+];
+
+fn checked(bytes: &[u8], place: u64) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(bytes);
+    hasher.update(&place.to_le_bytes());
+    hasher.finalize()
+}
+
+/// The numbers of 4 bytes that something consists of.
+fn words<const N: usize>(bytes: &[u8]) -> [u32; N] {
+    let (chunks, _) = bytes.as_chunks();
+    std::array::from_fn(|at| chunks.get(at).map_or(0, |word| u32::from_le_bytes(*word)))
+}
+
+fn bytes_of<const B: usize>(words: &[u32]) -> [u8; B] {
+    let mut bytes = [0; B];
+    let (chunks, _) = bytes.as_chunks_mut();
+    for (chunk, word) in chunks.iter_mut().zip(words) {
+        *chunk = word.to_le_bytes();
+    }
+    bytes
+}
+
+impl Record {
+    pub fn encode(&self, ppn: Ppn) -> [u8; SPARE as usize] {
+        let signs = u32::from(SIGN) << 16 | u32::from(self.spare.lost) << 8 | self.stream as u32;
+        let oob = self.spare.oob;
+        let (owner, sequence) = (oob.owner.bits(), oob.sequence);
+        let mut words = [
+            owner,
+            sequence,
+            self.unit,
+            self.settled_to,
+            self.data,
+            self.epoch,
+            signs,
+            0,
+        ];
+        let bytes: [u8; SPARE as usize] = bytes_of(&words);
+        words[7] = checked(&bytes[..28], ppn.0.into());
+        bytes_of(&words)
+    }
+
+    /// `Ok(None)`: nothing was written there.
+    ///
+    /// # Errors
+    /// What is there is damaged.
+    pub fn decode(bytes: &[u8], ppn: Ppn) -> Result<Option<Self>, ()> {
+        if bytes.iter().all(|byte| *byte == 0) {
+            return Ok(None);
+        }
+        let [owner, sequence, unit, settled_to, data, epoch, signs, check] = words(bytes);
+        let stream = STREAMS.get((signs & 0xff) as usize).ok_or(())?;
+        if checked(&bytes[..28], ppn.0.into()) != check || signs >> 16 != u32::from(SIGN) {
+            return Err(());
+        }
+        let owner = Owner::from_bits(owner);
+        Ok(Some(Record {
+            spare: Spare {
+                oob: Oob { owner, sequence },
+                lost: (signs >> 8) as u8,
+            },
+            stream: *stream,
+            unit,
+            settled_to,
+            data,
+            epoch,
+        }))
+    }
+}
+
+/// A record of a trim, in a list of that generation.
+pub fn encode_trim(trim: &Trim, generation: u32) -> [u8; TRIM as usize] {
+    let mut words = [trim.from, trim.end, trim.sequence, 0];
+    let bytes: [u8; TRIM as usize] = bytes_of(&words);
+    words[3] = checked(&bytes[..12], generation.into());
+    bytes_of(&words)
+}
+
+pub fn decode_trim(bytes: &[u8], generation: u32) -> Option<Trim> {
+    let [from, end, sequence, check] = words(bytes);
+    let trim = Trim {
+        from,
+        end,
+        sequence,
+    };
+    (checked(&bytes[..12], generation.into()) == check).then_some(trim)
+}
+
+/// A number and some bits, with a check.
+pub fn encode_number(number: u32, place: u64) -> [u8; WEAR as usize] {
+    bytes_of(&[number, checked(&number.to_le_bytes(), place)])
+}
+
+/// Zeros are 0.
+///
+/// # Errors
+/// What is there is damaged.
+pub fn decode_number(bytes: &[u8], place: u64) -> Result<u32, ()> {
+    let [number, check] = words(bytes);
+    let is_good = number == 0 && check == 0 || checked(&number.to_le_bytes(), place) == check;
+    is_good.then_some(number).ok_or(())
+}
+
+/// Up to where the file is synced, and whether the drive was switched off properly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marker {
+    pub epoch: u32,
+    pub is_clean: bool,
+}
+
+impl Marker {
+    pub const BYTES: usize = 12;
+
+    pub fn encode(self) -> [u8; Self::BYTES] {
+        let mut words = [self.epoch, self.is_clean.into(), 0];
+        let bytes: [u8; Self::BYTES] = bytes_of(&words);
+        words[2] = checked(&bytes[..8], MARKER_AT);
+        bytes_of(&words)
+    }
+
+    /// One that is not there, or torn, says that nothing is certain.
+    pub fn decode(bytes: &[u8]) -> Self {
+        let [epoch, is_clean, check] = words(bytes);
+        match checked(&bytes[..8], MARKER_AT) == check {
+            true => Marker {
+                epoch,
+                is_clean: is_clean == 1,
+            },
+            false => Marker::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lodger_core::ids::Lpn;
+
+    #[test]
+    fn records_say_what_was_written_at_their_place_alone_and_damage_is_seen() {
+        let record = Record {
+            spare: Spare {
+                oob: Oob {
+                    owner: Owner::data(Lpn(77)),
+                    sequence: 9,
+                },
+                lost: 3,
+            },
+            stream: Stream::Gc,
+            unit: 12,
+            settled_to: 8,
+            data: 0xdead_beef,
+            epoch: 4,
+        };
+        let bytes = record.encode(Ppn(5));
+        assert_eq!(Record::decode(&bytes, Ppn(5)), Ok(Some(record)));
+        assert_eq!(Record::decode(&bytes, Ppn(6)), Err(()));
+        assert_eq!(Record::decode(&[0; 32], Ppn(5)), Ok(None));
+        for bit in 0..256 {
+            let mut damaged = bytes;
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Record::decode(&damaged, Ppn(5)), Err(()), "bit {bit}");
+        }
+        let trim = Trim {
+            from: 1,
+            end: 9,
+            sequence: 7,
+        };
+        let bytes = encode_trim(&trim, 2);
+        assert_eq!(decode_trim(&bytes, 2), Some(trim));
+        assert_eq!(decode_trim(&bytes, 3), None);
+        assert_eq!(decode_trim(&[0; 16], 1), None);
+        let marker = Marker {
+            epoch: 3,
+            is_clean: true,
+        };
+        assert_eq!(Marker::decode(&marker.encode()), marker);
+        assert_eq!(Marker::decode(&[0; 12]), Marker::default());
+        assert_eq!(decode_number(&encode_number(8, 40), 40), Ok(8));
+        assert_eq!(decode_number(&encode_number(8, 40), 48), Err(()));
+        assert_eq!(decode_number(&[0; 8], 40), Ok(0));
+    }
+}

@@ -1,0 +1,277 @@
+//! A file that keeps a drive: the bytes of its flash, what lies beside them, and what firmware keeps.
+//!
+//! The file is what flash is. What the model programs is written to the page's place, once its program operation has
+//! ended, with what lies beside the page: whose it is, and how new. Nothing is overwritten before the model erases
+//! it. A drive that comes back finds its map from that, as after a power cut ([`lodger_core::ftl::Found`]);
+//! nothing else has to be consistent with it.
+//!
+//! | the end of | leaves |
+//! |---|---|
+//! | the process (SIGKILL) | what had been programmed: what the drive loses when its power fails is lost |
+//! | the machine | at least what was flushed, and of the rest whole pages |
+//! | the command (Ctrl-C), or the host's shutdown | everything |
+//!
+//! Of pages that were written after the last sync nothing is certain when the machine has stopped. They carry the number of that
+//! sync and a check of their data, and those that are not whole are taken for never programmed. What must
+//! be safe before something else is not left to that: `log` says what waits for what.
+
+pub mod disk;
+mod find;
+mod layout;
+mod log;
+mod rest;
+mod syncer;
+
+pub(crate) use layout::Record;
+pub(crate) use log::{Log, Op};
+
+use disk::Disk;
+use layout::{Layout, MARKER_AT, Marker, PAGE};
+use lodger_core::DriveSpec;
+use lodger_core::ftl::{Contradiction, Found, Trim};
+use lodger_core::ids::Ppn;
+use rest::{Header, Whose};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Why a file cannot keep a drive.
+#[derive(Debug, thiserror::Error)]
+pub enum BackingError {
+    /// It cannot be opened, read or written.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// Another program's file.
+    #[error("it is no backing of a drive, and is left as it is")]
+    Foreign,
+    /// A backing of another version of this program.
+    #[error("it has form {0}, this program reads form {form}", form = rest::FORM)]
+    Form(u32),
+    /// That of another drive.
+    #[error("{0}")]
+    OtherDrive(String),
+    /// It is not what was written.
+    #[error("it is damaged: {0}")]
+    Damaged(String),
+    /// What this drive holds in protected memory would be lost.
+    #[error(
+        "the drive's write buffer is power-protected: what it holds cannot be kept in a file yet"
+    )]
+    Protected,
+}
+
+impl From<Contradiction> for BackingError {
+    fn from(contradiction: Contradiction) -> Self {
+        BackingError::Damaged(contradiction.to_string())
+    }
+}
+
+/// A drive that was found in a file.
+#[derive(Debug)]
+pub struct FoundDrive {
+    /// Its flash.
+    pub flash: Found,
+    /// What it kept beside.
+    pub rest: Vec<u8>,
+    /// It was switched off properly.
+    pub was_clean: bool,
+    /// Pages that hold something.
+    pub pages: u64,
+    /// Pages that were being written as the machine stopped, and are as if they had never been.
+    pub torn_pages: u64,
+}
+
+/// A file that keeps a drive.
+#[derive(Debug)]
+pub struct Backing {
+    pub(crate) log: Log,
+    found: Option<FoundDrive>,
+    last_trim: u32,
+}
+
+impl Backing {
+    /// Opens the file of a drive, or makes it. `progress` hears how many superblocks of how many were read.
+    ///
+    /// # Errors
+    /// If it is not this drive's, is in use, damaged, or cannot be used. Then it is as it was.
+    #[cfg(target_os = "linux")]
+    pub fn open(
+        path: &std::path::Path,
+        spec: &DriveSpec,
+        seed: u64,
+        progress: &mut dyn FnMut(u32, u32),
+    ) -> Result<Self, BackingError> {
+        check(spec)?;
+        let disk = disk::FileDisk::open(path)?;
+        let is_new = disk.bytes()? == 0;
+        let backing = Self::on(Arc::new(disk), spec, seed, true, progress)?;
+        if is_new {
+            disk::FileDisk::sync_folder(path);
+        }
+        Ok(backing)
+    }
+
+    /// The same, on anything. `has_thread`: a thread syncs; else whoever asks for it waits.
+    ///
+    /// # Errors
+    /// If it is not this drive's, is damaged, or cannot be used. Then it is as it was.
+    pub fn on(
+        disk: Arc<dyn Disk>,
+        spec: &DriveSpec,
+        seed: u64,
+        has_thread: bool,
+        progress: &mut dyn FnMut(u32, u32),
+    ) -> Result<Self, BackingError> {
+        check(spec)?;
+        let (whose, layout) = (Whose::new(spec, seed), Layout::new(spec));
+        let bytes = disk.bytes()?;
+        let mut page = vec![0; bytes.min(PAGE) as usize];
+        disk.read(0, &mut page)?;
+        match rest::decode_header(&page) {
+            Header::Foreign if bytes > 0 => return Err(BackingError::Foreign),
+            Header::Foreign => disk.write(0, &rest::encode_header(&whose)?)?,
+            Header::Form(form) => return Err(BackingError::Form(form)),
+            Header::Damaged => return Err(BackingError::Damaged("its first page".to_owned())),
+            Header::Of(found) => {
+                if let Some(what) = found.differs(&whose) {
+                    return Err(BackingError::OtherDrive(what));
+                }
+            }
+        }
+        if bytes <= PAGE {
+            // It is new, or was when its maker was stopped.
+            disk.set_bytes(layout.end)?;
+        } else if bytes < layout.end {
+            let what = format!("{bytes} of {} bytes are there", layout.end);
+            return Err(BackingError::Damaged(what));
+        }
+        Self::find(disk, spec, layout, has_thread, progress)
+    }
+
+    fn find(
+        disk: Arc<dyn Disk>,
+        spec: &DriveSpec,
+        layout: Layout,
+        has_thread: bool,
+        progress: &mut dyn FnMut(u32, u32),
+    ) -> Result<Self, BackingError> {
+        let flash = find::read(&*disk, spec, &layout, progress)?;
+        let rests = [rest::read(&*disk, false)?, rest::read(&*disk, true)?];
+        let was_clean = flash.marker.is_clean;
+        let newest = (0..2).max_by_key(|at| rests[*at].generation());
+        let newest = newest.unwrap_or(0);
+        let is_damaged = rests.iter().any(|rest| matches!(rest, rest::Kept::Damaged));
+        let (generation, body) = match &rests[newest] {
+            rest::Kept::Whole(generation, body) if !(was_clean && is_damaged) => {
+                (*generation, Some(body.clone()))
+            }
+            rest::Kept::Absent if flash.pages == 0 && !is_damaged => (0, None),
+            _ => {
+                let what = "what the drive keeps beside its flash";
+                return Err(BackingError::Damaged(what.to_owned()));
+            }
+        };
+        // What was there and not synced is from now on.
+        disk.sync()?;
+        let marker = Marker {
+            epoch: flash.epoch,
+            is_clean: was_clean,
+        };
+        disk.write(MARKER_AT, &marker.encode())?;
+        let mut log = Log::new(disk, layout, has_thread);
+        log.wear = flash.wear;
+        (log.marker, log.epoch) = (marker, flash.epoch + 1);
+        log.rest = (newest == 0 && generation > 0, generation + 1);
+        log.trims = flash.trims;
+        let last_trim = flash.found.trims.last().map_or(0, |trim| trim.sequence);
+        if !was_clean && flash.trims.generation > 0 {
+            // Behind the last record there may be others, of which an earlier one was lost.
+            log.write_all_trims(&flash.found.trims);
+        }
+        let found = body.map(|rest| FoundDrive {
+            flash: flash.found,
+            rest,
+            was_clean,
+            pages: flash.pages,
+            torn_pages: flash.torn,
+        });
+        Ok(Backing {
+            log,
+            found,
+            last_trim,
+        })
+    }
+
+    /// The drive that was found.
+    #[must_use]
+    pub fn found(&self) -> Option<&FoundDrive> {
+        self.found.as_ref()
+    }
+
+    /// The drive that was found, once.
+    pub fn take_found(&mut self) -> Option<FoundDrive> {
+        self.found.take()
+    }
+
+    pub(crate) fn read(&self, ppn: Ppn) -> io::Result<Arc<lodger_core::device::PageBytes>> {
+        let mut page = Arc::new([0; PAGE as usize]);
+        let bytes = Arc::make_mut(&mut page);
+        self.log.disk.read(self.log.layout.data(ppn), bytes)?;
+        Ok(page)
+    }
+
+    pub(crate) fn record_trims(&mut self, all: &[Trim]) {
+        let new = &all[all.partition_point(|trim| trim.sequence <= self.last_trim)..];
+        if let Some(last) = new.last() {
+            self.last_trim = last.sequence;
+            self.log.record_trims(new, all);
+        }
+    }
+
+    /// What the drive keeps beside flash. `is_off`: it is switched off now, with nothing in its memory.
+    pub(crate) fn keep_rest(&mut self, rest: Vec<u8>, is_off: bool) {
+        self.log.push(Op::Rest(rest));
+        if is_off {
+            self.log.push(Op::Mark(true));
+        }
+    }
+
+    /// Waits until everything is safe.
+    ///
+    /// # Errors
+    /// If it cannot be.
+    pub(crate) fn settle(&mut self) -> io::Result<()> {
+        let barrier = self.log.barrier();
+        loop {
+            self.log.pump();
+            let passed = self
+                .log
+                .passed
+                .iter()
+                .position(|(number, _)| *number == barrier);
+            match passed.map(|at| self.log.passed.remove(at)) {
+                Some((_, true)) => return Ok(()),
+                Some((_, false)) => return Err(self.log.take_failure()),
+                None => std::thread::sleep(Duration::from_micros(100)),
+            }
+        }
+    }
+
+    /// Whether what is written now can be kept; tries again if it could not be before.
+    pub(crate) fn can_write(&mut self) -> bool {
+        if self.log.is_failing() {
+            self.log.pump();
+        }
+        !self.log.is_failing()
+    }
+}
+
+/// Whether a drive can be kept in a file.
+fn check(spec: &DriveSpec) -> Result<(), BackingError> {
+    let buffer = &spec.roles.write_buffer;
+    let is_protected = spec.tiers.survives_power_cut(buffer.tier) || buffer.log_bytes > 0;
+    match is_protected {
+        true => Err(BackingError::Protected),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,295 @@
+//! A drive in a file ([`crate::backing`]): it comes back as it was, and what must be safe is, before the host hears
+//! that it is.
+
+use super::features::SavedValues;
+use super::identity::FORMATS;
+use super::wipe::SavedWipe;
+use super::{Controller, Statistics};
+use crate::backing::{Backing, BackingError};
+use lodger_core::device::{Recovery, Rest};
+use lodger_wire::entry::Outcome;
+use lodger_wire::memory::GuestMemory;
+use lodger_wire::queue::Permit;
+use lodger_wire::status::Status;
+use serde::{Deserialize, Serialize};
+
+/// So much of the drive's time may pass, under load, before what it has counted is saved.
+const SAVE_EVERY_PS: u64 = 10_000_000_000_000;
+
+/// What comes after a barrier in the file.
+#[derive(Debug)]
+enum Then {
+    /// A command completes.
+    Complete(Permit, Outcome),
+    /// All data is erased.
+    Wiped,
+    /// The drive is shut down.
+    ShutDown,
+}
+
+/// What waits for the file.
+#[derive(Debug, Default)]
+pub(super) struct Keeping {
+    waiting: Vec<(u64, Then)>,
+    /// Whether a shutdown is kept, from when the drive has saved all it had.
+    shutdown: Option<bool>,
+    /// Times that power came, and those before which it had gone unannounced.
+    pub power_cycles: u64,
+    pub unsafe_shutdowns: u64,
+    saved_ps: u64,
+    saved_commands: u64,
+}
+
+impl Keeping {
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    pub(super) fn begin_shutdown(&mut self) {
+        self.shutdown = None;
+    }
+
+    /// Queues are gone: nobody hears any more of commands that wait.
+    pub(super) fn stop(&mut self) {
+        self.shutdown = None;
+        for (number, then) in std::mem::take(&mut self.waiting) {
+            match then {
+                Then::Complete(permit, _) => permit.abandon(),
+                Then::ShutDown => {}
+                Then::Wiped => self.waiting.push((number, then)),
+            }
+        }
+    }
+}
+
+/// All of a drive that is not in its flash.
+#[derive(Debug, Serialize, Deserialize)]
+struct Saved {
+    drive: Rest,
+    format: u8,
+    features: SavedValues,
+    wipe: SavedWipe,
+    reads: u64,
+    writes: u64,
+    read_bytes: u64,
+    written_bytes: u64,
+    errors: u64,
+    power_cycles: u64,
+    unsafe_shutdowns: u64,
+}
+
+/// Bytes of a block of the drive that was found in a file; `None`: there was none.
+///
+/// # Errors
+/// If what is there is of another version.
+pub fn block_bytes(backing: &Backing) -> Result<Option<u32>, BackingError> {
+    let Some(found) = backing.found() else {
+        return Ok(None);
+    };
+    let format = load(&found.rest)?.format;
+    Ok(Some(FORMATS[usize::from(format)].block.bytes() as u32))
+}
+
+fn load(rest: &[u8]) -> Result<Saved, BackingError> {
+    let saved: Option<Saved> = rmp_serde::from_slice(rest).ok();
+    let saved = saved.filter(|saved| usize::from(saved.format) < FORMATS.len());
+    let what = "what the drive keeps beside its flash is of another version";
+    saved.ok_or_else(|| BackingError::Damaged(what.to_owned()))
+}
+
+/// How a drive has come back.
+#[derive(Clone, Debug)]
+pub struct ComeBack {
+    /// What its recovery found.
+    pub recovery: Recovery,
+    /// It had been switched off properly.
+    pub was_clean: bool,
+    /// Pages of flash that hold something.
+    pub pages: u64,
+    /// Pages that were not whole, as the machine had stopped while they were written.
+    pub torn_pages: u64,
+}
+
+impl<M: GuestMemory + Clone> Controller<M> {
+    /// The drive's flash is in this file from now on, and the drive is the one found there, if there is one. To be
+    /// done before anybody uses the drive.
+    ///
+    /// # Errors
+    /// If what is there is not what a drive like this can have left, or the file cannot be written.
+    pub fn keep_in(&mut self, mut backing: Backing) -> Result<Option<ComeBack>, BackingError> {
+        let Some(found) = backing.take_found() else {
+            self.device.contents.keep_in(backing);
+            self.keeping.power_cycles = 1;
+            self.settle_file(false)?;
+            return Ok(None);
+        };
+        let saved = load(&found.rest)?;
+        self.device.restore(&saved.drive, found.flash)?;
+        self.device.contents.keep_in(backing);
+        let recovery = self.device.power_cut();
+        self.identity.set_format(saved.format);
+        self.features.restore(saved.features);
+        self.statistics = Statistics {
+            reads: saved.reads,
+            writes: saved.writes,
+            read_bytes: saved.read_bytes,
+            written_bytes: saved.written_bytes,
+            ..self.statistics
+        };
+        self.errors.go_on_from(saved.errors);
+        self.keeping.power_cycles = saved.power_cycles + 1;
+        self.keeping.unsafe_shutdowns = saved.unsafe_shutdowns + u64::from(!found.was_clean);
+        // What a power cut has interrupted goes on from its beginning.
+        self.restore_wipe(saved.wipe);
+        self.settle_file(false)?;
+        Ok(Some(ComeBack {
+            recovery,
+            was_clean: found.was_clean,
+            pages: found.pages,
+            torn_pages: found.torn_pages,
+        }))
+    }
+
+    /// The drive is switched off: everything gets to the file. Nothing without one.
+    ///
+    /// # Errors
+    /// If that could not be written. The drive then comes back as after a power cut.
+    pub fn switch_off(&mut self) -> Result<(), BackingError> {
+        if !self.device.contents.is_kept() {
+            return Ok(());
+        }
+        self.queues.stop();
+        self.flights.orphan(&mut self.statistics);
+        self.begin_shutdown();
+        let mut idle = 0;
+        while self.is_shutting_down && self.keeping.shutdown.is_none() && idle < 3 {
+            // A drive that has nothing to do, and has not saved what it had, never will.
+            idle = if self.next_time_ps().is_none() {
+                idle + 1
+            } else {
+                0
+            };
+            let now_ps = self.device.now_ps();
+            self.poll(self.next_time_ps().unwrap_or(now_ps).max(now_ps));
+        }
+        self.settle_file(true)
+    }
+
+    fn settle_file(&mut self, is_off: bool) -> Result<(), BackingError> {
+        self.keep_rest(is_off);
+        match self.device.contents.backing() {
+            Some(backing) => Ok(backing.settle()?),
+            None => Ok(()),
+        }
+    }
+
+    /// What the drive keeps beside its flash goes to the file.
+    pub(super) fn keep_rest(&mut self, is_off: bool) {
+        if !self.device.contents.is_kept() {
+            return;
+        }
+        let saved = Saved {
+            drive: self.device.rest(),
+            format: self.identity.format(),
+            features: self.features.saved(),
+            wipe: self.wipe.saved(),
+            reads: self.statistics.reads,
+            writes: self.statistics.writes,
+            read_bytes: self.statistics.read_bytes,
+            written_bytes: self.statistics.written_bytes,
+            errors: self.errors.count(),
+            power_cycles: self.keeping.power_cycles,
+            unsafe_shutdowns: self.keeping.unsafe_shutdowns,
+        };
+        let bytes = rmp_serde::to_vec_named(&saved).expect("numbers and lists can be written");
+        self.keeping.saved_ps = self.device.now_ps();
+        self.keeping.saved_commands = self.statistics.commands;
+        if let Some(backing) = self.device.contents.backing() {
+            backing.keep_rest(bytes, is_off);
+        }
+    }
+
+    /// Completes a command as soon as all that the drive has programmed is safe.
+    pub(super) fn complete_when_safe(&mut self, permit: Permit, outcome: Outcome) {
+        match self.device.contents.backing() {
+            None => self.complete(permit, outcome),
+            Some(backing) => {
+                let barrier = backing.log.barrier();
+                let then = Then::Complete(permit, outcome);
+                self.keeping.waiting.push((barrier, then));
+            }
+        }
+    }
+
+    /// All data has been erased: that is to be so in the file. Returns false without one.
+    pub(super) fn erases_file(&mut self) -> bool {
+        let Some(backing) = self.device.contents.backing() else {
+            return false;
+        };
+        let barrier = backing.log.barrier();
+        self.keeping.waiting.push((barrier, Then::Wiped));
+        true
+    }
+
+    /// Whether a drive that has saved all it had is in the file as well.
+    pub(super) fn is_shutdown_kept(&mut self) -> bool {
+        match (self.device.contents.is_kept(), self.keeping.shutdown) {
+            (false, _) => true,
+            (true, None) => {
+                self.keep_rest(true);
+                self.keeping.shutdown = Some(false);
+                if let Some(backing) = self.device.contents.backing() {
+                    let barrier = backing.log.barrier();
+                    self.keeping.waiting.push((barrier, Then::ShutDown));
+                }
+                false
+            }
+            (true, Some(is_kept)) => is_kept,
+        }
+    }
+
+    /// Whether data that is written now can be kept.
+    ///
+    /// # Errors
+    /// [`Status::WRITE_FAULT`] if the file takes none.
+    pub(super) fn can_write(&mut self) -> Result<(), Status> {
+        let backing = self.device.contents.backing();
+        match backing.is_none_or(Backing::can_write) {
+            true => Ok(()),
+            false => Err(Status::WRITE_FAULT),
+        }
+    }
+
+    /// Those that have waited for the file go on. Returns whether there were any.
+    pub(super) fn look_at_file(&mut self) -> bool {
+        let now_ps = self.device.now_ps();
+        let is_due = now_ps.saturating_sub(self.keeping.saved_ps) >= SAVE_EVERY_PS
+            && self.statistics.commands != self.keeping.saved_commands;
+        if is_due {
+            self.keep_rest(false);
+        }
+        let Some(passed) = self.device.contents.passed() else {
+            return false;
+        };
+        for &(barrier, is_safe) in &passed {
+            let waiting = &mut self.keeping.waiting;
+            let Some(at) = waiting.iter().position(|(number, _)| *number == barrier) else {
+                continue;
+            };
+            match waiting.remove(at).1 {
+                Then::Complete(permit, outcome) => {
+                    let outcome = if is_safe {
+                        outcome
+                    } else {
+                        Status::WRITE_FAULT.into()
+                    };
+                    self.complete(permit, outcome);
+                }
+                Then::Wiped => self.data_is_erased(is_safe),
+                // What cannot be kept is lost, and the drive is off all the same.
+                Then::ShutDown => self.keeping.shutdown = Some(true),
+            }
+        }
+        !passed.is_empty()
+    }
+}

@@ -1,0 +1,574 @@
+//! Does a drive in a file come back with what was flushed, and as it was if it was switched off, whatever ends the
+//! process or the machine? In simulated time, on a file in memory that loses what was not synced.
+
+mod driver;
+mod kept;
+mod simulated;
+
+use driver::{Driver, Port};
+use kept::{Asked, Naive, SimDisk, block_bytes};
+use lodger_core::DriveSpec;
+use lodger_core::rng::Rng;
+use lodger_serve::backing::{Backing, BackingError};
+use lodger_serve::controller::ComeBack;
+use lodger_wire::entry::SubmissionEntry;
+use lodger_wire::memory::{GuestMemory, Ram};
+use lodger_wire::status::Status;
+use lodger_wire::{CommandId, NamespaceId};
+use simulated::{Simulated, ram, spec};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Blocks of 512 bytes that the drive has: few, so that they are cleaned.
+const BLOCKS: u64 = 24 << 11;
+/// Seed that [`Simulated`] gives its drives.
+const SEED: u64 = 1;
+const DEPTH: usize = 12;
+
+fn small(sets: &[(&str, &str)]) -> DriveSpec {
+    let small = [
+        ("capacity", "24MiB"),
+        ("nand.pages_per_block", "24"),
+        ("ftl.slc_superblocks", "0"),
+        ("ftl.overprovisioning", "0.5"),
+        ("role.write_buffer.size", "256KiB"),
+        ("role.map.size.sram", "8KiB"),
+    ];
+    spec(&[&small, sets].concat())
+}
+
+fn open(disk: &Arc<SimDisk>, spec: &DriveSpec) -> Result<Backing, BackingError> {
+    Backing::on(Arc::clone(disk) as _, spec, SEED, false, &mut |_, _| {})
+}
+
+/// A drive in a file, with queues.
+fn start<'a>(
+    disk: &Arc<SimDisk>,
+    spec: &DriveSpec,
+    ram: &'a Ram,
+) -> (Driver<Simulated<'a>>, Option<ComeBack>) {
+    let mut driver = Simulated::driver(spec, ram);
+    let backing = open(disk, spec).expect("a backing");
+    let controller = &mut driver.port.controller;
+    let back = controller.keep_in(backing).expect("the drive is in it");
+    driver.port.now_ps = driver.port.controller.now_ps();
+    driver.enable();
+    driver.create_queues(2);
+    (driver, back)
+}
+
+fn entry_of(driver: &mut Driver<Simulated<'_>>, queue: usize, asked: &Asked) -> SubmissionEntry {
+    let (opcode, lba, blocks) = match asked {
+        Asked::Flush(_) => (0, 0, 0),
+        Asked::Write { lba, blocks, .. } => (1, *lba, *blocks),
+        Asked::Read { lba, blocks } => (2, *lba, *blocks),
+        Asked::Deallocate { lba, blocks } => (9, *lba, *blocks),
+    };
+    let mut entry = driver.entry(queue, opcode, lba, blocks);
+    let buffer = driver.io[queue - 1].buffer(entry.command().0);
+    let data = match asked {
+        Asked::Write { version, fua, .. } => {
+            entry = entry.with_dword(12, entry.dword(12) | u32::from(*fua) << 30);
+            let blocks = lba..lba + u64::from(blocks);
+            blocks.flat_map(|lba| block_bytes(lba, *version)).collect()
+        }
+        Asked::Deallocate { .. } => {
+            entry = entry.with_dword(10, 0).with_dword(11, 4).with_dword(12, 0);
+            [&[0; 4][..], &blocks.to_le_bytes(), &lba.to_le_bytes()].concat()
+        }
+        _ => Vec::new(),
+    };
+    driver.port.memory().write(buffer, &data).expect("memory");
+    entry
+}
+
+/// Works for so many commands, all of which end.
+fn work(
+    driver: &mut Driver<Simulated<'_>>,
+    naive: &mut Naive,
+    commands: u32,
+) -> Result<(), String> {
+    work_on(driver, naive, commands, u32::MAX)
+}
+
+/// Works for so many commands, and then on for a while; what is under way then stays so.
+fn work_on(
+    driver: &mut Driver<Simulated<'_>>,
+    naive: &mut Naive,
+    commands: u32,
+    mut rest: u32,
+) -> Result<(), String> {
+    let mut under_way: HashMap<(usize, u16), Asked> = HashMap::new();
+    let mut left = commands;
+    loop {
+        while left > 0 && under_way.len() < DEPTH {
+            left -= 1;
+            let Some(asked) = naive.choose() else {
+                continue;
+            };
+            let queue = 1 + naive.rng.below(2) as usize;
+            let entry = entry_of(driver, queue, &asked);
+            naive.submit(&asked);
+            under_way.insert((queue, entry.command().0), asked);
+            driver.submit(queue, entry);
+        }
+        for queue in 1..=2 {
+            for (command, outcome) in driver.reap(queue) {
+                let asked = under_way.remove(&(queue, command)).expect("asked for");
+                assert!(outcome.status.is_success(), "{asked:?}: {outcome:?}");
+                let mut read = vec![0; 64 << 10];
+                if let Asked::Read { blocks, .. } = &asked {
+                    read.truncate(*blocks as usize * 512);
+                    let buffer = driver.io[queue - 1].buffer(command);
+                    driver
+                        .port
+                        .memory()
+                        .read(buffer, &mut read)
+                        .expect("memory");
+                }
+                naive.complete(&asked, &read)?;
+            }
+        }
+        if left == 0 {
+            rest = rest.saturating_sub(1);
+            if rest == 0 || under_way.is_empty() {
+                return Ok(());
+            }
+        }
+        assert!(driver.port.wait(), "stuck");
+    }
+}
+
+fn read_all(driver: &mut Driver<Simulated<'_>>) -> Vec<u8> {
+    let mut all = Vec::new();
+    for lba in (0..BLOCKS).step_by(128) {
+        let entry = driver.entry(1, 2, lba, 128);
+        let buffer = driver.io[0].buffer(entry.command().0);
+        driver.run(1, entry).expect("it can be read");
+        let mut part = vec![0; 64 << 10];
+        driver
+            .port
+            .memory()
+            .read(buffer, &mut part)
+            .expect("memory");
+        all.extend(part);
+    }
+    all
+}
+
+/// How a life ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// The process is killed: what it has written is there.
+    Killed,
+    /// The machine stops.
+    Crashed,
+    /// The drive is switched off.
+    Off,
+}
+
+/// Several lives of a drive, one after the other. Returns how many blocks were lost, as they may be.
+fn live(
+    seed: u64,
+    spec: &DriveSpec,
+    disk: &Arc<SimDisk>,
+    lives: u32,
+    ends: &[End],
+) -> Result<u64, String> {
+    let mut naive = Naive::new(BLOCKS, seed);
+    let mut rng = Rng::new(seed ^ 77);
+    let mut lost = 0;
+    let mut end = End::Off;
+    for life in 0..=lives {
+        let ram = ram();
+        let (mut driver, back) = start(disk, spec, &ram);
+        if let Some(back) = back {
+            if life > 0 {
+                assert_eq!(back.was_clean, end == End::Off, "{end:?}");
+            }
+            let all = read_all(&mut driver);
+            let holds = |lba: u64| {
+                all[lba as usize * 512..][..512]
+                    .try_into()
+                    .expect("a block")
+            };
+            let gone = naive.restart(holds);
+            lost += gone.map_err(|what| format!("seed {seed}, life {life}, {end:?}: {what}"))?;
+            driver.port.controller.device().ftl().check();
+        }
+        let (commands, rest) = (20 + rng.below(400), rng.below(60));
+        work_on(&mut driver, &mut naive, commands, rest)?;
+        end = ends[rng.below(ends.len() as u32) as usize];
+        if end == End::Off {
+            driver.port.controller.switch_off().expect("it is written");
+        }
+        drop(driver);
+        if end != End::Killed {
+            // Nothing that was switched off is lost by it.
+            disk.crash(&mut rng);
+        }
+    }
+    Ok(lost)
+}
+
+#[test]
+fn what_was_flushed_outlives_the_process_and_the_machine() {
+    let mut lost = 0;
+    for seed in 0..u64::from(lodger_testing::cases(8)) {
+        let disk = Arc::new(SimDisk::default());
+        let sets: &[(&str, &str)] = match seed % 4 {
+            0 => &[("nand.one_shot", "false")],
+            1 => &[("ftl.slc_superblocks", "3")],
+            2 => &[("role.write_buffer.acknowledge", "programmed")],
+            _ => &[("ftl.hot_cold_streams", "true")],
+        };
+        let ends = [End::Killed, End::Crashed, End::Crashed, End::Off];
+        lost += live(seed, &small(sets), &disk, 12, &ends).unwrap_or_else(|what| panic!("{what}"));
+        assert!(disk.syncs() > 100, "{}", disk.syncs());
+    }
+    assert!(lost > 1000, "a flush would be for nothing: {lost}");
+}
+
+#[test]
+fn a_disk_that_does_not_sync_is_found_out() {
+    let found = (0..8).any(|seed| {
+        let disk = Arc::new(SimDisk::default());
+        let ram = ram();
+        // A drive that was ready once.
+        drop(start(&disk, &small(&[]), &ram));
+        disk.lie();
+        let live = || live(seed, &small(&[]), &disk, 6, &[End::Crashed]);
+        let ended = std::panic::catch_unwind(live);
+        ended.is_ok_and(|ended| ended.is_err_and(|what| what.contains("block")))
+    });
+    assert!(found, "the test sees nothing");
+}
+
+#[test]
+fn a_drive_that_was_switched_off_is_as_it_was() {
+    let (disk, spec) = (Arc::new(SimDisk::default()), small(&[]));
+    let mut naive = Naive::new(BLOCKS, 4);
+    let first_ram = ram();
+    let (mut driver, back) = start(&disk, &spec, &first_ram);
+    assert!(back.is_none());
+    work(&mut driver, &mut naive, 4000).expect("it works");
+    // A warning at 42 degrees, saved; and one at 43 degrees, not saved.
+    let saved = 1 << 31 | 4;
+    driver.admin(9, 0, &[saved, 315]).expect("a saved feature");
+    driver.admin(9, 0, &[4, 316]).expect("a feature");
+    driver.admin(0x84, 0, &[4]).expect("a crypto erase");
+    while driver.log(0x81, 512)[2] & 7 == 2 {
+        assert!(driver.port.wait());
+    }
+    let mut naive = Naive::new(BLOCKS, 5);
+    work(&mut driver, &mut naive, 3000).expect("it works");
+    driver.port.controller.switch_off().expect("it is written");
+    let device = driver.port.controller.device();
+    let counters = device.counters();
+    let worn = |device: &lodger_core::Device<_, _>| -> Vec<u32> {
+        let blocks = device.ftl().blocks.all().iter();
+        blocks.map(|block| block.erases).collect()
+    };
+    let wear = worn(device);
+    let statistics = driver.port.controller.statistics();
+    drop(driver);
+    assert!(wear.iter().sum::<u32>() > 20, "it is worn: {wear:?}");
+    let ram = ram();
+    let (mut driver, back) = start(&disk, &spec, &ram);
+    assert!(back.is_some_and(|back| back.was_clean && back.torn_pages == 0));
+    let device = driver.port.controller.device();
+    assert_eq!(worn(device), wear);
+    let now = device.counters();
+    assert_eq!(now.programs_by_cause[0], counters.programs_by_cause[0]);
+    assert_eq!(now.host_written_bytes, counters.host_written_bytes);
+    assert_eq!(now.erases, counters.erases);
+    assert_eq!(driver.admin(10, 0, &[4]), Ok(315));
+    assert_eq!(driver.log(0x81, 512)[2] & 7, 1, "it was sanitized");
+    let health = driver.log(2, 512);
+    let number = |at: usize| u64::from_le_bytes(health[at..at + 8].try_into().expect("8 bytes"));
+    let units = |bytes: u64| bytes.div_ceil(512_000);
+    assert_eq!(number(48), units(statistics.written_bytes));
+    assert_eq!(number(80), statistics.writes);
+    assert_eq!(
+        (number(112), number(144)),
+        (2, 0),
+        "power cycles, unsafe shutdowns"
+    );
+    let all = read_all(&mut driver);
+    let holds = |lba: u64| {
+        all[lba as usize * 512..][..512]
+            .try_into()
+            .expect("a block")
+    };
+    assert_eq!(naive.restart(holds), Ok(0), "nothing is lost");
+    // Killed: it counts that.
+    drop(driver);
+    let third_ram = Ram::new(driver::MEMORY_BYTES as usize);
+    let (mut driver, _) = start(&disk, &spec, &third_ram);
+    let health = driver.log(2, 512);
+    let unsafe_before = health[144];
+    assert_eq!(health[112], 3);
+    work(&mut driver, &mut naive, 300).expect("it works");
+    drop(driver);
+    let (mut driver, _) = start(&disk, &spec, &third_ram);
+    let health = driver.log(2, 512);
+    assert_eq!((health[112], health[144]), (4, unsafe_before + 1));
+}
+
+#[test]
+fn a_host_that_shuts_down_leaves_a_drive_that_is_switched_off() {
+    let (disk, spec) = (Arc::new(SimDisk::default()), small(&[]));
+    let mut naive = Naive::new(BLOCKS, 6);
+    let ram = ram();
+    let (mut driver, _) = start(&disk, &spec, &ram);
+    work(&mut driver, &mut naive, 500).expect("it works");
+    driver.shutdown();
+    drop(driver);
+    disk.crash(&mut Rng::new(3));
+    let (mut driver, back) = start(&disk, &spec, &ram);
+    assert!(back.is_some_and(|back| back.was_clean));
+    let all = read_all(&mut driver);
+    let holds = |lba: u64| {
+        all[lba as usize * 512..][..512]
+            .try_into()
+            .expect("a block")
+    };
+    naive.restart(holds).expect("what was written is there");
+}
+
+const SECRET: &[u8; 32] = b"nobody else must ever read this.";
+
+/// Writes a secret in many places, old and new, flushed.
+fn write_secrets(driver: &mut Driver<Simulated<'_>>) {
+    for round in 0..3 {
+        for lba in (0..4000).step_by(8) {
+            let entry = driver.entry(1, 1, lba, 8);
+            let buffer = driver.io[0].buffer(entry.command().0);
+            let data = SECRET.repeat(128);
+            driver.port.memory().write(buffer, &data).expect("memory");
+            driver.run(1, entry).expect("a write");
+        }
+        assert!(round < 3);
+    }
+    let flush = driver.entry(1, 0, 0, 0);
+    driver.run(1, flush).expect("a flush");
+}
+
+#[test]
+fn what_is_sanitized_or_formatted_stands_nowhere_in_the_file_even_if_it_was_interrupted() {
+    let spec = small(&[]);
+    // Sanitize by erasing blocks or keys; format with user data or keys erased.
+    for (opcode, dword10) in [(0x84, 2), (0x84, 4), (0x80, 1 << 9), (0x80, 2 << 9)] {
+        for waits in [None, Some(0), Some(1), Some(3), Some(12)] {
+            let disk = Arc::new(SimDisk::default());
+            let ram = ram();
+            let (mut driver, _) = start(&disk, &spec, &ram);
+            write_secrets(&mut driver);
+            assert!(disk.has(SECRET), "it is in the file");
+            let command = CommandId(driver.free_command(0));
+            let entry = SubmissionEntry::new(opcode, command, NamespaceId(1));
+            driver.submit(0, entry.with_dword(10, dword10));
+            let mut is_heard = false;
+            while waits.is_none() && !is_heard {
+                assert!(driver.port.wait());
+                is_heard = !driver.reap(0).is_empty();
+            }
+            if let Some(waits) = waits {
+                for _ in 0..=waits {
+                    driver.port.wait();
+                    is_heard |= !driver.reap(0).is_empty();
+                }
+                drop(driver);
+                disk.crash(&mut Rng::new(waits));
+                (driver, _) = start(&disk, &spec, &ram);
+            }
+            // A sanitize that was told of, or began, goes on; a format that was not may not have begun.
+            let goes_on = |driver: &mut Driver<Simulated<'_>>| {
+                let entry = driver.entry(1, 2, 0, 8);
+                driver.run(1, entry).is_err()
+            };
+            while goes_on(&mut driver) {
+                assert!(driver.port.wait());
+            }
+            let sanitized = driver.log(0x81, 512)[2] & 7;
+            let is_erased = waits.is_none() || is_heard || sanitized == 1;
+            let what = format!("{opcode:x} {dword10:x} after {waits:?}");
+            assert!(!(is_erased && disk.has(SECRET)), "{what}");
+            let all = read_all(&mut driver);
+            let is_there = all.windows(32).any(|window| window == SECRET);
+            assert!(!(is_erased && is_there), "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_fails_writes_and_flushes_and_nothing_else_and_they_go_on_when_there_is_room() {
+    let (disk, spec) = (Arc::new(SimDisk::default()), small(&[]));
+    let ram = ram();
+    let (mut driver, _) = start(&disk, &spec, &ram);
+    let write = |driver: &mut Driver<Simulated<'_>>, lba, version| {
+        let asked = Asked::Write {
+            lba,
+            blocks: 64,
+            version,
+            fua: false,
+        };
+        let entry = entry_of(driver, 1, &asked);
+        driver.run(1, entry)
+    };
+    for lba in (0..BLOCKS / 2).step_by(64) {
+        write(&mut driver, lba, 1).expect("there is room");
+    }
+    disk.set_room(Some(20));
+    let mut acknowledged = Vec::new();
+    let mut failed = 0;
+    for lba in (0..BLOCKS / 2).step_by(64) {
+        match write(&mut driver, lba, 2) {
+            Ok(_) => acknowledged.push(lba),
+            Err(status) => {
+                assert!(status.is(Status::WRITE_FAULT), "{status:?}");
+                failed += 1;
+            }
+        }
+    }
+    assert!(!acknowledged.is_empty() && failed > 100, "{failed}");
+    let flush = driver.entry(1, 0, 0, 0);
+    let flushed = driver.run(1, flush);
+    assert!(flushed.is_err_and(|status| status.is(Status::WRITE_FAULT)));
+    let check = |driver: &mut Driver<Simulated<'_>>, acknowledged: &[u64]| {
+        let all = read_all(driver);
+        for lba in 0..BLOCKS / 2 {
+            let version = 1 + u32::from(acknowledged.contains(&(lba - lba % 64)));
+            assert_eq!(all[lba as usize * 512..][..512], block_bytes(lba, version));
+        }
+    };
+    check(&mut driver, &acknowledged);
+    disk.set_room(None);
+    write(&mut driver, BLOCKS / 2, 3).expect("there is room again");
+    let flush = driver.entry(1, 0, 0, 0);
+    driver.run(1, flush).expect("what had to wait is there");
+    check(&mut driver, &acknowledged);
+    drop(driver);
+    disk.crash(&mut Rng::new(1));
+    let (mut driver, _) = start(&disk, &spec, &ram);
+    check(&mut driver, &acknowledged);
+}
+
+#[test]
+fn after_a_sync_that_failed_nothing_is_said_to_be_safe() {
+    let (disk, spec) = (Arc::new(SimDisk::default()), small(&[]));
+    let ram = ram();
+    let (mut driver, _) = start(&disk, &spec, &ram);
+    let mut naive = Naive::new(BLOCKS, 2);
+    work(&mut driver, &mut naive, 100).expect("it works");
+    disk.fail_syncs(true);
+    for _ in 0..2 {
+        let flush = driver.entry(1, 0, 0, 0);
+        let flushed = driver.run(1, flush);
+        assert!(flushed.is_err_and(|status| status.is(Status::WRITE_FAULT)));
+        // What the kernel could not write it may have forgotten.
+        disk.fail_syncs(false);
+    }
+    read_all(&mut driver);
+    assert!(driver.port.controller.switch_off().is_err());
+}
+
+#[test]
+fn what_is_no_backing_of_this_drive_is_refused_and_left_as_it_was() {
+    let (disk, spec) = (Arc::new(SimDisk::default()), small(&[]));
+    let ram = ram();
+    let (mut driver, _) = start(&disk, &spec, &ram);
+    work(&mut driver, &mut Naive::new(BLOCKS, 2), 2000).expect("it works");
+    driver.port.controller.switch_off().expect("it is written");
+    drop(driver);
+    let refused = |disk: &Arc<SimDisk>, spec: &DriveSpec, seed| {
+        let before = disk.pages();
+        let backing = Backing::on(Arc::clone(disk) as _, spec, seed, false, &mut |_, _| {});
+        assert_eq!(disk.pages(), before, "it is as it was");
+        backing.err()
+    };
+    let other = |name: &str, value: &str| small(&[(name, value)]);
+    for spec in [
+        other("capacity", "32MiB"),
+        other("nand.pages_per_block", "48"),
+        other("nand.read", "99us"),
+        other("ftl.slc_superblocks", "3"),
+    ] {
+        let error = refused(&disk, &spec, SEED);
+        assert!(
+            matches!(error, Some(BackingError::OtherDrive(_))),
+            "{error:?}"
+        );
+    }
+    let error = refused(&disk, &spec, SEED + 1);
+    assert!(
+        matches!(error, Some(BackingError::OtherDrive(_))),
+        "{error:?}"
+    );
+    let error = refused(
+        &disk,
+        &small(&[("role.write_buffer.tier", "pm"), ("tier.pm.size", "1MiB")]),
+        SEED,
+    );
+    assert!(matches!(error, Some(BackingError::Protected)), "{error:?}");
+    let shorter = Arc::new(disk.copy());
+    shorter.cut_off(40 << 20);
+    let error = refused(&shorter, &spec, SEED);
+    assert!(matches!(error, Some(BackingError::Damaged(_))), "{error:?}");
+    let newer = Arc::new(disk.copy());
+    newer.flip(24, 1);
+    assert!(matches!(
+        refused(&newer, &spec, SEED),
+        Some(BackingError::Form(3))
+    ));
+    let foreign = Arc::new(disk.copy());
+    foreign.flip(3, 1);
+    assert!(matches!(
+        refused(&foreign, &spec, SEED),
+        Some(BackingError::Foreign)
+    ));
+}
+
+#[test]
+fn damage_to_what_is_kept_beside_the_data_is_refused_or_changes_nothing() {
+    let (disk, spec) = (Arc::new(SimDisk::default()), small(&[]));
+    let ram = ram();
+    let (mut driver, _) = start(&disk, &spec, &ram);
+    let mut naive = Naive::new(BLOCKS, 2);
+    work(&mut driver, &mut naive, 2000).expect("it works");
+    driver.port.controller.switch_off().expect("it is written");
+    drop(driver);
+    let (mut driver, _) = start(&Arc::new(disk.copy()), &spec, &ram);
+    let whole = read_all(&mut driver);
+    drop(driver);
+    // Data itself is the last part: what was written there is what is read.
+    let pages = spec.nand.blocks_per_plane as u64 * 24 * 4 * 2;
+    let data_at = disk.pages().into_iter().find(|page| page * 4096 >= 1 << 29);
+    assert!(data_at.is_some() && pages > 0);
+    let beside: Vec<u64> = disk
+        .pages()
+        .into_iter()
+        .filter(|page| !disk.is_data(*page))
+        .collect();
+    let mut rng = Rng::new(9);
+    let (mut refused, mut same) = (0, 0);
+    for _ in 0..lodger_testing::cases(24) {
+        let damaged = Arc::new(disk.copy());
+        let page = beside[rng.below(beside.len() as u32) as usize];
+        damaged.flip(page * 4096 + u64::from(rng.below(4096)), rng.below(8) as u8);
+        let mut driver = Simulated::driver(&spec, &ram);
+        let kept =
+            open(&damaged, &spec).and_then(|backing| driver.port.controller.keep_in(backing));
+        if kept.is_err() {
+            refused += 1;
+            continue;
+        }
+        driver.port.now_ps = driver.port.controller.now_ps();
+        driver.enable();
+        driver.create_queues(2);
+        assert!(read_all(&mut driver) == whole, "page {page} of the file");
+        same += 1;
+    }
+    println!("{refused} refused, {same} the same");
+    assert!(refused > 3);
+}
