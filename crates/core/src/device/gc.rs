@@ -261,7 +261,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
                     break;
                 }
                 // Of data, full units wait for full units; translation pages are too few for that.
-                if !self.may_move(mover) || !self.program_one_unit(mover, pages, pages || rest) {
+                if !self.may_move(mover, pages)
+                    || !self.program_one_unit(mover, pages, pages || rest)
+                {
                     break;
                 }
             }
@@ -291,10 +293,12 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         }
     }
 
-    /// Whether the dies, and the map that has to follow, can take more moves.
-    fn may_move(&self, mover: Mover) -> bool {
+    /// Whether the dies can take more moves, and so can the map, which has to follow where data goes.
+    /// Nothing has to follow translation pages: the map that writes and reads them all the time must not
+    /// keep those from being moved that give it room.
+    fn may_move(&self, mover: Mover, pages: bool) -> bool {
         let programs_max = PROGRAMS_PER_DIE * self.ftl.geometry().dies;
-        self.cleaners[mover as usize].programs < programs_max && !self.map_delays_moves()
+        self.cleaners[mover as usize].programs < programs_max && (pages || !self.map_delays_moves())
     }
 
     /// Fills one unit with staged moves that are still current. Returns false when there are not

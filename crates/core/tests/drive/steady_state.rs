@@ -9,8 +9,8 @@
 //! each 50 ms.
 
 use crate::common::{DRIVES, drive};
-use crate::steady::{Arrival, Load, Seen, run};
-use lodger_core::DriveSpec;
+use crate::steady::{Arrival, Load, Seen, run, run_on};
+use lodger_core::{DriveSpec, Host, Precondition};
 use std::io::Write;
 
 /// Longest silence that nothing but the drive's own operations explains.
@@ -207,4 +207,32 @@ fn no_policy_and_no_map_in_flash_makes_a_drive_fall_silent() {
         );
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Moves of translation pages once waited, like moves of data, while the map was behind. While single-bit
+/// flash takes all new data, the map is always behind: what it left in ordinary flash was not collected,
+/// until new data had to go there and waited 47 ms for it (rc100-480).
+#[test]
+fn the_map_gets_its_room_while_it_is_behind() {
+    let spec = drive(
+        "rc100-480",
+        &[
+            ("capacity", "24GB"),
+            ("nand.pages_per_block", "36"),
+            ("ftl.slc_superblocks", "128"),
+        ],
+    );
+    let mut host = Host::new(&spec, Precondition::Random, 0, 1);
+    assert!(host.drive.ftl().map_takes_few());
+    let mut least = i64::MAX;
+    for _ in 0..100 {
+        run_on(&mut host, closed(16, 0, 2_000));
+        least = least.min(host.drive.ftl().gc_slots_left());
+    }
+    let reserve =
+        i64::from(spec.ftl.gc_reserve_superblocks * host.drive.ftl().geometry().superblock_slots);
+    assert!(
+        least >= reserve,
+        "{least} slots left for moves: below {reserve} the map may not be written"
+    );
 }
