@@ -443,7 +443,7 @@ mod tests {
         fn below(&mut self, limit: u32) -> u32 {
             self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            (((mixed ^ (mixed >> 31)) >> 32) * u64::from(limit) >> 32) as u32
+            ((((mixed ^ (mixed >> 31)) >> 32) * u64::from(limit)) >> 32) as u32
         }
     }
 
