@@ -242,6 +242,12 @@ struct Block {
     busy: bool,
 }
 
+impl Block {
+    fn newest(&self) -> u32 {
+        *self.may_be.last().expect("it holds something")
+    }
+}
+
 /// What a command does.
 #[derive(Clone, Debug)]
 pub enum Asked {
@@ -254,6 +260,7 @@ pub enum Asked {
     Deallocate {
         lba: u64,
         blocks: u32,
+        version: u32,
     },
     Read {
         lba: u64,
@@ -272,10 +279,14 @@ pub struct Naive {
     next_version: u32,
 }
 
+/// Marks versions of nothing but zeros. They are numbered like others: two deallocations of a block are two, and a flush
+/// between them makes only the first safe.
+pub const ZEROS: u32 = 1 << 31;
+
 /// The bytes of a block.
 pub fn block_bytes(lba: u64, version: u32) -> [u8; SECTOR] {
     let mut bytes = [0; SECTOR];
-    if version != 0 {
+    if version & ZEROS == 0 {
         for (index, word) in (0u64..).zip(bytes.chunks_exact_mut(8)) {
             let value = lba << 32 ^ u64::from(version) << 8 ^ index;
             word.copy_from_slice(&value.to_le_bytes());
@@ -287,7 +298,7 @@ pub fn block_bytes(lba: u64, version: u32) -> [u8; SECTOR] {
 impl Naive {
     pub fn new(blocks: u64, seed: u64) -> Self {
         let block = Block {
-            may_be: vec![0],
+            may_be: vec![ZEROS],
             busy: false,
         };
         Naive {
@@ -306,12 +317,7 @@ impl Naive {
                 .unsafe_blocks
                 .iter()
                 .filter(|lba| !self.blocks[**lba as usize].busy);
-            let newest = newest.map(|lba| {
-                (
-                    *lba,
-                    *self.blocks[*lba as usize].may_be.last().unwrap_or(&0),
-                )
-            });
+            let newest = newest.map(|lba| (*lba, self.blocks[*lba as usize].newest()));
             return Some(Asked::Flush(newest.collect()));
         }
         let all = self.blocks.len() as u64;
@@ -330,7 +336,11 @@ impl Naive {
         self.next_version += 1;
         Some(match kind {
             1..=3 => Asked::Read { lba, blocks },
-            4..=6 => Asked::Deallocate { lba, blocks },
+            4..=6 => Asked::Deallocate {
+                lba,
+                blocks,
+                version: self.next_version | ZEROS,
+            },
             _ => Asked::Write {
                 lba,
                 blocks,
@@ -374,7 +384,7 @@ impl Naive {
             }
             Asked::Read { lba, .. } => {
                 for (lba, bytes) in (*lba..).zip(read.chunks_exact(SECTOR)) {
-                    let version = *self.blocks[lba as usize].may_be.last().unwrap_or(&0);
+                    let version = self.blocks[lba as usize].newest();
                     if bytes != block_bytes(lba, version) {
                         return Err(format!("block {lba} is not of version {version}"));
                     }
@@ -383,7 +393,7 @@ impl Naive {
             Asked::Write { .. } | Asked::Deallocate { .. } => {}
         }
         if let Asked::Write { lba, blocks, .. }
-        | Asked::Deallocate { lba, blocks }
+        | Asked::Deallocate { lba, blocks, .. }
         | Asked::Read { lba, blocks } = asked
         {
             pages(*lba, *blocks).for_each(|lba| self.blocks[lba].busy = false);
@@ -435,10 +445,14 @@ fn changes(asked: &Asked) -> Vec<(u64, u32)> {
         } => (*lba..lba + u64::from(*blocks))
             .map(|lba| (lba, *version))
             .collect(),
-        Asked::Deallocate { lba, blocks } => {
+        Asked::Deallocate {
+            lba,
+            blocks,
+            version,
+        } => {
             // Whole pages only.
             let (from, end) = (lba.next_multiple_of(8), (lba + u64::from(*blocks)) / 8 * 8);
-            (from..end.max(from)).map(|lba| (lba, 0)).collect()
+            (from..end.max(from)).map(|lba| (lba, *version)).collect()
         }
         Asked::Read { .. } | Asked::Flush(_) => Vec::new(),
     }
