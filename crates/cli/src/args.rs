@@ -1,9 +1,11 @@
 //! What can be typed. The text here is the help.
 
 mod serve;
+mod time;
 mod top;
 
 pub use serve::ServeArgs;
+pub use time::TimeArgs;
 pub use top::TopArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -114,12 +116,9 @@ pub struct SimulateArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub logging: LoggingArgs,
-    /// Write every completion to FILE as fio's `write_lat_log` does, with offsets
-    ///
-    /// One line each: time (ms), completion latency (ns), direction (0 read, 1 write, 2 trim,
-    /// 3 sync), bytes, offset, priority.
-    #[arg(long, value_name = "FILE")]
-    pub latency_log: Option<PathBuf>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub time: TimeArgs,
 }
 
 const COMPARE_EXAMPLES: &str = "\

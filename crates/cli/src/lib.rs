@@ -11,6 +11,7 @@ mod inputs;
 mod interrupt;
 mod output;
 pub mod probe_target;
+mod timeline;
 mod used;
 mod watch;
 

@@ -20,6 +20,7 @@
 //!   fitted to a drive.
 //! - [`run`] with a [`RunConfig`] gives a [`RunResult`]; an [`Observer`] may watch and stop it.
 //!   [`report`] tells it as fio does, for people and for programs.
+//! - [`Timeline`]: an observer that tells what a run does over time.
 //! - [`Session`]: a drive that is asked command by command, for experiments that decide what to ask
 //!   next by what they have just heard. [`hmb_study`] and [`window_study`] are such experiments.
 //! - [`advise`]: how much host memory is enough for a workload.
@@ -45,6 +46,7 @@ mod session;
 pub mod size;
 mod state;
 mod stats;
+pub mod timeline;
 pub mod window_study;
 mod workload_file;
 
@@ -56,9 +58,10 @@ pub use fio_logs::FioLogs;
 pub use hmb::{HmbChoice, HmbResult};
 pub use latency_log::LatencyLog;
 pub use logging::{LoggingChoice, LoggingResult, Target};
-pub use runner::{Observer, Progress, RunResult, run};
+pub use runner::{DriveState, Observer, Progress, RunResult, run};
 pub use session::{Command, Session};
 pub use stats::{Direction, JobResult, SAMPLE_PS, Samples};
+pub use timeline::Timeline;
 pub use workload_file::{Replay, TraceOptions, WorkloadFile};
 
 // What the types above are made of, so that one crate is enough to run a workload.

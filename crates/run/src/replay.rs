@@ -7,7 +7,9 @@
 use crate::config::{self, RunConfig, STUCK_AFTER};
 use crate::error::Error;
 use crate::hmb::HmbChoice;
-use crate::runner::{Observer, Progress, RunResult, hmb_used_bytes, refused, utilisation};
+use crate::runner::{
+    DriveState, Observer, Progress, RunResult, hmb_used_bytes, refused, utilisation,
+};
 use crate::stats::JobResult;
 use lodger_core::device::{News, NoContents, Sent};
 use lodger_core::ids::CommandId;
@@ -216,7 +218,8 @@ impl<'o, O: Observer> Replay<'o, O> {
         loop {
             let due_ps = self.due.peek().map_or(to_ps, |Reverse((at_ps, _))| *at_ps);
             let now_ps = self.host.drive.now_ps();
-            let mut until_ps = to_ps.min(due_ps.max(now_ps));
+            let look_ps = self.observer.next_look_ps();
+            let mut until_ps = to_ps.min(due_ps.max(now_ps)).min(look_ps.max(now_ps));
             if until_ps - now_ps > STEP_PS && self.host.drive.next_time().is_some() {
                 until_ps = now_ps + STEP_PS;
                 asks = true;
@@ -236,6 +239,9 @@ impl<'o, O: Observer> Replay<'o, O> {
             {
                 self.due.pop();
                 self.take(number);
+            }
+            if until_ps >= look_ps {
+                self.observer.look(&DriveState::of(&self.host));
             }
             if until_ps == to_ps {
                 return ControlFlow::Continue(());
@@ -356,6 +362,7 @@ impl<'o, O: Observer> Replay<'o, O> {
         self.job.returned();
         self.job.completed(&under.request, &completion);
         self.observer.completed(0, &under.request, &completion);
+        self.observer.counts(0, &under.request, &completion);
         if let Some(recorded) = under.taken {
             self.compared += 1;
             if recorded != (arrived_ps, status) {
@@ -397,6 +404,9 @@ impl<'o, O: Observer> Replay<'o, O> {
 
     fn result(mut self, mut hmb: crate::hmb::HmbResult, interrupted: bool) -> RunResult {
         self.job.close();
+        if self.observer.next_look_ps() != u64::MAX {
+            self.observer.ended(&DriveState::of(&self.host));
+        }
         let simulated_ps = self.host.now_ps();
         hmb.granted_bytes = self.granted_bytes;
         hmb.usable_bytes = self.host.drive.hmb_usable_bytes();

@@ -5,6 +5,7 @@
 //! happens, let the drive work up to it and tell the jobs what has completed.
 
 mod counting;
+mod observer;
 mod summary;
 
 use crate::config::{self, RunConfig, STUCK_AFTER};
@@ -18,6 +19,7 @@ use lodger_core::spec::Tier;
 use lodger_core::time::S;
 use lodger_core::{Completion, Host, Request, WindowCompletion};
 use lodger_workload::{Counting, Job, Next, Workload};
+pub use observer::{DriveState, Observer, Progress};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
@@ -32,52 +34,6 @@ const PROGRESS_EVERY: u64 = 1 << 14;
 /// The drive is left to itself no longer than this: a drive that is busy for ever must not keep
 /// the loop from noticing.
 const STEP_PS: u64 = S;
-/// How far a run is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Requests completed.
-    pub requests: u64,
-    /// Requests in all, where that is known beforehand.
-    pub expected: Option<u64>,
-    /// Simulated time in all where the jobs' runtimes bound it, picoseconds.
-    pub expected_ps: Option<u64>,
-    /// Simulated time so far, picoseconds.
-    pub simulated_ps: u64,
-}
-
-/// Watches a run. Every method may be left as it is; none costs anything then.
-pub trait Observer {
-    /// The stage of job `job` begins, whose requests count that are submitted from `counted_from_ps` on, after its
-    /// delay and its ramp.
-    #[inline]
-    fn begins(&mut self, job: usize, counted_from_ps: u64) {
-        let _ = (job, counted_from_ps);
-    }
-
-    /// Job `job` (its place in the workload) submitted a request. What counts as a part of another request is
-    /// not told.
-    #[inline]
-    fn submitted(&mut self, now_ps: u64, job: usize, request: &Request) {
-        let _ = (now_ps, job, request);
-    }
-
-    /// A request of job `job` has completed.
-    #[inline]
-    fn completed(&mut self, job: usize, request: &Request, completion: &Completion) {
-        let _ = (job, request, completion);
-    }
-
-    /// Called now and then; [`ControlFlow::Break`] ends the run early.
-    #[inline]
-    fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
-        let _ = progress;
-        ControlFlow::Continue(())
-    }
-}
-
-/// Watches nothing.
-impl Observer for () {}
-
 /// What a run found out.
 #[derive(Clone, Debug)]
 pub struct RunResult {
@@ -245,6 +201,9 @@ impl<'o, O: Observer> Runner<'o, O> {
                 self.route_calls();
             }
             self.wake(self.host.now_ps());
+            if self.host.now_ps() >= self.observer.next_look_ps() {
+                self.observer.look(&DriveState::of(&self.host));
+            }
             self.instants += 1;
             if self.instants.is_multiple_of(PROGRESS_EVERY) || self.is_waiting_long() {
                 let progress = Progress {
@@ -418,7 +377,7 @@ impl<'o, O: Observer> Runner<'o, O> {
                         duration, and `rate=1` is one byte a second";
             return Err(Error::input(message).hint(hint));
         }
-        Ok(until_ps)
+        Ok(until_ps.min(self.observer.next_look_ps()))
     }
 
     /// Whether the drive has been working for long without completing anything.
@@ -463,6 +422,9 @@ impl<'o, O: Observer> Runner<'o, O> {
             "requests are lost: {submitted} submitted, {} completed",
             self.done_requests
         );
+        if self.observer.next_look_ps() != u64::MAX {
+            self.observer.ended(&DriveState::of(&self.host));
+        }
         // After the last completion the clock stands still, so this is the time of the run.
         let simulated_ps = self.host.now_ps();
         hmb.used_bytes = hmb_used_bytes(&self.host);

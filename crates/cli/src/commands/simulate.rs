@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::inputs;
 use crate::interrupt;
 use crate::output::{self, OutputFile};
+use crate::timeline::TimelineFile;
 use crate::watch::Watch;
 use lodger_run::FioLogs;
 use lodger_run::report::{self, Report};
@@ -28,14 +29,28 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), 
     }
     // Before the work, which may take long: what cannot be written is said at once.
     let file = output::begin(args.report.output.as_deref())?;
-    let log = output::begin(args.latency_log.as_deref())?;
+    let log = output::begin(args.time.latency_log.as_deref())?;
+    let timeline = TimelineFile::begin(&args.time)?;
     let submit_ps = config.spec().host.submit_ps;
     let jobs = workload.jobs.iter().map(|job| job.logs.as_deref());
     let logs = FioLogs::create(jobs, submit_ps, |name| OutputFile::create(Path::new(name)))?;
-    let mut watch = Watch::new(log, submit_ps).writing(logs);
+    let watch = Watch::new(log, submit_ps).writing(logs);
     interrupt::check()?;
-    let result = lodger_run::run(&config, workload, &mut watch)?;
-    let (log, silent) = watch.finish()?;
+    let (result, watch, timeline) = match timeline {
+        None => {
+            let mut watch = watch;
+            let result = lodger_run::run(&config, workload, &mut watch)?;
+            (result, watch, None)
+        }
+        Some(file) => {
+            let mut watch = (watch, file.timeline(config.spec(), submit_ps));
+            let result = lodger_run::run(&config, workload, &mut watch)?;
+            let file = file.write(watch.1, &result)?;
+            (result, watch.0, Some(file))
+        }
+    };
+    let (mut logs, silent) = watch.finish()?;
+    logs.extend(timeline);
     if result.interrupted {
         return Err(Error::interrupted());
     }
@@ -52,7 +67,7 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), 
         result: &result,
     };
     output::finish(file, streams.stdout, &told(args, report))?;
-    for log in log {
+    for log in logs {
         log.commit()?;
     }
     match result.jobs.iter().map(|job| job.errors).sum::<u64>() {

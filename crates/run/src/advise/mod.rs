@@ -25,6 +25,7 @@ mod tests;
 mod text;
 
 pub use goal::{Goal, Slo, parse_within};
+pub(crate) use text::parse_time_ns;
 
 use crate::Error;
 use crate::config::RunConfig;

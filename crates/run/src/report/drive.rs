@@ -23,7 +23,8 @@ pub fn waf(counters: &Counters) -> Option<f64> {
     (host > 0).then(|| programmed_bytes(counters) as f64 / host as f64)
 }
 
-fn programmed_bytes(counters: &Counters) -> u64 {
+/// Bytes programmed into flash, whatever the cause, padding included.
+pub(crate) fn programmed_bytes(counters: &Counters) -> u64 {
     let slots: u64 = counters.programmed_slots_by_cause.iter().sum();
     (slots + counters.padded_slots) * SLOT_BYTES
 }

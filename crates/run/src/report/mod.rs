@@ -7,6 +7,7 @@ mod json;
 pub(crate) mod number;
 mod text;
 
+pub(crate) use drive::programmed_bytes;
 pub use drive::{counted, toml_value, waf};
 pub use json::{json, json_value};
 pub use text::text;

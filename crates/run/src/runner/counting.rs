@@ -9,6 +9,7 @@ impl<O: Observer> Runner<'_, O> {
     pub(super) fn count(&mut self, index: usize, request: &Request, completion: &Completion) {
         self.results[index].completed(request, completion);
         self.observer.completed(index, request, completion);
+        self.observer.counts(index, request, completion);
     }
 
     /// A request that does not count by itself.

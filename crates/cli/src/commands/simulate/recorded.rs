@@ -4,6 +4,7 @@ use super::told;
 use crate::args::{PreconditionArg, SimulateArgs};
 use crate::commands::Streams;
 use crate::error::Error;
+use crate::timeline::TimelineFile;
 use crate::watch::Watch;
 use crate::{inputs, interrupt, output};
 use lodger_run::replay::{self, Replayed};
@@ -38,15 +39,24 @@ pub(super) fn run(
     }
     let config = inputs::config(&args.drive, HmbChoice::Off, &args.run)?;
     let file = output::begin(args.report.output.as_deref())?;
-    let log = output::begin(args.latency_log.as_deref())?;
+    let log = output::begin(args.time.latency_log.as_deref())?;
+    let timeline = TimelineFile::begin(&args.time)?;
     let none = FioLogs::create(std::iter::empty(), 0, |name| {
         output::OutputFile::create(Path::new(name))
     })?;
     // The live drive ends at the link: what a host takes beside is not in the recording.
-    let mut watch = Watch::new(log, 0).writing(none);
+    let watch = Watch::new(log, 0).writing(none);
     interrupt::check()?;
+    let observed = timeline.as_ref();
+    let mut watch = (watch, observed.map(|file| file.timeline(config.spec(), 0)));
     let replayed = replay::replay(&config, recording, &name, &mut watch)?;
-    let (log, _) = watch.finish()?;
+    let (watch, observed) = watch;
+    let timeline = match (timeline, observed) {
+        (Some(file), Some(observed)) => Some(file.write(observed, &replayed.result)?),
+        _ => None,
+    };
+    let (mut logs, _) = watch.finish()?;
+    logs.extend(timeline);
     if replayed.result.interrupted {
         return Err(Error::interrupted());
     }
@@ -58,7 +68,7 @@ pub(super) fn run(
         result: &replayed.result,
     };
     output::finish(file, streams.stdout, &told(args, report))?;
-    for log in log {
+    for log in logs {
         log.commit()?;
     }
     judge(&replayed, &name, streams)

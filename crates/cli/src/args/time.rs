@@ -1,0 +1,31 @@
+//! What `lodger simulate` is to say of time.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// What happened when.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Time")]
+pub struct TimeArgs {
+    /// Write every completion to FILE as fio's `write_lat_log` does, with offsets
+    ///
+    /// One line each: time (ms), completion latency (ns), direction (0 read, 1 write, 2 trim,
+    /// 3 sync), bytes, offset, priority.
+    #[arg(long, value_name = "FILE")]
+    pub latency_log: Option<PathBuf>,
+    /// Write what happened over time to FILE, a row for each interval: `.csv`, `.parquet` or `.jsonl`
+    ///
+    /// Requests, bandwidth and latencies by direction, map hits by memory, write amplification, free
+    /// superblocks, fill of the single-bit cache, moved pages, erases, host memory used. Rows add up
+    /// to the report's totals.
+    #[arg(long, value_name = "FILE")]
+    pub timeline: Option<PathBuf>,
+    /// Interval of the timeline, such as `100ms` [default: so long that there are 200 to 1000]
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "timeline",
+        allow_hyphen_values = true
+    )]
+    pub timeline_interval: Option<String>,
+}

@@ -1,0 +1,121 @@
+//! Is what `lodger simulate` says of time in files that others can read, whole or not there?
+
+use crate::common::{Sandbox, repository};
+
+const JOB: &str = "[a]\nrw=randrw\nbs=4k\nsize=8m\niodepth=4\nnumber_ios=500\nfsync=40\n";
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.file("job.fio", JOB);
+    sandbox
+}
+
+const SIMULATE: [&str; 4] = ["simulate", "job.fio", "--drive", "tiny"];
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&SIMULATE, more].concat()
+}
+
+#[test]
+fn a_timeline_says_the_same_in_each_form_and_changes_nothing() {
+    let sandbox = sandbox();
+    let read = |name: &str| std::fs::read(sandbox.dir.join(name)).unwrap();
+    let plain = sandbox.ok(&SIMULATE).stdout;
+    for name in ["t.csv", "t.jsonl", "t.parquet"] {
+        let watched = sandbox.ok(&with(&["--timeline", name]));
+        assert_eq!(watched.stdout, plain, "{name}");
+        let first = read(name);
+        sandbox.ok(&with(&["--timeline", name]));
+        assert_eq!(read(name), first, "{name}");
+    }
+    let csv = String::from_utf8(read("t.csv")).unwrap();
+    let lines = String::from_utf8(read("t.jsonl")).unwrap();
+    let names: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    assert_eq!(csv.lines().count(), lines.lines().count() + 1);
+    for (row, line) in csv.lines().skip(1).zip(lines.lines()) {
+        let object: serde_json::Value = serde_json::from_str(line).unwrap();
+        for (name, cell) in names.iter().zip(row.split(',')) {
+            let told = &object[*name];
+            match cell {
+                "" => assert!(told.is_null(), "{name}"),
+                // The parser of JSON may be off by the last bit.
+                _ => {
+                    let (told, cell) = (told.as_f64().unwrap(), cell.parse::<f64>().unwrap());
+                    assert!(
+                        (told - cell).abs() <= told * 1e-14,
+                        "{name}: {told}, {cell}"
+                    );
+                }
+            }
+        }
+    }
+    // Parquet's magic number stands at both ends; its names stand in its footer.
+    let parquet = read("t.parquet");
+    assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
+    let page = std::fs::read_to_string(repository("docs/time.md")).unwrap();
+    for name in names {
+        let found = parquet
+            .windows(name.len())
+            .any(|part| part == name.as_bytes());
+        assert!(found, "no `{name}` in the Parquet file");
+        assert!(
+            page.contains(&format!("`{name}`")),
+            "docs/time.md lacks `{name}`"
+        );
+    }
+}
+
+#[test]
+fn a_timeline_that_cannot_be_is_refused_and_leaves_nothing() {
+    let sandbox = sandbox();
+    let refused = |more: &[&str], says: &str| {
+        let outcome = sandbox.run(&with(more));
+        assert_eq!(outcome.code, Some(2), "{more:?}\n{}", outcome.stderr);
+        assert!(outcome.stderr.contains(says), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("hint: "), "{}", outcome.stderr);
+        assert_eq!(outcome.stdout, "");
+    };
+    refused(&["--timeline", "t.txt"], "`.csv`, `.parquet` or `.jsonl`");
+    refused(&["--timeline", "none/t.csv"], "cannot write `none/t.csv`");
+    let twice = ["--timeline", "t.csv", "--output", "t.csv"];
+    refused(&twice, "this command writes it already");
+    for interval in ["1ns", "-1s", "x", "1000000s"] {
+        let args = ["--timeline", "t.csv", "--timeline-interval", interval];
+        refused(&args, "from 1us to 86400s");
+    }
+    let slow = "[a]\nrw=read\nbs=4k\nsize=8m\nthinktime=1s\nnumber_ios=2\n";
+    sandbox.file("job.fio", slow);
+    let fine = ["--timeline", "t.csv", "--timeline-interval", "1us"];
+    refused(&fine, "more than 100000 rows");
+    assert_eq!(sandbox.files(), ["job.fio"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_timeline_takes_the_place_of_no_input_and_a_full_disk_is_said() {
+    use std::os::unix::fs::symlink;
+    let sandbox = sandbox();
+    symlink(sandbox.dir.join("job.fio"), sandbox.dir.join("job.csv")).unwrap();
+    let refused = sandbox.run(&with(&["--timeline", "job.csv"]));
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("this command reads it"));
+    let kept = std::fs::read_to_string(sandbox.dir.join("job.fio")).unwrap();
+    assert_eq!(kept, JOB);
+    if !std::path::Path::new("/dev/full").exists() {
+        return;
+    }
+    for name in ["full.csv", "full.jsonl", "full.parquet"] {
+        symlink("/dev/full", sandbox.dir.join(name)).unwrap();
+        let full = sandbox.run(&with(&["--timeline", name]));
+        assert_eq!(full.code, Some(2), "{}", full.stderr);
+        assert!(
+            full.stderr.contains("no room") || full.stderr.contains("space"),
+            "{}",
+            full.stderr
+        );
+        assert_eq!(
+            full.stdout, "",
+            "the report is not in its place without the timeline"
+        );
+    }
+}
