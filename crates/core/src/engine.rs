@@ -2,6 +2,7 @@
 
 mod heap;
 
+use crate::observe::{Tracer, Untraced};
 use heap::Heap;
 use serde::{Deserialize, Serialize};
 
@@ -139,15 +140,33 @@ impl Event {
     }
 }
 
-/// The event queue and the clock it drives.
-#[derive(Clone, Serialize, Deserialize, Default)]
-pub struct Engine {
+/// The event queue and the clock it drives; with it, who is told what happens when.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Engine<T = Untraced> {
     heap: Heap,
     now_ps: u64,
     sequence: u64,
+    /// Told of each step, by those who know its time.
+    pub tracer: T,
 }
 
-impl Engine {
+impl Default for Engine {
+    fn default() -> Self {
+        Engine::new(Untraced)
+    }
+}
+
+impl<T: Tracer> Engine<T> {
+    /// No events, at time 0.
+    pub fn new(tracer: T) -> Self {
+        Engine {
+            heap: Heap::default(),
+            now_ps: 0,
+            sequence: 0,
+            tracer,
+        }
+    }
+
     /// The current instant.
     #[inline]
     #[must_use]

@@ -3,7 +3,8 @@
 use crate::drives::Drive;
 use crate::error::Error;
 use crate::hmb::{HmbChoice, HmbResult};
-use lodger_core::device::Contents;
+use lodger_core::device::{Contents, Modelled, NoContents};
+use lodger_core::observe::{Tracer, Untraced};
 use lodger_core::spec::DriveSpec;
 use lodger_core::{Host, Precondition};
 
@@ -43,9 +44,12 @@ impl RunConfig {
     }
 }
 
+/// A drive without contents, and the host that uses it.
+pub(crate) type Traced<T> = Host<NoContents, Modelled, T>;
+
 /// A drive as it starts.
-pub(crate) struct Made<C> {
-    pub(crate) host: Host<C>,
+pub(crate) struct Made<C, T = Untraced> {
+    pub(crate) host: Host<C, Modelled, T>,
     /// Host memory asked for and given; none of it is used yet.
     pub(crate) hmb: HmbResult,
     /// Why less host memory was given than the drive needs, if so.
@@ -57,10 +61,23 @@ pub(crate) struct Made<C> {
 /// # Errors
 /// If the choice of host memory does not go with the drive.
 pub(crate) fn make<C: Contents>(config: &RunConfig, contents: C) -> Result<Made<C>, Error> {
+    make_traced(config, contents, Untraced)
+}
+
+/// The same, with someone who is told of each step.
+///
+/// # Errors
+/// As [`make`].
+pub(crate) fn make_traced<C: Contents, T: Tracer>(
+    config: &RunConfig,
+    contents: C,
+    tracer: T,
+) -> Result<Made<C, T>, Error> {
     let spec = config.spec();
     let (mut hmb, warning) = config.hmb.negotiate(spec)?;
     let (granted_bytes, seed) = (hmb.granted_bytes, config.seed);
-    let host = Host::with_contents(spec, config.precondition, granted_bytes, seed, contents);
+    let parts = (contents, Modelled, tracer);
+    let host = Host::with_tracer(spec, config.precondition, granted_bytes, seed, parts);
     hmb.usable_bytes = host.drive.hmb_usable_bytes();
     Ok(Made { host, hmb, warning })
 }

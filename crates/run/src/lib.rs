@@ -30,6 +30,7 @@
 //! opened says so with [`Files`].
 
 pub mod advise;
+mod breakdown;
 mod config;
 pub mod drives;
 mod error;
@@ -50,6 +51,7 @@ pub mod timeline;
 pub mod window_study;
 mod workload_file;
 
+pub use breakdown::{Breakdown, Recorder};
 pub use config::RunConfig;
 pub use drives::Drive;
 pub use error::{Error, ErrorKind};
@@ -58,7 +60,7 @@ pub use fio_logs::FioLogs;
 pub use hmb::{HmbChoice, HmbResult};
 pub use latency_log::LatencyLog;
 pub use logging::{LoggingChoice, LoggingResult, Target};
-pub use runner::{DriveState, Observer, Progress, RunResult, run};
+pub use runner::{DriveState, Observer, Progress, RunResult, run, run_traced};
 pub use session::{Command, Session};
 pub use stats::{Direction, JobResult, SAMPLE_PS, Samples};
 pub use timeline::Timeline;

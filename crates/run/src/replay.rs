@@ -424,6 +424,7 @@ impl<'o, O: Observer> Replay<'o, O> {
             warnings: refused(&jobs).into_iter().collect(),
             interrupted,
             counters: self.host.counters(),
+            breakdown: None,
             jobs,
         }
     }

@@ -8,16 +8,17 @@ mod counting;
 mod observer;
 mod summary;
 
-use crate::config::{self, RunConfig, STUCK_AFTER};
+use crate::breakdown::Breakdown;
+use crate::config::{self, RunConfig, STUCK_AFTER, Traced};
 use crate::error::Error;
 use crate::hmb::HmbResult;
 use crate::stats::JobResult;
 use crate::window_study;
 use lodger_core::device::NoContents;
-use lodger_core::observe::Counters;
+use lodger_core::observe::{Counters, PartsPs, Tracer, Untraced};
 use lodger_core::spec::Tier;
 use lodger_core::time::S;
-use lodger_core::{Completion, Host, Request, WindowCompletion};
+use lodger_core::{Completion, Request, WindowCompletion};
 use lodger_workload::{Counting, Job, Next, Workload};
 pub use observer::{DriveState, Observer, Progress};
 use std::cmp::Reverse;
@@ -57,6 +58,8 @@ pub struct RunResult {
     pub requests: u64,
     /// Host memory.
     pub hmb: HmbResult,
+    /// Where the time of requests went, if that was asked for.
+    pub breakdown: Option<Breakdown>,
     /// What the user should hear: host memory refused, requests refused.
     pub warnings: Vec<String>,
     /// The observer ended the run early: the rest is what was known by then.
@@ -73,20 +76,35 @@ pub fn run<O: Observer>(
     workload: Workload,
     observer: &mut O,
 ) -> Result<RunResult, Error> {
+    let (result, Untraced) = run_traced(config, workload, observer, Untraced)?;
+    Ok(result)
+}
+
+/// As [`run`], with a tracer that is told of each step and handed back; the observer hears where the time of each
+/// request [went](Observer::went), if it tells.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_traced<O: Observer, T: Tracer>(
+    config: &RunConfig,
+    workload: Workload,
+    observer: &mut O,
+    tracer: T,
+) -> Result<(RunResult, T), Error> {
     let started = Instant::now();
-    let made = config::make(config, NoContents)?;
+    let made = config::make_traced(config, NoContents, tracer)?;
     let mut runner = Runner::new(made.host, workload, observer);
     let interrupted = runner.run()?.is_break();
     for (result, job) in runner.results.iter_mut().zip(&mut runner.jobs) {
         result.ended(job)?;
     }
-    let mut result = runner.finish(made.hmb, interrupted);
+    let (mut result, tracer) = runner.finish(made.hmb, interrupted);
     result.warnings.splice(0..0, made.warning);
     result
         .warnings
         .extend(window_study::shortfall(config.spec()));
     result.wall_s = started.elapsed().as_secs_f64();
-    Ok(result)
+    Ok((result, tracer))
 }
 
 /// A request on its way, found by the tag the drive returns.
@@ -96,8 +114,16 @@ struct InFlight {
     job: u32,
 }
 
-struct Runner<'o, O> {
-    host: Host,
+/// A request that has completed, and where its time went, if that is followed.
+#[derive(Clone, Copy)]
+struct Done {
+    request: Request,
+    completion: Completion,
+    parts_ps: Option<PartsPs>,
+}
+
+struct Runner<'o, O, T> {
+    host: Traced<T>,
     jobs: Vec<Job>,
     results: Vec<JobResult>,
     observer: &'o mut O,
@@ -111,7 +137,7 @@ struct Runner<'o, O> {
     wakes: BinaryHeap<Reverse<(u64, u32)>>,
     wake_at_ps: Vec<u64>,
     /// Of each job, the request that counts only with the one after it.
-    heads: Vec<Option<(Request, Completion)>>,
+    heads: Vec<Option<Done>>,
     /// Jobs of the present stage that are not done.
     left: usize,
     /// Calls of the byte window under way, and a list used again.
@@ -127,8 +153,8 @@ struct Runner<'o, O> {
     busy_ps: u64,
 }
 
-impl<'o, O: Observer> Runner<'o, O> {
-    fn new(host: Host, workload: Workload, observer: &'o mut O) -> Self {
+impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
+    fn new(host: Traced<T>, workload: Workload, observer: &'o mut O) -> Self {
         let jobs = workload.jobs;
         let submit_ps = host.spec().host.submit_ps;
         let results = jobs.iter().map(|job| JobResult::new(job, submit_ps));
@@ -309,10 +335,15 @@ impl<'o, O: Observer> Runner<'o, O> {
         let counting = self.jobs[index].counting(request.op);
         self.jobs[index].complete(&completion);
         self.results[index].returned();
+        let done = Done {
+            request,
+            completion,
+            parts_ps: self.host.drive.tracer().next_parts(),
+        };
         if counting == Counting::Yes {
-            self.count(index, &request, &completion);
+            self.count(index, &done);
         } else {
-            self.count_together(index, counting, request, completion);
+            self.count_together(index, counting, done);
         }
         self.make_ready(job);
     }
@@ -411,7 +442,7 @@ impl<'o, O: Observer> Runner<'o, O> {
         )
     }
 
-    fn finish(mut self, mut hmb: HmbResult, interrupted: bool) -> RunResult {
+    fn finish(mut self, mut hmb: HmbResult, interrupted: bool) -> (RunResult, T) {
         for job in &mut self.results {
             job.close();
         }
@@ -428,7 +459,7 @@ impl<'o, O: Observer> Runner<'o, O> {
         // After the last completion the clock stands still, so this is the time of the run.
         let simulated_ps = self.host.now_ps();
         hmb.used_bytes = hmb_used_bytes(&self.host);
-        RunResult {
+        let result = RunResult {
             map_tiers: self.host.drive.map_tiers(),
             utilisation: utilisation(&self.host, simulated_ps),
             simulated_ps,
@@ -440,7 +471,9 @@ impl<'o, O: Observer> Runner<'o, O> {
             warnings: refused(&self.results).into_iter().collect(),
             interrupted,
             counters,
+            breakdown: None,
             jobs: self.results,
-        }
+        };
+        (result, self.host.into_tracer())
     }
 }

@@ -13,6 +13,12 @@ pub struct TimeArgs {
     /// 3 sync), bytes, offset, priority.
     #[arg(long, value_name = "FILE")]
     pub latency_log: Option<PathBuf>,
+    /// Tell where the time of requests went: waits, firmware, map look-ups by memory, flash, buses, link
+    ///
+    /// A table by direction, or `lodger.breakdown` in JSON: means, and what the requests met whose
+    /// latency is near p50, p99 and p99.9.
+    #[arg(long)]
+    pub breakdown: bool,
     /// Write what happened over time to FILE, a row for each interval: `.csv`, `.parquet` or `.jsonl`
     ///
     /// Requests, bandwidth and latencies by direction, map hits by memory, write amplification, free

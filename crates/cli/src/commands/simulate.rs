@@ -10,8 +10,8 @@ use crate::interrupt;
 use crate::output::{self, OutputFile};
 use crate::timeline::TimelineFile;
 use crate::watch::Watch;
-use lodger_run::FioLogs;
 use lodger_run::report::{self, Report};
+use lodger_run::{Breakdown, FioLogs, Recorder, RunConfig, RunResult, Workload};
 use std::path::Path;
 
 pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
@@ -36,19 +36,7 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), 
     let logs = FioLogs::create(jobs, submit_ps, |name| OutputFile::create(Path::new(name)))?;
     let watch = Watch::new(log, submit_ps).writing(logs);
     interrupt::check()?;
-    let (result, watch, timeline) = match timeline {
-        None => {
-            let mut watch = watch;
-            let result = lodger_run::run(&config, workload, &mut watch)?;
-            (result, watch, None)
-        }
-        Some(file) => {
-            let mut watch = (watch, file.timeline(config.spec(), submit_ps));
-            let result = lodger_run::run(&config, workload, &mut watch)?;
-            let file = file.write(watch.1, &result)?;
-            (result, watch.0, Some(file))
-        }
-    };
+    let (result, watch, timeline) = watched(args, &config, workload, (watch, timeline))?;
     let (mut logs, silent) = watch.finish()?;
     logs.extend(timeline);
     if result.interrupted {
@@ -76,6 +64,39 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), 
             "the drive refused {refused} requests"
         ))),
     }
+}
+
+/// Runs it under the eyes of all who are asked for; for those who are not, nothing is done.
+fn watched(
+    args: &SimulateArgs,
+    config: &RunConfig,
+    workload: Workload,
+    (mut watch, timeline): (Watch, Option<TimelineFile>),
+) -> Result<(RunResult, Watch, Option<OutputFile>), Error> {
+    if timeline.is_none() && !args.time.breakdown {
+        let result = lodger_run::run(config, workload, &mut watch)?;
+        return Ok((result, watch, None));
+    }
+    let submit_ps = config.spec().host.submit_ps;
+    let over_time = timeline.as_ref();
+    let over_time = over_time.map(|file| file.timeline(config.spec(), submit_ps));
+    let mut all = (watch, (over_time, Breakdown::default()));
+    let mut result = if args.time.breakdown {
+        let tracer = Recorder::default();
+        let (result, _) = lodger_run::run_traced(config, workload, &mut all, tracer)?;
+        result
+    } else {
+        lodger_run::run(config, workload, &mut all)?
+    };
+    let (watch, (over_time, breakdown)) = all;
+    if args.time.breakdown {
+        result.breakdown = Some(breakdown.finish(&result));
+    }
+    let timeline = match (timeline, over_time) {
+        (Some(file), Some(over_time)) => Some(file.write(over_time, &result)?),
+        _ => None,
+    };
+    Ok((result, watch, timeline))
 }
 
 fn told(args: &SimulateArgs, report: Report<'_>) -> String {

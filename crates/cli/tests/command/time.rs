@@ -66,6 +66,46 @@ fn a_timeline_says_the_same_in_each_form_and_changes_nothing() {
 }
 
 #[test]
+fn a_breakdown_is_an_object_more_and_a_table_more() {
+    let sandbox = sandbox();
+    let json = |more: &[&str]| {
+        let out = sandbox.ok(&with(&[&["--output-format", "json"], more].concat()));
+        let mut json: serde_json::Value = serde_json::from_str(&out.stdout).unwrap();
+        json["lodger"]["wall_s"] = serde_json::Value::Null;
+        json
+    };
+    let plain = json(&[]);
+    let mut told = json(&["--breakdown", "--timeline", "t.csv"]);
+    let breakdown = told["lodger"].as_object_mut().unwrap().remove("breakdown");
+    assert_eq!(told, plain);
+    let breakdown = breakdown.unwrap();
+    for (direction, ios) in [("read", "total_ios"), ("write", "total_ios")] {
+        let sums = &breakdown[direction];
+        assert_eq!(sums["mean"]["requests"], plain["jobs"][0][direction][ios]);
+        for sum in sums.as_object().unwrap().values() {
+            let parts = sum["parts_ns"].as_object().unwrap().values();
+            let parts: f64 = parts.map(|ns| ns.as_f64().unwrap()).sum();
+            let latency = sum["latency_ns"].as_f64().unwrap();
+            assert!(
+                (parts - latency).abs() < 1e-6 * latency,
+                "{parts}, {latency}"
+            );
+        }
+    }
+    let page = std::fs::read_to_string(repository("docs/time.md")).unwrap();
+    for part in lodger_core::observe::Part::ALL {
+        let line = format!("| `{}` | {} |", part.name(), part.about());
+        assert!(page.contains(&line), "docs/time.md lacks {line}");
+    }
+    let text = sandbox.ok(&SIMULATE).stdout;
+    let with_table = sandbox.ok(&with(&["--breakdown"])).stdout;
+    let (before, table) = with_table.split_once("\nWhere the time of").unwrap();
+    let (table, after) = table.split_once("\nDrive tiny").unwrap();
+    assert_eq!(format!("{before}\nDrive tiny{after}"), text);
+    assert!(table.contains("die_wait") && table.contains("near p99.9"));
+}
+
+#[test]
 fn a_timeline_that_cannot_be_is_refused_and_leaves_nothing() {
     let sandbox = sandbox();
     let refused = |more: &[&str], says: &str| {

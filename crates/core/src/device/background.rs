@@ -5,6 +5,7 @@ use super::{Contents, Device, HostMemory, Lent};
 use crate::engine::{EventKind, INDEX_MAX};
 use crate::ftl::{Move, Pacer};
 use crate::ids::Superblock;
+use crate::observe::Tracer;
 use serde::{Deserialize, Serialize};
 
 /// State of the work nobody asked for.
@@ -40,7 +41,7 @@ pub(super) struct Background {
     pub sources: Vec<Vec<Superblock>>,
 }
 
-impl<C: Contents, M: HostMemory> Device<C, M> {
+impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Starts whatever can start now.
     pub(super) fn pump(&mut self) {
         self.serve_buffer_queue();

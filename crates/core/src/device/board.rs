@@ -5,15 +5,15 @@ use crate::controller::Cores;
 use crate::engine::Engine;
 use crate::memory::Memories;
 use crate::nand::Array;
-use crate::observe::Counters;
+use crate::observe::{Counters, Tracer};
 use crate::spec::DriveSpec;
 use crate::transport::Link;
 use serde::{Deserialize, Serialize};
 
 /// Clock, link, firmware cores, memories, flash, counters.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Board {
-    pub engine: Engine,
+pub(super) struct Board<T> {
+    pub engine: Engine<T>,
     pub link: Link,
     pub cores: Cores,
     pub memories: Memories,
@@ -21,11 +21,11 @@ pub(super) struct Board {
     pub counters: Counters,
 }
 
-impl Board {
+impl<T: Tracer> Board<T> {
     /// All at rest, at time 0.
-    pub(super) fn new(spec: &DriveSpec) -> Self {
+    pub(super) fn new(spec: &DriveSpec, tracer: T) -> Self {
         Board {
-            engine: Engine::default(),
+            engine: Engine::new(tracer),
             link: Link::new(&spec.link),
             cores: Cores::new(spec.controller.cores),
             memories: Memories::new(&spec.tiers),

@@ -6,6 +6,7 @@ use super::{Contents, Device, HostMemory};
 use crate::ftl::{Cleaner, Move, Owned, State, Stream, WHOLE};
 use crate::ids::{DieId, Ppn, Superblock};
 use crate::nand::{Cause, Class, FlashOp};
+use crate::observe::Tracer;
 use crate::spec::GcPolicy;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -31,7 +32,7 @@ pub(super) enum Mover {
 /// How many there are.
 pub(super) const MOVERS: usize = 3;
 
-impl<C: Contents, M: HostMemory> Device<C, M> {
+impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn cleaner(&mut self, mover: Mover) -> &mut Cleaner {
         &mut self.cleaners[mover as usize]
     }
@@ -79,13 +80,29 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
                 return;
             }
             self.program_moves(mover, false);
-            if self.cleaners[mover as usize].current.is_none() && !self.start_victim(mover) {
-                return;
+            if self.cleaners[mover as usize].current.is_none() {
+                if !self.start_victim(mover) {
+                    return;
+                }
+                self.note_victim(mover);
             }
             self.read_victim(mover);
             if self.cleaners[mover as usize].current.is_some() {
                 return;
             }
+        }
+    }
+
+    /// A victim has been chosen.
+    fn note_victim(&mut self, mover: Mover) {
+        if T::ON
+            && let Some(read) = self.cleaners[mover as usize].current
+        {
+            let valid = self.ftl.blocks[read.victim].valid;
+            let engine = &mut self.board.engine;
+            let now_ps = engine.now().ps();
+            let tracer = &mut engine.tracer;
+            tracer.victim(read.victim.0, read.cause.name(), valid, now_ps);
         }
     }
 
@@ -460,6 +477,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         if block.erasing > 0 {
             return;
         }
+        let engine = &mut self.board.engine;
+        let now_ps = engine.now().ps();
+        engine.tracer.erased(superblock.0, now_ps);
         let geometry = self.ftl.geometry();
         self.contents
             .erase(geometry.first_ppn(superblock), geometry.superblock_slots);

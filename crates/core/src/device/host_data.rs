@@ -9,6 +9,7 @@ use crate::engine::EventKind;
 use crate::ftl::Owned;
 use crate::ids::{BufferSlot, Lpn, Ppn};
 use crate::nand::{FlashOp, SlotMask};
+use crate::observe::Tracer;
 use crate::request::Status;
 use crate::spec::{DriveSpec, Integrity, SLOT_BYTES};
 use crate::time::transfer_ps;
@@ -33,7 +34,7 @@ impl PageCheck {
     }
 }
 
-impl<C: Contents, M: HostMemory> Device<C, M> {
+impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Whether pages of data really stand in host memory.
     pub(super) const PAGES_IN_HOST: bool = M::KEEPS_BYTES && C::HAS_BYTES;
 

@@ -8,13 +8,14 @@ use crate::controller::integrity::Rejected;
 use crate::engine::EventKind;
 use crate::ftl::State;
 use crate::ids::{Lpn, Ppn, TranslationPage};
+use crate::observe::Tracer;
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, Encoding, Tier};
 
 /// Entry of a logical page without data.
 const UNMAPPED: u32 = u32::MAX;
 const ENTRIES: u32 = ENTRIES_PER_TRANSLATION_PAGE as u32;
 
-impl<C: Contents, M: HostMemory> Device<C, M> {
+impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// What the map role has moved since is moved in host memory too.
     pub(super) fn sync_host_map(&mut self) {
         while let Some(moved) = self.map.moved.pop_front() {

@@ -7,6 +7,7 @@ use super::{Contents, Device, HostMemory};
 use crate::engine::EventKind;
 use crate::ftl::Unit;
 use crate::nand::Cause;
+use crate::observe::Tracer;
 use crate::spec::{DriveSpec, Integrity, SLOT_BYTES, Tier};
 use crate::transport::dma::{DESCRIPTOR_BYTES, HostDma, STATUS_BYTES};
 use serde::{Deserialize, Serialize};
@@ -48,7 +49,7 @@ impl Default for Incoming {
     }
 }
 
-impl<C: Contents, M: HostMemory> Device<C, M> {
+impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Whether the host's DMA engine serves the role on `tier`.
     #[inline]
     pub(super) fn uses_host_dma(&self, tier: Tier) -> bool {

@@ -13,6 +13,7 @@ use crate::controller::WriteBuffer;
 use crate::controller::hpb::{HostEntry, HpbDevice, Message, NO_ENTRY, Refusal};
 use crate::ftl::{Ftl, Owned};
 use crate::ids::{Lpn, Ppn};
+use crate::observe::Tracer;
 use crate::request::{Op, Request};
 use crate::spec::{DriveSpec, HpbSpec, LinkProtocol, SLOT_BYTES};
 use ahead::Ahead;
@@ -192,7 +193,7 @@ impl Hpb {
     #[inline]
     pub(super) fn covers(
         &mut self,
-        board: &mut Board,
+        board: &mut Board<impl Tracer>,
         id: u32,
         command: &mut Command,
         page: u32,
@@ -228,7 +229,12 @@ impl Hpb {
     }
 
     /// The read starts: the group may have changed since the entry was checked.
-    pub(super) fn confirm(&mut self, board: &mut Board, id: u32, command: &mut Command) {
+    pub(super) fn confirm(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        id: u32,
+        command: &mut Command,
+    ) {
         if command.told_by_host == ToldByHost::Each {
             self.confirm_ahead(board, id, command);
             return;
@@ -277,7 +283,7 @@ impl Hpb {
     /// What a response carries beyond the usual, bytes; a READ BUFFER's data is sent first.
     pub(super) fn respond(
         &mut self,
-        board: &mut Board,
+        board: &mut Board<impl Tracer>,
         ftl: &Ftl,
         id: u32,
         command: &mut Command,
@@ -333,7 +339,7 @@ fn physical_slots(ftl: &Ftl) -> u32 {
 }
 
 /// Counts what came along and was not used.
-fn refuse(board: &mut Board, refusal: Refusal) {
+fn refuse(board: &mut Board<impl Tracer>, refusal: Refusal) {
     board.counters.map.rejected_entries += 1;
     board.counters.hpb.refused[refusal as usize] += 1;
 }

@@ -8,6 +8,7 @@ use super::{
 use crate::controller::hpb::{HostEntry, NO_ENTRY};
 use crate::engine::EventKind;
 use crate::ids::{CommandId, Lpn};
+use crate::observe::{Part, Tracer};
 use crate::request::{EntryId, EntryInfo, Op, Request, Status, WindowCall, WindowError};
 use crate::transport::bar::Packet;
 use serde::{Deserialize, Serialize};
@@ -47,7 +48,7 @@ pub enum News {
     HmbReturned,
 }
 
-impl<C: Contents, M: HostMemory> Device<C, M> {
+impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Now, in picoseconds since the start.
     #[inline]
     #[must_use]
@@ -133,6 +134,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     #[inline]
     pub(super) fn fetch(&mut self, command: u32, at_ps: u64, doorbell: bool) {
         let fetched_ps = at_ps + self.board.link.command_ps(doorbell);
+        let tracer = &mut self.board.engine.tracer;
+        tracer.mark(command, Part::Queue, at_ps);
+        tracer.mark(command, Part::Fetch, fetched_ps);
         self.board
             .engine
             .schedule(fetched_ps, EventKind::Fetched, command);

@@ -3,9 +3,10 @@
 
 use super::{Contents, Device, HostMemory};
 use crate::engine::EventKind;
+use crate::observe::Tracer;
 use crate::spec::SLOT_BYTES;
 
-impl<C: Contents, M: HostMemory> Device<C, M> {
+impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Starts to copy slots into the log.
     pub(super) fn pump_log(&mut self) {
         let slots = self.buffer.start_log();

@@ -3,9 +3,10 @@
 use super::{Contents, Device, HostMemory};
 use crate::ftl::Ftl;
 use crate::nand::Geometry;
+use crate::observe::Tracer;
 use crate::spec::Tier;
 
-impl<C: Contents, M: HostMemory> Device<C, M> {
+impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Host memory the drive can use of what it was granted, bytes.
     #[must_use]
     pub fn hmb_usable_bytes(&self) -> u64 {
@@ -28,6 +29,18 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             .iter()
             .map(|tier| tier.tier)
             .collect()
+    }
+
+    /// Who is told of each step.
+    #[inline]
+    pub fn tracer(&mut self) -> &mut T {
+        &mut self.board.engine.tracer
+    }
+
+    /// The same; the drive is gone.
+    #[must_use]
+    pub fn into_tracer(self) -> T {
+        self.board.engine.tracer
     }
 
     /// Shape of the flash array.

@@ -8,6 +8,7 @@ use crate::controller::{Crossings, Found, Waiter};
 use crate::ftl::Stream;
 use crate::ids::{Lpn, NONE, TranslationPage};
 use crate::nand::{Cause, Class, FlashOp, slot_mask};
+use crate::observe::Tracer;
 use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, Integrity, LINE_BYTES, Tier};
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +59,7 @@ pub(super) fn integrity(spec: &DriveSpec) -> Integrity {
     hmb.map_or(Integrity::None, |hmb| hmb.integrity)
 }
 
-impl<C: Contents, M: HostMemory> Device<C, M> {
+impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Looks a translation page up. Of a page that was never written the directory, in the drive's
     /// own memory, knows that it has no entries.
     #[inline]

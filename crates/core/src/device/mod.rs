@@ -14,6 +14,7 @@
 
 mod background;
 mod board;
+mod carried;
 mod command;
 mod contents;
 mod gc;
@@ -52,7 +53,7 @@ use crate::engine::{EventKind, Occupancy, Timeline};
 use crate::ftl::{Cleaner, Contradiction, Found, Ftl, Precondition};
 use crate::ids::{CommandId, DieId, Superblock, TranslationPage};
 use crate::nand::OpKind;
-use crate::observe::Counters;
+use crate::observe::{Counters, Part, Tracer, Untraced};
 use crate::request::{Op, Status};
 use crate::slab::{Queue, Slab};
 use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, Encoding, SLOT_BYTES, Tier};
@@ -71,9 +72,9 @@ pub const SECTOR_BYTES: u64 = 512;
 
 /// A simulated drive.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct Device<C = NoContents, M = Modelled> {
+pub struct Device<C = NoContents, M = Modelled, T = Untraced> {
     spec: DriveSpec,
-    board: Board,
+    board: Board<T>,
     commands: Slab<Command>,
     queues: SubmissionQueues,
     map: MapRole,
@@ -163,6 +164,24 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         contents: C,
         host_memory: M,
     ) -> Self {
+        let parts = (contents, host_memory, Untraced);
+        Device::with_tracer(spec, precondition, hmb_bytes, seed, parts)
+    }
+}
+
+impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
+    /// As [`Device::with_memory`], with someone who is told of each step.
+    ///
+    /// # Panics
+    /// As [`Device::with_memory`].
+    #[must_use]
+    pub fn with_tracer(
+        spec: &DriveSpec,
+        precondition: Precondition,
+        hmb_bytes: u64,
+        seed: u64,
+        (contents, host_memory, tracer): (C, M, T),
+    ) -> Self {
         assert_bytes_can_be_written::<M>(spec);
         let ftl = Ftl::new(spec, precondition, seed);
         let pages = ftl
@@ -172,7 +191,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let controller = &spec.controller;
         let usable = placement::usable_bytes(spec, hmb_bytes);
         let mut device = Device {
-            board: Board::new(spec),
+            board: Board::new(spec, tracer),
             commands: Slab::default(),
             queues: SubmissionQueues::new(controller.command_slots, controller.arbitration_burst),
             map: MapRole::new(&spec.roles.map, pages, 0, seed),
@@ -229,6 +248,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     #[inline]
     fn handle(&mut self, kind: EventKind, index: u32) {
+        self.board.engine.tracer.event();
         match kind {
             EventKind::Fetched => self.on_fetched(index),
             EventKind::Processed => self.on_processed(index),
@@ -292,7 +312,11 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             (Status::Success, Op::Trim) => costs.trim_ps,
             _ => costs.flush_ps,
         };
-        let end_ps = self.board.cores.book(self.board.engine.now(), core_ps);
+        let now = self.board.engine.now();
+        let end_ps = self.board.cores.book(now, core_ps);
+        let tracer = &mut self.board.engine.tracer;
+        tracer.mark(command, Part::Gate, now.ps());
+        tracer.firmware(command, end_ps - core_ps, end_ps);
         self.board
             .engine
             .schedule(end_ps, EventKind::Processed, command);
@@ -366,6 +390,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         {
             return;
         }
+        let engine = &mut self.board.engine;
+        engine.tracer.op_done(index, engine.now().ps());
         let op = self.board.array.ops[index];
         self.board.array.ops.remove(index);
         if op.kind == OpKind::Erase {
@@ -402,10 +428,16 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             hpb.respond(&mut self.board, &self.ftl, command, answered)
         });
         let entry_end_ps = self.board.link.respond(now, extra_bytes);
+        let arrives_ps = entry_end_ps.max(self.commands[command].data_end_ps);
+        if T::ON {
+            let alone_ps = self.board.link.response_ps(extra_bytes);
+            let tracer = &mut self.board.engine.tracer;
+            tracer.settled(command, now.ps(), alone_ps, arrives_ps);
+        }
         self.attention = true;
         self.sent.push(Sent {
             command: CommandId(command),
-            arrives_ps: entry_end_ps.max(self.commands[command].data_end_ps),
+            arrives_ps,
         });
         if !self.board.link.host_frees_slots()
             && let Some((next, known_ps)) = self.queues.release(now.ps())

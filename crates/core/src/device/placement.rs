@@ -3,6 +3,7 @@
 use super::{Contents, Device, HostMemory};
 use crate::controller::{ReadCache, WriteBuffer};
 use crate::memory::STAGING;
+use crate::observe::Tracer;
 use crate::spec::{DriveSpec, Tier};
 
 /// Of the host memory granted, what the drive can use, bytes.
@@ -11,7 +12,7 @@ pub(super) fn usable_bytes(spec: &DriveSpec, granted_bytes: u64) -> u64 {
     hmb.map_or(0, |hmb| hmb.usable_bytes(granted_bytes))
 }
 
-impl<C: Contents, M: HostMemory> Device<C, M> {
+impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Gives each role its share of memory, given `usable` bytes of host memory. Host memory
     /// serves the data roles first: their sizes are fixed, the map takes what is left.
     pub(super) fn place_roles(&mut self, usable: u64) {

@@ -20,6 +20,7 @@ use crate::controller::{EPOCH_BITS, HostMap, MapRole};
 use crate::ftl::{LostUnit, State};
 use crate::ids::{Lpn, Superblock};
 use crate::nand::OpKind;
+use crate::observe::Tracer;
 use crate::slab::{Queue, Slab};
 use crate::spec::SLOT_BYTES;
 use crate::transport::SubmissionQueues;
@@ -75,7 +76,7 @@ pub struct Recovery {
     pub window: WindowRecovery,
 }
 
-impl<C: Contents, M: HostMemory> Device<C, M> {
+impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Power fails now and comes back. Everything volatile is gone, commands under way included:
     /// they never complete. Host memory must be granted again ([`Device::set_hmb`]). On return the
     /// drive is ready and the clock has moved on by the time recovery took.

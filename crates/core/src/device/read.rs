@@ -6,8 +6,9 @@ use crate::controller::{Found, Waiter};
 use crate::engine::EventKind;
 use crate::ftl::{Owned, State};
 use crate::ids::{Lpn, Ppn, TranslationPage};
-use crate::memory::{GRANTED, LookUp, PROTECTED, TIERS};
+use crate::memory::{self, GRANTED, LookUp, PROTECTED, TIERS};
 use crate::nand::{Cause, Class, FlashOp, Place, SlotMask};
+use crate::observe::{Part, Tracer};
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, Tier};
 
 /// A flash read being put together: neighbouring slots of one group.
@@ -18,7 +19,7 @@ struct Run {
     bytes: u32,
 }
 
-impl<C: Contents, M: HostMemory> Device<C, M> {
+impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Looks the command's map entries up and returns the core time it takes.
     pub(super) fn read_core_ps(&mut self, command: u32) -> u64 {
         if self.commands[command].from_driver {
@@ -31,7 +32,10 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let costs = &self.spec.controller;
         let mut core_ps = costs.read_ps + (slots - 1) * costs.next_slot_ps;
         let map_fill_ps = costs.map_fill_ps;
-        core_ps += self.hpb.as_ref().map_or(0, |hpb| hpb.check_ps(command));
+        let check_ps = self.hpb.as_ref().map_or(0, |hpb| hpb.check_ps(command));
+        let tracer = &mut self.board.engine.tracer;
+        tracer.looks_up(command, Part::MapHost, check_ps);
+        core_ps += check_ps;
         let (first, last) = self.commands[command].translation_pages();
         for page in first..=last {
             self.board.counters.map.lookups += 1;
@@ -39,7 +43,10 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
             match self.look_up_map(page_id) {
                 Found::Tier(place) => {
                     self.board.counters.map.hits[place] += 1;
-                    core_ps += self.entry_core_ps(command, place, page_id);
+                    let entry_ps = self.entry_core_ps(command, place, page_id);
+                    let part = memory::look_up_part(self.map.tier(place));
+                    self.board.engine.tracer.looks_up(command, part, entry_ps);
+                    core_ps += entry_ps;
                 }
                 Found::Nowhere if self.is_covered(command, page) => {}
                 Found::Nowhere => {
@@ -127,6 +134,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     /// The map says where the data is, or is asked to find out.
     pub(super) fn start_read(&mut self, id: u32) {
+        let engine = &mut self.board.engine;
+        engine.tracer.mark(id, Part::MapHmb, engine.now().ps());
         if self.commands[id].from_driver {
             if let Some(hpb) = &mut self.hpb
                 && !hpb.take_entries(&mut self.board, id)
@@ -364,6 +373,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     /// Data that needs no flash is fetched from its memory.
     fn send_from_memory(&mut self, id: u32, from_memory: &FromMemory) {
         let now = self.board.engine.now();
+        self.board.engine.tracer.asks_memory(id, now.ps());
         for bytes in pieces(from_memory.zeros) {
             self.send_part(id, bytes, now.ps());
         }
@@ -410,6 +420,10 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
         let end_ps = if self.commands[id].internal {
             self.pm_ps(bytes)
         } else {
+            if T::ON {
+                let wire_ps = self.board.link.wire_ps(bytes);
+                self.board.engine.tracer.sends(id, wire_ps);
+            }
             self.board.link.write(self.board.engine.now(), bytes)
         };
         let command = &mut self.commands[id];
@@ -418,6 +432,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
 
     /// Data of a flash read has passed bus and decoder.
     pub(super) fn on_data_ready(&mut self, index: u32) {
+        let engine = &mut self.board.engine;
+        let now_ps = engine.now().ps();
+        engine.tracer.op_done(index, now_ps);
         let op = self.board.array.ops[index];
         self.board.array.ops.remove(index);
         match (op.cause, op.class) {
@@ -425,6 +442,7 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
                 let bytes = u64::from(op.link_bytes);
                 let kept_in_host = self.keep_in_read_cache(&op);
                 if kept_in_host > 0 && self.host_dma.is_some() {
+                    self.board.engine.tracer.adopt(op.owner, now_ps);
                     self.send_through_host(op.owner, kept_in_host, bytes);
                 } else {
                     self.store_in_read_cache(kept_in_host);

@@ -10,6 +10,7 @@ use super::write::Program;
 use crate::ftl::{Ftl, Trim};
 use crate::ids::{DieId, Ppn};
 use crate::nand::{Cause, Class, FlashOp, Geometry};
+use crate::observe::Tracer;
 use crate::slab::Slab;
 use crate::spec::SLOT_BYTES;
 use serde::{Deserialize, Serialize};
@@ -149,7 +150,12 @@ impl Trims {
     }
 
     /// Programs records, unless some are being programmed: then the rest follows.
-    pub fn write(&mut self, board: &mut Board, programs: &mut Slab<Program>, ftl: &Ftl) {
+    pub fn write(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        programs: &mut Slab<Program>,
+        ftl: &Ftl,
+    ) {
         if self.pending.is_empty() || !self.writing.is_empty() {
             return;
         }

@@ -17,7 +17,7 @@ use crate::controller::dump::mark_ps;
 use crate::controller::{Verdict, Window};
 use crate::engine::{EventKind, Timeline};
 use crate::ids::Lpn;
-use crate::observe::WindowCounters;
+use crate::observe::{Tracer, WindowCounters};
 use crate::request::{
     EntryId, EntryInfo, Op, Request, Status, WindowCall, WindowError, WindowReply,
 };
@@ -121,7 +121,7 @@ impl WindowRole {
     /// A call stands in its queue; its doorbell is rung at `doorbell_ps`.
     pub(super) fn ring(
         &mut self,
-        board: &mut Board,
+        board: &mut Board<impl Tracer>,
         (cookie, tag): (u32, u32),
         call: WindowCall,
         doorbell_ps: u64,
@@ -141,7 +141,7 @@ impl WindowRole {
     /// A CPU reads up to 8 bytes.
     pub(super) fn read(
         &mut self,
-        board: &mut Board,
+        board: &mut Board<impl Tracer>,
         names: (u32, u32),
         offset_bytes: u64,
         length_bytes: u64,
@@ -161,7 +161,7 @@ impl WindowRole {
 
     fn begin(
         &mut self,
-        board: &mut Board,
+        board: &mut Board<impl Tracer>,
         (cookie, tag): (u32, u32),
         call: WindowCall,
         stage: Stage,
@@ -183,7 +183,7 @@ impl WindowRole {
     }
 
     /// A packet of stores leaves a CPU. Returns when it is out of it.
-    pub(super) fn post(&mut self, board: &mut Board, packet: Packet) -> u64 {
+    pub(super) fn post(&mut self, board: &mut Board<impl Tracer>, packet: Packet) -> u64 {
         let now = board.engine.now();
         self.bar.post(&mut board.link, now, packet)
     }
@@ -206,7 +206,7 @@ impl WindowRole {
     /// A call goes on.
     pub(super) fn handle<C: Contents>(
         &mut self,
-        board: &mut Board,
+        board: &mut Board<impl Tracer>,
         contents: &mut C,
         id: u32,
     ) -> Next {
@@ -226,7 +226,7 @@ impl WindowRole {
         Next::Nothing
     }
 
-    fn next_stage(&mut self, board: &mut Board, id: u32, stage: Stage, at_ps: u64) {
+    fn next_stage(&mut self, board: &mut Board<impl Tracer>, id: u32, stage: Stage, at_ps: u64) {
         self.calls[id].stage = stage;
         board.engine.schedule(at_ps, EventKind::Window, id);
     }
@@ -244,7 +244,7 @@ impl WindowRole {
 
     fn on_read_arrived<C: Contents>(
         &mut self,
-        board: &mut Board,
+        board: &mut Board<impl Tracer>,
         contents: &mut C,
         id: u32,
         (offset_bytes, length_bytes): (u64, u64),
@@ -259,7 +259,11 @@ impl WindowRole {
 
     /// Packets that have reached the drive by now enter the window. Nothing waits for a posted write,
     /// so that there is no event for its arrival: whoever looks at the window calls this first.
-    pub(super) fn land_packets<C: Contents>(&mut self, board: &mut Board, contents: &mut C) {
+    pub(super) fn land_packets<C: Contents>(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        contents: &mut C,
+    ) {
         let now = board.engine.now();
         while let Some(packet) = self.bar.arrived(now) {
             let offset = u64::from(packet.line) * crate::transport::bar::LINE_BYTES;
@@ -279,7 +283,12 @@ impl WindowRole {
 
     /// A block command is at the gate. Returns whether it goes on now.
     #[cold]
-    pub(super) fn pass_gate(&mut self, board: &mut Board, id: u32, command: &mut Command) -> bool {
+    pub(super) fn pass_gate(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        id: u32,
+        command: &mut Command,
+    ) -> bool {
         let request = &command.request;
         if request.op == Op::Flush || command.status != Status::Success {
             return true;
@@ -304,7 +313,7 @@ impl WindowRole {
 
     /// A block command is done: a pin may have waited for it.
     #[cold]
-    pub(super) fn leave_gate(&mut self, board: &mut Board, id: u32) {
+    pub(super) fn leave_gate(&mut self, board: &mut Board<impl Tracer>, id: u32) {
         while let Some(call) = self.window.leave(id) {
             self.move_pieces(board, call);
         }
@@ -328,7 +337,7 @@ impl WindowRole {
 
     /// A piece has been moved between window and flash.
     #[cold]
-    pub(super) fn on_piece_moved(&mut self, board: &mut Board, moved: &Command) {
+    pub(super) fn on_piece_moved(&mut self, board: &mut Board<impl Tracer>, moved: &Command) {
         let entry = self.window.find(EntryId(moved.request.tag));
         let entry = entry.expect("pieces belong to an entry");
         entry.pieces -= 1;

@@ -1,78 +1,17 @@
 //! Writes, flushes and trims: from the host's memory into the buffer, and from there to flash.
 
-use super::gc::Mover;
+pub(super) use super::carried::{Program, Transfer};
 use super::{Contents, Device, HostMemory, Source, spare};
 use crate::controller::{Fate, Flusher, Found, Landing, SlotState, Waiter};
 use crate::engine::EventKind;
 use crate::ftl::{Stream, Trim, Unit};
 use crate::ids::{BufferSlot, Lpn, NONE, Ppn, TranslationPage};
 use crate::nand::{Cause, Class, FlashOp};
+use crate::observe::Tracer;
 use crate::request::{Op, Status};
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
-use serde::{Deserialize, Serialize};
 
-/// Write data on its way from the host's memory into slots of the buffer.
-#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
-pub(super) struct Transfer {
-    pub command: u32,
-    /// First slot; the others follow by [`crate::controller::WriteBuffer::chained`].
-    pub first_slot: u32,
-    pub bytes: u64,
-    /// Grant of host memory it goes into; 0 while it goes into the drive.
-    pub grant: u32,
-    /// Pages that it changes in part have been read.
-    pub merged: bool,
-}
-
-/// What a program operation carries.
-#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
-pub(super) struct Program {
-    pub ppn: Ppn,
-    pub slots: u32,
-    /// Sequence number; `None` once it has ended, and for records of trims, which stand outside it.
-    pub sequence: Option<u32>,
-    /// First buffer slot (host data), chained; `NONE` otherwise.
-    pub first_slot: u32,
-    /// Translation pages that stood in host memory which was taken back.
-    pub saves_hmb: bool,
-    /// Translation pages that have changed.
-    pub is_writeback: bool,
-    /// Who relocates the data, if it is that.
-    pub moved_by: Option<Mover>,
-    /// Records of trims, in the drive's system area.
-    pub saves_trims: bool,
-}
-
-impl Program {
-    /// Records of trims.
-    pub(super) fn of_trims() -> Self {
-        Program {
-            ppn: Ppn(0),
-            slots: 0,
-            sequence: None,
-            first_slot: NONE,
-            saves_hmb: false,
-            is_writeback: false,
-            moved_by: None,
-            saves_trims: true,
-        }
-    }
-
-    pub(super) fn new(unit: &Unit) -> Self {
-        Program {
-            ppn: unit.ppn,
-            slots: unit.slots,
-            sequence: Some(unit.sequence),
-            first_slot: NONE,
-            saves_hmb: false,
-            is_writeback: false,
-            moved_by: None,
-            saves_trims: false,
-        }
-    }
-}
-
-impl<C: Contents, M: HostMemory> Device<C, M> {
+impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     pub(super) fn start_write(&mut self, id: u32) {
         let length_bytes = self.commands[id].request.length_bytes;
         self.board.counters.host_written_bytes += length_bytes;
@@ -115,6 +54,8 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
                 merged: false,
             });
             self.commands[id].pending += 1;
+            let engine = &mut self.board.engine;
+            engine.tracer.transfer(transfer, engine.now().ps(), 0);
             if command.internal {
                 let at_ps = self.pm_ps(bytes);
                 self.board
@@ -124,6 +65,13 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
                 self.store_in_host(transfer);
             } else {
                 let at_ps = self.board.link.read(self.board.engine.now(), bytes);
+                if T::ON {
+                    let alone_ps = self.board.link.read_ps(bytes);
+                    let engine = &mut self.board.engine;
+                    let now_ps = engine.now().ps();
+                    let wait_ps = (at_ps - now_ps).saturating_sub(alone_ps);
+                    engine.tracer.transfer(transfer, now_ps, wait_ps);
+                }
                 self.board
                     .engine
                     .schedule(at_ps, EventKind::DataArrived, transfer);
@@ -147,8 +95,10 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     }
 
     pub(super) fn on_data_arrived(&mut self, index: u32) {
-        let Transfer { bytes, .. } = self.transfers[index];
+        let Transfer { bytes, command, .. } = self.transfers[index];
         let now = self.board.engine.now();
+        let tracer = &mut self.board.engine.tracer;
+        tracer.transferred(index, command, true, now.ps());
         if self.buffer_tier.is_granted() {
             // Out again over the link, into the drive's buffer in host memory.
             if !self.fetch_held_pages(index) {
@@ -170,6 +120,9 @@ impl<C: Contents, M: HostMemory> Device<C, M> {
     pub(super) fn on_data_stored(&mut self, index: u32) {
         let transfer = self.transfers[index];
         let id = transfer.command;
+        let engine = &mut self.board.engine;
+        let now_ps = engine.now().ps();
+        engine.tracer.transferred(index, id, false, now_ps);
         self.transfers.remove(index);
         let mut slot = transfer.first_slot;
         while slot != NONE {

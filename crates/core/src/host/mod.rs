@@ -14,16 +14,16 @@ use crate::controller::{HostMemory, Modelled};
 use crate::device::{Alarm, Contents, Device, News, NoContents, Recovery};
 use crate::ftl::Precondition;
 use crate::ids::CommandId;
-use crate::observe::Counters;
-use crate::request::{Completion, Request};
+use crate::observe::{Counters, Part, Tracer, Untraced};
+use crate::request::{Completion, Op, Request};
 use crate::spec::DriveSpec;
 use serde::{Deserialize, Serialize};
 
 /// A drive and the host that uses it.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct Host<C = NoContents, M = Modelled> {
+pub struct Host<C = NoContents, M = Modelled, T = Untraced> {
     /// The drive. What is done to it directly the host hears of with its next step.
-    pub drive: Device<C, M>,
+    pub drive: Device<C, M, T>,
     /// From [`Host::submit`] to the doorbell, picoseconds.
     submit_ps: u64,
     /// From a completion entry's arrival to the handler's end, picoseconds.
@@ -72,7 +72,25 @@ impl<C: Contents, M: HostMemory> Host<C, M> {
         contents: C,
         host_memory: M,
     ) -> Self {
-        let drive = Device::with_memory(spec, precondition, hmb_bytes, seed, contents, host_memory);
+        let parts = (contents, host_memory, Untraced);
+        Host::with_tracer(spec, precondition, hmb_bytes, seed, parts)
+    }
+}
+
+impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
+    /// As [`Host::with_memory`], with someone who is told of each step.
+    ///
+    /// # Panics
+    /// As [`Device::with_memory`].
+    #[must_use]
+    pub fn with_tracer(
+        spec: &DriveSpec,
+        precondition: Precondition,
+        hmb_bytes: u64,
+        seed: u64,
+        parts: (C, M, T),
+    ) -> Self {
+        let drive = Device::with_tracer(spec, precondition, hmb_bytes, seed, parts);
         let mut host = Host {
             submit_ps: spec.host.submit_ps,
             complete_ps: spec.host.complete_ps,
@@ -84,6 +102,12 @@ impl<C: Contents, M: HostMemory> Host<C, M> {
         };
         host.load_at_boot();
         host
+    }
+
+    /// The one who was told of each step; drive and host are gone.
+    #[must_use]
+    pub fn into_tracer(self) -> T {
+        self.drive.into_tracer()
     }
 
     /// The drive's description.
@@ -128,11 +152,15 @@ impl<C: Contents, M: HostMemory> Host<C, M> {
             self.submitted_ps.resize(at + 1, 0);
         }
         self.submitted_ps[at] = now_ps;
+        let is_read = request.op == Op::Read;
+        self.drive.tracer().begin(command.0, is_read, now_ps);
         let mut submit_ps = self.submit_ps;
         if self.hpb.is_some() && self.attach_entries(command) {
             // Another command goes first.
             submit_ps *= 2;
         }
+        let tracer = self.drive.tracer();
+        tracer.mark(command.0, Part::Submission, now_ps + submit_ps);
         self.drive.ring(command, now_ps + submit_ps);
     }
 
@@ -200,6 +228,7 @@ impl<C: Contents, M: HostMemory> Host<C, M> {
         }
         let (request, status) = self.drive.consume(command, now_ps + self.submit_ps);
         if !from_driver {
+            self.drive.tracer().completed(command.0, now_ps);
             self.completions.push(Completion {
                 tag: request.tag,
                 op: request.op,
@@ -254,7 +283,7 @@ impl<C: Contents, M: HostMemory> Host<C, M> {
         self.restart(Device::host_crash)
     }
 
-    fn restart(&mut self, drive: impl FnOnce(&mut Device<C, M>) -> Recovery) -> Recovery {
+    fn restart(&mut self, drive: impl FnOnce(&mut Device<C, M, T>) -> Recovery) -> Recovery {
         self.completions.clear();
         let lost_bytes = self.window.cut(self.drive.now_ps());
         let mut recovery = drive(&mut self.drive);

@@ -13,7 +13,7 @@ use super::cpu::Cpus;
 use super::write_combining::{Room, WriteCombining, mask_of};
 use crate::controller::HostMemory;
 use crate::device::{Alarm, Contents, WindowSent};
-use crate::observe::WindowCounters;
+use crate::observe::{Tracer, WindowCounters};
 use crate::request::{EntryId, WindowCall, WindowCompletion, WindowError, WindowReply};
 use crate::slab::Slab;
 use crate::spec::CpuSpec;
@@ -143,7 +143,7 @@ impl Call {
     }
 }
 
-impl<C: Contents, M: HostMemory> Host<C, M> {
+impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
     /// Makes a call of the byte window on CPU 0, at the present instant. It ends in
     /// [`Host::take_window_completions`].
     pub fn call(&mut self, tag: u32, call: WindowCall) {

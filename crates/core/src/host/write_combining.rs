@@ -7,6 +7,7 @@
 
 use crate::controller::HostMemory;
 use crate::device::{Contents, Device};
+use crate::observe::Tracer;
 use crate::transport::bar::{LINE_BYTES, Packet};
 use serde::{Deserialize, Serialize};
 
@@ -68,9 +69,9 @@ impl WriteCombining {
     }
 
     /// Looks for a buffer for a line: one that holds it, a free one, or one that gives way.
-    pub fn take<C: Contents, M: HostMemory>(
+    pub fn take<C: Contents, M: HostMemory, T: Tracer>(
         &mut self,
-        drive: &mut Device<C, M>,
+        drive: &mut Device<C, M, T>,
         cpu: u16,
         line: u32,
     ) -> Room {
@@ -97,9 +98,9 @@ impl WriteCombining {
 
     /// Bytes are combined into the buffer of their line, which leaves if that fills it. Returns the
     /// name of the bytes. A buffer must have been taken for the line.
-    pub fn combine<C: Contents, M: HostMemory>(
+    pub fn combine<C: Contents, M: HostMemory, T: Tracer>(
         &mut self,
-        drive: &mut Device<C, M>,
+        drive: &mut Device<C, M, T>,
         cpu: u16,
         line: u32,
         mask: u64,
@@ -117,7 +118,11 @@ impl WriteCombining {
     }
 
     /// All of a CPU's buffers leave, as at a fence. Returns when the last is out of the CPU.
-    pub fn drain<C: Contents, M: HostMemory>(&mut self, drive: &mut Device<C, M>, cpu: u16) -> u64 {
+    pub fn drain<C: Contents, M: HostMemory, T: Tracer>(
+        &mut self,
+        drive: &mut Device<C, M, T>,
+        cpu: u16,
+    ) -> u64 {
         let now_ps = drive.now_ps();
         let state = self.cpu(cpu);
         while !state.open.is_empty() {
@@ -138,7 +143,11 @@ impl WriteCombining {
 
 impl Cpu {
     /// A buffer's bytes leave.
-    fn post<C: Contents, M: HostMemory>(&mut self, drive: &mut Device<C, M>, place: usize) {
+    fn post<C: Contents, M: HostMemory, T: Tracer>(
+        &mut self,
+        drive: &mut Device<C, M, T>,
+        place: usize,
+    ) {
         let Open { id, line, mut mask } = self.open.remove(place);
         debug_assert_ne!(mask, 0, "a buffer is taken for bytes");
         let mut sent_ps = drive.now_ps();

@@ -5,6 +5,7 @@
 //! another by its name.
 
 use crate::engine::{Now, Timeline};
+use crate::observe::Part;
 use crate::spec::{MemorySpec, Tier, TierSpecs};
 use crate::time::transfer_ps;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,21 @@ pub const PROTECTED: Tier = Tier::Pm;
 
 /// Memory of the host that it grants, and takes back.
 pub const GRANTED: Tier = Tier::Hmb;
+
+/// What a look-up there is as a part of a request's time.
+#[inline]
+#[must_use]
+pub const fn look_up_part(tier: Tier) -> Part {
+    match tier {
+        Tier::Sram => Part::MapSram,
+        Tier::Dram => Part::MapDram,
+        Tier::Hmb => Part::MapHmb,
+        Tier::Slc => Part::MapFlash,
+        Tier::Pm => Part::MapPm,
+        Tier::Cxl => Part::MapCxl,
+        Tier::Host => Part::MapHost,
+    }
+}
 
 impl Tier {
     /// The host grants it and takes it back, can read and change it, and every access crosses the link.

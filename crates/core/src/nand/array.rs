@@ -4,6 +4,7 @@ use super::geometry::Geometry;
 use super::operation::{CLASSES, Class, FlashOp, OpKind};
 use crate::engine::{Engine, EventKind, Timeline};
 use crate::ids::DieId;
+use crate::observe::{OpInfo, OpStep, Tracer};
 use crate::slab::{Queue, Slab};
 use crate::spec::{NandSpec, SLOT_BYTES};
 use crate::time::transfer_ps;
@@ -91,7 +92,7 @@ impl Array {
 
     /// Accepts an operation, which starts at once or waits for its turn. `slc` is the mode of its superblock.
     #[inline]
-    pub fn enqueue(&mut self, engine: &mut Engine, mut op: FlashOp, slc: bool) {
+    pub fn enqueue(&mut self, engine: &mut Engine<impl Tracer>, mut op: FlashOp, slc: bool) {
         match op.kind {
             OpKind::Read if slc => op.array_ps = self.nand.slc_read_ps,
             OpKind::Read => op.array_ps = self.nand.read_ps[op.page_type as usize],
@@ -104,7 +105,15 @@ impl Array {
         }
         let class = op.class;
         let die_id = op.die;
+        let info = OpInfo {
+            kind: op.kind.name(),
+            cause: op.cause.name(),
+            die: op.die.0,
+            channel: op.die.0 % self.geometry.channels,
+            superblock: op.superblock.0,
+        };
         let index = self.ops.insert(op);
+        engine.tracer.op(index, &info, engine.now().ps());
         let die = &mut self.dies[die_id.index()];
         die.queues[class as usize].push_back(&mut self.ops, index);
         die.waiting |= 1 << class as u8;
@@ -131,7 +140,7 @@ impl Array {
     }
 
     /// Starts the next operation of a die that runs none, or arranges to be woken.
-    fn dispatch(&mut self, engine: &mut Engine, die_id: DieId) {
+    fn dispatch(&mut self, engine: &mut Engine<impl Tracer>, die_id: DieId) {
         let now = engine.now();
         let die = &mut self.dies[die_id.index()];
         debug_assert!(!die.running);
@@ -163,7 +172,7 @@ impl Array {
     }
 
     /// What was chosen during the last program comes now, unless reads overtake it.
-    fn start_reserved(&mut self, engine: &mut Engine, die_id: DieId) {
+    fn start_reserved(&mut self, engine: &mut Engine<impl Tracer>, die_id: DieId) {
         let die = &mut self.dies[die_id.index()];
         let reads = die.waiting & READS;
         if reads != 0 && die.reads_before_next < OVERTAKES_MAX {
@@ -186,7 +195,7 @@ impl Array {
     }
 
     /// While a program runs, the data of the next one is loaded (cache program).
-    fn load_next(&mut self, engine: &mut Engine, die_id: DieId) {
+    fn load_next(&mut self, engine: &mut Engine<impl Tracer>, die_id: DieId) {
         let die = &mut self.dies[die_id.index()];
         let others = die.waiting & !READS;
         let runs_program = die.current != 0 && self.ops[die.current - 1].kind == OpKind::Program;
@@ -204,11 +213,14 @@ impl Array {
         }
         let index = die.take(&mut self.ops, class);
         die.next_program = index + 1;
+        engine
+            .tracer
+            .step(index, OpStep::Started, engine.now().ps());
         self.load_piece(engine, index);
     }
 
     /// The next page of a program's data goes over the bus.
-    fn load_piece(&mut self, engine: &mut Engine, index: u32) {
+    fn load_piece(&mut self, engine: &mut Engine<impl Tracer>, index: u32) {
         let op = &mut self.ops[index];
         op.pieces_left -= 1;
         let channel = op.die.0 % self.geometry.channels;
@@ -216,11 +228,12 @@ impl Array {
         engine.schedule(end_ps, EventKind::DataLoaded, index);
     }
 
-    fn start(&mut self, engine: &mut Engine, die_id: DieId, class: usize) {
+    fn start(&mut self, engine: &mut Engine<impl Tracer>, die_id: DieId, class: usize) {
         let now = engine.now();
         let die = &mut self.dies[die_id.index()];
         let index = die.take(&mut self.ops, class);
         die.running = true;
+        engine.tracer.step(index, OpStep::Started, now.ps());
         let op = &mut self.ops[index];
         match op.kind {
             OpKind::Read => {
@@ -234,25 +247,29 @@ impl Array {
     }
 
     /// Starts (or continues) the array work of a program or erase.
-    fn run_array(&mut self, engine: &mut Engine, index: u32, extra_ps: u64) {
+    fn run_array(&mut self, engine: &mut Engine<impl Tracer>, index: u32, extra_ps: u64) {
         let op = &mut self.ops[index];
         let die = &mut self.dies[op.die.index()];
         let duration_ps = op.array_ps + extra_ps;
         op.end_ps = engine.now().ps() + self.nand.command_ps + duration_ps;
         die.busy_ps += self.nand.command_ps + duration_ps;
         die.current = index + 1;
+        engine.tracer.step(index, OpStep::Array, engine.now().ps());
         let die_id = op.die;
         engine.schedule(op.end_ps, EventKind::ArrayDone, index);
         self.load_next(engine, die_id);
     }
 
     /// A piece of program data has reached the die.
-    pub fn on_data_loaded(&mut self, engine: &mut Engine, index: u32) {
+    pub fn on_data_loaded(&mut self, engine: &mut Engine<impl Tracer>, index: u32) {
         let op = &self.ops[index];
         let die = &mut self.dies[op.die.index()];
         if op.pieces_left > 0 {
             self.load_piece(engine, index);
-        } else if die.next_program == index + 1 {
+            return;
+        }
+        engine.tracer.step(index, OpStep::Loaded, engine.now().ps());
+        if die.next_program == index + 1 {
             die.next_is_loaded = true;
         } else {
             self.run_array(engine, index, 0);
@@ -262,7 +279,7 @@ impl Array {
     /// An array operation has ended. For a read the transfer begins and `DataReady` will follow;
     /// for a program or erase the work is done, and true is returned.
     #[inline]
-    pub fn on_array_done(&mut self, engine: &mut Engine, index: u32) -> bool {
+    pub fn on_array_done(&mut self, engine: &mut Engine<impl Tracer>, index: u32) -> bool {
         let now = engine.now();
         let op = &self.ops[index];
         let die_id = op.die;
@@ -271,6 +288,10 @@ impl Array {
             let transfer_ps = self.slot_transfer_ps * u64::from(op.mask.count_ones());
             let channel = (die_id.0 % self.geometry.channels) as usize;
             let end_ps = self.channels[channel].book(now, transfer_ps);
+            let tracer = &mut engine.tracer;
+            tracer.step(index, OpStep::ArrayDone, now.ps());
+            tracer.step(index, OpStep::Transfer, end_ps - transfer_ps);
+            tracer.step(index, OpStep::Transferred, end_ps);
             engine.schedule(end_ps + self.nand.ecc_ps, EventKind::DataReady, index);
             die.free_at_ps = if self.nand.cache_read {
                 now.ps().max(die.transfer_end_ps)
@@ -286,6 +307,7 @@ impl Array {
             // Left over from before a suspension moved the end.
             return false;
         }
+        engine.tracer.step(index, OpStep::ArrayDone, now.ps());
         die.running = false;
         die.current = 0;
         self.dispatch(engine, die_id);
@@ -294,7 +316,7 @@ impl Array {
 
     /// A die's page register is empty again.
     #[inline]
-    pub fn on_die_free(&mut self, engine: &mut Engine, die_id: DieId) {
+    pub fn on_die_free(&mut self, engine: &mut Engine<impl Tracer>, die_id: DieId) {
         let die = &mut self.dies[die_id.index()];
         die.waking = false;
         if !die.running {
@@ -303,7 +325,7 @@ impl Array {
     }
 
     /// Interrupts the program or erase under way if that gains anything.
-    fn try_suspend(&mut self, engine: &mut Engine, die_id: DieId) {
+    fn try_suspend(&mut self, engine: &mut Engine<impl Tracer>, die_id: DieId) {
         let Some(suspend) = &self.nand.suspend else {
             return;
         };
@@ -325,16 +347,20 @@ impl Array {
         die.busy_ps -= left_ps;
         die.suspended = die.current;
         die.current = 0;
+        let now_ps = engine.now().ps();
+        engine
+            .tracer
+            .step(die.suspended - 1, OpStep::Suspending, now_ps);
         engine.schedule(engine.now().ps() + delay_ps, EventKind::Suspended, die_id.0);
     }
 
     /// The program or erase has given way.
-    pub fn on_suspended(&mut self, engine: &mut Engine, die_id: DieId) {
+    pub fn on_suspended(&mut self, engine: &mut Engine<impl Tracer>, die_id: DieId) {
         self.dies[die_id.index()].running = false;
         self.dispatch(engine, die_id);
     }
 
-    fn resume(&mut self, engine: &mut Engine, die_id: DieId) {
+    fn resume(&mut self, engine: &mut Engine<impl Tracer>, die_id: DieId) {
         let die = &mut self.dies[die_id.index()];
         let index = die.suspended - 1;
         die.suspended = 0;

@@ -16,6 +16,18 @@ pub enum OpKind {
     Erase,
 }
 
+impl OpKind {
+    /// The name used in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            OpKind::Read => "read",
+            OpKind::Program => "program",
+            OpKind::Erase => "erase",
+        }
+    }
+}
+
 /// Scheduling class, most urgent first.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]

@@ -32,8 +32,10 @@ impl Default for Histogram {
 }
 
 impl Histogram {
+    /// The bucket that a duration falls into.
     #[inline]
-    fn bucket(ns: u64) -> usize {
+    #[must_use]
+    pub fn bucket(ns: u64) -> usize {
         if ns < 2 * PER_GROUP {
             return ns as usize;
         }

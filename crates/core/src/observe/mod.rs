@@ -2,6 +2,8 @@
 
 mod counters;
 mod histogram;
+mod tracer;
 
 pub use counters::{CAUSES, Counters, HpbCounters, MapCounters, TIERS_MAX, WindowCounters};
 pub use histogram::Histogram;
+pub use tracer::{OpInfo, OpStep, PARTS, Part, PartsPs, Tracer, Untraced};

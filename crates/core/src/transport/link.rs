@@ -98,6 +98,15 @@ impl Link {
         }
     }
 
+    /// How long that takes where nothing is in its way.
+    pub fn response_ps(&mut self, extra_bytes: u64) -> u64 {
+        let bytes = match self.spec.protocol {
+            LinkProtocol::Pcie => COMPLETION_ENTRY_BYTES + extra_bytes,
+            LinkProtocol::Ufs => extra_bytes,
+        };
+        self.wire_ps(bytes) + self.spec.one_way_ps
+    }
+
     /// Whether the host may reuse a command's slot only once it has seen the response (UFS: a
     /// transfer request's slot is free when its doorbell bit is cleared and the host has looked).
     #[inline]
@@ -128,6 +137,15 @@ impl Link {
         // The answers of all reads come one round trip later: booking the direction at the time of
         // asking keeps their order and their spacing.
         self.from_host.book(now, wire_ps) + self.round_trip_ps()
+    }
+
+    /// How long that takes where nothing is in its way.
+    pub fn read_ps(&mut self, bytes: u64) -> u64 {
+        let asked_ps = match self.spec.protocol {
+            LinkProtocol::Pcie => 0,
+            LinkProtocol::Ufs => self.wire_ps(0),
+        };
+        self.wire_ps(bytes) + self.round_trip_ps() + asked_ps
     }
 
     /// Posted write by the host to the drive's memory, or with no bytes a read of it; returns when the

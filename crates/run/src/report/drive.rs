@@ -71,7 +71,7 @@ pub(crate) fn json(report: Report<'_>) -> Value {
     let shares: Map<_, _> = shares
         .map(|(name, share)| ((*name).to_owned(), json!(share)))
         .collect();
-    json!({
+    let mut json = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "seed": config.seed,
         "drive": config.drive.name,
@@ -106,7 +106,11 @@ pub(crate) fn json(report: Report<'_>) -> Value {
             "utilisation": link,
         },
         "utilisation": shares,
-    })
+    });
+    if let Some(breakdown) = &result.breakdown {
+        json["breakdown"] = crate::breakdown::json(breakdown);
+    }
+    json
 }
 
 /// What a drive has counted so far, as far as it can be told without a run: parts of the object
@@ -279,6 +283,9 @@ fn write_text(out: &mut String, report: Report<'_>) -> std::fmt::Result {
         out.push_str(&logging.text());
     }
     let name = &config.drive.parsed.spec.name;
+    if let Some(breakdown) = &result.breakdown {
+        out.push_str(&crate::breakdown::text(breakdown));
+    }
     writeln!(out, "\nDrive {} ({name}):", config.drive.name)?;
     write_map(out, result)?;
     super::hpb::write_text(out, &counters.hpb)?;

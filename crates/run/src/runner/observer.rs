@@ -1,8 +1,9 @@
 //! Those who watch a run.
 
 use super::hmb_used_bytes;
-use lodger_core::observe::Counters;
-use lodger_core::{Completion, Host, Request};
+use crate::config::Traced;
+use lodger_core::observe::{Counters, PartsPs, Tracer};
+use lodger_core::{Completion, Request};
 use std::ops::ControlFlow;
 
 /// How far a run is.
@@ -45,6 +46,12 @@ pub trait Observer {
     #[inline]
     fn counts(&mut self, job: usize, request: &Request, completion: &Completion) {
         let _ = (job, request, completion);
+    }
+
+    /// Where the time of a request went that has just [counted](Observer::counts), in a run that follows requests.
+    #[inline]
+    fn went(&mut self, job: usize, request: &Request, completion: &Completion, parts_ps: &PartsPs) {
+        let _ = (job, request, completion, parts_ps);
     }
 
     /// When it wants to [look](Observer::look) at the drive next, picoseconds; asked at every step.
@@ -101,6 +108,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.1.counts(job, request, completion);
     }
 
+    fn went(&mut self, job: usize, request: &Request, completion: &Completion, parts_ps: &PartsPs) {
+        self.0.went(job, request, completion, parts_ps);
+        self.1.went(job, request, completion, parts_ps);
+    }
+
     #[inline]
     fn next_look_ps(&self) -> u64 {
         self.0.next_look_ps().min(self.1.next_look_ps())
@@ -151,6 +163,12 @@ impl<A: Observer> Observer for Option<A> {
         }
     }
 
+    fn went(&mut self, job: usize, request: &Request, completion: &Completion, parts_ps: &PartsPs) {
+        if let Some(observer) = self {
+            observer.went(job, request, completion, parts_ps);
+        }
+    }
+
     #[inline]
     fn next_look_ps(&self) -> u64 {
         self.as_ref().map_or(u64::MAX, Observer::next_look_ps)
@@ -192,7 +210,7 @@ pub struct DriveState {
 }
 
 impl DriveState {
-    pub(crate) fn of(host: &Host) -> Self {
+    pub(crate) fn of<T: Tracer>(host: &Traced<T>) -> Self {
         let blocks = &host.drive.ftl().blocks;
         DriveState {
             now_ps: host.now_ps(),

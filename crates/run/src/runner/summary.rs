@@ -1,7 +1,8 @@
 //! Sums over a run: what is known of it before, and what is said of it after.
 
+use crate::config::Traced;
 use crate::stats::JobResult;
-use lodger_core::Host;
+use lodger_core::observe::Tracer;
 use lodger_core::spec::Tier;
 use lodger_workload::Job;
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ pub(super) fn expected_ps(jobs: &[Job]) -> Option<u64> {
 }
 
 /// Host memory in use: the data roles' shares, whose sizes are fixed, and the map's.
-pub(crate) fn hmb_used_bytes(host: &Host) -> u64 {
+pub(crate) fn hmb_used_bytes<T: Tracer>(host: &Traced<T>) -> u64 {
     let roles = &host.spec().roles;
     let buffer = Some((roles.write_buffer.tier, roles.write_buffer.bytes));
     let cache = (roles.read_cache.as_ref()).map(|cache| (cache.tier, cache.bytes));
@@ -32,7 +33,10 @@ pub(crate) fn hmb_used_bytes(host: &Host) -> u64 {
     (data.min(usable) + host.drive.hmb_map_bytes()).min(usable)
 }
 
-pub(crate) fn utilisation(host: &Host, simulated_ps: u64) -> Vec<(&'static str, f64)> {
+pub(crate) fn utilisation<T: Tracer>(
+    host: &Traced<T>,
+    simulated_ps: u64,
+) -> Vec<(&'static str, f64)> {
     let share = |busy: Vec<u64>| {
         // What is booked may end after the last completion.
         let all = simulated_ps.max(1) as f64 * busy.len().max(1) as f64;

@@ -31,6 +31,12 @@ pub(super) fn run(
             "--precondition",
         ),
     ];
+    if args.time.breakdown {
+        let message = format!(
+            "`--breakdown` is for other workloads, and `{name}` is a recording of a live drive"
+        );
+        return Err(Error::input(message).hint("`--timeline` tells what happened over time"));
+    }
     if let Some((_, option)) = given.iter().find(|(is_given, _)| *is_given) {
         let message = format!(
             "`{option}` is for other workloads, and `{name}` is a recording of a live drive"

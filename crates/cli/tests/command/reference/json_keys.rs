@@ -192,6 +192,19 @@ const MEANINGS: &[(&str, &str)] = &[
         "utilisation.<resource>",
         "Share of the time a kind of resource was busy, mean of its instances",
     ),
+    (
+        "breakdown.<direction>.<of>.requests",
+        "With `--breakdown`, by `read`, `write`, `trim` and `sync`: how many requests `mean` speaks of (all that count), \
+         or `p50`, `p99`, `p99_9` (those whose latency is near it)",
+    ),
+    (
+        "breakdown.<direction>.<of>.latency_ns",
+        "Their mean latency, from submission to completion, ns",
+    ),
+    (
+        "breakdown.<direction>.<of>.parts_ns.<part>",
+        "Their mean time in each [part](../time.md#where-the-time-went), ns; the parts add up to the latency",
+    ),
 ];
 
 /// Objects whose keys are names rather than fields.
@@ -201,6 +214,9 @@ const NAMED: &[(&str, &str)] = &[
     ("nand.reads_by_cause", "<cause>"),
     ("nand.programs_by_cause", "<cause>"),
     ("utilisation", "<resource>"),
+    ("breakdown", "<direction>"),
+    ("breakdown.<direction>", "<of>"),
+    ("breakdown.<direction>.<of>.parts_ns", "<part>"),
     ("clat_ns.percentile", "<percentile>"),
     ("clat_ns.bins", "<ns>"),
     ("lat_ns.percentile", "<percentile>"),
@@ -250,7 +266,7 @@ fn result(drive: &str) -> Value {
     .map(str::to_owned);
     let args = args
         .into_iter()
-        .chain(["--output-format", "json+"].map(str::to_owned));
+        .chain(["--output-format", "json+", "--breakdown"].map(str::to_owned));
     let (mut out, mut talk) = (Vec::new(), Vec::new());
     let status = lodger::main_with_args(args, &mut out, &mut talk);
     assert_eq!(status, 0, "{}", String::from_utf8_lossy(&talk));

@@ -12,6 +12,7 @@ use crate::controller::hpb::{HostEntry, HpbDevice, Refusal};
 use crate::device::read::pages_within;
 use crate::engine::EventKind;
 use crate::ids::{Lpn, NONE, Ppn};
+use crate::observe::Tracer;
 use serde::{Deserialize, Serialize};
 
 /// Bytes of an entry in an HPB WRITE BUFFER (JESD220-3).
@@ -107,7 +108,11 @@ impl Hpb {
     }
 
     /// An HPB WRITE BUFFER has been looked at: its data is sent for. Returns false for other commands.
-    pub(in crate::device) fn take_entries(&mut self, board: &mut Board, id: u32) -> bool {
+    pub(in crate::device) fn take_entries(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        id: u32,
+    ) -> bool {
         let Some(read) = self.extra(id).ahead.read else {
             return false;
         };
@@ -129,7 +134,7 @@ impl Hpb {
     /// Whether the entries sent ahead make up for a translation page that is not at hand.
     pub(super) fn ahead_covers(
         &mut self,
-        board: &mut Board,
+        board: &mut Board<impl Tracer>,
         id: u32,
         command: &mut Command,
         page: u32,
@@ -150,7 +155,12 @@ impl Hpb {
     }
 
     /// The read starts: what was checked may have changed since.
-    pub(super) fn confirm_ahead(&mut self, board: &mut Board, id: u32, command: &mut Command) {
+    pub(super) fn confirm_ahead(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        id: u32,
+        command: &mut Command,
+    ) {
         let (first, last) = command.translation_pages();
         for page in first..=last {
             let bit = 1 << (page - first);

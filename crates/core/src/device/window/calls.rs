@@ -4,6 +4,7 @@ use super::{
     Board, COMPLETION_ENTRY_BYTES, Contents, Next, Op, Stage, WindowCall, WindowError, WindowReply,
     WindowRole,
 };
+use crate::observe::Tracer;
 use crate::request::{EntryId, EntryInfo, EntryState, Request};
 use crate::spec::SLOT_BYTES;
 
@@ -14,19 +15,24 @@ const PIECE_PAGES: u64 = 16;
 type Progress = Result<Option<WindowReply>, WindowError>;
 
 impl WindowRole {
-    pub(super) fn on_call_fetched(&mut self, board: &mut Board, id: u32) {
+    pub(super) fn on_call_fetched(&mut self, board: &mut Board<impl Tracer>, id: u32) {
         let end_ps = self
             .core
             .book(board.engine.now(), self.window.spec().call_ps);
         self.next_stage(board, id, Stage::Executed, end_ps);
     }
 
-    fn reply(&mut self, board: &mut Board, id: u32, result: Result<WindowReply, WindowError>) {
+    fn reply(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        id: u32,
+        result: Result<WindowReply, WindowError>,
+    ) {
         let entry_end_ps = board.link.write(board.engine.now(), COMPLETION_ENTRY_BYTES);
         self.answer(id, result, entry_end_ps);
     }
 
-    pub(super) fn execute(&mut self, board: &mut Board, id: u32) {
+    pub(super) fn execute(&mut self, board: &mut Board<impl Tracer>, id: u32) {
         let done = match self.calls[id].call {
             WindowCall::Pin {
                 entry,
@@ -65,14 +71,24 @@ impl WindowRole {
         }
     }
 
-    fn execute_pin(&mut self, board: &mut Board, id: u32, info: EntryInfo) -> Progress {
+    fn execute_pin(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        id: u32,
+        info: EntryInfo,
+    ) -> Progress {
         if self.window.pin(info, id)? {
             self.move_pieces(board, id);
         }
         Ok(None)
     }
 
-    fn execute_flush(&mut self, board: &mut Board, id: u32, entry: EntryId) -> Progress {
+    fn execute_flush(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        id: u32,
+        entry: EntryId,
+    ) -> Progress {
         let found = self.window.pinned(entry)?;
         if found.copies > 0 {
             return Err(WindowError::Busy);
@@ -85,7 +101,7 @@ impl WindowRole {
     }
 
     /// Has an entry's pages read into the window, or written from it, by commands of the drive's own.
-    pub(super) fn move_pieces(&mut self, board: &mut Board, call: u32) {
+    pub(super) fn move_pieces(&mut self, board: &mut Board<impl Tracer>, call: u32) {
         let entry = self.moved_entry(call);
         let found = self.window.find(entry).expect("it is in the table");
         let pages = found.info.length_bytes / SLOT_BYTES;
@@ -102,14 +118,14 @@ impl WindowRole {
     }
 
     /// The firmware turns to the next piece; other calls may come in between.
-    fn next_piece(&mut self, board: &mut Board, call: u32, pages_left: u64) {
+    fn next_piece(&mut self, board: &mut Board<impl Tracer>, call: u32, pages_left: u64) {
         let core_ps = PIECE_PAGES.min(pages_left) * self.window.spec().page_ps;
         let end_ps = self.core.book(board.engine.now(), core_ps);
         self.next_stage(board, call, Stage::Piece, end_ps);
     }
 
     /// The firmware has done its part of a piece: map, flash and buffer do theirs.
-    pub(super) fn start_piece(&mut self, board: &mut Board, call: u32) -> Next {
+    pub(super) fn start_piece(&mut self, board: &mut Board<impl Tracer>, call: u32) -> Next {
         let entry = self.moved_entry(call);
         let at = self.calls[call].at;
         let info = self.window.find(entry).expect("it is in the table").info;
@@ -135,7 +151,7 @@ impl WindowRole {
     }
 
     /// Every page of an entry has been read or written: the table changes, in one step.
-    pub(super) fn on_moved(&mut self, board: &mut Board, id: u32) -> Next {
+    pub(super) fn on_moved(&mut self, board: &mut Board<impl Tracer>, id: u32) -> Next {
         if !self.armed {
             self.armed = true;
             let at_ps = board.engine.now().ps() + self.mark_ps;
@@ -175,7 +191,7 @@ impl WindowRole {
 
     fn execute_read_dma(
         &mut self,
-        board: &mut Board,
+        board: &mut Board<impl Tracer>,
         id: u32,
         entry: EntryId,
         (offset, length): (u64, u64),
@@ -208,7 +224,12 @@ impl WindowRole {
     }
 
     /// Copies up to 4 KiB and goes on when the link has taken them: others may come in between.
-    pub(super) fn copy_page<C: Contents>(&mut self, board: &mut Board, contents: &mut C, id: u32) {
+    pub(super) fn copy_page<C: Contents>(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        contents: &mut C,
+        id: u32,
+    ) {
         let (entry, offset_bytes, length_bytes) = self.copied(id);
         let call = self.calls[id];
         let found = self.window.find(entry).expect("copied entries stay");
@@ -225,7 +246,7 @@ impl WindowRole {
         self.next_stage(board, id, Stage::Copied, arrive_ps + self.access_ps);
     }
 
-    pub(super) fn on_copied(&mut self, board: &mut Board, id: u32) {
+    pub(super) fn on_copied(&mut self, board: &mut Board<impl Tracer>, id: u32) {
         let (entry, _, length_bytes) = self.copied(id);
         let found = self.window.find(entry);
         found.expect("copied entries stay").copies -= 1;

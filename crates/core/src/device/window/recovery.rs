@@ -2,6 +2,7 @@
 
 use super::{Board, Contents, EntryInfo, Slab, Timeline, WindowRole};
 use crate::controller::dump::{self, Dump};
+use crate::observe::Tracer;
 use crate::spec::{DriveSpec, SLOT_BYTES};
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +47,7 @@ impl WindowRole {
     /// Power fails now (or only the host does): what the window loses, and what comes back.
     pub(in crate::device) fn restart<C: Contents>(
         &mut self,
-        board: &mut Board,
+        board: &mut Board<impl Tracer>,
         contents: &mut C,
         spec: &DriveSpec,
         power_fails: bool,

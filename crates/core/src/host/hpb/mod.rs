@@ -10,7 +10,7 @@ use crate::controller::hpb::{HostEntry, Message};
 use crate::device::{Alarm, Contents, Device};
 use crate::engine::INDEX_MAX;
 use crate::ids::{CommandId, Lpn};
-use crate::observe::HpbCounters;
+use crate::observe::{HpbCounters, Tracer};
 use crate::request::{Op, Status};
 use crate::spec::{DriveSpec, HpbProtocol, HpbSpec, SLOT_BYTES};
 use jedec::JedecDriver;
@@ -87,9 +87,9 @@ impl HpbHost {
 
     /// The entry to send with a request; with JEDEC's 2.0 those to send ahead of a read of several
     /// pages go to `ahead`.
-    fn entry_for<C: Contents, M: HostMemory>(
+    fn entry_for<C: Contents, M: HostMemory, T: Tracer>(
         &mut self,
-        drive: &Device<C, M>,
+        drive: &Device<C, M, T>,
         op: Op,
         (first, count): (Lpn, u32),
     ) -> Option<HostEntry> {
@@ -110,7 +110,7 @@ impl HpbHost {
     }
 }
 
-impl<C: Contents, M: HostMemory> Host<C, M> {
+impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
     /// The driver adds what it has to a command. Returns true when that takes another command ahead.
     pub(super) fn attach_entries(&mut self, command: CommandId) -> bool {
         let Some(hpb) = &mut self.hpb else {

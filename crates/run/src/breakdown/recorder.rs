@@ -1,0 +1,238 @@
+//! Follows requests through the drive: at each instant each of them is in one part of its way.
+//!
+//! A request has a cursor, up to where its time is told apart; a part is told by where it ends. So parts add up
+//! to the latency, whatever is told: what can be wrong is which part it is. A read that waits for several flash
+//! operations hears of the one that ends last alone.
+
+use lodger_core::observe::{OpInfo, OpStep, PARTS, Part, PartsPs, Tracer};
+use std::collections::VecDeque;
+
+/// A request in the drive, by its command.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    /// There is one.
+    active: bool,
+    is_read: bool,
+    cursor_ps: u64,
+    parts_ps: PartsPs,
+    /// Look-ups in the firmware's next work.
+    looks_up: [(Option<Part>, u64); 4],
+    /// When data was last asked of a memory.
+    asked_ps: u64,
+    /// How long its data occupies the link.
+    wire_ps: u64,
+}
+
+const NOTHING: Request = Request {
+    active: false,
+    is_read: false,
+    cursor_ps: 0,
+    parts_ps: [0; PARTS],
+    looks_up: [(None, 0); 4],
+    asked_ps: 0,
+    wire_ps: 0,
+};
+
+impl Request {
+    #[inline]
+    fn mark(&mut self, part: Part, until_ps: u64) {
+        if self.active && until_ps > self.cursor_ps {
+            self.parts_ps[part as usize] += until_ps - self.cursor_ps;
+            self.cursor_ps = until_ps;
+        }
+    }
+}
+
+/// When a flash operation did what; 0 for what it did not do.
+#[derive(Clone, Copy, Debug, Default)]
+struct Op {
+    is_read: bool,
+    enqueued_ps: u64,
+    started_ps: u64,
+    loaded_ps: u64,
+    array_ps: u64,
+    array_done_ps: u64,
+    transfer_ps: u64,
+    transferred_ps: u64,
+    suspending_ps: u64,
+    suspended_ps: u64,
+}
+
+/// Keeps the parts of each request's time.
+#[derive(Clone, Debug, Default)]
+pub struct Recorder {
+    requests: Vec<Request>,
+    ops: Vec<Op>,
+    /// When data of writes was asked for, and how long it had to wait for the link, by transfer.
+    transfers: Vec<(u64, u64)>,
+    /// The flash operation that has ended with this event.
+    ended: Option<Op>,
+    done: VecDeque<PartsPs>,
+}
+
+/// A place in a list that grows as needed.
+#[inline]
+fn place<T: Clone>(list: &mut Vec<T>, at: u32, empty: T) -> &mut T {
+    let at = at as usize;
+    if at >= list.len() {
+        list.resize(at + 1, empty);
+    }
+    &mut list[at]
+}
+
+impl Recorder {
+    fn request(&mut self, command: u32) -> &mut Request {
+        place(&mut self.requests, command, NOTHING)
+    }
+
+    fn operation(&mut self, op: u32) -> &mut Op {
+        place(&mut self.ops, op, Op::default())
+    }
+}
+
+/// What a request has waited for since its cursor, if it waited for this operation.
+fn follow(request: &mut Request, op: &Op, now_ps: u64) {
+    if op.is_read {
+        request.mark(Part::MapFlash, op.enqueued_ps);
+        request.mark(Part::DieWait, op.started_ps);
+        request.mark(Part::Array, op.array_done_ps);
+        request.mark(Part::BusWait, op.transfer_ps);
+        request.mark(Part::Bus, op.transferred_ps);
+        request.mark(Part::Decoder, now_ps);
+    } else {
+        request.mark(Part::ProgramWait, op.enqueued_ps);
+        request.mark(Part::DieWait, op.started_ps);
+        request.mark(Part::Bus, op.loaded_ps);
+        request.mark(Part::DieWait, op.array_ps);
+        request.mark(Part::Suspended, op.array_ps + op.suspended_ps);
+        request.mark(Part::Array, now_ps);
+    }
+}
+
+impl Tracer for Recorder {
+    const ON: bool = true;
+
+    fn begin(&mut self, command: u32, is_read: bool, at_ps: u64) {
+        *self.request(command) = Request {
+            active: true,
+            is_read,
+            cursor_ps: at_ps,
+            ..NOTHING
+        };
+    }
+
+    fn mark(&mut self, command: u32, part: Part, until_ps: u64) {
+        self.request(command).mark(part, until_ps);
+    }
+
+    fn looks_up(&mut self, command: u32, part: Part, core_ps: u64) {
+        let mut places = self.request(command).looks_up.iter_mut();
+        let found = places.find(|(known, _)| known.is_none_or(|known| known == part));
+        if let Some((known, sum_ps)) = found {
+            *known = Some(part);
+            *sum_ps += core_ps;
+        }
+    }
+
+    fn firmware(&mut self, command: u32, begin_ps: u64, end_ps: u64) {
+        let request = self.request(command);
+        request.mark(Part::FirmwareWait, begin_ps);
+        let looks_up = std::mem::take(&mut request.looks_up);
+        let mut left_ps: u64 = looks_up.iter().map(|(_, core_ps)| core_ps).sum();
+        request.mark(Part::Firmware, end_ps - left_ps);
+        for (part, core_ps) in looks_up {
+            left_ps -= core_ps;
+            request.mark(part.unwrap_or(Part::Firmware), end_ps - left_ps);
+        }
+    }
+
+    fn event(&mut self) {
+        self.ended = None;
+    }
+
+    fn asks_memory(&mut self, command: u32, at_ps: u64) {
+        self.request(command).asked_ps = at_ps;
+    }
+
+    fn transfer(&mut self, transfer: u32, at_ps: u64, wait_ps: u64) {
+        *place(&mut self.transfers, transfer, (0, 0)) = (at_ps, wait_ps);
+    }
+
+    fn transferred(&mut self, transfer: u32, command: u32, arrived: bool, at_ps: u64) {
+        let (asked_ps, wait_ps) = *place(&mut self.transfers, transfer, (0, 0));
+        let request = self.request(command);
+        request.mark(Part::BufferWait, asked_ps);
+        if arrived {
+            request.mark(Part::LinkWait, asked_ps + wait_ps);
+            request.mark(Part::Link, at_ps);
+        } else {
+            request.mark(Part::Memory, at_ps);
+        }
+    }
+
+    fn sends(&mut self, command: u32, wire_ps: u64) {
+        self.request(command).wire_ps += wire_ps;
+    }
+
+    fn op(&mut self, op: u32, info: &OpInfo, at_ps: u64) {
+        *self.operation(op) = Op {
+            is_read: info.kind == "read",
+            enqueued_ps: at_ps,
+            ..Op::default()
+        };
+    }
+
+    fn step(&mut self, op: u32, step: OpStep, at_ps: u64) {
+        let op = self.operation(op);
+        match step {
+            OpStep::Started => op.started_ps = at_ps,
+            OpStep::Loaded => op.loaded_ps = at_ps,
+            OpStep::Array if op.array_ps == 0 => op.array_ps = at_ps,
+            OpStep::Array => op.suspended_ps += at_ps - op.suspending_ps,
+            OpStep::Suspending => op.suspending_ps = at_ps,
+            OpStep::ArrayDone => op.array_done_ps = at_ps,
+            OpStep::Transfer => op.transfer_ps = at_ps,
+            OpStep::Transferred => op.transferred_ps = at_ps,
+        }
+    }
+
+    fn op_done(&mut self, op: u32, _: u64) {
+        self.ended = Some(*self.operation(op));
+    }
+
+    fn adopt(&mut self, command: u32, at_ps: u64) {
+        if let Some(op) = self.ended {
+            follow(self.request(command), &op, at_ps);
+        }
+    }
+
+    fn settled(&mut self, command: u32, at_ps: u64, unloaded_ps: u64, arrives_ps: u64) {
+        let ended = self.ended;
+        let request = self.request(command);
+        match ended {
+            Some(op) => follow(request, &op, at_ps),
+            None => {
+                if request.is_read {
+                    request.mark(Part::MapFlash, request.asked_ps.min(at_ps));
+                }
+                request.mark(Part::Memory, at_ps);
+            }
+        }
+        let alone_ps = unloaded_ps + request.wire_ps;
+        let wait_ps = (arrives_ps - at_ps).saturating_sub(alone_ps);
+        request.mark(Part::LinkWait, at_ps + wait_ps);
+        request.mark(Part::Link, arrives_ps);
+    }
+
+    fn completed(&mut self, command: u32, at_ps: u64) {
+        let request = self.request(command);
+        request.mark(Part::Completion, at_ps);
+        request.active = false;
+        let parts_ps = request.parts_ps;
+        self.done.push_back(parts_ps);
+    }
+
+    fn next_parts(&mut self) -> Option<PartsPs> {
+        self.done.pop_front()
+    }
+}
