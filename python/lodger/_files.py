@@ -11,11 +11,12 @@ _MODE = 0o644
 """Of a file that was not there before."""
 
 
-def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+def write_whole(path: str | os.PathLike[str], data: bytes, *, sync: bool = True) -> None:
     """Write a file whole or not at all: beside its place first, then renamed.
 
     What stands there keeps its mode, and a symbolic link keeps pointing to it. What a rename would part from
-    its other names, or is no file (a device, a pipe), is written in place.
+    its other names, or is no file (a device, a pipe), is written in place. Without ``sync`` a power cut may
+    damage it.
 
     Raises:
         OSError: It cannot be written.
@@ -33,8 +34,9 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
-            # What is renamed before it is on the disk may be empty after a power cut.
-            os.fsync(file.fileno())
+            if sync:
+                # What is renamed before it is on the disk may be empty after a power cut.
+                os.fsync(file.fileno())
         os.chmod(name, _MODE if there is None else stat.S_IMODE(there.st_mode))
         os.replace(name, place)
     except BaseException:

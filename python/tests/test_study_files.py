@@ -10,6 +10,7 @@ import pytest
 
 import lodger
 from lodger import study
+from lodger.study import command
 from lodger.study.series import FUNCTIONS
 from lodger.study.tasks import find
 
@@ -49,6 +50,54 @@ basis = "predicted"
 """
 
 
+OWN = TINY[: TINY.index("[[plot]]")].replace('paper = "nobody"\n', "")
+
+
+def test_a_question_of_ones_own_needs_no_paper_and_no_checks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("vl_convert")
+    file = tmp_path / "mine.toml"
+    file.write_text(OWN + '[[plot]]\ny = "IOPS"\n')
+    assert command.study(["run", str(file), "--report", str(tmp_path / "mine.html")]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("mine\n  A tiny study\n       ")
+    assert said.out.endswith("1 study, no checks\n")
+    assert "mine: 6 runs" in said.err
+    page = (tmp_path / "mine.html").read_text()
+    assert "<h1>A tiny study</h1>" in page
+    assert "<svg" in page
+    for word in ("ublished", "predicted", "lodger reproduce", "claim"):
+        assert word not in page
+    assert command.study(["show", str(file)]) == 0
+    assert "6 runs, 2 series" in capsys.readouterr().out
+
+
+def test_over_several_variables_is_a_curve_for_each_choice_of_the_others() -> None:
+    text = OWN.replace("bs=4k", "bs=${bs}").replace(
+        "over = { depth = [1, 4, 16] }", 'over = { depth = [1, 4], bs = ["4k", "64k"] }'
+    )
+    made = study.parse(text + '[[plot]]\ny = "IOPS"\nseries = ["off"]\n')
+    assert list(made.settings) == ["on_bs_4k", "on_bs_64k", "off_bs_4k", "off_bs_64k"]
+    assert made.label("on_bs_64k") == "on, bs 64k"
+    assert list(made.plots[0].series) == ["off_bs_4k", "off_bs_64k"]
+    (found,) = study.run([made])
+    one = study.parse(
+        OWN.replace("bs=4k", "bs=64k").replace("[1, 4, 16]", "[1, 4]"),
+    )
+    (alone,) = study.run([one])
+    ours, theirs = found.values["on_bs_64k"], alone.values["on"]
+    assert isinstance(ours, study.Series)
+    assert isinstance(theirs, study.Series)
+    assert list(ours.x) == [1, 4]
+    assert list(ours.y) == list(theirs.y)
+    small = found.values["on_bs_4k"]
+    assert isinstance(small, study.Series)
+    assert list(small.y) != list(ours.y)
+    with pytest.raises(lodger.InputError, match="two series are called `on_bs_4k`"):
+        study.parse(text + "[series.on_bs_4k]\nover = { depth = [1] }\n")
+
+
 def test_what_a_file_says_is_what_is_run() -> None:
     made = study.parse(TINY, "folder/tiny-study.toml")
     assert (made.id, made.title, made.quick) == ("tiny-study", "A tiny study", False)
@@ -84,7 +133,7 @@ def test_what_a_file_says_is_what_is_run() -> None:
         ("at_least = 2", "target = 2\ntolerance = '5'", 30, "`tolerance` must be", None),
         ("at_least = 2", "between = [3, 2]", 29, "the smaller first", None),
         ("at_least = 2", 'at_least = 2\nexpected = "missed"', 30, "needs a `reason`", "say why"),
-        ("over = { depth", "over = { deep = [1], depth", 15, "`over` must be", None),
+        ("over = { depth", "over = { deep = [], depth", 15, "`over` must be", None),
         ("measure = ", "# ", None, "nothing says what to measure", "jobs[0]"),
         ("y = ", "#", 22, "`plot.y` is missing", None),
         ("[series.off]", "[series.off]\nworkload = 3", 20, "`series.off.workload` must be", None),

@@ -18,7 +18,7 @@ from .series import Series
 
 _INK = "currentColor"
 """Text and axes take the colour of the page around them, light or dark."""
-_COLOURS = ["#3b82c4", "#e07b39", "#c2528b", "#8a6fd1", "#b39122", "#5f8a9e", "#a0622d", "#7d7d7d"]
+COLOURS = ["#3b82c4", "#e07b39", "#c2528b", "#8a6fd1", "#b39122", "#5f8a9e", "#a0622d", "#7d7d7d"]
 """Of middle lightness, readable on white and on near black."""
 _BAND = "#2f9e77"
 _POINTS_MAX = 2_000
@@ -98,7 +98,7 @@ def specification(found: Found, plot: Plot, number: int) -> dict[str, Any]:
         "type": "nominal",
         "sort": None,
         "title": None,
-        "scale": {"domain": labels, "range": _COLOURS},
+        "scale": {"domain": labels, "range": COLOURS},
         "legend": {"orient": "top", "columns": 2, "labelLimit": 340} if len(labels) > 1 else None,
     }
     main: dict[str, Any] = {"data": {"values": rows}, "encoding": {"x": x, "y": y, "color": colour}}
@@ -113,7 +113,7 @@ def specification(found: Found, plot: Plot, number: int) -> dict[str, Any]:
         "height": 300,
         "background": None,
         "layer": [*layers, main],
-        "config": _config(),
+        "config": config(),
     }
 
 
@@ -160,7 +160,8 @@ def _band(
     return layers
 
 
-def _config() -> dict[str, Any]:
+def config() -> dict[str, Any]:
+    """How all our figures look."""
     text = {"labelColor": _INK, "titleColor": _INK, "labelFontSize": 12, "titleFontSize": 12}
     axis = {
         **text,

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from .._files import write_whole
-from ..errors import Error, InputError
+from .._command import Parser, count, guarded, replace, say
+from ..errors import InputError
 from . import report
 from .collection import collection
 from .expression import near
@@ -47,32 +45,8 @@ studies/.
 """
 
 
-class _Parser(argparse.ArgumentParser):
-    """argparse passes over help that cannot be written."""
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        if message and file is sys.stdout:
-            _print(message)
-        else:
-            super()._print_message(message, file)
-
-
-def _print(text: str) -> None:
-    """To standard output, now: what nobody can read is no success."""
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        # Python would complain once more when it flushes at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        why = (error.strerror or str(error)).lower()
-        raise InputError(f"cannot write `standard output`: {why}") from error
-
-
 def _parser(prog: str, what: str, examples: str) -> argparse.ArgumentParser:
-    return _Parser(
+    return Parser(
         prog=prog,
         description=what,
         epilog=examples + _VERDICTS,
@@ -97,19 +71,13 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--markdown", metavar="FILE", type=Path, help=argparse.SUPPRESS)
     parser.add_argument(
-        "--workers", metavar="N", type=_count, help="runs at a time (all processors)"
+        "--workers", metavar="N", type=count, help="runs at a time (all processors)"
     )
     parser.add_argument(
         "--cluster",
         metavar="ADDRESS",
         help="run on the workers of a Dask scheduler instead (needs dask.distributed)",
     )
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 4096:
-        raise argparse.ArgumentTypeError(f"must be 1 to 4096, found {text!r}")
-    return int(text)
 
 
 def reproduce(arguments: Sequence[str] | None = None) -> int:
@@ -132,9 +100,9 @@ def reproduce(arguments: Sequence[str] | None = None) -> int:
         if options.list:
             _write(options, _listing(studies, options.output_format))
             return 0
-        return _run(studies, options, values=bool(options.ids))
+        return _run(studies, options, values=bool(options.ids), published=True)
 
-    return _guarded(parser, arguments, work)
+    return guarded(parser, arguments, work)
 
 
 def _folder(given: Path | None) -> Path | None:
@@ -177,15 +145,17 @@ def study(arguments: Sequence[str] | None = None) -> int:
     def work(options: argparse.Namespace) -> int:
         studies = [load(file) for file in options.files]
         if options.command == "run":
-            return _run(studies, options, values=True)
+            return _run(studies, options, values=True, published=False)
         shown = (report.described(one, len(one.tasks())) for one in studies)
-        _print("\n".join(shown))
+        say("\n".join(shown))
         return 0
 
-    return _guarded(parser, arguments, work)
+    return guarded(parser, arguments, work)
 
 
-def _run(studies: Sequence[Study], options: argparse.Namespace, values: bool) -> int:
+def _run(
+    studies: Sequence[Study], options: argparse.Namespace, values: bool, published: bool
+) -> int:
     targets = [options.output, options.json, options.report, options.markdown]
     for target in targets:
         if target is not None and not target.absolute().parent.is_dir():
@@ -199,11 +169,11 @@ def _run(studies: Sequence[Study], options: argparse.Namespace, values: bool) ->
     if options.report is not None:
         from .page import page
 
-        _replace(options.report, page(found))
+        replace(options.report, page(found, published))
     if options.json is not None:
-        _replace(options.json, report.to_json(found))
+        replace(options.json, report.to_json(found))
     if options.markdown is not None:
-        _replace(options.markdown, report.to_markdown(found))
+        replace(options.markdown, report.to_markdown(found))
     as_json = options.output_format == "json"
     _write(options, report.to_json(found) if as_json else report.to_text(found, values))
     return _status(found)
@@ -217,42 +187,9 @@ def _status(found: Sequence[Found]) -> int:
 
 def _write(options: argparse.Namespace, text: str) -> None:
     if options.output is None:
-        _print(text)
+        say(text)
     else:
-        _replace(options.output, text)
-
-
-def _replace(path: Path, text: str) -> None:
-    """Writes a file whole or not at all."""
-    try:
-        write_whole(path, text.encode())
-    except OSError as error:
-        raise InputError(f"cannot write `{path}`: {error.strerror}") from error
-
-
-def _guarded(
-    parser: argparse.ArgumentParser,
-    arguments: Sequence[str] | None,
-    work: Callable[[argparse.Namespace], int],
-) -> int:
-    """Does the work, and says what went wrong as the rest of the command does."""
-    try:
-        try:
-            options: Any = parser.parse_args(arguments)
-        except SystemExit as stop:
-            return int(stop.code or 0)
-        return work(options)
-    except Error as error:
-        hint = f"\nhint: {error.hint}\n" if error.hint else ""
-        sys.stderr.write(f"error: {error}\n{hint}")
-        return 2 if isinstance(error, InputError) else 1
-    except KeyboardInterrupt:
-        sys.stderr.write("error: interrupted; nothing was written\n")
-        return 130
-    except BrokenPipeError:
-        # A reader that has gone away is no error; Python would complain when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        replace(options.output, text)
 
 
 def main_reproduce() -> int:

@@ -9,7 +9,8 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -109,14 +110,19 @@ def _study(table: Table, text: str, file: str) -> Study:
     series = table.table("series")
     if not series.keys():
         raise table.error("a study needs a series at least", None, "write `[series.NAME]`")
-    settings = {}
+    settings: dict[str, Setting] = {}
+    groups: dict[str, list[str]] = {}
     for name in series.keys():  # noqa: SIM118
         if not _NAME.fullmatch(name):
             raise series.error(f"`{name}` is no name: letters, digits and _", name)
-        settings[name] = _setting(name, series.table(name), common, Path(file).parent)
+        many = _settings(name, series.table(name), common, Path(file).parent)
+        groups[name] = [one.name for one in many]
+        for one in many:
+            if one.name in settings:
+                message = f"two series are called `{one.name}`"
+                raise series.error(message, name, "give one of them another name")
+            settings[one.name] = one
     checks = tuple(check_from(one) for one in table.tables("check"))
-    if not checks:
-        raise table.error("a study needs a check at least", None, "write `[[check]]`")
     for number, check in enumerate(checks):
         for expression in check.expressions:
             _known(expression, settings, table.places, ("check", number, "value"))
@@ -124,14 +130,14 @@ def _study(table: Table, text: str, file: str) -> Study:
         id=Path(file).stem,
         file=file,
         title=table.text("title"),
-        paper=table.text("paper"),
+        paper=table.words("paper") or "",
         figure=table.words("figure"),
         source=table.words("source"),
         set_up=table.text("set_up"),
         differs=table.words("differs"),
         quick=table.flag("quick"),
         settings=settings,
-        plots=tuple(_plot(one, settings) for one in table.tables("plot")),
+        plots=tuple(_plot(one, settings, groups) for one in table.tables("plot")),
         checks=checks,
         text=text,
     )
@@ -166,14 +172,38 @@ _RUN_KEYS = {
     "set": ((dict,), "values of the drive to change"),
     "variables": ((dict,), "what stands for ${NAME} in the job file"),
     "parameters": ((dict,), "arguments of the experiment"),
-    "over": ((dict,), "one variable and the list of its values: `{ span_gib = [1, 2, 4] }`"),
+    "over": ((dict,), "variables and lists of their values: `{ span_gib = [1, 2, 4] }`"),
     "measure": ((str, dict), "a path into the result, or a table of them"),
 }
 _MERGED = ("set", "variables", "parameters")
 
 
-def _setting(name: str, table: Table, common: Table, folder: Path) -> Setting:
-    """A series, with what it does not say taken from `[run]`."""
+def _settings(name: str, table: Table, common: Table, folder: Path) -> list[Setting]:
+    """A series; over several variables, a curve over the first for each choice of the others."""
+    setting, over = _setting(name, table, common, folder)
+    others = list(over.items())[1:]
+    if others and setting.source == "experiment":
+        home = table if table.has("over") else common
+        raise home.error("an experiment runs `over` one variable", "over")
+    made = []
+    for values in product(*(values for _, values in others)):
+        chosen = {key: value for (key, _), value in zip(others, values, strict=True)}
+        words = [f"{key} {value}" for key, value in chosen.items()]
+        made.append(
+            replace(
+                setting,
+                name=re.sub(r"\W", "_", "_".join([name, *words])),
+                label=", ".join([setting.label, *words]),
+                variables={**setting.variables, **chosen},
+            )
+        )
+    return made
+
+
+def _setting(
+    name: str, table: Table, common: Table, folder: Path
+) -> tuple[Setting, Mapping[str, list[Any]]]:
+    """A series, with what it does not say taken from `[run]`, and all it runs over."""
     table.only("label", *_RUN_KEYS, *SOURCES)
     label = table.words("label") or name.replace("_", " ")
     values: dict[str, Any] = {}
@@ -191,7 +221,7 @@ def _setting(name: str, table: Table, common: Table, folder: Path) -> Setting:
         raise table.error(f"series `{name}` has no drive", None, 'write `drive = "rc100-480"`')
     over = values["over"]
     if over is not None:
-        good = len(over) == 1 and all(isinstance(x, list) and x for x in over.values())
+        good = bool(over) and all(isinstance(x, list) and x for x in over.values())
         if not good:
             home = table if table.has("over") else common
             raise home.error(f"`over` must be {_RUN_KEYS['over'][1]}", "over")
@@ -201,7 +231,7 @@ def _setting(name: str, table: Table, common: Table, folder: Path) -> Setting:
         what = _RUN_KEYS["precondition"][1]
         home_of = table if table.has("precondition") else common
         raise home_of.error(f"`precondition` must be {what}, found `{state}`", "precondition")
-    return Setting(
+    setting = Setting(
         name=name,
         label=label,
         source=source,
@@ -219,6 +249,7 @@ def _setting(name: str, table: Table, common: Table, folder: Path) -> Setting:
         over=None if over is None else next((k, tuple(v)) for k, v in over.items()),
         measures=measures,
     )
+    return setting, over or {}
 
 
 def _source(table: Table, common: Table) -> tuple[Table, str]:
@@ -250,18 +281,23 @@ def _measures(given: Any, table: Table, common: Table) -> dict[str, Expression]:
     return made
 
 
-def _plot(table: Table, settings: Mapping[str, Setting]) -> Plot:
+def _plot(
+    table: Table, settings: Mapping[str, Setting], groups: Mapping[str, list[str]]
+) -> Plot:
     table.only("title", "x", "y", "kind", "log_x", "log_y", "from_zero", "series")
     given = table.take("series", (list, dict), "a list of series, or a table of their labels")
     if isinstance(given, list):
         given = dict.fromkeys(given, "")
+    shown: dict[str, str] = {}
     for name, label in (given or {}).items():
         if not isinstance(name, str) or not isinstance(label, str):
             raise table.error("`plot.series` holds names and labels", "series")
-        first = name.partition(".")[0]
-        if first not in settings:
+        first, dot, rest = name.partition(".")
+        if first not in settings and first not in groups:
             hint = near(first, list(settings))
             raise table.error(f"`{name}` in `plot.series` is no series", "series", hint)
+        members = [first] if first in settings else groups[first]
+        shown |= {f"{member}{dot}{rest}": label if member == first else "" for member in members}
     kind = table.words("kind") or "line"
     if kind not in _KINDS:
         listed = ", ".join(f"`{one}`" for one in _KINDS)
@@ -274,6 +310,6 @@ def _plot(table: Table, settings: Mapping[str, Setting]) -> Plot:
         log_x=table.flag("log_x"),
         log_y=table.flag("log_y"),
         from_zero=table.flag("from_zero", True),
-        series=given or {},
+        series=shown,
     )
     return plot

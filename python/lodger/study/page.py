@@ -11,7 +11,7 @@ from .checks import Outcome, number
 from .report import counts, tables, wanted
 from .run import Found
 
-_STYLE = """
+STYLE = """
 :root { color-scheme: light dark; --ink: #1d2329; --dim: #5c6670; --page: #ffffff; --card: #f5f7f9;
   --line: #d9dfe4; --met: #1c7a55; --missed: #b5472f; --known: #8a6a00; --link: #1f66ad; }
 @media (prefers-color-scheme: dark) { :root { --ink: #dfe5ea; --dim: #98a4af; --page: #14181c;
@@ -41,8 +41,10 @@ figcaption { color: var(--dim); font-size: .9em; } figure { margin: 1rem 0; }
 """
 
 
-def page(found: Sequence[Found]) -> str:
-    """The whole page. Needs no network, and no script runs in it."""
+def page(found: Sequence[Found], published: bool = True) -> str:
+    """The whole page: of published figures, or of studies of one's own. Needs no network, and no
+    script runs in it."""
+    title, heading, about = _about(found, published)
     made = counts(found)
     totals = "".join(
         f"<div><b>{made[key]}</b>{label}</div>"
@@ -54,20 +56,35 @@ def page(found: Sequence[Found]) -> str:
             ("unexpected", "missed unexpectedly"),
         ]
     )
-    sections = "".join(_section(one) for one in found)
+    sections = "".join(_section(one, published) for one in found)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Lodger: published figures redone</title><style>{_STYLE}</style></head><body>
-<h1>Published figures, redone</h1>
-<p class="dim">Lodger {escape(__version__)}: {len(found)} studies. <em>Calibrated</em> figures were
-used to fit a drive file, <em>predicted</em> ones come out. Green bands in the plots are what the
-source says, with the tolerance of the check.</p>
-<div class="totals">{totals}</div>
-{_summary(found)}
+<title>Lodger: {escape(title)}</title><style>{STYLE}</style></head><body>
+<h1>{escape(heading)}</h1>
+<p class="dim">Lodger {escape(__version__)}: {about}</p>
+{f'<div class="totals">{totals}</div>' if made["checks"] else ""}
+{_summary(found) if made["checks"] or len(found) > 1 else ""}
 {sections}
 </body></html>
 """
+
+
+def _about(found: Sequence[Found], published: bool) -> tuple[str, str, str]:
+    """The page's title, its heading, and what it says of itself."""
+    bands = "Green bands in the plots are what the {0}, with the tolerance of the check."
+    if published:
+        about = (
+            f"{len(found)} studies. <em>Calibrated</em> figures were used to fit a drive file, "
+            f"<em>predicted</em> ones come out. {bands.format('source says')}"
+        )
+        return "published figures redone", "Published figures, redone", about
+    runs = sum(one.runs for one in found)
+    about = f"{runs} run{'s' * (runs != 1)}."
+    if any(one.study.checks for one in found):
+        about += f" {bands.format('checks ask for')}"
+    title = found[0].study.title if len(found) == 1 else f"{len(found)} studies"
+    return title, title, about
 
 
 def _badge(outcome: Outcome) -> str:
@@ -102,7 +119,7 @@ def _summary(found: Sequence[Found]) -> str:
     )
 
 
-def _section(found: Found) -> str:
+def _section(found: Found, published: bool) -> str:
     study = found.study
     source = ", ".join(part for part in (study.paper, study.figure) if part)
     link = _linked(study.source) if study.source else ""
@@ -111,6 +128,7 @@ def _section(found: Found) -> str:
         f'<div class="dim">{escape(source)}{" · " + link if link else ""}</div>',
         f"<p>{escape(study.set_up)}</p>",
     ]
+    again = f"lodger reproduce {study.id}" if published else f"lodger study run {study.file}"
     if study.differs:
         parts.append(f"<p><b>Otherwise than there:</b> {escape(study.differs)}</p>")
     if found.error is not None:
@@ -120,11 +138,12 @@ def _section(found: Found) -> str:
             drawn = figure(found, plot, place)
             caption = f"<figcaption>{escape(plot.title)}</figcaption>" if plot.title else ""
             parts.append(f"<figure>{drawn}{caption}</figure>")
-    parts.append(_checks(found))
+    if found.outcomes:
+        parts.append(_checks(found))
     parts.append(_data(found))
     parts.append(
         f"<details><summary>Study file</summary><pre>{escape(study.text)}</pre></details>"
-        f'<div class="dim">Again: <code>lodger reproduce {escape(study.id)}</code></div></section>'
+        f'<div class="dim">Again: <code>{escape(again)}</code></div></section>'
     )
     return "\n".join(parts)
 

@@ -43,8 +43,7 @@ def to_text(found: Sequence[Found], values: bool = False) -> str:
 
 def _text_of(found: Found) -> list[str]:
     study = found.study
-    figure = f", {study.figure}" if study.figure else ""
-    lines = [study.id, *_wrapped(study.title, "  "), *_wrapped(study.paper + figure, "  ")]
+    lines = [study.id, *_wrapped(study.title, "  "), *_wrapped(_origin(study), "  ")]
     if found.error is not None:
         lines += _wrapped(f"not run: {found.error}", "    ", "  ")
         if hint := getattr(found.error, "hint", None):
@@ -62,6 +61,11 @@ def _text_of(found: Found) -> list[str]:
         elif outcome.check.expected == "missed":
             lines += _wrapped("the study expected a miss: drop its `expected`", indent)
     return lines
+
+
+def _origin(study: Study) -> str:
+    """The paper and the figure, as far as the study has any."""
+    return ", ".join(part for part in (study.paper, study.figure) if part)
 
 
 def _tables(found: Found) -> list[str]:
@@ -109,6 +113,8 @@ def summary(found: Sequence[Found]) -> list[str]:
     """The last lines of a report."""
     made = counts(found)
     studies = "1 study" if len(found) == 1 else f"{len(found)} studies"
+    if not made["checks"]:
+        return [f"{studies}, no checks"]
     line = (
         f"{studies}; checks: {made['checks']} ({made['predicted']} predicted), "
         f"{made['met']} met, {made['missed']} missed"
@@ -140,8 +146,7 @@ def to_markdown(found: Sequence[Found]) -> str:
 
 def _markdown_of(found: Found) -> list[str]:
     study = found.study
-    figure = f", {study.figure}" if study.figure else ""
-    lines = ["", f"## {study.id}", "", f"{study.title}. {study.paper}{figure}.", ""]
+    lines = ["", f"## {study.id}", "", f"{study.title}. {_origin(study)}.", ""]
     lines += ["| claim | wanted | here | basis | verdict |", "|---|---|---|---|---|"]
     for outcome in found.outcomes:
         cells = [
@@ -164,8 +169,8 @@ def listing(studies: Sequence[Study]) -> str:
     """The list of `--list`."""
     width = max((len(study.id) for study in studies), default=0)
     lines = [
-        f"{study.id:<{width}}  {study.title} ({study.paper}"
-        + (f", {study.figure})" if study.figure else ")")
+        f"{study.id:<{width}}  {study.title}"
+        + (f" ({_origin(study)})" if _origin(study) else "")
         for study in studies
     ]
     return "\n".join(lines) + "\n"
@@ -173,8 +178,7 @@ def listing(studies: Sequence[Study]) -> str:
 
 def described(study: Study, runs: int) -> str:
     """What `lodger study show` prints."""
-    figure = f", {study.figure}" if study.figure else ""
-    lines = [study.title, *_wrapped(study.paper + figure, "")]
+    lines = [study.title, *_wrapped(_origin(study), "")]
     if study.source:
         lines += _wrapped(study.source, "")
     lines += ["", *_wrapped(study.set_up, "")]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from .. import _workers
 from .._native import Stop
-from .._pool import _processors
 from ..errors import Error
 from .checks import Outcome, judge, not_run
 from .file import Study
@@ -72,7 +71,7 @@ class _Done:
     seconds: float
 
 
-def _do(task: Task, stop: Stop | None = None) -> _Done:
+def _do(_: None, task: Task, stop: Stop | None) -> _Done:
     """Runs a task. An error of a study is no error of the others, so it is returned."""
     start = time.perf_counter()
     try:
@@ -83,38 +82,6 @@ def _do(task: Task, stop: Stop | None = None) -> _Done:
         where = f"`{task.experiment or task.series}` of `{task.study}`"
         values, error = None, Error(f"{where} failed: {type(raised).__name__}: {raised}")
     return _Done(task, values, error, time.perf_counter() - start)
-
-
-def _threads(tasks: Sequence[Task], workers: int | None) -> Iterator[_Done]:
-    """The interpreter is released while one simulates, so threads suffice."""
-    stop = Stop()
-    with ThreadPoolExecutor(max(1, min(workers or _processors(), len(tasks) or 1))) as pool:
-        waiting: set[Future[_Done]] = {pool.submit(_do, task, stop) for task in tasks}
-        try:
-            while waiting:
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                yield from (future.result() for future in done)
-        except BaseException:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _cluster(tasks: Sequence[Task], address: str) -> Iterator[_Done]:
-    try:
-        from dask import distributed
-    except ImportError as error:
-        hint = "pip install 'lodger[cluster]'"
-        raise Error("`--cluster` needs `dask.distributed`, which is not installed", hint) from error
-    try:
-        client = distributed.Client(address, timeout="10s")
-    except (OSError, ValueError) as error:
-        hint = "start one with `dask scheduler`, and workers with `dask worker ADDRESS`"
-        raise Error(f"there is no Dask scheduler at `{address}`: {error}", hint) from error
-    with client:
-        futures = client.map(_do, tasks, pure=False)
-        for _, done in distributed.as_completed(futures, with_results=True):
-            yield done
 
 
 def run(
@@ -148,20 +115,24 @@ def run(
     for id, why in errors.items():
         found[id] = _failed(by_id[id], why, [])
         say(_line(found[id]))
-    runs = _cluster(tasks, cluster) if cluster is not None else _threads(tasks, workers)
-    for count, one in enumerate(runs, 1):
-        id = one.task.study
-        done[id].append(one)
-        left[id] -= 1
-        if not left[id]:
-            found[id] = _judged(by_id[id], done.pop(id))
-            say(f"[{count}/{len(tasks)}] {_line(found[id])}")
+    with _workers.workers(workers, None, cluster=cluster) as there:
+        for count, (task, one) in enumerate(_workers.each(there, _do, tasks), 1):
+            id = task.study
+            if isinstance(one, _workers.Lost):
+                one = _Done(task, None, one, 0.0)
+            done[id].append(one)
+            left[id] -= 1
+            if not left[id]:
+                found[id] = _judged(by_id[id], done.pop(id))
+                say(f"[{count}/{len(tasks)}] {_line(found[id])}")
     return [found[study.id] for study in studies]
 
 
 def _line(found: Found) -> str:
     if found.error is not None:
         return f"{found.study.id}: {found.error}"
+    if not found.outcomes:
+        return f"{found.study.id}: {found.runs} runs ({found.busy_s:.1f} s)"
     met = sum(outcome.met for outcome in found.outcomes)
     wrong = len(found.regressions)
     tail = f", {wrong} of them unexpectedly" if wrong else ""
