@@ -3,13 +3,13 @@
 use crate::error::Error;
 use std::ffi::OsString;
 use std::io;
-use std::process::{Command, ExitStatus};
+use std::process::Command;
 
 /// Runs the program with our own streams and returns its exit status.
 pub fn run(name: &str, arguments: &[OsString]) -> Result<u8, Error> {
     let program = format!("lodger-{name}");
-    match Command::new(&program).args(arguments).status() {
-        Ok(status) => Ok(code(status)),
+    match become_it(Command::new(&program).args(arguments)) {
+        Ok(status) => Ok(status),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::input(format!(
             "`lodger {name}` is part of the Python package, and there is no `{program}` on PATH"
         ))
@@ -18,14 +18,15 @@ pub fn run(name: &str, arguments: &[OsString]) -> Result<u8, Error> {
     }
 }
 
-/// The exit status as a shell would have it.
-fn code(status: ExitStatus) -> u8 {
-    #[cfg(unix)]
-    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
-        return u8::try_from(128 + signal).unwrap_or(1);
-    }
-    status
-        .code()
-        .and_then(|code| u8::try_from(code).ok())
-        .unwrap_or(1)
+/// The program takes this process's place: a signal to it, SIGKILL too, must not leave the work
+/// running behind its back.
+#[cfg(unix)]
+fn become_it(command: &mut Command) -> io::Result<u8> {
+    Err(std::os::unix::process::CommandExt::exec(command))
+}
+
+#[cfg(not(unix))]
+fn become_it(command: &mut Command) -> io::Result<u8> {
+    let code = command.status()?.code();
+    Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
