@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ._native import Drive, Stop, Value, Workload, __version__, drives
 from ._run import Advice, Comparison, advise, compare, logging, simulate
 from ._session import Session
-from ._sweep import Point, sweep
+from ._sweep import Point, Sweep, sweep
 from .errors import Error, InputError, SimulationError, StoppedError
 from .results import Result
 
@@ -43,6 +43,7 @@ __all__ = [
     "SimulationError",
     "Stop",
     "StoppedError",
+    "Sweep",
     "Value",
     "Workload",
     "__version__",

@@ -17,6 +17,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     from ._native import main as native_main
 
     arguments = sys.argv[1:] if argv is None else argv
+    if arguments and arguments[0] == "sweep":
+        from ._sweep.command import command as sweep
+
+        return sweep(arguments[1:])
     if arguments and arguments[0] in ("reproduce", "study"):
         # Ours, so that they need not be looked for on PATH.
         from .study import command

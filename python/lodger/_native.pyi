@@ -16,8 +16,10 @@ __all__ = [
     "Workload",
     "__version__",
     "advise",
+    "check_run",
     "compare_text",
     "drives",
+    "fio_options",
     "hmb_study",
     "main",
     "restore_drive",
@@ -122,6 +124,14 @@ class Workload:
         clients: int | None = None,
     ) -> Workload:
         """A model of database logging with another commit mode or number of clients."""
+    def replaying(
+        self,
+        *,
+        replay: Literal["timed", "closed"] | None = None,
+        iodepth: int | None = None,
+        fit: Literal["error", "wrap", "scale"] | None = None,
+    ) -> Workload:
+        """A trace replayed in another way; what is not given stays."""
     @staticmethod
     def from_trace(
         path: str | os.PathLike[str],
@@ -252,6 +262,9 @@ def drives() -> list[str]:
 def studies() -> dict[str, str]:
     """Texts of the studies that come with the program, by name."""
 
+def fio_options() -> list[str]:
+    """Every option that fio knows, under all its names."""
+
 def simulate(
     workload: Workload,
     drive: Drive,
@@ -264,6 +277,18 @@ def simulate(
     progress: Callable[[int, int | None, float], object] | None,
     stop: Stop | None,
 ) -> Run: ...
+def check_run(
+    workload: Workload,
+    drive: Drive,
+    *,
+    hmb: str | None,
+    hmb_offer: str | None,
+    precondition: str,
+    seed: int,
+) -> int:
+    """Raise what :func:`simulate` would raise before the first request; return the bytes of host
+    memory that the drive would be granted."""
+
 def compare_text(runs: Sequence[Run]) -> str: ...
 def advise(
     workload: Workload,

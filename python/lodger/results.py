@@ -37,18 +37,24 @@ class Latency(Record):
 
         As fio computes it: the middle of a histogram bin, within 1 %. 0 without requests.
         """
-        if not self.N:
-            return 0
-        if "bins" not in self:
+        if self.N and "bins" not in self:
             return int(self.percentile[f"{percent:.6f}"])
-        wanted = percent / 100 * self.N
+        return self.percentiles([percent])[0]
+
+    def percentiles(self, percents: Sequence[float]) -> list[int]:
+        """The same for several, ascending, in one walk through the histogram."""
+        count, low, high = self.N, self.min, self.max
+        if not count:
+            return [0] * len(percents)
+        found: list[int] = []
+        wanted = [percent / 100 * count for percent in percents]
         reached = 0
         for latency, requests in self.histogram():
             reached += requests
-            if reached >= wanted:
+            while len(found) < len(wanted) and reached >= wanted[len(found)]:
                 # The middle of a bin may lie beyond all that fell into it.
-                return int(min(max(latency, self.min), self.max))
-        return int(self.max)
+                found.append(int(min(max(latency, low), high)))
+        return [*found, *[int(high)] * (len(wanted) - len(found))]
 
     def histogram(self) -> list[tuple[int, int]]:
         """Latency in ns and number of requests of every bin that has any, ascending."""
@@ -240,6 +246,19 @@ class Result:
         self.hmb_offer = hmb_offer
         """What was offered exactly, whatever the drive prefers, if that was asked for."""
 
+    @classmethod
+    def restored(
+        cls,
+        full_json: str,
+        text: str,
+        warnings: list[str],
+        hmb: str | None = None,
+        hmb_offer: str | None = None,
+    ) -> Result:
+        """The result whose JSON (with bins) and text were kept."""
+        plain = json.dumps(_without_bins(json.loads(full_json)), indent=2)
+        return cls(_Saved(plain, full_json, text, [], warnings, None), hmb, hmb_offer)
+
     @property
     def _full(self) -> dict[str, Any]:
         if self._data is None:
@@ -336,6 +355,12 @@ class Result:
         title = f"{self.lodger.drive}: {self._memory()}"
         warnings = "".join(f"<p>warning: {escape(warning)}</p>" for warning in self.warnings)
         return f"<p><b>{escape(title)}</b></p>{html_table(head, self._rows())}{warnings}"
+
+
+def _without_bins(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_bins(one) for key, one in value.items() if key != "bins"}
+    return [_without_bins(one) for one in value] if isinstance(value, list) else value
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -90,9 +90,9 @@ def test_a_sweep_fills_in_files_and_calls_functions(tmp_path: Path) -> None:
 
 
 def test_a_setting_without_a_place_is_refused(jobs: Path) -> None:
-    with pytest.raises(lodger.InputError, match="has no place for `size`") as caught:
-        lodger.sweep(jobs, "tiny", size=["1g"])
-    assert caught.value.hint == "write `${size}` where the value belongs"
+    with pytest.raises(lodger.InputError, match="`sizes` is no key of the host") as caught:
+        lodger.sweep(jobs, "tiny", sizes=["1g"])
+    assert caught.value.hint == "did you mean `size`?"
 
 
 def test_the_first_error_ends_a_sweep(endless: Path) -> None:

@@ -283,7 +283,7 @@ def test_help_says_what_a_verdict_is(capsys: pytest.CaptureFixture[str]) -> None
 def test_a_cluster_needs_dask(capsys: pytest.CaptureFixture[str]) -> None:
     distributed = pytest.importorskip("dask.distributed", reason="dask.distributed not installed")
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as cluster:
         made = study.parse(TINY)
         there = study.run([made], cluster=cluster.scheduler_address)[0].to_dict()

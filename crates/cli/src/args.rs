@@ -20,6 +20,7 @@ Examples:
   lodger simulate trace.csv --drive bg4 --hmb off           a block trace, without host memory
   lodger compare randread.fio --drive rc100-480 --hmb off,10MiB,default
   lodger advise trace.csv --drive rc100-480 --slo p99=200us how much host memory is enough
+  lodger sweep randread.fio --drive bg4,a80 --vary iodepth=1,32 --vary hmb=off,32MiB,64MiB
   lodger drives show rc100-480                              every number of a drive and its source
 
 Exit status: 0 done, 1 a check or verdict failed, 2 wrong use or input, 130 interrupted
@@ -54,6 +55,12 @@ pub enum Command {
     Top(TopArgs),
     /// Describe and convert block traces
     Trace(TraceCommandArgs),
+    /// Run a workload in many settings, resumably: a grid, a random part of it, or a search (Python
+    /// package)
+    ///
+    /// `lodger sweep --help` tells more where the package is installed.
+    #[command(disable_help_flag = true)]
+    Sweep(OutsideArgs),
     /// Redo published figures and judge them (Python package)
     ///
     /// `lodger reproduce --help` tells more where the package is installed.

@@ -34,7 +34,7 @@ mod _native {
     #[pymodule_export]
     use super::session::Session;
     #[pymodule_export]
-    use super::simulate::{Run, compare_text, simulate};
+    use super::simulate::{Run, check_run, compare_text, simulate};
     #[pymodule_export]
     use super::studies::studies;
     #[pymodule_export]
@@ -42,7 +42,7 @@ mod _native {
     #[pymodule_export]
     use super::window_study::window_study;
     #[pymodule_export]
-    use super::workload::{Workload, restore_fio, restore_logging, restore_trace};
+    use super::workload::{Workload, fio_options, restore_fio, restore_logging, restore_trace};
     use pyo3::prelude::*;
 
     #[pymodule_init]

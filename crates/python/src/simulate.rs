@@ -145,6 +145,33 @@ pub fn simulate(
     })
 }
 
+/// Raises what `simulate` would raise before the first request; returns the bytes of host memory that
+/// the drive would be granted.
+#[pyfunction]
+#[pyo3(signature = (workload, drive, *, hmb, hmb_offer, precondition, seed))]
+pub fn check_run(
+    py: Python<'_>,
+    workload: &Workload,
+    drive: &Drive,
+    hmb: Option<&str>,
+    hmb_offer: Option<&str>,
+    precondition: &str,
+    seed: u64,
+) -> PyResult<u64> {
+    let config = RunConfig {
+        drive: drive.to_run(),
+        hmb: HmbChoice::parse(hmb, hmb_offer).or_raise(py)?,
+        precondition: self::precondition(precondition).or_raise(py)?,
+        seed,
+    };
+    let source = workload.source();
+    let checked = py.detach(|| {
+        source.workload(config.spec(), seed)?;
+        Ok::<_, Error>(config.hmb.negotiate(config.spec())?.0.granted_bytes)
+    });
+    checked.or_raise(py)
+}
+
 /// The table of `lodger compare`.
 #[pyfunction]
 pub fn compare_text(runs: Vec<PyRef<'_, Run>>) -> String {

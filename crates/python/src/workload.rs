@@ -77,6 +77,42 @@ impl Workload {
         Ok(Workload(Arc::new(source)))
     }
 
+    /// A trace replayed in another way: "timed" or "closed", `iodepth` requests at a time of a closed
+    /// replay, `fit` for addresses beyond the drive. What is not given stays.
+    #[pyo3(signature = (*, replay = None, iodepth = None, fit = None))]
+    fn replaying(
+        &self,
+        py: Python<'_>,
+        replay: Option<&str>,
+        iodepth: Option<u32>,
+        fit: Option<&str>,
+    ) -> PyResult<Self> {
+        let replay = replay.map(self::replay).transpose().or_raise(py)?;
+        let wanted = fit.map(str::parse).transpose().or_raise(py)?;
+        let mut source = WorkloadFile::clone(&self.0);
+        let WorkloadFile::Trace { fit, mode, .. } = &mut source else {
+            let message = "`replay`, `iodepth` and `fit` are for traces";
+            return Err(Error::input(message)).or_raise(py);
+        };
+        *fit = wanted.unwrap_or(*fit);
+        let closed = match replay {
+            Some(replay) => matches!(replay, Replay::Closed),
+            None => matches!(mode, Mode::Closed { .. }),
+        };
+        *mode = match (closed, *mode, iodepth) {
+            (false, _, None) => Mode::Timed,
+            (false, _, Some(_)) => {
+                let error = Error::input("`iodepth` needs `replay=closed`");
+                return Err(error).or_raise(py);
+            }
+            (true, Mode::Closed { queue_depth }, None) => Mode::Closed { queue_depth },
+            (true, _, depth) => Mode::Closed {
+                queue_depth: depth.unwrap_or(CLOSED_QUEUE_DEPTH).max(1),
+            },
+        };
+        Ok(Workload(Arc::new(source)))
+    }
+
     /// A block trace.
     ///
     /// `replay` is "timed" (at the recorded instants) or "closed" (as fast as the drive takes the
@@ -360,6 +396,16 @@ fn from_columns(name: &str, columns: &Columns<'_>) -> Result<Trace, Error> {
         });
     }
     Ok(Trace::from_records(name, records))
+}
+
+/// Every option that fio knows, under all its names.
+#[pyfunction]
+pub fn fio_options() -> Vec<&'static str> {
+    let options = lodger_workload::fio::known_options();
+    let named = options
+        .into_iter()
+        .flat_map(|option| std::iter::once(option.name).chain(option.aliases));
+    named.collect()
 }
 
 /// A job file: from text, and for `pickle`.

@@ -45,6 +45,7 @@ pub fn dispatch(cli: Cli, streams: &mut Streams<'_>) -> Result<u8, Error> {
         Command::Serve(args) => serve::run(&args, streams).map(|()| 0),
         Command::Top(args) => top::run(&args, streams).map(|()| 0),
         Command::Trace(args) => trace::run(args, streams).map(|()| 0),
+        Command::Sweep(args) => outside::run("sweep", &args.arguments),
         Command::Reproduce(args) => outside::run("reproduce", &args.arguments),
         Command::Study(args) => outside::run("study", &args.arguments),
     }

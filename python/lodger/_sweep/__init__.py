@@ -1,0 +1,252 @@
+"""One workload in many settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from .. import _workers
+from .._native import Drive, Workload
+from .._renamed import CHANGES
+from .._run import DriveLike, WorkloadLike, as_drive, as_workload
+from ..errors import InputError
+from .found import Point, Sweep
+from .front import Objective, objectives
+from .keys import Source, kind_of, source_of
+from .measure import METRICS
+from .plan import Plan, Shared, check, seed_of
+from .run import Progress, Runner, expression
+from .search import Search
+from .store import TEXTS, Store
+
+__all__ = ["Point", "Sweep", "sweep"]
+
+
+def sweep(
+    workload: WorkloadLike | Callable[..., WorkloadLike],
+    drive: DriveLike | Sequence[DriveLike],
+    *,
+    vary: Mapping[str, Sequence[Any] | Any] | None = None,
+    seeds: int | None = None,
+    random: int | None = None,
+    optimise: str | Sequence[str] = (),
+    trials: int | None = None,
+    search_seed: int = 0,
+    measures: Mapping[str, str] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    errors: Literal["raise", "keep"] = "raise",
+    workers: int | None = None,
+    processes: bool = False,
+    cluster: str | None = None,
+    progress: Progress | None = None,
+    log: bool = False,
+    **grid: Sequence[Any] | Any,
+) -> Sweep:
+    """Run a workload in every combination of settings, several at a time.
+
+    >>> lodger.sweep("span.fio", "rc100-480", hmb=["off", None], size=["1g", "8g", "64g"])
+    >>> lodger.sweep(
+    ...     "span.fio", ["tiny", "bg4"], vary={"nand.read": ["50us", "80us"]}, seeds=8, out="spans"
+    ... )
+
+    Args:
+        workload: A workload or its file; or a function that is called with the settings that belong
+            to neither host nor drive.
+        drive: A drive or several.
+        vary: Settings, as those of ``grid``: for keys that are no names of Python, such as
+            ``"nand.read"``.
+        seeds: So many runs of each setting, with the seeds 0, 1, 2, ...
+        random: So many of the combinations, drawn with ``search_seed``, instead of all.
+        optimise: Columns and which end of them is wanted, such as ``"p99_us:min"``: what
+            :attr:`Sweep.front` is about.
+        trials: Instead of running all combinations, look for that front with Optuna, so many
+            times.
+        search_seed: Of ``random`` and ``trials``.
+        measures: More columns: expressions over the JSON of a result by name, such as
+            ``{"first": "jobs[0].read.iops"}``.
+        out: A folder for a Parquet file of each finished point. The same call goes on where one
+            that was interrupted, or killed, came to its end.
+        errors: ``"raise"`` ends the sweep with the first error of a point, ``"keep"`` keeps it in
+            :attr:`Point.error` and goes on.
+        workers: Runs at a time; all processors if ``None``.
+        processes: In processes instead of threads. They import the caller's module, which must do
+            nothing then that is not below ``if __name__ == "__main__":``.
+        cluster: Address of a Dask scheduler to run on instead, whose workers have Lodger.
+        progress: Called with the points finished, those there are, and the seconds left, or
+            ``None``.
+        log: Keep every request of every run.
+        grid: Settings: lists of values, or one value. ``hmb``, ``hmb_offer``, ``precondition``,
+            ``seed`` and ``changes`` (a list of dicts) go to :func:`simulate`; ``${NAME}`` in a job
+            file is filled in; options of fio are set in every job of it, ``"JOB.OPTION"`` in one;
+            keys of drive files are changed in the drives. Of a trace, ``replay``, ``iodepth`` and
+            ``fit`` can be varied; of a model of database logging, ``commit`` and ``clients``.
+
+    Returns:
+        A point for each combination and seed, the last setting changing fastest.
+
+    Raises:
+        InputError: A key or value is wrong. Nothing has run then.
+    """
+    if "set" in grid:
+        raise TypeError(CHANGES)
+    if log and out is not None:
+        raise InputError("`log` and `out` exclude each other", "points on disk keep no requests")
+    if errors not in ("raise", "keep"):
+        raise InputError(f"`errors` must be `raise` or `keep`, found {errors!r}")
+    plan, names = _planned(
+        workload,
+        drive,
+        vary or {},
+        grid,
+        seeds,
+        measures or {},
+        log,
+        out is None,
+        random,
+        search_seed,
+    )
+    goals = objectives(
+        [optimise] if isinstance(optimise, str) else optimise, [*METRICS, *plan.shared.measures]
+    )
+    search = None
+    if trials is not None:
+        if not goals or random is not None:
+            hint = "say what to look for, such as `--optimise p99_us:min`"
+            raise InputError("`trials` needs `optimise`, and no `random`", hint)
+        search = Search(plan, goals, _positive("trials", trials), search_seed)
+    return _run(
+        plan, search, goals, names, out, workers, processes, cluster, progress, errors == "raise"
+    )
+
+
+def _positive(name: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1_000_000:
+        raise InputError(f"`{name}` must be 1 to 1000000, found {value!r}")
+    return value
+
+
+def _planned(
+    workload: WorkloadLike | Callable[..., WorkloadLike],
+    drive: DriveLike | Sequence[DriveLike],
+    vary: Mapping[str, Any],
+    grid: Mapping[str, Any],
+    seeds: int | None,
+    measures: Mapping[str, str],
+    log: bool,
+    whole: bool,
+    random: int | None,
+    search_seed: int,
+) -> tuple[Plan, list[Any]]:
+    """The plan, and the drives as they were named."""
+    named = [drive] if isinstance(drive, (Drive, str, os.PathLike)) else list(drive)
+    if not named:
+        raise InputError("a sweep needs a drive at least")
+    drives = [as_drive(one) for one in named]
+    for key in vary:
+        if key in grid or key == "drive":
+            raise InputError(f"`{key}` is given twice", "give each key once, with all its values")
+    lists = _lists({**grid, **vary}, seeds)
+    source, make = _source(workload)
+    kinds = {key: kind_of(key, source, drives) for key in lists}
+    for name, path in measures.items():
+        if name in METRICS or name in lists or name in (*TEXTS, "point", "drive"):
+            raise InputError(f"`{name}` is another column already", "give the measure another name")
+        expression(path)
+    shared = Shared(source, tuple(drives), _labels(drives), kinds, dict(measures), log, whole)
+    if random is not None:
+        _positive("random", random)
+    return Plan(shared, {"drive": range(len(drives)), **lists}, random, search_seed, make), named
+
+
+def _lists(given: Mapping[str, Any], seeds: int | None) -> dict[str, list[Any]]:
+    """Values by key; the seed is last."""
+    lists = {
+        key: list(values) if isinstance(values, (list, tuple, range)) else [values]
+        for key, values in given.items()
+    }
+    for key, values in lists.items():
+        if not values:
+            raise InputError(f"`{key}` has no values", "give one at least")
+        if key in (*METRICS, *TEXTS, "point"):
+            raise InputError(f"`{key}` is a column of results", "give the variable another name")
+        for place, value in enumerate(values):
+            if any(type(value) is type(other) and value == other for other in values[:place]):
+                raise InputError(f"`{key}` has the value `{value}` twice", "give each value once")
+    if seeds is not None:
+        if "seed" in lists:
+            raise InputError(
+                "`seed` and `seeds` exclude each other", "list the seeds, or count them"
+            )
+        lists["seed"] = list(range(_positive("seeds", seeds)))
+    lists["seed"] = lists.pop("seed", [0])
+    for seed in lists["seed"]:
+        seed_of({"seed": seed})
+    return lists
+
+
+def _labels(drives: Sequence[Drive]) -> tuple[str, ...]:
+    labels: list[str] = []
+    for drive in drives:
+        label, number = drive.name, 2
+        while label in labels:
+            label, number = f"{drive.name} ({number})", number + 1
+        labels.append(label)
+    return tuple(labels)
+
+
+def _source(
+    workload: WorkloadLike | Callable[..., WorkloadLike],
+) -> tuple[Source, Callable[..., Workload] | None]:
+    if callable(workload):
+        called = workload
+        name = getattr(workload, "__name__", "function")
+        return Source(None, name, "function", None), lambda **own: as_workload(called(**own))
+    return source_of(as_workload(workload), os.environ), None
+
+
+def _run(
+    plan: Plan,
+    search: Search | None,
+    goals: Sequence[Objective],
+    names: Sequence[Any],
+    out: str | os.PathLike[str] | None,
+    count: int | None,
+    processes: bool,
+    cluster: str | None,
+    progress: Progress | None,
+    raise_first: bool,
+) -> Sweep:
+    shared = plan.shared
+    tasks = [] if search else plan.all_tasks()
+    wrong = check(plan, tasks)
+    if search:
+        check(plan, list(plan.samples()))
+    store = None
+    if out is not None:
+        described = plan.described(search.described() if search else None, tasks)
+        store = Store(out, described, list(shared.measures))
+        store.open()
+    total = search.trials * len(plan.seeds) if search else len(tasks)
+    if count is not None:
+        _positive("workers", count)
+    try:
+        with _workers.workers(count, shared, processes=processes, cluster=cluster) as there:
+            runner = Runner(plan, store, there, total, progress)
+            runner.raise_first = raise_first
+            if search:
+                search.run(runner)
+                tasks = search.tasks
+            else:
+                runner.run(tasks, wrong)
+    finally:
+        if store is not None:
+            store.close()
+    points = [Point.of(task, names[task.drive], runner.done[task.number], store) for task in tasks]
+    made = Sweep(points, plan, goals)
+    made.lost = len(runner.lost)
+    made.finished_before = runner.found
+    made.damaged = store.damaged if store is not None else []
+    made.folder = None if store is None else Path(store.folder)
+    return made

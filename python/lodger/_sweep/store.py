@@ -1,0 +1,229 @@
+"""A sweep on disk: a plan, and a Parquet file for each finished point.
+
+``plan.json`` says which sweep the folder is of. ``points/`` is a data set of files of one row each,
+written beside their place and renamed: what has such a name is whole.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .._files import write_whole
+from ..errors import Error, InputError
+from .measure import METRICS
+
+FIXED = ("point", "drive")
+TEXTS = ("error", "hint", "warnings", "result", "report")
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        hint = "pip install 'lodger[arrow]'"
+        raise Error(
+            "points are kept as Parquet, which needs pyarrow; it is not installed", hint
+        ) from error
+    return pyarrow
+
+
+class Store:
+    """The folder of a sweep."""
+
+    def __init__(
+        self, folder: str | os.PathLike[str], plan: Mapping[str, Any], measures: Sequence[str]
+    ) -> None:
+        self._pa = _pyarrow()
+        self.folder = Path(folder)
+        self.points = self.folder / "points"
+        self._plan = dict(plan)
+        self._schema = self._columns(measures)
+        self.damaged: list[str] = []
+        """Files that could not be read, whose points are run again."""
+        self._lock: int | None = None
+
+    def _columns(self, measures: Sequence[str]) -> Any:
+        pa = self._pa
+        fields = [("point", pa.int64()), ("drive", pa.string())]
+        for key, values in self._plan["vary"].items():
+            fields.append((key, self._type(values)))
+        fields += [(name, pa.float64()) for name in (*METRICS, *measures)]
+        fields += [(name, pa.string()) for name in TEXTS if name != "warnings"]
+        fields.append(("warnings", pa.list_(pa.string())))
+        return pa.schema(fields)
+
+    def _type(self, values: Sequence[Any]) -> Any:
+        pa = self._pa
+        if all(isinstance(value, bool) for value in values):
+            return pa.bool_()
+        if any(isinstance(value, bool) for value in values):
+            return pa.string()
+        if all(isinstance(value, int) and -(2**63) <= value < 2**63 for value in values):
+            return pa.int64()
+        if all(isinstance(value, (int, float)) for value in values):
+            return pa.float64()
+        return pa.string()
+
+    def open(self) -> None:
+        """Makes the folder, or finds the same sweep in it.
+
+        Raises:
+            InputError: It cannot be made, holds another sweep, or another process is at it.
+        """
+        place = self.folder / "plan.json"
+        try:
+            if place.exists():
+                self._hold()
+                self._same(place)
+            else:
+                self._empty()
+                self.points.mkdir(parents=True, exist_ok=True)
+                self._hold()
+                write_whole(place, (json.dumps(self._plan, indent=2) + "\n").encode())
+            self.points.mkdir(exist_ok=True)
+            for left in self.points.glob(".*"):
+                left.unlink()
+        except OSError as error:
+            self.close()
+            raise self._failed(error) from error
+        except InputError:
+            self.close()
+            raise
+
+    def _failed(self, error: OSError) -> InputError:
+        why = (error.strerror or str(error)).lower()
+        hint = None
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            hint = "finished points are kept: make room, and the same command goes on from there"
+        return InputError(f"cannot write `{self.folder}`: {why}", hint)
+
+    def _empty(self) -> None:
+        if self.folder.exists() and not self.folder.is_dir():
+            raise InputError(f"`{self.folder}` is no folder", "`--out` names a folder of its own")
+        if self.points.is_dir() and any(self.points.glob("*.parquet")):
+            hint = "give `--out` another folder, or remove this one"
+            raise InputError(
+                f"`{self.folder}` holds points, but no `plan.json` that says of what", hint
+            )
+
+    def _hold(self) -> None:
+        """Two processes in one folder would run every point twice."""
+        try:
+            import fcntl
+        except ImportError:
+            return
+        self._lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            hint = "wait for it, or give `--out` another folder"
+            raise InputError(
+                f"another process is running the sweep in `{self.folder}`", hint
+            ) from error
+        except OSError as error:
+            # Some network file systems have no locks.
+            if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
+                raise
+
+    def _same(self, place: Path) -> None:
+        hint = "give `--out` another folder, or remove this one"
+        try:
+            there = json.loads(place.read_bytes())
+            if not isinstance(there, dict):
+                raise ValueError
+        except ValueError as error:
+            raise InputError(f"`{place}` is damaged", hint) from error
+        ours = json.loads(json.dumps(self._plan))
+        for name in ours:
+            # As texts: the order of keys is that of the points.
+            if json.dumps(there.get(name)) != json.dumps(ours[name]):
+                said = _difference(name, there.get(name), ours[name])
+                raise InputError(f"`{self.folder}` holds another sweep: {said}", hint)
+
+    def close(self) -> None:
+        """Lets others have the folder."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _part(self, number: int) -> Path:
+        return self.points / f"{number:06}.parquet"
+
+    def load(self, number: int, texts: bool = False) -> dict[str, Any] | None:
+        """The row of a point, if it is finished; without its texts unless they are asked for."""
+        place = self._part(number)
+        if not place.exists():
+            return None
+        names = [name for name in self._schema.names if texts or name not in ("result", "report")]
+        try:
+            # One row needs no threads, which would take more time to start than to read it.
+            table = self._pa.parquet.ParquetFile(place).read(names, use_threads=False)
+            (row,) = table.to_pylist()
+        except (OSError, ValueError, self._pa.ArrowException):
+            self.damaged.append(place.name)
+            return None
+        return dict(row)
+
+    def save(self, row: Mapping[str, Any]) -> None:
+        """Keeps a finished point."""
+        table = self._pa.Table.from_pylist([dict(row)], schema=self._schema)
+        data = io.BytesIO()
+        # One row needs no dictionaries and no statistics, and only its texts are long.
+        texts = {name: "zstd" for name in ("result", "report")}
+        self._pa.parquet.write_table(
+            table, data, compression=texts, use_dictionary=False, write_statistics=False
+        )
+        try:
+            # After a power cut it may be damaged, which is noticed: no need to wait for the disk.
+            write_whole(self._part(row["point"]), data.getvalue(), sync=False)
+        except OSError as error:
+            raise self._failed(error) from error
+
+
+_WORDS = {
+    "lodger": "version of Lodger",
+    "random": "`--random`",
+    "search": "search",
+    "measures": "`--measure`",
+}
+
+
+def _difference(name: str, there: Any, here: Any) -> str:
+    """What is not the same, in words."""
+    if name == "workload":
+        return "the workload is not the one it was begun with"
+    if isinstance(here, dict) and isinstance(there, dict) and name in ("vary", "drives"):
+        for key in {**there, **here}:
+            if there.get(key) != here.get(key):
+                if name == "drives":
+                    what = f"drive `{key}`"
+                    both = key in there and key in here
+                    return (
+                        f"{what} is not what it was" if both else f"{what} is only in one of them"
+                    )
+                return (
+                    f"`{key}` is {_listed(there.get(key))} there and {_listed(here.get(key))} here"
+                )
+        return f"the keys are in the order {', '.join(there)} there"
+    return f"the {_WORDS.get(name, name)} is {_brief(there)} there and {_brief(here)} here".replace(
+        "the `", "`"
+    )
+
+
+def _listed(values: Any) -> str:
+    if values is None:
+        return "not varied"
+    text = ",".join(str(value) for value in values)
+    return f"`{text}`" if len(text) <= 60 else f"`{text[:57]}...`"
+
+
+def _brief(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return "not given" if value in (None, {}) else f"`{text[:80]}`"
