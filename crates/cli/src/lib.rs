@@ -12,6 +12,7 @@ mod interrupt;
 mod output;
 pub mod probe_target;
 mod timeline;
+mod trace_events;
 mod used;
 mod watch;
 

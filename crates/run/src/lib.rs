@@ -48,6 +48,7 @@ pub mod size;
 mod state;
 mod stats;
 pub mod timeline;
+pub mod trace_events;
 pub mod window_study;
 mod workload_file;
 
@@ -64,6 +65,7 @@ pub use runner::{DriveState, Observer, Progress, RunResult, run, run_traced};
 pub use session::{Command, Session};
 pub use stats::{Direction, JobResult, SAMPLE_PS, Samples};
 pub use timeline::Timeline;
+pub use trace_events::TraceEvents;
 pub use workload_file::{Replay, TraceOptions, WorkloadFile};
 
 // What the types above are made of, so that one crate is enough to run a workload.

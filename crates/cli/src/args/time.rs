@@ -13,6 +13,20 @@ pub struct TimeArgs {
     /// 3 sync), bytes, offset, priority.
     #[arg(long, value_name = "FILE")]
     pub latency_log: Option<PathBuf>,
+    /// Write requests, flash operations and garbage collection to FILE as slices over time, for Perfetto
+    ///
+    /// Of each kind every n-th is there, so that the whole run fits into `--trace-events-limit`.
+    /// https://ui.perfetto.dev opens the file.
+    #[arg(long, value_name = "FILE")]
+    pub trace_events: Option<PathBuf>,
+    /// Most bytes of that file [default: 64MiB]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        requires = "trace_events",
+        allow_hyphen_values = true
+    )]
+    pub trace_events_limit: Option<String>,
     /// Tell where the time of requests went: waits, firmware, map look-ups by memory, flash, buses, link
     ///
     /// A table by direction, or `lodger.breakdown` in JSON: means, and what the requests met whose

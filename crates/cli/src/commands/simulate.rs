@@ -9,6 +9,7 @@ use crate::inputs;
 use crate::interrupt;
 use crate::output::{self, OutputFile};
 use crate::timeline::TimelineFile;
+use crate::trace_events::TraceEventsFile;
 use crate::watch::Watch;
 use lodger_run::report::{self, Report};
 use lodger_run::{Breakdown, FioLogs, Recorder, RunConfig, RunResult, Workload};
@@ -30,15 +31,18 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), 
     // Before the work, which may take long: what cannot be written is said at once.
     let file = output::begin(args.report.output.as_deref())?;
     let log = output::begin(args.time.latency_log.as_deref())?;
-    let timeline = TimelineFile::begin(&args.time)?;
+    let extra = Extra {
+        timeline: TimelineFile::begin(&args.time)?,
+        trace_events: TraceEventsFile::begin(&args.time)?,
+    };
     let submit_ps = config.spec().host.submit_ps;
     let jobs = workload.jobs.iter().map(|job| job.logs.as_deref());
     let logs = FioLogs::create(jobs, submit_ps, |name| OutputFile::create(Path::new(name)))?;
     let watch = Watch::new(log, submit_ps).writing(logs);
     interrupt::check()?;
-    let (result, watch, timeline) = watched(args, &config, workload, (watch, timeline))?;
+    let (result, watch, extra) = watched(args, &config, workload, (watch, extra), streams)?;
     let (mut logs, silent) = watch.finish()?;
-    logs.extend(timeline);
+    logs.extend(extra);
     if result.interrupted {
         return Err(Error::interrupted());
     }
@@ -66,37 +70,54 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), 
     }
 }
 
-/// Runs it under the eyes of all who are asked for; for those who are not, nothing is done.
+/// Who looks at a run beside [`Watch`], and where it is written.
+struct Extra {
+    timeline: Option<TimelineFile>,
+    trace_events: Option<TraceEventsFile>,
+}
+
+/// Runs it under the eyes of all who are asked for; for those who are not, nothing is done. Returns the files to be
+/// put in their places.
 fn watched(
     args: &SimulateArgs,
     config: &RunConfig,
     workload: Workload,
-    (mut watch, timeline): (Watch, Option<TimelineFile>),
-) -> Result<(RunResult, Watch, Option<OutputFile>), Error> {
-    if timeline.is_none() && !args.time.breakdown {
+    (mut watch, extra): (Watch, Extra),
+    streams: &mut Streams<'_>,
+) -> Result<(RunResult, Watch, Vec<OutputFile>), Error> {
+    let Extra {
+        timeline,
+        trace_events,
+    } = extra;
+    let follows = args.time.breakdown || trace_events.is_some();
+    if timeline.is_none() && !follows {
         let result = lodger_run::run(config, workload, &mut watch)?;
-        return Ok((result, watch, None));
+        return Ok((result, watch, Vec::new()));
     }
     let submit_ps = config.spec().host.submit_ps;
     let over_time = timeline.as_ref();
     let over_time = over_time.map(|file| file.timeline(config.spec(), submit_ps));
-    let mut all = (watch, (over_time, Breakdown::default()));
-    let mut result = if args.time.breakdown {
-        let tracer = Recorder::default();
-        let (result, _) = lodger_run::run_traced(config, workload, &mut all, tracer)?;
-        result
+    let breakdown = args.time.breakdown.then(Breakdown::default);
+    let mut all = (watch, (over_time, breakdown));
+    let (mut result, events) = if follows {
+        let tracer = Recorder::keeping(trace_events.as_ref().map(TraceEventsFile::events));
+        let (result, tracer) = lodger_run::run_traced(config, workload, &mut all, tracer)?;
+        (result, tracer.into_events())
     } else {
-        lodger_run::run(config, workload, &mut all)?
+        (lodger_run::run(config, workload, &mut all)?, None)
     };
     let (watch, (over_time, breakdown)) = all;
-    if args.time.breakdown {
-        result.breakdown = Some(breakdown.finish(&result));
+    result.breakdown = breakdown.map(|breakdown| breakdown.finish(&result));
+    let mut files = Vec::new();
+    if let (Some(file), Some(over_time)) = (timeline, over_time) {
+        files.push(file.write(over_time, &result)?);
     }
-    let timeline = match (timeline, over_time) {
-        (Some(file), Some(over_time)) => Some(file.write(over_time, &result)?),
-        _ => None,
-    };
-    Ok((result, watch, timeline))
+    if let (Some(file), Some(events)) = (trace_events, events) {
+        let (file, text) = file.write(events)?;
+        streams.note("note", &text);
+        files.push(file);
+    }
+    Ok((result, watch, files))
 }
 
 fn told(args: &SimulateArgs, report: Report<'_>) -> String {

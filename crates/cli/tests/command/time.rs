@@ -105,6 +105,124 @@ fn a_breakdown_is_an_object_more_and_a_table_more() {
     assert!(table.contains("die_wait") && table.contains("near p99.9"));
 }
 
+/// A protobuf message's fields: number, and its value or its bytes.
+fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, &[u8])> {
+    let varint = |bytes: &mut &[u8]| {
+        let mut value = 0;
+        for shift in (0..).step_by(7) {
+            let byte = bytes[0];
+            *bytes = &bytes[1..];
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return value;
+            }
+        }
+        unreachable!("a varint ends")
+    };
+    let mut all = Vec::new();
+    while !bytes.is_empty() {
+        let key = varint(&mut bytes);
+        let value = varint(&mut bytes);
+        let mut inner: &[u8] = &[];
+        match key & 7 {
+            0 => {}
+            2 => (inner, bytes) = bytes.split_at(value as usize),
+            kind => panic!("wire type {kind}"),
+        }
+        all.push((key >> 3, value, inner));
+    }
+    all
+}
+
+/// Of each track: its slices that have begun and not ended, and how many there were. Times never go back on a track
+/// of requests.
+fn slices(trace: &[u8]) -> std::collections::BTreeMap<u64, (i64, u64)> {
+    let mut tracks = std::collections::BTreeMap::new();
+    for (field, _, packet) in fields(trace) {
+        assert_eq!(field, 1, "a trace is packets");
+        let packet = fields(packet);
+        let Some((_, _, event)) = packet.iter().find(|field| field.0 == 11) else {
+            assert!(
+                packet.iter().any(|field| field.0 == 60),
+                "an event or a track"
+            );
+            continue;
+        };
+        assert!(
+            packet.iter().any(|field| field.0 == 8),
+            "an event has a time"
+        );
+        let event = fields(event);
+        let number = |of: u64| event.iter().find(|field| field.0 == of).unwrap().1;
+        let (open, all) = tracks.entry(number(11)).or_insert((0, 0));
+        match number(9) {
+            1 => (*open, *all) = (*open + 1, *all + 1),
+            2 => *open -= 1,
+            other => panic!("event type {other}"),
+        }
+    }
+    tracks
+}
+
+#[test]
+fn a_trace_has_its_limit_and_whole_slices() {
+    let sandbox = sandbox();
+    sandbox.file(
+        "job.fio",
+        "[a]\nrw=randrw\nbs=8k\niodepth=16\nio_size=200m\nnorandommap\n",
+    );
+    let plain = sandbox.ok(&SIMULATE).stdout;
+    let args = [
+        "--trace-events",
+        "run.pftrace",
+        "--trace-events-limit",
+        "200KiB",
+    ];
+    let traced = sandbox.ok(&with(&args));
+    assert_eq!(traced.stdout, plain);
+    let trace = std::fs::read(sandbox.dir.join("run.pftrace")).unwrap();
+    assert!(
+        (80 << 10..=200 << 10).contains(&trace.len()),
+        "{}",
+        trace.len()
+    );
+    let tracks = slices(&trace);
+    for (kind, least) in [(1, 300), (2, 100), (3, 50), (4, 10)] {
+        let of = tracks.iter().filter(|(track, _)| **track >> 32 == kind);
+        let all: u64 = of.map(|(_, (_, all))| all).sum();
+        assert!(all > least, "kind {kind}: {all} slices");
+    }
+    assert!(tracks.values().all(|(open, _)| *open == 0));
+    // Said: how much of the run it is.
+    assert!(
+        traced.stderr.contains("flash operations"),
+        "{}",
+        traced.stderr
+    );
+    sandbox.ok(&with(&args));
+    assert_eq!(
+        std::fs::read(sandbox.dir.join("run.pftrace")).unwrap(),
+        trace
+    );
+    for (limit, says) in [
+        ("1KiB", "from 64 KiB to 4 GiB"),
+        ("5GiB", "from 64 KiB"),
+        ("x", "a size"),
+    ] {
+        let refused = sandbox.run(&with(&[
+            "--trace-events",
+            "x.pftrace",
+            "--trace-events-limit",
+            limit,
+        ]));
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        assert!(refused.stderr.contains(says), "{}", refused.stderr);
+    }
+    let refused = sandbox.run(&with(&["--trace-events", "job.fio"]));
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert_eq!(sandbox.files(), ["job.fio", "run.pftrace"]);
+}
+
 #[test]
 fn a_timeline_that_cannot_be_is_refused_and_leaves_nothing() {
     let sandbox = sandbox();

@@ -14,7 +14,7 @@ use crate::controller::{HostMemory, Modelled};
 use crate::device::{Alarm, Contents, Device, News, NoContents, Recovery};
 use crate::ftl::Precondition;
 use crate::ids::CommandId;
-use crate::observe::{Counters, Part, Tracer, Untraced};
+use crate::observe::{Counters, Part, RequestInfo, Tracer, Untraced};
 use crate::request::{Completion, Op, Request};
 use crate::spec::DriveSpec;
 use serde::{Deserialize, Serialize};
@@ -152,8 +152,17 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
             self.submitted_ps.resize(at + 1, 0);
         }
         self.submitted_ps[at] = now_ps;
-        let is_read = request.op == Op::Read;
-        self.drive.tracer().begin(command.0, is_read, now_ps);
+        let info = RequestInfo {
+            op: match request.op {
+                Op::Read => "read",
+                Op::Write => "write",
+                Op::Trim => "trim",
+                Op::Flush => "sync",
+            },
+            offset_bytes: request.offset_bytes,
+            length_bytes: request.length_bytes,
+        };
+        self.drive.tracer().begin(command.0, &info, now_ps);
         let mut submit_ps = self.submit_ps;
         if self.hpb.is_some() && self.attach_entries(command) {
             // Another command goes first.

@@ -6,4 +6,4 @@ mod tracer;
 
 pub use counters::{CAUSES, Counters, HpbCounters, MapCounters, TIERS_MAX, WindowCounters};
 pub use histogram::Histogram;
-pub use tracer::{OpInfo, OpStep, PARTS, Part, PartsPs, Tracer, Untraced};
+pub use tracer::{OpInfo, OpStep, PARTS, Part, PartsPs, RequestInfo, Tracer, Untraced};

@@ -82,6 +82,17 @@ pub enum OpStep {
     Transferred,
 }
 
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestInfo {
+    /// `read`, `write`, `trim` or `sync`, as in results.
+    pub op: &'static str,
+    /// First byte.
+    pub offset_bytes: u64,
+    /// Number of bytes.
+    pub length_bytes: u64,
+}
+
 /// What is known of a flash operation when it is enqueued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpInfo {
@@ -106,9 +117,9 @@ pub trait Tracer {
     /// Somebody listens. What is worked out for a tracer alone stands behind this.
     const ON: bool;
 
-    /// A command's request is submitted; `write` of requests that are not reads.
+    /// A command's request is submitted.
     #[inline]
-    fn begin(&mut self, command: u32, is_read: bool, at_ps: u64) {}
+    fn begin(&mut self, command: u32, info: &RequestInfo, at_ps: u64) {}
 
     /// Up to `until_ps` a command was in `part`, from where it was known to be before.
     #[inline]

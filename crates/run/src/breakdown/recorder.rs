@@ -4,15 +4,17 @@
 //! to the latency, whatever is told: what can be wrong is which part it is. A read that waits for several flash
 //! operations hears of the one that ends last alone.
 
-use lodger_core::observe::{OpInfo, OpStep, PARTS, Part, PartsPs, Tracer};
+use crate::trace_events::{OpTimes, TraceEvents};
+use lodger_core::observe::{OpInfo, OpStep, PARTS, Part, PartsPs, RequestInfo, Tracer};
 use std::collections::VecDeque;
 
 /// A request in the drive, by its command.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Request {
     /// There is one.
     active: bool,
-    is_read: bool,
+    info: RequestInfo,
+    start_ps: u64,
     cursor_ps: u64,
     parts_ps: PartsPs,
     /// Look-ups in the firmware's next work.
@@ -21,16 +23,24 @@ struct Request {
     asked_ps: u64,
     /// How long its data occupies the link.
     wire_ps: u64,
+    /// Parts in their order, and when each began, where that is kept.
+    slices: Option<Vec<(Part, u64)>>,
 }
 
 const NOTHING: Request = Request {
     active: false,
-    is_read: false,
+    info: RequestInfo {
+        op: "",
+        offset_bytes: 0,
+        length_bytes: 0,
+    },
+    start_ps: 0,
     cursor_ps: 0,
     parts_ps: [0; PARTS],
     looks_up: [(None, 0); 4],
     asked_ps: 0,
     wire_ps: 0,
+    slices: None,
 };
 
 impl Request {
@@ -38,6 +48,9 @@ impl Request {
     fn mark(&mut self, part: Part, until_ps: u64) {
         if self.active && until_ps > self.cursor_ps {
             self.parts_ps[part as usize] += until_ps - self.cursor_ps;
+            if let Some(slices) = &mut self.slices {
+                slices.push((part, self.cursor_ps));
+            }
             self.cursor_ps = until_ps;
         }
     }
@@ -46,7 +59,7 @@ impl Request {
 /// When a flash operation did what; 0 for what it did not do.
 #[derive(Clone, Copy, Debug, Default)]
 struct Op {
-    is_read: bool,
+    info: Option<OpInfo>,
     enqueued_ps: u64,
     started_ps: u64,
     loaded_ps: u64,
@@ -68,6 +81,7 @@ pub struct Recorder {
     /// The flash operation that has ended with this event.
     ended: Option<Op>,
     done: VecDeque<PartsPs>,
+    events: Option<Box<TraceEvents>>,
 }
 
 /// A place in a list that grows as needed.
@@ -80,7 +94,38 @@ fn place<T: Clone>(list: &mut Vec<T>, at: u32, empty: T) -> &mut T {
     &mut list[at]
 }
 
+impl Op {
+    fn is_read(&self) -> bool {
+        self.info.is_some_and(|info| info.kind == "read")
+    }
+
+    fn times(&self) -> OpTimes {
+        let read = self.is_read();
+        let from_ps = if read { self.started_ps } else { self.array_ps };
+        OpTimes {
+            array_ps: (from_ps, self.array_done_ps),
+            bus_ps: read.then_some((self.transfer_ps, self.transferred_ps)),
+            suspended_ps: self.suspended_ps,
+        }
+    }
+}
+
 impl Recorder {
+    /// Keeps slices, too.
+    #[must_use]
+    pub fn keeping(events: Option<TraceEvents>) -> Self {
+        Recorder {
+            events: events.map(Box::new),
+            ..Recorder::default()
+        }
+    }
+
+    /// The slices that were kept.
+    #[must_use]
+    pub fn into_events(self) -> Option<TraceEvents> {
+        self.events.map(|events| *events)
+    }
+
     fn request(&mut self, command: u32) -> &mut Request {
         place(&mut self.requests, command, NOTHING)
     }
@@ -92,7 +137,7 @@ impl Recorder {
 
 /// What a request has waited for since its cursor, if it waited for this operation.
 fn follow(request: &mut Request, op: &Op, now_ps: u64) {
-    if op.is_read {
+    if op.is_read() {
         request.mark(Part::MapFlash, op.enqueued_ps);
         request.mark(Part::DieWait, op.started_ps);
         request.mark(Part::Array, op.array_done_ps);
@@ -112,11 +157,14 @@ fn follow(request: &mut Request, op: &Op, now_ps: u64) {
 impl Tracer for Recorder {
     const ON: bool = true;
 
-    fn begin(&mut self, command: u32, is_read: bool, at_ps: u64) {
+    fn begin(&mut self, command: u32, info: &RequestInfo, at_ps: u64) {
+        let slices = self.events.is_some().then(Vec::new);
         *self.request(command) = Request {
             active: true,
-            is_read,
+            info: *info,
+            start_ps: at_ps,
             cursor_ps: at_ps,
+            slices,
             ..NOTHING
         };
     }
@@ -176,7 +224,7 @@ impl Tracer for Recorder {
 
     fn op(&mut self, op: u32, info: &OpInfo, at_ps: u64) {
         *self.operation(op) = Op {
-            is_read: info.kind == "read",
+            info: Some(*info),
             enqueued_ps: at_ps,
             ..Op::default()
         };
@@ -197,7 +245,11 @@ impl Tracer for Recorder {
     }
 
     fn op_done(&mut self, op: u32, _: u64) {
-        self.ended = Some(*self.operation(op));
+        let op = *self.operation(op);
+        self.ended = Some(op);
+        if let (Some(events), Some(info)) = (&mut self.events, &op.info) {
+            events.op(info, &op.times());
+        }
     }
 
     fn adopt(&mut self, command: u32, at_ps: u64) {
@@ -212,7 +264,7 @@ impl Tracer for Recorder {
         match ended {
             Some(op) => follow(request, &op, at_ps),
             None => {
-                if request.is_read {
+                if request.info.op == "read" {
                     request.mark(Part::MapFlash, request.asked_ps.min(at_ps));
                 }
                 request.mark(Part::Memory, at_ps);
@@ -228,8 +280,24 @@ impl Tracer for Recorder {
         let request = self.request(command);
         request.mark(Part::Completion, at_ps);
         request.active = false;
-        let parts_ps = request.parts_ps;
+        let (parts_ps, info, start_ps) = (request.parts_ps, request.info, request.start_ps);
+        let slices = request.slices.take();
         self.done.push_back(parts_ps);
+        if let (Some(events), Some(slices)) = (&mut self.events, slices) {
+            events.request(command, &info, start_ps, &slices, at_ps);
+        }
+    }
+
+    fn victim(&mut self, superblock: u32, cause: &'static str, valid: u32, at_ps: u64) {
+        if let Some(events) = &mut self.events {
+            events.victim(superblock, cause, valid, at_ps);
+        }
+    }
+
+    fn erased(&mut self, superblock: u32, at_ps: u64) {
+        if let Some(events) = &mut self.events {
+            events.erased(superblock, at_ps);
+        }
     }
 
     fn next_parts(&mut self) -> Option<PartsPs> {

@@ -31,9 +31,13 @@ pub(super) fn run(
             "--precondition",
         ),
     ];
-    if args.time.breakdown {
+    let follows = [
+        (args.time.breakdown, "--breakdown"),
+        (args.time.trace_events.is_some(), "--trace-events"),
+    ];
+    if let Some((_, option)) = follows.iter().find(|(is_given, _)| *is_given) {
         let message = format!(
-            "`--breakdown` is for other workloads, and `{name}` is a recording of a live drive"
+            "`{option}` is for other workloads, and `{name}` is a recording of a live drive"
         );
         return Err(Error::input(message).hint("`--timeline` tells what happened over time"));
     }
