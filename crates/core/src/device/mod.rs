@@ -246,7 +246,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         &self.spec
     }
 
-    #[inline]
+    // In the loop of events it saves 1 to 2 % of all instructions.
+    #[inline(always)]
     fn handle(&mut self, kind: EventKind, index: u32) {
         self.board.engine.tracer.event();
         match kind {
