@@ -37,6 +37,15 @@ def say(text: str) -> None:
         raise InputError(f"cannot write `standard output`: {why}") from error
 
 
+def talk(text: str) -> None:
+    """To standard error. That nobody listens is no reason to stop."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
 def count(text: str) -> int:
     """A number of things, for argparse."""
     if not text.isdecimal() or not 1 <= int(text) <= 4096:

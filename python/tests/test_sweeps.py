@@ -487,6 +487,16 @@ def test_standard_input_is_a_workload(command: list[str]) -> None:
     assert lines[2].startswith("1,tiny,8k,0,")
 
 
+def test_a_sweep_whose_talk_nobody_reads_goes_on(job: Path, command: list[str]) -> None:
+    run = [*command, "sweep", str(job), "--drive", "tiny", "--vary", "iodepth=1,2"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    ran = subprocess.run(run, stdout=subprocess.PIPE, stderr=writer, text=True, check=False)
+    os.close(writer)
+    assert "* Pareto front of" in ran.stdout
+    assert ran.returncode == 0
+
+
 def test_the_page_needs_nothing_else(job: Path, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
     run = [str(job), "--drive", "tiny,bg4", "--vary", "iodepth=1,8", "--seeds", "2"]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .._command import Parser, count, guarded, replace, say
+from .._command import Parser, count, guarded, replace, say, talk
 from .._native import Workload
 from .._show import duration
 from ..errors import Error, InputError
@@ -167,7 +167,7 @@ class _Progress:
     def end(self) -> None:
         """What follows stands on a line of its own."""
         if self._terminal and 0 < self.done < self.total:
-            sys.stderr.write("\n")
+            talk("\n")
 
     def kept(self) -> str | None:
         """What is on disk of a sweep that came to an early end."""
@@ -191,8 +191,7 @@ class _Progress:
         end = "\n" if done == total or not self._terminal else ""
         start = "\r\x1b[K" if self._terminal else ""
         if not (first and done == total):
-            sys.stderr.write(f"{start}{line}{end}")
-            sys.stderr.flush()
+            talk(f"{start}{line}{end}")
 
 
 def _left(seconds: float) -> str:
@@ -202,8 +201,7 @@ def _left(seconds: float) -> str:
 
 
 def _note(text: str) -> None:
-    sys.stderr.write(f"note: {text}\n")
-    sys.stderr.flush()
+    talk(f"note: {text}\n")
 
 
 def _work(options: argparse.Namespace, progress: _Progress, typed: Sequence[str]) -> int:
@@ -264,7 +262,7 @@ def _status(found: Sweep) -> int:
         return 0
     where = " (column `error`)" if found.folder else ""
     again = f"; {found.lost} of them lost their workers, and run again" if found.lost else ""
-    sys.stderr.write(f"error: {failed} of {len(found)} points failed{where}{again}\n")
+    talk(f"error: {failed} of {len(found)} points failed{where}{again}\n")
     return 1
 
 

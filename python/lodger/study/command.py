@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .._command import Parser, count, guarded, replace, say
+from .._command import Parser, count, guarded, replace, say, talk
 from ..errors import InputError
 from . import report
 from .collection import collection
@@ -164,7 +163,7 @@ def _run(
         studies,
         workers=options.workers,
         cluster=options.cluster,
-        progress=lambda line: print(line, file=sys.stderr, flush=True),
+        progress=lambda line: talk(f"{line}\n"),
     )
     if options.report is not None:
         from .page import page
