@@ -1,41 +1,23 @@
 //! A drive served in a thread of its own, and a client with memory and interrupts at its socket.
 #![allow(dead_code)]
 
+#[path = "../served/mod.rs"]
+mod served;
+
 use super::driver::{MEMORY_BYTES, Port};
-use lodger_core::DriveSpec;
-use lodger_core::spec::parse;
 use lodger_guest_ram::Mapping;
 use lodger_serve::clock::Speed;
 use lodger_serve::controller::{Settings, Sink};
-use lodger_serve::server::{Report, Server, VfioUser};
+use lodger_serve::server::{Server, VfioUser};
 use lodger_wire::memory::{GuestMemory, MemoryError};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{MemfdFlags, memfd_create};
+pub use served::{PATIENCE, Served, spec};
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::time::Instant;
 use vfio_user::Client;
-
-const TINY: &str = include_str!("../../../../drives/tiny.toml");
-/// Longest time that anything may take.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-pub fn spec(sets: &[(&str, &str)]) -> DriveSpec {
-    parse(TINY, "tiny.toml", sets, &|_| None)
-        .expect("a drive")
-        .spec
-}
-
-/// A server in a thread of its own, with a folder for its socket.
-pub struct Served {
-    pub folder: PathBuf,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Report>>,
-}
 
 impl Served {
     pub fn new(name: &str, speed: f64) -> Self {
@@ -44,52 +26,21 @@ impl Served {
 
     /// One of a changed drive, that is recorded.
     pub fn recording(name: &str, speed: f64, sets: &[(&str, &str)], record: Option<Sink>) -> Self {
-        let folder = std::env::temp_dir().join(format!("lodger-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder");
-        let stop = Arc::new(AtomicBool::new(false));
-        let (path, stops) = (folder.join("drive"), Arc::clone(&stop));
-        let (told, ready) = std::sync::mpsc::channel();
         let spec = spec(sets);
-        let thread = std::thread::spawn(move || {
+        Self::start(name, move |folder, owner| {
             let speed = Speed::new(speed).expect("a speed");
-            let front = VfioUser::new(&spec, &Settings::default(), &path);
+            let front = VfioUser::new(&spec, &Settings::default(), &folder.join("drive"));
             let mut server = Server::new(front.expect("a drive to serve"), speed);
             if let Some(sink) = record {
                 let controller = server.controller_mut();
                 controller.record_to(sink).expect("a recording");
             }
-            told.send(()).expect("somebody waits");
-            let report = server.run(|| stops.load(Ordering::Relaxed));
+            owner.hears();
+            let report = server.run(|| owner.wants_the_end());
             let recorded = server.controller_mut().end_record();
             recorded.expect("all is written");
             report.expect("it serves")
-        });
-        ready.recv_timeout(PATIENCE).expect("the server starts");
-        Served {
-            folder,
-            stop,
-            thread: Some(thread),
-        }
-    }
-
-    pub fn path(&self) -> PathBuf {
-        self.folder.join("drive")
-    }
-
-    pub fn end(mut self) -> Report {
-        self.stop.store(true, Ordering::Relaxed);
-        let thread = self.thread.take().expect("it runs");
-        thread.join().expect("the server has not panicked")
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-        let _ = std::fs::remove_dir_all(&self.folder);
+        })
     }
 }
 

@@ -1,23 +1,17 @@
 //! A client of NBD, written from the protocol's description alone, and a server in a thread of its own.
 #![allow(dead_code)]
 
-use lodger_core::DriveSpec;
-use lodger_core::spec::parse;
+#[path = "../served/mod.rs"]
+mod served;
+
 use lodger_serve::clock::Speed;
 use lodger_serve::controller::Settings;
 use lodger_serve::nbd::Nbd;
-use lodger_serve::server::{Address, Exporter, Report, Server};
+use lodger_serve::server::{Address, Exporter, Server};
+pub use served::{PATIENCE, Served, spec};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
-
-const TINY: &str = include_str!("../../../../drives/tiny.toml");
-/// Longest time that anything may take.
-pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub const READ: u16 = 0;
 pub const WRITE: u16 = 1;
@@ -26,12 +20,6 @@ pub const FLUSH: u16 = 3;
 pub const TRIM: u16 = 4;
 pub const ZEROES: u16 = 6;
 pub const FUA: u16 = 1;
-
-pub fn spec(sets: &[(&str, &str)]) -> DriveSpec {
-    parse(TINY, "tiny.toml", sets, &|_| None)
-        .expect("a drive")
-        .spec
-}
 
 /// How a server is to be.
 pub struct How {
@@ -53,12 +41,6 @@ impl Default for How {
     }
 }
 
-pub struct Served {
-    pub folder: PathBuf,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Report>>,
-}
-
 impl Served {
     pub fn new(name: &str, how: How) -> Self {
         Self::serving(name, how, false)
@@ -70,56 +52,24 @@ impl Served {
     }
 
     fn serving(name: &str, how: How, has_metrics: bool) -> Self {
-        let folder = std::env::temp_dir().join(format!("lodger-nbd-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder");
-        let stop = Arc::new(AtomicBool::new(false));
-        let (address, stops) = (Address::Unix(folder.join("drive")), Arc::clone(&stop));
-        let metrics = has_metrics.then(|| Address::Unix(folder.join("metrics")));
-        let (told, ready) = std::sync::mpsc::channel();
-        let thread = std::thread::spawn(move || {
+        Self::start(name, move |folder, owner| {
             let settings = Settings {
                 block_bytes: how.block_bytes,
                 ..Settings::default()
             };
             let spec = spec(&[("tier.hmb.integrity", "mac")]);
+            let address = Address::Unix(folder.join("drive"));
             let front = Nbd::new(&spec, &settings, how.granted_bytes, &address);
             let mut front = front.expect("a drive to serve");
             front.set_patience(how.patience);
             let mut server = Server::new(front, Speed::new(how.speed).expect("a speed"));
-            if let Some(at) = metrics {
+            if has_metrics {
+                let at = Address::Unix(folder.join("metrics"));
                 server.set_exporter(Exporter::new(&at).expect("a listener"));
             }
-            told.send(()).expect("somebody waits");
-            server
-                .run(|| stops.load(Ordering::Relaxed))
-                .expect("it serves")
-        });
-        ready.recv_timeout(PATIENCE).expect("the server starts");
-        Served {
-            folder,
-            stop,
-            thread: Some(thread),
-        }
-    }
-
-    pub fn path(&self) -> PathBuf {
-        self.folder.join("drive")
-    }
-
-    pub fn end(mut self) -> Report {
-        self.stop.store(true, Ordering::Relaxed);
-        let thread = self.thread.take().expect("it runs");
-        thread.join().expect("the server has not panicked")
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-        let _ = std::fs::remove_dir_all(&self.folder);
+            owner.hears();
+            server.run(|| owner.wants_the_end()).expect("it serves")
+        })
     }
 }
 
