@@ -49,9 +49,9 @@ fn a_branch_does_what_the_drive_would_have_done_and_leaves_it_alone() {
             // Commands are under way, blocks half written, alarms set.
             stretch(&mut host, 10 + instant);
             let (mut branch, mut other) = (host.clone(), host.clone());
-            let state = rmp_serde::to_vec_named(&host).expect("a drive can be saved");
+            let state = postcard::to_stdvec(&host).expect("a drive can be saved");
             let mut loaded: Host =
-                rmp_serde::from_slice(&state).expect("what was saved can be loaded");
+                postcard::from_bytes(&state).expect("what was saved can be loaded");
             let elsewhere = stretch(&mut other, 2);
             let there = stretch(&mut branch, 3);
             let here = stretch(&mut host, 3);

@@ -51,8 +51,8 @@ fn a_drive_that_was_shut_down_and_kept_goes_on_as_if_it_had_been_switched_off_an
             host.shutdown();
             settle(&mut host);
             let rest = host.drive.rest();
-            let state = rmp_serde::to_vec_named(&rest).expect("it can be saved");
-            let rest = rmp_serde::from_slice(&state).expect("what was saved can be loaded");
+            let state = postcard::to_stdvec(&rest).expect("it can be saved");
+            let rest = postcard::from_bytes(&state).expect("what was saved can be loaded");
             let mut other = new(&spec);
             other.drive.contents = host.drive.contents.clone().without_drive();
             let found = other.drive.contents.kept.found(&spec);
