@@ -21,9 +21,9 @@ const PROGRAMS_PER_DIE: u32 = 3;
 pub(super) enum Mover {
     /// Garbage collection and static wear levelling.
     Gc = 0,
-    /// Garbage collection of a superblock of translation pages that has become much emptier than the
-    /// victim under way. A map that is written back for each page moved would else use up all room
-    /// before that victim is done.
+    /// Garbage collection of a superblock of translation pages, beside data: chosen in its turn, or because it has
+    /// become much emptier than the victim under way. A map that is written back for each page moved would else
+    /// use up all room before that victim is done.
     Map = 1,
     /// Folding of the single-bit cache.
     Fold = 2,
@@ -165,6 +165,28 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if !self.gc_has_nothing() && self.ftl.gc_slots_left() < 2 * slots {
             return false;
         }
+        let Some((victim, cause)) = self.next_victim() else {
+            self.background.nothing_to_gain_at = Some(sequence);
+            return false;
+        };
+        if cause == Cause::Wear || !self.ftl.blocks[victim].is_map() {
+            let starts = cause == Cause::Wear || self.leaves_room_beside_map(victim);
+            if starts {
+                self.cleaners[Mover::Gc as usize].start(&mut self.ftl, victim, cause);
+            }
+            return starts;
+        }
+        // Moved translation pages have the map read nothing, and data beside them keeps it at work.
+        if self.cleaners[Mover::Map as usize].current.is_some() {
+            return false;
+        }
+        self.cleaners[Mover::Map as usize].start(&mut self.ftl, victim, cause);
+        self.read_victim(Mover::Map);
+        self.start_gc()
+    }
+
+    /// What is to be emptied next, and what for; `None`: nothing would be gained.
+    fn next_victim(&mut self) -> Option<(Superblock, Cause)> {
         let ftl = &self.spec.ftl;
         // Recovery wants room soon, whatever is best in the long run. So does a drive at the end of its
         // room: with small caches each page moved has a page of the map written, and a victim that
@@ -176,8 +198,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             && !in_need
         {
             self.background.wear_turn_taken = true;
-            self.cleaners[Mover::Gc as usize].start(&mut self.ftl, victim, Cause::Wear);
-            return true;
+            return Some((victim, Cause::Wear));
         }
         self.background.wear_turn_taken = false;
         let policy = match in_need {
@@ -189,16 +210,27 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let usable = device.ftl.geometry().usable_slots(false);
             (device.ftl.blocks[victim].valid < usable).then_some(victim)
         };
-        match gives(self, policy).or_else(|| gives(self, GcPolicy::Greedy)) {
-            Some(victim) => {
-                self.cleaners[Mover::Gc as usize].start(&mut self.ftl, victim, Cause::Gc);
-                true
-            }
-            None => {
-                self.background.nothing_to_gain_at = Some(sequence);
-                false
-            }
-        }
+        let victim = gives(self, policy).or_else(|| gives(self, GcPolicy::Greedy))?;
+        Some((victim, Cause::Gc))
+    }
+
+    /// Whether data can be emptied beside a superblock of translation pages. Meanwhile the map writes about a page for
+    /// each that is moved and new data may open a superblock, and both leave the reserve alone.
+    fn leaves_room_beside_map(&self, victim: Superblock) -> bool {
+        let Some(beside) = self.cleaners[Mover::Map as usize].current else {
+            return true;
+        };
+        let valid = |superblock: Superblock| i64::from(self.ftl.blocks[superblock].valid);
+        let slots = i64::from(self.ftl.geometry().superblock_slots);
+        let gain = slots - valid(victim);
+        let opened = if self.ftl.left_for_new_data() < gain {
+            slots
+        } else {
+            0
+        };
+        let reserve = i64::from(self.spec.ftl.gc_reserve_superblocks) * slots;
+        let takes = valid(victim) + valid(beside.victim) + opened;
+        self.ftl.gc_slots_left() >= reserve + takes
     }
 
     /// Chooses a superblock of translation pages that is much emptier than the victim under way.

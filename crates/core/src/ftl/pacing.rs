@@ -79,6 +79,15 @@ impl Ftl {
             .map_or(0, |_| i64::from(usable - open.next_slot))
     }
 
+    /// Slots that new data can take before it opens a superblock.
+    #[must_use]
+    pub fn left_for_new_data(&self) -> i64 {
+        match self.open[Stream::Cold as usize].superblock {
+            Some(_) => self.left_in(Stream::Host).min(self.left_in(Stream::Cold)),
+            None => self.left_in(Stream::Host),
+        }
+    }
+
     /// Room for new data, slots; see the head of this file.
     fn room(&self) -> i64 {
         let slots = i64::from(self.geometry.superblock_slots);

@@ -78,6 +78,8 @@ impl Seen {
 }
 
 const SERIES_PS: u64 = 50_000_000_000;
+/// How often to look whether it is silent.
+const LOOK_STEP_PS: u64 = 2_000_000_000;
 
 struct Watch {
     seen: Seen,
@@ -123,8 +125,25 @@ pub fn run(spec: &DriveSpec, hmb_bytes: u64, load: Load) -> Seen {
     run_on(&mut host, load)
 }
 
-/// Runs the load on a drive as it is.
+/// How long a silence may last before somebody looks.
+fn look_after_ps() -> Option<u64> {
+    let ms = std::env::var("LODGER_LOOK").ok()?;
+    Some(ms.parse::<u64>().expect("milliseconds") * 1_000_000_000)
+}
+
+fn look_at(look_ps: Option<u64>, host: &Host, watch: &Watch) {
+    let silent_ps = host.now_ps() - watch.last_ps;
+    if look_ps.is_some_and(|look_ps| silent_ps >= look_ps) {
+        let seconds = (host.now_ps() - watch.start_ps) as f64 / 1e12;
+        let (silent_ms, state) = (silent_ps / 1_000_000_000, host.drive.debug_state());
+        println!("{seconds:.4} s, silent for {silent_ms} ms: {state}");
+    }
+}
+
+/// Runs the load on a drive as it is. With `LODGER_LOOK=MS` it says what the drive waits for when nothing has completed for
+/// so many milliseconds.
 pub fn run_on(host: &mut Host, load: Load) -> Seen {
+    let look = look_after_ps();
     let mut rng = Rng::new(host.now_ps() ^ 17);
     let slots = host.drive.ftl().user_slots();
     let mut next = |tag: u32| {
@@ -154,7 +173,7 @@ pub fn run_on(host: &mut Host, load: Load) -> Seen {
                     host.submit(next(0));
                     issued += 1;
                 }
-                u64::MAX
+                look.map_or(u64::MAX, |_| host.now_ps() + LOOK_STEP_PS)
             }
             Arrival::Every(gap_ps) => {
                 while issued < load.requests && start_ps + issued * gap_ps <= host.now_ps() {
@@ -171,6 +190,7 @@ pub fn run_on(host: &mut Host, load: Load) -> Seen {
             }
         };
         host.advance_to_completion(limit_ps, &mut done);
+        look_at(look, host, &watch);
         assert!(
             !done.is_empty() || limit_ps != u64::MAX,
             "the drive has stopped: {}",
