@@ -16,7 +16,7 @@ pub struct TimeArgs {
     /// Write requests, flash operations and garbage collection to FILE as slices over time, for Perfetto
     ///
     /// Of each kind every n-th is there, so that the whole run fits into `--trace-events-limit`.
-    /// https://ui.perfetto.dev opens the file.
+    /// ui.perfetto.dev opens the file.
     #[arg(long, value_name = "FILE")]
     pub trace_events: Option<PathBuf>,
     /// Most bytes of that file [default: 64MiB]
