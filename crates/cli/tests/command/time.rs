@@ -187,7 +187,7 @@ fn a_trace_has_its_limit_and_whole_slices() {
         trace.len()
     );
     let tracks = slices(&trace);
-    for (kind, least) in [(1, 300), (2, 100), (3, 50), (4, 10)] {
+    for (kind, least) in [(1, 300), (2, 100), (3, 50), (4, 5)] {
         let of = tracks.iter().filter(|(track, _)| **track >> 32 == kind);
         let all: u64 = of.map(|(_, (_, all))| all).sum();
         assert!(all > least, "kind {kind}: {all} slices");
