@@ -120,6 +120,12 @@ pub struct SimulateArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub report: ReportArgs,
+    /// Write a page with curves to FILE, too: rates and latencies over time and by rank, where requests spent their
+    /// time, hits by memory, the drive and its sources
+    ///
+    /// One file that needs nothing else and no network.
+    #[arg(long = "report", value_name = "FILE.html", help_heading = "Report")]
+    pub page: Option<PathBuf>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub logging: LoggingArgs,

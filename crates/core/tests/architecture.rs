@@ -14,11 +14,12 @@ use std::path::PathBuf;
 const CRATES: &[(&str, &[&str])] = &[
     ("core", &[]),
     ("workload", &["core"]),
-    ("run", &["core", "workload"]),
+    ("run", &["core", "workload", "page"]),
+    ("page", &[]),
     ("wire", &[]),
     ("serve", &["core", "workload", "wire", "guest-ram"]),
     // A prober that could read the model would prove nothing.
-    ("probe", &["wire", "nvme-ioctl", "uring"]),
+    ("probe", &["page", "wire", "nvme-ioctl", "uring"]),
     ("nvme-ioctl", &[]),
     ("uring", &[]),
     ("guest-ram", &[]),

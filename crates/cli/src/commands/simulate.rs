@@ -7,12 +7,14 @@ use crate::args::{ReportFormat, SimulateArgs};
 use crate::error::Error;
 use crate::inputs;
 use crate::interrupt;
-use crate::output::{self, OutputFile};
+use crate::output::{self, OutputFile, cannot_write};
 use crate::timeline::TimelineFile;
 use crate::trace_events::TraceEventsFile;
 use crate::watch::Watch;
 use lodger_run::report::{self, Report};
-use lodger_run::{Breakdown, FioLogs, Recorder, RunConfig, RunResult, Workload};
+use lodger_run::timeline::Interval;
+use lodger_run::{Breakdown, FioLogs, Recorder, RunConfig, RunResult, Timeline, Workload, reason};
+use std::io::Write;
 use std::path::Path;
 
 pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
@@ -34,6 +36,7 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), 
     let extra = Extra {
         timeline: TimelineFile::begin(&args.time)?,
         trace_events: TraceEventsFile::begin(&args.time)?,
+        page: output::begin(args.page.as_deref())?,
     };
     let submit_ps = config.spec().host.submit_ps;
     let jobs = workload.jobs.iter().map(|job| job.logs.as_deref());
@@ -74,6 +77,7 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), 
 struct Extra {
     timeline: Option<TimelineFile>,
     trace_events: Option<TraceEventsFile>,
+    page: Option<OutputFile>,
 }
 
 /// Runs it under the eyes of all who are asked for; for those who are not, nothing is done. Returns the files to be
@@ -88,8 +92,10 @@ fn watched(
     let Extra {
         timeline,
         trace_events,
+        page,
     } = extra;
-    let follows = args.time.breakdown || trace_events.is_some();
+    let breaks_down = args.time.breakdown || page.is_some();
+    let follows = breaks_down || trace_events.is_some();
     if timeline.is_none() && !follows {
         let result = lodger_run::run(config, workload, &mut watch)?;
         return Ok((result, watch, Vec::new()));
@@ -97,8 +103,10 @@ fn watched(
     let submit_ps = config.spec().host.submit_ps;
     let over_time = timeline.as_ref();
     let over_time = over_time.map(|file| file.timeline(config.spec(), submit_ps));
-    let breakdown = args.time.breakdown.then(Breakdown::default);
-    let mut all = (watch, (over_time, breakdown));
+    let for_page = page.is_some();
+    let for_page = for_page.then(|| Timeline::new(Interval::default(), config.spec(), submit_ps));
+    let breakdown = breaks_down.then(Breakdown::default);
+    let mut all = (watch, ((over_time, for_page), breakdown));
     let (mut result, events) = if follows {
         let tracer = Recorder::keeping(trace_events.as_ref().map(TraceEventsFile::events));
         let (result, tracer) = lodger_run::run_traced(config, workload, &mut all, tracer)?;
@@ -106,9 +114,16 @@ fn watched(
     } else {
         (lodger_run::run(config, workload, &mut all)?, None)
     };
-    let (watch, (over_time, breakdown)) = all;
+    let (watch, ((over_time, for_page), breakdown)) = all;
     result.breakdown = breakdown.map(|breakdown| breakdown.finish(&result));
     let mut files = Vec::new();
+    if let (Some(mut file), Some(for_page)) = (page, for_page) {
+        write_page(args, config, &result, for_page, &mut file)?;
+        files.push(file);
+    }
+    if !args.time.breakdown {
+        result.breakdown = None;
+    }
     if let (Some(file), Some(over_time)) = (timeline, over_time) {
         files.push(file.write(over_time, &result)?);
     }
@@ -118,6 +133,24 @@ fn watched(
         files.push(file);
     }
     Ok((result, watch, files))
+}
+
+fn write_page(
+    args: &SimulateArgs,
+    config: &RunConfig,
+    result: &RunResult,
+    over_time: Timeline,
+    file: &mut OutputFile,
+) -> Result<(), Error> {
+    let workload = args.workload.file_name().unwrap_or_default();
+    let workload = match workload.to_string_lossy() {
+        name if name == "-" => "A workload".into(),
+        name => name,
+    };
+    let report = Report { config, result };
+    let page = report::page(&workload, report, &over_time.finish(result)?);
+    let written = file.write_all(page.as_bytes()).and_then(|()| file.flush());
+    written.map_err(|error| cannot_write(file.shown(), &reason(&error)))
 }
 
 fn told(args: &SimulateArgs, report: Report<'_>) -> String {

@@ -277,3 +277,80 @@ fn a_timeline_takes_the_place_of_no_input_and_a_full_disk_is_said() {
         );
     }
 }
+
+/// Values of an attribute, in order.
+fn attribute<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
+    let parts = page
+        .split(&format!(" {name}=\""))
+        .skip(1)
+        .collect::<Vec<_>>();
+    let ends = parts.iter().map(|part| part.find('"').unwrap());
+    parts
+        .iter()
+        .zip(ends)
+        .map(|(part, end)| &part[..end])
+        .collect()
+}
+
+#[test]
+fn a_page_says_what_the_report_says_needs_nothing_else_and_changes_nothing() {
+    let sandbox = sandbox();
+    sandbox.file("<i>&.fio", JOB);
+    let plain = sandbox.ok(&SIMULATE).stdout;
+    assert_eq!(sandbox.ok(&with(&["--report", "page.html"])).stdout, plain);
+    let page = std::fs::read_to_string(sandbox.dir.join("page.html")).unwrap();
+    let json = sandbox.ok(&with(&["--output-format", "json"])).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    for direction in ["read", "write"] {
+        let iops = json["jobs"][0][direction]["iops"].as_f64().unwrap();
+        let iops = format!("<b>{}</b>", grouped(iops.round() as u64));
+        assert!(page.contains(&iops), "{direction}: {iops}");
+    }
+    // Another seed has other curves.
+    sandbox.ok(&with(&["--report", "other.html", "--seed", "3"]));
+    let other = std::fs::read_to_string(sandbox.dir.join("other.html")).unwrap();
+    assert_ne!(attribute(&page, "points"), attribute(&other, "points"));
+    for of_elsewhere in [" src=", " href=", "http", "@import", "url("] {
+        assert!(!page.contains(of_elsewhere), "{of_elsewhere}");
+    }
+    let (places, says) = (
+        attribute(&page, "data-places"),
+        attribute(&page, "data-says"),
+    );
+    assert!(places.len() >= 6, "{}", places.len());
+    for (places, says) in places.iter().zip(says) {
+        assert_eq!(places.split(' ').count(), says.split('|').count());
+    }
+    let named = [
+        "simulate", "<i>&.fio", "--drive", "tiny", "--report", "x.html",
+    ];
+    sandbox.ok(&named);
+    let page = std::fs::read_to_string(sandbox.dir.join("x.html")).unwrap();
+    assert!(page.contains("<h1>&lt;i&gt;&amp;.fio on") && !page.contains("<i>&"));
+}
+
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev();
+    let groups: Vec<&str> = groups
+        .map(|group| std::str::from_utf8(group).unwrap())
+        .collect();
+    groups.join(",")
+}
+
+#[test]
+fn a_page_takes_the_place_of_no_input_and_is_whole_or_not_there() {
+    let sandbox = sandbox();
+    let outcome = sandbox.run(&with(&["--report", "job.fio"]));
+    assert_eq!(outcome.code, Some(2), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("this command reads it"),
+        "{}",
+        outcome.stderr
+    );
+    let outcome = sandbox.run(&with(&["--report", "/dev/full"]));
+    assert_eq!(outcome.code, Some(2), "{}", outcome.stderr);
+    let outcome = sandbox.run(&with(&["--report", "p.html", "--output", "p.html"]));
+    assert_eq!(outcome.code, Some(2), "{}", outcome.stderr);
+    assert!(!sandbox.dir.join("p.html").exists());
+}

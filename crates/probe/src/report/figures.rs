@@ -1,10 +1,10 @@
 //! Which curves are shown, in which order, and what they say.
 
-use super::plot::{Line, Mark, Plot};
 use crate::bench::Series;
 use crate::outcome::Outcome;
 use crate::role::Role;
 use crate::stats::Estimate;
+use lodger_page::{Line, Mark, Plot};
 use std::collections::{BTreeMap, BTreeSet};
 
 const COLOURS: [&str; 8] = [
@@ -190,7 +190,7 @@ fn amount_kib(state: &str) -> Option<u64> {
 
 /// A state, or a kind of curve, as the legend has it.
 fn shown(state: &str) -> String {
-    let amount = amount_kib(state).map(|kib| super::plot::bytes_text(kib as f64 * 1024.0));
+    let amount = amount_kib(state).map(|kib| lodger_page::bytes_text(kib as f64 * 1024.0));
     amount.map_or(state.to_owned(), |amount| format!("host memory {amount}"))
 }
 
@@ -221,7 +221,9 @@ fn marks(outcome: &Outcome, figure: &Figure<'_>, panel: &str) -> Vec<Mark> {
             name => name,
         };
         Some(Mark {
-            at,
+            at: at.estimate,
+            low: at.low,
+            high: at.high,
             name: name.to_owned(),
         })
     };

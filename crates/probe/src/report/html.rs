@@ -2,28 +2,13 @@
 
 use super::figures::{FIGURES, Figure, others, plots};
 use super::json;
-use super::plot::{Plot, beside, bytes_text, digits, escaped};
 use crate::experiment::ALL;
 use crate::infer::{Tier, Verdict};
 use crate::outcome::Outcome;
 use crate::role::Role;
 use crate::stats::Estimate;
+use lodger_page::{Plot, beside, bytes_text, digits, escaped, foot};
 use std::fmt::Write as _;
-
-const STYLE: &str = "body{font:16px/1.45 sans-serif;max-width:54em;margin:2em auto;padding:0 1em;\
-color:#222}h1{font-size:1.6em}h2{margin-top:1.8em;border-bottom:2px solid #eee}h3{margin:1.4em 0 0}\
-table{border-collapse:collapse;width:100%}td,th{border-bottom:1px solid #ddd;padding:.35em .6em;\
-text-align:left;vertical-align:top}th{font-size:.85em;color:#555}td.n{white-space:nowrap}\
-svg{width:100%;min-width:0}svg text{font:12px sans-serif;fill:#333}svg .name{fill:#555}\
-svg .found{font-weight:bold;fill:#a00}.grid{stroke:#e6e6e6}.axis{stroke:#888;fill:none}\
-.mark{stroke:#a00;stroke-dasharray:4 3}.band{fill:#a00;opacity:.12}\
-.pair{display:grid;grid-template-columns:1fr 1fr;gap:1em}.pair h4{margin:.6em 0 0}\
-.legend{margin:.3em 0;font-size:.85em}.legend span{margin-right:1.2em;white-space:nowrap}\
-.legend i{display:inline-block;width:1.4em;height:.25em;margin-right:.4em;vertical-align:middle}\
-.badge{border-radius:.3em;padding:.1em .5em;color:#fff;font-weight:bold;white-space:nowrap}\
-.bar{display:inline-block;width:5em;height:.6em;background:#e6e6e6;margin-right:.5em}\
-.bar i{display:block;height:100%;background:#2e8540}.partial{color:#a00;font-weight:bold}\
-.small{font-size:.85em;color:#555;margin:.2em 0}";
 
 /// The page.
 #[must_use]
@@ -36,12 +21,12 @@ pub fn html(outcome: &Outcome) -> String {
     numbers(outcome, &mut out);
     methods(outcome, &mut out);
     raw(outcome, &mut out);
-    out + "</html>\n"
+    out + &foot()
 }
 
 fn head(outcome: &Outcome, out: &mut String) {
     let target = &outcome.target;
-    let title = escaped(&format!("{} {}", target.name, target.model));
+    let title = format!("{} {}", target.name, target.model);
     let mut facts = vec![format!("{:.1} GB", target.capacity_bytes as f64 / 1e9)];
     for (name, text) in [("serial", &target.serial), ("firmware", &target.firmware)] {
         if !text.is_empty() {
@@ -51,13 +36,8 @@ fn head(outcome: &Outcome, out: &mut String) {
     if let Some(bytes) = target.hmb.granted_bytes() {
         facts.push(format!("{} of host memory", bytes_text(bytes as f64)));
     }
-    let _ = writeln!(
-        out,
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title>\
-         <style>{STYLE}</style><h1>{title}</h1>\n<p>{}</p>",
-        facts.join(", ")
-    );
+    *out += &lodger_page::head(&title);
+    let _ = writeln!(out, "<p>{}</p>", facts.join(", "));
     if outcome.partial {
         *out += "<p class=\"partial\">Partial: the probe ended before its time.</p>\n";
     }

@@ -5,7 +5,6 @@ mod figures;
 mod html;
 mod json;
 mod names;
-mod plot;
 mod text;
 
 pub use drive::drive;

@@ -4,7 +4,7 @@ mod recorder;
 mod told;
 
 pub use recorder::Recorder;
-pub(crate) use told::{json, text};
+pub(crate) use told::{json, rows, text};
 
 use crate::runner::{Observer, RunResult};
 use lodger_core::observe::{Histogram, PARTS, Part, PartsPs};

@@ -31,6 +31,34 @@ pub(crate) fn json(breakdown: &Breakdown) -> Value {
     Value::Object(directions.collect())
 }
 
+/// A part of requests' time: mean, and means of the requests near each of the percentiles told.
+pub(crate) struct PartRow {
+    pub(crate) name: &'static str,
+    /// Of the mean latency.
+    pub(crate) share: f64,
+    pub(crate) ns: [f64; 1 + PERCENTILES.len()],
+}
+
+/// Direction, requests, and the parts in which any time went, for each direction in which anything was asked.
+pub(crate) fn rows(breakdown: &Breakdown) -> Vec<(&'static str, u64, Vec<PartRow>)> {
+    let mut all = Vec::new();
+    for (name, direction) in DIRECTIONS.iter().zip(&breakdown.directions) {
+        let [p50, p99, p99_9] = PERCENTILES.map(|(_, percent)| direction.near(percent));
+        let sums = [direction.all(), p50, p99, p99_9];
+        if sums[0].requests == 0 {
+            continue;
+        }
+        let rows = Part::ALL.into_iter().map(|part| PartRow {
+            name: part.name(),
+            share: sums[0].mean_ns(part) / sums[0].latency_ns(),
+            ns: sums.each_ref().map(|sum| sum.mean_ns(part)),
+        });
+        let rows = rows.filter(|row| row.ns.iter().any(|ns| *ns > 0.0));
+        all.push((*name, sums[0].requests, rows.collect()));
+    }
+    all
+}
+
 /// The tables, one for each direction in which anything was asked.
 pub(crate) fn text(breakdown: &Breakdown) -> String {
     let mut out = String::new();

@@ -5,11 +5,13 @@ mod drive;
 mod hpb;
 mod json;
 pub(crate) mod number;
+mod page;
 mod text;
 
 pub(crate) use drive::programmed_bytes;
 pub use drive::{counted, toml_value, waf};
 pub use json::{json, json_value};
+pub use page::page;
 pub use text::text;
 
 use crate::config::RunConfig;

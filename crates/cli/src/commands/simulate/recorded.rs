@@ -34,6 +34,7 @@ pub(super) fn run(
     let follows = [
         (args.time.breakdown, "--breakdown"),
         (args.time.trace_events.is_some(), "--trace-events"),
+        (args.page.is_some(), "--report"),
     ];
     if let Some((_, option)) = follows.iter().find(|(is_given, _)| *is_given) {
         let message = format!(

@@ -1,6 +1,5 @@
 //! Pictures of curves: scalable graphics with axes that people can read.
 
-use crate::stats::Estimate;
 use std::fmt::Write as _;
 
 const HEIGHT: f64 = 300.0;
@@ -15,7 +14,7 @@ const TICK_WIDTH: f64 = 58.0;
 
 /// A curve.
 #[derive(Debug)]
-pub(super) struct Line {
+pub struct Line {
     /// What the legend calls it.
     pub name: String,
     /// Where it goes.
@@ -26,20 +25,27 @@ pub(super) struct Line {
 
 /// A place on the horizontal axis that was found.
 #[derive(Debug)]
-pub(super) struct Mark {
-    /// Where, with its interval.
-    pub at: Estimate,
+pub struct Mark {
+    /// Where.
+    pub at: f64,
+    /// Its interval.
+    pub low: f64,
+    /// Its interval.
+    pub high: f64,
     /// What it is.
     pub name: String,
 }
 
 /// Curves over one pair of axes.
 #[derive(Debug)]
-pub(super) struct Plot {
+pub struct Plot {
+    /// The curves.
     pub lines: Vec<Line>,
+    /// What was found.
     pub marks: Vec<Mark>,
     /// Name of the horizontal axis; ends with its unit after a comma, if it has one.
     pub x: &'static str,
+    /// Name of the vertical axis, likewise.
     pub y: &'static str,
     /// Only what was measured is drawn, with nothing between.
     pub dots: bool,
@@ -49,7 +55,9 @@ pub(super) struct Plot {
     pub width: f64,
 }
 
-pub(super) fn escaped(text: &str) -> String {
+/// Text that stands in HTML, also within quotes.
+#[must_use]
+pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
@@ -57,7 +65,8 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 /// A number of bytes as people say it.
-pub(super) fn bytes_text(value: f64) -> String {
+#[must_use]
+pub fn bytes_text(value: f64) -> String {
     let (mut value, mut units) = (value, ["B", "KiB", "MiB", "GiB", "TiB"].iter());
     let mut unit = units.next().unwrap_or(&"");
     while value.abs() >= 1024.0
@@ -69,7 +78,8 @@ pub(super) fn bytes_text(value: f64) -> String {
 }
 
 /// Four digits that count.
-pub(super) fn digits(value: f64) -> String {
+#[must_use]
+pub fn digits(value: f64) -> String {
     if !value.is_finite() {
         return "?".to_owned();
     }
@@ -83,7 +93,8 @@ pub(super) fn digits(value: f64) -> String {
 }
 
 /// A count or a rate.
-fn count_text(value: f64) -> String {
+#[must_use]
+pub fn count_text(value: f64) -> String {
     for (limit, name) in [(1e9, "G"), (1e6, "M"), (1e3, "k")] {
         if value.abs() >= limit {
             return format!("{}{name}", digits(value / limit));
@@ -240,7 +251,8 @@ impl Plot {
         self.grid(&x, &y, &x_at, &y_at, &mut out);
         self.draw_marks(&x, &x_at, &mut out);
         for line in &self.lines {
-            draw_line(line, self.dots, &x_at, &y_at, &mut out);
+            let says = |at: (f64, f64)| format!("{} at {}", y.text(at.1), x.text(at.0));
+            draw_line(line, self.dots, &[&x_at, &y_at], &says, &mut out);
         }
         out + "</svg>"
     }
@@ -291,11 +303,11 @@ impl Plot {
     fn draw_marks(&self, x: &Axis, x_at: &dyn Fn(f64) -> f64, out: &mut String) {
         let bottom = HEIGHT - BOTTOM;
         for (i, mark) in self.marks.iter().enumerate() {
-            let value = mark.at.estimate;
+            let value = mark.at;
             if !(x.from..=x.to).contains(&value) {
                 continue;
             }
-            let (low, high) = (mark.at.low.max(x.from), mark.at.high.min(x.to));
+            let (low, high) = (mark.low.max(x.from), mark.high.min(x.to));
             let (low, at, high) = (x_at(low), x_at(value), x_at(high.max(low)));
             let left = at > (LEFT + self.width) / 2.0;
             let (anchor, shift) = if left { ("end", -5.0) } else { ("start", 5.0) };
@@ -314,7 +326,8 @@ impl Plot {
     }
 
     /// Names of the curves.
-    pub(super) fn legend(&self) -> String {
+    #[must_use]
+    pub fn legend(&self) -> String {
         let mut out = String::from("<p class=\"legend\">");
         for line in self.lines.iter().filter(|line| !line.name.is_empty()) {
             let _ = write!(
@@ -329,7 +342,8 @@ impl Plot {
 }
 
 /// Pictures side by side, on the same vertical scale.
-pub(super) fn beside(plots: &[&Plot]) -> Vec<String> {
+#[must_use]
+pub fn beside(plots: &[&Plot]) -> Vec<String> {
     let all = || plots.iter().flat_map(|plot| plot.values());
     let (least, most) = (
         all().fold(f64::INFINITY, f64::min),
@@ -341,38 +355,40 @@ pub(super) fn beside(plots: &[&Plot]) -> Vec<String> {
 fn draw_line(
     line: &Line,
     dots: bool,
-    x_at: &dyn Fn(f64) -> f64,
-    y_at: &dyn Fn(f64) -> f64,
+    [x_at, y_at]: &[&dyn Fn(f64) -> f64; 2],
+    says: &dyn Fn((f64, f64)) -> String,
     out: &mut String,
 ) {
     let mut points = line.points.clone();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let places: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x_at(*x), y_at(*y))).collect();
-    let path: Vec<String> = places
-        .iter()
-        .map(|(x, y)| format!("{x:.1},{y:.1}"))
-        .collect();
+    let joined = |texts: Vec<String>, by: &str| texts.join(by);
     let colour = line.colour;
-    if dots {
-        let _ = write!(out, "<g fill=\"{colour}\">");
-        for (x, y) in places {
-            let _ = write!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\"/>");
-        }
-        *out += "</g>";
-        return;
-    }
     let _ = write!(
         out,
-        "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"/>",
-        path.join(" ")
+        "<g class=\"line\" fill=\"{colour}\" data-name=\"{}\" data-places=\"{}\" data-says=\"{}\">",
+        escaped(&line.name),
+        joined(places.iter().map(|(x, _)| format!("{x:.0}")).collect(), " "),
+        escaped(&joined(
+            points.iter().map(|point| says(*point)).collect(),
+            "|"
+        )),
     );
-    if places.len() < DOTS_MAX {
-        let _ = write!(out, "<g fill=\"{colour}\">");
-        for (x, y) in places {
-            let _ = write!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2\"/>");
-        }
-        *out += "</g>";
+    if !dots {
+        let path = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}"));
+        let _ = write!(
+            out,
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"/>",
+            joined(path.collect(), " ")
+        );
     }
+    let radius = if dots { 3 } else { 2 };
+    if dots || places.len() < DOTS_MAX {
+        for (x, y) in places {
+            let _ = write!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\"/>");
+        }
+    }
+    *out += "</g>";
 }
 
 #[cfg(test)]

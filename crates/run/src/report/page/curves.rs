@@ -1,0 +1,230 @@
+//! The curves of a run's page.
+
+use crate::stats::Direction;
+use crate::timeline::{Table, Values};
+use lodger_page::{Line, Plot};
+
+/// Colours that the colour-blind can tell apart (Okabe and Ito, 2008).
+const COLOURS: [&str; 6] = [
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00",
+];
+/// Width of a picture, in its own units: about its size on a page, so that its text is as large as other text.
+const WIDTH: f64 = 420.0;
+/// Shares of requests whose latency is drawn: one in so many takes longer.
+const ONE_IN: [f64; 13] = [
+    1.25, 2.0, 4.0, 10.0, 20.0, 50.0, 100.0, 200.0, 1e3, 1e4, 1e5, 1e6, 1e7,
+];
+
+type Curves = (&'static str, &'static str, Plot);
+
+fn plot(x: &'static str, y: &'static str, log_y: bool, lines: Vec<(String, Points)>) -> Plot {
+    let lines = lines.into_iter().zip(COLOURS.iter().cycle());
+    let lines = lines.map(|((name, points), &colour)| Line {
+        name,
+        points,
+        colour,
+    });
+    Plot {
+        lines: lines.collect(),
+        marks: Vec::new(),
+        x,
+        y,
+        dots: false,
+        log_y,
+        width: WIDTH,
+    }
+}
+
+type Points = Vec<(f64, f64)>;
+
+/// A timeline whose columns are looked up by name.
+struct OverTime<'a> {
+    table: &'a Table,
+    at_s: Vec<f64>,
+    length_s: Vec<f64>,
+}
+
+impl<'a> OverTime<'a> {
+    fn new(table: &'a Table) -> Self {
+        let seconds = |name: &str| -> Vec<f64> {
+            let values = column(table, name).unwrap_or_default();
+            let values = values.into_iter();
+            values.map(|ns| ns.unwrap_or(0.0) / 1e9).collect()
+        };
+        OverTime {
+            table,
+            at_s: seconds("start_ns"),
+            length_s: seconds("length_ns"),
+        }
+    }
+
+    /// A curve, where there is something: `of` gets a value and the length of its interval.
+    fn curve(&self, name: &str, of: impl Fn(f64, f64) -> f64) -> Option<Points> {
+        let values = column(self.table, name)?;
+        let rows = values.into_iter().zip(self.at_s.iter().zip(&self.length_s));
+        let points = rows.filter_map(|(value, (at, length))| Some((*at, of(value?, *length))));
+        let points: Points = points.filter(|point| point.1.is_finite()).collect();
+        points.iter().any(|point| point.1 > 0.0).then_some(points)
+    }
+
+    fn curves(
+        &self,
+        names: &[(String, String)],
+        of: impl Fn(f64, f64) -> f64,
+    ) -> Vec<(String, Points)> {
+        let found = names.iter().filter_map(|(column, name)| {
+            let points = self.curve(column, &of)?;
+            Some((name.clone(), points))
+        });
+        found.collect()
+    }
+}
+
+fn column(table: &Table, name: &str) -> Option<Vec<Option<f64>>> {
+    let column = table.columns.iter().find(|column| column.name == name)?;
+    Some(match &column.values {
+        Values::Whole(values) => values.iter().map(|v| v.map(|v| v as f64)).collect(),
+        Values::Real(values) => values.clone(),
+    })
+}
+
+fn named(names: &[(&str, &str)]) -> Vec<(String, String)> {
+    let names = names.iter();
+    names
+        .map(|(column, name)| ((*column).to_owned(), (*name).to_owned()))
+        .collect()
+}
+
+/// All pictures: title, what to see in it, curves.
+pub(super) fn all(directions: &[(&str, Direction)], table: &Table) -> Vec<Curves> {
+    let time = OverTime::new(table);
+    let mut all = vec![(
+        "Requests over time",
+        "completed a second; a silence goes down to 0",
+        plot(
+            "time, s",
+            "requests a second",
+            false,
+            time.curves(
+                &named(&[
+                    ("read_iops", "reads"),
+                    ("write_iops", "writes"),
+                    ("trim_iops", "trims"),
+                ]),
+                |iops, _| iops,
+            ),
+        ),
+    )];
+    for (direction, _) in directions {
+        let (title, kinds) = match *direction {
+            "read" => ("Read latency over time", "reads"),
+            "write" => ("Write latency over time", "writes"),
+            _ => ("Trim latency over time", "trims"),
+        };
+        let names = ["p50", "p99", "max"].map(|name| {
+            let column = format!("{direction}_clat_{name}_ns");
+            (column, format!("{kinds}, {name}"))
+        });
+        let curves = time.curves(&names, |ns, _| ns / 1e3);
+        let says = "of the requests that completed in each interval";
+        all.push((title, says, plot("time, s", "latency, us", true, curves)));
+    }
+    all.push((
+        "Latency by rank",
+        "one request in so many takes longer than that; the last point is the longest",
+        plot("one request in", "latency, us", true, ranks(directions)),
+    ));
+    all.extend(of_the_drive(&time));
+    all
+}
+
+/// Latency against how few take longer, down to the longest of all.
+fn ranks(directions: &[(&str, Direction)]) -> Vec<(String, Points)> {
+    let mut curves = Vec::new();
+    for (name, direction) in directions {
+        let Some(clat) = direction.clat() else {
+            continue;
+        };
+        let requests = clat.count() as f64;
+        let fewer = ONE_IN.iter().filter(|one_in| **one_in < requests);
+        let mut points: Points = fewer
+            .map(|one_in| {
+                let percent = 100.0 * (1.0 - 1.0 / one_in);
+                (*one_in, clat.percentile_ns(percent) as f64 / 1e3)
+            })
+            .collect();
+        points.push((requests.max(2.0), clat.max_ns() as f64 / 1e3));
+        curves.push((format!("{name}s"), points));
+    }
+    curves
+}
+
+/// What went on inside.
+fn of_the_drive(time: &OverTime<'_>) -> Vec<Curves> {
+    let rate = |count: f64, length_s: f64| count / length_s;
+    let hits = time.table.columns.iter().filter_map(|column| {
+        let tier = column.name.strip_prefix("map_hits_")?;
+        Some((column.name.clone(), format!("found in {tier}")))
+    });
+    let missed = ("map_misses".to_owned(), "read from flash".to_owned());
+    let lookups: Vec<(String, String)> = hits.chain([missed]).collect();
+    vec![
+        (
+            "Map look-ups over time",
+            "by where the entry was found",
+            plot(
+                "time, s",
+                "look-ups a second",
+                false,
+                time.curves(&lookups, rate),
+            ),
+        ),
+        (
+            "Write amplification over time",
+            "bytes programmed for each that the host wrote, in each interval",
+            plot(
+                "time, s",
+                "write amplification",
+                false,
+                time.curves(&named(&[("waf", "")]), |waf, _| waf),
+            ),
+        ),
+        (
+            "Pages moved over time",
+            "what the drive does besides",
+            plot(
+                "time, s",
+                "pages a second",
+                false,
+                time.curves(
+                    &named(&[
+                        ("gc_moved_pages", "garbage collection"),
+                        ("fold_moved_pages", "folding of single-bit flash"),
+                        ("wear_moved_pages", "wear levelling"),
+                    ]),
+                    rate,
+                ),
+            ),
+        ),
+        (
+            "Free superblocks over time",
+            "erased, at the end of each interval",
+            plot(
+                "time, s",
+                "superblocks",
+                false,
+                time.curves(&named(&[("free_superblocks", "")]), |free, _| free),
+            ),
+        ),
+        (
+            "Single-bit flash over time",
+            "how full it is",
+            plot(
+                "time, s",
+                "share",
+                false,
+                time.curves(&named(&[("slc_fill", "")]), |fill, _| fill),
+            ),
+        ),
+    ]
+}
