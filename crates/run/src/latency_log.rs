@@ -1,7 +1,8 @@
 //! Every completion as a line of fio's latency log.
 
+use crate::stats::direction_of;
 use lodger_core::time::{MS, NS};
-use lodger_core::{Completion, Op, Request};
+use lodger_core::{Completion, Request};
 use std::io::{self, Write};
 
 /// fio's `write_lat_log` with `log_offset=1`: time (ms), completion latency (ns), direction
@@ -37,12 +38,7 @@ impl<W: Write> LatencyLog<W> {
             return;
         }
         let latency_ps = completion.completed_ps - completion.submitted_ps;
-        let direction = match completion.op {
-            Op::Read => 0,
-            Op::Write => 1,
-            Op::Trim => 2,
-            Op::Flush => 3,
-        };
+        let direction = direction_of(completion.op);
         let written = writeln!(
             self.writer,
             "{}, {}, {direction}, {}, {}, 0x0000",

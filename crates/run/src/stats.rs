@@ -59,6 +59,16 @@ impl Samples {
     }
 }
 
+/// The number of an operation's direction, as in fio's logs: read, write, trim, sync.
+pub(crate) fn direction_of(op: Op) -> usize {
+    match op {
+        Op::Read => 0,
+        Op::Write => 1,
+        Op::Trim => 2,
+        Op::Flush => 3,
+    }
+}
+
 /// One direction (read, write, trim, sync) of one job.
 #[derive(Clone, Debug, Default)]
 pub struct Direction {

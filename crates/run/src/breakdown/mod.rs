@@ -7,8 +7,9 @@ pub use recorder::Recorder;
 pub(crate) use told::{json, rows, text};
 
 use crate::runner::{Observer, RunResult};
+use crate::stats::direction_of;
 use lodger_core::observe::{Histogram, PARTS, Part, PartsPs};
-use lodger_core::{Completion, Op, Request, Status};
+use lodger_core::{Completion, Request, Status};
 use std::collections::BTreeMap;
 
 /// Fewest requests that speak for a percentile, where there are as many.
@@ -162,12 +163,7 @@ impl Observer for Breakdown {
         if completion.status != Status::Success {
             return;
         }
-        let direction = match completion.op {
-            Op::Read => 0,
-            Op::Write => 1,
-            Op::Trim => 2,
-            Op::Flush => 3,
-        };
+        let direction = direction_of(completion.op);
         let (counted_from_ps, ramp) = &mut self.ramps[job];
         let directions = match completion.submitted_ps < *counted_from_ps {
             true => ramp,

@@ -62,46 +62,41 @@ pub(crate) fn rows(breakdown: &Breakdown) -> Vec<(&'static str, u64, Vec<PartRow
 /// The tables, one for each direction in which anything was asked.
 pub(crate) fn text(breakdown: &Breakdown) -> String {
     let mut out = String::new();
-    for (name, direction) in DIRECTIONS.iter().zip(&breakdown.directions) {
-        let all = direction.all();
-        if all.requests > 0 {
-            let near = PERCENTILES.map(|(_, percent)| direction.near(percent));
-            write_table(&mut out, name, &all, &near).expect("writing to a string does not fail");
-        }
+    for (name, requests, rows) in rows(breakdown) {
+        write_table(&mut out, name, requests, &rows).expect("writing to a string does not fail");
     }
     out
 }
 
-fn write_table(out: &mut String, name: &str, all: &Sum, near: &[Sum]) -> std::fmt::Result {
-    let requests = grouped(all.requests);
+fn write_table(out: &mut String, name: &str, requests: u64, rows: &[PartRow]) -> std::fmt::Result {
+    let requests = grouped(requests);
     writeln!(out, "\nWhere the time of {requests} {name} requests went:")?;
     write!(out, "  {:<14}{:>10}{:>8}", "part", "mean", "share")?;
     for (name, _) in PERCENTILES {
         write!(out, "{:>12}", format!("near {}", name.replace('_', ".")))?;
     }
     writeln!(out)?;
-    for part in Part::ALL {
-        let sums = [all].into_iter().chain(near);
-        if sums.map(|sum| sum.parts_ps[part as usize]).sum::<u128>() == 0 {
-            continue;
+    let mut latency_ns = [0.0; 1 + PERCENTILES.len()];
+    for row in rows {
+        write_row(out, row)?;
+        for (sum, ns) in latency_ns.iter_mut().zip(row.ns) {
+            *sum += ns;
         }
-        let share = 100.0 * all.mean_ns(part) / all.latency_ns();
-        let mean = duration_ns(all.mean_ns(part));
-        write!(
-            out,
-            "  {:<14}{mean:>10}{:>8}",
-            part.name(),
-            format!("{share:.1}%")
-        )?;
-        for sum in near {
-            write!(out, "{:>12}", duration_ns(sum.mean_ns(part)))?;
-        }
-        writeln!(out)?;
     }
-    let mean = duration_ns(all.latency_ns());
-    write!(out, "  {:<14}{mean:>10}{:>8}", "latency", "100.0%")?;
-    for sum in near {
-        write!(out, "{:>12}", duration_ns(sum.latency_ns()))?;
+    let latency = PartRow {
+        name: "latency",
+        share: 1.0,
+        ns: latency_ns,
+    };
+    write_row(out, &latency)
+}
+
+fn write_row(out: &mut String, row: &PartRow) -> std::fmt::Result {
+    let [mean, near @ ..] = row.ns;
+    let share = format!("{:.1}%", 100.0 * row.share);
+    write!(out, "  {:<14}{:>10}{share:>8}", row.name, duration_ns(mean))?;
+    for ns in near {
+        write!(out, "{:>12}", duration_ns(ns))?;
     }
     writeln!(out)
 }

@@ -11,9 +11,10 @@ pub use table::{Column, Table, Values};
 use crate::advise::parse_time_ns;
 use crate::error::Error;
 use crate::runner::{DriveState, Observer, Progress, RunResult};
+use crate::stats::direction_of;
 use lodger_core::observe::Histogram;
 use lodger_core::time::{NS, S, US};
-use lodger_core::{Completion, DriveSpec, Op, Request, Status};
+use lodger_core::{Completion, DriveSpec, Request, Status};
 use row::{COUNTED, Requests, Row, State, counted};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -275,12 +276,7 @@ impl Observer for Timeline {
         if completion.status != Status::Success {
             return;
         }
-        let direction = match completion.op {
-            Op::Read => 0,
-            Op::Write => 1,
-            Op::Trim => 2,
-            Op::Flush => 3,
-        };
+        let direction = direction_of(completion.op);
         let latency_ps = completion.completed_ps - completion.submitted_ps;
         let clat_ns = latency_ps.saturating_sub(self.submit_ps) / NS;
         let ramp = &mut self.ramps[job];
