@@ -57,6 +57,8 @@ pub enum EventKind {
     Suspended,
     /// Nothing has been asked for a while. Index: idle period.
     Idle,
+    /// After a restart: the flash has been read. No index.
+    Scanned,
     /// A call of the byte window, or a CPU's read of it, goes on in the drive. Index: call.
     Window,
     /// An alarm of the host's: its completion handler has run. Index: command.
@@ -79,7 +81,7 @@ impl EventKind {
         all
     };
 
-    const KINDS: [EventKind; 20] = [
+    const KINDS: [EventKind; 21] = [
         EventKind::Fetched,
         EventKind::Processed,
         EventKind::ReadInformed,
@@ -96,6 +98,7 @@ impl EventKind {
         EventKind::DieFree,
         EventKind::Suspended,
         EventKind::Idle,
+        EventKind::Scanned,
         EventKind::Window,
         EventKind::HostHandled,
         EventKind::HostCall,
@@ -209,9 +212,8 @@ impl<T: Tracer> Engine<T> {
     }
 
     /// Power is gone until `until_ps`: nothing that was to happen happens.
-    pub fn drop_all(&mut self, until_ps: u64) {
+    pub fn drop_all(&mut self) {
         self.heap = Heap::default();
-        self.settle(until_ps);
     }
 
     /// Moves the clock forward when no event is left before `to_ps`.

@@ -35,8 +35,8 @@ impl<T: Tracer> Board<T> {
     }
 
     /// Nothing that was under way takes place any more; the clock moves on by `pause_ps`.
-    pub(super) fn drop_all(&mut self, pause_ps: u64) {
-        self.engine.drop_all(self.engine.now().ps() + pause_ps);
+    pub(super) fn drop_all(&mut self) {
+        self.engine.drop_all();
         self.link.drop_all();
         self.cores.drop_all();
         self.memories.drop_all();

@@ -44,6 +44,8 @@ pub enum News {
     Alarm(Alarm, u32),
     /// The shutdown is done ([`Device::begin_shutdown`]).
     ShutDown,
+    /// The drive has come back from a power cut or a crash of the host ([`Device::recovery`]).
+    Recovered,
     /// Host memory taken back, or exchanged, is the host's again ([`Device::set_hmb`]).
     HmbReturned,
 }
@@ -169,13 +171,18 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// What of that which may concern the host does.
     #[inline]
     fn attend(&mut self) -> Option<News> {
-        self.attention = self.returning_hmb || self.shutdown != Shutdown::No;
+        let restart = self.restart.as_ref();
+        let restarts = restart.is_some_and(|restart| restart.is_under_way());
+        self.attention = self.returning_hmb || self.shutdown != Shutdown::No || restarts;
         if self.has_sent() || self.has_window_sent() {
             return Some(News::Sent);
         }
         if self.returning_hmb && !self.hmb_is_settling() {
             self.returning_hmb = false;
             return Some(News::HmbReturned);
+        }
+        if restarts && self.goes_on_recovering() {
+            return Some(News::Recovered);
         }
         if self.shutdown != Shutdown::No && self.goes_on_shutting_down() {
             return Some(News::ShutDown);

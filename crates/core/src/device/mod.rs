@@ -119,8 +119,8 @@ pub struct Device<C = NoContents, M = Modelled, T = Untraced> {
     seed: u64,
     /// Times that the drive has started since the first.
     restarts: u32,
-    /// How long recovery may collect garbage before power fails again.
-    reclaim_limit_ps: u64,
+    /// The last time the drive came back, or is coming back.
+    restart: Option<Box<power::Restart>>,
     /// What the drive knows of the map entries that the host keeps.
     hpb: Option<Box<hpb::Hpb>>,
     /// Completions on their way to the host.
@@ -222,7 +222,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             hmb_bytes: 0,
             seed,
             restarts: 0,
-            reclaim_limit_ps: u64::MAX,
+            restart: None,
             hpb,
             sent: Vec::new(),
             attention: false,
@@ -276,6 +276,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 .array
                 .on_suspended(&mut self.board.engine, DieId(index)),
             EventKind::Idle => self.on_idle(index),
+            EventKind::Scanned => self.on_scanned(),
             EventKind::Window => self.on_window(index),
             EventKind::HostHandled | EventKind::HostCall | EventKind::HostIdle => {
                 unreachable!("the host's alarms go to the host")
@@ -486,7 +487,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
     }
 
-    /// A drive in its initial state that holds nothing takes over flash as it was found; [`Device::power_cut`]
+    /// A drive in its initial state that holds nothing takes over flash as it was found; [`Device::begin_power_cut`]
     /// is to follow, from which it comes back as the drive that has left it, switched on after it has lost
     /// power. `rest`: what that one kept beside, saved at any time since it came back itself. What was in its
     /// write buffer is gone, be it in protected memory.

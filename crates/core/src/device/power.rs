@@ -8,6 +8,8 @@
 //! | programs and erases under way | torn | end |
 //! | records of trims not in flash | gone, unless on `pm` | written |
 //!
+//! Coming back takes time like any other work: [`super::News::Recovered`] says when it is done.
+//!
 //! The map then follows from flash alone (`ftl/recovery.rs`). Time: the first page of every
 //! superblock says what it is; of a superblock programmed since the last checkpoint its summary is
 //! read (8 bytes a slot, as the last pages of a closed superblock hold it), of one that was open
@@ -17,8 +19,9 @@
 use super::write::Program;
 use super::{Contents, Device, HostMemory, Source, WindowRecovery};
 use crate::controller::{EPOCH_BITS, HostMap, MapRole};
+use crate::engine::EventKind;
 use crate::ftl::{LostUnit, State};
-use crate::ids::{Lpn, Superblock};
+use crate::ids::{Lpn, Superblock, TranslationPage};
 use crate::nand::OpKind;
 use crate::observe::Tracer;
 use crate::slab::{Queue, Slab};
@@ -44,10 +47,53 @@ pub(super) enum Shutdown {
     Saving,
 }
 
+/// How far a drive has come back.
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// It reads what flash says.
+    Scanning,
+    /// It collects garbage until its reserve is back.
+    Reclaiming,
+    /// It is there.
+    Done,
+}
+
+/// A drive on its way back, and what is left to be done.
+#[derive(Clone, Serialize, Deserialize, Debug)]
+pub(super) struct Restart {
+    stage: Stage,
+    recovery: Recovery,
+    /// Translation pages to be written again.
+    stale_pages: Vec<TranslationPage>,
+    /// Superblocks whose erase is to be done again.
+    erase_again: Vec<Superblock>,
+    /// Pages that the write buffer has kept.
+    buffered: Vec<Lpn>,
+    reclaims_from_ps: u64,
+    /// More erases than these bring no room.
+    erases_max: u64,
+}
+
+impl Restart {
+    /// Whether the drive is not there yet.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.stage != Stage::Done
+    }
+
+    /// Power fails again: what was to be erased and had not begun is to be erased still.
+    fn add_left(&self, erase_again: &mut Vec<Superblock>) {
+        if self.stage == Stage::Scanning {
+            erase_again.extend(&self.erase_again);
+            erase_again.sort_unstable();
+            erase_again.dedup();
+        }
+    }
+}
+
 /// What it took to come back.
 #[derive(Clone, Serialize, Deserialize, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// From power to ready, picoseconds; the clock has moved on by it.
+    /// From power to ready, picoseconds.
     pub recovery_ps: u64,
     /// Part of it: garbage collection until the reserve of free superblocks was back.
     pub reclaim_ps: u64,
@@ -78,32 +124,31 @@ pub struct Recovery {
 
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Power fails now and comes back. Everything volatile is gone, commands under way included:
-    /// they never complete. Host memory must be granted again ([`Device::set_hmb`]). On return the
-    /// drive is ready and the clock has moved on by the time recovery took.
-    pub fn power_cut(&mut self) -> Recovery {
+    /// they never complete. Host memory must be granted again ([`Device::set_hmb`]). The host must not
+    /// use the drive before [`super::News::Recovered`]; [`Device::recovery`] then says what it took. Power may
+    /// fail again before that.
+    pub fn begin_power_cut(&mut self) {
         let kept = self.spec.tiers.survives_power_cut(self.buffer_tier);
-        self.restart(true, kept)
-    }
-
-    /// Like [`Device::power_cut`], but power fails again `after_ps` into recovery, if that has not
-    /// ended by then. Reading changes nothing; what recovery cleans is torn like anything else.
-    pub fn power_cut_in_recovery(&mut self, after_ps: u64) -> Recovery {
-        self.reclaim_limit_ps = after_ps;
-        self.power_cut();
-        self.reclaim_limit_ps = u64::MAX;
-        self.power_cut()
+        self.restart(true, kept);
     }
 
     /// The host crashes and comes back, power stays: its memory, with whatever the drive kept there,
     /// is gone without warning, and so are the commands under way. The controller is reset; what
-    /// its flash and its own buffer had begun, it ends. Otherwise like [`Device::power_cut`].
-    pub fn host_crash(&mut self) -> Recovery {
+    /// its flash and its own buffer had begun, it ends. Otherwise like [`Device::begin_power_cut`].
+    pub fn begin_host_crash(&mut self) {
         let tier = self.spec.roles.write_buffer.tier;
-        let kept = tier.survives_host_crash();
-        self.restart(false, kept)
+        self.restart(false, tier.survives_host_crash());
     }
 
-    fn restart(&mut self, power_fails: bool, buffer_kept: bool) -> Recovery {
+    /// What it took to come back the last time; `None` if the drive never had to, or has not yet.
+    #[must_use]
+    pub fn recovery(&self) -> Option<&Recovery> {
+        let restart = self.restart.as_ref()?;
+        (restart.stage == Stage::Done).then_some(&restart.recovery)
+    }
+
+    /// What is lost is lost at once; reading the flash takes until [`Device::on_scanned`].
+    fn restart(&mut self, power_fails: bool, buffer_kept: bool) {
         let window = match &mut self.window {
             Some(window) => {
                 window.restart(&mut self.board, &mut self.contents, &self.spec, power_fails)
@@ -144,29 +189,91 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             unprogrammed_slots: slots(false),
             backed_up_slots: scan.backed_up_slots,
             skipped_slots: scan.skipped_slots,
-            erased_again: scan.erase_again.len() as u32,
             buffer_slots: buffered.len() as u32,
             ..Recovery::default()
         };
         recovery.scanned_pages = self.scanned_pages(power_fails, &recovery);
         recovery.recovery_ps = self.board.array.scan_ps(recovery.scanned_pages) + window.restore_ps;
         recovery.window = window;
-        self.forget_volatile(recovery.recovery_ps);
-        for &page in &scan.stale_pages {
+        let mut erase_again = scan.erase_again;
+        if let Some(before) = &self.restart {
+            before.add_left(&mut erase_again);
+        }
+        recovery.erased_again = erase_again.len() as u32;
+        self.forget_volatile();
+        let at_ps = self.board.engine.now().ps() + recovery.recovery_ps;
+        self.board.engine.schedule(at_ps, EventKind::Scanned, 0);
+        self.restart = Some(Box::new(Restart {
+            stage: Stage::Scanning,
+            recovery,
+            stale_pages: scan.stale_pages,
+            erase_again,
+            buffered,
+            reclaims_from_ps: at_ps,
+            erases_max: 0,
+        }));
+    }
+
+    /// The flash has been read: the map is known again.
+    ///
+    /// Room for garbage collection, however often power is cut: before it lets the host in, recovery
+    /// collects until more superblocks are free than its reserve, and takes the victims with the least to be
+    /// moved, whatever policy is best in the long run. A cut costs each open superblock the program
+    /// operations that were under way, and leaves victims half emptied; cut again and again in the middle
+    /// of collecting, a drive would lose its free superblocks one by one, until there is none left to move
+    /// anything to. Where superblocks are so short that moving takes as much room as it gives, it does not
+    /// wait for what will not come.
+    pub(super) fn on_scanned(&mut self) {
+        let Some(mut restart) = self.restart.take() else {
+            return;
+        };
+        for page in restart.stale_pages.drain(..) {
             self.map.recover(page);
         }
         self.background.drain_map = self.map.writebacks() > 0;
-        for &superblock in &scan.erase_again {
+        for superblock in restart.erase_again.drain(..) {
             self.erase_again(superblock);
         }
-        recovery.reclaim_ps = self.reclaim();
-        recovery.recovery_ps += recovery.reclaim_ps;
-        let key_seed = self.new_key_seed();
-        if let Some(hpb) = &mut self.hpb {
-            hpb.restart(&self.ftl, key_seed, &buffered);
+        let geometry = self.ftl.geometry();
+        let round = u64::from(geometry.superblocks) * u64::from(geometry.dies);
+        restart.erases_max = self.board.counters.erases + ROUNDS_MAX * round;
+        restart.stage = Stage::Reclaiming;
+        self.restart = Some(restart);
+        if self.lacks_reserve() {
+            self.background.reclaiming = true;
+            self.pump();
+        }
+        self.attention = true;
+    }
+
+    fn lacks_reserve(&self) -> bool {
+        self.ftl.blocks.free_count(false) <= self.spec.ftl.gc_reserve_superblocks
+    }
+
+    /// Recovery goes on; whether it has just ended.
+    pub(super) fn goes_on_recovering(&mut self) -> bool {
+        let Some(restart) = self.restart.as_deref() else {
+            return false;
+        };
+        let reclaims = self.lacks_reserve()
+            && self.board.counters.erases < restart.erases_max
+            && self.board.engine.next_time_ps().is_some();
+        if restart.stage != Stage::Reclaiming || reclaims {
+            return false;
+        }
+        self.background.reclaiming = false;
+        let (now_ps, key_seed) = (self.board.engine.now().ps(), self.new_key_seed());
+        if let Some(restart) = self.restart.as_deref_mut() {
+            restart.stage = Stage::Done;
+            restart.recovery.reclaim_ps = now_ps - restart.reclaims_from_ps;
+            restart.recovery.recovery_ps += restart.recovery.reclaim_ps;
+            let buffered = std::mem::take(&mut restart.buffered);
+            if let Some(hpb) = &mut self.hpb {
+                hpb.restart(&self.ftl, key_seed, &buffered);
+            }
         }
         self.pump();
-        recovery
+        true
     }
 
     /// Programs issued, those whose data is still on its way from host memory included; with
@@ -237,10 +344,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// Everything in memory starts anew.
-    fn forget_volatile(&mut self, recovery_ps: u64) {
+    fn forget_volatile(&mut self) {
         let controller = &self.spec.controller;
         self.map_reads.drop_all(self.board.engine.now());
-        self.board.drop_all(recovery_ps);
+        self.board.drop_all();
         self.commands = Slab::default();
         self.queues = SubmissionQueues::new(controller.command_slots, controller.arbitration_burst);
         let evictions = self.map.evictions;
@@ -329,12 +436,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         crate::rng::mix(self.seed ^ start)
     }
 
-    fn work(&mut self) {
-        if let Some((_, kind, index)) = self.board.engine.pop(u64::MAX) {
-            self.handle(kind, index);
-        }
-    }
-
     fn programs_under_way(&self) -> bool {
         self.issued().any(|program| program.sequence.is_some())
     }
@@ -347,34 +448,5 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             (None, Some(ppn)) => Source::Flash(ppn),
             (None, None) => Source::Unwritten,
         }
-    }
-
-    /// Room for garbage collection, however often power is cut: recovery collects, before it lets the host
-    /// in, until more superblocks are free than its reserve, and takes the victims with the least to be
-    /// moved, whatever policy is best in the long run. A cut costs each open superblock the program
-    /// operations that were under way, and leaves victims half emptied; cut again and again in the middle
-    /// of collecting, a drive would lose its free superblocks one by one, until there is none left to move
-    /// anything to. Where superblocks are so short that moving takes as much room as it gives, it does not
-    /// wait for what will not come. Returns the time it took, picoseconds.
-    fn reclaim(&mut self) -> u64 {
-        let reserve = self.spec.ftl.gc_reserve_superblocks;
-        if self.ftl.blocks.free_count(false) > reserve {
-            return 0;
-        }
-        let from_ps = self.now_ps();
-        self.background.reclaiming = true;
-        self.pump();
-        let end_ps = from_ps.saturating_add(self.reclaim_limit_ps);
-        let geometry = self.ftl.geometry();
-        let round = u64::from(geometry.superblocks) * u64::from(geometry.dies);
-        let erases_max = self.board.counters.erases + ROUNDS_MAX * round;
-        while self.ftl.blocks.free_count(false) <= reserve
-            && self.board.counters.erases < erases_max
-            && self.next_time().is_some_and(|next_ps| next_ps <= end_ps)
-        {
-            self.work();
-        }
-        self.background.reclaiming = false;
-        self.now_ps() - from_ps
     }
 }

@@ -208,7 +208,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
         let news = self.drive.run(until_ps)?;
         match news {
             News::Sent => self.hear(),
-            News::ShutDown | News::HmbReturned => {}
+            News::ShutDown | News::Recovered | News::HmbReturned => {}
             News::Alarm(Alarm::Handled, command) => self.on_handled(CommandId(command)),
             News::Alarm(Alarm::Call, call) => self.on_call(call),
             News::Alarm(Alarm::Idle, period) => self.on_idle(period),
@@ -276,26 +276,36 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
         while self.step(u64::MAX).expect("saving goes on") != News::ShutDown {}
     }
 
-    /// Power fails now and comes back, as [`Device::power_cut`]; the host is gone with it.
+    /// Power fails now and comes back, as [`Device::begin_power_cut`]; the host is gone with it. Returns once the
+    /// drive is ready.
     pub fn power_cut(&mut self) -> Recovery {
-        self.restart(Device::power_cut)
+        self.restart(Device::begin_power_cut)
     }
 
-    /// Like [`Host::power_cut`], but power fails again `after_ps` into recovery, if that has not
-    /// ended by then, as [`Device::power_cut_in_recovery`].
+    /// Like [`Host::power_cut`], but power fails again `after_ps` later, if recovery has not ended by then.
     pub fn power_cut_in_recovery(&mut self, after_ps: u64) -> Recovery {
-        self.restart(|drive| drive.power_cut_in_recovery(after_ps))
+        let again_ps = self.drive.now_ps().saturating_add(after_ps);
+        self.restart(|drive| {
+            drive.begin_power_cut();
+            if drive.run(again_ps).is_none() {
+                drive.settle(again_ps);
+            }
+            drive.begin_power_cut();
+        })
     }
 
-    /// The host crashes and comes back, power stays, as [`Device::host_crash`].
+    /// The host crashes and comes back, power stays, as [`Device::begin_host_crash`].
     pub fn host_crash(&mut self) -> Recovery {
-        self.restart(Device::host_crash)
+        self.restart(Device::begin_host_crash)
     }
 
-    fn restart(&mut self, drive: impl FnOnce(&mut Device<C, M, T>) -> Recovery) -> Recovery {
+    fn restart(&mut self, begin: impl FnOnce(&mut Device<C, M, T>)) -> Recovery {
         self.completions.clear();
         let lost_bytes = self.window.cut(self.drive.now_ps());
-        let mut recovery = drive(&mut self.drive);
+        begin(&mut self.drive);
+        while self.step(u64::MAX).expect("recovery goes on") != News::Recovered {}
+        let recovery = self.drive.recovery();
+        let mut recovery = recovery.expect("it has come back").clone();
         recovery.window.lost_bytes += lost_bytes;
         self.restart_driver();
         recovery

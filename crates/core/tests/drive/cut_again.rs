@@ -5,7 +5,8 @@
 use crate::common::contents::Media;
 use crate::common::{drive, pages, settle};
 use lodger_core::Host;
-use lodger_core::spec::ENTRIES_PER_TRANSLATION_PAGE;
+use lodger_core::rng::Rng;
+use lodger_core::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
 use lodger_core::{DriveSpec, Op, Precondition, Request};
 
 /// Translation pages that are changed: many more than the cache takes.
@@ -75,4 +76,31 @@ fn a_page_of_the_map_that_may_name_a_torn_program_is_found_again_after_a_second_
         follow_map(&mut host);
     }
     assert!(stale > 0);
+}
+
+#[test]
+fn an_erase_that_was_cut_is_done_again_though_power_fails_again_while_flash_is_read() {
+    let spec = spec();
+    let slots = (spec.capacity_bytes / SLOT_BYTES) as u32;
+    let mut rng = Rng::new(5);
+    let mut host = Host::new(&spec, Precondition::Random, 0, 1);
+    let mut cut = 0;
+    while cut < 4 {
+        for _ in 0..50 {
+            if host.in_flight() < 16 {
+                host.submit(pages(Op::Write, u64::from(rng.below(slots)), 1));
+            }
+            let next = host.next_time().expect("writes are under way");
+            host.advance(next, &mut Vec::new());
+        }
+        let erased_again = host.clone().power_cut().erased_again;
+        if erased_again == 0 {
+            continue;
+        }
+        // A picosecond after power is back nothing has been read.
+        let twice = host.power_cut_in_recovery(1);
+        assert_eq!(twice.erased_again, erased_again);
+        cut += 1;
+        host.drive.ftl().check();
+    }
 }

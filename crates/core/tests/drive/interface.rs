@@ -4,7 +4,7 @@
 
 use crate::common::{drive, pages};
 use lodger_core::controller::hpb::HostEntry;
-use lodger_core::device::{Bytes, Device, News, NoContents, Sent};
+use lodger_core::device::{Bytes, Device, News, NoContents, Recovery, Sent};
 use lodger_core::ids::CommandId;
 use lodger_core::rng::Rng;
 use lodger_core::{EntryId, Op, Precondition, Status, WindowCall, WindowError};
@@ -47,6 +47,14 @@ impl Live {
             "a number in flight is given twice"
         );
         self.drive.ring(command, self.drive.now_ps());
+    }
+
+    fn power_cut(&mut self) -> Recovery {
+        self.open.clear();
+        self.drive.begin_power_cut();
+        assert_eq!(self.drive.recovery(), None, "not before it is over");
+        while self.drive.run(u64::MAX) != Some(News::Recovered) {}
+        self.drive.recovery().expect("it has come back").clone()
     }
 
     /// Up to the next thing that concerns the host; completions are taken as they arrive.
@@ -113,7 +121,7 @@ fn a_shutdown_waits_for_commands_in_flight_and_then_leaves_nothing_to_scan() {
         assert!(live.step(), "it ends");
     }
     assert!(live.open.is_empty(), "commands complete before it is done");
-    let recovery = live.drive.power_cut();
+    let recovery = live.power_cut();
     assert_eq!((recovery.stale_pages, recovery.buffer_slots), (0, 0));
     assert_eq!(recovery.torn_slots + recovery.unprogrammed_slots, 0);
     // Commands are taken again after the next start.

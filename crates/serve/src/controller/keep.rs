@@ -6,7 +6,7 @@ use super::identity::FORMATS;
 use super::wipe::SavedWipe;
 use super::{Controller, Statistics};
 use crate::backing::{Backing, BackingError};
-use lodger_core::device::{Recovery, Rest};
+use lodger_core::device::{News, Recovery, Rest};
 use lodger_wire::entry::Outcome;
 use lodger_wire::memory::GuestMemory;
 use lodger_wire::queue::Permit;
@@ -126,7 +126,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let saved = load(&found.rest)?;
         self.device.restore(&saved.drive, found.flash)?;
         self.device.contents.keep_in(backing);
-        let recovery = self.device.power_cut();
+        let recovery = self.recover();
         self.identity.set_format(saved.format);
         self.features.restore(saved.features);
         self.statistics = Statistics {
@@ -148,6 +148,18 @@ impl<M: GuestMemory + Clone> Controller<M> {
             pages: found.pages,
             torn_pages: found.torn_pages,
         }))
+    }
+
+    /// The drive comes back, before anybody can use it.
+    fn recover(&mut self) -> Recovery {
+        self.device.begin_power_cut();
+        loop {
+            let news = self.device.run(u64::MAX);
+            if let (Some(News::Recovered), Some(recovery)) = (news, self.device.recovery()) {
+                return recovery.clone();
+            }
+            assert!(news.is_some(), "recovery goes on");
+        }
     }
 
     /// The drive is switched off: everything gets to the file. Nothing without one.

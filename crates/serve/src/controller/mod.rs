@@ -383,7 +383,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 }
                 News::ShutDown => self.is_saved = true,
                 // Alarms: none is set. What was returned is asked for where it matters.
-                News::Alarm(..) | News::HmbReturned => {}
+                News::Alarm(..) | News::HmbReturned | News::Recovered => {}
             }
         }
         self.device.settle(now_ps);

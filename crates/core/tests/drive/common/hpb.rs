@@ -151,7 +151,9 @@ impl Untrusted {
 
     pub fn power_cut(&mut self) -> Recovery {
         self.completions.clear();
-        let recovery = self.drive.power_cut();
+        self.drive.begin_power_cut();
+        while self.drive.run(u64::MAX) != Some(News::Recovered) {}
+        let recovery = self.drive.recovery().expect("it has come back").clone();
         self.loading = None;
         self.driver.set_enabled(self.driver.is_enabled());
         self.load_at_boot();
