@@ -1,10 +1,12 @@
 //! What can be typed. The text here is the help.
 
 mod serve;
+mod table;
 mod time;
 mod top;
 
 pub use serve::ServeArgs;
+pub use table::{TableArgs, TableFormat};
 pub use time::TimeArgs;
 pub use top::TopArgs;
 
@@ -139,7 +141,8 @@ Examples:
   lodger compare randread.fio --drive rc100-480 --hmb off,10MiB,default
   lodger compare randread.fio --drive rc100-480 --drive bg4 --drive 970-pro
   lodger compare randread.fio --drive bg4 --hmb off,default --hmb-offer 64MiB
-  lodger compare trace.csv --drive a80 --drive ex900 --hmb off,64MiB --output-format json
+  lodger compare trace.csv --drive a80 --drive ex900 --hmb off,64MiB --output-format csv
+  lodger compare randread.fio --drive bg4 --hmb off,32MiB,default --report compare.html
 
 Every drive is run with every amount of host memory.";
 
@@ -180,7 +183,13 @@ pub struct CompareArgs {
     pub logging: LoggingArgs,
     #[command(flatten)]
     #[allow(missing_docs)]
-    pub output: OutputArgs,
+    pub output: TableArgs,
+    /// Write a page to FILE, too: what is best and by how much, then each run's latencies by rank and over time,
+    /// rates and hits by memory side by side, the drives and their sources
+    ///
+    /// One file that needs nothing else and no network.
+    #[arg(long = "report", value_name = "FILE.html", help_heading = "Report")]
+    pub page: Option<PathBuf>,
 }
 
 const ADVISE_EXAMPLES: &str = "\
@@ -188,6 +197,7 @@ Examples:
   lodger advise trace.csv --drive rc100-480                 the least that costs 5 % at most
   lodger advise trace.csv --drive rc100-480 --slo p99=200us the least that keeps a promise
   lodger advise oltp.fio --drive a80 --within 1%            the same, more strictly
+  lodger advise trace.csv --drive bg4 --report advice.html  with curves, to be looked at
 
 Exit status 1: no amount of host memory is enough.";
 
@@ -220,7 +230,13 @@ pub struct AdviseArgs {
     pub trace: TraceArgs,
     #[command(flatten)]
     #[allow(missing_docs)]
-    pub output: OutputArgs,
+    pub output: TableArgs,
+    /// Write a page to FILE, too: the answer, then rate, latency and map hits over host memory with the amounts that
+    /// are enough and that Linux gives by default, the drive and its sources
+    ///
+    /// One file that needs nothing else and no network.
+    #[arg(long = "report", value_name = "FILE.html", help_heading = "Report")]
+    pub page: Option<PathBuf>,
 }
 
 /// Host memory of one drive.

@@ -83,6 +83,16 @@ pub fn workload(path: &Path, args: &TraceArgs) -> Result<WorkloadFile, Error> {
     files().workload(path, &trace_options(args)?)
 }
 
+/// What a page calls a workload.
+#[must_use]
+pub fn shown(workload: &Path) -> String {
+    let name = workload.file_name().unwrap_or_default().to_string_lossy();
+    match name.as_ref() {
+        "-" => "a workload".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
 /// A recording of a live drive, if that is what the file is.
 ///
 /// # Errors

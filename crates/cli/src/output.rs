@@ -91,6 +91,18 @@ impl OutputFile {
         &self.shown
     }
 
+    /// Takes all of a text.
+    ///
+    /// # Errors
+    /// If it could not be written.
+    pub fn holding(mut self, text: &str) -> Result<Self, Error> {
+        let written = self.write_all(text.as_bytes()).and_then(|()| self.flush());
+        match written {
+            Ok(()) => Ok(self),
+            Err(error) => Err(cannot_write(&self.shown, &reason(&error))),
+        }
+    }
+
     /// Puts the finished file in its place.
     ///
     /// # Errors

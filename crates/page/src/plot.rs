@@ -11,6 +11,8 @@ const TOP: f64 = 22.0;
 const DOTS_MAX: usize = 120;
 /// Room that a tick's text takes, in units of the picture.
 const TICK_WIDTH: f64 = 58.0;
+/// Dashes and gaps of the first curve of a colour, the second, the third.
+const DASHES: [&str; 3] = ["", "7 4", "2 3"];
 
 /// A curve.
 #[derive(Debug)]
@@ -19,7 +21,7 @@ pub struct Line {
     pub name: String,
     /// Where it goes.
     pub points: Vec<(f64, f64)>,
-    /// Its colour.
+    /// Its colour; a curve whose colour an earlier one has is dashed.
     pub colour: &'static str,
 }
 
@@ -140,9 +142,15 @@ impl Axis {
         }
         let step = step(most * 1.05 / 5.0, bytes);
         let to = (most * 1.05 / step).ceil() * step;
+        // There is no more than all.
+        let whole = match name {
+            "share" => 1.0,
+            "per cent" => 100.0,
+            _ => f64::INFINITY,
+        };
         Axis {
             from: 0.0,
-            to,
+            to: to.min(whole.max(most)),
             log: false,
             bytes,
         }
@@ -250,9 +258,10 @@ impl Plot {
         );
         self.grid(&x, &y, &x_at, &y_at, &mut out);
         self.draw_marks(&x, &x_at, &mut out);
-        for line in &self.lines {
+        for (at, line) in self.lines.iter().enumerate() {
             let says = |at: (f64, f64)| format!("{} at {}", y.text(at.1), x.text(at.0));
-            draw_line(line, self.dots, &[&x_at, &y_at], &says, &mut out);
+            let dash = (!self.dots).then(|| DASHES[self.dash(at)]);
+            draw_line(line, dash, &[&x_at, &y_at], &says, &mut out);
         }
         out + "</svg>"
     }
@@ -325,14 +334,25 @@ impl Plot {
         }
     }
 
+    /// Which dashes a curve has: so many before it have its colour.
+    fn dash(&self, at: usize) -> usize {
+        let before = self.lines[..at].iter();
+        let same = before.filter(|line| line.colour == self.lines[at].colour);
+        same.count() % DASHES.len()
+    }
+
     /// Names of the curves.
     #[must_use]
     pub fn legend(&self) -> String {
         let mut out = String::from("<p class=\"legend\">");
-        for line in self.lines.iter().filter(|line| !line.name.is_empty()) {
+        for (at, line) in self.lines.iter().enumerate() {
+            if line.name.is_empty() {
+                continue;
+            }
             let _ = write!(
                 out,
-                "<span><i style=\"background:{}\"></i>{}</span>",
+                "<span><i class=\"dash{}\" style=\"color:{}\"></i>{}</span>",
+                self.dash(at),
                 line.colour,
                 escaped(&line.name)
             );
@@ -354,11 +374,13 @@ pub fn beside(plots: &[&Plot]) -> Vec<String> {
 
 fn draw_line(
     line: &Line,
-    dots: bool,
+    dash: Option<&str>,
     [x_at, y_at]: &[&dyn Fn(f64) -> f64; 2],
     says: &dyn Fn((f64, f64)) -> String,
     out: &mut String,
 ) {
+    // Without a line, what was measured is all there is to see.
+    let dots = dash.is_none();
     let mut points = line.points.clone();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let places: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x_at(*x), y_at(*y))).collect();
@@ -374,11 +396,11 @@ fn draw_line(
             "|"
         )),
     );
-    if !dots {
+    if let Some(dash) = dash {
         let path = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}"));
         let _ = write!(
             out,
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"/>",
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\" stroke-dasharray=\"{dash}\"/>",
             joined(path.collect(), " ")
         );
     }

@@ -1,11 +1,11 @@
 //! `lodger advise`.
 
 use super::Streams;
-use crate::args::{AdviseArgs, PlainFormat};
+use crate::args::{AdviseArgs, TableFormat};
 use crate::error::Error;
 use crate::inputs;
 use crate::interrupt;
-use crate::output;
+use crate::output::{self, OutputFile};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lodger_run::advise::{self, Goal, parse_within};
 use lodger_run::{HmbChoice, Progress};
@@ -32,6 +32,7 @@ pub(super) fn run(args: &AdviseArgs, streams: &mut Streams<'_>) -> Result<u8, Er
         streams.note("note", &note);
     }
     let file = output::begin(args.output.file.as_deref())?;
+    let page = output::begin(args.page.as_deref())?;
     let make = || Ok(source.workload(spec, config.seed)?.0);
     let bar = progress_bar();
     let started = Instant::now();
@@ -55,10 +56,15 @@ pub(super) fn run(args: &AdviseArgs, streams: &mut Streams<'_>) -> Result<u8, Er
     }
     let advice = advice?;
     let text = match args.output.format {
-        PlainFormat::Normal => advice.text(),
-        PlainFormat::Json => format!("{:#}\n", advice.json()),
+        TableFormat::Normal => advice.text(),
+        TableFormat::Json => format!("{:#}\n", advice.json()),
+        TableFormat::Markdown => advice.markdown(),
+        TableFormat::Csv => advice.csv(),
     };
+    let page = page.map(|page| page.holding(&advice.page(&inputs::shown(&args.workload))));
+    let page = page.transpose()?;
     output::finish(file, streams.stdout, &text)?;
+    page.map_or(Ok(()), OutputFile::commit)?;
     Ok(u8::from(!advice.is_met()))
 }
 

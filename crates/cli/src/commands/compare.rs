@@ -1,15 +1,16 @@
 //! `lodger compare`.
 
 use super::Streams;
-use crate::args::{CompareArgs, PlainFormat};
+use crate::args::{CompareArgs, TableFormat};
 use crate::error::Error;
 use crate::inputs;
 use crate::interrupt;
-use crate::output;
+use crate::output::{self, OutputFile};
 use crate::watch::Watch;
-use lodger_run::report::Report;
 use lodger_run::report::compare::{self, Given, Variant};
-use lodger_run::{HmbChoice, RunConfig, RunResult, WorkloadFile};
+use lodger_run::report::{Report, comparison_page};
+use lodger_run::timeline::{Interval, Table};
+use lodger_run::{HmbChoice, RunConfig, RunResult, Timeline, WorkloadFile};
 
 pub(super) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
     let given = given(args);
@@ -38,9 +39,13 @@ pub(super) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), E
         source.workload(config.spec(), config.seed)?;
     }
     let file = output::begin(args.output.file.as_deref())?;
+    let page = output::begin(args.page.as_deref())?;
     let mut results: Vec<RunResult> = Vec::new();
+    let mut over_time: Vec<Table> = Vec::new();
     for (given, config) in &configs {
-        results.push(run_one(config, *given, &source, streams)?);
+        let (result, table) = run_one(config, *given, &source, page.is_some(), streams)?;
+        results.push(result);
+        over_time.extend(table);
     }
     let variants: Vec<Variant<'_>> = configs
         .iter()
@@ -51,10 +56,16 @@ pub(super) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), E
         })
         .collect();
     let text = match args.output.format {
-        PlainFormat::Normal => compare::text(&variants),
-        PlainFormat::Json => compare::json(&variants),
+        TableFormat::Normal => compare::text(&variants),
+        TableFormat::Json => compare::json(&variants),
+        TableFormat::Markdown => compare::markdown(&variants),
+        TableFormat::Csv => compare::csv(&variants),
     };
-    output::finish(file, streams.stdout, &text)
+    let shown = inputs::shown(&args.workload);
+    let page = page.map(|page| page.holding(&comparison_page(&shown, &variants, &over_time)));
+    let page = page.transpose()?;
+    output::finish(file, streams.stdout, &text)?;
+    page.map_or(Ok(()), OutputFile::commit)
 }
 
 /// What is said of host memory, a column of each drive each.
@@ -89,12 +100,14 @@ fn once<'a>(option: &str, values: impl Iterator<Item = &'a str>) -> Result<(), E
     Ok(())
 }
 
+/// A run, and what it did over time if that is asked for.
 fn run_one(
     config: &RunConfig,
     given: Given<'_>,
     source: &WorkloadFile,
+    is_told_over_time: bool,
     streams: &mut Streams<'_>,
-) -> Result<RunResult, Error> {
+) -> Result<(RunResult, Option<Table>), Error> {
     let drive = &config.drive;
     let (workload, notes) = source.workload(config.spec(), config.seed)?;
     let which = match (given.hmb, given.hmb_offer) {
@@ -105,9 +118,12 @@ fn run_one(
     for note in notes {
         streams.note("note", &format!("{which}: {note}"));
     }
-    let mut watch = Watch::new(None, config.spec().host.submit_ps);
+    let (spec, submit_ps) = (config.spec(), config.spec().host.submit_ps);
+    let over_time = is_told_over_time.then(|| Timeline::new(Interval::default(), spec, submit_ps));
+    let mut all = (Watch::new(None, submit_ps), over_time);
     interrupt::check()?;
-    let result = lodger_run::run(config, workload, &mut watch)?;
+    let result = lodger_run::run(config, workload, &mut all)?;
+    let (watch, over_time) = all;
     watch.finish()?;
     if result.interrupted {
         return Err(Error::interrupted());
@@ -115,5 +131,6 @@ fn run_one(
     for warning in &result.warnings {
         streams.note("warning", &format!("{which}: {warning}"));
     }
-    Ok(result)
+    let over_time = over_time.map(|over_time| over_time.finish(&result));
+    Ok((result, over_time.transpose()?))
 }

@@ -7,14 +7,13 @@ use crate::args::{ReportFormat, SimulateArgs};
 use crate::error::Error;
 use crate::inputs;
 use crate::interrupt;
-use crate::output::{self, OutputFile, cannot_write};
+use crate::output::{self, OutputFile};
 use crate::timeline::TimelineFile;
 use crate::trace_events::TraceEventsFile;
 use crate::watch::Watch;
 use lodger_run::report::{self, Report};
 use lodger_run::timeline::Interval;
-use lodger_run::{Breakdown, FioLogs, Recorder, RunConfig, RunResult, Timeline, Workload, reason};
-use std::io::Write;
+use lodger_run::{Breakdown, FioLogs, Recorder, RunConfig, RunResult, Timeline, Workload};
 use std::path::Path;
 
 pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
@@ -117,9 +116,14 @@ fn watched(
     let (watch, ((over_time, for_page), breakdown)) = all;
     result.breakdown = breakdown.map(|breakdown| breakdown.finish(&result));
     let mut files = Vec::new();
-    if let (Some(mut file), Some(for_page)) = (page, for_page) {
-        write_page(args, config, &result, for_page, &mut file)?;
-        files.push(file);
+    if let (Some(file), Some(for_page)) = (page, for_page) {
+        let report = Report {
+            config,
+            result: &result,
+        };
+        let over_time = for_page.finish(&result)?;
+        let page = report::page(&inputs::shown(&args.workload), report, &over_time);
+        files.push(file.holding(&page)?);
     }
     if !args.time.breakdown {
         result.breakdown = None;
@@ -133,24 +137,6 @@ fn watched(
         files.push(file);
     }
     Ok((result, watch, files))
-}
-
-fn write_page(
-    args: &SimulateArgs,
-    config: &RunConfig,
-    result: &RunResult,
-    over_time: Timeline,
-    file: &mut OutputFile,
-) -> Result<(), Error> {
-    let workload = args.workload.file_name().unwrap_or_default();
-    let workload = match workload.to_string_lossy() {
-        name if name == "-" => "A workload".into(),
-        name => name,
-    };
-    let report = Report { config, result };
-    let page = report::page(&workload, report, &over_time.finish(result)?);
-    let written = file.write_all(page.as_bytes()).and_then(|()| file.flush());
-    written.map_err(|error| cannot_write(file.shown(), &reason(&error)))
 }
 
 fn told(args: &SimulateArgs, report: Report<'_>) -> String {

@@ -31,6 +31,7 @@ mod recorded_live;
 mod reference;
 #[cfg(target_os = "linux")]
 mod serve;
+mod tables;
 mod time;
 #[cfg(target_os = "linux")]
 mod top;

@@ -279,7 +279,7 @@ fn a_timeline_takes_the_place_of_no_input_and_a_full_disk_is_said() {
 }
 
 /// Values of an attribute, in order.
-fn attribute<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
+pub(crate) fn attribute<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
     let parts = page
         .split(&format!(" {name}=\""))
         .skip(1)

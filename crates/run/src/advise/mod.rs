@@ -11,9 +11,11 @@
 //! drive rounds, and above what the workload ever fills.
 
 mod curve;
+mod forms;
 mod goal;
 mod json;
 mod measure;
+mod page;
 mod place;
 mod report;
 mod search;
@@ -220,6 +222,24 @@ impl Advice {
     #[must_use]
     pub fn json(&self) -> serde_json::Value {
         json::value(self)
+    }
+
+    /// The report as Markdown.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        forms::markdown(self)
+    }
+
+    /// A row for each size, as comma-separated values.
+    #[must_use]
+    pub fn csv(&self) -> String {
+        forms::csv(self)
+    }
+
+    /// The report as a page with curves; the workload is named as the user does.
+    #[must_use]
+    pub fn page(&self, workload: &str) -> String {
+        page::page(self, workload)
     }
 
     /// Whether some size meets the goal.

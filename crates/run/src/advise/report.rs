@@ -20,21 +20,7 @@ const BARS_MAX: usize = 16;
 
 pub(super) fn text(advice: &Advice) -> String {
     let mut out = format!("{}\n\n", answer(advice));
-    let spec = &advice.drive.parsed.spec;
-    let place = &advice.place;
-    let _ = writeln!(
-        out,
-        "drive     {} ({}): asks for {}, takes {} at least{}",
-        advice.drive.name,
-        spec.name,
-        size(place.preferred_bytes()),
-        size(place.min_bytes()),
-        if place.rounds() {
-            ", uses powers of two"
-        } else {
-            ""
-        }
-    );
+    let _ = writeln!(out, "drive     {}", drive(advice));
     let _ = writeln!(out, "workload  {}", workload(advice));
     out.push('\n');
     table(advice, &mut out);
@@ -52,6 +38,23 @@ pub(super) fn text(advice: &Advice) -> String {
         let _ = writeln!(out, "note: {note}");
     }
     out
+}
+
+/// The drive, and what it asks of its host.
+pub(super) fn drive(advice: &Advice) -> String {
+    let place = &advice.place;
+    format!(
+        "{} ({}): asks for {}, takes {} at least{}",
+        advice.drive.name,
+        advice.drive.parsed.spec.name,
+        size(place.preferred_bytes()),
+        size(place.min_bytes()),
+        if place.rounds() {
+            ", uses powers of two"
+        } else {
+            ""
+        }
+    )
 }
 
 /// One line that answers the question.
@@ -107,7 +110,8 @@ fn achieved(advice: &Advice, run: &Run) -> String {
     }
 }
 
-fn workload(advice: &Advice) -> String {
+/// What was asked of the drive.
+pub(super) fn workload(advice: &Advice) -> String {
     let run = &advice.reference;
     let (reads, writes) = (run.read.count, run.write.count);
     let all = (reads + writes).max(1) as f64;
@@ -120,7 +124,7 @@ fn workload(advice: &Advice) -> String {
     text
 }
 
-const HEADER: [&str; 7] = [
+pub(super) const HEADER: [&str; 7] = [
     "host memory",
     "map hits",
     "IOPS",
@@ -130,31 +134,28 @@ const HEADER: [&str; 7] = [
     "p99 change",
 ];
 
+/// What stands in a row for each size; the remark comes after these.
+pub(super) fn cells(advice: &Advice, bytes: u64, run: &Run) -> Vec<String> {
+    let loss = advice.loss(run);
+    vec![
+        size(bytes),
+        run.lookups.hit_ratio().map_or("-".to_owned(), percent),
+        count(run.iops),
+        time(run.mean_ns()),
+        time(run.percentile_ns(99.0) as f64),
+        change(-loss.iops),
+        change(loss.p99),
+    ]
+}
+
 fn table(advice: &Advice, out: &mut String) {
     let mut lines = vec![(HEADER.map(str::to_owned).to_vec(), String::new())];
     for (bytes, run) in &advice.rows {
-        let loss = advice.loss(run);
-        let cells = vec![
-            size(*bytes),
-            run.lookups.hit_ratio().map_or("-".to_owned(), percent),
-            count(run.iops),
-            time(run.mean_ns()),
-            time(run.percentile_ns(99.0) as f64),
-            change(-loss.iops),
-            change(loss.p99),
-        ];
-        lines.push((cells, remark(advice, *bytes)));
+        lines.push((cells(advice, *bytes, run), remark(advice, *bytes)));
     }
     let columns = HEADER.len();
-    let widths: Vec<usize> = (0..columns)
-        .map(|c| {
-            lines
-                .iter()
-                .map(|(cells, _)| cells[c].len())
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
+    let widest = |c: usize| lines.iter().map(|(cells, _)| cells[c].len()).max();
+    let widths: Vec<usize> = (0..columns).map(|c| widest(c).unwrap_or(0)).collect();
     for (cells, remark) in lines {
         let mut line = format!("  {:<1$}", cells[0], widths[0]);
         for column in 1..columns {
@@ -165,20 +166,24 @@ fn table(advice: &Advice, out: &mut String) {
         }
         let _ = writeln!(out, "{}", line.trim_end());
     }
+    let _ = writeln!(out, "  {}", legend(advice));
+}
+
+/// What the numbers of the table are.
+pub(super) fn legend(advice: &Advice) -> String {
     let kind = if advice.reference.read.count > 0 {
         "reads"
     } else {
         "writes"
     };
-    let _ = writeln!(
-        out,
-        "  latencies are those of {kind}; changes are against {}; {} simulated",
+    format!(
+        "latencies are those of {kind}; changes are against {}; {} simulated",
         size(advice.place.yardstick_bytes()),
         match advice.simulations {
             1 => "1 run".to_owned(),
             runs => format!("{runs} runs"),
         }
-    );
+    )
 }
 
 fn change(share: f64) -> String {

@@ -2,16 +2,17 @@
 
 pub mod compare;
 mod drive;
+pub(crate) mod forms;
 mod hpb;
 mod json;
 pub(crate) mod number;
-mod page;
+pub(crate) mod page;
 mod text;
 
 pub(crate) use drive::programmed_bytes;
 pub use drive::{counted, toml_value, waf};
 pub use json::{json, json_value};
-pub use page::page;
+pub use page::{compare::page as comparison_page, page};
 pub use text::text;
 
 use crate::config::RunConfig;

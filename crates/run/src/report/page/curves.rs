@@ -2,12 +2,9 @@
 
 use crate::stats::Direction;
 use crate::timeline::{Table, Values};
-use lodger_page::{Line, Plot};
+use lodger_core::observe::Histogram;
+use lodger_page::{COLOURS, Line, Plot};
 
-/// Colours that the colour-blind can tell apart (Okabe and Ito, 2008).
-const COLOURS: [&str; 6] = [
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00",
-];
 /// Width of a picture, in its own units: about its size on a page, so that its text is as large as other text.
 const WIDTH: f64 = 420.0;
 /// Shares of requests whose latency is drawn: one in so many takes longer.
@@ -17,7 +14,12 @@ const ONE_IN: [f64; 13] = [
 
 type Curves = (&'static str, &'static str, Plot);
 
-fn plot(x: &'static str, y: &'static str, log_y: bool, lines: Vec<(String, Points)>) -> Plot {
+pub(super) fn plot(
+    x: &'static str,
+    y: &'static str,
+    log_y: bool,
+    lines: Vec<(String, Points)>,
+) -> Plot {
     let lines = lines.into_iter().zip(COLOURS.iter().cycle());
     let lines = lines.map(|((name, points), &colour)| Line {
         name,
@@ -35,17 +37,17 @@ fn plot(x: &'static str, y: &'static str, log_y: bool, lines: Vec<(String, Point
     }
 }
 
-type Points = Vec<(f64, f64)>;
+pub(super) type Points = Vec<(f64, f64)>;
 
 /// A timeline whose columns are looked up by name.
-struct OverTime<'a> {
+pub(super) struct OverTime<'a> {
     table: &'a Table,
     at_s: Vec<f64>,
     length_s: Vec<f64>,
 }
 
 impl<'a> OverTime<'a> {
-    fn new(table: &'a Table) -> Self {
+    pub(super) fn new(table: &'a Table) -> Self {
         let seconds = |name: &str| -> Vec<f64> {
             let values = column(table, name).unwrap_or_default();
             let values = values.into_iter();
@@ -59,7 +61,7 @@ impl<'a> OverTime<'a> {
     }
 
     /// A curve, where there is something: `of` gets a value and the length of its interval.
-    fn curve(&self, name: &str, of: impl Fn(f64, f64) -> f64) -> Option<Points> {
+    pub(super) fn curve(&self, name: &str, of: impl Fn(f64, f64) -> f64) -> Option<Points> {
         let values = column(self.table, name)?;
         let rows = values.into_iter().zip(self.at_s.iter().zip(&self.length_s));
         let points = rows.filter_map(|(value, (at, length))| Some((*at, of(value?, *length))));
@@ -138,25 +140,26 @@ pub(super) fn all(directions: &[(&str, Direction)], table: &Table) -> Vec<Curves
     all
 }
 
-/// Latency against how few take longer, down to the longest of all.
+/// Latency against how few take longer, a curve for each direction.
 fn ranks(directions: &[(&str, Direction)]) -> Vec<(String, Points)> {
-    let mut curves = Vec::new();
-    for (name, direction) in directions {
-        let Some(clat) = direction.clat() else {
-            continue;
-        };
-        let requests = clat.count() as f64;
-        let fewer = ONE_IN.iter().filter(|one_in| **one_in < requests);
-        let mut points: Points = fewer
-            .map(|one_in| {
-                let percent = 100.0 * (1.0 - 1.0 / one_in);
-                (*one_in, clat.percentile_ns(percent) as f64 / 1e3)
-            })
-            .collect();
-        points.push((requests.max(2.0), clat.max_ns() as f64 / 1e3));
-        curves.push((format!("{name}s"), points));
-    }
-    curves
+    let curves = directions.iter();
+    let curves =
+        curves.filter_map(|(name, direction)| Some((format!("{name}s"), rank(direction.clat()?))));
+    curves.collect()
+}
+
+/// Latency in microseconds against how few take longer, down to the longest of all.
+pub(super) fn rank(latency: &Histogram) -> Points {
+    let requests = latency.count() as f64;
+    let fewer = ONE_IN.iter().filter(|one_in| **one_in < requests);
+    let mut points: Points = fewer
+        .map(|one_in| {
+            let percent = 100.0 * (1.0 - 1.0 / one_in);
+            (*one_in, latency.percentile_ns(percent) as f64 / 1e3)
+        })
+        .collect();
+    points.push((requests.max(2.0), latency.max_ns() as f64 / 1e3));
+    points
 }
 
 /// What went on inside.

@@ -1,11 +1,14 @@
-//! A run as a page: the answer first, then curves, then where the time went, then the drive and its sources. Every
+//! Answers as pages. A run: the answer first, then curves, then where the time went, then the drive and its sources. Every
 //! number is one that the other reports have.
 
+pub(super) mod compare;
 mod curves;
+mod quantity;
 
 use super::number::{bandwidth, duration_ns, grouped};
-use super::{Report, text, waf};
+use super::{DIRECTIONS, Report, text, waf};
 use crate::breakdown::{self, Breakdown};
+use crate::drives::Drive;
 use crate::stats::Direction;
 use crate::timeline::Table;
 use lodger_page::{bytes_text, escaped, figure, foot, head};
@@ -13,14 +16,23 @@ use std::fmt::Write as _;
 
 /// Directions as people call them, and what became of them in all jobs together.
 fn directions(report: Report<'_>) -> Vec<(&'static str, Direction)> {
-    let mut all = [
-        ("read", Direction::default()),
-        ("write", Direction::default()),
-        ("trim", Direction::default()),
-    ];
-    for job in &report.result.jobs {
-        for ((_, sum), more) in all.iter_mut().zip([&job.read, &job.write, &job.trim]) {
-            sum.merge(more);
+    let mut all = DIRECTIONS.map(|name| (name, Direction::default()));
+    let jobs = &report.result.jobs;
+    for same_time in jobs.chunk_by(|a, b| a.stage == b.stage) {
+        for (name, sum) in &mut all {
+            let mut stage = Direction::default();
+            for job in same_time {
+                stage.merge(match *name {
+                    "read" => &job.read,
+                    "write" => &job.write,
+                    _ => &job.trim,
+                });
+            }
+            // Stages follow each other: their times add up.
+            let before_ps = sum.runtime_ps;
+            let stage_ps = if stage.ios > 0 { stage.runtime_ps } else { 0 };
+            sum.merge(&stage);
+            sum.runtime_ps = before_ps + stage_ps;
         }
     }
     let all = all.into_iter();
@@ -42,12 +54,8 @@ pub fn page(workload: &str, report: Report<'_>, over_time: &Table) -> String {
     if let Some(breakdown) = &report.result.breakdown {
         where_time_went(breakdown, &mut out);
     }
-    let told = escaped(&text(report));
-    let _ = writeln!(
-        out,
-        "<h2>The whole report</h2><details><summary>As the command prints it</summary><pre>{told}</pre></details>"
-    );
-    drive_values(report, &mut out);
+    show_printed(&text(report), &mut out);
+    show_drives(&[&report.config.drive], &mut out);
     out + &foot()
 }
 
@@ -86,18 +94,11 @@ fn answer(report: Report<'_>, directions: &[(&str, Direction)], out: &mut String
         let percent = format!("{:.0} %", 100.0 * share);
         cards.push(("busiest part".to_owned(), (*part).to_owned(), percent));
     }
-    *out += "<div class=\"answer\">";
-    for (what, value, more) in cards {
-        let (what, value, more) = (escaped(&what), escaped(&value), escaped(&more));
-        let _ = write!(
-            out,
-            "<div><span class=\"small\">{what}</span><b>{value}</b><span class=\"small\">{more}</span></div>"
-        );
-    }
+    show_cards(&cards, out);
     let hmb = &report.result.hmb;
     let _ = writeln!(
         out,
-        "</div>\n<p>{} requests in {} of simulated time; host memory: {} of {} used.</p>",
+        "<p>{} requests in {} of simulated time; host memory: {} of {} used.</p>",
         grouped(report.result.requests),
         duration_ns(report.result.simulated_ps as f64 / 1e3),
         bytes_text(hmb.used_bytes as f64),
@@ -106,6 +107,22 @@ fn answer(report: Report<'_>, directions: &[(&str, Direction)], out: &mut String
     for warning in &report.result.warnings {
         let _ = writeln!(out, "<p class=\"partial\">{}</p>", escaped(warning));
     }
+}
+
+/// What is told, its value, and more about it.
+pub(crate) type Card = (String, String, String);
+
+/// Values that are seen first.
+pub(crate) fn show_cards(cards: &[Card], out: &mut String) {
+    *out += "<div class=\"answer\">";
+    for (what, value, more) in cards {
+        let (what, value, more) = (escaped(what), escaped(value), escaped(more));
+        let _ = write!(
+            out,
+            "<div><span class=\"small\">{what}</span><b>{value}</b><span class=\"small\">{more}</span></div>"
+        );
+    }
+    *out += "</div>\n";
 }
 
 fn where_time_went(breakdown: &Breakdown, out: &mut String) {
@@ -131,19 +148,38 @@ fn where_time_went(breakdown: &Breakdown, out: &mut String) {
     }
 }
 
-/// Every value of the drive, and where it comes from.
-fn drive_values(report: Report<'_>, out: &mut String) {
-    *out += "<h2>The drive</h2><details><summary>Every value, and where it comes from</summary>\
-             <div class=\"wide\"><table><tr><th>key<th>value<th>kind<th>source\n";
-    for value in &report.config.drive.parsed.values {
+/// The end of a page: every value of the drives, and where it comes from.
+pub(crate) fn show_drives(drives: &[&Drive], out: &mut String) {
+    *out += match drives {
+        [_] => "<h2>The drive</h2>",
+        _ => "<h2>The drives</h2>",
+    };
+    for drive in drives {
+        let (name, model) = (escaped(&drive.name), escaped(&drive.parsed.spec.name));
         let _ = writeln!(
             out,
-            "<tr><td>{}<td>{}<td>{}<td>{}",
-            escaped(value.key),
-            escaped(&value.text),
-            value.source.kind.name(),
-            escaped(&value.source.from)
+            "<details><summary>{name} ({model}): every value, and where it comes from</summary>\
+             <div class=\"wide\"><table><tr><th>key<th>value<th>kind<th>source"
         );
+        for value in &drive.parsed.values {
+            let _ = writeln!(
+                out,
+                "<tr><td>{}<td>{}<td>{}<td>{}",
+                escaped(value.key),
+                escaped(&value.text),
+                value.source.kind.name(),
+                escaped(&value.source.from)
+            );
+        }
+        *out += "</table></div></details>\n";
     }
-    *out += "</table></div></details>\n";
+}
+
+/// What a command prints, at the end of its page.
+pub(crate) fn show_printed(text: &str, out: &mut String) {
+    let text = escaped(text);
+    let _ = writeln!(
+        out,
+        "<h2>The whole report</h2><details><summary>As the command prints it</summary><pre>{text}</pre></details>"
+    );
 }

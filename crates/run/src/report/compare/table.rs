@@ -1,58 +1,63 @@
-//! Several runs of one workload side by side.
+//! The table of a comparison. Few runs have a column each, with a row for each quantity; many have a row each, in as
+//! many tables as there are kinds of quantities.
 
-use super::number::{duration_ns, grouped, short};
-use super::{DIRECTIONS, Entry, Report, drive, entries, json_value, waf};
+use super::{Variant, hosts_differ};
 use crate::hmb::HmbChoice;
 use crate::logging::LoggingResult;
+use crate::report::forms;
+use crate::report::number::{duration_ns, grouped, short};
+use crate::report::{DIRECTIONS, Entry, drive, entries, waf};
 use crate::size;
-use serde_json::{Value, json};
 
-/// What the user said of host memory; nothing for what the drive gets by itself.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Given<'a> {
-    /// `--hmb`.
-    pub hmb: Option<&'a str>,
-    /// `--hmb-offer`.
-    pub hmb_offer: Option<&'a str>,
-}
+/// Tables for people are no wider, as the command's help is, unless one name alone is.
+const WIDTH_MAX: usize = 100;
 
-/// One run of the comparison.
-#[derive(Clone, Copy, Debug)]
-pub struct Variant<'a> {
-    /// What the user said of host memory.
-    pub given: Given<'a>,
-    /// The run.
-    pub report: Report<'a>,
-}
-
-/// `{"compare": [{"drive", "hmb", "hmb_offer", "result"}]}`, where `result` is what `simulate` writes.
-#[must_use]
-pub fn json(variants: &[Variant<'_>]) -> String {
-    let runs: Vec<Value> = variants
-        .iter()
-        .map(|variant| {
-            json!({
-                "drive": variant.report.config.drive.name,
-                "hmb": match variant.given {
-                    Given { hmb: None, hmb_offer: None } => Some("default"),
-                    given => given.hmb,
-                },
-                "hmb_offer": variant.given.hmb_offer,
-                "result": json_value(variant.report, false),
-            })
-        })
-        .collect();
-    format!("{:#}\n", json!({ "compare": runs }))
-}
-
-/// A table: a row for each quantity, a column for each run.
+/// A table for people.
 #[must_use]
 pub fn text(variants: &[Variant<'_>]) -> String {
+    let rows = rows(variants);
+    let columns = layout(&rows);
+    if columns.lines().all(|line| width(line) <= WIDTH_MAX) {
+        return columns;
+    }
+    let by_run = by_run(&rows, variants);
+    by_run
+        .iter()
+        .map(RunTable::text)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// The same tables as Markdown.
+#[must_use]
+pub fn markdown(variants: &[Variant<'_>]) -> String {
+    let rows = rows(variants);
+    if layout(&rows).lines().any(|line| width(line) > WIDTH_MAX) {
+        let by_run = by_run(&rows, variants);
+        return by_run
+            .iter()
+            .map(RunTable::markdown)
+            .collect::<Vec<_>>()
+            .join("\n");
+    }
+    let cells = |(name, values): &Row| {
+        let mut cells = vec![name.clone()];
+        cells.extend(values.clone());
+        cells.resize(variants.len() + 1, String::new());
+        cells
+    };
+    let all: Vec<Vec<String>> = rows.iter().map(cells).collect();
+    all.split_first()
+        .map_or(String::new(), |(head, rows)| forms::markdown(head, rows))
+}
+
+/// A row for each quantity, a column for each run.
+fn rows(variants: &[Variant<'_>]) -> Vec<Row> {
     let all: Vec<Vec<Entry>> = variants
         .iter()
         .map(|variant| entries(&variant.report.result.jobs))
         .collect();
-    let mut rows = vec![row("", variants, |v| v.report.config.drive.name.clone())];
+    let mut rows = vec![row("", variants, |v| v.drive().to_owned())];
     rows.extend(host_memory_rows(variants));
     rows.extend(logging_rows(variants));
     for place in 0..all.first().map_or(0, Vec::len) {
@@ -62,28 +67,22 @@ pub fn text(variants: &[Variant<'_>]) -> String {
         }
     }
     rows.extend(drive_rows(variants));
-    layout(&rows)
+    rows
 }
 
+/// A quantity and its value in each run; a heading has no values.
 type Row = (String, Vec<String>);
 
 /// What the host gives where that was asked, what the drive takes of it, and what it can use of that
 /// where it is less.
 fn host_memory_rows(variants: &[Variant<'_>]) -> Vec<Row> {
     let mut rows = Vec::new();
-    let choice = |v: &Variant<'_>| v.report.config.hmb;
-    let said = |v: &Variant<'_>| matches!(choice(v), HmbChoice::AtMost(_) | HmbChoice::Exactly(_));
-    if variants.iter().any(said) {
-        rows.push(row("host gives", variants, |v| match choice(v) {
-            HmbChoice::Negotiated => "default".to_owned(),
-            HmbChoice::Off => "none".to_owned(),
-            HmbChoice::AtMost(bytes) => format!("<= {}", size::show(bytes)),
-            HmbChoice::Exactly(bytes) => size::show(bytes),
-        }));
+    if hosts_differ(variants) {
+        rows.push(row("host gives", variants, |v| v.host_gives()));
     }
     rows.push(row("host memory", variants, |v| {
         let hmb = &v.report.result.hmb;
-        match (hmb.granted_bytes, choice(v)) {
+        match (hmb.granted_bytes, v.report.config.hmb) {
             (0, HmbChoice::Off) => "none".to_owned(),
             (0, _) if hmb.requested_bytes == 0 => "not asked for".to_owned(),
             (0, _) => "too little".to_owned(),
@@ -224,16 +223,19 @@ fn drive_rows(variants: &[Variant<'_>]) -> Vec<Row> {
     rows
 }
 
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
 /// Names to the left, values to the right, columns as wide as their longest cell.
 fn layout(rows: &[Row]) -> String {
     let columns = rows.iter().map(|(_, cells)| cells.len()).max().unwrap_or(0);
-    let chars = |text: &str| text.chars().count();
-    let name_width = rows.iter().map(|(name, _)| chars(name)).max().unwrap_or(0);
-    let width = |column: usize| {
+    let name_width = rows.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
+    let widest = |column: usize| {
         let cells = rows.iter().filter_map(|(_, cells)| cells.get(column));
-        cells.map(|cell| chars(cell)).max().unwrap_or(0)
+        cells.map(|cell| width(cell)).max().unwrap_or(0)
     };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let widths: Vec<usize> = (0..columns).map(widest).collect();
     let mut out = String::new();
     for (name, cells) in rows {
         let mut line = format!("{name:name_width$}");
@@ -244,6 +246,111 @@ fn layout(rows: &[Row]) -> String {
         out.push('\n');
     }
     out
+}
+
+/// Quantities of one kind with a row for each run.
+struct RunTable {
+    title: String,
+    /// What tells the runs apart, a column each.
+    runs: Vec<Row>,
+    /// Quantities, a column each.
+    columns: Vec<Row>,
+}
+
+/// The tables of many runs, a heading each. What a drive takes of host memory stands with the drive.
+fn by_run(rows: &[Row], variants: &[Variant<'_>]) -> Vec<RunTable> {
+    let told_apart = 1 + usize::from(hosts_differ(variants));
+    let first_heading = rows.iter().position(|(_, cells)| cells.is_empty());
+    let (before, rest) = rows.split_at(first_heading.unwrap_or(rows.len()));
+    let (runs, host_memory) = before.split_at(told_apart.min(before.len()));
+    let mut tables: Vec<RunTable> = Vec::new();
+    for (name, cells) in rest {
+        match tables.last_mut() {
+            Some(table) if !cells.is_empty() => table.columns.push((name.clone(), cells.clone())),
+            _ => tables.push(RunTable {
+                title: name.clone(),
+                runs: runs.to_vec(),
+                columns: Vec::new(),
+            }),
+        }
+    }
+    if let Some(of_the_drive) = tables.last_mut() {
+        of_the_drive.columns.splice(0..0, host_memory.to_vec());
+    }
+    tables
+}
+
+impl RunTable {
+    /// As wide as [`WIDTH_MAX`] allows; what does not fit follows below, with the runs named again.
+    fn text(&self) -> String {
+        let column_width = |(name, cells): &Row| {
+            let words = name.split_whitespace().map(width);
+            words
+                .chain(cells.iter().map(|cell| width(cell)))
+                .max()
+                .unwrap_or(0)
+        };
+        // Runs are indented below the heading.
+        let of_runs: usize = self.runs.iter().map(|row| column_width(row) + 2).sum();
+        let mut out = format!("{}\n", self.title);
+        let mut left = &self.columns[..];
+        while !left.is_empty() {
+            let mut all = of_runs;
+            let fits = left.iter().take_while(|row| {
+                all += column_width(row) + 2;
+                all <= WIDTH_MAX
+            });
+            let (now, later) = left.split_at(fits.count().max(1));
+            out += &self.part(now, &column_width);
+            left = later;
+        }
+        out
+    }
+
+    /// Some of the columns; the words of their names stand below each other.
+    fn part(&self, columns: &[Row], column_width: &dyn Fn(&Row) -> usize) -> String {
+        let all: Vec<&Row> = self.runs.iter().chain(columns).collect();
+        let words = |row: &Row| {
+            row.0
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let height = all.iter().map(|row| words(row).len()).max().unwrap_or(0);
+        let runs = all.first().map_or(0, |row| row.1.len());
+        let mut out = String::new();
+        for line in 0..height + runs {
+            let mut text = String::new();
+            for (at, row) in all.iter().enumerate() {
+                let cell = match line.checked_sub(height) {
+                    Some(run) => row.1.get(run).cloned(),
+                    None => (line + words(row).len())
+                        .checked_sub(height)
+                        .map(|at| words(row)[at].clone()),
+                };
+                let cell = cell.unwrap_or_default();
+                let width = column_width(row);
+                text += &match at {
+                    0 => format!("  {cell:width$}"),
+                    _ => format!("  {cell:>width$}"),
+                };
+            }
+            out += text.trim_end();
+            out.push('\n');
+        }
+        out
+    }
+
+    fn markdown(&self) -> String {
+        let all: Vec<&Row> = self.runs.iter().chain(&self.columns).collect();
+        let head: Vec<String> = all.iter().map(|(name, _)| name.trim().to_owned()).collect();
+        let runs = all.first().map_or(0, |row| row.1.len());
+        let cell = |row: &Row, run: usize| row.1.get(run).cloned().unwrap_or_default();
+        let rows = (0..runs).map(|run| all.iter().map(|row| cell(row, run)).collect());
+        let rows: Vec<Vec<String>> = rows.collect();
+        let title = forms::markdown_text(&self.title);
+        format!("**{title}**\n\n{}", forms::markdown(&head, &rows))
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,218 @@
+//! What a page compares, and who is best in it.
+
+use super::Card;
+use super::compare::Told;
+use crate::report::number::{duration_ns, short};
+use crate::report::{percent, waf};
+use crate::size;
+use crate::stats::Direction;
+use lodger_page::{Bar, Part, bars};
+
+/// Less is no difference worth a word.
+pub(super) const SAME: f64 = 1.01;
+
+/// What is compared: a number of each run that has it.
+pub(super) struct Quantity {
+    /// What it is called.
+    pub(super) name: String,
+    /// More is better.
+    more_is_better: bool,
+    /// It stands among the answers, and has bars.
+    pub(super) leads: bool,
+    /// Of each run; nothing where it has none.
+    pub(super) values: Vec<Option<f64>>,
+    /// A value as people say it.
+    pub(super) text: fn(f64) -> String,
+}
+
+impl Quantity {
+    /// Places of the best and the worst run.
+    pub(super) fn ends(&self) -> Option<(usize, usize)> {
+        let known = || {
+            let values = self.values.iter().enumerate();
+            values.filter_map(|(at, value)| Some((at, (*value)?)))
+        };
+        // The first of equals, so that an earlier run is not called worse.
+        let least = known().min_by(|a, b| a.1.total_cmp(&b.1))?.0;
+        let most = known().rev().max_by(|a, b| a.1.total_cmp(&b.1))?.0;
+        Some(if self.more_is_better {
+            (most, least)
+        } else {
+            (least, most)
+        })
+    }
+
+    /// How many times the worst and the best are apart.
+    pub(super) fn factor(&self) -> Option<f64> {
+        let (best, worst) = self.ends()?;
+        let (best, worst) = (self.values[best]?, self.values[worst]?);
+        let factor = if self.more_is_better {
+            best / worst
+        } else {
+            worst / best
+        };
+        factor.is_finite().then_some(factor)
+    }
+
+    pub(super) fn card(&self, runs: &[Told<'_>]) -> Option<Card> {
+        let (best, worst) = self.ends()?;
+        let value = (self.text)(self.values[best]?);
+        let lead = if self.more_is_better { "most" } else { "least" };
+        let what = format!("{lead} {}", self.name);
+        let (best, worst) = (&runs[best].name, &runs[worst].name);
+        Some(match self.factor() {
+            Some(factor) if factor < SAME => {
+                (self.name.clone(), value, "the same in all runs".to_owned())
+            }
+            Some(factor) if self.more_is_better => {
+                (what, value, format!("{best}; {factor:.2} times {worst}"))
+            }
+            Some(factor) => (
+                what,
+                value,
+                format!("{best}; {worst} has {factor:.2} times as much"),
+            ),
+            None => (what, value, best.clone()),
+        })
+    }
+
+    pub(super) fn bars(&self, runs: &[Told<'_>]) -> String {
+        let most = self.values.iter().flatten().copied().fold(0.0, f64::max);
+        if !self.leads || most <= 0.0 {
+            return String::new();
+        }
+        let bar = |(run, value): (&Told<'_>, &Option<f64>)| Bar {
+            name: run.name.clone(),
+            value: value.map_or("-".to_owned(), self.text),
+            parts: vec![Part {
+                name: String::new(),
+                share: value.unwrap_or(0.0) / most,
+                colour: run.colour,
+            }],
+        };
+        let all: Vec<Bar> = runs.iter().zip(&self.values).map(bar).collect();
+        let says = if self.more_is_better {
+            "longer is better"
+        } else {
+            "shorter is better"
+        };
+        bars(&first_letter_large(&self.name), says, &all)
+    }
+}
+
+pub(super) fn first_letter_large(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+fn rate(value: f64) -> String {
+    short(value, 4, 1000, "")
+}
+
+/// Whether more of a quantity is better, and how much of the page it gets.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// Bars and an answer: more is better.
+    Speed,
+    /// Bars and an answer: less is better.
+    Tail,
+    /// A column: more is better.
+    More,
+    /// A column: less is better.
+    Less,
+}
+
+/// Quantities that some run has.
+struct Quantities<'a> {
+    runs: &'a [Told<'a>],
+    all: Vec<Quantity>,
+}
+
+impl Quantities<'_> {
+    fn add(
+        &mut self,
+        name: impl Into<String>,
+        kind: Kind,
+        text: fn(f64) -> String,
+        of: impl Fn(&Told<'_>) -> Option<f64>,
+    ) {
+        let values: Vec<Option<f64>> = self.runs.iter().map(of).collect();
+        if values.iter().any(Option::is_some) {
+            self.all.push(Quantity {
+                name: name.into(),
+                more_is_better: matches!(kind, Kind::Speed | Kind::More),
+                leads: matches!(kind, Kind::Speed | Kind::Tail),
+                values,
+                text,
+            });
+        }
+    }
+
+    fn of_a_database(&mut self) {
+        self.add("transactions a second", Kind::Speed, rate, |run| {
+            Some(run.logging()?.statistics.transactions_per_s())
+        });
+        for (percent, kind) in [(50.0, Kind::Less), (99.0, Kind::Tail), (99.9, Kind::Less)] {
+            let name = format!("commit latency, {percent}\u{a0}%");
+            self.add(name, kind, duration_ns, |run| {
+                let latency = &run.logging()?.latency;
+                (latency.count() > 0).then(|| latency.percentile_ns(percent) as f64)
+            });
+        }
+    }
+
+    /// Of reads, writes or trims.
+    fn of_requests(&mut self, direction: &str) {
+        let clat = |run: &Told<'_>| run.direction(direction)?.clat().cloned();
+        self.add(format!("{direction}s a second"), Kind::Speed, rate, |run| {
+            Some(run.direction(direction)?.ios_per_second())
+        });
+        if direction != "trim" {
+            let bandwidth = |rate| short(rate, 4, 1024, "B/s");
+            let name = format!("{direction} bandwidth");
+            self.add(name, Kind::More, bandwidth, |run| {
+                run.direction(direction).map(Direction::bytes_per_second)
+            });
+        }
+        let name = format!("{direction} latency, mean");
+        self.add(name, Kind::Less, duration_ns, |run| {
+            Some(clat(run)?.mean_ns())
+        });
+        for (percent, kind) in [(50.0, Kind::Less), (99.0, Kind::Less), (99.9, Kind::Tail)] {
+            let name = format!("{direction} latency, {percent}\u{a0}%");
+            self.add(name, kind, duration_ns, |run| {
+                Some(clat(run)?.percentile_ns(percent) as f64)
+            });
+        }
+    }
+
+    fn of_the_drive(&mut self) {
+        let share = |share| format!("{share:.1} %");
+        self.add("map entries at hand", Kind::More, share, |run| {
+            let map = &run.variant.report.result.counters.map;
+            (map.lookups > 0).then(|| percent(map.lookups - map.misses, map.lookups))
+        });
+        let times = |waf| format!("{waf:.2}");
+        self.add("write amplification", Kind::Less, times, |run| {
+            waf(&run.variant.report.result.counters)
+        });
+        let bytes = |bytes| size::show(bytes as u64);
+        self.add("host memory used", Kind::Less, bytes, |run| {
+            let hmb = &run.variant.report.result.hmb;
+            (hmb.requested_bytes > 0).then_some(hmb.used_bytes as f64)
+        });
+    }
+}
+
+/// Everything that is compared and that some run has.
+pub(super) fn quantities(runs: &[Told<'_>]) -> Vec<Quantity> {
+    let all = Vec::new();
+    let mut quantities = Quantities { runs, all };
+    quantities.of_a_database();
+    for direction in ["read", "write", "trim"] {
+        quantities.of_requests(direction);
+    }
+    quantities.of_the_drive();
+    quantities.all
+}
