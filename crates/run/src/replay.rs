@@ -179,6 +179,7 @@ pub fn told(doubt: Doubt) -> &'static str {
             "the host has changed what the drive kept in its memory, or taken it away unasked"
         }
         Doubt::Past => "the drive was used before its recording began",
+        Doubt::PowerCut => "power was cut, and the recording ends there",
     }
 }
 

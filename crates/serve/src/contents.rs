@@ -256,6 +256,11 @@ impl<M: GuestMemory> Pages<M> {
         data.pages.clear();
     }
 
+    /// All commands are over.
+    pub fn end_all(&mut self) {
+        self.data.clear();
+    }
+
     /// Whether all of a write's data could be had.
     ///
     /// # Errors

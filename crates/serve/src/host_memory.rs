@@ -2,6 +2,7 @@
 //! memory in the pieces that the guest's list names.
 
 use lodger_core::device::{HostMemory, OutOfReach};
+use lodger_core::rng::Rng;
 use lodger_wire::hmb::HostRange;
 use lodger_wire::memory::GuestMemory;
 use std::cell::Cell;
@@ -16,6 +17,10 @@ pub struct LentMemory<M> {
     read_bytes: Cell<u64>,
     written_bytes: u64,
     failures: Cell<u64>,
+    /// What was granted last.
+    former: Option<HostRange>,
+    /// Nothing is there any more, though nobody has taken it back.
+    is_withdrawn: bool,
 }
 
 impl<M: GuestMemory> LentMemory<M> {
@@ -27,12 +32,16 @@ impl<M: GuestMemory> LentMemory<M> {
             read_bytes: Cell::new(0),
             written_bytes: 0,
             failures: Cell::new(0),
+            former: None,
+            is_withdrawn: false,
         }
     }
 
     /// The pieces to be used from now on.
     pub fn lend(&mut self, ranges: &[HostRange]) {
         self.pieces.clear();
+        self.is_withdrawn = false;
+        self.former = ranges.first().copied();
         let mut start = 0;
         for range in ranges {
             self.pieces.push((start, *range));
@@ -43,6 +52,58 @@ impl<M: GuestMemory> LentMemory<M> {
     /// The guest has it back: nothing there is touched any more.
     pub fn take_back(&mut self) {
         self.pieces.clear();
+        self.is_withdrawn = false;
+    }
+
+    /// From now on nothing is there, until it is taken back, or granted anew.
+    pub fn withdraw(&mut self) {
+        self.is_withdrawn = self.is_lent();
+    }
+
+    /// Whether it was granted, and nothing is there.
+    pub fn is_withdrawn(&self) -> bool {
+        self.is_withdrawn
+    }
+
+    /// Pieces that it is in.
+    pub fn piece_count(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Where its first piece begins.
+    pub fn first_address(&self) -> Option<u64> {
+        self.pieces.first().map(|(_, range)| range.address)
+    }
+
+    /// Just behind the piece at the highest address.
+    pub fn end_address(&self) -> Option<u64> {
+        let pieces = self.pieces.iter();
+        let last = pieces.max_by_key(|(_, range)| range.address)?.1;
+        last.address.checked_add(last.bytes)
+    }
+
+    /// Where the first piece of what was granted last began, whether it still is granted or not.
+    pub fn former_address(&self) -> Option<u64> {
+        self.former.map(|range| range.address)
+    }
+
+    /// Turns so many bits of it over, drawn at random.
+    pub fn corrupt(&mut self, bits: u32, rng: &mut Rng) {
+        for _ in 0..bits {
+            let Some((_, range)) = self
+                .pieces
+                .get(rng.below(self.pieces.len() as u32) as usize)
+            else {
+                return;
+            };
+            let address = range.address + rng.next_u64() % range.bytes;
+            let mut byte = [0];
+            if self.memory.read(address, &mut byte).is_ok() {
+                byte[0] ^= 1 << rng.below(8);
+                // Memory that is gone holds nothing that could be wrong.
+                let _ = self.memory.write(address, &byte);
+            }
+        }
     }
 
     /// Whether any is in use.
@@ -77,6 +138,10 @@ impl<M: GuestMemory> LentMemory<M> {
         length: usize,
         mut each: impl FnMut(Option<u64>, std::ops::Range<usize>),
     ) {
+        if self.is_withdrawn {
+            each(None, 0..length);
+            return;
+        }
         let mut index = self.pieces.partition_point(|(start, _)| *start <= offset);
         index = index.saturating_sub(1);
         let mut done = 0;

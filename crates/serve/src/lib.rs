@@ -12,6 +12,7 @@
 //! | how does a program without a guest reach its blocks? | `nbd` (Linux) |
 //! | when is now? | [`clock`] |
 //! | what is there to be seen from outside? | [`metrics`] |
+//! | what can be told to a drive while it runs? | [`control`] |
 //! | what goes wrong because a user has asked for it? | [`faults`] |
 //! | who does all this? | `server` (Linux) |
 //!
@@ -22,6 +23,7 @@
 pub mod backing;
 pub mod clock;
 pub mod contents;
+pub mod control;
 pub mod controller;
 pub mod faults;
 mod flash;

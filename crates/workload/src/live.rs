@@ -51,6 +51,8 @@ pub enum Doubt {
     HostMemory,
     /// The drive had a past that the recording does not have.
     Past,
+    /// Power was cut: the recording ends there.
+    PowerCut,
 }
 
 /// Something that entered the drive, or left it.
@@ -167,6 +169,7 @@ impl<W: Write> Writer<W> {
             Event::Ran => (RAN, 0),
             Event::Doubt(Doubt::HostMemory) => (DOUBT, 0),
             Event::Doubt(Doubt::Past) => (DOUBT, 1),
+            Event::Doubt(Doubt::PowerCut) => (DOUBT, 2),
             Event::End => (END, 0),
         };
         bytes.push(kind | parameter << 4);
@@ -400,6 +403,7 @@ impl<R: BufRead> Reader<R> {
             (RAN, 0) => Event::Ran,
             (DOUBT, 0) => Event::Doubt(Doubt::HostMemory),
             (DOUBT, 1) => Event::Doubt(Doubt::Past),
+            (DOUBT, 2) => Event::Doubt(Doubt::PowerCut),
             _ => return Err(self.malformed("there is no such record")),
         };
         Ok(Recorded { at_ps, event })

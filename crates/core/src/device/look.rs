@@ -2,7 +2,7 @@
 
 use super::{Contents, Device, HostMemory};
 use crate::ftl::Ftl;
-use crate::nand::Geometry;
+use crate::nand::{Geometry, OpKind};
 use crate::observe::Tracer;
 use crate::spec::Tier;
 
@@ -47,6 +47,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     #[must_use]
     pub fn geometry(&self) -> &Geometry {
         self.board.array.geometry()
+    }
+
+    /// Whether the cells of some die are in the middle of a program operation.
+    #[must_use]
+    pub fn is_programming(&self) -> bool {
+        let mut begun = self.board.array.begun();
+        begun.any(|(kind, _)| kind == OpKind::Program)
     }
 
     /// The translation layer, to look at.

@@ -2,6 +2,7 @@
 
 use super::identity::Identity;
 use super::{Controller, IO_QUEUES_MAX, VECTORS};
+use crate::faults::Event;
 use lodger_wire::command::feature::{
     Feature, FeatureId, NumberOfQueues, PowerTransition, PowerTransitions, Switch,
 };
@@ -310,6 +311,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 self.set_hmb(bytes);
                 self.hmb.enabled(request);
                 self.complete(permit, Outcome::SUCCESS);
+                self.note_event(Event::Grant);
                 Ok(())
             }
             Ok(HmbAction::Drain) => {
@@ -317,7 +319,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 match self.hmb_settles {
                     true => self.hmb_waiting = Some(permit),
                     // Nothing of the grant was of use, so nothing is to be saved.
-                    false => self.complete(permit, Outcome::SUCCESS),
+                    false => {
+                        self.complete(permit, Outcome::SUCCESS);
+                        self.note_event(Event::TakeBack);
+                    }
                 }
                 self.end_waits();
                 Ok(())

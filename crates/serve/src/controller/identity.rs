@@ -23,7 +23,7 @@ pub const MDTS: u8 = 7;
 /// Entries of the error log, 0-based.
 pub const ERROR_ENTRIES_Z: u8 = 63;
 /// Warning and critical temperature, kelvins: 70 and 80 degrees Celsius.
-const TEMPERATURES_KELVIN: (u16, u16) = (343, 353);
+pub(super) const TEMPERATURES_KELVIN: (u16, u16) = (343, 353);
 /// OACS: Format NVM and Doorbell Buffer Config.
 const ADMIN_COMMANDS: u16 = 1 << 1 | 1 << 8;
 /// SANICAP: crypto erase and block erase; blocks are always deallocated.

@@ -172,6 +172,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
         self.queues.stop();
         self.flights.orphan(&mut self.statistics);
+        self.end_plight();
         self.begin_shutdown();
         let mut idle = 0;
         while self.is_shutting_down && self.keeping.shutdown.is_none() && idle < 3 {
@@ -197,7 +198,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     /// What the drive keeps beside its flash goes to the file.
     pub(super) fn keep_rest(&mut self, is_off: bool) {
-        if !self.device.contents.is_kept() {
+        // A drive on its way back has not taken over all yet.
+        if !self.device.contents.is_kept() || self.plight.is_recovering() {
             return;
         }
         let saved = Saved {
@@ -265,6 +267,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
     /// # Errors
     /// [`Status::WRITE_FAULT`] if the file takes none.
     pub(super) fn can_write(&mut self) -> Result<(), Status> {
+        self.is_writable()?;
         let backing = self.device.contents.backing();
         match backing.is_none_or(Backing::can_write) {
             true => Ok(()),

@@ -139,8 +139,13 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     fn health(&self) -> Health {
         let statistics = self.statistics;
+        let plight = self.health_of_plight(TEMPERATURE_KELVIN);
         Health {
-            temperature_kelvin: TEMPERATURE_KELVIN,
+            critical_warning: plight.warnings,
+            temperature_kelvin: plight.temperature_kelvin,
+            warning_minutes: plight.hot_s / 60,
+            heavy_throttles: plight.throttles,
+            heavy_throttle_s: plight.hot_s,
             available_spare_percent: 100,
             spare_threshold_percent: SPARE_THRESHOLD_PERCENT,
             data_units_read: data_units(statistics.read_bytes.into()),

@@ -21,6 +21,7 @@
 //! (CSTS.RDY 0), and until then the guest's memory may still be read for writes under way. What was
 //! acknowledged is not touched by any of it.
 
+mod acts;
 mod admin;
 mod events;
 mod faults;
@@ -35,8 +36,12 @@ mod record;
 mod time;
 mod wipe;
 
+pub use acts::{PlightView, STRAY_BYTES};
+
 use crate::contents::Pages;
+use crate::faults::Event;
 use crate::host_memory::LentMemory;
+use acts::Plight;
 use events::Events;
 use faults::Kept;
 use features::Features;
@@ -130,6 +135,7 @@ pub struct Controller<M: GuestMemory + Clone> {
     precondition: Precondition,
     recorder: Option<Recorder>,
     kept: Kept,
+    plight: Plight,
 }
 
 /// What a controller has counted beside the model.
@@ -201,7 +207,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
             seed,
             precondition,
             recorder: None,
-            kept: Kept::default(),
+            kept: Kept::new(seed),
+            plight: Plight::default(),
             memory,
         })
     }
@@ -242,7 +249,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
         match effect {
             Effect::Enable(enable) if self.is_resetting => self.to_enable = Some(enable),
             Effect::Enable(enable) => self.start(&enable),
-            Effect::Disable | Effect::SubsystemReset => self.stop(),
+            Effect::Disable | Effect::SubsystemReset => {
+                self.stop();
+                self.note_event(Event::Reset);
+            }
             Effect::Shutdown(_) => self.begin_shutdown(),
             Effect::Doorbell(doorbell) => {
                 if let Some(event) = self.queues.ring(doorbell) {
@@ -294,6 +304,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
     pub fn function_reset(&mut self) {
         self.stop();
         self.registers.function_reset();
+        self.registers.vanish(self.is_gone());
+        self.note_event(Event::Reset);
     }
 
     fn give_host_memory_back(&mut self) {
@@ -332,6 +344,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             self.device.host_memory.memory.take_back();
             if let Some(permit) = self.hmb_waiting.take() {
                 self.complete(permit, lodger_wire::entry::Outcome::SUCCESS);
+                self.note_event(Event::TakeBack);
             }
         }
         if self.is_shutting_down && self.is_saved && !self.hmb_settles && self.is_shutdown_kept() {
@@ -339,7 +352,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
             self.statistics.shutdowns += 1;
             self.registers.shutdown_done();
         }
-        if self.is_resetting && self.flights.is_empty() && !self.hmb_settles {
+        if self.is_resetting
+            && self.flights.is_empty()
+            && !self.hmb_settles
+            && !self.plight.is_recovering()
+            && !self.plight.is_stalled
+        {
             self.is_resetting = false;
             let effect = self.registers.reset_done();
             self.follow(effect);
@@ -366,8 +384,21 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
     }
 
-    /// The drive goes on up to `now_ps`.
+    /// The drive goes on up to `now_ps`; event by event, while somebody waits for one of them.
     fn run_device(&mut self, now_ps: u64) {
+        while self.kept.rules.waits_for(Event::Program)
+            && let Some(next_ps) = self.device.next_time()
+            && next_ps <= now_ps
+        {
+            self.run_device_to(next_ps);
+            self.take_arrivals(next_ps);
+            self.look_at_programs();
+            self.act_on_due(next_ps);
+        }
+        self.run_device_to(now_ps.max(self.device.now_ps()));
+    }
+
+    fn run_device_to(&mut self, now_ps: u64) {
         if let Some(recorder) = &mut self.recorder {
             recorder.runs(now_ps);
         }
@@ -383,7 +414,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 }
                 News::ShutDown => self.is_saved = true,
                 // Alarms: none is set. What was returned is asked for where it matters.
-                News::Alarm(..) | News::HmbReturned | News::Recovered => {}
+                News::Alarm(..) | News::HmbReturned => {}
+                News::Recovered => self.recovered(),
             }
         }
         self.device.settle(now_ps);

@@ -4,6 +4,7 @@
 //! What a state costs is for Identify to say (`PSD1.EXLAT` and so on): drive files do not.
 
 use super::Controller;
+use crate::faults::Event;
 use lodger_wire::command::feature::{FeatureId, PowerTransition, PowerTransitions};
 use lodger_wire::memory::GuestMemory;
 
@@ -39,10 +40,13 @@ impl Power {
 impl<M: GuestMemory + Clone> Controller<M> {
     /// Goes to a state.
     pub(super) fn set_power(&mut self, state: u8) {
+        let rested = self.power.rests;
         self.power.state = state;
         self.power.rests = !self.identity.power_state(state).is_operational();
         if !self.power.rests {
             self.power.operational = state;
+        } else if !rested {
+            self.note_event(Event::Rest);
         }
     }
 

@@ -245,14 +245,15 @@ impl<M: GuestMemory + Clone> Controller<M> {
     /// [`Controller::next_time_ps`] has come. Hosts with shadow doorbells are then asked to ring.
     #[must_use]
     pub fn may_sleep(&self) -> bool {
-        self.queues.may_sleep(&self.memory)
+        self.plight.is_stalled || self.queues.may_sleep(&self.memory)
     }
 
     /// Takes all commands there are.
     pub(super) fn serve_queues(&mut self) {
         let is_awake = self.is_awake();
         for at in 0..if is_awake { QUEUES } else { 1 } {
-            loop {
+            // A rule may stop all of it in the middle.
+            while !self.plight.is_stalled {
                 match self.queues.fetch(at, &self.memory) {
                     Ok(Fetch::Command(entry, permit)) => self.serve(&entry, permit),
                     Ok(Fetch::Empty | Fetch::NoRoom) => break,
@@ -289,6 +290,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     /// Completes a command.
     pub(super) fn complete(&mut self, permit: Permit, outcome: Outcome) {
+        let outcome = self.changed(&permit, outcome);
         let submission = permit.submission_queue();
         let head = self.queues.head(submission);
         let completions = index(permit.completion_queue());

@@ -25,12 +25,14 @@ pub(super) struct Recorder {
     next: u64,
     last_ps: u64,
     flushed_ps: u64,
+    /// Power was cut: what comes after is another drive's for who does it again.
+    is_over: bool,
     error: Option<io::Error>,
 }
 
 impl Recorder {
     fn put(&mut self, at_ps: u64, event: Event) {
-        if self.error.is_some() {
+        if self.error.is_some() || self.is_over {
             return;
         }
         self.last_ps = at_ps;
@@ -76,6 +78,12 @@ impl Recorder {
         self.put(at_ps, Event::Shutdown);
     }
 
+    pub(super) fn power_cut(&mut self, at_ps: u64) {
+        self.put(at_ps, Event::Doubt(Doubt::PowerCut));
+        self.put(at_ps, Event::End);
+        self.is_over = true;
+    }
+
     /// The drive is about to work off what is due. At the instant of the last record that is an event of its own:
     /// what enters after it does so later in the drive's order.
     pub(super) fn runs(&mut self, at_ps: u64) {
@@ -110,6 +118,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             // Nothing was written yet: what is due at the start is worked off before.
             last_ps: u64::MAX,
             flushed_ps: 0,
+            is_over: false,
             error: None,
         };
         if self.device.counters().requests > 0 || self.device.now_ps() > 0 {

@@ -10,8 +10,13 @@ impl<M: GuestMemory + Clone> Controller<M> {
     /// Time has come to `now_ps`, picoseconds since the start; a time that has passed already is now. Ends what
     /// is due, then looks at the queues. Returns whether there was anything to do.
     pub fn poll(&mut self, now_ps: u64) -> bool {
-        let now_ps = now_ps.max(self.device.now_ps());
         let before = self.statistics;
+        let acts = self.plight().acts;
+        self.act_until(now_ps);
+        if self.plight.is_stalled {
+            return self.plight().acts != acts;
+        }
+        let now_ps = now_ps.max(self.device.now_ps());
         self.run_device(now_ps);
         self.take_arrivals(now_ps);
         if self.is_shutting_down {
@@ -29,14 +34,25 @@ impl<M: GuestMemory + Clone> Controller<M> {
             self.tell_events();
         }
         let after = self.statistics;
-        passed || before.commands != after.commands || before.completions != after.completions
+        let acted = self.plight().acts != acts;
+        acted
+            || passed
+            || before.commands != after.commands
+            || before.completions != after.completions
     }
 
     /// When there is something to do without the guest's doing; `None`: not before it does something.
     #[must_use]
     pub fn next_time_ps(&self) -> Option<u64> {
+        if self.plight.is_stalled {
+            return self.next_act_ps();
+        }
         let arrival = self.arrivals.peek().map(|Reverse((at_ps, ..))| *at_ps);
-        let own = [self.wipe.next_time_ps(), self.next_power_ps()];
+        let own = [
+            self.wipe.next_time_ps(),
+            self.next_power_ps(),
+            self.next_act_ps(),
+        ];
         let drive = [self.device.next_time(), arrival, self.kept.next_time_ps()];
         let times = drive.into_iter().chain(own);
         times.flatten().min()
@@ -66,6 +82,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             || self.hmb_settles
             || self.is_resetting
             || self.is_shutting_down
+            || self.plight.is_waited_for()
     }
 
     /// Whether something waits for the file that keeps the drive: nobody says when that is over.
@@ -75,7 +92,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
     }
 
     /// Completions whose entries arrive by now.
-    fn take_arrivals(&mut self, now_ps: u64) {
+    pub(super) fn take_arrivals(&mut self, now_ps: u64) {
         while let Some(Reverse((at_ps, _, command))) = self.arrivals.peek().copied()
             && at_ps <= now_ps
         {

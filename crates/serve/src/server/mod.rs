@@ -5,12 +5,15 @@
 //! to ring and sleeps until a message comes or the drive has something to do.
 
 mod address;
+mod control;
 mod exporter;
 mod listener;
 mod socket;
 mod vfio;
+mod visitors;
 
 pub use address::Address;
+pub use control::Control;
 pub use exporter::Exporter;
 pub(crate) use listener::Listener;
 pub use socket::PrivateSocket;
@@ -121,6 +124,7 @@ pub struct Server<F> {
     front: F,
     clock: Clock,
     exporter: Option<Exporter>,
+    control: Option<Control>,
 }
 
 impl<F: FrontEnd> Server<F> {
@@ -131,12 +135,18 @@ impl<F: FrontEnd> Server<F> {
             front,
             clock: Clock::new(speed),
             exporter: None,
+            control: None,
         }
     }
 
     /// What the drive counts is to be had there.
     pub fn set_exporter(&mut self, exporter: Exporter) {
         self.exporter = Some(exporter);
+    }
+
+    /// The drive is told there what is to happen to it.
+    pub fn set_control(&mut self, control: Control) {
+        self.control = Some(control);
     }
 
     /// Who speaks to clients.
@@ -168,6 +178,10 @@ impl<F: FrontEnd> Server<F> {
                 let front = &self.front;
                 if let Some(exporter) = &mut self.exporter {
                     exporter.look(|| metrics::page(front.controller(), front.clients()));
+                }
+                if let Some(control) = &mut self.control {
+                    let clients = self.front.clients();
+                    control.look(self.front.controller_mut(), clients);
                 }
                 if stop() {
                     break;
@@ -241,6 +255,9 @@ impl<F: FrontEnd> Server<F> {
         self.front.wait_for(&mut files);
         if let Some(exporter) = &self.exporter {
             exporter.wait_for(&mut files);
+        }
+        if let Some(control) = &self.control {
+            control.wait_for(&mut files);
         }
         match rustix::event::poll(&mut files, Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),

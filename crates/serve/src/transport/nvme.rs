@@ -93,7 +93,7 @@ impl NvmeFunction {
     pub fn client_gone(&mut self) {
         self.signals.fill_with(|| None);
         self.config.function_reset();
-        self.controller.function_reset();
+        self.controller.client_gone();
     }
 
     /// The guest's memory is let go.
@@ -125,6 +125,8 @@ impl Function for NvmeFunction {
 
     fn read(&mut self, region: u32, at: u64, into: &mut [u8]) {
         match region {
+            // What is not there answers nothing, which reads as ones.
+            _ if self.controller.is_gone() => into.fill(0xff),
             region::CONFIG => self.config.read(at, into),
             _ if at < TABLE_AT => self.controller.register_read(at, into),
             _ => match self.part_of_table(at, into.len()) {
@@ -136,6 +138,7 @@ impl Function for NvmeFunction {
 
     fn write(&mut self, region: u32, at: u64, from: &[u8]) {
         match region {
+            _ if self.controller.is_gone() => {}
             region::CONFIG => {
                 if self.config.write(at, from).function_reset {
                     self.controller.function_reset();

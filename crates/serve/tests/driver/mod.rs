@@ -88,7 +88,7 @@ pub struct Driver<P: Port> {
 
 const ADMIN_AT: u64 = 0x1_0000;
 const SCRATCH_AT: u64 = 0x4000;
-const SHADOWS_AT: u64 = 0x8000;
+pub const SHADOWS_AT: u64 = 0x8000;
 const LIST_AT: u64 = 0xa000;
 const IO_AT: u64 = 1 << 20;
 
