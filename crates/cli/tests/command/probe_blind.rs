@@ -401,6 +401,24 @@ fn what_is_on_its_way_into_flash_is_not_taken_for_all_that_a_buffer_holds() {
     );
 }
 
+/// Seed 99087: a cache of 42 MB on the drive was "in host memory", 98 % sure. Without host memory the map
+/// reaches 32 MiB, and what the cache holds beyond waits for its map entry.
+#[test]
+fn a_read_cache_that_ends_where_the_map_ends_is_not_taken_for_one_in_host_memory() {
+    let text = include_str!("blind/map_ends_99087.toml");
+    let seed = 99_087;
+    let config = crate::blind::config(text, Precondition::Sequential, seed);
+    for experiments in [&["map-cache", "read-cache"][..], &["read-cache"]] {
+        let mut target = SimTarget::open(&config, Noise::default().times(0.8), seed).unwrap();
+        let outcome = probe(&mut target, &options(experiments, seed), &mut |_| true);
+        let verdict = &outcome.roles["read_cache"];
+        assert!(
+            matches!(verdict.tier, Tier::Device | Tier::Undecided),
+            "{experiments:?}: {verdict:?}"
+        );
+    }
+}
+
 #[test]
 fn drives_in_the_steady_state_clean_while_they_are_probed() {
     let random = (1..).map(|seed| (seed, subject(seed)));

@@ -112,23 +112,23 @@ pub mod rules {
     use crate::infer::rule::Rule;
 
     /// Reads all over the drive are as fast as near ones, and there is no host memory to hold it.
-    pub const FLAT: Rule = Rule::counted("MapFlat", 5, 5);
+    pub const FLAT: Rule = Rule::counted("MapFlat", 6, 6);
     /// The same, host memory on or off.
-    pub const FLAT_EITHER_WAY: Rule = Rule::counted("MapFlatEitherWay", 6, 6);
+    pub const FLAT_EITHER_WAY: Rule = Rule::counted("MapFlatEitherWay", 8, 8);
     /// No two places stay at hand.
     pub const NOWHERE: Rule = Rule::counted("MapNowhere", 0, 0);
     /// After one round, all places are at hand.
     pub const WHOLE: Rule = Rule::counted("MapWhole", 0, 0);
     /// An edge that host memory does not move.
-    pub const EDGE: Rule = Rule::counted("MapEdge", 28, 28);
+    pub const EDGE: Rule = Rule::counted("MapEdge", 45, 45);
     /// More than twice as far with host memory.
-    pub const FARTHER: Rule = Rule::counted("MapFarther", 56, 56);
+    pub const FARTHER: Rule = Rule::counted("MapFarther", 83, 83);
     /// Somewhat farther with host memory.
-    pub const LITTLE_FARTHER: Rule = Rule::counted("MapLittleFarther", 0, 0);
+    pub const LITTLE_FARTHER: Rule = Rule::counted("MapLittleFarther", 1, 1);
     /// An edge that host memory does not move, told by pages of the fastest kind.
-    pub const EDGE_OF_KIND: Rule = Rule::counted("MapEdgeOfKind", 14, 14);
+    pub const EDGE_OF_KIND: Rule = Rule::counted("MapEdgeOfKind", 25, 25);
     /// More than twice as far with host memory, told by pages of the fastest kind.
-    pub const FARTHER_OF_KIND: Rule = Rule::counted("MapFartherOfKind", 36, 36);
+    pub const FARTHER_OF_KIND: Rule = Rule::counted("MapFartherOfKind", 64, 64);
 
     pub(super) const ALL: &[Rule] = &[
         FLAT,

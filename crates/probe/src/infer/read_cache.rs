@@ -76,11 +76,11 @@ pub mod rules {
     use crate::infer::rule::Rule;
 
     /// A read again takes as long as the first one.
-    pub const NOT_READ_AGAIN: Rule = Rule::counted("NotReadAgain", 61, 61);
+    pub const NOT_READ_AGAIN: Rule = Rule::counted("NotReadAgain", 96, 96);
     /// So much is read again fast, whatever host memory there is.
-    pub const READ_AGAIN: Rule = Rule::counted("ReadAgain", 66, 66);
+    pub const READ_AGAIN: Rule = Rule::counted("ReadAgain", 114, 114);
     /// More is read again fast with host memory.
-    pub const READ_AGAIN_WITH_HOST: Rule = Rule::counted("ReadAgainWithHost", 23, 23);
+    pub const READ_AGAIN_WITH_HOST: Rule = Rule::counted("ReadAgainWithHost", 30, 31);
 
     pub(super) const ALL: &[Rule] = &[NOT_READ_AGAIN, READ_AGAIN, READ_AGAIN_WITH_HOST];
 }
@@ -117,10 +117,14 @@ pub(super) fn verdict(findings: &Findings, about: &Description) -> Verdict {
             "everything that was tried is read again fast: memory, or never written",
         ),
         Held::UpTo(size) => {
-            let text = format!("up to {} are read again fast", size_text(size.estimate));
+            let mut text = format!("up to {} are read again fast", size_text(size.estimate));
             let fit = arm.levels.map_or(1.0, |levels| told(&levels, LOOKS));
+            let ends_with_map = map_ends_at(findings, size.estimate);
+            if ends_with_map {
+                text += "; the map ends there, so that the cache may be larger";
+            }
             Verdict::new(tier, rule, text)
-                .size(Some(size))
+                .size((!ends_with_map).then_some(size))
                 .borne_out(fit)
         }
     };
@@ -145,7 +149,10 @@ pub(super) fn verdict(findings: &Findings, about: &Description) -> Verdict {
             let mut verdict = if same {
                 alone(on, Tier::Device, rules::READ_AGAIN)
             } else if with > without + FEW_BYTES && with.is_finite() {
-                alone(on, Tier::Hmb, rules::READ_AGAIN_WITH_HOST)
+                match explained_by_map(findings, without) {
+                    Some(why) => Verdict::undecided(why),
+                    None => alone(on, Tier::Hmb, rules::READ_AGAIN_WITH_HOST),
+                }
             } else {
                 Verdict::unclear("")
             };
@@ -155,4 +162,29 @@ pub(super) fn verdict(findings: &Findings, about: &Description) -> Verdict {
             verdict
         }
     }
+}
+
+/// Whether the map reaches about as far, in any state of host memory: a page that the drive keeps is read as
+/// slowly as any other where its map entry is not at hand.
+fn map_ends_at(findings: &Findings, bytes: f64) -> bool {
+    let mut arms = findings.roles.map.arms.values();
+    arms.any(|arm| {
+        let reach = arm.reach_bytes.amount();
+        bytes < SAME * reach && reach < SAME * bytes
+    })
+}
+
+/// Why more may be read again fast with host memory although none of it is kept there.
+fn explained_by_map(findings: &Findings, without: f64) -> Option<String> {
+    if !findings.roles.map.arms.contains_key("off") {
+        let why = "the map, which may end there without host memory, was not looked at";
+        return Some(why.to_owned());
+    }
+    map_ends_at(findings, without).then(|| {
+        format!(
+            "without host memory the map ends at {}, too, and pages kept beyond that would wait for their \
+             entries, wherever they are kept",
+            size_text(without)
+        )
+    })
 }

@@ -7,10 +7,9 @@ use std::fmt;
 ///
 /// What was counted over simulated drives drawn at random, each verdict against what was planted.
 ///
-/// Source for map and read cache: `LODGER_PROBE_CALIBRATE=1 LODGER_PROBE_ALL=0 LODGER_PROBE_WRITES=0
-/// LODGER_PROBE_FIRST=98201 LODGER_PROBE_DRIVES=150 cargo test --release -p lodger --test command probe_blind::every_rule --
-/// --nocapture`. For write buffers, of an earlier generator and version (commit f90fff2): 300 drives from seed
-/// 50001 on, with writes, of which every third was probed twice.
+/// Source: `LODGER_PROBE_CALIBRATE=1 LODGER_PROBE_ALL=0 LODGER_PROBE_WRITES=0 LODGER_PROBE_FIRST=98201
+/// LODGER_PROBE_DRIVES=150 cargo test --release -p lodger --test command probe_blind::every_rule -- --nocapture`, the
+/// same with `LODGER_PROBE_WRITES=2` for write buffers, and 93 drives from seed 99001 on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rule {
     name: &'static str,
