@@ -3,11 +3,11 @@
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-live vm bench reproduce fuzz lint docs
+.PHONY: help demo test test-live vm bench reproduce reproduce-full fuzz lint docs
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' \
-	  | while IFS='|' read -r name what; do printf '  make %-9s %s\n' "$$name" "$$what"; done
+	  | while IFS='|' read -r name what; do printf '  make %-14s %s\n' "$$name" "$$what"; done
 
 demo: ## Build, then show what host memory buys an RC100 (table, out/demo.html)
 	$(CARGO) build --release -p lodger --bins
@@ -28,8 +28,11 @@ vm: ## A shell in a virtual machine with a drive attached (VM="--drive bg4 --ker
 bench: ## Measure the simulator's speed
 	$(CARGO) bench -p lodger-run --bench throughput
 
-reproduce: ## Redo the published figures and judge them (out/reproduce.html)
+reproduce: ## Check what papers say, one seed each (out/reproduce.html)
 	scripts/reproduce.sh
+
+reproduce-full: ## The same with 8 seeds and nulls; writes docs/validation/studies.md
+	scripts/reproduce.sh --full
 
 fuzz: ## Run the parsers on hostile inputs, and random drives (SECONDS=600 for each target)
 	SECONDS_EACH=$(or $(SECONDS),60) scripts/fuzz.sh

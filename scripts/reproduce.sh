@@ -1,16 +1,18 @@
 #!/bin/sh
-# Builds the Python package in a virtual environment of its own and redoes the published figures:
-# out/reproduce.html, out/reproduce.json and the table docs/validation/studies.md.
+# Builds the Python package in a virtual environment of its own and holds what papers say against the
+# simulation: out/reproduce.html and out/reproduce.json.
 #
-#   scripts/reproduce.sh [ARGUMENTS OF lodger reproduce]
+#   scripts/reproduce.sh [--full] [ARGUMENTS OF lodger reproduce]
 #
-# With arguments, the table is left as it is.
+# One seed each, without nulls. With --full eight seeds and all nulls (half an hour on two cores), and the
+# table docs/validation/studies.md is written.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/python-env.sh
 
 mkdir -p out
-if [ $# -eq 0 ]; then
-    set -- --markdown docs/validation/studies.md
+if [ "${1:-}" = --full ]; then
+    shift
+    set -- --seeds 8 --nulls --markdown docs/validation/studies.md "$@"
 fi
 exec "$venv/bin/lodger" reproduce --report out/reproduce.html --json out/reproduce.json "$@"

@@ -50,6 +50,9 @@ class Value:
     @property
     def source(self) -> str:
         """The document, measurement or reason behind it."""
+    @property
+    def fitted_to(self) -> list[str]:
+        """The figures or statements it was chosen to meet, as studies name them."""
 
 @final
 class Drive:

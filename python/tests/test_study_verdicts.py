@@ -158,11 +158,12 @@ def test_a_study_from_end_to_end(tmp_path: Path, command: list[str]) -> None:
         [*command, "study", "run", str(file), "--json", str(told), "--report", str(page)]
     )
     assert status == 0, talk
-    assert "1 met" in talk and "1 study; checks: 1" in text
+    assert "1 met" in talk and "1 study, one seed each" in text
+    assert "own: 1: 1 met" in text
     (found,) = json.loads(told.read_text())["studies"]
     assert set(found) >= {"id", "paper", "checks"}
     (check,) = found["checks"]
-    wanted = {"claim", "target", "tolerance", "measured", "verdict", "basis", "reason"}
+    wanted = {"claim", "target", "tolerance", "measured", "verdict", "basis", "reason", "kind"}
     assert wanted <= set(check)
     assert (check["verdict"], check["basis"], check["target"]) == ("met", "predicted", 2.0)
     curve = found["series"]["on"]
@@ -227,7 +228,6 @@ claim = "both"
 value = "last(a.made) + last(b)"
 target = 26
 tolerance = 0
-basis = "predicted"
 """
     )
     (found,) = study.run([made])

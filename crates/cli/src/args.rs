@@ -63,7 +63,7 @@ pub enum Command {
     /// `lodger sweep --help` tells more where the package is installed.
     #[command(disable_help_flag = true)]
     Sweep(OutsideArgs),
-    /// Redo published figures and judge them (Python package)
+    /// Check what published papers say (Python package)
     ///
     /// `lodger reproduce --help` tells more where the package is installed.
     #[command(disable_help_flag = true)]

@@ -56,6 +56,8 @@ pub struct Value {
     kind: &'static str,
     /// The document, measurement or reason behind it.
     source: String,
+    /// The figures or statements it was chosen to meet, as studies name them.
+    fitted_to: Vec<String>,
 }
 
 #[pymethods]
@@ -249,6 +251,7 @@ impl Drive {
                 text: value.text.clone(),
                 kind: value.source.kind.name(),
                 source: value.source.from.clone(),
+                fitted_to: value.source.to.clone(),
             };
             (value.key, shown)
         });

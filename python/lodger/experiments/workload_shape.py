@@ -20,8 +20,8 @@ def shape(
     fio: str,
 ) -> Mapping[str, float]:
     """Threads that ask, bytes of a request (all the same, or not a number), share of the drive from
-    the first to the last address, share of them that follow the one before of the same thread, and
-    the most requests in flight."""
+    the first to the last address, bytes of all of them, also as a share of the drive, share of them
+    that follow the one before of the same thread, and the most requests in flight."""
     result = simulate(
         Workload.from_fio(fio),
         drive,
@@ -48,6 +48,8 @@ def shape(
         "block_bytes": float(lengths[0]) if len(lengths) == 1 else float("nan"),
         "span_bytes": float(ends.max() - log.offset.min()),
         "span_share": float(ends.max() - log.offset.min()) / drive.capacity_bytes,
+        "total_bytes": float(log.length.sum()),
+        "total_share": float(log.length.sum()) / drive.capacity_bytes,
         "in_order": float(follows.mean()),
         "in_flight": _most_in_flight(log.submit_ns, log.submit_ns + log.latency_ns),
     }

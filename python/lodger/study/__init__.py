@@ -1,4 +1,4 @@
-"""Studies: published figures redone, and what they say held against the simulation.
+"""Studies: what published papers say, held against the simulation.
 
 >>> from lodger import study
 >>> found = study.run([study.load("studies/bg4-reach.toml")])

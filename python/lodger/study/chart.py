@@ -135,7 +135,8 @@ def _band(
     check = outcome.check
     axis = check.mark or "y"
     values = [row[axis] for row in rows]
-    if isinstance(check.target, bool) or not values or (axis == "x" and not numeric):
+    limited = check.target is not None and not isinstance(check.target, bool)
+    if not limited or not values or (axis == "x" and not numeric):
         return []
     low, high = check.limits
     floor = 0.0 if axis == "y" and plot.from_zero and not plot.log_y else min(values)

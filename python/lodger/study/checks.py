@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 from ..errors import InputError
 from .expression import Expression
-from .places import Table
+from .nulls import Null
+from .places import Table, texts
 from .series import FUNCTIONS, Series
 
 _GOALS = ("target", "at_least", "at_most", "between")
 _KEYS = (
-    *("claim", "value", "unit", "tolerance", "basis", "source"),
-    *("expected", "reason", "mark", "plot"),
+    *("claim", "value", "unit", "tolerance", "source", "cites", "place", "words"),
+    *("null", "structural", "expected", "reason", "mark", "plot"),
 )
-_BASES = ("calibrated", "predicted")
+VERDICTS = ("met", "missed", "undecided", "none")
 _PERCENT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?)\s*%\s*")
 _SLACK = 1e-9
 """Of a limit, so that a figure that is the limit does not miss it by rounding."""
@@ -32,12 +33,19 @@ class Check:
     value: Expression
     unit: str
     goal: str
-    """``target``, ``at_least``, ``at_most`` or ``between``."""
-    target: float | bool | tuple[float, float]
+    """``target``, ``at_least``, ``at_most`` or ``between``; ``none`` where the source has none."""
+    target: float | bool | tuple[float, float] | None
     tolerance: float | None
     """As a number in the unit of the target."""
     tolerance_text: str | None
-    basis: str
+    cites: tuple[str, ...]
+    """Source and place, such as ``kim-2020/Figure 10 (a)``; empty for a question of ours."""
+    words: str | None
+    """What the source says there, word for word."""
+    null: Null
+    """What takes the mechanism out; the check must fail under it."""
+    structural: str | None
+    """Why every model of this form meets it."""
     source: str | None
     expected: str
     reason: str | None
@@ -50,8 +58,21 @@ class Check:
         return [self.value]
 
     @property
+    def series(self) -> list[str]:
+        """The series that it speaks of."""
+        names = (name.partition(".")[0] for one in self.expressions for name in one.names)
+        return list(dict.fromkeys(names))
+
+    @property
+    def place(self) -> str:
+        """Where the claim stands in its source, as people read it."""
+        return "; ".join(one.partition("/")[2] for one in self.cites)
+
+    @property
     def limits(self) -> tuple[float, float]:
         """What the figure must lie between."""
+        if self.target is None:
+            return -math.inf, math.inf
         if isinstance(self.target, tuple):
             return self.target
         wanted = float(self.target)
@@ -65,6 +86,8 @@ class Check:
     def wanted(self) -> str:
         """The target as it is written in reports."""
         unit = f" {self.unit}" if self.unit else ""
+        if self.target is None:
+            return "nothing said"
         if isinstance(self.target, bool):
             return "yes" if self.target else "no"
         if isinstance(self.target, tuple):
@@ -79,29 +102,57 @@ class Outcome:
 
     check: Check
     measured: float | bool | None
-    """`None` where there is no such figure: no knee, or the study could not be run."""
-    met: bool
+    """`None` where there is no such figure: no knee, or the study could not be run. Of several
+    seeds the median."""
+    verdict: str
+    """``met``, ``missed``, ``undecided``; ``none`` where the source gives no limit."""
     reason: str | None
+    fits: tuple[str, ...] = ()
+    """Fits to the claim's place among the values that it depends on."""
+    seeds: int = 1
+    seeds_met: int = 0
+    interval: tuple[float, float] | None = None
+    """Smallest and largest figure over several seeds."""
+    survives_null: bool | None = None
+    """`None` where no null was run."""
 
     @property
-    def verdict(self) -> str:
-        """Met or missed."""
-        return "met" if self.met else "missed"
+    def met(self) -> bool:
+        """Whether it holds, on every seed."""
+        return self.verdict == "met"
+
+    @property
+    def kind(self) -> str:
+        """One of :data:`lodger.study.claims.KINDS`."""
+        check = self.check
+        if not check.cites:
+            return "own"
+        if check.goal == "none":
+            return "not comparable"
+        if check.structural or self.survives_null:
+            return "structural"
+        if self.fits:
+            return "calibrated"
+        # A check that is missed, on some seed at least, has been seen to fail.
+        return "predicted" if check.null or not self.met else "structural"
 
     @property
     def regression(self) -> bool:
-        """Whether it is missed although the study does not say so."""
-        return not self.met and self.check.expected == "met"
+        """Whether it is not met although the study does not say so."""
+        return self.verdict in ("missed", "undecided") and self.check.expected == "met"
 
     @property
     def shown(self) -> str:
-        """The figure as it is written in reports."""
+        """The figure as it is written in reports, with its interval over seeds."""
         if self.measured is None:
             return "none"
         if isinstance(self.measured, bool):
-            return "yes" if self.measured else "no"
+            split = f" ({self.seeds_met} of {self.seeds} seeds)" * (self.verdict == "undecided")
+            return ("yes" if self.measured else "no") + split
         unit = f" {self.check.unit}" if self.check.unit else ""
-        return f"{number(self.measured)}{unit}"
+        low, high = self.interval or (0.0, 0.0)
+        around = f" ({number(low)} to {number(high)})" if number(low) != number(high) else ""
+        return f"{number(self.measured)}{unit}{around}"
 
     def to_dict(self) -> dict[str, Any]:
         """Its object in the JSON report."""
@@ -117,8 +168,19 @@ class Outcome:
             "measured": self.measured,
             "verdict": self.verdict,
             "expected": check.expected,
-            "basis": check.basis,
+            "kind": self.kind,
+            "basis": "calibrated" if self.fits else "predicted",
+            "fitted_by": list(self.fits),
+            "cites": list(check.cites),
+            "place": check.place or None,
+            "words": check.words,
             "source": check.source,
+            "null": [change.text for change in check.null],
+            "survives_null": self.survives_null,
+            "structural": check.structural,
+            "seeds": self.seeds,
+            "seeds_met": self.seeds_met,
+            "interval": None if self.interval is None else list(self.interval),
             "reason": self.reason,
         }
 
@@ -132,33 +194,29 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
-def check_from(table: Table) -> Check:
-    """The check of a `[[check]]` table."""
+Nulls: TypeAlias = Callable[[Sequence[str]], Null]
+"""Makes the null of a study's changes."""
+
+
+def check_from(table: Table, cites: str | None, nulls: Nulls) -> Check:
+    """The check of a `[[check]]` table, in a study of the source `cites`."""
+    if table.has("basis"):
+        hint = "leave it out: values of drives say with `to` what they were fitted to"
+        raise table.error("`check.basis` is derived", "basis", hint)
     table.only(*_KEYS, *_GOALS)
     try:
         value = Expression(table.text("value"), FUNCTIONS)
     except InputError as error:
         raise table.error(error.message, "value", error.hint) from error
-    goal, target = _goal(table)
+    citations = _citations(table, cites)
+    goal, target = _goal(table, bool(citations))
     tolerance, text = _tolerance(table, goal, target)
-    basis = table.text("basis")
-    if basis not in _BASES:
-        hint = "`calibrated`: the drive file was fitted to it; `predicted`: it was not"
-        raise table.error(f"`check.basis` must be one of {', '.join(_BASES)}", "basis", hint)
-    expected = table.words("expected") or "met"
-    if expected not in ("met", "missed"):
-        raise table.error("`check.expected` must be `met` or `missed`", "expected")
-    reason = table.words("reason")
-    if expected == "missed" and not reason:
-        raise table.error("an expected miss needs a `reason`", "expected", "say why it is missed")
-    if expected == "met" and reason:
-        hint = 'add `expected = "missed"`, or leave it out'
-        raise table.error("`check.reason` is why a claim is missed", "reason", hint)
+    expected, reason = _expected(table, goal)
     mark = table.words("mark")
     if mark not in (None, "x", "y"):
         raise table.error("`check.mark` must be `x` or `y`, the axis to draw it on", "mark")
     plot = table.take("plot", (int,), "the number of a plot, counted from 0") or 0
-    check = Check(
+    return Check(
         claim=table.text("claim"),
         value=value,
         unit=table.words("unit") or "",
@@ -166,19 +224,57 @@ def check_from(table: Table) -> Check:
         target=target,
         tolerance=tolerance,
         tolerance_text=text,
-        basis=basis,
+        cites=citations,
+        words=table.words("words"),
+        null=_null(table, nulls),
+        structural=table.words("structural"),
         source=table.words("source"),
         expected=expected,
         reason=reason,
         mark=mark,
         plot=plot,
     )
-    return check
 
 
-def _goal(table: Table) -> tuple[str, float | bool | tuple[float, float]]:
+def _citations(table: Table, cites: str | None) -> tuple[str, ...]:
+    places = texts(table, "place", "a place in the source, or several")
+    source = table.words("cites") or cites
+    if places and source is None:
+        hint = 'name it: `cites = "kim-2020"`'
+        raise table.error("`check.place` is a place in a source, and none is named", "place", hint)
+    if not places and table.has("words"):
+        raise table.error("`check.words` stand at a place of the source", "words", "add `place`")
+    return tuple(f"{source}/{place}" for place in places)
+
+
+def _null(table: Table, nulls: Nulls) -> Null:
+    try:
+        return nulls(texts(table, "null", "changes such as `hmb=off`"))
+    except InputError as error:
+        raise table.error(error.message, "null", error.hint) from error
+
+
+def _expected(table: Table, goal: str) -> tuple[str, str | None]:
+    expected = table.words("expected") or ("none" if goal == "none" else "met")
+    known = VERDICTS[3:] if goal == "none" else VERDICTS[:3]
+    if expected not in known:
+        listed = ", ".join(f"`{one}`" for one in known)
+        raise table.error(f"`check.expected` must be one of {listed}", "expected")
+    reason = table.words("reason")
+    if expected != "met" and not reason:
+        key = "expected" if table.has("expected") else None
+        raise table.error("a check that is not met needs a `reason`", key, "say why it is not")
+    if expected == "met" and reason:
+        hint = 'add `expected = "missed"` or `"undecided"`, or leave it out'
+        raise table.error("`check.reason` is why a claim is not met", "reason", hint)
+    return expected, reason
+
+
+def _goal(table: Table, cited: bool) -> tuple[str, Any]:
     given = [goal for goal in _GOALS if table.has(goal)]
     listed = ", ".join(f"`{goal}`" for goal in _GOALS)
+    if cited and not given:
+        return "none", None
     if len(given) != 1:
         raise table.error(f"a check has one of {listed}", given[1] if given else None)
     goal = given[0]
@@ -219,6 +315,8 @@ def _tolerance(table: Table, goal: str, target: Any) -> tuple[float | None, str 
 def judge(check: Check, values: Mapping[str, Any]) -> Outcome:
     """Holds the figure against the target."""
     found = check.value.compute(values)
+    if check.target is None:
+        return Outcome(check, found if _is_number(found) else None, "none", check.reason)
     if isinstance(found, (Series, str, list)):
         hint = "take a value of it, with `at(...)`, `max(...)`, `all(...)`"
         raise InputError(f"`{check.value.text}` is not one figure", hint)
@@ -235,9 +333,38 @@ def judge(check: Check, values: Mapping[str, Any]) -> Outcome:
 
 
 def _outcome(check: Check, measured: float | bool | None, met: bool) -> Outcome:
-    return Outcome(check, measured, met, None if met else check.reason)
+    verdict = "met" if met else "missed"
+    return Outcome(check, measured, verdict, None if met else check.reason, seeds_met=int(met))
+
+
+def over_seeds(outcomes: Sequence[Outcome]) -> Outcome:
+    """One outcome of those of several seeds. Undecided where seeds disagree, or a limit lies
+    between the smallest and the largest figure."""
+    first = outcomes[0]
+    if len(outcomes) == 1:
+        return first
+    check = first.check
+    numbers = sorted(
+        float(one.measured)
+        for one in outcomes
+        if one.measured is not None and not isinstance(one.measured, bool)
+    )
+    interval = (numbers[0], numbers[-1]) if numbers else None
+    inside = interval is not None and any(interval[0] < x < interval[1] for x in check.limits)
+    verdict = first.verdict
+    if inside or any(one.verdict != verdict for one in outcomes):
+        verdict = "undecided"
+    return replace(
+        first,
+        measured=numbers[(len(numbers) - 1) // 2] if numbers else first.measured,
+        verdict=verdict,
+        reason=None if verdict == "met" else check.reason,
+        seeds=len(outcomes),
+        seeds_met=sum(one.met for one in outcomes),
+        interval=interval,
+    )
 
 
 def not_run(check: Check, why: str) -> Outcome:
     """The outcome of a check whose study could not be run."""
-    return Outcome(check, None, False, why)
+    return Outcome(check, None, "none" if check.goal == "none" else "missed", why)

@@ -15,9 +15,12 @@ from .file import Study, load
 from .run import Found, run
 
 _VERDICTS = """\
-Verdicts: a claim is met or missed. Some published figures are missed, and their studies say so
-(expected = "missed") and why; such a miss is reported but is no failure. A miss that its study does
-not expect is one.
+Verdicts: a claim is met, missed or, with several seeds, undecided: seeds disagree, or a limit lies
+between the smallest and the largest figure. Some published figures are missed, and their studies
+say so (expected = "missed") and why; that is reported but is no failure. What its study does not
+expect is one. Beside the verdict stands the kind of a check, which is derived: calibrated,
+predicted, structural, own, not comparable. A predicted check names a null that breaks it; without
+one, or if it survives it, it is structural.
 
 Exit status: 0 done, 1 a claim was missed unexpectedly or a study could not be run, 2 wrong use or
 input, 130 interrupted."""
@@ -29,6 +32,7 @@ Examples:
   lodger reproduce bg4-reach rc100-working-set     two of them, with their figures
   lodger reproduce --output-format json > out.json
   lodger reproduce --report reproduce.html         a page with a plot for each figure
+  lodger reproduce --seeds 8 --nulls               intervals over seeds; can the checks fail?
 
 """
 
@@ -73,6 +77,18 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         "--workers", metavar="N", type=count, help="runs at a time (all processors)"
     )
     parser.add_argument(
+        "--seeds",
+        metavar="N",
+        type=count,
+        default=1,
+        help="seeds that each series is run with (1): 8 tell how far figures scatter",
+    )
+    parser.add_argument(
+        "--nulls",
+        action="store_true",
+        help="also take out the mechanism that a check speaks for: the check must fail then",
+    )
+    parser.add_argument(
         "--cluster",
         metavar="ADDRESS",
         help="run on the workers of a Dask scheduler instead (needs dask.distributed)",
@@ -81,7 +97,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
 
 def reproduce(arguments: Sequence[str] | None = None) -> int:
     """``lodger reproduce``: returns the exit status."""
-    parser = _parser("lodger reproduce", "Redo published figures and judge them.", _REPRODUCE)
+    parser = _parser("lodger reproduce", "Hold what papers say against the simulation.", _REPRODUCE)
     parser.add_argument("ids", metavar="ID", nargs="*", help="studies to run (all)")
     parser.add_argument("--list", action="store_true", help="list the studies and stop")
     parser.add_argument(
@@ -163,6 +179,8 @@ def _run(
         studies,
         workers=options.workers,
         cluster=options.cluster,
+        seeds=options.seeds,
+        nulls=options.nulls,
         progress=lambda line: talk(f"{line}\n"),
     )
     if options.report is not None:

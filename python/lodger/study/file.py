@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,13 @@ from typing import Any
 from ..errors import InputError
 from .checks import Check, check_from
 from .expression import Expression, near
-from .places import Places, Table
+from .nulls import null_from, under
+from .places import Places, Table, texts
 from .tasks import MEASURES, SOURCES, Setting, Task, tasks_of
 
 _PRECONDITIONS = ("none", "sequential", "random")
 _STUDY_KEYS = (
-    *("title", "paper", "figure", "source", "set_up", "differs", "quick"),
+    *("title", "paper", "cites", "figure", "source", "set_up", "differs", "quick"),
     *("run", "series", "plot", "check"),
 )
 _KINDS = ("line", "bars", "points")
@@ -46,7 +48,8 @@ class Plot:
 
 @dataclass(frozen=True)
 class Study:
-    """A published figure: how it is redone, what it says, and what is held against it."""
+    """A published figure: how its runs are done here, what its source says, and how that is held
+    against them."""
 
     id: str
     file: str
@@ -71,6 +74,10 @@ class Study:
     def tasks(self) -> list[Task]:
         """All its runs, ready to go. Raises what is wrong with a drive or a workload."""
         return [task for setting in self.settings.values() for task in tasks_of(self.id, setting)]
+
+    def series_of(self, check: Check) -> list[Setting]:
+        """The series that a check speaks of."""
+        return [self.settings[name] for name in check.series]
 
     def label(self, series: str) -> str:
         """What a series is called in plots."""
@@ -122,10 +129,15 @@ def _study(table: Table, text: str, file: str) -> Study:
                 message = f"two series are called `{one.name}`"
                 raise series.error(message, name, "give one of them another name")
             settings[one.name] = one
-    checks = tuple(check_from(one) for one in table.tables("check"))
+    nulls = partial(null_from, settings=settings, groups=groups)
+    cites = table.words("cites")
+    checks = tuple(check_from(one, cites, nulls) for one in table.tables("check"))
     for number, check in enumerate(checks):
         for expression in check.expressions:
             _known(expression, settings, table.places, ("check", number, "value"))
+        if check.null and not under(check.null, [settings[name] for name in check.series]):
+            message = "`check.null` changes no series that the check speaks of"
+            raise table.places.error(message, ("check", number, "null"))
     study = Study(
         id=Path(file).stem,
         file=file,
@@ -174,6 +186,7 @@ _RUN_KEYS = {
     "parameters": ((dict,), "arguments of the experiment"),
     "over": ((dict,), "variables and lists of their values: `{ span_gib = [1, 2, 4] }`"),
     "measure": ((str, dict), "a path into the result, or a table of them"),
+    "fitted_to": ((list,), "places of sources that its values were chosen to meet"),
 }
 _MERGED = ("set", "variables", "parameters")
 
@@ -248,8 +261,13 @@ def _setting(
         parameters=values["parameters"],
         over=None if over is None else next((k, tuple(v)) for k, v in over.items()),
         measures=measures,
+        fitted_to=_fitted_to(table if table.has("fitted_to") else common),
     )
     return setting, over or {}
+
+
+def _fitted_to(home: Table) -> tuple[str, ...]:
+    return tuple(texts(home, "fitted_to", _RUN_KEYS["fitted_to"][1]))
 
 
 def _source(table: Table, common: Table) -> tuple[Table, str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from .._native import __version__
 from .chart import figure
 from .checks import Outcome, number
-from .report import counts, tables, wanted
+from .claims import KINDS
+from .report import PUBLISHED, TABLES, notes, tables, tally, told, wanted
 from .run import Found
 
 STYLE = """
@@ -45,16 +46,13 @@ def page(found: Sequence[Found], published: bool = True) -> str:
     """The whole page: of published figures, or of studies of one's own. Needs no network, and no
     script runs in it."""
     title, heading, about = _about(found, published)
-    made = counts(found)
+    made = tally(found)
     totals = "".join(
-        f"<div><b>{made[key]}</b>{label}</div>"
-        for key, label in [
-            ("checks", "checks"),
-            ("predicted", "predicted, not fitted"),
-            ("met", "met"),
-            ("missed", "missed"),
-            ("unexpected", "missed unexpectedly"),
-        ]
+        f"<div><b>{sum(counted.values())}</b>"
+        f"{'published claims, ' if kind in PUBLISHED else ''}{kind}"
+        f"<br>{told({name: n for name, n in counted.items() if name != 'none'})}</div>"
+        for kind, counted in made.items()
+        if any(counted.values())
     )
     sections = "".join(_section(one, published) for one in found)
     return f"""<!doctype html>
@@ -63,8 +61,9 @@ def page(found: Sequence[Found], published: bool = True) -> str:
 <title>Lodger: {escape(title)}</title><style>{STYLE}</style></head><body>
 <h1>{escape(heading)}</h1>
 <p class="dim">Lodger {escape(__version__)}: {about}</p>
-{f'<div class="totals">{totals}</div>' if made["checks"] else ""}
-{_summary(found) if made["checks"] or len(found) > 1 else ""}
+{f'<div class="totals">{totals}</div>' if totals else ""}
+{_kinds(found) if totals else ""}
+{_summary(found) if totals or len(found) > 1 else ""}
 {sections}
 </body></html>
 """
@@ -75,10 +74,10 @@ def _about(found: Sequence[Found], published: bool) -> tuple[str, str, str]:
     bands = "Green bands in the plots are what the {0}, with the tolerance of the check."
     if published:
         about = (
-            f"{len(found)} studies. <em>Calibrated</em> figures were used to fit a drive file, "
-            f"<em>predicted</em> ones come out. {bands.format('source says')}"
+            f"{len(found)} studies. What the text of the sources says is checked: the bars and "
+            f"curves of most figures are pictures. {bands.format('source says')}"
         )
-        return "published figures redone", "Published figures, redone", about
+        return "published claims, checked", "Published claims, checked", about
     runs = sum(one.runs for one in found)
     about = f"{runs} run{'s' * (runs != 1)}."
     if any(one.study.checks for one in found):
@@ -87,36 +86,60 @@ def _about(found: Sequence[Found], published: bool) -> tuple[str, str, str]:
     return title, title, about
 
 
+def _kinds(found: Sequence[Found]) -> str:
+    """What the kinds mean, and with how many seeds the figures were made."""
+    rows = "".join(f"<li><em>{kind}</em>: {meaning}</li>" for kind, meaning in KINDS.items())
+    seeds = max((one.seeds for one in found), default=1)
+    ran = any(outcome.survives_null is not None for one in found for outcome in one.outcomes)
+    more = [] if seeds > 1 else ["One seed: no intervals (<code>--seeds 8</code>)."]
+    if seeds > 1:
+        more.append(
+            f"{seeds} seeds: the median, and the smallest and largest figure; a claim is "
+            "<em>undecided</em> where seeds disagree or a limit lies between these."
+        )
+    if not ran:
+        more.append("Nulls were not run (<code>--nulls</code>).")
+    return (
+        f"<details><summary>How a check comes by its kind</summary><ul>{rows}</ul></details>"
+        f'<p class="dim">{" ".join(more)}</p>'
+    )
+
+
 def _badge(outcome: Outcome) -> str:
     if outcome.met:
         return '<span class="badge met">met</span>'
     if outcome.regression:
-        return '<span class="badge missed">missed, unexpectedly</span>'
-    return '<span class="badge known">missed</span>'
+        return f'<span class="badge missed">{outcome.verdict}, unexpectedly</span>'
+    shown = "" if outcome.verdict == "none" else outcome.verdict
+    return f'<span class="badge known">{shown}</span>' if shown else ""
 
 
 def _summary(found: Sequence[Found]) -> str:
     rows = []
     for one in found:
-        met = sum(outcome.met for outcome in one.outcomes)
-        predicted = [o for o in one.outcomes if o.check.basis == "predicted"]
-        kept = sum(outcome.met for outcome in predicted)
-        rest = len(one.outcomes) - met
+        made = tally([one])
+        rest = sum(outcome.verdict in ("missed", "undecided") for outcome in one.outcomes)
         kind = "met" if not rest else "missed" if one.regressions else "known"
-        verdict = "all met" if not rest else f"{rest} missed"
-        predictions = f"{kept} of {len(predicted)}" if predicted else "none"
+        verdict = "all met" if not rest else f"{rest} not met"
+        others = sum(sum(made[name].values()) for name in made if name not in PUBLISHED)
+        cells = [_share(made["calibrated"]), _share(made["predicted"]), str(others or "")]
         rows.append(
             f'<tr><td><a href="#{escape(one.study.id)}">{escape(one.study.id)}</a></td>'
             f"<td>{escape(one.study.title)}<div class='dim'>{escape(one.study.paper)}</div></td>"
-            f'<td class="n">{met} of {len(one.outcomes)}</td><td class="n">{predictions}</td>'
-            f'<td><span class="badge {kind}">{verdict}</span></td></tr>'
+            + "".join(f'<td class="n">{cell}</td>' for cell in cells)
+            + f'<td><span class="badge {kind}">{verdict}</span></td></tr>'
         )
     return (
-        '<table><thead><tr><th>study</th><th>figure</th><th class="n">checks met</th>'
-        '<th class="n">predictions met</th><th></th></tr></thead><tbody>'
+        '<table><thead><tr><th>study</th><th>figure</th><th class="n">calibrated, met</th>'
+        '<th class="n">predicted, met</th><th class="n">others</th><th></th></tr></thead><tbody>'
         + "".join(rows)
         + "</tbody></table>"
     )
+
+
+def _share(counted: Mapping[str, int]) -> str:
+    every = sum(counted.values())
+    return f"{counted['met']} of {every}" if every else ""
 
 
 def _section(found: Found, published: bool) -> str:
@@ -155,20 +178,28 @@ def _linked(source: str) -> str:
 
 
 def _checks(found: Found) -> str:
-    rows = []
-    for outcome in found.outcomes:
-        claim = escape(outcome.check.claim)
-        if outcome.check.source:
-            claim += f' <span class="dim">({escape(outcome.check.source)})</span>'
-        if outcome.reason:
-            claim += f'<div class="why">{escape(outcome.reason)}</div>'
-        rows.append(
-            f"<tr><td>{claim}</td><td>{escape(wanted(outcome))}</td>"
-            f"<td>{escape(outcome.shown)}</td><td>{escape(outcome.check.basis)}</td>"
-            f"<td>{_badge(outcome)}</td></tr>"
-        )
-    head = "".join(f"<th>{name}</th>" for name in ("claim", "wanted", "here", "basis", ""))
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    parts = []
+    for kinds, title in TABLES:
+        outcomes = [one for one in found.outcomes if one.kind in kinds]
+        if not outcomes:
+            continue
+        rows = "".join(map(_row, outcomes))
+        head = "".join(f"<th>{name}</th>" for name in (escape(title), "wanted", "here", ""))
+        parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
+    return "".join(parts)
+
+
+def _row(outcome: Outcome) -> str:
+    check = outcome.check
+    where = ", ".join(part for part in (check.source, check.place) if part)
+    claim = escape(check.claim) + (f' <span class="dim">({escape(where)})</span>' if where else "")
+    if check.words:
+        claim += f'<div class="dim">&ldquo;{escape(check.words)}&rdquo;</div>'
+    claim += "".join(f'<div class="why">{escape(note)}</div>' for note in notes(outcome))
+    return (
+        f"<tr><td>{claim}</td><td>{escape(wanted(outcome))}</td>"
+        f"<td>{escape(outcome.shown)}</td><td>{_badge(outcome)}</td></tr>"
+    )
 
 
 def _data(found: Found) -> str:

@@ -140,5 +140,16 @@ class Table:
         return _shown((*self.path, key))
 
 
+def texts(table: Table, key: str, what: str) -> list[str]:
+    """A text or a list of texts that may be there."""
+    value = table.take(key, (str, list), what)
+    if value is None:
+        return []
+    made = [value] if isinstance(value, str) else value
+    if not made or not all(isinstance(one, str) and one.strip() for one in made):
+        raise table.error(f"`{table.name(key)}` must be {what}: texts, none of them empty", key)
+    return [" ".join(one.split()) for one in made]
+
+
 def _shown(path: tuple[Any, ...]) -> str:
     return ".".join(str(part) for part in path if not isinstance(part, int))

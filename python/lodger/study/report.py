@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .checks import Outcome, number
+from .checks import VERDICTS, Outcome, number
+from .claims import KINDS
 from .file import Study
+from .nulls import shown
 from .run import Found
 from .series import Series
 
 _WIDTH = 100
+PUBLISHED = ("calibrated", "predicted")
+"""Kinds whose verdicts tell something of the model; the others stand in lists of their own."""
+TABLES = (
+    (("predicted",), "Predicted"),
+    (("calibrated",), "Calibrated"),
+    (("structural",), "Structural: nothing is learned from these"),
+    (("own",), "Our own questions"),
+    (("not comparable",), "Not comparable"),
+)
+"""Lists of checks, by kind, and what they are called."""
 
 
 def to_json(found: Sequence[Found]) -> str:
@@ -50,17 +62,32 @@ def _text_of(found: Found) -> list[str]:
             lines += _wrapped(f"hint: {hint}", "    ", "  ")
         return lines
     for outcome in found.outcomes:
-        tag = f"  {outcome.verdict:<7}{outcome.check.basis:<11} "
+        tag = f"  {outcome.verdict:<10}{outcome.kind:<15} "
         indent = " " * len(tag)
         lines += _wrapped(outcome.check.claim, indent, tag)
         lines += _wrapped(f"wanted {wanted(outcome)}; here {outcome.shown}", indent)
-        if outcome.reason:
-            lines += _wrapped(f"because {outcome.reason}", indent)
-        elif not outcome.met:
-            lines += _wrapped("not expected by the study: a regression, or a new finding", indent)
-        elif outcome.check.expected == "missed":
-            lines += _wrapped("the study expected a miss: drop its `expected`", indent)
+        for note in notes(outcome):
+            lines += _wrapped(note, indent)
     return lines
+
+
+def notes(outcome: Outcome) -> list[str]:
+    """What is to be said of an outcome beside its figures."""
+    check, made = outcome.check, []
+    if outcome.reason:
+        made.append(f"because {outcome.reason}")
+    elif outcome.regression:
+        made.append("not expected by the study: a regression, or a new finding")
+    elif outcome.met and check.expected == "missed":
+        made.append("the study expected a miss: drop its `expected`")
+    if outcome.fits:
+        made.append(f"fitted to {', '.join(outcome.fits)}")
+    if check.structural:
+        made.append(f"cannot fail: {check.structural}")
+    if outcome.survives_null is not None:
+        how = "survives" if outcome.survives_null else "fails under"
+        made.append(f"{how} its null, {shown(check.null)}")
+    return made
 
 
 def _origin(study: Study) -> str:
@@ -97,71 +124,120 @@ def _cell(x: Any) -> str:
     return f"{x:g}" if isinstance(x, (int, float)) else str(x)
 
 
-def counts(found: Iterable[Found]) -> dict[str, int]:
-    """How many checks there are of each kind."""
-    outcomes = [outcome for one in found for outcome in one.outcomes]
-    return {
-        "checks": len(outcomes),
-        "met": sum(outcome.met for outcome in outcomes),
-        "missed": sum(not outcome.met for outcome in outcomes),
-        "unexpected": sum(outcome.regression for outcome in outcomes),
-        "predicted": sum(outcome.check.basis == "predicted" for outcome in outcomes),
-    }
+def tally(found: Iterable[Found]) -> dict[str, dict[str, int]]:
+    """How many checks of each kind there are, by verdict."""
+    made = {kind: dict.fromkeys(VERDICTS, 0) for kind in KINDS}
+    for one in found:
+        for outcome in one.outcomes:
+            made[outcome.kind][outcome.verdict] += 1
+    return made
+
+
+def told(counted: Mapping[str, int]) -> str:
+    """Counts by verdict: `3 met, 1 missed`."""
+    return ", ".join(f"{count} {name}" for name, count in counted.items() if count) or "none"
 
 
 def summary(found: Sequence[Found]) -> list[str]:
-    """The last lines of a report."""
-    made = counts(found)
+    """The last lines of a report: published claims first, calibrated and predicted apart."""
+    made = tally(found)
     studies = "1 study" if len(found) == 1 else f"{len(found)} studies"
-    if not made["checks"]:
+    if not any(sum(counted.values()) for counted in made.values()):
         return [f"{studies}, no checks"]
-    line = (
-        f"{studies}; checks: {made['checks']} ({made['predicted']} predicted), "
-        f"{made['met']} met, {made['missed']} missed"
-    )
-    lines = [f"{line}, {made['unexpected']} of them unexpectedly" if made["missed"] else line]
+    several = [one.seeds for one in found if one.seeds > 1]
+    seeds = f"{several[0]} seeds each" if several else "one seed each, no intervals"
+    lines = [f"{studies}, {seeds}"]
+    for kind, counted in made.items():
+        whose = "published claims, " if kind in PUBLISHED else ""
+        tail = " or without a null" if kind == "structural" else ""
+        if sum(counted.values()):
+            verdicts = {name: n for name, n in counted.items() if name != "none"}
+            split = f": {told(verdicts)}" if any(verdicts.values()) else ""
+            lines.append(f"  {whose}{kind}{tail}: {sum(counted.values())}{split}")
+    survivors = [(one, o) for one in found for o in one.outcomes if o.survives_null]
+    lines += [f"  survives its null: {one.study.id}: {o.check.claim}" for one, o in survivors]
     for one in found:
-        lines += [f"  unexpected: {one.study.id}: {o.check.claim}" for o in one.regressions]
+        lines += [
+            f"  unexpectedly {o.verdict}: {one.study.id}: {o.check.claim}" for o in one.regressions
+        ]
     return lines
 
 
 def to_markdown(found: Sequence[Found]) -> str:
     """The page `docs/validation/studies.md`."""
-    made = counts(found)
     lines = [
         "# Studies",
         "",
-        "Published figures redone, and what they say held against the simulation. `make reproduce` "
-        "runs them all and writes this page; a study by itself is `lodger reproduce ID`. The plots "
-        "are in `out/reproduce.html`. *Calibrated* figures were used to fit a drive file, "
-        "*predicted* ones come out.",
+        "What published sources say, held against the simulation. `make reproduce` runs all "
+        "studies; `make reproduce-full` runs them with eight seeds and with their nulls, and "
+        "writes this page; a study by itself is `lodger reproduce ID`. The plots are in "
+        "`out/reproduce.html`.",
         "",
-        f"{len(found)} studies, {made['checks']} checks, {made['predicted']} of them predicted: "
-        f"{made['met']} met, {made['missed']} missed.",
+        "The kind of a check is derived, not chosen:",
+        "",
+        *(f"- *{kind}*: {meaning}." for kind, meaning in KINDS.items()),
+        "",
+        *_markdown_counts(found),
     ]
     for one in found:
         lines += _markdown_of(one)
     return "\n".join(lines) + "\n"
 
 
+def _markdown_counts(found: Sequence[Found]) -> list[str]:
+    made = tally(found)
+    seeds = {one.seeds for one in found}
+    lines = [
+        f"{len(found)} studies, {max(seeds, default=1)} seeds each. A claim is *undecided* where "
+        "seeds disagree or a limit lies between the smallest and the largest figure.",
+        "",
+        "| | checks | met | missed | undecided |",
+        "|---|---|---|---|---|",
+    ]
+    for kind, counted in made.items():
+        name = f"published claims, {kind}" if kind in PUBLISHED else kind
+        cells = [name, sum(counted.values()), *(counted[one] for one in VERDICTS[:3])]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return lines
+
+
 def _markdown_of(found: Found) -> list[str]:
     study = found.study
     lines = ["", f"## {study.id}", "", f"{study.title}. {_origin(study)}.", ""]
-    lines += ["| claim | wanted | here | basis | verdict |", "|---|---|---|---|---|"]
+    for kinds, title in TABLES:
+        outcomes = [one for one in found.outcomes if one.kind in kinds]
+        if outcomes:
+            lines += [f"{title}:", "", *_markdown_table(outcomes), ""]
+    lines.pop()
     for outcome in found.outcomes:
+        if outcome.reason:
+            word = {"none": "Not comparable"}.get(outcome.verdict, outcome.verdict.capitalize())
+            lines += ["", f"{word}, *{outcome.check.claim}*: {outcome.reason}"]
+    for outcome in found.outcomes:
+        if outcome.check.structural:
+            lines += ["", f"Cannot fail, *{outcome.check.claim}*: {outcome.check.structural}"]
+    if study.differs:
+        lines += ["", f"Otherwise than there: {study.differs}"]
+    return lines
+
+
+def _markdown_table(outcomes: Sequence[Outcome]) -> list[str]:
+    lines = [
+        "| claim | place | wanted | here | kind | null | verdict |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    nulls = {None: "", True: "survived", False: "fails"}
+    for outcome in outcomes:
         cells = [
             outcome.check.claim,
+            outcome.check.place,
             wanted(outcome),
             outcome.shown,
-            outcome.check.basis,
+            outcome.kind,
+            nulls[outcome.survives_null],
             outcome.verdict,
         ]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    reasons = [o for o in found.outcomes if o.reason]
-    for outcome in reasons:
-        lines += ["", f"Missed, *{outcome.check.claim}*: {outcome.reason}"]
-    if study.differs:
-        lines += ["", f"Otherwise than there: {study.differs}"]
     return lines
 
 
@@ -195,9 +271,12 @@ def described(study: Study, runs: int) -> str:
     for check in study.checks:
         tolerance = f" ± {check.tolerance_text}" if check.tolerance_text else ""
         lines += _wrapped(check.claim, "    ", "  ")
+        place = f" ({check.place})" if check.place else ""
         lines += _wrapped(
-            f"{check.value.text} = {check.wanted}{tolerance} ({check.basis})", "      ", "    "
+            f"{check.value.text} = {check.wanted}{tolerance}{place}", "      ", "    "
         )
-        if check.expected == "missed":
-            lines += _wrapped(f"expected to be missed: {check.reason}", "      ", "    ")
+        if check.null:
+            lines += _wrapped(f"null: {shown(check.null)}", "      ", "    ")
+        if check.reason:
+            lines += _wrapped(f"expected {check.expected}: {check.reason}", "      ", "    ")
     return "\n".join(lines) + "\n"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,10 +12,12 @@ import numpy as np
 from .. import _workers
 from .._native import Stop
 from ..errors import Error
-from .checks import Outcome, judge, not_run
+from .checks import Check, Outcome, judge, not_run, over_seeds
+from .claims import fits_of
 from .file import Study
+from .nulls import Null, shown, under
 from .series import Series
-from .tasks import Task
+from .tasks import Setting, Task, tasks_of
 
 Progress: TypeAlias = Callable[[str], object]
 """Called with a line of text for people."""
@@ -28,12 +30,14 @@ class Found:
     study: Study
     outcomes: list[Outcome]
     values: dict[str, Series | float] = field(default_factory=dict)
-    """By name: ``on``, or ``on.iops`` where there are several measures."""
+    """By name: ``on``, or ``on.iops`` where there are several measures. Of the first seed."""
     runs: int = 0
     busy_s: float = 0.0
     """Processor time of its runs, about: seconds of all of them added up."""
     error: Error | None = None
     """Why it could not be run."""
+    seeds: int = 1
+    """Seeds that each series was run with."""
 
     @property
     def regressions(self) -> list[Outcome]:
@@ -48,6 +52,7 @@ class Found:
             "title": study.title,
             "paper": study.paper,
             "figure": study.figure,
+            "seeds": self.seeds,
             "checks": [outcome.to_dict() for outcome in self.outcomes],
             "series": {name: _plain(value) for name, value in self.values.items()},
             "error": None if self.error is None else str(self.error),
@@ -61,6 +66,9 @@ def _plain(value: Series | float) -> Any:
         "x": list(value.x),
         "y": [float(y) if np.isfinite(y) else None for y in value.y],
     }
+
+
+Values: TypeAlias = Mapping[str, "Series | float"]
 
 
 @dataclass(frozen=True)
@@ -89,6 +97,8 @@ def run(
     *,
     workers: int | None = None,
     cluster: str | None = None,
+    seeds: int = 1,
+    nulls: bool = False,
     progress: Progress | None = None,
 ) -> list[Found]:
     """Run studies and judge their checks.
@@ -98,82 +108,173 @@ def run(
     Args:
         workers: Runs at a time; all processors if ``None``.
         cluster: Address of a Dask scheduler to run on instead, whose workers have Lodger.
-        progress: Called with a line of text whenever a study is done.
+        seeds: Seeds that each series is run with, from its own one on. Verdicts hold for all.
+        nulls: Also run the null of every check that has one, with the first seed.
+        progress: Called with a line of text whenever a study, or a null, is done.
     """
     say = progress or (lambda _: None)
-    tasks: list[Task] = []
-    errors: dict[str, Error] = {}
-    for study in studies:
-        try:
-            tasks += study.tasks()
-        except Error as error:
-            errors[study.id] = error
-    left = {study.id: sum(task.study == study.id for task in tasks) for study in studies}
-    done: dict[str, list[_Done]] = {study.id: [] for study in studies}
-    by_id = {study.id: study for study in studies}
-    found: dict[str, Found] = {}
-    for id, why in errors.items():
-        found[id] = _failed(by_id[id], why, [])
-        say(_line(found[id]))
+    plans = [_Plan(study, seeds, nulls) for study in studies]
+    by_id = {plan.study.id: plan for plan in plans}
+    tasks = [task for plan in plans for task in plan.tasks]
+    for plan in plans:
+        if plan.found is not None:
+            say(_line(plan.found))
     with _workers.workers(workers, None, cluster=cluster) as there:
         for count, (task, one) in enumerate(_workers.each(there, _do, tasks), 1):
-            id = task.study
             if isinstance(one, _workers.Lost):
                 one = _Done(task, None, one, 0.0)
-            done[id].append(one)
-            left[id] -= 1
-            if not left[id]:
-                found[id] = _judged(by_id[id], done.pop(id))
-                say(f"[{count}/{len(tasks)}] {_line(found[id])}")
-    return [found[study.id] for study in studies]
+            plan = by_id[task.study]
+            for line in plan.take(one):
+                say(f"[{count}/{len(tasks)}] {line}")
+    return [plan.found for plan in plans if plan.found is not None]
+
+
+class _Plan:
+    """The runs of a study: of its series with every seed, and of its nulls."""
+
+    def __init__(self, study: Study, seeds: int, nulls: bool) -> None:
+        self.study = study
+        self.seeds = seeds
+        self.done: list[_Done] = []
+        self.found: Found | None = None
+        self.tasks: list[Task] = []
+        try:
+            for seed in range(seeds):
+                for setting in study.settings.values():
+                    self.tasks += tasks_of(study.id, setting, seed)
+            for null, settings in self._concerned().items() if nulls else ():
+                for setting in under(null, settings):
+                    self.tasks += tasks_of(study.id, setting, 0, null)
+        except Error as error:
+            self.tasks = []
+            self.found = self._failed(error)
+
+    def _concerned(self) -> dict[Null, list[Setting]]:
+        """The series that each null changes, for all checks that have it."""
+        made: dict[Null, dict[str, Setting]] = {}
+        for check in self.study.checks:
+            if check.null:
+                series = {setting.name: setting for setting in self.study.series_of(check)}
+                made.setdefault(check.null, {}).update(series)
+        return {null: list(series.values()) for null, series in made.items()}
+
+    def take(self, one: _Done) -> list[str]:
+        """Takes a run, and says what is finished with it."""
+        self.done.append(one)
+        lines = []
+        null = one.task.null
+        if null and not self._left(lambda task: task.null == null):
+            lines.append(f"{self.study.id}: null {shown(null)} is done")
+        if not self._left(lambda _: True):
+            self.found = self._judged()
+            lines.append(_line(self.found))
+        return lines
+
+    def _left(self, which: Callable[[Task], bool]) -> int:
+        done = sum(which(one.task) for one in self.done)
+        return sum(map(which, self.tasks)) - done
+
+    def _failed(self, error: Error) -> Found:
+        outcomes = [not_run(check, f"not run: {error}") for check in self.study.checks]
+        seconds = sum(one.seconds for one in self.done)
+        return Found(self.study, outcomes, {}, len(self.done), seconds, error, self.seeds)
+
+    def _judged(self) -> Found:
+        for one in self.done:
+            if one.error is not None:
+                return self._failed(_told(one.error, one.task.null))
+        try:
+            by_seed = [self._values(seed) for seed in range(self.seeds)]
+            outcomes = []
+            for check in self.study.checks:
+                outcome = over_seeds([judge(check, values) for values in by_seed])
+                fits = fits_of(check.cites, fits_behind(self.study, check, self.tasks))
+                outcomes.append(replace(outcome, fits=fits))
+            outcomes = [self._under_null(outcome, by_seed[0]) for outcome in outcomes]
+        except Error as error:
+            return self._failed(error)
+        seconds = sum(one.seconds for one in self.done)
+        return Found(
+            self.study, outcomes, dict(by_seed[0]), len(self.done), seconds, None, self.seeds
+        )
+
+    def _under_null(self, outcome: Outcome, values: Values) -> Outcome:
+        """Whether it survives its null. One that is missed anyway has been seen to fail."""
+        null = outcome.check.null
+        ran = any(one.task.null == null for one in self.done)
+        if not null or not ran or outcome.verdict == "missed":
+            return outcome
+        return replace(
+            outcome, survives_null=judge(outcome.check, {**values, **self._values(0, null)}).met
+        )
+
+    def _values(self, seed: int, null: Null = ()) -> dict[str, Series | float]:
+        """Series and numbers by name, from what the runs with a seed, or a null, measured."""
+        values: dict[str, Series | float] = {}
+        for name, setting in self.study.settings.items():
+            ours = [
+                one
+                for one in self.done
+                if (one.task.series, one.task.seed, one.task.null)
+                == (name, setting.seed + seed, null)
+            ]
+            if ours:
+                values |= _values(name, setting, ours)
+        return values
+
+
+def fits_behind(study: Study, check: Check, tasks: Sequence[Task]) -> set[str]:
+    """What values of the drives and series that a check speaks of were fitted to: all of them,
+    whether or not it depends on each."""
+    settings = study.series_of(check)
+    fits = {fit for setting in settings for fit in setting.fitted_to}
+    names = {setting.name for setting in settings}
+    drives = {
+        repr(task.drive): task.drive for task in tasks if task.series in names and not task.null
+    }
+    for drive in drives.values():
+        fits.update(fit for value in drive.values.values() for fit in value.fitted_to)
+    return fits
+
+
+def _told(error: Error, null: Null) -> Error:
+    """The error, with the null that it came of."""
+    if not null:
+        return error
+    return type(error)(f"under the null {shown(null)}: {error.message}", error.hint)
 
 
 def _line(found: Found) -> str:
     if found.error is not None:
         return f"{found.study.id}: {found.error}"
+    seeds = f", {found.seeds} seeds" if found.seeds > 1 else ""
     if not found.outcomes:
-        return f"{found.study.id}: {found.runs} runs ({found.busy_s:.1f} s)"
-    met = sum(outcome.met for outcome in found.outcomes)
+        return f"{found.study.id}: {found.runs} runs{seeds} ({found.busy_s:.1f} s)"
+    verdicts = [outcome.verdict for outcome in found.outcomes]
+    counted = [
+        f"{verdicts.count(one)} {one}" for one in ("met", "missed", "undecided") if one in verdicts
+    ]
+    survivors = sum(outcome.survives_null is True for outcome in found.outcomes)
+    counted += [f"{survivors} that survive their null"] if survivors else []
     wrong = len(found.regressions)
-    tail = f", {wrong} of them unexpectedly" if wrong else ""
-    missed = f", {len(found.outcomes) - met} missed{tail}" if met < len(found.outcomes) else ""
-    return f"{found.study.id}: {met} met{missed} ({found.busy_s:.1f} s)"
+    counted += [f"{wrong} unexpectedly"] if wrong else []
+    return f"{found.study.id}: {', '.join(counted)}{seeds} ({found.busy_s:.1f} s)"
 
 
-def _failed(study: Study, error: Error, done: Sequence[_Done]) -> Found:
-    outcomes = [not_run(check, f"not run: {error}") for check in study.checks]
-    seconds = sum(one.seconds for one in done)
-    return Found(study, outcomes, {}, len(done), seconds, error)
-
-
-def _judged(study: Study, done: Sequence[_Done]) -> Found:
-    for one in done:
-        if one.error is not None:
-            return _failed(study, one.error, done)
-    try:
-        values = _values(study, done)
-        outcomes = [judge(check, values) for check in study.checks]
-    except Error as error:
-        return _failed(study, error, done)
-    return Found(study, outcomes, values, len(done), sum(one.seconds for one in done))
-
-
-def _values(study: Study, done: Sequence[_Done]) -> dict[str, Series | float]:
-    """Series and numbers by name, from what the runs measured."""
+def _values(name: str, setting: Setting, ours: Sequence[_Done]) -> dict[str, Series | float]:
+    """The measures of a series by their full names."""
     values: dict[str, Series | float] = {}
-    for name, setting in study.settings.items():
-        ours = [one for one in done if one.task.series == name]
-        if setting.over is None:
-            (only,) = ours
-            for measure, value in (only.values or {}).items():
-                values[f"{name}.{measure}" if measure else name] = value
-            continue
-        by_x = {repr(one.task.x): one.values or {} for one in ours}
-        xs = setting.over[1]
-        for measure in by_x[repr(xs[0])]:
-            column = [by_x[repr(x)].get(measure) for x in xs]
-            if not all(isinstance(y, float) for y in column):
-                raise Error(f"series `{name}`: an experiment run `over` a list returns numbers")
-            full = f"{name}.{measure}" if measure else name
-            values[full] = Series(tuple(xs), np.array(column, np.float64))
+    if setting.over is None:
+        (only,) = ours
+        for measure, value in (only.values or {}).items():
+            values[f"{name}.{measure}" if measure else name] = value
+        return values
+    by_x = {repr(one.task.x): one.values or {} for one in ours}
+    xs = setting.over[1]
+    for measure in by_x[repr(xs[0])]:
+        column = [by_x[repr(x)].get(measure) for x in xs]
+        if not all(isinstance(y, float) for y in column):
+            raise Error(f"series `{name}`: an experiment run `over` a list returns numbers")
+        full = f"{name}.{measure}" if measure else name
+        values[full] = Series(tuple(xs), np.array(column, np.float64))
     return values

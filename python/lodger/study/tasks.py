@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from ..errors import Error, InputError
 from ..results import Latency
 from .expression import Expression, near
 from .series import Series
+
+if TYPE_CHECKING:
+    from .nulls import Null
 
 SOURCES = ("fio", "logging", "workload", "experiment")
 """What can be run: the text of a job file or of a model of database logging, a workload's file, a
@@ -67,6 +70,8 @@ class Setting:
     over: tuple[str, tuple[Any, ...]] | None
     measures: Mapping[str, Expression] | None
     """By name, ``""`` for one without; ``None`` for those of an experiment."""
+    fitted_to: tuple[str, ...] = ()
+    """Places of sources that the values given here were chosen to meet."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,8 @@ class Task:
     measures: Mapping[str, str]
     experiment: str | None
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    null: Null = ()
+    """What is changed for it."""
 
     def run(self, stop: Stop | None = None) -> dict[str, Any]:
         """What it measured, by name: numbers, or series of an experiment."""
@@ -167,11 +174,12 @@ def _plain(x: Any) -> Any:
     return x.item() if isinstance(x, np.generic) else x
 
 
-def tasks_of(study: str, setting: Setting) -> list[Task]:
-    """The runs of a series, one for each of its settings."""
+def tasks_of(study: str, setting: Setting, seed: int = 0, null: Null = ()) -> list[Task]:
+    """The runs of a series, one for each of its settings; with `seed` added to its own."""
     name, values = setting.over or ("", (None,))
+    setting = replace(setting, seed=setting.seed + seed)
     try:
-        return [_task(study, setting, name, x) for x in values]
+        return [replace(_task(study, setting, name, x), null=null) for x in values]
     except Error as error:
         if error.file is not None and error.file == setting.place.rpartition(":")[0]:
             raise

@@ -113,6 +113,7 @@ fn show_json(drive: &Drive) -> String {
                 "text": value.text,
                 "kind": value.source.kind.name(),
                 "source": value.source.from,
+                "fitted_to": value.source.to,
             });
             (value.key.to_owned(), entry)
         })

@@ -100,6 +100,7 @@ pub(super) fn read(
         let source = Source {
             kind: SourceKind::CommandLine,
             from: format!("--set {}={}", key.path, quoted(value)),
+            to: Vec::new(),
         };
         entries.give(
             key,
@@ -232,7 +233,7 @@ impl Layer {
             }
             let place = at(leaf.at);
             let fail = |message: String| Err(SpecError::new(Problem::Source, &place, message));
-            let Some((path, kind, from)) = leaf.item.as_ref().and_then(kind_and_from) else {
+            let Some((path, kind, from, to)) = leaf.item.as_ref().and_then(stated_source) else {
                 let form = "{ kind = \"...\", from = \"...\" }";
                 return fail(format!("every entry of `[sources]` must be `{form}`"));
             };
@@ -251,6 +252,7 @@ impl Layer {
             let source = Source {
                 kind,
                 from: from.to_owned(),
+                to,
             };
             if !self.entries.iter().any(|(k, _)| k.path == key.path) {
                 return fail(format!(
@@ -268,18 +270,25 @@ impl Layer {
     }
 }
 
-/// The parts of a `[sources]` entry, which [`flatten`] hands over as a list `[key, kind, from]`.
-fn kind_and_from(item: &Item) -> Option<(&str, &str, &str)> {
-    match &item.raw {
-        Raw::List(parts) => match &parts[..] {
-            [a, b, c] => match (&a.raw, &b.raw, &c.raw) {
-                (Raw::Text(a), Raw::Text(b), Raw::Text(c)) => Some((a, b, c)),
-                _ => None,
-            },
-            _ => None,
-        },
+/// The parts of a `[sources]` entry, which [`flatten`] hands over as a list `[key, kind, from, to]`.
+fn stated_source(item: &Item) -> Option<(&str, &str, &str, Vec<String>)> {
+    let Raw::List(parts) = &item.raw else {
+        return None;
+    };
+    let [path, kind, from, to] = &parts[..] else {
+        return None;
+    };
+    let (Raw::Text(path), Raw::Text(kind), Raw::Text(from), Raw::List(to)) =
+        (&path.raw, &kind.raw, &from.raw, &to.raw)
+    else {
+        return None;
+    };
+    let claim = |item: &Item| match &item.raw {
+        Raw::Text(text) if !text.trim().is_empty() => Some(text.clone()),
         _ => None,
-    }
+    };
+    let to: Option<Vec<String>> = to.iter().map(claim).collect();
+    Some((path, kind, from, to?))
 }
 
 /// Collects the values below `value`. Inside `[sources]` a table with `kind` ends a path.
@@ -312,13 +321,16 @@ fn flatten(
             raw,
             shown: String::new(),
         };
-        let get = |name: &str| match table.get(name).map(|v| v.get_ref()) {
-            Some(DeValue::String(text)) => part(Raw::Text(text.to_string())),
-            _ => part(Raw::Other),
+        let get = |name: &str| match table.get(name) {
+            Some(value) => Item::from_toml(value.get_ref(), text, value.span()),
+            None if name == "to" => part(Raw::List(Vec::new())),
+            None => part(Raw::Other),
         };
         let name = path.strip_prefix("sources.").unwrap_or(path).to_owned();
-        let mut parts = vec![part(Raw::Text(name)), get("kind"), get("from")];
-        parts.extend(table.iter().skip(2).map(|_| part(Raw::Other)));
+        let mut parts = vec![part(Raw::Text(name)), get("kind"), get("from"), get("to")];
+        let unknown = |key: &str| !["kind", "from", "to"].contains(&key);
+        let unknown = table.iter().filter(|(key, _)| unknown(key.get_ref()));
+        parts.extend(unknown.map(|_| part(Raw::Other)));
         out.push(leaf(Some(part(Raw::List(parts)))));
         return;
     }

@@ -62,8 +62,12 @@ impl ParsedDrive {
             if SourceKind::stated(value.source.kind.name()).is_some() {
                 let from = toml::Value::String(value.source.from.clone());
                 let kind = value.source.kind.name();
+                let to = match &value.source.to[..] {
+                    [] => String::new(),
+                    to => format!(", to = {}", toml::Value::from(to.to_vec())),
+                };
                 sources += &format!(
-                    "\"{}\" = {{ kind = \"{kind}\", from = {from} }}\n",
+                    "\"{}\" = {{ kind = \"{kind}\", from = {from}{to} }}\n",
                     key.path
                 );
             }

@@ -62,6 +62,9 @@ pub struct Source {
     pub kind: SourceKind,
     /// Which document, measurement or reason.
     pub from: String,
+    /// The figures or statements it was chosen to meet, as studies name them
+    /// (`kim-2020/Figure 10`): what is held against them is calibrated.
+    pub to: Vec<String>,
 }
 
 impl Source {
@@ -69,6 +72,7 @@ impl Source {
         Self {
             kind: SourceKind::Unstated,
             from: "no source given".to_owned(),
+            to: Vec::new(),
         }
     }
 
@@ -76,6 +80,7 @@ impl Source {
         Self {
             kind: SourceKind::Default,
             from: "default".to_owned(),
+            to: Vec::new(),
         }
     }
 
@@ -83,6 +88,7 @@ impl Source {
         Self {
             kind: SourceKind::Derived,
             from: from.to_owned(),
+            to: Vec::new(),
         }
     }
 }

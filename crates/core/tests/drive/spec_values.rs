@@ -297,6 +297,23 @@ fn plausible(row: &lodger_core::spec::KeyReference) -> BoxedStrategy<String> {
     }
 }
 
+#[test]
+fn what_a_value_was_fitted_to_goes_with_it() {
+    let text = "extends = \"tiny\"\n[nand]\nread = \"60us\"\n[sources]\n\"nand.read\" = { kind = \"fitted\", \
+                from = \"x\", to = [\"kim-2020/Figure 5\", \"y/z\"] }\n";
+    let tiny = |_: &str| Some(TINY.to_owned());
+    let to = |drive: &ParsedDrive| drive.sources()["nand.read"].to.clone();
+    let drive = parse(text, "mine.toml", &[], &tiny).unwrap();
+    assert_eq!(to(&drive), ["kim-2020/Figure 5", "y/z"]);
+    let again = parse(&drive.to_toml(), "again.toml", &[], &none).unwrap();
+    assert_eq!(to(&again), to(&drive));
+    let heir = |_: &str| Some(drive.to_toml());
+    let derived = parse("extends = \"mine\"", "heir.toml", &[], &heir).unwrap();
+    assert_eq!(to(&derived), to(&drive));
+    let changed = parse(text, "mine.toml", &[("nand.read", "61us")], &tiny).unwrap();
+    assert!(to(&changed).is_empty());
+}
+
 fn plausible_sets() -> impl Strategy<Value = Vec<(&'static str, String)>> {
     let rows: Vec<_> = reference();
     let pick = prop::sample::select(rows);

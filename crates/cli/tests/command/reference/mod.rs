@@ -59,7 +59,9 @@ rates are text with a unit (`\"16KiB\"`, `\"58us\"`, `\"3.2GB/s\"`): `KiB`, `MiB
 
 `extends = \"NAME\"` starts from a drive of the collection. `[sources]` says for each value where it
 comes from: `\"nand.read\" = { kind = \"measured\", from = \"...\" }`, with a kind of `measured`,
-`datasheet`, `paper`, `fitted` or `assumed`.
+`datasheet`, `paper`, `fitted` or `assumed`. `to = [\"kim-2020/Figure 10\"]` beside these names the
+figures or statements that a value was chosen to meet, as [studies](study-file.md) name them: what is
+held against them is calibrated, no prediction.
 
 ";
     format!(

@@ -1,0 +1,37 @@
+"""Where a claim stands in its source, and whether the drive was fitted to it.
+
+A citation is the short name of a source and a place in it: ``kim-2020/Figure 10 (a)``. Values of
+drives and studies name in the same way what they were fitted to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+KINDS = {
+    "calibrated": "a value of the drive or the study was fitted to this place of the source",
+    "predicted": "nothing was fitted to it, and it can fail: it does, or its null breaks it",
+    "structural": "it holds for every model of this form: nothing is learned from it",
+    "own": "our own question, or what the source does not say",
+    "not comparable": "the source gives neither a number nor an order",
+}
+"""What a check can be; derived, never stated."""
+
+_ENDS = re.compile(r"[/,()]")
+
+
+def parts(citation: str) -> tuple[str, ...]:
+    """What it names, from the source to the detail: `kim-2020`, `figure 10`, `a`."""
+    found = (" ".join(part.split()).lower() for part in _ENDS.split(citation))
+    return tuple(part for part in found if part)
+
+
+def meet(one: str, other: str) -> bool:
+    """Whether one is the other, or lies within it."""
+    return all(a == b for a, b in zip(parts(one), parts(other), strict=False))
+
+
+def fits_of(citations: Sequence[str], fits: Iterable[str]) -> tuple[str, ...]:
+    """Those of the fits that were made to one of the citations."""
+    return tuple(sorted({fit for fit in fits if any(meet(fit, one) for one in citations)}))
