@@ -9,10 +9,12 @@ import pytest
 
 import lodger
 from lodger import study
+from lodger.experiments import hmb_study
 from lodger.study.checks import judge, over_seeds
 from lodger.study.claims import KINDS, meet
 from lodger.study.command import study as study_command
 from lodger.study.run import fits_behind
+from lodger.study.tasks import by_chance
 
 from .conftest import ROOT
 from .test_study_files import TINY
@@ -96,7 +98,9 @@ def test_a_null_with_an_unknown_key_is_an_error(
     assert study_command(["run", str(file)]) == 0
     capsys.readouterr()
     assert study_command(["run", str(file), "--nulls"]) == 2
-    assert "nand.raed" in capsys.readouterr().out
+    assert "under the null `nand.raed=1us`: " in capsys.readouterr().out
+    assert study_command(["show", str(file)]) == 2
+    assert "nand.read" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -134,6 +138,28 @@ def test_seeds_follow_one_another() -> None:
     ]
     figures = sorted(one.outcomes[0].measured for one in alone)  # type: ignore[type-var]
     assert (figures[0], figures[2], figures[1]) == (*outcome.interval, outcome.measured)
+
+
+def test_experiments_without_chance_do_not_depend_on_the_seed() -> None:
+    found = [
+        experiment(
+            drive=lodger.Drive("tiny"),
+            hmb=None,
+            hmb_offer=None,
+            precondition="sequential",
+            seed=seed,
+            **given,
+        )
+        for experiment, given in (
+            (hmb_study.map_cache, {"largest": 500}),
+            (hmb_study.read_cache, {"largest_kib": 128, "flood_mib": 4}),
+            (hmb_study.write_buffer, {"largest_kib": 128, "flood_mib": 4}),
+        )
+        for seed in (0, 7)
+    ]
+    assert repr(found[::2]) == repr(found[1::2])
+    made = study.load(ROOT / "studies/hmb-study-fig8.toml")
+    assert not any(by_chance(setting) for setting in made.settings.values())
 
 
 def test_values_that_were_fitted_say_to_what() -> None:

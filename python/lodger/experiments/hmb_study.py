@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._native import Drive, hmb_study
+from . import without_chance
 
 Curve = tuple[list[int], list[float]]
 
@@ -67,6 +68,7 @@ def _twice(
     }
 
 
+@without_chance
 def read_cache(
     *,
     drive: Drive,
@@ -86,6 +88,7 @@ def read_cache(
     )
 
 
+@without_chance
 def write_buffer(
     *,
     drive: Drive,
@@ -104,6 +107,7 @@ def write_buffer(
     )
 
 
+@without_chance
 def map_cache(
     *,
     drive: Drive,

@@ -12,7 +12,7 @@ from . import report
 from .collection import collection
 from .expression import near
 from .file import Study, load
-from .run import Found, run
+from .run import Found, null_tasks, run
 
 _VERDICTS = """\
 Verdicts: a claim is met, missed or, with several seeds, undecided: seeds disagree, or a limit lies
@@ -161,6 +161,8 @@ def study(arguments: Sequence[str] | None = None) -> int:
         studies = [load(file) for file in options.files]
         if options.command == "run":
             return _run(studies, options, values=True, published=False)
+        for one in studies:
+            null_tasks(one)
         shown = (report.described(one, len(one.tasks())) for one in studies)
         say("\n".join(shown))
         return 0

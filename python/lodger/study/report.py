@@ -188,8 +188,9 @@ def _markdown_counts(found: Sequence[Found]) -> list[str]:
     made = tally(found)
     seeds = {one.seeds for one in found}
     lines = [
-        f"{len(found)} studies, {max(seeds, default=1)} seeds each. A claim is *undecided* where "
-        "seeds disagree or a limit lies between the smallest and the largest figure.",
+        f"{len(found)} studies, {max(seeds, default=1)} seeds each unless a study says otherwise. A "
+        "claim is *undecided* where seeds disagree or a limit lies between the smallest and the "
+        "largest figure.",
         "",
         "| | checks | met | missed | undecided |",
         "|---|---|---|---|---|",
@@ -203,7 +204,8 @@ def _markdown_counts(found: Sequence[Found]) -> list[str]:
 
 def _markdown_of(found: Found) -> list[str]:
     study = found.study
-    lines = ["", f"## {study.id}", "", f"{study.title}. {_origin(study)}.", ""]
+    seeds = "1 seed" if found.seeds == 1 else f"{found.seeds} seeds"
+    lines = ["", f"## {study.id}", "", f"{study.title}. {_origin(study)}. {seeds}.", ""]
     for kinds, title in TABLES:
         outcomes = [one for one in found.outcomes if one.kind in kinds]
         if outcomes:

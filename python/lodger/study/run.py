@@ -17,7 +17,7 @@ from .claims import fits_of
 from .file import Study
 from .nulls import Null, shown, under
 from .series import Series
-from .tasks import Setting, Task, tasks_of
+from .tasks import Setting, Task, by_chance, tasks_of
 
 Progress: TypeAlias = Callable[[str], object]
 """Called with a line of text for people."""
@@ -141,22 +141,12 @@ class _Plan:
         try:
             for seed in range(seeds):
                 for setting in study.settings.values():
-                    self.tasks += tasks_of(study.id, setting, seed)
-            for null, settings in self._concerned().items() if nulls else ():
-                for setting in under(null, settings):
-                    self.tasks += tasks_of(study.id, setting, 0, null)
+                    if seed == 0 or by_chance(setting):
+                        self.tasks += tasks_of(study.id, setting, seed)
+            self.tasks += null_tasks(study) if nulls else []
         except Error as error:
             self.tasks = []
             self.found = self._failed(error)
-
-    def _concerned(self) -> dict[Null, list[Setting]]:
-        """The series that each null changes, for all checks that have it."""
-        made: dict[Null, dict[str, Setting]] = {}
-        for check in self.study.checks:
-            if check.null:
-                series = {setting.name: setting for setting in self.study.series_of(check)}
-                made.setdefault(check.null, {}).update(series)
-        return {null: list(series.values()) for null, series in made.items()}
 
     def take(self, one: _Done) -> list[str]:
         """Takes a run, and says what is finished with it."""
@@ -212,15 +202,32 @@ class _Plan:
         """Series and numbers by name, from what the runs with a seed, or a null, measured."""
         values: dict[str, Series | float] = {}
         for name, setting in self.study.settings.items():
+            run = (name, setting.seed + (seed if by_chance(setting) else 0), null)
             ours = [
                 one
                 for one in self.done
-                if (one.task.series, one.task.seed, one.task.null)
-                == (name, setting.seed + seed, null)
+                if (one.task.series, one.task.seed, one.task.null) == run
             ]
             if ours:
                 values |= _values(name, setting, ours)
         return values
+
+
+def null_tasks(study: Study) -> list[Task]:
+    """The runs of its nulls: of the series that each changes, for all checks that have it."""
+    concerned: dict[Null, dict[str, Setting]] = {}
+    for check in study.checks:
+        if check.null:
+            series = {setting.name: setting for setting in study.series_of(check)}
+            concerned.setdefault(check.null, {}).update(series)
+    made: list[Task] = []
+    for null, settings in concerned.items():
+        try:
+            for setting in under(null, list(settings.values())):
+                made += tasks_of(study.id, setting, 0, null)
+        except Error as error:
+            raise _told(error, null) from error
+    return made
 
 
 def fits_behind(study: Study, check: Check, tasks: Sequence[Task]) -> set[str]:

@@ -174,6 +174,13 @@ def _plain(x: Any) -> Any:
     return x.item() if isinstance(x, np.generic) else x
 
 
+def by_chance(setting: Setting) -> bool:
+    """Whether its figures may depend on the seed. A drive written at random is another for each."""
+    if setting.source != "experiment" or "random" in setting.precondition:
+        return True
+    return not getattr(find(setting.body), "without_chance", False)
+
+
 def tasks_of(study: str, setting: Setting, seed: int = 0, null: Null = ()) -> list[Task]:
     """The runs of a series, one for each of its settings; with `seed` added to its own."""
     name, values = setting.over or ("", (None,))
