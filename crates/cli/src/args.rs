@@ -1,10 +1,12 @@
 //! What can be typed. The text here is the help.
 
+mod ctl;
 mod serve;
 mod table;
 mod time;
 mod top;
 
+pub use ctl::{After, CtlArgs, Order, RulesOrder};
 pub use serve::ServeArgs;
 pub use table::{TableArgs, TableFormat};
 pub use time::TimeArgs;
@@ -53,6 +55,8 @@ pub enum Command {
     Probe(ProbeArgs),
     /// Serve a drive as a real NVMe device, for virtual machines and drivers in user space
     Serve(ServeArgs),
+    /// Tell a running drive of `lodger serve` what is to happen to it: faults, power cuts, heat
+    Ctl(CtlArgs),
     /// Look at a running drive of `lodger serve --metrics`
     Top(TopArgs),
     /// Describe and convert block traces

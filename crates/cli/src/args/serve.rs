@@ -14,6 +14,8 @@ Examples:
   lodger serve --drive rc100-480 --nbd localhost:10809 --hmb off
   lodger serve --drive tiny --nbd unix:drive --record run.rec
   lodger serve --drive tiny --nbd unix:drive --faults rules.txt
+  lodger serve --drive bg4 --socket drive --faults faults/large-grant.rules   an exhibit of the museum
+  lodger ctl drive vanish --for 5s                          beside it, while it runs
   lodger serve --drive bg4 --socket drive --metrics unix:metrics   then `lodger top metrics`
   lodger serve --drive rc100-480 --socket drive --backing drive.flash
 
@@ -91,12 +93,19 @@ pub struct ServeArgs {
         default_missing_value = "localhost:9847"
     )]
     pub metrics: Option<String>,
-    /// Rules by which commands fail, are held up or are never heard of again, a line each
+    /// Rules by which commands, and the drive, fare badly, a line each
     ///
     /// `fail 0x281 opcode=read every=100` (status code type and code), `delay 5ms chance=1%`, `drop opcode=flush skip=3
-    /// times=1`. The documentation of the live drive has all conditions.
+    /// times=1`, `vanish written=1GiB`, `power-cut on=program`, `identify HMPRE=51200`. The documentation of the live
+    /// drive has all words, the folder `faults/` bugs that were seen in the field.
     #[arg(long, value_name = "FILE")]
     pub faults: Option<PathBuf>,
+    /// Where `lodger ctl` tells the drive what is to happen to it: a socket that only you can connect to
+    ///
+    /// Usually beside the drive's own: PATH.ctl for `--socket PATH` and `--nbd unix:PATH`. With a port alone there
+    /// is none.
+    #[arg(long, value_name = "PATH")]
+    pub ctl: Option<PathBuf>,
     /// Set a field of Identify Controller or Identify Namespace, such as `MDTS=5`; may be repeated
     #[arg(long, value_name = "FIELD=VALUE", allow_hyphen_values = true)]
     pub identify: Vec<String>,

@@ -2,6 +2,8 @@
 
 mod advise;
 mod compare;
+#[cfg_attr(not(target_os = "linux"), path = "ctl_elsewhere.rs")]
+mod ctl;
 mod drives;
 mod outside;
 mod probe;
@@ -43,6 +45,7 @@ pub fn dispatch(cli: Cli, streams: &mut Streams<'_>) -> Result<u8, Error> {
         Command::Drives(args) => drives::run(args, streams).map(|()| 0),
         Command::Probe(args) => probe::run(&args, streams),
         Command::Serve(args) => serve::run(&args, streams).map(|()| 0),
+        Command::Ctl(args) => ctl::run(&args, streams).map(|()| 0),
         Command::Top(args) => top::run(&args, streams).map(|()| 0),
         Command::Trace(args) => trace::run(args, streams).map(|()| 0),
         Command::Sweep(args) => outside::run("sweep", &args.arguments),

@@ -1,6 +1,6 @@
 //! `lodger serve`: a drive as a real NVMe device, or as blocks over NBD, until the user stops it.
 
-use super::Streams;
+use super::{Streams, ctl};
 use crate::args::ServeArgs;
 use crate::error::Error;
 use crate::{inputs, interrupt, output, used};
@@ -8,14 +8,17 @@ use lodger_core::DriveSpec;
 use lodger_run::HmbChoice;
 use lodger_serve::backing::{Backing, BackingError};
 use lodger_serve::clock::Speed;
+use lodger_serve::control::cannot_go;
 use lodger_serve::controller::Settings;
 use lodger_serve::controller::identity::Unservable;
 use lodger_serve::faults::Faults;
 use lodger_serve::nbd::{GRANT_BYTES_MAX, Nbd};
-use lodger_serve::server::{Address, Exporter, FrontEnd, Report, ServeError, Server, VfioUser};
+use lodger_serve::server::{
+    Address, Control, Exporter, FrontEnd, Report, ServeError, Server, VfioUser,
+};
 use std::fmt::Display;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
@@ -83,14 +86,58 @@ fn exporter(
     Ok(Some((exporter, place)))
 }
 
-/// The rules of a file.
-fn faults(path: &Path, seed: u64) -> Result<Faults, Error> {
+/// The rules of a file; what they set in Identify is set.
+fn rules<F: FrontEnd>(
+    path: &Path,
+    args: &ServeArgs,
+    server: &mut Server<F>,
+) -> Result<Faults, Error> {
     let text = inputs::files().text(path, "file of fault rules")?;
-    Faults::parse(&text, seed).map_err(|error| {
-        let message = format!("{} ({}:{})", error.what, path.display(), error.line);
-        Error::input(message)
-            .hint("a rule is `fail STATUS`, `delay TIME` or `drop`, and conditions such as `opcode=read every=100`")
-    })
+    let at = |what: String, line: usize| {
+        let message = format!("{what} ({}:{line})", path.display());
+        Error::input(message).hint(
+            "a rule is what is done, such as `fail 0x281`, and conditions such as `opcode=read every=100`: \
+             `lodger ctl DRIVE rules add --help`",
+        )
+    };
+    let faults = Faults::parse(&text, args.seed).map_err(|error| at(error.what, error.line))?;
+    for (line, assignment) in faults.identify() {
+        let identity = server.controller_mut().identity_mut();
+        let assigned = identity.assign(assignment);
+        assigned.map_err(|error| at(error.to_string(), *line))?;
+    }
+    match faults.takes_drive_away() {
+        Some(act) if args.socket.is_none() => Err(Error::input(format!(
+            "`--faults {}`: {}",
+            path.display(),
+            cannot_go(&act)
+        ))),
+        _ => Ok(faults),
+    }
+}
+
+/// Where the drive is told what is to happen to it, and what to call that place.
+fn control(
+    args: &ServeArgs,
+    streams: &mut Streams<'_>,
+) -> Result<Option<(Control, PathBuf)>, Error> {
+    let nbd = args.nbd.as_deref().unwrap_or_default();
+    let beside = args.socket.clone();
+    let beside = beside.or_else(|| nbd.strip_prefix("unix:").map(PathBuf::from));
+    let (path, named) = match (&args.ctl, beside) {
+        (Some(path), _) => (path.clone(), path.clone()),
+        (None, Some(beside)) => (ctl::control_path(&beside), beside),
+        (None, None) => return Ok(None),
+    };
+    match Control::new(&path, args.socket.is_some()) {
+        Ok(control) => Ok(Some((control, named))),
+        // The drive is what was asked for.
+        Err(error) if args.ctl.is_none() => {
+            streams.note("warning", &format!("`lodger ctl` cannot be used: {error}"));
+            Ok(None)
+        }
+        Err(error) => Err(refused(args, error, "--ctl")),
+    }
 }
 
 fn wrong(option: &str, error: &dyn Display) -> Error {
@@ -101,7 +148,7 @@ fn refused(args: &ServeArgs, error: ServeError, option: &str) -> Error {
     match error {
         ServeError::Drive(error @ Unservable::Block(_)) => wrong("--block", &error),
         ServeError::Drive(error) => Error::input(format!("`{}`: {error}", args.drive)),
-        ServeError::Socket { .. } if option != "--socket" => {
+        ServeError::Socket { .. } if !["--socket", "--ctl"].contains(&option) => {
             Error::input(error.to_string()).hint(format!(
                 "`{option}` names a place in a folder that you may write to, or a port that is free"
             ))
@@ -154,9 +201,11 @@ fn serve<F: FrontEnd>(
             }
         })?;
     }
-    if let Some(path) = &args.faults {
-        server.controller_mut().set_faults(faults(path, args.seed)?);
-    }
+    let rules = match &args.faults {
+        Some(path) => rules(path, args, &mut server)?,
+        None => Faults::seeded(args.seed),
+    };
+    server.controller_mut().set_faults(rules);
     if let Some(path) = &args.record {
         let shown = path.display().to_string();
         used::refuse_input(path, &shown)?;
@@ -169,6 +218,13 @@ fn serve<F: FrontEnd>(
     if let Some((exporter, place)) = exporter(args, streams)? {
         server.set_exporter(exporter);
         greeting += &format!("What it counts: `lodger top {place}`\n");
+    }
+    if let Some((control, path)) = control(args, streams)? {
+        server.set_control(control);
+        greeting += &format!(
+            "What is to happen to it: `lodger ctl {} ...`\n",
+            path.display()
+        );
     }
     let _ = streams.stderr.write_all(greeting.as_bytes());
     let report = server

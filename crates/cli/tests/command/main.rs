@@ -5,6 +5,8 @@
 mod backing;
 mod blind;
 mod common;
+#[cfg(target_os = "linux")]
+mod ctl;
 mod docs;
 mod errors;
 #[cfg(unix)]
