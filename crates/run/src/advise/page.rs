@@ -87,10 +87,18 @@ fn cards(advice: &Advice) -> Vec<Card> {
 
 type Points = Vec<(f64, f64)>;
 
+/// What is drawn ends at twice what anybody asks for, bytes: beyond that there is only the table.
+fn end_bytes(advice: &Advice) -> u64 {
+    let curve_ends = advice.curve.as_ref().map_or(0, |curve| curve.useful_bytes);
+    let asked_bytes = curve_ends.max(advice.place.preferred_bytes());
+    asked_bytes.saturating_mul(2)
+}
+
 /// Curves over host memory: hits, rate, latencies.
 fn plots(advice: &Advice) -> Vec<(&'static str, &'static str, Plot)> {
+    let end_bytes = end_bytes(advice);
     let simulated = |of: &dyn Fn(&Run) -> Option<f64>| -> Points {
-        let rows = advice.rows.iter();
+        let rows = advice.rows.iter().filter(|(bytes, _)| *bytes <= end_bytes);
         rows.filter_map(|(bytes, run)| Some((*bytes as f64, of(run)?)))
             .collect()
     };
@@ -121,7 +129,10 @@ fn plots(advice: &Advice) -> Vec<(&'static str, &'static str, Plot)> {
         .as_ref()
         .filter(|curve| curve.asked().lookups > 0);
     let learnt = learnt.map(|curve| {
-        let points = curve.points.iter();
+        let points = curve
+            .points
+            .iter()
+            .filter(|point| point.hmb_bytes <= end_bytes);
         points
             .map(|point| (point.hmb_bytes as f64, 100.0 * point.hit_ratio))
             .collect()
