@@ -370,10 +370,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let plight = &self.plight;
         let hot_s = plight.hot_ps(self.device.now_ps()) / PS_PER_S;
         let is_hot = plight.heat.since_ps.is_some();
-        let warnings = u8::from(plight.is_read_only) * CriticalWarning::ReadOnly as u8
-            | u8::from(is_hot) * CriticalWarning::Temperature as u8;
+        let read_only = u8::from(plight.is_read_only) * CriticalWarning::ReadOnly as u8;
+        let too_hot = u8::from(is_hot) * CriticalWarning::Temperature as u8;
         PlightHealth {
-            warnings,
+            warnings: read_only | too_hot,
             temperature_kelvin: match is_hot {
                 true => super::identity::TEMPERATURES_KELVIN.0 + HOTTER_KELVIN,
                 false => temperature_kelvin,

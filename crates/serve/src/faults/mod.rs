@@ -225,10 +225,11 @@ impl Faults {
     pub fn look_at_clock(&mut self, now: &Situation, due: &mut Vec<Due>) {
         for rule in &mut self.rules {
             let is_time = matches!(rule.when, When::At(at_ps) if at_ps <= now.now_ps);
-            if is_time && !std::mem::replace(&mut rule.is_over, true) {
-                if rule.applies(now, &mut self.rng) {
-                    rule.give(&mut None, due);
-                }
+            if is_time
+                && !std::mem::replace(&mut rule.is_over, true)
+                && rule.applies(now, &mut self.rng)
+            {
+                rule.give(&mut None, due);
             }
         }
     }
