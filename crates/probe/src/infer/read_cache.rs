@@ -89,6 +89,9 @@ pub mod rules {
 const FEW_BYTES: f64 = 65_536.0;
 /// A read from memory saves more than half of a read's time: less than this was saved by nothing.
 const SAVED: f64 = 0.1;
+/// What is said beside a size.
+const SIZE_SHOWS: &str = "";
+const MAY_BE_LARGER: &str = "; the map ends there, so that the cache may be larger";
 /// Reads that measure in each look.
 const LOOKS: f64 = 240.0;
 
@@ -120,9 +123,7 @@ pub(super) fn verdict(findings: &Findings, about: &Description) -> Verdict {
             let mut text = format!("up to {} are read again fast", size_text(size.estimate));
             let fit = arm.levels.map_or(1.0, |levels| told(&levels, LOOKS));
             let ends_with_map = map_ends_at(findings, size.estimate);
-            if ends_with_map {
-                text += "; the map ends there, so that the cache may be larger";
-            }
+            text += [SIZE_SHOWS, MAY_BE_LARGER][usize::from(ends_with_map)];
             Verdict::new(tier, rule, text)
                 .size((!ends_with_map).then_some(size))
                 .borne_out(fit)
