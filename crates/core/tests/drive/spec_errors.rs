@@ -350,14 +350,6 @@ fn sources_must_say_something() {
         &entry("name = { kind = \"assumed\", from = \"x\", why = \"y\" }"),
         &format!("{form} (my-drive.toml:3)"),
     );
-    for to in ["5", "\"x\"", "[5]", "[\" \"]"] {
-        check_file(
-            &entry(&format!(
-                "name = {{ kind = \"fitted\", from = \"x\", to = {to} }}"
-            )),
-            &format!("{form} (my-drive.toml:3)"),
-        );
-    }
     check_file(
         &entry("name = { kind = \"guess\", from = \"x\" }"),
         "`kind` of `name` must be one of `measured`, `datasheet`, `paper`, `fitted`, `assumed`, found `guess` (my-drive.toml:3)",

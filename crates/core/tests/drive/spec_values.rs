@@ -312,6 +312,11 @@ fn what_a_value_was_fitted_to_goes_with_it() {
     assert_eq!(to(&derived), to(&drive));
     let changed = parse(text, "mine.toml", &[("nand.read", "61us")], &tiny).unwrap();
     assert!(to(&changed).is_empty());
+    for wrong in ["5", "\"x\"", "[5]", "[\" \"]"] {
+        let text = text.replace("[\"kim-2020/Figure 5\", \"y/z\"]", wrong);
+        let error = parse(&text, "mine.toml", &[], &tiny).unwrap_err();
+        assert!(error.to_string().contains("every entry of `[sources]`"));
+    }
 }
 
 fn plausible_sets() -> impl Strategy<Value = Vec<(&'static str, String)>> {
