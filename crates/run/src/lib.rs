@@ -47,6 +47,7 @@ mod session;
 pub mod size;
 mod state;
 mod stats;
+mod stopwatch;
 pub mod timeline;
 pub mod trace_events;
 pub mod window_study;

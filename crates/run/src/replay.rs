@@ -11,6 +11,7 @@ use crate::runner::{
     DriveState, Observer, Progress, RunResult, hmb_used_bytes, refused, utilisation,
 };
 use crate::stats::JobResult;
+use crate::stopwatch::Stopwatch;
 use lodger_core::device::{News, NoContents, Sent};
 use lodger_core::ids::CommandId;
 use lodger_core::{Completion, Host, Precondition, Request, Status};
@@ -20,7 +21,6 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::io::BufRead;
 use std::ops::ControlFlow;
-use std::time::Instant;
 
 /// Time is gone through in steps of this, so that the observer is asked.
 const STEP_PS: u64 = 1_000_000_000_000;
@@ -113,7 +113,7 @@ pub fn replay<R: BufRead, O: Observer>(
     name: &str,
     observer: &mut O,
 ) -> Result<Replayed, Error> {
-    let started = Instant::now();
+    let stopwatch = Stopwatch::started();
     let head = recording.head().clone();
     let config = RunConfig {
         hmb: HmbChoice::Off,
@@ -167,7 +167,7 @@ pub fn replay<R: BufRead, O: Observer>(
         config,
         result: replay.result(made.hmb, interrupted),
     };
-    replayed.result.wall_s = started.elapsed().as_secs_f64();
+    replayed.result.wall_s = stopwatch.seconds();
     Ok(replayed)
 }
 

@@ -13,6 +13,7 @@ use crate::config::{self, RunConfig, STUCK_AFTER, Traced};
 use crate::error::Error;
 use crate::hmb::HmbResult;
 use crate::stats::JobResult;
+use crate::stopwatch::Stopwatch;
 use crate::window_study;
 use lodger_core::device::NoContents;
 use lodger_core::observe::{Counters, PartsPs, Tracer, Untraced};
@@ -24,7 +25,6 @@ pub use observer::{DriveState, Observer, Progress};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
-use std::time::Instant;
 use summary::expected_ps;
 pub(crate) use summary::{hmb_used_bytes, refused, utilisation};
 
@@ -91,7 +91,7 @@ pub fn run_traced<O: Observer, T: Tracer>(
     observer: &mut O,
     tracer: T,
 ) -> Result<(RunResult, T), Error> {
-    let started = Instant::now();
+    let stopwatch = Stopwatch::started();
     let made = config::make_traced(config, NoContents, tracer)?;
     let mut runner = Runner::new(made.host, workload, observer);
     let interrupted = runner.run()?.is_break();
@@ -103,7 +103,7 @@ pub fn run_traced<O: Observer, T: Tracer>(
     result
         .warnings
         .extend(window_study::shortfall(config.spec()));
-    result.wall_s = started.elapsed().as_secs_f64();
+    result.wall_s = stopwatch.seconds();
     Ok((result, tracer))
 }
 
