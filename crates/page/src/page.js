@@ -50,7 +50,7 @@ function curves(figure, svg, tip) {
   toggles(figure, (at, off) => lines[at].group.classList.toggle("off", off));
 }
 
-for (const figure of document.querySelectorAll("figure")) {
+function enliven(figure) {
   const svg = figure.querySelector("svg"), tip = figure.querySelector(".tip");
   if (svg && tip) curves(figure, svg, tip);
   if (figure.classList.contains("bars")) {
@@ -58,6 +58,8 @@ for (const figure of document.querySelectorAll("figure")) {
       figure.querySelectorAll(`[data-part="${at}"]`).forEach((part) => part.classList.toggle("off", off)));
   }
 }
+
+document.querySelectorAll("figure").forEach(enliven);
 
 // Tables of fewer rows are read sooner than searched.
 const ROWS_MIN = 8;
