@@ -3,7 +3,7 @@
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-live vm bench reproduce reproduce-full fuzz lint docs
+.PHONY: help demo page test test-live vm bench reproduce reproduce-full fuzz lint docs
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' \
@@ -12,6 +12,9 @@ help: ## List the targets
 demo: ## Build, then show what host memory buys an RC100 (table, out/demo.html)
 	$(CARGO) build --release -p lodger --bins
 	$(CARGO) run --release -q -p lodger --example demo
+
+page: ## Build the what-if page, the simulator in one HTML file (out/what-if.html)
+	scripts/what-if.sh
 
 test: ## Run the whole fast suite, Rust and Python
 	$(CARGO) test --workspace
