@@ -15,6 +15,7 @@ class Lodger {
     lodger.answers = new Map();
     lodger.waiting = [];
     lodger.idle = [];
+    lodger.busy = new Set();
     lodger.script = URL.createObjectURL(
       new Blob([ask.toString(), "\n", document.getElementById("worker").textContent], { type: "text/javascript" }));
     const workers = Math.min(WORKERS_MAX, Math.max(2, navigator.hardwareConcurrency || 2));
@@ -35,12 +36,12 @@ class Lodger {
     return understood(ask(this.here, JSON.stringify(question)));
   }
 
-  // A promise of the answer. Questions nobody waits for any more are dropped by `forget`.
-  answer(question) {
+  // A promise of the answer. `how.long`: it takes seconds; `how.keep`: it is wanted whatever is chosen meanwhile.
+  answer(question, how = {}) {
     const text = JSON.stringify(question);
     const known = this.answers.get(text);
     if (known) return known;
-    const promise = new Promise((resolve, reject) => this.waiting.push({ text, resolve, reject }));
+    const promise = new Promise((resolve, reject) => this.waiting.push({ text, resolve, reject, ...how }));
     this.answers.set(text, promise);
     promise.catch(() => this.answers.delete(text));
     if (this.answers.size > ANSWERS_MAX) this.answers.delete(this.answers.keys().next().value);
@@ -48,17 +49,32 @@ class Lodger {
     return promise;
   }
 
+  // Something else is asked now: drops what waits, and long work under way.
   forget() {
-    for (const { text, reject } of this.waiting.splice(0)) {
+    const drop = ({ text, reject }) => {
       this.answers.delete(text);
       reject(new Forgotten());
+    };
+    this.waiting.filter((work) => !work.keep).forEach(drop);
+    this.waiting = this.waiting.filter((work) => work.keep);
+    for (const worker of this.busy) {
+      if (!worker.work.long) continue;
+      drop(worker.work);
+      this.dismiss(worker);
+      this.hire();
     }
+  }
+
+  dismiss(worker) {
+    worker.terminate();
+    this.busy.delete(worker);
   }
 
   give() {
     while (this.idle.length && this.waiting.length) {
       const worker = this.idle.shift();
       worker.work = this.waiting.shift();
+      this.busy.add(worker);
       worker.postMessage({ id: 0, question: worker.work.text });
     }
   }
@@ -66,7 +82,7 @@ class Lodger {
   heard(worker, { answer, trap }) {
     const work = worker.work;
     if (trap) {
-      worker.terminate();
+      this.dismiss(worker);
       work.reject(new Error(`the simulator stopped: ${trap}. This is a defect of it: please report it with this page's link`));
       return this.hire();
     }
@@ -75,6 +91,7 @@ class Lodger {
     } catch (error) {
       work.reject(error);
     }
+    this.busy.delete(worker);
     this.idle.push(worker);
     this.give();
   }

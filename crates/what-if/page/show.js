@@ -35,7 +35,9 @@ function marksOf(drive, state) {
   const asks = drive.hmb.preferred_bytes;
   if (!marks.some((mark) => mark.at === asks)) marks.push({ at: asks, name: "asks for" });
   else marks.find((mark) => mark.at === asks).name = "asks for";
-  return marks.sort((a, b) => a.at - b.at);
+  // Names stand one below the other: the last place has the first, as curves are high there.
+  marks.sort((a, b) => a.at - b.at);
+  return [marks.pop(), ...marks];
 }
 
 function valueText(over, at) {

@@ -15,7 +15,7 @@ const STEPS = [
   { title: "Another memory", set: { map: "dram", over: "span" }, text: "The same drive with DRAM of its own: the curve over the working set no longer falls. Choose “as built” to compare." },
 ];
 
-let lodger, drives, state, generation = 0, firstCurve;
+let lodger, drives, state, generation = 0, stepAt = -1, firstCurve;
 const begun = performance.now();
 
 async function start() {
@@ -24,7 +24,12 @@ async function start() {
   state = fitted(fromLink(location.hash), drives);
   for (const drive of drives) $("drive").add(new Option(`${drive.title} (${drive.name})`, drive.name));
   for (const id of ["asked", "steps", "trace", "same", "parts-title", "strip-title"]) $(id).hidden = false;
-  STEPS.forEach((step, at) => $("step-list").append(button(String(at + 1), step.title, () => choose({ ...DEFAULTS, ...step.set }, at))));
+  STEPS.forEach((_, at) => {
+    const item = document.createElement("li");
+    item.append(button(String(at + 1), STEPS[at].title, () => take(at)));
+    $("step-list").append(item);
+  });
+  $("step-next").onclick = () => take((stepAt + 1) % STEPS.length);
   $("asked").addEventListener("submit", (event) => event.preventDefault());
   for (const id of RANGES) $(id).addEventListener("input", () => choose({ [id]: offers(facts(drives, state))[id][$(id).value] }));
   for (const id of SELECTS) $(id).addEventListener("change", () => choose({ [id]: $(id).value }));
@@ -32,7 +37,7 @@ async function start() {
   for (const copier of document.querySelectorAll("[data-copy]")) copier.addEventListener("click", () => copy(copier));
   step(-1);
   startTraces();
-  await show();
+  show();
 }
 
 function button(text, label, pressed) {
@@ -49,10 +54,14 @@ function choose(change, at = -1) {
   show();
 }
 
+const take = (at) => choose({ ...DEFAULTS, ...STEPS[at].set }, at);
+
 function step(at) {
+  stepAt = at;
+  $("step-next").textContent = at < 0 ? "Begin" : at + 1 < STEPS.length ? "Next" : "Again";
   $("step-title").textContent = at < 0 ? "What to see, step by step" : `${at + 1}. ${STEPS[at].title}`;
   $("step-text").textContent = at < 0 ? "Each step sets the controls and shows one thing. Then move what you like." : STEPS[at].text;
-  [...$("step-list").children].forEach((button, i) => (i === at ? button.setAttribute("aria-current", "step") : button.removeAttribute("aria-current")));
+  $("step-list").querySelectorAll("button").forEach((button, i) => (i === at ? button.setAttribute("aria-current", "step") : button.removeAttribute("aria-current")));
 }
 
 function showControls(drive) {
@@ -116,7 +125,7 @@ async function show() {
     for (const id of ["curve", "hits", "parts", "values"]) $(id).classList.remove("busy");
     window.whatIf = { state: asked, ...answer, points, firstCurve };
     document.documentElement.dataset.settled = toLink(asked);
-    clean(mine, drive, asked);
+    await clean(mine, drive, asked);
   } catch (error) {
     if (!(error instanceof Forgotten)) wrong(error);
   }
@@ -135,7 +144,7 @@ async function clean(mine, drive, asked) {
   $("strip-same").hidden = false;
   $("strip-says").textContent = "A longer run is under way.";
   $("strip").classList.add("busy");
-  const answer = await lodger.answer(longer);
+  const answer = await lodger.answer(longer, { long: true });
   if (mine !== generation) return;
   showStrip(lodger, answer);
   $("strip").classList.remove("busy");
@@ -177,7 +186,7 @@ async function advise(trace, name) {
   try {
     const asked = { ...setup(drive, { ...state, reads: 100 }) };
     delete asked.hmb;
-    const { advice, notes } = await lodger.answer({ ask: "advise", setup: asked, name, trace });
+    const { advice, notes } = await lodger.answer({ ask: "advise", setup: asked, name, trace }, { keep: true });
     $("trace-says").textContent = advice.answer.text;
     $("trace-notes").textContent = [...notes, ...advice.notes].map((note) => note + ".").join(" ");
     const points = advice.curve ? advice.curve.points.map((point) => [point.hmb_bytes, point.hit_ratio]) : [];
