@@ -199,6 +199,21 @@ def steps_hold(browser, page, checks):
         checks.say(f"step {at + 1}, {title}: {ratio:.2f} times", wrong)
 
 
+def every_drive_answers(browser, page, checks):
+    """Whatever drive is chosen, with what it is compared to, there is an answer."""
+    browser.open(page)
+    browser.wait("document.documentElement.dataset.settled")
+    wrong, slowest = [], (0, "")
+    for name in browser.value("drives.map((drive) => drive.name)"):
+        begun = time.monotonic()
+        browser.value(f"choose({{ ...DEFAULTS, drive: '{name}', reads: 70 }})")
+        browser.wait("document.documentElement.dataset.settled === 'wrong' || document.documentElement.dataset.cleaned === toLink(state)")
+        slowest = max(slowest, (time.monotonic() - begun, name))
+        if browser.value("document.documentElement.dataset.settled") == "wrong" or browser.value("document.querySelectorAll('#curve svg, #strip svg').length") != 3:
+            wrong.append(f"{name}: {browser.value('document.getElementById(`says`).textContent')}")
+    checks.say(f"every drive answers; with garbage collection the slowest, {slowest[1]}, after {slowest[0]:.1f} s", wrong)
+
+
 def trace_and_traps(browser, lodger, page, checks, folder):
     """A pasted trace is advised on as by the command; nonsense gets an error and no trap."""
     browser.open(page)
@@ -331,10 +346,13 @@ def main():
             checks.say(f"{size / 1e6:.2f} MB", ["3 MB is the most"] if size > 3_000_000 else [])
             same_as_command(browser, lodger, page, checks)
             steps_hold(browser, page, checks)
+            every_drive_answers(browser, page, checks)
             trace_and_traps(browser, lodger, page, checks, pathlib.Path(folder))
             by_keyboard(browser, page, checks)
             quiet(browser, checks)
             without_scripts(browser, page, checks)
+        except RuntimeError as error:
+            checks.say("the page", [str(error)[:1000]])
         finally:
             browser.close()
     print(f"{checks.failed} failed" if checks.failed else "all is as it should be")
