@@ -9,8 +9,9 @@ help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' \
 	  | while IFS='|' read -r name what; do printf '  make %-14s %s\n' "$$name" "$$what"; done
 
-demo: ## Build, then show what host memory buys an RC100 (table, out/demo.html)
+demo: ## Build, then show what host memory buys an RC100 (out/demo.html, out/what-if.html)
 	$(CARGO) build --release -p lodger --bins
+	@scripts/what-if.sh || echo "out/what-if.html is left out: see above" >&2
 	$(CARGO) run --release -q -p lodger --example demo
 
 page: ## Build the what-if page, the simulator in one HTML file (out/what-if.html)

@@ -1,14 +1,16 @@
 //! `make demo`: what does host memory buy an RC100?
 //!
 //! A DRAM-less drive reads at random over a growing part of its addresses, with the Host Memory
-//! Buffer off and on; then the same drive serves a captured PostgreSQL run. A table in the terminal,
-//! `out/demo.html` with plots. It uses nothing that a program of yours could not use.
+//! Buffer off and on; then the same drive serves a database whose map its own memory does not hold, and a captured
+//! PostgreSQL run whose map it does. Tables in the terminal, `out/demo.html` with plots. It uses nothing that a program of yours could not use.
 
 mod page;
 mod plot;
 
 use lodger_core::observe::Histogram;
-use lodger_run::{Drive, HmbChoice, RunConfig, RunResult, WorkloadFile, run};
+use lodger_run::{
+    Drive, HmbChoice, RunConfig, RunResult, TraceOptions, Workload, WorkloadFile, run,
+};
 use lodger_workload::trace::{self, Fit, Mode};
 use std::error::Error;
 use std::fs;
@@ -21,6 +23,11 @@ const CHOICES: [(&str, HmbChoice); 2] = [
     ("HMB off", HmbChoice::Off),
     ("HMB on", HmbChoice::Negotiated),
 ];
+/// What `make page` writes.
+const PAGE: &str = "out/what-if.html";
+const DATABASE: &str = "workloads/jobs/oltp.fio";
+/// The job of it whose reads sessions wait for.
+const SESSIONS: &str = "pages";
 const TRACES: [&str; 2] = ["workloads/pgbench-load.ftrace", "workloads/pgbench.ftrace"];
 
 /// One point of the working-set sweep.
@@ -33,7 +40,17 @@ pub struct Point {
     pub p99_us: [f64; 2],
 }
 
-/// The captured run on the drive with host memory off or on.
+/// A load on the drive with host memory off, and on.
+pub struct Load {
+    /// What it is.
+    pub title: &'static str,
+    /// More about it.
+    pub says: &'static str,
+    /// Off and on.
+    pub replays: Vec<Replay>,
+}
+
+/// A load on the drive with host memory off or on.
 pub struct Replay {
     /// `HMB off` or `HMB on`.
     pub name: &'static str,
@@ -48,10 +65,27 @@ pub struct Replay {
 fn main() -> Result<(), Box<dyn Error>> {
     let sweep = working_set_sweep()?;
     print_sweep(&sweep);
-    let replays = replay_trace()?;
-    print_replays(&replays);
+    let loads = [
+        Load {
+            title: "A database of 15 GiB",
+            says: "A model of a transactional database: eight sessions read pages of 15 GiB, some far more often than others, \
+                   while a log and a background writer write (workloads/jobs/oltp.fio).",
+            replays: replays(database)?,
+        },
+        Load {
+            title: "A small PostgreSQL",
+            says: "A captured run of pgbench: 30 transactions a second on a database of 600 MB, loaded first.",
+            replays: replays(captured_run)?,
+        },
+    ];
+    for load in &loads {
+        print_replays(load);
+    }
+    println!(
+        "\n`lodger advise FILE --drive NAME` says for any load how much host memory it needs."
+    );
     fs::create_dir_all("out")?;
-    fs::write("out/demo.html", page::html(&sweep, &replays)?)?;
+    fs::write("out/demo.html", page::html(&sweep, &loads)?)?;
     fs::write("out/working-set.svg", plot::working_set(&sweep)?)?;
     println!("\nout/demo.html shows it with plots. Next:");
     println!(
@@ -59,6 +93,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     println!("  target/release/lodger advise workloads/git.ftrace --drive bg4");
     println!("  target/release/lodger drives list");
+    match fs::metadata(PAGE) {
+        Ok(_) => println!("\n{PAGE}: move working set and host memory yourself, in a browser."),
+        Err(_) => println!(
+            "\n`make page` makes {PAGE}, to move working set and host memory in a browser."
+        ),
+    }
     Ok(())
 }
 
@@ -105,25 +145,29 @@ fn working_set_sweep() -> Result<Vec<Point>, Box<dyn Error>> {
     Ok(points)
 }
 
-/// Loads the database, then runs it, as captured: both traces in turn on one drive.
-fn replay_trace() -> Result<Vec<Replay>, Box<dyn Error>> {
+/// Runs a load on a new drive with host memory off, and on another with it.
+fn replays(
+    load: impl Fn(&RunConfig) -> Result<Workload, Box<dyn Error>>,
+) -> Result<Vec<Replay>, Box<dyn Error>> {
     let mut replays = Vec::new();
     for (name, hmb) in CHOICES {
-        progress(&format!("PostgreSQL under pgbench, {name}"));
+        progress(&format!("databases, {name}"));
         let config = config(hmb)?;
-        let result = run(
-            &config,
-            captured_run(config.drive.parsed.spec.capacity_bytes)?,
-            &mut (),
-        )?;
+        let result = run(&config, load(&config)?, &mut ())?;
         replays.push(summary(name, &result)?);
     }
     progress("");
     Ok(replays)
 }
 
+fn database(config: &RunConfig) -> Result<Workload, Box<dyn Error>> {
+    let file = WorkloadFile::open(Path::new(DATABASE), &TraceOptions::default())?;
+    Ok(file.workload(config.spec(), config.seed)?.0)
+}
+
 /// The captured run: the load as fast as it goes, then the run at its own pace.
-fn captured_run(drive_bytes: u64) -> Result<lodger_workload::Workload, Box<dyn Error>> {
+fn captured_run(config: &RunConfig) -> Result<Workload, Box<dyn Error>> {
+    let drive_bytes = config.spec().capacity_bytes;
     let mut jobs = Vec::new();
     let mut description = String::new();
     for (stage, name) in TRACES.iter().enumerate() {
@@ -143,14 +187,24 @@ fn captured_run(drive_bytes: u64) -> Result<lodger_workload::Workload, Box<dyn E
         jobs.append(&mut workload.jobs);
         description = what.summary;
     }
-    Ok(lodger_workload::Workload { description, jobs })
+    Ok(Workload { description, jobs })
 }
 
 fn summary(name: &'static str, result: &RunResult) -> Result<Replay, Box<dyn Error>> {
-    let measured = result.jobs.last().ok_or("two traces were run")?;
+    let mut reads = Histogram::default();
+    let sessions = result.jobs.iter().filter(|job| job.name == SESSIONS);
+    let last = result.jobs.last().into_iter();
+    let measured: Vec<_> = sessions.collect();
+    let measured = match measured.is_empty() {
+        true => last.collect(),
+        false => measured,
+    };
+    for job in measured {
+        reads.merge(job.read.clat().ok_or("the load reads")?);
+    }
     Ok(Replay {
         name,
-        reads: measured.read.clat().ok_or("the trace reads")?.clone(),
+        reads,
         map_misses: (result.counters.map.misses, result.counters.map.lookups),
         used_bytes: result.hmb.used_bytes,
     })
@@ -176,8 +230,9 @@ fn print_sweep(points: &[Point]) {
     }
 }
 
-fn print_replays(replays: &[Replay]) {
-    println!("\nThe same drive under PostgreSQL (captured pgbench run): reads\n");
+fn print_replays(load: &Load) {
+    let replays = &load.replays;
+    println!("\n{} on the same drive: reads\n", load.title);
     println!(
         "{:>10} {:>10} {:>10} {:>10} {:>14}",
         "", "mean", "p50", "p99", "map misses"
@@ -203,14 +258,13 @@ pub fn verdict(replays: &[Replay]) -> String {
     let missed = 100.0 * off.map_misses.0 as f64 / off.map_misses.1.max(1) as f64;
     let change = 100.0 * (on.reads.mean_ns() / off.reads.mean_ns() - 1.0);
     let why = if missed < 5.0 {
-        "the controller's own map cache holds nearly all that this small database asks for"
+        "the controller's own map cache holds nearly all that is asked for"
     } else {
         "those had to be read from flash first"
     };
     format!(
         "Without host memory {missed:.1} % of the look-ups missed the map at hand: {why}. \
-         Host memory changes the mean latency of a read by {change:+.1} %. \
-         `lodger advise TRACE --drive NAME` answers this for any workload."
+         Host memory changes the mean latency of a read by {change:+.1} %."
     )
 }
 

@@ -1,6 +1,6 @@
 //! The demo's page: self-contained, nothing is fetched.
 
-use super::{Point, Replay, plot};
+use super::{Load, Point, Replay, plot};
 use std::error::Error;
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ color:#222}table{border-collapse:collapse}td,th{padding:.15em .8em;text-align:ri
 border-bottom:1px solid #ddd}svg{max-width:100%;height:auto}";
 
 /// The page.
-pub fn html(points: &[Point], replays: &[Replay]) -> Result<String, Box<dyn Error>> {
+pub fn html(points: &[Point], loads: &[Load]) -> Result<String, Box<dyn Error>> {
     let mut page = String::new();
     write!(
         page,
@@ -30,14 +30,23 @@ pub fn html(points: &[Point], replays: &[Replay]) -> Result<String, Box<dyn Erro
     write!(
         page,
         "<p>Within reach of the map at hand, a read costs one flash read; beyond it two, and the \
-         drive reads only a few pages of its map at a time.</p>\
-         <h2>The same drive under PostgreSQL</h2>\
-         <p>A captured run of pgbench: 30 transactions per second on a database of 600 MB, loaded \
-         first. {}</p>{}{}",
-        super::verdict(replays),
-        plot::latencies(replays)?,
-        replay_table(replays)?
+         drive reads only a few pages of its map at a time.</p>"
     )?;
+    for load in loads {
+        write!(
+            page,
+            "<h2>{}</h2><p>{} {}</p>{}{}",
+            load.title,
+            load.says,
+            super::verdict(&load.replays),
+            plot::latencies(load)?,
+            replay_table(&load.replays)?
+        )?;
+    }
+    page.push_str(
+        "<p><a href=\"what-if.html\">The what-if page</a> lets you move working set and host memory \
+         yourself; <code>make page</code> makes it.</p>",
+    );
     page.push_str("</body></html>\n");
     Ok(page)
 }

@@ -1,6 +1,6 @@
 //! The demo's plots, as SVG.
 
-use super::{Point, Replay};
+use super::{Load, Point, Replay};
 use plotters::prelude::*;
 use std::error::Error;
 
@@ -58,7 +58,8 @@ pub fn working_set(points: &[Point]) -> Result<String, Box<dyn Error>> {
 }
 
 /// Share of the reads that took no longer than so long.
-pub fn latencies(replays: &[Replay]) -> Result<String, Box<dyn Error>> {
+pub fn latencies(load: &Load) -> Result<String, Box<dyn Error>> {
+    let replays = &load.replays;
     let mut svg = String::new();
     {
         let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
@@ -66,7 +67,7 @@ pub fn latencies(replays: &[Replay]) -> Result<String, Box<dyn Error>> {
         let longest = replays.iter().map(|r| r.reads.max_ns()).max().unwrap_or(1) as f64 / 1e3;
         let mut chart = ChartBuilder::on(&area)
             .caption(
-                "RC100 480 GB under PostgreSQL: latency of reads",
+                format!("{}: latency of reads", load.title),
                 ("sans-serif", 16),
             )
             .margin(10)
