@@ -1,6 +1,6 @@
 // Answers as pictures, tables and sentences.
 
-const PLACES = { hmb: "host memory", dram: "DRAM on the drive", cxl: "memory over CXL", sram: "the controller's own memory" };
+const PLACES = { hmb: "host memory", dram: "DRAM on the drive", cxl: "memory over CXL", sram: "the controller's own memory", host: "entries that the host sent along" };
 const AXES = { hmb: "host memory, bytes", span: "working set, bytes", depth: "requests in flight" };
 // Parts of a request's time, as people speak of them, in the order of the way.
 const PARTS = [
@@ -54,7 +54,7 @@ function showCurve(lodger, drive, state, points) {
   draw(lodger, "curve", picture);
   const bars = points.map(({ at, map }) => {
     const parts = Object.entries(map.hits).filter(([, hits]) => hits > 0)
-      .map(([tier, hits]) => [`found in ${PLACES[tier] || tier}`, hits / map.lookups]);
+      .map(([tier, hits]) => [tier === "host" ? PLACES.host : `found in ${PLACES[tier] || tier}`, hits / map.lookups]);
     const found = map.lookups ? (100 * (map.lookups - map.misses)) / map.lookups : 0;
     return { name: valueText(state.over, at), value: map.lookups ? `${found.toFixed(1)} %` : "none asked", parts };
   });

@@ -82,7 +82,8 @@ function showControls(drive) {
   $("over").querySelector("[value=hmb]").disabled = !drive.hmb;
   $("drive-says").textContent = drive.hmb
     ? `Asks for ${bytesText(drive.hmb.preferred_bytes)} of host memory, takes ${bytesText(drive.hmb.min_bytes)} at least.${drive.maps_in_hmb ? "" : " Its map is elsewhere now."}`
-    : "Has no use for host memory as it is; “Map kept in” gives it one.";
+    : (drive.integrity ? "The host itself keeps map entries and sends them along (Host Performance Booster). " : "") +
+      "Has no use for lent memory as it is; “Map kept in” gives it one.";
   showMarks(drive);
 }
 
