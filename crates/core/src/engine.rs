@@ -59,6 +59,8 @@ pub enum EventKind {
     Idle,
     /// After a restart: the flash has been read. No index.
     Scanned,
+    /// A write that was held back may have room in the buffer. No index.
+    Paced,
     /// A call of the byte window, or a CPU's read of it, goes on in the drive. Index: call.
     Window,
     /// An alarm of the host's: its completion handler has run. Index: command.
@@ -81,7 +83,7 @@ impl EventKind {
         all
     };
 
-    const KINDS: [EventKind; 21] = [
+    const KINDS: [EventKind; 22] = [
         EventKind::Fetched,
         EventKind::Processed,
         EventKind::ReadInformed,
@@ -99,6 +101,7 @@ impl EventKind {
         EventKind::Suspended,
         EventKind::Idle,
         EventKind::Scanned,
+        EventKind::Paced,
         EventKind::Window,
         EventKind::HostHandled,
         EventKind::HostCall,

@@ -1,6 +1,7 @@
 //! Role `write_buffer`: data acknowledged before it is in flash.
 
 mod log;
+mod pace;
 
 pub use log::Fate;
 
@@ -9,6 +10,7 @@ use crate::slab::{Linked, Queue, Slab};
 use crate::spec::{SLOT_BYTES, WriteBufferSpec};
 use crate::table::Table;
 use log::{Log, LogState};
+use pace::Pace;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -137,12 +139,15 @@ pub struct WriteBuffer {
     high_slots: u32,
     low_slots: u32,
     writing_back: bool,
+    /// Slots of new data's program operation.
+    unit_slots: u32,
     /// Slots queued before this number must go to flash soon.
     drain_before: u64,
     next_order: u64,
     epochs: VecDeque<Epoch>,
     first_epoch: u64,
     log: Log,
+    pace: Option<Pace>,
     /// Most slots in use at once.
     pub high_water: u32,
 }
@@ -162,6 +167,7 @@ impl WriteBuffer {
             high_slots: 0,
             low_slots: 0,
             writing_back: false,
+            unit_slots: 0,
             drain_before: 0,
             next_order: 1,
             epochs: VecDeque::from([Epoch {
@@ -171,6 +177,7 @@ impl WriteBuffer {
             }]),
             first_epoch: 0,
             log: Log::new((spec.log_bytes / SLOT_BYTES) as u32),
+            pace: None,
             high_water: 0,
         };
         buffer.resize(spec, slots);
@@ -186,8 +193,7 @@ impl WriteBuffer {
         }
         let mut newest: Vec<(u64, u32)> = Vec::new();
         if kept {
-            let slots = self.newest.iter();
-            newest.extend(slots.map(|(_, slot)| (self.slots[slot].order, slot)));
+            newest.extend((self.newest.iter()).map(|(_, slot)| (self.slots[slot].order, slot)));
             newest.sort_unstable();
         } else {
             self.newest = Table::with_capacity(self.capacity as usize);
@@ -195,6 +201,7 @@ impl WriteBuffer {
         let slots: Vec<u32> = newest.iter().map(|&(_, slot)| slot).collect();
         self.slots.keep_only(&slots);
         self.waiters = Slab::default();
+        self.pace = self.pace.is_some().then(|| Pace::new(self.capacity));
         self.dirty = [Queue::default(); 2];
         self.dirty_count = [0; 2];
         self.used = slots.len() as u32;
@@ -221,6 +228,7 @@ impl WriteBuffer {
         self.capacity = slots;
         self.high_slots = share(spec.high_permille);
         self.low_slots = share(spec.low_permille);
+        self.pace = spec.paces.then(|| Pace::new(self.capacity));
     }
 
     /// Slots that a buffer of `bytes` bytes has.
@@ -397,6 +405,7 @@ impl WriteBuffer {
     #[inline]
     #[must_use]
     pub fn wanted(&mut self, cold: bool, unit_slots: u32) -> u32 {
+        self.unit_slots = unit_slots;
         let which = usize::from(cold);
         let Some(front) = self.dirty[which].front() else {
             return 0;

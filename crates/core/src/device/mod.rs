@@ -277,6 +277,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 .on_suspended(&mut self.board.engine, DieId(index)),
             EventKind::Idle => self.on_idle(index),
             EventKind::Scanned => self.on_scanned(),
+            EventKind::Paced => self.on_paced(),
             EventKind::Window => self.on_window(index),
             EventKind::HostHandled | EventKind::HostCall | EventKind::HostIdle => {
                 unreachable!("the host's alarms go to the host")

@@ -25,6 +25,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Takes buffer slots for a write as far as there are any, and has their data sent. Returns
     /// true when the whole command has its slots.
     fn take_slots(&mut self, id: u32) -> bool {
+        let now_ps = self.board.engine.now().ps();
+        if let Err(alarm) = self.buffer.admits(now_ps) {
+            if let Some(at_ps) = alarm {
+                self.board.engine.schedule(at_ps, EventKind::Paced, 0);
+            }
+            return false;
+        }
         let command = self.commands[id];
         let (first, end) = (command.first_lpn(), command.end_lpn());
         let mut lpn = first + command.slots_taken;
@@ -44,6 +51,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             bytes += command.bytes_in(lpn);
             lpn += 1;
         }
+        let taken = lpn - first - command.slots_taken;
+        self.buffer.took(now_ps, taken);
         self.commands[id].slots_taken = lpn - first;
         if head != NONE {
             let transfer = self.transfers.insert(Transfer {
@@ -82,6 +91,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         self.settle_one(id);
         true
+    }
+
+    /// The next write that was held back is no longer.
+    pub(super) fn on_paced(&mut self) {
+        self.buffer.alarm();
+        self.serve_buffer_queue();
     }
 
     /// Room in the buffer goes to the writes that wait for it, first come, first served.

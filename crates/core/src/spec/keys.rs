@@ -5,7 +5,7 @@ mod table;
 
 use super::policies::{GcPolicy, Replacement};
 use super::units::{show_rate, show_size, show_time, show_transfers};
-use super::words::{Acknowledge, HpbBoot, HpbControl, HpbVersion, Log};
+use super::words::{Acknowledge, HpbBoot, HpbControl, HpbVersion, Log, Pacing};
 use super::{Cell, Encoding, Gate, HpbProtocol, Integrity, Rounding, Tier, Word};
 
 pub(super) use table::KEYS;
@@ -248,6 +248,10 @@ pub fn words_markdown() -> String {
         (
             "When writes are acknowledged (`role.write_buffer.acknowledge`)",
             Acknowledge::WORDS,
+        ),
+        (
+            "Room for writes (`role.write_buffer.pacing`)",
+            Pacing::WORDS,
         ),
         ("The write log (`role.write_buffer.log`)", Log::WORDS),
         (

@@ -436,6 +436,8 @@ pub struct WriteBufferSpec {
     pub low_permille: u32,
     /// A write is done once it is in flash, not before.
     pub acknowledges_programmed: bool,
+    /// Room is given out at the pace at which it comes back.
+    pub paces: bool,
     /// Log in power-protected memory that flush and FUA wait for instead of flash, bytes; 0: none.
     pub log_bytes: u64,
 }

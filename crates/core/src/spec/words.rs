@@ -128,6 +128,14 @@ words! {
 }
 
 words! {
+    /// How room in the buffer is given to writes.
+    pub(super) enum Pacing {
+        None "none", "As long as there is any";
+        Drain "drain", "In the second half of the buffer, no faster than it empties";
+    }
+}
+
+words! {
     /// Where the write log of a volatile buffer is kept.
     pub(super) enum Log {
         None "none", "There is none";

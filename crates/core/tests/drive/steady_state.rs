@@ -3,9 +3,9 @@
 //! (`write_amplification.rs`); here it is the longest that counts.
 //!
 //! `every_drive_of_the_collection` is the whole table (some minutes, `--ignored --nocapture`); the
-//! suite runs a part of it. `LODGER_DRIVES` names some drives, `LODGER_LOADS=1` runs the first of the loads
-//! alone, `LODGER_CASES` says how many requests: three million and more where single-bit flash has to
-//! fill before anything is collected. With `LODGER_SERIES=FILE` it also writes how many requests completed in
+//! suite runs a part of it. `LODGER_DRIVES` names some drives, `LODGER_SET=key=value,key=value` changes them,
+//! `LODGER_LOADS=1` runs the first of the loads alone, `LODGER_CASES` says how many requests: three million and
+//! more where single-bit flash has to fill before anything is collected. With `LODGER_SERIES=FILE` it also writes how many requests completed in
 //! each 50 ms.
 
 use crate::common::{DRIVES, drive};
@@ -141,11 +141,16 @@ fn every_drive_of_the_collection() {
     let only = std::env::var("LODGER_DRIVES").unwrap_or_default();
     let requests =
         std::env::var("LODGER_CASES").map_or(1_500_000, |n| n.parse().expect("a number"));
+    let changes = std::env::var("LODGER_SET").unwrap_or_default();
+    let changes: Vec<(&str, &str)> = changes
+        .split(',')
+        .filter_map(|a| a.split_once('='))
+        .collect();
     println!("{HEAD}");
     let mut wrong = Vec::new();
     for (name, _) in DRIVES {
         if only.is_empty() || only.split(',').any(|wanted| wanted == name) {
-            wrong.extend(all_loads(name, &drive(name, &[]), requests));
+            wrong.extend(all_loads(name, &drive(name, &changes), requests));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -255,4 +260,46 @@ fn data_is_emptied_beside_translation_pages_and_leaves_room() {
     println!("{HEAD}\n{}", line("a1000", "small", &spec, &mut seen));
     assert!(seen.amplification < 22.0, "{}", seen.amplification);
     assert!(seen.silence_ps < 40_000_000_000, "{}", seen.silence_ps);
+}
+
+/// Room comes back a program operation at a time. Given away as long as there was any, it made one write in dozens wait for
+/// a whole operation or several, and the others for nothing.
+#[test]
+fn all_writes_wait_a_little_and_none_waits_long() {
+    println!("{HEAD}");
+    for (name, depth) in [("970-pro", 16), ("tiny", 1)] {
+        let [mut paced, mut unpaced] = ["drain", "none"].map(|pacing| {
+            let spec = drive(name, &[("role.write_buffer.pacing", pacing)]);
+            let mut seen = run(&spec, HMB_BYTES, closed(depth, 0, 300_000));
+            println!("{}", line(name, pacing, &spec, &mut seen));
+            seen
+        });
+        assert!(
+            paced.iops() > 0.99 * unpaced.iops(),
+            "{name}: as many writes"
+        );
+        let [paced, unpaced] =
+            [&mut paced, &mut unpaced].map(|seen| seen.writes.quantile_ps(0.9999));
+        assert!(paced < unpaced * 2 / 3, "{name}: {paced} ps, not {unpaced}");
+    }
+}
+
+/// Whatever came before it: what the buffer can hold, it takes as fast as it is sent.
+#[test]
+fn a_burst_after_a_pause_is_not_held_back() {
+    for name in ["970-pro", "tiny", "bg4", "hong-device-buffer"] {
+        let [paced, unpaced] = ["drain", "none"].map(|pacing| {
+            let spec = drive(name, &[("role.write_buffer.pacing", pacing)]);
+            let mut host = Host::new(&spec, Precondition::Random, HMB_BYTES, 1);
+            run_on(&mut host, closed(16, 0, 30_000));
+            // Longer than it takes to fold and to empty the buffer.
+            let end_ps = host.now_ps() + 10_000_000_000_000;
+            host.advance(end_ps, &mut Vec::new());
+            let slots = spec.roles.write_buffer.bytes / 4096;
+            let mut burst = run_on(&mut host, closed(16, 0, slots / 2));
+            println!("{}", line(name, pacing, &spec, &mut burst));
+            burst.writes.longest_ps()
+        });
+        assert_eq!(paced, unpaced, "{name}");
+    }
 }

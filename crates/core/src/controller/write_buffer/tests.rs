@@ -8,6 +8,7 @@ fn buffer(slots: u32, high_permille: u32) -> WriteBuffer {
         high_permille,
         low_permille: high_permille / 2,
         acknowledges_programmed: false,
+        paces: false,
         log_bytes: 0,
     };
     WriteBuffer::new(&spec, slots)
@@ -94,6 +95,7 @@ fn logged_buffer(slots: u32, log_slots: u32) -> WriteBuffer {
         high_permille: 1000,
         low_permille: 0,
         acknowledges_programmed: false,
+        paces: false,
         log_bytes: u64::from(log_slots) * SLOT_BYTES,
     };
     WriteBuffer::new(&spec, slots)

@@ -3,7 +3,7 @@
 use super::super::error::SpecError;
 use super::super::parse::Values;
 use super::super::units::show_size;
-use super::super::words::{Acknowledge, Log};
+use super::super::words::{Acknowledge, Log, Pacing};
 use super::super::{NandSpec, SLOT_BYTES, Tier, TierSpecs, WriteBufferSpec};
 use super::{share_left, tier_there};
 
@@ -38,6 +38,10 @@ pub(super) fn build(
         high_permille,
         low_permille,
         acknowledges_programmed: acknowledges_programmed(values),
+        paces: match values.choice("role.write_buffer.pacing") {
+            Pacing::None => false,
+            Pacing::Drain => true,
+        },
         log_bytes,
     })
 }

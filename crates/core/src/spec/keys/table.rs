@@ -2,7 +2,7 @@
 
 use super::Absent::{From, Is, Required};
 use super::{Absent, Key, Kind};
-use crate::spec::words::{Acknowledge, HpbBoot, HpbControl, HpbVersion, Log};
+use crate::spec::words::{Acknowledge, HpbBoot, HpbControl, HpbVersion, Log, Pacing};
 use crate::spec::{
     Cell, Encoding, Gate, GcPolicy, HpbProtocol, Integrity, Replacement, Rounding, Tier,
 };
@@ -323,6 +323,8 @@ pub(in crate::spec) const KEYS: &[Key] = &[
         "Share of the buffer at which writing back stops"),
     key("role.write_buffer.acknowledge", Kind::Choice(Acknowledge::CHOICES), Is("buffered"),
         "When a write is done: once it is in the buffer, or once it is in flash (a drive without a write cache)"),
+    key("role.write_buffer.pacing", Kind::Choice(Pacing::CHOICES), Is("drain"),
+        "How room is given to writes: as long as there is any, so that few wait, but these for a whole program operation; or spread over all of them"),
     key("role.write_buffer.log", Kind::Choice(Log::CHOICES), Is("none"),
         "Memory of a log that flush and FUA put the buffer's data into, instead of emptying the buffer into flash; with `pm` it survives power loss"),
     key("role.write_buffer.log_size", size(4 * KIB, TIB, 1), From("what other roles leave of its memory"),

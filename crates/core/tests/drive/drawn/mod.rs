@@ -150,6 +150,7 @@ const VALUES: &[(&str, &[&str])] = &[
     ("role.write_buffer.high", &["0", "0.5", "0.75", "1"]),
     ("role.write_buffer.low", &["0", "0.25", "0.5"]),
     ("role.write_buffer.acknowledge", &["buffered", "programmed"]),
+    ("role.write_buffer.pacing", &["none", "drain"]),
     ("role.write_buffer.log", &["none", "pm"]),
     (
         "role.write_buffer.log_size",
