@@ -198,6 +198,7 @@ mod tests {
             Encoding::WORDS,
             Integrity::WORDS,
             Acknowledge::WORDS,
+            Pacing::WORDS,
             Log::WORDS,
             Gate::WORDS,
             HpbProtocol::WORDS,

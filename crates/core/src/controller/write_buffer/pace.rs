@@ -21,8 +21,9 @@ const FULL_TIMES: u128 = 4;
 pub struct Load {
     /// In use: on the way, waiting or being programmed.
     pub used: u32,
-    /// Waiting to be programmed, beyond what the next program operation holds on average. None while the buffer waits to be
-    /// fuller (`role.write_buffer.high`).
+    /// Waiting in full program operations: flash alone is what they wait for. Were others counted, a writer held back
+    /// could be what they wait for, which would look as if flash were slow and hold it back ever longer. None in a buffer
+    /// that is to fill before it is emptied (`role.write_buffer.high`): emptying it slows down by itself.
     pub waiting: u32,
     /// Free.
     pub free: u32,
@@ -147,13 +148,12 @@ impl WriteBuffer {
     }
 
     fn load(&self) -> Load {
-        let waiting = self.dirty_count[0] + self.dirty_count[1];
+        let full = |slots: u32| slots - slots % self.unit_slots.max(1);
         Load {
             used: self.used,
-            waiting: match self.writing_back {
-                // Half of a program operation, on average, is being put together.
-                true => waiting.saturating_sub(self.unit_slots / 2),
-                false => 0,
+            waiting: match self.high_slots {
+                0 => self.dirty_count.map(full).iter().sum(),
+                _ => 0,
             },
             free: self.capacity.saturating_sub(self.used),
         }
