@@ -316,12 +316,13 @@ fn a_burst_after_a_pause_is_not_held_back() {
 fn holding_writes_back_never_starves_flash() {
     println!("{HEAD}");
     let apart = ("ftl.hot_cold_streams", "true");
-    let cases: [(&str, u32, &[(&str, &str)]); 3] = [
-        ("tiny", 1, &[apart, ("role.write_buffer.size", "128KiB")]),
-        ("tiny", 8, &[apart, ("role.write_buffer.size", "192KiB")]),
+    let [small, larger] =
+        ["128KiB", "192KiB"].map(|size| [apart, ("role.write_buffer.size", size)]);
+    for (name, depth, changes) in [
+        ("tiny", 1, &small[..]),
+        ("tiny", 8, &larger[..]),
         ("hong-hmb-buffer", 16, &[]),
-    ];
-    for (name, depth, changes) in cases {
+    ] {
         let [paced, unpaced] = ["drain", "none"].map(|pacing| {
             let changes = [changes, &[("role.write_buffer.pacing", pacing)]].concat();
             let spec = drive(name, &changes);
