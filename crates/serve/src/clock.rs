@@ -64,6 +64,12 @@ impl Clock {
         }
     }
 
+    /// How much of the drive's time passes in so much of the wall clock's, picoseconds.
+    #[must_use]
+    pub fn ps_in(&self, duration: Duration) -> u64 {
+        (duration.as_nanos() as f64 * self.ps_per_ns()) as u64
+    }
+
     /// How fast it goes.
     #[must_use]
     pub fn speed(&self) -> Speed {
@@ -110,6 +116,7 @@ mod tests {
         let until = clock.until(clock.now_ps() + 1_000_000_000_000);
         assert!(until <= Duration::from_millis(1), "{until:?}");
         assert_eq!(clock.until(0), Duration::ZERO);
+        assert_eq!(clock.ps_in(Duration::from_millis(2)), 2_000_000_000_000);
         for times in [f64::NAN, -1.0, 1e9] {
             assert!(Speed::new(times).is_err());
         }

@@ -14,6 +14,10 @@ use lodger_run::{HmbChoice, RunConfig, RunResult, Timeline, WorkloadFile};
 
 pub(super) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
     let given = given(args);
+    let choices = given
+        .iter()
+        .map(|given| HmbChoice::parse(given.hmb, given.hmb_offer));
+    let choices = choices.collect::<Result<Vec<HmbChoice>, Error>>()?;
     if args.drives.len() * given.len() < 2 {
         let message = "there is nothing to compare: one drive with one amount of host memory";
         return Err(Error::input(message).hint(
@@ -25,8 +29,7 @@ pub(super) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), E
     once("--hmb-offer", args.hmb_offer.iter().map(|text| text.trim()))?;
     let mut configs: Vec<(Given<'_>, RunConfig)> = Vec::new();
     for drive in &args.drives {
-        for given in &given {
-            let choice = HmbChoice::parse(given.hmb, given.hmb_offer)?;
+        for (given, &choice) in given.iter().zip(&choices) {
             configs.push((*given, inputs::config(drive, choice, &args.run)?));
         }
     }

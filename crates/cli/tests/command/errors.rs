@@ -66,6 +66,7 @@ fn wrong_use() {
         &["simulate", "job.fio", "--drive", "tiny", "--fit", "wrap"],
         &["simulate", "job.fio", "--drive", "tiny", "--iodepth", "4"],
         &["compare", "job.fio", "--drive", "tiny"],
+        &["compare", "job.fio", "--drive", "tiny", "--hmb", "1e"],
         &["compare", "job.fio", "--hmb", "off,64MiB"],
         &["drives", "show"],
         &["trace", "convert", "job.fio"],

@@ -134,19 +134,23 @@ impl Outcome {
     /// What the user should hear, if anything went otherwise than the drive asked.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
-        let mib = |bytes: &u64| format!("{:.1} MiB", *bytes as f64 / MIB as f64);
+        // What differs by a page is to be seen to differ.
+        let size = |bytes: &u64| match bytes % MIB {
+            0 => format!("{} MiB", bytes / MIB),
+            _ => format!("{} KiB", bytes / KIB),
+        };
         match self {
             Outcome::MinimumAboveCap {
                 min_bytes,
                 cap_bytes,
             } => Some(format!(
                 "the drive needs at least {} of host memory and the host gives {}: it runs without",
-                mib(min_bytes),
-                mib(cap_bytes)
+                size(min_bytes),
+                size(cap_bytes)
             )),
             Outcome::AllocationFailed { wanted_bytes } => Some(format!(
                 "the host could not allocate {} of its memory: the drive runs without",
-                mib(wanted_bytes)
+                size(wanted_bytes)
             )),
             _ => None,
         }
@@ -290,7 +294,7 @@ mod tests {
         assert_eq!(below.granted_bytes(), 0);
         assert_eq!(
             below.warning().unwrap(),
-            "the drive needs at least 10.0 MiB of host memory and the host gives 10.0 MiB: it runs \
+            "the drive needs at least 10 MiB of host memory and the host gives 10236 KiB: it runs \
              without"
         );
         let capped = HostPolicy {
@@ -368,7 +372,7 @@ mod tests {
                 wanted_bytes: 38 * MIB
             }
         );
-        assert!(outcome.warning().unwrap().contains("38.0 MiB"));
+        assert!(outcome.warning().unwrap().contains("38 MiB"));
         // Two pages are the least.
         let page = HostPolicy {
             largest_chunk_bytes: PAGE_BYTES,

@@ -13,7 +13,7 @@ use lodger_wire::queue::Permit;
 use lodger_wire::status::Status;
 use serde::{Deserialize, Serialize};
 
-/// So much of the drive's time may pass, under load, before what it has counted is saved.
+/// So much of the drive's time passes at least, under load, before what it has counted is saved.
 const SAVE_EVERY_PS: u64 = 10_000_000_000_000;
 
 /// What comes after a barrier in the file.
@@ -38,6 +38,8 @@ pub(super) struct Keeping {
     pub unsafe_shutdowns: u64,
     saved_ps: u64,
     saved_commands: u64,
+    /// Time that passes between two savings if that is longer than [`SAVE_EVERY_PS`].
+    save_gap_ps: u64,
 }
 
 impl Keeping {
@@ -196,6 +198,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
     }
 
+    /// So much of the drive's time is to pass between two savings of what it has counted, if that is longer than 10 s:
+    /// where its time flies, saving is not to take all of the host's.
+    pub fn save_no_sooner_than(&mut self, gap_ps: u64) {
+        self.keeping.save_gap_ps = gap_ps;
+    }
+
     /// What the drive keeps beside its flash goes to the file.
     pub(super) fn keep_rest(&mut self, is_off: bool) {
         // A drive on its way back has not taken over all yet.
@@ -278,7 +286,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
     /// Those that have waited for the file go on. Returns whether there were any.
     pub(super) fn look_at_file(&mut self) -> bool {
         let now_ps = self.device.now_ps();
-        let is_due = now_ps.saturating_sub(self.keeping.saved_ps) >= SAVE_EVERY_PS
+        let gap_ps = self.keeping.save_gap_ps.max(SAVE_EVERY_PS);
+        let is_due = now_ps.saturating_sub(self.keeping.saved_ps) >= gap_ps
             && self.statistics.commands != self.keeping.saved_commands;
         if is_due {
             self.keep_rest(false);

@@ -41,6 +41,8 @@ const SLEEP_MAX: Duration = Duration::from_millis(100);
 const FILE_LOOKS: Duration = Duration::from_micros(100);
 /// Polls between two looks at the sockets, while there is work.
 const POLLS_PER_LOOK: u32 = 8;
+/// Between two savings of what a drive has counted, by the wall clock.
+const SAVE_EVERY: Duration = Duration::from_secs(10);
 /// Steps of a drive that answers at once, before other things are looked at.
 const JUMPS_MAX: u32 = 256;
 
@@ -166,6 +168,8 @@ impl<F: FrontEnd> Server<F> {
     pub fn run(&mut self, mut stop: impl FnMut() -> bool) -> Result<Report, ServeError> {
         // A drive that has come back is as old as it was.
         self.clock.jump(self.front.controller().now_ps());
+        let save_gap_ps = self.clock.ps_in(SAVE_EVERY);
+        self.front.controller_mut().save_no_sooner_than(save_gap_ps);
         self.front.begin()?;
         let mut awake_until = Instant::now();
         let mut polls = 0;
