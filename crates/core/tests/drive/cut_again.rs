@@ -104,3 +104,45 @@ fn an_erase_that_was_cut_is_done_again_though_power_fails_again_while_flash_is_r
         host.drive.ftl().check();
     }
 }
+
+/// Programs take long and dies are not equally busy, so that a translation page is at times in flash before the data
+/// that one of its entries names.
+#[test]
+fn a_translation_page_that_overtook_the_data_it_names_is_found_old() {
+    let spec = drive(
+        "tiny",
+        &[
+            ("role.map.tiers", "[\"sram\"]"),
+            ("role.map.size.sram", "16KiB"),
+            ("ftl.slc_superblocks", "0"),
+            ("nand.program", "3ms"),
+        ],
+    );
+    let slots = (spec.capacity_bytes / SLOT_BYTES) as u32;
+    let mut rng = Rng::new(5);
+    let mut host = Host::with_contents(&spec, Precondition::Random, 0, 1, Media::default());
+    for event in 1..=20_000 {
+        while host.in_flight() < 64 {
+            let op = if rng.below(4) == 0 {
+                Op::Read
+            } else {
+                Op::Write
+            };
+            host.submit(pages(op, u64::from(rng.below(slots)), 1));
+        }
+        let next = host.next_time().expect("requests are under way");
+        host.advance(next, &mut Vec::new());
+        if event % 1000 == 0 {
+            follow_all_of_the_map(host.clone(), slots);
+        }
+    }
+}
+
+/// After a power cut: each translation page is read, and says what is so.
+fn follow_all_of_the_map(mut host: Host<Media>, slots: u32) {
+    host.power_cut();
+    for lpn in (0..u64::from(slots)).step_by(ENTRIES_PER_TRANSLATION_PAGE as usize) {
+        host.submit(pages(Op::Read, lpn, 1));
+        settle(&mut host);
+    }
+}
