@@ -446,12 +446,15 @@ pub enum PlainFormat {
 const PROBE_EXAMPLES: &str = "\
 Examples:
   lodger probe sim:rc100-480 --destroy-data                 a simulated drive, everything
+  lodger probe sim:rc100-480 --hmb off                      the same without host memory at any time
   lodger probe /dev/nvme0n1                                 a real one, reading only
   lodger probe /dev/nvme0n1 --budget 10min --report out.html
   lodger probe --compare before.json after.json             two drives, or two firmwares
 
 Nothing is written to a drive without --destroy-data, and nothing to a real one without its serial
-number being typed. Host memory is left as it was found.";
+number being typed. Host memory is turned off and on where that can be done, and left as it was found.
+`--hmb` and `--hmb-offer` say what a simulated drive has when it is on; after `--hmb off` it is never on,
+and what a drive would keep there stays undecided.";
 
 /// `lodger probe`.
 #[derive(Debug, Args)]

@@ -81,17 +81,16 @@ impl SimTarget {
     pub fn open(config: &RunConfig, noise: Noise, seed: u64) -> Result<Self, Error> {
         let session = Session::open(config)?;
         let spec = config.spec();
-        let on = match config.hmb {
-            HmbChoice::Off => HmbChoice::Negotiated,
-            choice => choice,
-        };
-        let granted_bytes = on.negotiate(spec)?.0.granted_bytes;
+        let granted_bytes = config.hmb.negotiate(spec)?.0.granted_bytes;
         // What Identify Controller would say, and no more.
         let hmb = match &spec.tiers.hmb {
             None if spec.hpb.is_some() => HmbSwitch::MapWithDriver,
             None => HmbSwitch::NotUsed,
+            Some(_) if config.hmb == HmbChoice::Off => {
+                HmbSwitch::NotGiven("the host is to give none (`--hmb off`)".to_owned())
+            }
             Some(_) if granted_bytes == 0 => {
-                HmbSwitch::Unavailable("the host gives less memory than the drive needs".to_owned())
+                HmbSwitch::NotGiven("the host gives less than the drive needs".to_owned())
             }
             Some(hmb) => HmbSwitch::Sizes {
                 granted_bytes,
@@ -249,7 +248,6 @@ impl Target for SimTarget {
     fn set_hmb(&mut self, state: HmbState) -> Result<(), TargetError> {
         let choice = match state {
             HmbState::Off => HmbChoice::Off,
-            HmbState::On if self.found == HmbChoice::Off => HmbChoice::Negotiated,
             HmbState::On | HmbState::AsFound => self.found,
             HmbState::Bytes(bytes) => HmbChoice::Exactly(bytes),
         };

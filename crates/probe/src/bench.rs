@@ -1,6 +1,8 @@
 //! The prober's hands: a target with a budget, a count of what was done to it, and a way to stop.
 
-use crate::target::{Description, HmbState, Io, NEEDS_CONSENT, Op, Sample, Target, TargetError};
+use crate::target::{
+    Description, HmbState, HmbSwitch, Io, NEEDS_CONSENT, Op, Sample, Target, TargetError,
+};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
 use std::collections::BTreeMap;
@@ -337,7 +339,8 @@ impl<'a> Bench<'a> {
     /// Skipped where that cannot be done.
     pub fn set_hmb(&mut self, state: HmbState) -> Result<(), Stop> {
         self.check()?;
-        if let crate::target::HmbSwitch::Unavailable(reason) = &self.description.hmb {
+        if let HmbSwitch::Unavailable(reason) | HmbSwitch::NotGiven(reason) = &self.description.hmb
+        {
             return Err(Stop::Skip(reason.clone()));
         }
         if !self.can_switch_hmb() {

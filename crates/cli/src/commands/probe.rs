@@ -163,8 +163,15 @@ fn about(time: Duration) -> String {
 /// What cannot be done here: said before it starts.
 fn say_what_lacks(drive: &Description, options: &Options, streams: &mut Streams<'_>) {
     let writing = options.may_write && drive.no_write.is_none();
-    if let HmbSwitch::Unavailable(reason) = &drive.hmb {
-        streams.note("note", &format!("host memory is not switched: {reason}"));
+    let of_host_memory = match &drive.hmb {
+        HmbSwitch::Unavailable(reason) => Some(format!("host memory is not switched: {reason}")),
+        HmbSwitch::NotGiven(reason) => Some(format!(
+            "the drive gets no host memory: {reason}; what it would keep there stays undecided"
+        )),
+        _ => None,
+    };
+    if let Some(note) = of_host_memory {
+        streams.note("note", &note);
     }
     let missing = [&drive.no_flush, &drive.no_deallocate];
     if let Some(reason) = missing.into_iter().flatten().next().filter(|_| writing) {

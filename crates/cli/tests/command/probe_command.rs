@@ -47,6 +47,34 @@ fn the_report_is_text_json_and_a_page() {
     assert_eq!(report["partial"], false);
 }
 
+/// It was on whenever the prober turned it on, whatever the host was to give.
+#[test]
+fn a_drive_that_is_given_no_host_memory_is_probed_without() {
+    let sandbox = Sandbox::new();
+    let off = sandbox.ok(&[
+        "probe",
+        "sim:tiny",
+        "--hmb",
+        "off",
+        "--experiment",
+        "map-cache",
+        "--experiment",
+        "parallelism",
+        "--output-format",
+        "json",
+    ]);
+    let report = json(&off.stdout);
+    assert_eq!(report["roles"]["map"]["tier"], "undecided");
+    let series = report["raw"].to_string();
+    assert!(series.contains("host memory as found"), "{series}");
+    assert!(!series.contains("host memory on"), "{series}");
+    assert!(
+        off.stderr.contains("the drive gets no host memory"),
+        "{}",
+        off.stderr
+    );
+}
+
 #[test]
 fn what_is_probed_is_never_overwritten_by_the_report_of_it() {
     let sandbox = Sandbox::new();

@@ -136,6 +136,30 @@ fn writes_that_wait_for_single_bit_flash_make_a_drive_file() {
     is_a_drive(&outcome);
 }
 
+/// 256 KiB of host memory and 300 KiB of the drive's own reach 360 MiB together. That was "2.84 B an entry (2.78 to
+/// 2.88)", where entries take 4.
+#[test]
+fn what_an_entry_takes_is_not_told_where_the_drives_own_memory_holds_much_of_what_is_reached() {
+    let drive = HeldBack {
+        name: "more map in the drive's own memory than in host memory",
+        extends: "tiny",
+        text: "[nand]\nread = \"25us\"\ndies_per_channel = 5\n[link]\nhost_memory = \"5us\"\n[tier.hmb]\n\
+               preferred = \"256KiB\"\n[tier.sram]\nsize = \"64MiB\"\n[role.map]\nsize = { sram = \"300KiB\" }\n\
+               [role.write_buffer]\nsize = \"100KiB\"\nacknowledge = \"programmed\"\n",
+        random: true,
+        ..crate::held_back::RC100
+    };
+    let outcome = probed(&drive, &["map-cache", "parallelism"], 1);
+    let (map, quantities) = (&outcome.roles["map"], &outcome.findings.quantities);
+    assert!(quantities.contains_key("map_reach_on"), "{map:?}");
+    let entry = quantities.get("map_bytes_per_entry");
+    let entry = entry.map(|bytes| &bytes.value);
+    assert!(
+        entry.is_none_or(|bytes| bytes.low <= 4.0 && 4.0 <= bytes.high),
+        "{entry:?}"
+    );
+}
+
 #[test]
 fn maps_are_never_taken_for_what_they_are_not() {
     let experiments = ["map-cache", "read-cache", "parallelism", "queue-depth"];

@@ -18,9 +18,6 @@ const PAGES_MAX: u64 = 128;
 const LINE_PAGES: u64 = 4;
 /// Writes of each size.
 const EACH: usize = 7;
-/// Share of what a flush waits for that a write which waits for flash takes longer at least.
-const WAITS: f64 = 0.4;
-const WAITS_MIN_NS: f64 = 30_000.0;
 /// Flash may take part of a write that takes longer to arrive than this share of what a flush waits for.
 const ARRIVES: f64 = 0.6;
 /// At its end a burst must be ahead of flash by so many times what it was at its middle: less, and flash keeps
@@ -42,8 +39,8 @@ pub(super) fn smaller(
     series: &str,
 ) -> Result<Option<Estimate>, Stop> {
     let page = bench.page();
-    let flush_ns = arm.flush_dirty_ns - arm.flush_clean_ns;
-    let waits_ns = (WAITS * flush_ns).max(WAITS_MIN_NS);
+    let flush_ns = arm.program_ns();
+    let waits_ns = arm.waits_ns();
     let most = (u64::from(bench.description().transfer_bytes_max) / page).min(PAGES_MAX);
     if most <= LINE_PAGES {
         return Ok(None);

@@ -12,6 +12,8 @@ pub(super) const LAST_BURST: u64 = 512 << 20;
 const SETTLED_NS: f64 = 30_000.0;
 /// How finely what is ahead of flash is looked for, as a share of it.
 pub(super) const FINEST: f64 = 1.0 / 256.0;
+/// Not to the very end of a burst: the last write is the one that the host held up longest.
+pub(super) const LAST: f64 = 0.95;
 /// The second part of a burst is slower than the first by so much, and two parts leave less than this share
 /// of what one leaves.
 const SLOWER: f64 = 0.985;
@@ -191,22 +193,35 @@ impl TwoRates {
     }
 }
 
-/// A moment of a long burst at which nothing moves.
-pub(super) struct Standstill {
+/// A moment of a long burst, such as one at which nothing moves.
+pub(super) struct Moment {
     pub(super) at_ns: f64,
     pub(super) acknowledged: f64,
 }
 
 /// The longest time for which nothing is acknowledged, of those between two shares of a burst: the buffer
 /// is full then, and nothing is on its way into it.
-pub(super) fn standstill(kind: Kind, done: &[f64], (from, to): (f64, f64)) -> Standstill {
+pub(super) fn standstill(kind: Kind, done: &[f64], (from, to): (f64, f64)) -> Moment {
     let index = |share: f64| ((share * done.len() as f64) as usize).clamp(1, done.len() - 2);
     let (from, to) = (index(from), index(to));
     let gap = |i: usize| done[i + 1] - done[i];
     let longest = (from..=to.max(from)).max_by(|a, b| gap(*a).total_cmp(&gap(*b)));
     let i = longest.unwrap_or(from);
-    Standstill {
+    Moment {
         at_ns: done[i] + (0.25 * gap(i)).min(SETTLED_NS),
+        acknowledged: kind.bytes(i + 1),
+    }
+}
+
+/// The moment from a share of a burst on at which it is farthest ahead of flash that takes data at one rate, bytes/s.
+pub(super) fn crest(kind: Kind, done: &[f64], from: f64, drain: f64) -> Moment {
+    let last = (LAST * done.len() as f64) as usize;
+    let from = ((from * done.len() as f64) as usize).min(last);
+    let ahead = |i: usize| kind.bytes(i + 1) - drain * done[i] * 1e-9;
+    let most = (from..=last.min(done.len() - 1)).max_by(|a, b| ahead(*a).total_cmp(&ahead(*b)));
+    let i = most.unwrap_or(from);
+    Moment {
+        at_ns: done[i],
         acknowledged: kind.bytes(i + 1),
     }
 }
@@ -216,7 +231,7 @@ pub(super) fn standstill(kind: Kind, done: &[f64], (from, to): (f64, f64)) -> St
 pub(super) fn ahead_at(
     bench: &mut Bench<'_>,
     kind: Kind,
-    moment: &Standstill,
+    moment: &Moment,
     guess: Option<(f64, f64)>,
     seen: &mut Vec<f64>,
 ) -> Result<(f64, f64), Stop> {

@@ -84,6 +84,8 @@ const MEASURED: usize = 2000;
 const REST: Duration = Duration::from_millis(60);
 const REST_PER_PLACE: Duration = Duration::from_millis(2);
 const REST_MAX: Duration = Duration::from_secs(2);
+/// Fewer slow reads have no median that tells.
+const SLOW_MIN: usize = 12;
 
 /// Does it.
 pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
@@ -478,6 +480,7 @@ fn measure(
         units: Held::Everything(1.0),
         reach_bytes: Held::Everything(everything),
         hit_ns: stats::median(&samples.far),
+        slow_again_ns: None,
     };
     let Some(mut levels) = levels else {
         return Ok((one_level, took));
@@ -508,6 +511,7 @@ fn measure(
         units,
         reach_bytes,
         hit_ns: stats::median(&hits),
+        slow_again_ns: slow_again(&walk, &levels),
         ..one_level
     };
     let misses = misses_of(&walk, &samples, &levels);
@@ -584,4 +588,11 @@ fn far_hits(walk: &Walk, levels: &Levels) -> Option<Vec<f64>> {
     hits.sort_unstable_by_key(|seen| seen.0);
     let hits: Vec<f64> = hits[hits.len() / 3..].iter().map(|seen| seen.1).collect();
     (hits.len() >= 12).then_some(hits)
+}
+
+/// What slow reads of places that had been read before take, ns.
+fn slow_again(walk: &Walk, levels: &Levels) -> Option<f64> {
+    let seen = walk.seen.iter().map(|seen| seen.1);
+    let slow: Vec<f64> = seen.filter(|ns| *ns > levels.threshold_ns).collect();
+    (slow.len() >= SLOW_MIN).then(|| stats::median(&slow))
 }

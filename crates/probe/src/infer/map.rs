@@ -3,7 +3,7 @@
 mod contest;
 mod grants;
 
-use super::{Arms, INTERRUPTED, Rule, SAME, Tier, UNSWITCHED, Verdict, arms, drifted};
+use super::{Arms, INTERRUPTED, Rule, SAME, Tier, Verdict, arms, drifted};
 use super::{flash_seen, held_text, size_text, told};
 use crate::experiment::levels::Levels;
 use crate::experiment::samples::FLAT_MAX;
@@ -105,6 +105,9 @@ pub struct MapArm {
     pub reach_bytes: Held,
     /// Median read whose entry comes from the largest memory, ns.
     pub hit_ns: f64,
+    /// Median slow read of a place that had been read before, ns. Its entry may have come from a memory that is
+    /// nearly as far as flash.
+    pub slow_again_ns: Option<f64>,
 }
 
 /// The rules by which it is told where it lives.
@@ -112,23 +115,23 @@ pub mod rules {
     use crate::infer::rule::Rule;
 
     /// Reads all over the drive are as fast as near ones, and there is no host memory to hold it.
-    pub const FLAT: Rule = Rule::counted("MapFlat", 6, 6);
+    pub const FLAT: Rule = Rule::counted("MapFlat", 12, 12);
     /// The same, host memory on or off.
-    pub const FLAT_EITHER_WAY: Rule = Rule::counted("MapFlatEitherWay", 8, 8);
+    pub const FLAT_EITHER_WAY: Rule = Rule::counted("MapFlatEitherWay", 24, 24);
     /// No two places stay at hand.
     pub const NOWHERE: Rule = Rule::counted("MapNowhere", 0, 0);
     /// After one round, all places are at hand.
     pub const WHOLE: Rule = Rule::counted("MapWhole", 0, 0);
     /// An edge that host memory does not move.
-    pub const EDGE: Rule = Rule::counted("MapEdge", 45, 45);
+    pub const EDGE: Rule = Rule::counted("MapEdge", 102, 103);
     /// More than twice as far with host memory.
-    pub const FARTHER: Rule = Rule::counted("MapFarther", 83, 83);
+    pub const FARTHER: Rule = Rule::counted("MapFarther", 191, 191);
     /// Somewhat farther with host memory.
     pub const LITTLE_FARTHER: Rule = Rule::counted("MapLittleFarther", 1, 1);
     /// An edge that host memory does not move, told by pages of the fastest kind.
-    pub const EDGE_OF_KIND: Rule = Rule::counted("MapEdgeOfKind", 25, 25);
+    pub const EDGE_OF_KIND: Rule = Rule::counted("MapEdgeOfKind", 46, 46);
     /// More than twice as far with host memory, told by pages of the fastest kind.
-    pub const FARTHER_OF_KIND: Rule = Rule::counted("MapFartherOfKind", 64, 64);
+    pub const FARTHER_OF_KIND: Rule = Rule::counted("MapFartherOfKind", 130, 130);
 
     pub(super) const ALL: &[Rule] = &[
         FLAT,
@@ -147,11 +150,17 @@ pub mod rules {
 /// most: 8 bytes, where the map goes beyond what 4 can name or keeps more than a place. Neither shows from
 /// outside, and nor does a map that is compressed.
 const MAP_SHARE: f64 = 1.0 / 1024.0;
+/// The same for each page of 4 KiB.
+const ENTRY_BYTES: f64 = 4.0;
+/// More of the reach than this share may be the drive's own memory's: then nothing is told of host memory's entries.
+const OWN_SHARE: f64 = 0.25;
 const MAP_SHARE_MAX: f64 = 2.0 * MAP_SHARE;
 /// Entries of 4 B that would take more than so many times what was given are no such entries.
 const TOO_MUCH: f64 = 1.05;
 /// Hits that take longer with host memory on than off by more than this come from there, or are no hits.
 const HIT_SAME: f64 = 1.12;
+/// Slow reads that wait for less than this share of what they wait for without host memory do not wait for flash.
+const WAIT_SAME: f64 = 0.85;
 /// What an edge may be off by beyond its interval.
 const SLACK: f64 = 0.01;
 /// Looks that an edge rests on at least.
@@ -196,7 +205,7 @@ pub(super) fn verdict(findings: &mut Findings, about: &Description) -> Verdict {
             let (on, off) = (*on, *off);
             map_switched(findings, about, &on, &off)
         }
-        Arms::DriveOnly(arm) | Arms::Unswitched(arm) if is_open(arm) => Verdict::unclear(KINDS),
+        Arms::DriveOnly(arm) | Arms::Unswitched(arm, _) if is_open(arm) => Verdict::unclear(KINDS),
         Arms::DriveOnly(arm) if is_flat(arm) && flash => {
             let text = format!(
                 "{}, and the drive asks for no host memory",
@@ -208,16 +217,15 @@ pub(super) fn verdict(findings: &mut Findings, about: &Description) -> Verdict {
                 None => with_driver(about, verdict),
             }
         }
-        Arms::DriveOnly(arm) | Arms::Unswitched(arm) if is_flat(arm) => {
-            Verdict::undecided(if flash {
-                format!("{}; {UNSWITCHED}", flat_text(arm, ""))
-            } else {
-                NO_FLASH.to_owned()
-            })
+        Arms::Unswitched(arm, open) if is_flat(arm) && flash => {
+            Verdict::undecided(format!("{}; {open}", flat_text(arm, "")))
+        }
+        Arms::DriveOnly(arm) | Arms::Unswitched(arm, _) if is_flat(arm) => {
+            Verdict::undecided(NO_FLASH)
         }
         Arms::DriveOnly(arm) => with_driver(about, map_on_drive(arm, capacity)),
-        Arms::Unswitched(arm) => Verdict::undecided(format!(
-            "reads are fast over {}; {UNSWITCHED}",
+        Arms::Unswitched(arm, open) => Verdict::undecided(format!(
+            "reads are fast over {}; {open}",
             held_text(&arm.reach_bytes)
         )),
     }
@@ -388,8 +396,7 @@ fn map_switched(
         Held::UpTo(reach) => Some(reach),
         _ => Some(Estimate::new(capacity, capacity, capacity)),
     };
-    let verdict = hmb_size(findings, about, (on, off), verdict);
-    never_more_than_granted(verdict, about)
+    hmb_size(findings, about, (on, off), verdict)
 }
 
 /// As far as edges tell.
@@ -406,22 +413,23 @@ fn no_difference(
             off.hit_ns / 1e3
         ));
     }
+    let waits = |arm: &MapArm| Some(arm.slow_again_ns? - arm.hit_ns);
+    if let (Some(with), Some(without)) = (waits(on), waits(off))
+        && with < WAIT_SAME * without
+    {
+        return Verdict::unclear(format!(
+            "{both}, yet slow reads of what was read before wait {:.1} us for their entry with it on and {:.1} us \
+             with it off",
+            with / 1e3,
+            without / 1e3
+        ));
+    }
     let mut verdict = map_on_drive(off, capacity);
     verdict.evidence = format!("{both}: no difference");
     match contest::against_no_difference(findings) {
         Some(other) => verdict.contested(&other),
         None => verdict,
     }
-}
-
-fn never_more_than_granted(mut verdict: Verdict, about: &Description) -> Verdict {
-    if let (Some(granted), Some(size)) = (about.hmb.granted_bytes(), &mut verdict.size_bytes) {
-        // More than there is serves nothing.
-        let granted = granted as f64;
-        size.estimate = size.estimate.min(granted);
-        (size.low, size.high) = (size.low.min(size.estimate), size.high.min(granted));
-    }
-    verdict
 }
 
 /// What the map takes of host memory, and how.
@@ -466,6 +474,18 @@ fn hmb_size(
             return by_one_amount(findings, granted, (reach, by_itself), verdict);
         }
     };
+    verdict.evidence += &format!("; {text}");
+    by_line(findings, granted, (on, reach, by_itself), entry, verdict)
+}
+
+/// What an entry takes is known, by what several amounts reach.
+fn by_line(
+    findings: &mut Findings,
+    granted: f64,
+    (on, reach, by_itself): (&MapArm, Estimate, f64),
+    entry: Estimate,
+    mut verdict: Verdict,
+) -> Verdict {
     // What no host memory would reach by that line is held by the drive's own memory, which passes units on
     // to host memory instead of holding copies.
     let own = grants::own_share(findings, entry, by_itself);
@@ -487,10 +507,15 @@ fn hmb_size(
         );
         verdict.evidence += &used;
     }
-    verdict.evidence += &format!("; {text}");
+    let low = size.low * (1.0 - entry_width);
     verdict.size_bytes = Some(Estimate::new(
-        size.estimate.min(granted.max(1.0)),
-        (size.low * (1.0 - entry_width)).min(0.97 * granted),
+        size.estimate,
+        // What is beyond what was given by less than this is all of it.
+        if low > TOO_MUCH * granted {
+            low
+        } else {
+            low.min(0.97 * granted)
+        },
         size.high * (1.0 + entry_width) + rest,
     ));
     verdict
@@ -504,31 +529,51 @@ fn by_one_amount(
     (reach, by_itself): (Estimate, f64),
     mut verdict: Verdict,
 ) -> Verdict {
-    let most = |reach: f64| granted * 4096.0 / reach.max(1.0);
-    let entry = most(reach.estimate);
-    let low = most(reach.high).min(4.0 * reach.low / reach.estimate);
-    findings.quantity(
-        "map_bytes_per_entry",
-        "bytes",
-        Estimate::new(entry, low, most(reach.low)),
-    );
-    verdict.evidence += &format!(
-        "; {entry:.2} B an entry if all of {} given serve the map, and less if not: how much of it is used \
-         does not show by one amount",
-        size_text(granted)
-    );
     // What the drive's own memory holds may come on top.
     let least = MAP_SHARE * (with_slack(reach).low - by_itself.min(reach.low / 2.0));
-    if least > TOO_MUCH * granted {
-        verdict.evidence += "; with 4 B an entry that is more than was given: it takes less, or the reach is \
-                             less than it seems";
-    }
+    verdict.evidence += &match entry_by_one_amount(granted, reach, by_itself) {
+        Ok(entry) => {
+            findings.quantity("map_bytes_per_entry", "bytes", entry);
+            format!(
+                "; {:.2} B an entry if all of {} given serve the map, and less if not: how much of it is used \
+                 does not show by one amount",
+                entry.estimate,
+                size_text(granted)
+            )
+        }
+        Err(why) => format!("; bytes an entry do not show: {why}"),
+    };
     let most = granted.min(MAP_SHARE_MAX * with_slack(reach).high);
     if most < 0.97 * granted && least <= TOO_MUCH * granted {
         verdict.evidence += "; that is more than the 8 B that entries are known to take, so that not all of it serves the map";
         return verdict.between(Estimate::new(most, least, most));
     }
     verdict.between(at_most(granted, least))
+}
+
+/// What an entry takes if all of what is given serves the map, or why that is not known.
+fn entry_by_one_amount(granted: f64, reach: Estimate, by_itself: f64) -> Result<Estimate, String> {
+    if by_itself > OWN_SHARE * reach.estimate {
+        return Err(format!(
+            "without host memory {} are at hand, and how much of that comes on top of what host memory holds \
+             is not known",
+            size_text(by_itself)
+        ));
+    }
+    let most = |reach: f64| granted * 4096.0 / reach.max(1.0);
+    if most(reach.low - by_itself) * TOO_MUCH < ENTRY_BYTES {
+        return Err(format!(
+            "{:.2} B would be left for each if all of {} given serve the map, and entries of a page's address \
+             take 4 B at least: it is compressed, or the reach is less than it seems",
+            most(reach.estimate),
+            size_text(granted)
+        ));
+    }
+    Ok(Estimate::new(
+        most(reach.estimate).max(ENTRY_BYTES * reach.low / reach.estimate),
+        most(reach.high).min(ENTRY_BYTES * reach.low / reach.estimate),
+        most(reach.low - by_itself),
+    ))
 }
 
 /// No more than what is given, and no less than entries of 4 B take, unless that would be more.

@@ -174,8 +174,33 @@ pub fn verdict(role: Role, findings: &mut Findings, about: &Description) -> Opti
     verdict.size_bytes = verdict.size_bytes.map(|size| size.wider(width));
     Some(match about.transport.hides() {
         Some(why) => Verdict::undecided(format!("{}; {why}", verdict.evidence)),
-        None => verdict,
+        None => within_grant(verdict, about),
     })
+}
+
+/// What lies in host memory takes no more of it than was given: less is known to be there, or nothing.
+fn within_grant(mut verdict: Verdict, about: &Description) -> Verdict {
+    let (Tier::Hmb, Some(granted)) = (verdict.tier, about.hmb.granted_bytes()) else {
+        return verdict;
+    };
+    let granted = granted as f64;
+    let Some(size) = &mut verdict.size_bytes else {
+        return verdict;
+    };
+    if granted <= 0.0 {
+        return verdict;
+    }
+    if size.low > granted {
+        // Another run would not change what was given.
+        return Verdict::undecided(format!(
+            "contested: {}; yet no more than {} of host memory were given, which cannot hold that",
+            verdict.evidence,
+            size_text(granted)
+        ));
+    }
+    size.estimate = size.estimate.min(granted);
+    size.high = size.high.min(granted);
+    verdict
 }
 
 /// How unlikely it is that levels which overlap led astray: that most of `looks` looks were told wrongly
@@ -194,8 +219,8 @@ enum Arms<'a, T> {
     Both(&'a T, &'a T),
     /// The drive uses no host memory: what there is, is on the drive.
     DriveOnly(&'a T),
-    /// Host memory may be in use and cannot be turned off.
-    Unswitched(&'a T),
+    /// Host memory may be in use and cannot be turned off, or is not given: what that leaves open.
+    Unswitched(&'a T, &'static str),
     Missing,
 }
 
@@ -205,13 +230,18 @@ fn arms<'a, T>(found: &'a BTreeMap<&'static str, T>, about: &Description) -> Arm
         (_, _, Some(arm)) if matches!(about.hmb, HmbSwitch::NotUsed | HmbSwitch::MapWithDriver) => {
             Arms::DriveOnly(arm)
         }
-        (_, _, Some(arm)) => Arms::Unswitched(arm),
+        (_, _, Some(arm)) if matches!(about.hmb, HmbSwitch::NotGiven(_)) => {
+            Arms::Unswitched(arm, NOT_GIVEN)
+        }
+        (_, _, Some(arm)) => Arms::Unswitched(arm, UNSWITCHED),
         _ => Arms::Missing,
     }
 }
 
 const UNSWITCHED: &str = "host memory cannot be turned off from here, so on the drive and in host \
                           memory look alike";
+const NOT_GIVEN: &str =
+    "the drive asks for host memory and was given none, so what it would keep there does not show";
 const INTERRUPTED: &str = "only one state of host memory was measured";
 
 fn size_text(bytes: f64) -> String {

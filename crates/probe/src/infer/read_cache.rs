@@ -1,6 +1,6 @@
 //! Where data that was read is kept, if anywhere.
 
-use super::{Arms, INTERRUPTED, Rule, SAME, Tier, UNSWITCHED, Verdict, arms, drifted, flash_seen};
+use super::{Arms, INTERRUPTED, Rule, SAME, Tier, Verdict, arms, drifted, flash_seen};
 use super::{held_text, size_text, told};
 use crate::experiment::levels::Levels;
 use crate::findings::{Findings, Held};
@@ -76,11 +76,11 @@ pub mod rules {
     use crate::infer::rule::Rule;
 
     /// A read again takes as long as the first one.
-    pub const NOT_READ_AGAIN: Rule = Rule::counted("NotReadAgain", 96, 96);
+    pub const NOT_READ_AGAIN: Rule = Rule::counted("NotReadAgain", 202, 202);
     /// So much is read again fast, whatever host memory there is.
-    pub const READ_AGAIN: Rule = Rule::counted("ReadAgain", 114, 114);
+    pub const READ_AGAIN: Rule = Rule::counted("ReadAgain", 270, 270);
     /// More is read again fast with host memory.
-    pub const READ_AGAIN_WITH_HOST: Rule = Rule::counted("ReadAgainWithHost", 30, 31);
+    pub const READ_AGAIN_WITH_HOST: Rule = Rule::counted("ReadAgainWithHost", 65, 66);
 
     pub(super) const ALL: &[Rule] = &[NOT_READ_AGAIN, READ_AGAIN, READ_AGAIN_WITH_HOST];
 }
@@ -132,10 +132,10 @@ pub(super) fn verdict(findings: &Findings, about: &Description) -> Verdict {
     match arms(&findings.roles.read_cache.arms, about) {
         Arms::Missing => Verdict::undecided(INTERRUPTED),
         Arms::DriveOnly(arm) => alone(arm, Tier::Device, rules::READ_AGAIN),
-        Arms::Unswitched(arm) => {
+        Arms::Unswitched(arm, open) => {
             let verdict = alone(arm, Tier::Device, rules::READ_AGAIN);
             if matches!(arm.bytes, Held::UpTo(_)) {
-                return verdict.withdrawn(UNSWITCHED);
+                return verdict.withdrawn(open);
             }
             verdict
         }

@@ -1,10 +1,10 @@
 //! Where writes wait for flash, if they do.
 
-use super::{Arms, INTERRUPTED, Tier, UNSWITCHED, Verdict, arms, flash_seen, most, size_text};
+use super::{Arms, INTERRUPTED, Tier, Verdict, arms, flash_seen, most, size_text};
 use crate::findings::Findings;
 use crate::report::Figure;
 use crate::role::{self, About};
-use crate::stats::Estimate;
+use crate::stats::{self, Estimate};
 use crate::target::Description;
 use statrs::distribution::{ContinuousCDF, Normal};
 use std::collections::BTreeMap;
@@ -111,6 +111,12 @@ pub struct WriteLooks {
     pub fresh: Vec<f64>,
 }
 
+/// Of some flushes, so many find a drive that does not clean.
+const FREE: f64 = 0.1;
+/// Share of what a flush waits for that a write which waits for flash takes longer at least.
+const WAITS: f64 = 0.4;
+const WAITS_MIN_NS: f64 = 30_000.0;
+
 impl WriteBufferArm {
     /// Whether writes are acknowledged before they are in flash.
     #[must_use]
@@ -125,6 +131,16 @@ impl WriteBufferArm {
     /// Faster than flash can even be read: programming is slower than that.
     fn is_fast(&self, write_ns: f64) -> bool {
         write_ns < 0.7 * self.old_read_ns
+    }
+
+    /// What a flush waits for where the drive has nothing to do for itself, ns.
+    pub(crate) fn program_ns(&self) -> f64 {
+        stats::quantile(&self.looks.dirty, FREE) - self.flush_clean_ns
+    }
+
+    /// What a write that waits for flash takes longer at least, ns.
+    pub(crate) fn waits_ns(&self) -> f64 {
+        (WAITS * self.program_ns()).max(WAITS_MIN_NS)
     }
 
     /// Share of single looks that say by themselves that writes are acknowledged before they are in flash.
@@ -143,23 +159,23 @@ pub mod rules {
     use crate::infer::rule::Rule;
 
     /// Writes are acknowledged ahead of flash, and there is no host memory.
-    pub const AHEAD: Rule = Rule::counted("Ahead", 72, 72);
+    pub const AHEAD: Rule = Rule::counted("Ahead", 70, 70);
     /// Writes wait for flash that programs fast.
     pub const WAITS_FOR_FAST: Rule = Rule::counted("WaitsForFast", 0, 0);
     /// The same, and what was just written is read faster than what was there before.
-    pub const WAITS_FOR_FAST_TO_READ: Rule = Rule::counted("WaitsForFastToRead", 38, 38);
+    pub const WAITS_FOR_FAST_TO_READ: Rule = Rule::counted("WaitsForFastToRead", 41, 41);
     /// Writes wait for flash.
-    pub const WAITS: Rule = Rule::counted("Waits", 10, 10);
+    pub const WAITS: Rule = Rule::counted("Waits", 22, 22);
     /// Writes wait for flash only without host memory.
     pub const AHEAD_ONLY_WITH_HOST: Rule = Rule::counted("AheadOnlyWithHost", 0, 0);
     /// More is acknowledged ahead of flash with host memory.
     pub const MORE_AHEAD_WITH_HOST: Rule = Rule::counted("MoreAheadWithHost", 0, 0);
     /// Single writes take another time with host memory, whatever the size.
-    pub const THROUGH_HOST: Rule = Rule::counted("ThroughHost", 43, 43);
+    pub const THROUGH_HOST: Rule = Rule::counted("ThroughHost", 55, 55);
     /// As much ahead of flash with host memory as without.
     pub const AHEAD_ALIKE: Rule = Rule::counted("AheadAlike", 1, 1);
     /// Single writes take no notice of host memory.
-    pub const PAST_HOST: Rule = Rule::counted("PastHost", 72, 72);
+    pub const PAST_HOST: Rule = Rule::counted("PastHost", 103, 103);
 
     pub(super) const ALL: &[Rule] = &[
         AHEAD,
@@ -191,8 +207,8 @@ pub(super) fn verdict(findings: &Findings, about: &Description) -> Verdict {
     match arms(&findings.roles.write_buffer.arms, about) {
         Arms::Missing => Verdict::undecided(INTERRUPTED),
         Arms::DriveOnly(arm) => alone(findings, arm),
-        Arms::Unswitched(arm) if arm.is_buffered() => alone(findings, arm).withdrawn(UNSWITCHED),
-        Arms::Unswitched(arm) => alone(findings, arm),
+        Arms::Unswitched(arm, open) if arm.is_buffered() => alone(findings, arm).withdrawn(open),
+        Arms::Unswitched(arm, _) => alone(findings, arm),
         Arms::Both(on, off) => switched(findings, on, off),
     }
 }

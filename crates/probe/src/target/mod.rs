@@ -132,6 +132,8 @@ pub enum HmbSwitch {
     /// The drive asks for none, but the host's driver may keep entries of its map and send them with reads
     /// (UFS with Host Performance Booster).
     MapWithDriver,
+    /// The drive asks for it and is given none, and why.
+    NotGiven(String),
     /// Not from here, and why.
     Unavailable(String),
 }

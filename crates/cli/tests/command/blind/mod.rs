@@ -23,6 +23,8 @@ const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 /// Least host memory that a drive takes.
 const HMB_MIN: u64 = 4 * MIB;
+/// The same of a drive that asks for little.
+const LITTLE: u64 = 256 * KIB;
 
 /// Where a role was put, and how large it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,17 +86,32 @@ struct Rare {
     unit_most: u64,
     /// What host memory takes to answer.
     far: Option<f64>,
+    /// Host memory that the drive asks for where that is less than what its own memory may hold.
+    little: Option<u64>,
+    /// A read cache in SRAM, whatever memory there is.
+    read_cache: Option<u64>,
+    /// How room in the write buffer is given out.
+    pacing: &'static str,
     draw: Draw,
 }
 
 fn rare(seed: u64) -> Rare {
     let mut draw = Draw(Rng::new(seed ^ 0xFA2_0FF));
+    let mut tight = Draw(Rng::new(seed ^ 0x7167_4711));
+    let little = tight
+        .chance(12)
+        .then(|| tight.size(LITTLE, HMB_MIN, 64 * KIB));
     Rare {
+        little,
+        read_cache: (little.is_some() && tight.chance(70) || tight.chance(8))
+            .then(|| tight.size(64 * KIB, 4 * MIB, 4 * KIB)),
+        pacing: tight.of(&["none", "drain"]),
         page_types: draw.chance(45),
         entry: draw.of(&[4, 4, 4, 4, 5, 6, 8]),
         single_bit: draw.chance(5),
         buffer: match draw.below(12) {
             0 => Some(draw.size(12 * KIB, 512 * KIB, 4 * KIB)),
+            _ if tight.chance(15) => Some(tight.size(24 * KIB, MIB, 4 * KIB)),
             1 => Some(draw.size(64 * MIB, 800 * MIB, MIB)),
             _ => None,
         },
@@ -134,24 +151,29 @@ impl Draw {
 struct Memory {
     /// Host memory the drive asks for; 0 for none.
     preferred: u64,
+    /// Least that it takes.
+    least: u64,
     /// What it makes of what Linux gives.
     usable: u64,
     rounds: bool,
 }
 
-fn host_memory(draw: &mut Draw) -> Memory {
+fn host_memory(draw: &mut Draw, little: Option<u64>) -> Memory {
     if draw.chance(30) {
         return Memory {
             preferred: 0,
+            least: 0,
             usable: 0,
             rounds: false,
         };
     }
-    let preferred = draw.size(8 * MIB, 200 * MIB, MIB);
+    let drawn = draw.size(8 * MIB, 200 * MIB, MIB);
+    let preferred = little.unwrap_or(drawn);
     let granted = preferred.min(128 * MIB);
     let rounds = draw.chance(25);
     Memory {
         preferred,
+        least: if little.is_some() { LITTLE } else { HMB_MIN },
         usable: if rounds {
             1 << granted.ilog2()
         } else {
@@ -166,7 +188,7 @@ pub fn subject(seed: u64) -> Subject {
     let mut draw = Draw(Rng::new(seed ^ 0x5EED_B11D));
     let mut rare = rare(seed);
     let capacity = draw.size(60 * GIB, 2000 * GIB, GIB);
-    let host = host_memory(&mut draw);
+    let host = host_memory(&mut draw, rare.little);
     let mut text = format!(
         "name = \"drawn {seed}\"\ncapacity = \"{}GiB\"\n",
         capacity / GIB
@@ -189,7 +211,7 @@ pub fn subject(seed: u64) -> Subject {
     };
     let mut roles = String::new();
     let mut left = host.usable;
-    let read_cache = read_cache(&mut draw, &mut roles, dram, &mut left);
+    let read_cache = read_cache(&mut draw, &rare, &mut roles, dram, &mut left);
     let write_buffer = write_buffer(&mut draw, &rare, &mut roles, dram, slc, &mut left);
     let integrity = draw.of(&["none", "none", "none", "crc", "mac"]);
     let (map, map_text, sram_map) = map(&mut draw, &rare, capacity, dram, left, integrity);
@@ -204,7 +226,7 @@ pub fn subject(seed: u64) -> Subject {
             text,
             "[tier.hmb]\npreferred = \"{}B\"\nmin = \"{}B\"\nrounding = \"{rounding}\"\n\
              integrity = \"{integrity}\"",
-            host.preferred, HMB_MIN
+            host.preferred, host.least
         );
     }
     if roles.contains("\"pm\"") {
@@ -315,11 +337,18 @@ fn page_times(first: f64, bits: u32, rare: &mut Rare) -> String {
     format!("[{}]", times.collect::<Vec<_>>().join(", "))
 }
 
-fn read_cache(draw: &mut Draw, text: &mut String, dram: u64, hmb: &mut u64) -> Planted {
-    let (tier, bytes, planted) = match draw.below(10) {
-        0..4 => return Planted::sizeless("none"),
-        4..6 if dram > 0 => ("dram", draw.size(MIB, 48 * MIB, 4 * KIB), "device"),
-        6..8 if *hmb >= 8 * MIB => ("hmb", draw.size(256 * KIB, *hmb / 4, 4 * KIB), "hmb"),
+fn read_cache(
+    draw: &mut Draw,
+    rare: &Rare,
+    text: &mut String,
+    dram: u64,
+    hmb: &mut u64,
+) -> Planted {
+    let (tier, bytes, planted) = match (draw.below(10), rare.read_cache) {
+        (_, Some(bytes)) => ("sram", bytes, "device"),
+        (0..4, _) => return Planted::sizeless("none"),
+        (4..6, _) if dram > 0 => ("dram", draw.size(MIB, 48 * MIB, 4 * KIB), "device"),
+        (6..8, _) if *hmb >= 8 * MIB => ("hmb", draw.size(256 * KIB, *hmb / 4, 4 * KIB), "hmb"),
         _ => ("sram", draw.size(16 * KIB, 4 * MIB, 4 * KIB), "device"),
     };
     if tier == "hmb" {
@@ -366,7 +395,8 @@ fn write_buffer(
     }
     let _ = writeln!(
         text,
-        "[role.write_buffer]\ntier = \"{tier}\"\nsize = \"{bytes}B\""
+        "[role.write_buffer]\ntier = \"{tier}\"\nsize = \"{bytes}B\"\npacing = \"{}\"",
+        rare.pacing
     );
     if planted == waiting {
         if tier != "slc" {
@@ -418,11 +448,27 @@ fn map_in_host(
     // Whole units only.
     let page_taken = page_taken(per_entry, integrity);
     // One must fit the least host memory that the drive takes, or it is no valid drive (seed 97114).
-    unit = unit.min((HMB_MIN as f64 / page_taken) as u64 * 4 * KIB);
+    let least = if hmb < HMB_MIN { LITTLE } else { HMB_MIN };
+    unit = unit.min((least as f64 / page_taken) as u64 * 4 * KIB);
     let unit_taken = (unit / (4 * KIB)) as f64 * page_taken;
     let taken = (hmb as f64 / unit_taken).floor() * unit_taken;
     let all = whole as f64 / (4 * KIB) as f64 * page_taken;
     (unit, per_entry, taken.min(all))
+}
+
+/// Unit and size of what SRAM holds of the map.
+fn sram_map(draw: &mut Draw, rare: &Rare, exclusive: bool, hmb: u64) -> (u64, u64) {
+    let unit = if exclusive {
+        4 * KIB
+    } else {
+        draw.of(&[4, 4, 16, 32]) * KIB
+    };
+    let size = draw.size(unit * 8, unit * 64, unit);
+    if rare.little.is_some() && hmb > 0 {
+        // A map in little host memory has less on the drive, and one unit at least.
+        return (4 * KIB, (hmb / 64 / KIB * KIB).max(rare.entry * KIB));
+    }
+    (unit, size)
 }
 
 /// Planted, the lines of the file, and the share of the SRAM.
@@ -442,17 +488,12 @@ fn map(
     let replacement = draw.of(&["lru", "lru", "lru", "fifo", "clock", "random", "2q"]);
     // Exclusive tiers pass units on as they are: single pages on each.
     let exclusive = draw.chance(20);
-    let sram_unit = if exclusive {
-        4 * KIB
-    } else {
-        draw.of(&[4, 4, 16, 32]) * KIB
-    };
-    let sram = draw.size(sram_unit * 8, sram_unit * 64, sram_unit);
+    let own = rare.entry;
+    let (sram_unit, sram) = sram_map(draw, rare, exclusive, hmb);
     let mut text = String::from("[role.map]\n");
     let mut tiers = vec!["sram"];
     let mut units = format!("sram = \"{sram_unit}B\"");
     let mut sizes = format!("sram = \"{sram}B\"");
-    let own = rare.entry;
     // All of the map in DRAM, with such entries.
     let all = whole / 4 * own;
     let mut entry = format!("sram = {own}");
@@ -464,7 +505,7 @@ fn map(
         entry = format!("dram = {own}");
         sram_taken = 0;
         Planted::new("device", all)
-    } else if hmb >= 4 * MIB && hmb > 8 * sram {
+    } else if hmb >= rare.little.map_or(HMB_MIN, |_| LITTLE) && hmb > 8 * sram {
         let (unit, per_entry, taken) =
             map_in_host(draw, hmb, whole, exclusive, integrity, rare.unit_most);
         tiers.push("hmb");

@@ -98,6 +98,7 @@ mod tests {
         units: Held::Everything(0.0),
         reach_bytes: Held::Everything(512.0 * GIB),
         hit_ns: 60_000.0,
+        slow_again_ns: None,
     };
 
     fn verdict(mut findings: Findings, hmb: HmbSwitch) -> Verdict {
@@ -227,31 +228,43 @@ mod tests {
     /// own memory in either state, and "host memory makes no difference" was said.
     #[test]
     fn slower_hits_with_host_memory_on_are_a_difference() {
-        let of_hits = |on_ns: f64| {
-            let reach = Held::UpTo(Estimate::new(64e6, 60e6, 68e6));
-            let arm = |hit_ns: f64| MapArm {
-                levels: Some(Levels {
-                    fast_ns: 84_000.0,
-                    slow_ns: 162_000.0,
-                    least_slow_ns: 131_000.0,
-                    threshold_ns: 112_000.0,
-                    false_slow: 0.0,
-                    false_fast: 0.0,
-                    pages_below_ns: Some(96_000.0),
-                    kept_pages: 0,
-                }),
-                reach_bytes: reach,
-                units: Held::UpTo(Estimate::new(16.0, 15.0, 17.0)),
-                hit_ns,
-                ..FLAT
-            };
-            let findings = of_arms(BTreeMap::from([("on", arm(on_ns)), ("off", arm(84_000.0))]));
-            verdict(findings, ON_OFF)
-        };
-        assert_eq!(of_hits(86_000.0).tier, Tier::Device);
-        let found = of_hits(109_000.0);
+        assert_eq!(of_edges(86_000.0, 162_000.0).tier, Tier::Device);
+        let found = of_edges(109_000.0, 162_000.0);
         assert_eq!(found.tier, Tier::Undecided, "{found:?}");
         assert!(found.evidence.contains("109.0 us"), "{}", found.evidence);
+    }
+
+    /// Seed 300053: hits in far host memory were as slow as misses may be, so that edges were those of the drive's own
+    /// memory in either state, and "host memory makes no difference" was said, 99 % sure.
+    #[test]
+    fn misses_that_wait_less_with_host_memory_on_are_a_difference() {
+        assert_eq!(of_edges(84_000.0, 155_000.0).tier, Tier::Device);
+        let found = of_edges(84_000.0, 128_000.0);
+        assert_eq!(found.tier, Tier::Undecided, "{found:?}");
+        assert!(found.evidence.contains("44.0 us"), "{}", found.evidence);
+    }
+
+    /// The same edge with host memory on and off, with what hits and slow reads take with it on.
+    fn of_edges(hit_ns: f64, slow_again_ns: f64) -> Verdict {
+        let arm = |hit_ns: f64, slow_again_ns: f64| MapArm {
+            levels: Some(Levels {
+                fast_ns: 84_000.0,
+                slow_ns: 162_000.0,
+                least_slow_ns: 131_000.0,
+                threshold_ns: 112_000.0,
+                false_slow: 0.0,
+                false_fast: 0.0,
+                pages_below_ns: Some(96_000.0),
+                kept_pages: 0,
+            }),
+            reach_bytes: Held::UpTo(Estimate::new(64e6, 60e6, 68e6)),
+            units: Held::UpTo(Estimate::new(16.0, 15.0, 17.0)),
+            hit_ns,
+            slow_again_ns: Some(slow_again_ns),
+            ..FLAT
+        };
+        let (on, off) = (arm(hit_ns, slow_again_ns), arm(84_000.0, 162_000.0));
+        verdict(of_arms(BTreeMap::from([("on", on), ("off", off)])), ON_OFF)
     }
 
     #[test]
