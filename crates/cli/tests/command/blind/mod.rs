@@ -456,6 +456,12 @@ fn map_in_host(
     (unit, per_entry, taken.min(all))
 }
 
+/// What of a memory takes units, which are as large as `unit` where an entry takes 4 B.
+fn whole_units(bytes: u64, unit: u64, entry: u64) -> u64 {
+    let unit = unit / 4 * entry;
+    bytes / unit * unit
+}
+
 /// Unit and size of what SRAM holds of the map.
 fn sram_map(draw: &mut Draw, rare: &Rare, exclusive: bool, hmb: u64) -> (u64, u64) {
     let unit = if exclusive {
@@ -521,10 +527,15 @@ fn map(
         let _ = write!(units, ", dram = \"4KiB\"");
         let _ = write!(sizes, ", dram = \"{share}B\"");
         let _ = write!(entry, ", dram = {own}");
-        let on_top = if exclusive { sram } else { 0 };
-        Planted::new("device", (share + on_top).min(all))
+        let on_top = if exclusive {
+            whole_units(sram, sram_unit, own)
+        } else {
+            0
+        };
+        let taken = whole_units(share, 4 * KIB, own) + on_top;
+        Planted::new("device", taken.min(all))
     } else {
-        Planted::new("device", sram)
+        Planted::new("device", whole_units(sram, sram_unit, own))
     };
     let tiers: Vec<String> = tiers.iter().map(|tier| format!("\"{tier}\"")).collect();
     let _ = writeln!(
