@@ -98,7 +98,8 @@ impl Ftl {
             (block.programs, block.reads, block.moves, block.erasing) = (0, 0, 0, 0);
             (block.superseded_at, block.trimmed_at) = (0, 0);
             if erasing && erase_begun(superblock) {
-                self.blocks[superblock].wipe();
+                let slots = self.geometry.usable_slots(self.blocks[superblock].slc);
+                self.blocks[superblock].wipe(slots);
                 scan.erase_again.push(superblock);
             } else if matches!(
                 self.blocks[superblock].state,

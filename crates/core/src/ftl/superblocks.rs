@@ -147,9 +147,9 @@ impl Block {
         self.oob.is_none() && self.state == State::Closed
     }
 
-    /// An erase was interrupted: nothing can be read, and it must be done again.
-    pub fn wipe(&mut self) {
-        self.oob = None;
+    /// An erase was interrupted: nothing can be read, not even what lay there from the start, and it must be done again.
+    pub fn wipe(&mut self, slots: u32) {
+        self.oob = Some(vec![Oob::NOTHING; slots as usize].into_boxed_slice());
         self.dead = None;
         self.valid = 0;
         self.state = State::Cleaning;

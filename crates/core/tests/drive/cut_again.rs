@@ -105,6 +105,36 @@ fn an_erase_that_was_cut_is_done_again_though_power_fails_again_while_flash_is_r
     }
 }
 
+/// What was trimmed has no newer copy anywhere: only that the superblock is known to be erased keeps it from coming back.
+#[test]
+fn what_lay_in_an_erased_superblock_from_the_start_does_not_come_back_after_two_cuts() {
+    let spec = spec();
+    let slots = spec.capacity_bytes / SLOT_BYTES;
+    let kept = 20 * ENTRIES_PER_TRANSLATION_PAGE;
+    let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
+    for lpn in (kept..slots).step_by(ENTRIES_PER_TRANSLATION_PAGE as usize) {
+        host.submit(pages(Op::Trim, lpn, ENTRIES_PER_TRANSLATION_PAGE));
+    }
+    settle(&mut host);
+    let mut rng = Rng::new(5);
+    let (mut cuts, mut erases) = (0, 0);
+    while cuts < 40 {
+        while host.in_flight() < 16 {
+            host.submit(pages(Op::Write, u64::from(rng.below(kept as u32)), 1));
+        }
+        let next = host.next_time().expect("writes are under way");
+        host.advance(next, &mut Vec::new());
+        if host.counters().erases == erases {
+            continue;
+        }
+        erases = host.counters().erases;
+        let mut other = host.clone();
+        // A picosecond after power is back nothing has been read.
+        cuts += other.power_cut_in_recovery(1).erased_again;
+        other.drive.ftl().check();
+    }
+}
+
 /// Programs take long and dies are not equally busy, so that a translation page is at times in flash before the data
 /// that one of its entries names.
 #[test]
