@@ -2,6 +2,7 @@
 
 mod drive;
 mod style;
+mod walk;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
