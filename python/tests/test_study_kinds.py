@@ -90,6 +90,20 @@ def test_a_check_that_survives_its_null_is_structural() -> None:
     assert (missed.survives_null, missed.kind) == (None, "predicted"), "it was seen to fail"
 
 
+def test_a_check_that_survives_its_null_fails_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "s.toml"
+
+    def status(null: str) -> int:
+        file.write_text(f'{CITED}place = "Figure 1"\nnull = {null}\n')
+        return study_command(["run", str(file), "--nulls"])
+
+    assert status('["nand.channels=1", "nand.dies_per_channel=1"]') == 0
+    assert status('"host.submit=2us"') == 1
+    assert "survives its null" in capsys.readouterr().out
+
+
 def test_a_null_with_an_unknown_key_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

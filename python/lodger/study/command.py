@@ -22,8 +22,8 @@ expect is one. Beside the verdict stands the kind of a check, which is derived: 
 predicted, structural, own, not comparable. A predicted check names a null that breaks it; without
 one, or if it survives it, it is structural.
 
-Exit status: 0 done, 1 a claim was missed unexpectedly or a study could not be run, 2 wrong use or
-input, 130 interrupted."""
+Exit status: 0 done, 1 a claim was missed unexpectedly, survived its null or a study could not be
+run, 2 wrong use or input, 130 interrupted."""
 
 _REPRODUCE = """\
 Examples:
@@ -201,7 +201,8 @@ def _run(
 def _status(found: Sequence[Found]) -> int:
     if any(isinstance(one.error, InputError) for one in found):
         return 2
-    return 1 if any(one.error is not None or one.regressions for one in found) else 0
+    failed = (one.error is not None or one.regressions or one.survivors for one in found)
+    return 1 if any(failed) else 0
 
 
 def _write(options: argparse.Namespace, text: str) -> None:

@@ -154,7 +154,7 @@ def summary(found: Sequence[Found]) -> list[str]:
             verdicts = {name: n for name, n in counted.items() if name != "none"}
             split = f": {told(verdicts)}" if any(verdicts.values()) else ""
             lines.append(f"  {whose}{kind}{tail}: {sum(counted.values())}{split}")
-    survivors = [(one, o) for one in found for o in one.outcomes if o.survives_null]
+    survivors = [(one, o) for one in found for o in one.survivors]
     lines += [f"  survives its null: {one.study.id}: {o.check.claim}" for one, o in survivors]
     for one in found:
         lines += [

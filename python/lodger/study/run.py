@@ -44,6 +44,11 @@ class Found:
         """Checks missed although the study does not say so."""
         return [outcome for outcome in self.outcomes if outcome.regression]
 
+    @property
+    def survivors(self) -> list[Outcome]:
+        """Checks that hold without what they speak for: they prove nothing."""
+        return [outcome for outcome in self.outcomes if outcome.survives_null]
+
     def to_dict(self) -> dict[str, Any]:
         """Its object in the JSON report."""
         study = self.study
@@ -261,7 +266,7 @@ def _line(found: Found) -> str:
     counted = [
         f"{verdicts.count(one)} {one}" for one in ("met", "missed", "undecided") if one in verdicts
     ]
-    survivors = sum(outcome.survives_null is True for outcome in found.outcomes)
+    survivors = len(found.survivors)
     counted += [f"{survivors} that survive their null"] if survivors else []
     wrong = len(found.regressions)
     counted += [f"{wrong} unexpectedly"] if wrong else []
