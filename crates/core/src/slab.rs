@@ -126,6 +126,12 @@ impl Queue {
         self.head == NONE
     }
 
+    /// All places in the queue, from the front.
+    pub fn iter<'a, T: Linked>(&self, slab: &'a Slab<T>) -> impl Iterator<Item = u32> + Clone + 'a {
+        let next = |index: u32| (index != NONE).then_some(index);
+        std::iter::successors(next(self.head), move |&index| next(slab[index].next()))
+    }
+
     /// Puts a place at the end of the queue.
     #[inline]
     pub fn push_back<T: Linked>(&mut self, slab: &mut Slab<T>, index: u32) {

@@ -8,6 +8,7 @@
 //! "replacement by segment" which explains the sharp drop beyond the reach (docs/concepts).
 
 mod compressed;
+mod filling;
 mod host;
 mod recovery;
 
@@ -21,6 +22,7 @@ use crate::slab::Slab;
 use crate::spec::{Encoding, Integrity, MapRoleSpec, MapTierSpec, Tier};
 use crate::table::Table;
 use compressed::Compressed;
+use filling::Filling;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -61,16 +63,6 @@ struct Waiting {
     next: u32,
 }
 
-/// A unit that is being completed in the background.
-#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
-struct Filling {
-    tier: usize,
-    unit: u32,
-    next_page: u32,
-    end_page: u32,
-    reads: u32,
-}
-
 #[derive(Clone, Serialize, Deserialize, Debug)]
 struct MapTier {
     tier: Tier,
@@ -106,9 +98,7 @@ pub struct MapRole {
     fill_queue: VecDeque<u32>,
     fills_issued: u32,
     waiters: Slab<Waiting>,
-    filling: VecDeque<Filling>,
-    /// Reads under way that complete units, by tier.
-    background_reads: [u32; crate::observe::TIERS_MAX],
+    filling: Filling,
     /// Units that gave way, by tier.
     pub evictions: [u64; crate::observe::TIERS_MAX],
     /// Exclusive tiers: units that moved to host memory and from it and were not charged yet.
@@ -140,9 +130,8 @@ impl MapRole {
             fill_queue: VecDeque::new(),
             fills_issued: 0,
             waiters: Slab::default(),
-            filling: VecDeque::new(),
+            filling: Filling::new(spec.background_reads),
             crossings: Crossings::default(),
-            background_reads: [0; crate::observe::TIERS_MAX],
             evictions: [0; crate::observe::TIERS_MAX],
             compresses: spec
                 .tiers
@@ -444,13 +433,7 @@ impl MapRole {
             }
             let first = unit * tier.unit_pages;
             let end_page = (first + tier.unit_pages).min(self.pages);
-            self.filling.push_back(Filling {
-                tier: place,
-                unit,
-                next_page: first,
-                end_page,
-                reads: 0,
-            });
+            self.filling.start(place, unit, first..end_page);
             if let Inserted::Evicted(gone) = outcome {
                 self.evictions[place] += 1;
                 self.left(place, gone);
@@ -458,72 +441,46 @@ impl MapRole {
         }
     }
 
-    /// The next pages to read in the background: tier, unit and first page. The caller says with
+    /// The next pages to read in the background: the first, and where the unit ends. The caller says with
     /// [`MapRole::background_issued`] how many pages one read brings.
+    #[inline]
     #[must_use]
     pub fn next_background(&self) -> Option<(TranslationPage, u32)> {
-        let filling = &self.filling[self.next_filling()?];
-        Some((TranslationPage(filling.next_page), filling.end_page))
+        let pages = self.filling.next()?;
+        Some((TranslationPage(pages.start), pages.end))
     }
 
-    /// The unit to read on for: first come, first served, within what each memory may have under way,
-    /// so that neither the large units of one nor the many misses of another hold up the rest.
-    fn next_filling(&self) -> Option<usize> {
-        let may_read = |filling: &Filling| {
-            filling.next_page < filling.end_page
-                && self.background_reads[filling.tier] < self.spec.background_reads
-        };
-        self.filling.iter().position(may_read)
+    /// `pages` pages of the unit announced by [`MapRole::next_background`] are being read. Returns the
+    /// key for [`MapRole::background_done`].
+    pub fn background_issued(&mut self, pages: u32) -> u32 {
+        self.filling.issued(pages)
     }
 
-    /// `pages` pages of the unit announced by [`MapRole::next_background`] are being read (or, when
-    /// `absent`, need no read). Returns the unit's key for [`MapRole::background_done`].
-    pub fn background_issued(&mut self, pages: u32, absent: bool) -> u32 {
-        let at = self.next_filling().expect("a unit was announced");
-        let filling = &mut self.filling[at];
-        filling.next_page += pages;
-        let key = filling.unit << 2 | filling.tier as u32;
-        if !absent {
-            filling.reads += 1;
-            self.background_reads[filling.tier] += 1;
+    /// The next page of the unit announced by [`MapRole::next_background`] is not in flash.
+    pub fn background_absent(&mut self) {
+        if let Some((place, unit)) = self.filling.skipped() {
+            self.complete(place, unit);
         }
-        key
     }
 
     /// A background read of a unit has ended. Returns the unit's memory.
     pub fn background_done(&mut self, key: u32) -> Tier {
-        let tier = (key & 3) as usize;
-        self.background_reads[tier] -= 1;
-        if let Some(filling) = self
-            .filling
-            .iter_mut()
-            .find(|f| f.unit == key >> 2 && f.tier == tier)
-        {
-            // A unit given up with its memory and claimed again starts from nothing.
-            filling.reads = filling.reads.saturating_sub(1);
+        if let Some((place, unit)) = self.filling.done(key) {
+            self.complete(place, unit);
         }
-        self.complete_units();
-        self.tiers[tier].tier
+        self.tiers[Filling::place(key)].tier
     }
 
-    /// Units whose pages are all here become usable.
-    pub fn complete_units(&mut self) {
-        let (tiers, moved) = (&mut self.tiers, &mut self.moved);
-        let records_moves = self.records_moves;
-        self.filling.retain(|f| {
-            let done = f.next_page == f.end_page && f.reads == 0;
-            if done {
-                let tier = &mut tiers[f.tier];
-                tier.cache.unpin(f.unit);
-                if let (true, Some(frame)) = (
-                    records_moves && tier.tier.is_granted(),
-                    tier.cache.frame(f.unit),
-                ) {
-                    moved.push_back(Moved::Came(f.unit, frame));
-                }
-            }
-            !done
-        });
+    /// All pages of a unit are here: it becomes usable.
+    fn complete(&mut self, place: usize, unit: u32) {
+        let tier = &mut self.tiers[place];
+        tier.cache.unpin(unit);
+        if self.records_moves
+            && tier.tier.is_granted()
+            && let Some(frame) = tier.cache.frame(unit)
+        {
+            self.moved.push_back(Moved::Came(unit, frame));
+        }
     }
 
     /// Pages waiting to be written to flash.
@@ -572,7 +529,7 @@ impl MapRole {
                 continue;
             }
             let held: Vec<u32> = self.tiers[place].cache.keys().collect();
-            self.filling.retain(|f| f.tier != place);
+            self.filling.give_up(place);
             let spec = self.spec.tiers[place].clone();
             let mut tier = self.build_tier(&spec, hmb_bytes);
             if let (Some(new), Some(old)) =

@@ -1,5 +1,6 @@
 //! Role `write_buffer`: data acknowledged before it is in flash.
 
+mod dirty;
 mod log;
 mod pace;
 
@@ -439,19 +440,6 @@ impl WriteBuffer {
     #[must_use]
     pub fn dirty(&self, cold: bool) -> u32 {
         self.dirty_count[usize::from(cold)]
-    }
-
-    /// Takes the first slot of a queue to be programmed.
-    #[inline]
-    pub fn pop_dirty(&mut self, cold: bool) -> BufferSlot {
-        let which = usize::from(cold);
-        let slot = self.dirty[which]
-            .pop_front(&mut self.slots)
-            .expect("as many dirty slots as were announced");
-        self.dirty_count[which] -= 1;
-        self.log.popped(&self.slots[slot]);
-        self.slots[slot].state = SlotState::Programming;
-        BufferSlot(slot)
     }
 
     /// A slot is in flash (or needs not go there): it is free again. Commands that waited for it

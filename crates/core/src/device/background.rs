@@ -3,7 +3,7 @@
 
 use super::{Contents, Device, HostMemory, Lent};
 use crate::engine::{EventKind, INDEX_MAX};
-use crate::ftl::{Move, Pacer};
+use crate::ftl::{Cleaner, Move, Pacer};
 use crate::ids::Superblock;
 use crate::observe::Tracer;
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,9 @@ pub(super) struct Background {
     pub reclaiming: bool,
     /// Superblocks that the moves of each program operation were taken from.
     pub sources: Vec<Vec<Superblock>>,
+    /// Order of the last program when nothing was being written or collected, or had to be.
+    #[serde(skip)]
+    rests_at: Option<u32>,
 }
 
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
@@ -49,11 +52,36 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if self.buffer.log_wanted() {
             self.pump_log();
         }
+        if self.rests() {
+            return;
+        }
         // New data first: its turn is no more than what garbage collection has made room for.
         self.pump_writes();
         self.pump_gc();
         // Which may have given it another turn.
         self.pump_writes();
+        self.background.rests_at = self.comes_to_rest().then(|| self.ftl.sequence());
+    }
+
+    /// Whether there is nothing to write and nothing to collect, as when that was last looked for: with
+    /// reads alone it is asked again and again.
+    #[inline]
+    fn rests(&self) -> bool {
+        let background = &self.background;
+        background.rests_at == Some(self.ftl.sequence())
+            && self.buffer.dirty(false) + self.buffer.dirty(true) == 0
+            && !background.reclaiming
+            && !background.folding
+    }
+
+    /// Whether nothing can have to be written or collected before new data comes or something is
+    /// programmed or trimmed.
+    fn comes_to_rest(&self) -> bool {
+        self.buffer.dirty(false) + self.buffer.dirty(true) == 0
+            && self.ftl.blocks.victims().is_empty()
+            && self.cleaners.iter().all(Cleaner::is_idle)
+            && (self.spec.ftl.slc_superblocks == 0 || self.ftl.blocks.free_count(true) > 0)
+            && !self.room_is_short()
     }
 
     /// The host has just been served: an idle period may begin.

@@ -143,7 +143,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// Whether room is short: for new data, for the map's pages, or for recovery.
-    fn room_is_short(&self) -> bool {
+    pub(super) fn room_is_short(&self) -> bool {
         self.background.reclaiming
             || self.ftl.level() < WHOLE
             || self.ftl.gc_slots_left() + self.ftl.erasing_slots() < self.ftl.gc_slots_wanted()
@@ -165,12 +165,18 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if !self.gc_has_nothing() && self.ftl.gc_slots_left() < 2 * slots {
             return false;
         }
+        if self.waits_for_map_victim() {
+            self.background.wear_turn_taken = false;
+            return false;
+        }
         let Some((victim, cause)) = self.next_victim() else {
             self.background.nothing_to_gain_at = Some(sequence);
             return false;
         };
         if cause == Cause::Wear || !self.ftl.blocks[victim].is_map() {
-            let starts = cause == Cause::Wear || self.leaves_room_beside_map(victim);
+            let valid = self.ftl.blocks[victim].valid;
+            let gain = self.ftl.geometry().superblock_slots - valid;
+            let starts = cause == Cause::Wear || self.leaves_room_beside_map(valid, gain);
             if starts {
                 self.cleaners[Mover::Gc as usize].start(&mut self.ftl, victim, cause);
             }
@@ -187,24 +193,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// What is to be emptied next, and what for; `None`: nothing would be gained.
     fn next_victim(&mut self) -> Option<(Superblock, Cause)> {
-        let ftl = &self.spec.ftl;
-        // Recovery wants room soon, whatever is best in the long run. So does a drive at the end of its
-        // room: with small caches each page moved has a page of the map written, and a victim that
-        // is not the emptiest may take more room than it gives.
-        let in_need = self.background.reclaiming || self.ftl.level() <= 0;
-        let worn = self.ftl.blocks.worn_unevenly(ftl.wear_static_threshold);
-        if let Some(victim) = worn
-            && !self.background.wear_turn_taken
-            && !in_need
-        {
+        if let Some(victim) = self.worn_victim() {
             self.background.wear_turn_taken = true;
             return Some((victim, Cause::Wear));
         }
         self.background.wear_turn_taken = false;
-        let policy = match in_need {
-            true => GcPolicy::Greedy,
-            false => ftl.gc_policy,
-        };
+        let policy = self.gc_policy();
         let gives = |device: &mut Self, policy| {
             let victim = device.ftl.blocks.choose_victim(policy, false)?;
             let usable = device.ftl.geometry().usable_slots(false);
@@ -214,22 +208,60 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         Some((victim, Cause::Gc))
     }
 
+    /// Whether room is needed soon, whatever is best in the long run: by recovery, or by a drive at the
+    /// end of its room: with small caches each page moved has a page of the map written, and a victim
+    /// that is not the emptiest may take more room than it gives.
+    fn is_in_need(&self) -> bool {
+        self.background.reclaiming || self.ftl.level() <= 0
+    }
+
+    fn gc_policy(&self) -> GcPolicy {
+        match self.is_in_need() {
+            true => GcPolicy::Greedy,
+            false => self.spec.ftl.gc_policy,
+        }
+    }
+
+    /// The superblock that lies too still, every other time and while nothing else is urgent.
+    fn worn_victim(&mut self) -> Option<Superblock> {
+        let threshold = self.spec.ftl.wear_static_threshold;
+        let worn = self.ftl.blocks.worn_unevenly(threshold)?;
+        (!self.background.wear_turn_taken && !self.is_in_need()).then_some(worn)
+    }
+
+    /// Whether what the last look at all superblocks saw is enough to say that nothing can start beside
+    /// the superblock of translation pages under way: another look would find the same.
+    fn waits_for_map_victim(&mut self) -> bool {
+        if self.cleaners[Mover::Map as usize].current.is_none()
+            || self.gc_policy() != GcPolicy::Greedy
+        {
+            return false;
+        }
+        let Some(emptiest) = self.ftl.blocks.emptiest() else {
+            return false;
+        };
+        let slots = self.ftl.geometry().superblock_slots;
+        let gain = slots.saturating_sub(emptiest.data_at_most);
+        let waits = emptiest.is_map() || !self.leaves_room_beside_map(emptiest.data_at_least, gain);
+        waits && self.worn_victim().is_none()
+    }
+
     /// Whether data can be emptied beside a superblock of translation pages. Meanwhile the map writes about a page for
     /// each that is moved and new data may open a superblock, and both leave the reserve alone.
-    fn leaves_room_beside_map(&self, victim: Superblock) -> bool {
+    /// It has so many slots in use, and gives as many as the rest.
+    fn leaves_room_beside_map(&self, valid: u32, gain: u32) -> bool {
         let Some(beside) = self.cleaners[Mover::Map as usize].current else {
             return true;
         };
-        let valid = |superblock: Superblock| i64::from(self.ftl.blocks[superblock].valid);
         let slots = i64::from(self.ftl.geometry().superblock_slots);
-        let gain = slots - valid(victim);
-        let opened = if self.ftl.left_for_new_data() < gain {
+        let opened = if self.ftl.left_for_new_data() < i64::from(gain) {
             slots
         } else {
             0
         };
         let reserve = i64::from(self.spec.ftl.gc_reserve_superblocks) * slots;
-        let takes = valid(victim) + valid(beside.victim) + opened;
+        let beside = i64::from(self.ftl.blocks[beside.victim].valid);
+        let takes = i64::from(valid) + beside + opened;
         self.ftl.gc_slots_left() >= reserve + takes
     }
 
@@ -376,6 +408,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         };
         let cause = batch[0].cause;
         let filled = batch.len() as u32;
+        self.ftl.touch(batch.iter().filter_map(Move::page));
         for (offset, m) in batch.iter().enumerate() {
             self.relocate(m, Ppn(unit.ppn.0 + offset as u32));
         }

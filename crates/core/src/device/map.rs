@@ -203,8 +203,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn pump_background_fills(&mut self) {
         while let Some((first, end)) = self.map.next_background() {
             let Some(ppn) = self.ftl.locate_translation(first) else {
-                self.map.background_issued(1, true);
-                self.map.complete_units();
+                self.map.background_absent();
                 continue;
             };
             let place = self.ftl.place(ppn);
@@ -221,7 +220,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 pages += 1;
             }
             let mask = slot_mask(place.slot, pages);
-            let key = self.map.background_issued(pages, false);
+            let key = self.map.background_issued(pages);
             self.board.counters.map.background_fills += u64::from(pages);
             self.read_flash(FlashOp::read(
                 Class::Background,

@@ -421,6 +421,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let mut tail = NONE;
         let mut filled = 0;
         let mut logged = 0;
+        self.ftl
+            .touch(self.buffer.dirty_pages(cold).take(wanted as usize));
         for _ in 0..wanted {
             let slot = self.buffer.pop_dirty(cold);
             let ppn = Ppn(unit.ppn.0 + filled);

@@ -1,7 +1,7 @@
 //! Emptying superblocks (garbage collection): which slots of the victim are read next, and what waits to be rewritten.
 
 use super::{Ftl, Oob, Owned, Owner, State};
-use crate::ids::{Ppn, Superblock};
+use crate::ids::{Lpn, Ppn, Superblock};
 use crate::nand::{Cause, SlotMask};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -17,6 +17,17 @@ pub struct Move {
     pub from: Ppn,
     /// What it is moved for.
     pub cause: Cause,
+}
+
+impl Move {
+    /// The logical page that it is the data of, if it is data.
+    #[must_use]
+    pub fn page(&self) -> Option<Lpn> {
+        match self.owner.get() {
+            Some(Owned::Data(lpn)) => Some(lpn),
+            _ => None,
+        }
+    }
 }
 
 /// A superblock whose valid data is being read.

@@ -305,7 +305,7 @@ impl Ftl {
     #[inline]
     pub fn programmed(&mut self, ppn: Ppn) {
         let superblock = self.geometry.superblock(ppn);
-        self.blocks[superblock].programs -= 1;
+        self.blocks.programmed(superblock);
     }
 
     /// A logical page's data with that sequence number goes to `ppn`, in the last unit allocated.
@@ -314,6 +314,17 @@ impl Ftl {
         let before = self.map.set(lpn, Some(ppn));
         self.supersede(before);
         self.occupy(ppn, Owner::data(lpn), sequence);
+    }
+
+    /// Touches what [`Ftl::bind`] of these pages comes to next: entry and old place of each. With a drive
+    /// of real size all of that misses the processor's caches, and missed for all pages together it takes
+    /// a fraction of the time that it takes one page after another.
+    pub fn touch(&self, pages: impl Iterator<Item = Lpn> + Clone) {
+        self.map.touch(pages.clone());
+        let old = pages.filter_map(|lpn| self.map.get_moved(lpn));
+        let dead = old.filter(|&ppn| !self.is_current(ppn)).count();
+        debug_assert_eq!(dead, 0, "what the map points to is current");
+        std::hint::black_box(dead);
     }
 
     /// A translation page with that sequence number goes to `ppn`, in the last unit allocated.
@@ -345,23 +356,18 @@ impl Ftl {
         self.map.clear(from, to, void, |ppn| {
             let superblock = geometry.superblock(ppn);
             let offset = ppn.0 - geometry.first_ppn(superblock).0;
-            let block = &mut blocks[superblock];
-            block.bury(offset, geometry.superblock_slots);
-            block.trimmed_at = sequence;
+            blocks.bury(superblock, offset).trimmed_at = sequence;
         })
     }
 
     /// All logical pages are being trimmed, by a trim with this sequence number (0: one that is safe): none lies
     /// any more where it lay at the start.
     pub fn void_initial(&mut self, trim: u32) {
-        let slots = self.geometry.superblock_slots;
         let data_blocks = self.map.formula().map_or(0, Formula::superblocks);
         for superblock in (0..data_blocks).map(Superblock) {
-            let block = &mut self.blocks[superblock];
+            let block = &self.blocks[superblock];
             if block.oob.is_none() && block.valid > 0 {
-                block.bury_first(slots, slots);
-                block.valid = 0;
-                block.trimmed_at = trim;
+                self.blocks.void(superblock).trimmed_at = trim;
             }
         }
     }
@@ -392,9 +398,7 @@ impl Ftl {
     fn bury(&mut self, ppn: Ppn) -> &mut Block {
         let superblock = self.geometry.superblock(ppn);
         let offset = ppn.0 - self.geometry.first_ppn(superblock).0;
-        let block = &mut self.blocks[superblock];
-        block.bury(offset, self.geometry.superblock_slots);
-        block
+        self.blocks.bury(superblock, offset)
     }
 
     #[inline]

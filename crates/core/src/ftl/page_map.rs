@@ -68,6 +68,30 @@ impl PageMap {
         }
     }
 
+    /// Brings the entries of all these pages close, at once.
+    pub fn touch(&self, pages: impl Iterator<Item = Lpn> + Clone) {
+        let chunk = |lpn: Lpn| self.chunks[(lpn.0 / CHUNK) as usize];
+        // A loop for each level: what one pass waits for, it waits for all together.
+        std::hint::black_box(pages.clone().fold(0, |sum, lpn| sum ^ chunk(lpn)));
+        std::hint::black_box(pages.fold(0, |sum, lpn| match chunk(lpn) {
+            CHUNK_UNTOUCHED | CHUNK_UNMAPPED => sum,
+            place => sum ^ self.entries[place as usize - 1][(lpn.0 % CHUNK) as usize],
+        }));
+    }
+
+    /// Where a logical page lies, if that is not where the formula says.
+    #[inline]
+    #[must_use]
+    pub fn get_moved(&self, lpn: Lpn) -> Option<Ppn> {
+        match self.chunks[(lpn.0 / CHUNK) as usize] {
+            CHUNK_UNTOUCHED | CHUNK_UNMAPPED => None,
+            place => match self.entries[place as usize - 1][(lpn.0 % CHUNK) as usize] {
+                UNTOUCHED | UNMAPPED => None,
+                ppn => Some(Ppn(ppn)),
+            },
+        }
+    }
+
     /// Sets where a logical page lies; returns where it lay before.
     #[inline]
     pub fn set(&mut self, lpn: Lpn, ppn: Option<Ppn>) -> Option<Ppn> {

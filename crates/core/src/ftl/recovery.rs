@@ -275,7 +275,7 @@ impl Ftl {
                     return true;
                 }
                 let offset = ppn.0 - geometry.first_ppn(superblock(ppn)).0;
-                blocks[superblock(ppn)].bury(offset, geometry.superblock_slots);
+                blocks.bury(superblock(ppn), offset);
             }
             if let Some(Some(ppn)) = found {
                 let block = &mut blocks[superblock(ppn)];
@@ -294,7 +294,7 @@ impl Ftl {
                     continue;
                 }
                 let offset = ppn.0 - geometry.first_ppn(superblock(ppn)).0;
-                blocks[superblock(ppn)].bury(offset, geometry.superblock_slots);
+                blocks.bury(superblock(ppn), offset);
             }
             match self.directory.get(page).filter(|_| found) {
                 Some(ppn) => {

@@ -1,14 +1,14 @@
 //! The state of every superblock, and which one to open or clean next.
 
+mod looks;
 mod restore;
 
 use super::Owner;
 use super::Stream;
-use super::victim::{self, Candidate, Choice};
 use crate::ids::{Ppn, Superblock};
 use crate::nand::Geometry;
 use crate::rng::Rng;
-use crate::spec::GcPolicy;
+use looks::Looks;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -109,7 +109,7 @@ impl Block {
 
     /// The data of a slot has been superseded.
     #[inline]
-    pub fn bury(&mut self, offset: u32, slots: u32) {
+    fn bury(&mut self, offset: u32, slots: u32) {
         debug_assert!(self.valid > 0);
         self.valid -= 1;
         let dead = self
@@ -202,6 +202,9 @@ pub struct Superblocks {
     closings: u64,
     freeings: u64,
     rng: Rng,
+    /// What the last looks at all of them found.
+    #[serde(skip)]
+    looks: Looks,
 }
 
 impl Superblocks {
@@ -230,6 +233,7 @@ impl Superblocks {
             closings: 0,
             freeings: u64::from(geometry.superblocks),
             rng: Rng::new(seed),
+            looks: Looks::default(),
         }
     }
 
@@ -242,6 +246,7 @@ impl Superblocks {
 
     /// Starts to empty a superblock, or to erase one that holds nothing.
     pub fn add_victim(&mut self, superblock: Superblock) {
+        self.looks.forget();
         let block = &mut self.blocks[superblock.index()];
         assert!(matches!(block.state, State::Closed | State::Cleaning));
         assert_eq!(block.programs, 0);
@@ -260,6 +265,7 @@ impl Superblocks {
     /// Nothing is being emptied or erased any more: power was cut, and states are as recovery found
     /// them.
     pub fn forget_victims(&mut self) {
+        self.looks.forget();
         self.victims.clear();
         let blocks = (0..).map(Superblock).zip(&self.blocks);
         let closed = blocks.filter(|(_, block)| block.is_map() && block.state == State::Closed);
@@ -375,6 +381,36 @@ impl Superblocks {
             self.closed_map.push(superblock);
         }
         self.closings += 1;
+        self.looks.forget();
+    }
+
+    /// A program operation has ended.
+    #[inline]
+    pub fn programmed(&mut self, superblock: Superblock) {
+        let block = &mut self.blocks[superblock.index()];
+        block.programs -= 1;
+        if block.programs == 0 && block.state == State::Closed {
+            self.looks.forget();
+        }
+    }
+
+    /// The data of a slot has been superseded.
+    #[inline]
+    pub fn bury(&mut self, superblock: Superblock, offset: u32) -> &mut Block {
+        self.looks.buried();
+        let block = &mut self.blocks[superblock.index()];
+        block.bury(offset, self.geometry.superblock_slots);
+        block
+    }
+
+    /// Nothing that lay in a superblock from the start is current.
+    pub fn void(&mut self, superblock: Superblock) -> &mut Block {
+        self.looks.forget();
+        let slots = self.geometry.superblock_slots;
+        let block = &mut self.blocks[superblock.index()];
+        block.bury_first(slots, slots);
+        block.valid = 0;
+        block
     }
 
     /// Frees a superblock whose last die has been erased.
@@ -383,43 +419,10 @@ impl Superblocks {
         assert_eq!(block.state, State::Erasing);
         assert_eq!(block.valid, 0);
         block.erases += 1;
+        self.looks.forget();
         self.set_free(superblock);
         self.victims
             .retain(|victim| victim.superblock != superblock);
-    }
-
-    /// Chooses the superblock to clean next among the closed ones of a mode.
-    pub fn choose_victim(&mut self, policy: GcPolicy, slc: bool) -> Option<Superblock> {
-        let closed = (0u32..).map(Superblock).zip(&self.blocks);
-        let candidates = closed.filter(|(_, block)| {
-            block.state == State::Closed && block.slc == slc && block.programs == 0
-        });
-        let choice = Choice {
-            candidates: candidates.map(|(superblock, block)| Candidate::new(superblock, block)),
-            usable_slots: self.geometry.usable_slots(slc),
-            now: self.closings,
-        };
-        victim::choose(policy, choice, &mut self.rng)
-    }
-
-    /// The closed superblock whose data has lain still the longest in wear terms, when the spread
-    /// of erase counts has reached `threshold`.
-    #[must_use]
-    pub fn worn_unevenly(&self, threshold: u32) -> Option<Superblock> {
-        if threshold == 0 {
-            return None;
-        }
-        let ordinary = || {
-            self.blocks
-                .iter()
-                .enumerate()
-                .filter(|(_, block)| !block.slc)
-        };
-        let most = ordinary().map(|(_, block)| block.erases).max()?;
-        let (number, coldest) = ordinary()
-            .filter(|(_, block)| block.state == State::Closed && block.programs == 0)
-            .min_by_key(|(_, block)| (block.erases, block.closed_at))?;
-        (most - coldest.erases >= threshold).then_some(Superblock(number as u32))
     }
 
     /// Slots of the superblock of a physical page run in single-bit mode.

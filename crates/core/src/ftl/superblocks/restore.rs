@@ -1,5 +1,6 @@
 //! Superblocks as somebody who has kept flash for the drive found them.
 
+use super::looks::Looks;
 use super::{Block, State, Superblocks};
 use crate::ftl::restore::FoundSuperblock;
 use crate::ids::Superblock;
@@ -22,12 +23,14 @@ impl Superblocks {
             closings: self.closings,
             freeings: self.freeings,
             rng: self.rng.clone(),
+            looks: Looks::default(),
         }
     }
 
     /// The superblock is as it was found, whatever was known of it. What holds anything is closed; which are
     /// open shows when all have been found. Returns whether it is known since when it is closed.
     pub fn find(&mut self, superblock: Superblock, found: FoundSuperblock) -> bool {
+        self.looks.forget();
         let was = &mut self.blocks[superblock.index()];
         let is_known = was.erases == found.erases && was.state != State::Free;
         let was_free = was.state == State::Free;
@@ -58,6 +61,7 @@ impl Superblocks {
 
     /// A superblock that was found is open.
     pub fn found_open(&mut self, superblock: Superblock) {
+        self.looks.forget();
         self.blocks[superblock.index()].state = State::Open;
     }
 

@@ -1,0 +1,266 @@
+//! Units that are being completed in the background, and which of them is read on next.
+
+use crate::ids::NONE;
+use crate::observe::TIERS_MAX;
+use crate::slab::{Linked, Queue, Slab};
+use crate::table::Table;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
+struct Unit {
+    /// Unit and memory; [`NONE`] in a free place.
+    key: u32,
+    next_page: u32,
+    end_page: u32,
+    /// Reads under way.
+    reads: u32,
+    /// Units started before.
+    order: u64,
+    next: u32,
+}
+
+impl Linked for Unit {
+    fn next(&self) -> u32 {
+        self.next
+    }
+
+    fn set_next(&mut self, next: u32) {
+        self.next = next;
+    }
+}
+
+/// All units being completed.
+#[derive(Clone, Serialize, Deserialize, Debug)]
+pub(super) struct Filling {
+    units: Slab<Unit>,
+    /// By key.
+    place_of: Table,
+    /// Units of each memory with pages that no read has been issued for, first come first.
+    unread: [Queue; TIERS_MAX],
+    /// Reads under way, by memory.
+    reads: [u32; TIERS_MAX],
+    /// The most of them in one memory.
+    reads_max: u32,
+    started: u64,
+}
+
+impl Filling {
+    pub(super) fn new(reads_max: u32) -> Self {
+        Filling {
+            units: Slab::default(),
+            place_of: Table::with_capacity(64),
+            unread: [Queue::default(); TIERS_MAX],
+            reads: [0; TIERS_MAX],
+            reads_max,
+            started: 0,
+        }
+    }
+
+    fn key(place: usize, unit: u32) -> u32 {
+        const { assert!(TIERS_MAX == 4, "a memory takes two bits") }
+        unit << 2 | place as u32
+    }
+
+    /// The memory of a key.
+    pub(super) fn place(key: u32) -> usize {
+        (key & 3) as usize
+    }
+
+    /// A unit of a memory is to be completed: these pages.
+    pub(super) fn start(&mut self, place: usize, unit: u32, pages: Range<u32>) {
+        let key = Self::key(place, unit);
+        debug_assert!(self.place_of.get(key).is_none(), "completed once at a time");
+        let index = self.units.insert(Unit {
+            key,
+            next_page: pages.start,
+            end_page: pages.end,
+            reads: 0,
+            order: self.started,
+            next: NONE,
+        });
+        self.started += 1;
+        self.place_of.insert(key, index);
+        self.unread[place].push_back(&mut self.units, index);
+    }
+
+    /// The unit to read on for: first come, first served, within what each memory may have under way,
+    /// so that neither the large units of one nor the many misses of another hold up the rest.
+    #[inline]
+    fn turn(&self) -> Option<u32> {
+        let may_read = (0..TIERS_MAX).filter(|&place| self.reads[place] < self.reads_max);
+        let fronts = may_read.filter_map(|place| self.unread[place].front());
+        fronts.min_by_key(|&index| self.units[index].order)
+    }
+
+    /// Pages of the unit whose turn it is that no read has been issued for.
+    #[inline]
+    pub(super) fn next(&self) -> Option<Range<u32>> {
+        let unit = &self.units[self.turn()?];
+        Some(unit.next_page..unit.end_page)
+    }
+
+    /// The next `pages` pages of the unit whose turn it is are being read. Returns the key for
+    /// [`Filling::done`].
+    pub(super) fn issued(&mut self, pages: u32) -> u32 {
+        let index = self.advance(pages);
+        let unit = &mut self.units[index];
+        unit.reads += 1;
+        self.reads[Self::place(unit.key)] += 1;
+        unit.key
+    }
+
+    /// The next page of the unit whose turn it is needs no read. Returns memory and unit if it is
+    /// complete with that.
+    pub(super) fn skipped(&mut self) -> Option<(usize, u32)> {
+        let index = self.advance(1);
+        self.take_complete(index)
+    }
+
+    fn advance(&mut self, pages: u32) -> u32 {
+        let index = self.turn().expect("a unit was announced");
+        let unit = &mut self.units[index];
+        unit.next_page += pages;
+        if unit.next_page == unit.end_page {
+            let place = Self::place(unit.key);
+            self.unread[place].pop_front(&mut self.units);
+        }
+        index
+    }
+
+    /// A read has ended. Returns memory and unit if it is complete with that.
+    pub(super) fn done(&mut self, key: u32) -> Option<(usize, u32)> {
+        self.reads[Self::place(key)] -= 1;
+        let index = self.place_of.get(key)?;
+        let unit = &mut self.units[index];
+        // A unit given up with its memory and claimed again starts from nothing.
+        unit.reads = unit.reads.saturating_sub(1);
+        self.take_complete(index)
+    }
+
+    fn take_complete(&mut self, index: u32) -> Option<(usize, u32)> {
+        let unit = self.units[index];
+        if unit.next_page < unit.end_page || unit.reads > 0 {
+            return None;
+        }
+        self.drop_unit(index);
+        Some((Self::place(unit.key), unit.key >> 2))
+    }
+
+    fn drop_unit(&mut self, index: u32) {
+        self.place_of.remove(self.units[index].key);
+        self.units[index].key = NONE;
+        self.units.remove(index);
+    }
+
+    /// A memory is taken away: none of its units is completed. Reads under way still end.
+    pub(super) fn give_up(&mut self, place: usize) {
+        self.unread[place] = Queue::default();
+        for index in 0..self.units.places().len() as u32 {
+            let key = self.units[index].key;
+            if key != NONE && Self::place(key) == place {
+                self.drop_unit(index);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+    use std::collections::VecDeque;
+
+    /// The same by search through a list.
+    struct Naive {
+        units: VecDeque<(u32, Range<u32>, u32)>,
+        reads: [u32; TIERS_MAX],
+        reads_max: u32,
+    }
+
+    impl Naive {
+        fn turn(&self) -> Option<usize> {
+            self.units.iter().position(|(key, pages, _)| {
+                !pages.is_empty() && self.reads[Filling::place(*key)] < self.reads_max
+            })
+        }
+
+        /// Takes out what is complete.
+        fn complete(&mut self) -> Vec<u32> {
+            let complete = |unit: &(u32, Range<u32>, u32)| unit.1.is_empty() && unit.2 == 0;
+            let found = self.units.iter().filter(|unit| complete(unit));
+            let keys = found.map(|unit| unit.0).collect();
+            self.units.retain(|unit| !complete(unit));
+            keys
+        }
+    }
+
+    #[test]
+    fn units_are_read_and_completed_as_by_search_through_all() {
+        for seed in 0..200 {
+            let mut rng = Rng::new(seed);
+            let reads_max = 1 + rng.below(4);
+            let mut filling = Filling::new(reads_max);
+            let mut naive = Naive {
+                units: VecDeque::new(),
+                reads: [0; TIERS_MAX],
+                reads_max,
+            };
+            let mut under_way = Vec::new();
+            for _ in 0..400 {
+                step(&mut rng, &mut filling, &mut naive, &mut under_way);
+                let turn = naive.turn().map(|at| naive.units[at].1.clone());
+                assert_eq!(filling.next(), turn, "seed {seed}");
+            }
+        }
+    }
+
+    fn step(rng: &mut Rng, filling: &mut Filling, naive: &mut Naive, under_way: &mut Vec<u32>) {
+        let place = rng.below(3) as usize;
+        match rng.below(100) {
+            0..30 => {
+                let unit = rng.below(40);
+                let key = Filling::key(place, unit);
+                if naive.units.iter().all(|known| known.0 != key) {
+                    let pages = unit * 8..unit * 8 + 1 + rng.below(8);
+                    filling.start(place, unit, pages.clone());
+                    naive.units.push_back((key, pages, 0));
+                }
+            }
+            30..60 => {
+                let Some(at) = naive.turn() else { return };
+                let (key, pages, reads) = &mut naive.units[at];
+                let count = 1 + rng.below(pages.end - pages.start);
+                pages.start += count;
+                *reads += 1;
+                naive.reads[Filling::place(*key)] += 1;
+                under_way.push(*key);
+                assert_eq!(filling.issued(count), *key);
+            }
+            60..70 => {
+                let Some(at) = naive.turn() else { return };
+                naive.units[at].1.start += 1;
+                let complete = naive.complete();
+                let skipped = filling.skipped();
+                let skipped = skipped.map(|(place, unit)| Filling::key(place, unit));
+                assert_eq!(skipped.into_iter().collect::<Vec<_>>(), complete);
+            }
+            70..99 if !under_way.is_empty() => {
+                let key = under_way.swap_remove(rng.below(under_way.len() as u32) as usize);
+                naive.reads[Filling::place(key)] -= 1;
+                if let Some(unit) = naive.units.iter_mut().find(|unit| unit.0 == key) {
+                    unit.2 = unit.2.saturating_sub(1);
+                }
+                let complete = naive.complete();
+                let done = filling.done(key);
+                let done = done.map(|(place, unit)| Filling::key(place, unit));
+                assert_eq!(done.into_iter().collect::<Vec<_>>(), complete);
+            }
+            99 => {
+                filling.give_up(place);
+                naive.units.retain(|unit| Filling::place(unit.0) != place);
+            }
+            _ => {}
+        }
+    }
+}

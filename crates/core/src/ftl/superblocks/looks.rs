@@ -1,0 +1,138 @@
+//! Looks at all superblocks: which to empty next. There are thousands, and while data waits for room garbage
+//! collection asks again after each command; so what a look found is kept for as long as it holds.
+
+use super::{Block, State, Superblocks};
+use crate::ftl::victim::{self, Candidate, Choice};
+use crate::ids::Superblock;
+use crate::spec::GcPolicy;
+
+/// What the last looks found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Looks {
+    /// Whether a superblock lies too still, and which.
+    worn: Option<Option<Superblock>>,
+    emptiest: Option<Emptiest>,
+}
+
+/// Slots in use of the emptiest closed superblocks of ordinary mode, as bounds: [`u32::MAX`] where there
+/// is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Emptiest {
+    /// No superblock of data has fewer, whatever has been superseded since the look.
+    pub data_at_least: u32,
+    /// One of data has no more: what was found.
+    pub data_at_most: u32,
+    /// One of translation pages has no more.
+    pub map_at_most: u32,
+}
+
+impl Emptiest {
+    /// Whether the emptiest of all is one of translation pages.
+    #[must_use]
+    pub fn is_map(&self) -> bool {
+        self.map_at_most < self.data_at_least
+    }
+}
+
+impl Looks {
+    /// Superblocks have been closed, chosen or erased.
+    #[inline]
+    pub(super) fn forget(&mut self) {
+        *self = Looks::default();
+    }
+
+    /// The data of a slot, wherever, was superseded.
+    #[inline]
+    pub(super) fn buried(&mut self) {
+        if let Some(emptiest) = &mut self.emptiest {
+            emptiest.data_at_least = emptiest.data_at_least.saturating_sub(1);
+        }
+    }
+}
+
+impl Superblocks {
+    /// Chooses the superblock to clean next among the closed ones of a mode.
+    pub fn choose_victim(&mut self, policy: GcPolicy, slc: bool) -> Option<Superblock> {
+        let mut fewest = [u32::MAX; 2];
+        let mut rng = self.rng.clone();
+        let candidates = self.closed(slc).map(|(superblock, block)| {
+            let of_kind = &mut fewest[usize::from(block.is_map())];
+            *of_kind = block.valid.min(*of_kind);
+            Candidate::new(superblock, block)
+        });
+        let choice = Choice {
+            candidates,
+            usable_slots: self.geometry.usable_slots(slc),
+            now: self.closings,
+        };
+        let chosen = victim::choose(policy, choice, &mut rng);
+        self.rng = rng;
+        if !slc {
+            let [data, map] = fewest;
+            self.looks.emptiest = Some(Emptiest {
+                data_at_least: data,
+                data_at_most: data,
+                map_at_most: map,
+            });
+        }
+        chosen
+    }
+
+    /// What the last choice of a victim of ordinary mode saw, if it still holds.
+    #[inline]
+    #[must_use]
+    pub fn emptiest(&self) -> Option<Emptiest> {
+        let known = self.looks.emptiest?;
+        debug_assert!(self.bounds_hold(&known));
+        Some(known)
+    }
+
+    fn bounds_hold(&self, known: &Emptiest) -> bool {
+        let fewest = |is_map| {
+            let of_kind = self
+                .closed(false)
+                .filter(|(_, block)| block.is_map() == is_map);
+            of_kind
+                .map(|(_, block)| block.valid)
+                .min()
+                .unwrap_or(u32::MAX)
+        };
+        let data = fewest(false);
+        let is_data =
+            data == u32::MAX || (known.data_at_least..=known.data_at_most).contains(&data);
+        is_data && fewest(true) <= known.map_at_most
+    }
+
+    /// Closed superblocks of a mode that nothing is being written to any more.
+    fn closed(&self, slc: bool) -> impl Iterator<Item = (Superblock, &Block)> {
+        let all = (0u32..).map(Superblock).zip(&self.blocks);
+        all.filter(move |(_, block)| {
+            block.state == State::Closed && block.slc == slc && block.programs == 0
+        })
+    }
+
+    /// The closed superblock whose data has lain still the longest in wear terms, when the spread
+    /// of erase counts has reached `threshold`, which is the same at each call.
+    #[must_use]
+    pub fn worn_unevenly(&mut self, threshold: u32) -> Option<Superblock> {
+        if threshold == 0 {
+            return None;
+        }
+        if let Some(worn) = self.looks.worn {
+            debug_assert_eq!(worn, self.look_for_worn(threshold), "nothing has changed");
+            return worn;
+        }
+        let worn = self.look_for_worn(threshold);
+        self.looks.worn = Some(worn);
+        worn
+    }
+
+    fn look_for_worn(&self, threshold: u32) -> Option<Superblock> {
+        let ordinary = self.blocks.iter().filter(|block| !block.slc);
+        let most = ordinary.map(|block| block.erases).max()?;
+        let (superblock, coldest) = self
+            .closed(false)
+            .min_by_key(|(_, block)| (block.erases, block.closed_at))?;
+        (most - coldest.erases >= threshold).then_some(superblock)
+    }
+}
