@@ -98,7 +98,8 @@ Examples:
   lodger simulate randwrite.fio --drive tiny --precondition random
   lodger simulate server.csv --drive bg4 --replay closed --iodepth 8 --fit scale
   lodger simulate job.fio --drive rc100-480 --set nand.channels=8 --set tier.hmb.rounding=none
-  zcat trace.gz | lodger simulate - --drive a80
+  lodger simulate trace.csv.zst --drive a80                 gzip and zstd as they are
+  ssh server cat trace.csv | lodger simulate - --drive a80
   lodger simulate run.rec --drive tiny                      what `lodger serve --record` wrote
 
 What is simulated starts at time zero on a fresh drive, so equal commands give equal results; only

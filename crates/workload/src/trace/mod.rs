@@ -18,6 +18,7 @@ mod replay;
 #[cfg(test)]
 mod tests;
 mod text;
+mod unpack;
 
 pub use collect::DeviceCount;
 pub use fit::{Fit, FitReport};
@@ -202,40 +203,27 @@ impl Trace {
 /// If the format is not recognised, a line cannot be read, the chosen device does not exist, or
 /// nothing in the file is a request.
 pub fn load<'r>(
-    mut reader: impl BufRead + 'r,
+    reader: impl BufRead + 'r,
     name: &'r str,
     options: &Options,
 ) -> Result<(Trace, Description), WorkloadError> {
+    let mut unpacked = unpack::unpack(reader, name)?;
     let mut head = Vec::new();
-    reader
+    unpacked
+        .text
         .by_ref()
         .take(HEAD_BYTES as u64)
         .read_to_end(&mut head)
         .map_err(|error| read_error(&error, name))?;
     let whole = head.len() < HEAD_BYTES;
     let mut notes = Vec::new();
-    let (format, by) = match options.format {
-        Some(format) => {
-            recognise::reject_foreign(&head, name)?;
-            (format, "as you said")
-        }
-        None => {
-            let recognised = recognise::recognise(&head, whole, name)?;
-            for other in recognised.alternatives {
-                notes.push(format!(
-                    "the columns could also be read as {} (`--format {other}`)",
-                    other.title()
-                ));
-            }
-            (recognised.format, recognised.by)
-        }
-    };
+    let (format, by) = format_of(&head, name, options, &mut notes)?;
     let action = check_options(format, options)?;
     let suggested = recognise::time_unit(format, &head, whole);
     let time_unit = options.time_unit.unwrap_or(suggested);
     format.note_assumptions(time_unit, options.time_unit.is_some(), &mut notes);
 
-    let all = std::io::Cursor::new(head).chain(reader);
+    let all = std::io::Cursor::new(head).chain(unpacked.text);
     let mut file = File {
         lines: Lines::new(Box::new(all), name),
         parser: Parser::new(format, time_unit, action),
@@ -248,7 +236,18 @@ pub fn load<'r>(
     let collected = file.collector.finish(name)?;
     notes.extend(collected.notes);
     let requests = collected.records.len() as u64;
-    let summary = summary(format, time_unit, by, requests, collected.device.as_deref());
+    notes.extend(unpacked.found.borrow().note());
+    let by = By {
+        what: by,
+        packings: &unpacked.packings,
+    };
+    let summary = summary(
+        format,
+        time_unit,
+        &by,
+        requests,
+        collected.device.as_deref(),
+    );
     let trace = Trace {
         name: name.to_owned(),
         title: format!("{}, {}", format.title(), plural(requests, "request")),
@@ -268,6 +267,27 @@ pub fn load<'r>(
             notes,
         },
     ))
+}
+
+/// The format of a file that begins so, and how it was found out.
+fn format_of(
+    head: &[u8],
+    name: &str,
+    options: &Options,
+    notes: &mut Vec<String>,
+) -> Result<(Format, &'static str), WorkloadError> {
+    if let Some(format) = options.format {
+        recognise::reject_foreign(head, name)?;
+        return Ok((format, "as you said"));
+    }
+    let recognised = recognise::recognise(head, head.len() < HEAD_BYTES, name)?;
+    for other in recognised.alternatives {
+        notes.push(format!(
+            "the columns could also be read as {} (`--format {other}`)",
+            other.title()
+        ));
+    }
+    Ok((recognised.format, recognised.by))
 }
 
 /// A file being read.
@@ -373,18 +393,29 @@ fn check_options(format: Format, options: &Options) -> Result<Option<u8>, Worklo
     }
 }
 
+/// How it was found out what a file is.
+struct By<'a> {
+    /// What gave its format away.
+    what: &'a str,
+    /// What it was unpacked from.
+    packings: &'a [&'static str],
+}
+
 fn summary(
     format: Format,
     unit: TimeUnit,
-    by: &str,
+    by: &By<'_>,
     requests: u64,
     device: Option<&str>,
 ) -> String {
-    let how = if by == "as you said" {
-        by.to_owned()
+    let mut how = if by.what == "as you said" {
+        by.what.to_owned()
     } else {
-        format!("recognised by {by}")
+        format!("recognised by {}", by.what)
     };
+    for packing in by.packings {
+        how.push_str(&format!(", unpacked from {packing}"));
+    }
     let of = device.map_or(String::new(), |device| format!(" of `{device}`"));
     format!(
         "{} ({how}): time in {unit}, addresses in {}, {}; {}{of}",

@@ -157,6 +157,8 @@ fn trace_formats() -> String {
     let mut out = String::from(
         "\
 `lodger simulate` recognises the format of a trace; `--format` names one that it does not.
+Compressed by gzip or zstd it is read as it is, and so is blktrace's binary format (as `blkparse`);
+`cat DEVICE.blktrace.* | lodger ... -` takes the files of all CPUs together.
 `lodger trace info` says what was recognised, and `lodger trace convert` writes any of them.
 
 | format | what it is | columns | time | addresses | read and write |

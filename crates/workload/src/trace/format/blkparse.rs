@@ -89,6 +89,10 @@ fn parse(line: &[u8], action: Option<u8>) -> Result<Parsed<'_>, Fault> {
         // Without an address: an empty flush, or a pass-through command.
         _ if rwbs.preflush => (0, 0),
         _ if rwbs.op.is_none() => return Ok(Parsed::Skip(Skip::OtherOperation)),
+        // A pass-through command that moves data: bytes, perhaps the command in brackets, the task.
+        (Some(_), Some([b'(' | b'[', ..]), _) => {
+            return Ok(Parsed::Skip(Skip::OtherOperation));
+        }
         _ => {
             let message = format!("`sector + sectors` is missing in `{}`", excerpt(line));
             return Err(Fault(message));

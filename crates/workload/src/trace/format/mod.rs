@@ -5,6 +5,7 @@
 //! line and its line in the table below.
 
 mod alibaba;
+mod biosnoop;
 mod blkparse;
 pub(crate) mod cloudphysics;
 mod csv;
@@ -74,6 +75,8 @@ formats! {
     Spc(spc),
     /// FIU IODedup, 2008.
     Fiu(fiu),
+    /// Output of `biosnoop`.
+    Biosnoop(biosnoop),
 }
 
 /// What a format says of itself.

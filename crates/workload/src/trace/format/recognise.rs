@@ -163,25 +163,13 @@ fn fitting_lines(format: Format, sample: &[&[u8]]) -> usize {
 
 /// Files that are no text at all, by their first bytes, with what to do about each.
 pub(crate) fn reject_foreign(head: &[u8], name: &str) -> Result<(), WorkloadError> {
-    let known: [(&[u8], &str, &str); 8] = [
-        (b"\x1f\x8b", "gzip-compressed", "`zcat FILE | lodger ... -`"),
-        (
-            b"\x28\xb5\x2f\xfd",
-            "zstd-compressed",
-            "`zstdcat FILE | lodger ... -`",
-        ),
+    let known: [(&[u8], &str, &str); 5] = [
         (
             b"\xfd7zXZ\0",
             "xz-compressed",
             "`xzcat FILE | lodger ... -`",
         ),
         (b"BZh", "bzip2-compressed", "`bzcat FILE | lodger ... -`"),
-        // BLK_IO_TRACE_MAGIC | version 7 in little-endian.
-        (
-            b"\x07tae",
-            "blktrace's binary format",
-            "`blkparse -i FILE | lodger ... -`",
-        ),
         (
             b"\x17\x08\x44tracing",
             "trace-cmd's binary format",

@@ -9,6 +9,7 @@ mod reading;
 mod recognition;
 mod replay;
 mod round_trip;
+mod unpacked;
 
 use super::{Description, Options, Record, Trace, load};
 use crate::WorkloadError;
@@ -47,7 +48,7 @@ fn noted(description: &Description, words: &[&str]) -> bool {
 mod samples {
     use crate::trace::Format;
 
-    pub(super) const ALL: [(Format, &str); 15] = [
+    pub(super) const ALL: [(Format, &str); 17] = [
         (
             Format::Csv,
             "time_us,op,offset_bytes,length_bytes,flags\n0,R,8192,4096,\n1.5,W,0,512,FUA\n9,R,4096,512,\n",
@@ -127,6 +128,20 @@ mod samples {
             "89967195532165 4892 syslogd 16 8 R 6 0 531e779fd7ff3a1e1b0fa8a4ce1d4bb7\n\
              89968195792462 20782 gzip 0 1 W 6 0 56f11b711d91a065a2b6458eca924523\n\
              89968195892462 20782 gzip 8 1 R 6 0 56f11b711d91a065a2b6458eca924523\n",
+        ),
+        (
+            Format::Biosnoop,
+            "TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n\
+             0.000740    fio            1950   sda     R 16         4096      0.74\n\
+             0.001350    kworker/0:1H   12     sda     W 0          512       0.61\n\
+             0.005480    Chrome IO th   1950   sda     R 8          512       1.24\n",
+        ),
+        (
+            Format::Biosnoop,
+            "TIME(s)     COMM           PID     DISK      T    SECTOR     BYTES   P QUE(ms) LAT(ms)\n\
+             0.000740    fio            1950    sda       RA   16         4096    R   0.010   0.740\n\
+             0.001350    jbd2/sda1-8    12      sda       WFS  0          512     S   0.000   0.610\n\
+             0.005480    fio            1950    sda       R    8          512     ?   0.020   1.240\n",
         ),
     ];
 }

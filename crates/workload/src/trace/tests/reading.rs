@@ -247,3 +247,15 @@ fn headers_repeated_by_cat_are_passed_over() {
     let file = "version,time,op,size,lbn\n1,1,28,512,0\n";
     assert_eq!(records(&file.repeat(3)).len(), 3);
 }
+
+#[test]
+fn pass_through_commands_that_move_data_are_left_out() {
+    // As `blkparse` prints them: bytes instead of sectors.
+    let (trace, description) = read_well(
+        "  8,0    1        1     0.000000412  4201  Q   R 36 (12 01 80 00 24 00 ..) [smartd]\n\
+         \u{20} 8,0    1        2     0.000001502  4201  Q   R 8704 [fio]\n\
+         \u{20} 8,0    1        3     0.000002011  4201  Q   R 16 + 8 [fio]\n",
+    );
+    assert_eq!(trace.len(), 1);
+    assert!(noted(&description, &["2 commands", "left out"]));
+}

@@ -55,7 +55,7 @@ fn degraded(trace: &Trace, to: Format) -> Vec<Record> {
         }
         record.fua &= fua;
         // These count addresses in sectors but lengths in bytes.
-        let both = matches!(to, Format::CloudPhysics | Format::Spc);
+        let both = matches!(to, Format::CloudPhysics | Format::Spc | Format::Biosnoop);
         if sectors || both && record.offset_bytes % 512 != 0 {
             let end = record.end_bytes().div_ceil(512) * 512;
             record.offset_bytes = record.offset_bytes / 512 * 512;

@@ -1,0 +1,72 @@
+//! Files that are not text as they stand: compressed, or in blktrace's binary format. Both are read as the text
+//! they stand for, a piece at a time, so that whoever parses the lines knows nothing of it.
+
+mod blktrace;
+mod zstd;
+
+use super::lines::read_error;
+use crate::WorkloadError;
+use flate2::bufread::MultiGzDecoder;
+use std::cell::RefCell;
+use std::io::{BufRead, BufReader, Cursor, Read};
+use std::rc::Rc;
+
+/// The longest sign of a packing.
+const SIGN_BYTES: u64 = 4;
+
+const GZIP: &[u8] = b"\x1f\x8b";
+const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
+/// Skippable frames (RFC 8878, section 3.1.2) begin with any of 16 numbers; `pzstd` writes one first.
+const ZSTD_SKIPPABLE: &[u8] = b"\x2a\x4d\x18";
+
+/// A file as text.
+pub(super) struct Unpacked<'r> {
+    pub(super) text: Box<dyn BufRead + 'r>,
+    /// What it was packed in, from the outside in.
+    pub(super) packings: Vec<&'static str>,
+    /// What there is to say of it when it has been read.
+    pub(super) found: Rc<RefCell<blktrace::Found>>,
+}
+
+/// Recognises packings by a file's first bytes.
+pub(super) fn unpack<'r>(
+    reader: impl BufRead + 'r,
+    name: &str,
+) -> Result<Unpacked<'r>, WorkloadError> {
+    let mut unpacked = Unpacked {
+        text: Box::new(reader),
+        packings: Vec::new(),
+        found: Rc::default(),
+    };
+    let sign = unpacked.peek(name)?;
+    if sign.starts_with(GZIP) {
+        unpacked.packings.push("gzip");
+        unpacked.text = Box::new(BufReader::new(MultiGzDecoder::new(unpacked.text)));
+    } else if sign.starts_with(ZSTD) || sign.get(1..) == Some(ZSTD_SKIPPABLE) {
+        unpacked.packings.push("zstd");
+        unpacked.text = Box::new(BufReader::new(zstd::Frames::new(unpacked.text)));
+    }
+    let sign = unpacked.peek(name)?;
+    if let Some(order) = blktrace::Order::of(&sign) {
+        unpacked.packings.push("blktrace's binary format");
+        let found = Rc::clone(&unpacked.found);
+        let events = blktrace::Events::new(unpacked.text, order, found);
+        unpacked.text = Box::new(BufReader::new(events));
+    }
+    Ok(unpacked)
+}
+
+impl Unpacked<'_> {
+    /// The first bytes, which stay to be read.
+    fn peek(&mut self, name: &str) -> Result<Vec<u8>, WorkloadError> {
+        let mut sign = Vec::new();
+        self.text
+            .by_ref()
+            .take(SIGN_BYTES)
+            .read_to_end(&mut sign)
+            .map_err(|error| read_error(&error, name))?;
+        let rest = std::mem::replace(&mut self.text, Box::new(std::io::empty()));
+        self.text = Box::new(Cursor::new(sign.clone()).chain(rest));
+        Ok(sign)
+    }
+}
