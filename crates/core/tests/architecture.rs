@@ -305,8 +305,9 @@ fn a_look_upwards_is_found() {
     assert_eq!(broken(&["device", "read"], "use crate::{host, nand};"), 1);
 }
 
-/// What the workload may know of the core: what a request is, and how long a second is.
-const REQUEST_TYPES: [&str; 10] = [
+/// What the workload may know of the core: what a request is, how long a second is, and how latencies are counted.
+const REQUEST_TYPES: [&str; 11] = [
+    "Histogram",
     "Op",
     "Request",
     "Completion",

@@ -5,7 +5,7 @@ use crate::logging::LoggingResult;
 use lodger_core::observe::Histogram;
 use lodger_core::time::{MS, NS, S};
 use lodger_core::{Completion, Op, Request, Status};
-use lodger_workload::trace::PERCENTILES;
+use lodger_workload::trace::{PERCENTILES, Recorded};
 use lodger_workload::{Counting, Job, Source};
 
 /// Interval of the sampled rates: fio's `bwavgtime` and `iopsavgtime`.
@@ -181,6 +181,8 @@ pub struct JobResult {
     pub first_error: Option<Status>,
     /// What the database did, of a job that is one.
     pub logging: Option<Box<LoggingResult>>,
+    /// How long its requests took when they were recorded, of a trace that says so.
+    pub trace: Option<Box<Recorded>>,
     slat_ps: u64,
     sample_at_ps: u64,
     /// When the ramp ends and counting begins anew; at the end of time if it is over.
@@ -209,6 +211,7 @@ impl JobResult {
                 Source::Logging(model) => Some(Box::new(LoggingResult::new(model))),
                 _ => None,
             },
+            trace: job.recorded.clone(),
             slat_ps,
             ..Self::recorded(&job.name)
         }
@@ -238,6 +241,7 @@ impl JobResult {
             errors: 0,
             first_error: None,
             logging: None,
+            trace: None,
             slat_ps: 0,
             sample_at_ps: 0,
             ramp_end_ps: u64::MAX,

@@ -84,6 +84,8 @@ pub struct Job {
     pub requests_expected: Option<u64>,
     /// Log files that it asks for (fio's `write_lat_log` and its like).
     pub logs: Option<Box<fio::Logs>>,
+    /// How long its requests took when they were recorded, of a trace that says so.
+    pub recorded: Option<Box<trace::Recorded>>,
     /// Where the requests come from.
     pub source: Source,
 }

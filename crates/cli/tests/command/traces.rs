@@ -52,6 +52,45 @@ fn captured_traces_run() {
 }
 
 #[test]
+fn recorded_latencies_stand_beside_the_simulated_ones() {
+    let sandbox = Sandbox::new();
+    // Reads of 100, 200 ... 1000 us; no latency is known of the write.
+    let reads = (1..=10u64).map(|at| {
+        let ticks = 128_166_372_003_061_629 + at * 100_000;
+        format!("{ticks},hm,1,Read,{},4096,{}\n", at * 8192, at * 1000)
+    });
+    let write = "128166372026382245,hm,1,Write,0,4096,0\n".to_owned();
+    let text: String = reads.chain([write]).collect();
+    sandbox.file("hm.csv", &text);
+    let json = sandbox.ok(&[
+        "simulate",
+        "hm.csv",
+        "--drive",
+        "tiny",
+        "--output-format",
+        "json",
+    ]);
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    let job = &json["jobs"][0];
+    let recorded = &job["read"]["recorded_ns"];
+    assert_eq!(recorded["N"], 10);
+    assert_eq!(recorded["min"], 100_000);
+    assert_eq!(recorded["max"], 1_000_000);
+    assert_eq!(recorded["mean"], 550_000.0);
+    assert!((recorded["percentile"]["50.000000"].as_f64().unwrap() / 500_000.0 - 1.0).abs() < 0.01);
+    assert!(job["write"].get("recorded_ns").is_none());
+    let text = sandbox
+        .ok(&["simulate", "hm.csv", "--drive", "tiny"])
+        .stdout;
+    assert_eq!(text.matches("recorded percentiles").count(), 1);
+    let info = sandbox.ok(&["trace", "info", "hm.csv"]).stdout;
+    assert!(
+        info.contains("reads took when recorded: mean 550 us"),
+        "{info}"
+    );
+}
+
+#[test]
 fn job_files_run() {
     let sandbox = Sandbox::new();
     for job in files_in("workloads/jobs", "fio") {

@@ -70,7 +70,11 @@ fn job(
     put("job options", Value::Object(options));
     for name in DIRECTIONS {
         let group = GroupDirection::of(entries, entry.job.group, name);
-        put(name, writer.direction(entry.direction(name), &group));
+        let mut direction = writer.direction(entry.direction(name), &group);
+        if let Some(then) = super::recorded(&entry.job, name) {
+            direction["recorded_ns"] = writer.latency(Some(then), 0, true);
+        }
+        put(name, direction);
     }
     let sync = &entry.job.sync;
     let sync_lat = writer.latency(sync.clat(), entry.job.slat_ns, true);

@@ -18,10 +18,22 @@ pub use text::text;
 use crate::config::RunConfig;
 use crate::runner::RunResult;
 use crate::stats::{Direction, JobResult};
+use lodger_core::observe::Histogram;
 use lodger_core::time::{MS, S};
 
 /// fio's version whose layout and text are followed.
 pub const FIO_VERSION: &str = "fio-3.33";
+
+/// How long requests of a direction took when the trace was recorded, if it says.
+fn recorded<'a>(job: &'a JobResult, name: &str) -> Option<&'a Histogram> {
+    let all = job.trace.as_deref()?;
+    let found = match name {
+        "read" => &all.read,
+        "write" => &all.write,
+        _ => &all.trim,
+    };
+    (found.count() > 0).then_some(found)
+}
 
 /// The directions that fio reports one by one.
 pub(crate) const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];

@@ -3,7 +3,7 @@
 use super::number::{bandwidth, short};
 use super::{
     DIRECTIONS, Entry, GroupDirection, RANGE_LIMITS, Ranges, Report, depth_shares, drive, entries,
-    whole_ms,
+    recorded, whole_ms,
 };
 use crate::size;
 use crate::stats::{Direction, Samples};
@@ -166,6 +166,12 @@ fn write_direction(
         if entry.wants("lat_percentiles", false) {
             write_percentiles(out, "lat", percents, clat.max_ns() + slat, |p| {
                 clat.percentile_ns(p) + slat
+            })?;
+        }
+        if let Some(then) = recorded(job, name) {
+            write_latency(out, "recorded", then, 0)?;
+            write_percentiles(out, "recorded", percents, then.max_ns(), |p| {
+                then.percentile_ns(p)
             })?;
         }
     }

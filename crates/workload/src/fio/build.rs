@@ -54,6 +54,7 @@ pub(super) fn clones(
         let name = options.name.as_ref().unwrap_or(&section.name);
         jobs.push(Job {
             logs: options.logs.of_job(name, numbering.jobs, options.waits()),
+            recorded: None,
             name: name.clone(),
             group: numbering.group,
             stage: numbering.stage,

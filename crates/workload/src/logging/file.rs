@@ -101,6 +101,7 @@ pub fn parse(text: &str, context: &Context<'_>) -> Result<Workload, WorkloadErro
         ramp_ps: 0,
         requests_expected: None,
         logs: None,
+        recorded: None,
         source: Source::Logging(Box::new(Model::new(settings, captured))),
     };
     Ok(Workload {

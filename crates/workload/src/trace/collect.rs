@@ -2,8 +2,9 @@
 
 use super::DeviceChoice;
 use super::format::Format;
-use super::format::field::{Fault, Raw, Skip};
+use super::format::field::{Done, Fault, Raw, Skip, Took};
 use super::record::{LENGTH_MAX_BYTES, Packed, Record};
+use super::recorded::{Latencies, Recorded};
 use super::text::{excerpt, grouped, plural};
 use crate::WorkloadError;
 use lodger_core::Op;
@@ -61,11 +62,13 @@ pub(crate) struct Collector<'o> {
     base_ps: Option<i128>,
     skipped: [u64; SKIPS],
     malformed: u64,
+    latencies: Latencies,
 }
 
 /// What a file held.
 pub(crate) struct Collected {
     pub(crate) records: Vec<Packed>,
+    pub(crate) recorded: Option<Box<Recorded>>,
     pub(crate) device: Option<String>,
     pub(crate) devices: Vec<DeviceCount>,
     pub(crate) end_bytes: u64,
@@ -88,6 +91,7 @@ impl<'o> Collector<'o> {
             base_ps: None,
             skipped: [0; SKIPS],
             malformed: 0,
+            latencies: Latencies::default(),
         }
     }
 
@@ -129,6 +133,11 @@ impl<'o> Collector<'o> {
         if !stream.wanted {
             return Ok(());
         }
+        match raw.took {
+            Took::Unknown => {}
+            Took::Ps(took_ps) => self.latencies.took(id as u16, raw.op, took_ps),
+            Took::UntilDone => self.latencies.issued(id as u16, raw, time_ps),
+        }
         let flush = Record {
             time_ps,
             op: Op::Flush,
@@ -150,6 +159,19 @@ impl<'o> Collector<'o> {
             },
         };
         self.keep(record, id)
+    }
+
+    /// A request is done, which may have been given to the drive before.
+    pub(crate) fn done(&mut self, done: &Done<'_>) {
+        let device = if self.noun.is_some() {
+            done.device
+        } else {
+            b""
+        };
+        let known = self.ids.get(&(Box::from(device), done.rank)).copied();
+        if let (Some(id), Ok(time_ps)) = (known, self.relative_time(done.time_ps)) {
+            self.latencies.done(id, done.offset_bytes, time_ps);
+        }
     }
 
     fn keep(&mut self, record: Record, id: usize) -> Result<(), Fault> {
@@ -229,6 +251,12 @@ impl<'o> Collector<'o> {
         if let (Some(noun), Some(device), true) = (self.noun, &device, devices.len() > 1) {
             notes.push(chosen_note(noun, device, self.choice, &devices));
         }
+        let of_device: Vec<bool> = {
+            let device = &self.streams[chosen].device;
+            let streams = self.streams.iter();
+            streams.map(|stream| stream.device == *device).collect()
+        };
+        let recorded = self.latencies.finish(&of_device);
         let mut records = std::mem::take(&mut self.records);
         if !self.stream_of.is_empty() {
             let mut streams = self.stream_of.iter();
@@ -245,6 +273,7 @@ impl<'o> Collector<'o> {
         }
         Ok(Collected {
             records,
+            recorded,
             device,
             devices,
             end_bytes,

@@ -14,6 +14,7 @@ pub mod format;
 pub mod info;
 mod lines;
 mod record;
+mod recorded;
 mod replay;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ pub use collect::DeviceCount;
 pub use fit::{Fit, FitReport};
 pub use format::{Format, TimeUnit};
 pub use record::Record;
+pub use recorded::Recorded;
 pub use replay::{CLOSED_QUEUE_DEPTH, Mode, PERCENTILES, Replay};
 
 use crate::WorkloadError;
@@ -139,6 +141,8 @@ pub struct Trace {
     records: Vec<Packed>,
     /// The line of the largest address, if the trace came from a file.
     end_line: Option<u64>,
+    /// How long requests took, if the file says.
+    recorded: Option<Box<Recorded>>,
 }
 
 impl Trace {
@@ -157,6 +161,7 @@ impl Trace {
             title: format!("trace, {}", plural(records.len() as u64, "request")),
             records,
             end_line: None,
+            recorded: None,
         }
     }
 
@@ -181,6 +186,12 @@ impl Trace {
     /// The requests in order of time.
     pub fn records(&self) -> impl ExactSizeIterator<Item = Record> {
         self.records.iter().map(|packed| packed.record())
+    }
+
+    /// How long its requests took when it was recorded, if the file says.
+    #[must_use]
+    pub fn recorded(&self) -> Option<&Recorded> {
+        self.recorded.as_deref()
     }
 
     /// Time from the first request to the last, in picoseconds.
@@ -253,6 +264,7 @@ pub fn load<'r>(
         title: format!("{}, {}", format.title(), plural(requests, "request")),
         records: collected.records,
         end_line: (collected.end_bytes > 0).then_some(collected.end_line),
+        recorded: collected.recorded,
     };
     notes.extend(doubtful_rate(&trace));
     Ok((
@@ -331,6 +343,10 @@ impl File<'_, '_> {
             let parsed = self.parser.line(line.bytes);
             let fault = match parsed {
                 Ok(Parsed::Request(raw)) => self.collector.push(&raw, line.number).err(),
+                Ok(Parsed::Done(done)) => {
+                    self.collector.done(&done);
+                    None
+                }
                 Ok(Parsed::Skip(skip)) => {
                     self.collector.skip(skip);
                     None

@@ -126,6 +126,7 @@ impl Trace {
             ramp_ps: 0,
             requests_expected: Some(self.records.len() as u64),
             logs: None,
+            recorded: self.recorded,
             source: Source::Trace(Box::new(Replay::new(self.records, queue_depth))),
         };
         Ok(Workload {

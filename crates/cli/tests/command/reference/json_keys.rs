@@ -314,7 +314,8 @@ pub fn page() -> String {
             meaning.map_or("", |(_, meaning)| meaning)
         );
     }
-    out += "\n## As in fio\n\nOf each entry of `jobs`:\n\n";
+    out += "\n## As in fio\n\nOf each entry of `jobs` (beside them, where a trace says how long its requests took when \
+            it was recorded, `read`, `write` and `trim` have an object `recorded_ns` in the form of `clat_ns`):\n\n";
     let mut job = Vec::new();
     let Value::Object(fields) = &result["jobs"][0] else {
         return out;

@@ -159,6 +159,11 @@ fn trace_formats() -> String {
 `lodger simulate` recognises the format of a trace; `--format` names one that it does not.
 Compressed by gzip or zstd it is read as it is, and so is blktrace's binary format (as `blkparse`);
 `cat DEVICE.blktrace.* | lodger ... -` takes the files of all CPUs together.
+
+How long requests took when they were recorded stands beside how long they take here (`recorded percentiles` under
+those of `clat`, `recorded_ns` in JSON, and in `lodger trace info`) where a trace says it: the response times of
+`msr` and `systor`, `LAT(ms)` of `biosnoop`, issue to completion in `ftrace` (`block_rq_complete`) and `blkparse`
+(`D` to `C`). It is the whole time that its host saw, on its drive, with all that this host had to do beside it.
 `lodger trace info` says what was recognised, and `lodger trace convert` writes any of them.
 
 | format | what it is | columns | time | addresses | read and write |

@@ -20,7 +20,7 @@
 //! BCC writes trims and flushes as `R`; those of no bytes are left out. Where the kernel did not say who asked, disk
 //! and sector are missing: left out, too.
 
-use super::field::{Fault, Parsed, Rwbs, Skip, count, sectors, time, words};
+use super::field::{Fault, Parsed, Rwbs, Skip, Took, count, sectors, time, words};
 use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use crate::trace::text::excerpt;
@@ -105,7 +105,8 @@ fn parse(line: &[u8]) -> Result<Parsed<'_>, Fault> {
         0 => 0,
         _ => sectors("SECTOR", sector)?,
     };
-    Ok(kind.request(issued_ps, offset_bytes, length_bytes, disk, 0))
+    let request = kind.request(issued_ps, offset_bytes, length_bytes, disk, 0);
+    Ok(request.that_took(Took::recorded(latency_ps)))
 }
 
 fn missing(line: &[u8]) -> Fault {

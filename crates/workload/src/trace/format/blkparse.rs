@@ -19,7 +19,8 @@
 //! merging). Lines of other actions and the summary at the end are passed over.
 
 use super::field::{
-    Fault, Parsed, Rwbs, SECTOR_BYTES, Skip, is_device_number, number, sectors, time, words,
+    Done, Fault, Parsed, Rwbs, SECTOR_BYTES, Skip, Took, is_device_number, number, sectors, time,
+    words,
 };
 use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
@@ -66,6 +67,8 @@ fn parse(line: &[u8], action: Option<u8>) -> Result<Parsed<'_>, Fault> {
         ([taken], Some(wanted)) if *taken == wanted => 0,
         (b"Q", None) => 0,
         (b"D", None) => 1,
+        (b"C", None) => return Ok(completed(event, words, 1)),
+        (b"C", Some(b'D')) => return Ok(completed(event, words, 0)),
         _ => return Ok(Parsed::Skip(Skip::OtherAction)),
     };
     let time_ps = time("time", event.time, S)?;
@@ -98,7 +101,30 @@ fn parse(line: &[u8], action: Option<u8>) -> Result<Parsed<'_>, Fault> {
             return Err(Fault(message));
         }
     };
-    Ok(rwbs.request(time_ps, offset_bytes, length_bytes, event.device, rank))
+    let request = rwbs.request(time_ps, offset_bytes, length_bytes, event.device, rank);
+    Ok(request.that_took(match event.action {
+        b"D" => Took::UntilDone,
+        _ => Took::Unknown,
+    }))
+}
+
+/// The end of a request that `D` began, if the line says which.
+fn completed<'a>(
+    event: Event<'a>,
+    mut words: impl Iterator<Item = &'a [u8]>,
+    rank: u8,
+) -> Parsed<'a> {
+    let (_letters, sector) = (words.next(), words.next());
+    let sector = sector.and_then(|sector| sectors("sector", sector).ok());
+    match (time("time", event.time, S), sector) {
+        (Ok(time_ps), Some(offset_bytes)) => Parsed::Done(Done {
+            time_ps,
+            offset_bytes,
+            device: event.device,
+            rank,
+        }),
+        _ => Parsed::Skip(Skip::OtherAction),
+    }
 }
 
 /// The fixed columns every event begins with.

@@ -19,7 +19,7 @@
 //! becomes a flush; other commands are skipped and counted (UNMAP's range is not in the record).
 
 use super::field::{
-    Fault, Parsed, Raw, SECTOR_BYTES, Skip, bare, comma_separated, count, sectors, time,
+    Fault, Parsed, Raw, SECTOR_BYTES, Skip, Took, bare, comma_separated, count, sectors, time,
 };
 use super::recognise::mean_gap_ticks;
 use super::{About, Format, Holds, Sign, Special, TimeUnit, whole_seconds};
@@ -106,6 +106,7 @@ fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
         length_bytes: if flush { 0 } else { size_bytes },
         device: b"",
         rank: 0,
+        took: Took::Unknown,
     }))
 }
 
@@ -131,6 +132,7 @@ fn assumptions(unit: TimeUnit, said: bool, notes: &mut Vec<String>) {
 fn plausible(parsed: &Parsed<'_>) -> bool {
     match parsed {
         Parsed::Request(raw) => raw.length_bytes % 512 == 0,
+        Parsed::Done(_) => false,
         Parsed::Skip(skip) => *skip != Skip::ZeroLength,
     }
 }

@@ -17,7 +17,9 @@
 //!
 //! The header line is required: it is what tells this format from the others.
 
-use super::field::{Fault, Parsed, Raw, Skip, bare, comma_separated, count, same_header, time};
+use super::field::{
+    Fault, Parsed, Raw, Skip, Took, bare, comma_separated, count, same_header, time,
+};
 use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use lodger_core::Op;
@@ -106,6 +108,7 @@ fn parse(line: &[u8]) -> Result<Parsed<'_>, Fault> {
         length_bytes,
         device: b"",
         rank: 0,
+        took: Took::Unknown,
     }))
 }
 

@@ -44,6 +44,7 @@ pub(crate) enum Skip {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Parsed<'a> {
     Request(Raw<'a>),
+    Done(Done<'a>),
     Skip(Skip),
 }
 
@@ -62,6 +63,39 @@ pub(crate) struct Raw<'a> {
     /// Which device, volume or file; empty where the format has none or it is ignored.
     pub(crate) device: &'a [u8],
     /// Where a format records one request several times, the smallest rank wins.
+    pub(crate) rank: u8,
+    /// How long it took.
+    pub(crate) took: Took,
+}
+
+/// What a line says of how long its request took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Took {
+    /// Nothing.
+    Unknown,
+    /// So many picoseconds.
+    Ps(u64),
+    /// It was given to the drive at this moment; another line says when it was done.
+    UntilDone,
+}
+
+impl Took {
+    /// A recorded latency; 0 says that none was recorded.
+    pub(crate) fn recorded(latency_ps: i128) -> Self {
+        match u64::try_from(latency_ps) {
+            Ok(latency_ps) if latency_ps > 0 => Took::Ps(latency_ps),
+            _ => Took::Unknown,
+        }
+    }
+}
+
+/// A request is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Done<'a> {
+    pub(crate) time_ps: i128,
+    pub(crate) offset_bytes: u64,
+    pub(crate) device: &'a [u8],
+    /// Rank of the line that said when it was given to the drive.
     pub(crate) rank: u8,
 }
 
@@ -85,7 +119,16 @@ impl<'a> Parsed<'a> {
             length_bytes,
             device,
             rank: 0,
+            took: Took::Unknown,
         })
+    }
+
+    /// The same with what is known of how long it took.
+    pub(crate) fn that_took(mut self, took: Took) -> Self {
+        if let Parsed::Request(raw) = &mut self {
+            raw.took = took;
+        }
+        self
     }
 }
 
@@ -256,6 +299,7 @@ impl Rwbs {
             length_bytes,
             device,
             rank,
+            took: Took::Unknown,
         };
         match self.op {
             None => return Parsed::Skip(Skip::OtherOperation),

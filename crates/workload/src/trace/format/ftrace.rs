@@ -9,7 +9,7 @@
 //! |---|---|
 //! | task, CPU, flags | ignored; the task's name may hold anything |
 //! | time | seconds with decimals |
-//! | event | `block_rq_issue` (sent to the drive); `block_bio_queue` where there is no other |
+//! | event | `block_rq_issue` (sent to the drive); `block_bio_queue` where there is no other; `block_rq_complete` says how long it took |
 //! | device | major,minor |
 //! | RWBS | the kernel's letters, flush and FUA among them |
 //! | bytes, (command) | ignored: old kernels write 0 bytes for ordinary requests |
@@ -20,7 +20,8 @@
 
 use super::blkparse::letters;
 use super::field::{
-    Fault, Parsed, Rwbs, SECTOR_BYTES, Skip, is_device_number, number, sectors, time, words,
+    Done, Fault, Parsed, Rwbs, SECTOR_BYTES, Skip, Took, is_device_number, number, sectors, time,
+    words,
 };
 use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
@@ -64,11 +65,30 @@ pub(super) const ABOUT: About = About {
 /// Events that record a request, the preferred one first.
 const EVENTS: [&[u8]; 2] = [b"block_rq_issue:", b"block_bio_queue:"];
 
+/// The event that ends the request that `block_rq_issue` began.
+const COMPLETED: &[u8] = b"block_rq_complete:";
+
 fn parse(line: &[u8]) -> Result<Parsed<'_>, Fault> {
     for (rank, event) in EVENTS.iter().enumerate() {
         if let Some((at, details)) = split_event(line, event) {
-            return parse_request(line, at, details, rank as u8);
+            let request = parse_request(line, at, details, rank as u8)?;
+            let took = if rank == 0 {
+                Took::UntilDone
+            } else {
+                Took::Unknown
+            };
+            return Ok(request.that_took(took));
         }
+    }
+    if let Some((at, details)) = split_event(line, COMPLETED)
+        && let Ok(Parsed::Request(raw)) = parse_request(line, at, details, 0)
+    {
+        return Ok(Parsed::Done(Done {
+            time_ps: raw.time_ps,
+            offset_bytes: raw.offset_bytes,
+            device: raw.device,
+            rank: 0,
+        }));
     }
     if contains(line, b" EVENTS]") && contains(line, b"[LOST ") {
         return Ok(Parsed::Skip(Skip::Lost));

@@ -20,7 +20,7 @@
 //! Every file has its own address space. fio 3.33 writes version 3 whatever one asks for, and says
 //! `bad ddir: 2` to the `trim` lines of a log it replays.
 
-use super::field::{Fault, Parsed, Raw, Skip, count, number, words};
+use super::field::{Fault, Parsed, Raw, Skip, Took, count, number, words};
 use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use crate::trace::text::excerpt;
@@ -116,6 +116,7 @@ impl State {
             length_bytes: 0,
             device,
             rank: 0,
+            took: Took::Unknown,
         };
         if op != Op::Flush {
             raw.offset_bytes = count("offset", words.next().unwrap_or(b""))?;

@@ -15,7 +15,7 @@
 //! Traps: there is no header; times are the end of the request's own queueing in the host, not of
 //! a drive; flushes were not recorded.
 
-use super::field::{Fault, Parsed, bare, comma_separated, count, time};
+use super::field::{Fault, Parsed, Took, bare, comma_separated, count, time};
 use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use lodger_core::Op;
@@ -56,7 +56,7 @@ pub(super) const TICK_PS: u64 = 100_000;
 const WRITTEN_BASE_TICKS: u64 = 132_223_104_000_000_000;
 
 fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
-    let [at, host, disk, kind, offset, size, _response] = comma_separated::<7>(line, COLUMNS)?;
+    let [at, host, disk, kind, offset, size, response] = comma_separated::<7>(line, COLUMNS)?;
     let time_ps = time("Timestamp", at, unit_ps)?;
     count("DiskNumber", disk)?;
     let op = match bare(kind) {
@@ -66,6 +66,8 @@ fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     };
     let offset_bytes = count("Offset", offset)?;
     let length_bytes = count("Size", size)?;
+    // Some published files leave it out or say a negative one: unknown.
+    let took = time("ResponseTime", response, unit_ps).map_or(Took::Unknown, Took::recorded);
     // Host and disk are neighbours in the line, so `hm,1` is one slice of it.
     let host_at = at.len() + 1;
     let extent = (offset_bytes, length_bytes);
@@ -74,7 +76,8 @@ fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
         op,
         extent,
         &line[host_at..host_at + host.len() + 1 + disk.len()],
-    ))
+    )
+    .that_took(took))
 }
 
 fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {

@@ -8,14 +8,14 @@
 //! | column | unit |
 //! |---|---|
 //! | `Timestamp` | Unix seconds when the request was issued; nine decimals of which six are real |
-//! | `Response` | seconds; not used |
+//! | `Response` | seconds until it was answered; blank or 0 where that was not seen |
 //! | `IOType` | `R`, `W`, or blank where no response was seen |
 //! | `LUN` | volume; one file holds one hour of one volume |
 //! | `Offset`, `Size` | bytes |
 //!
 //! Traps: blank types are skipped and counted; files put together with `cat` repeat the header.
 
-use super::field::{Fault, Parsed, Skip, bare, comma_separated, count, time};
+use super::field::{Fault, Parsed, Skip, Took, bare, comma_separated, count, time};
 use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
 use lodger_core::Op;
@@ -59,10 +59,11 @@ const WRITTEN_BASE_S: u64 = 1_577_836_800;
 fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     let [at, response, kind, lun, offset, size] = comma_separated::<6>(line, COLUMNS)?;
     let time_ps = time("Timestamp", at, unit_ps)?;
-    // Not used, but it tells this format from others with six columns.
-    if !bare(response).is_empty() {
-        time("Response", response, unit_ps)?;
-    }
+    // It tells this format from others with six columns, too.
+    let took = match bare(response) {
+        b"" => Took::Unknown,
+        response => Took::recorded(time("Response", response, unit_ps)?),
+    };
     let op = match bare(kind) {
         b"R" | b"r" => Op::Read,
         b"W" | b"w" => Op::Write,
@@ -72,7 +73,7 @@ fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
     let offset_bytes = count("Offset", offset)?;
     let length_bytes = count("Size", size)?;
     let extent = (offset_bytes, length_bytes);
-    Ok(Parsed::transfer(time_ps, op, extent, bare(lun)))
+    Ok(Parsed::transfer(time_ps, op, extent, bare(lun)).that_took(took))
 }
 
 fn write(out: &mut dyn Write, record: &Record) -> io::Result<()> {

@@ -5,8 +5,8 @@ mod text;
 
 use super::{Trace, has_address};
 use footprint::Footprint;
-use lodger_core::Op;
 use lodger_core::time::{MS, S};
+use lodger_core::{Histogram, Op};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -63,6 +63,50 @@ pub struct Info {
     pub peak_window_ps: u64,
     /// Time between one request and the next.
     pub interarrival: Interarrival,
+    /// How long requests took when they were recorded, if the file says.
+    pub recorded: Option<RecordedInfo>,
+}
+
+/// How long requests took when they were recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RecordedInfo {
+    /// Reads.
+    pub read: LatencyInfo,
+    /// Writes.
+    pub write: LatencyInfo,
+}
+
+/// Recorded latencies, nanoseconds; all 0 where there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct LatencyInfo {
+    /// How many are known.
+    pub requests: u64,
+    /// Mean.
+    pub mean_ns: f64,
+    /// Half are no longer.
+    pub p50_ns: u64,
+    /// 99 in 100 are no longer.
+    pub p99_ns: u64,
+    /// 999 in 1000 are no longer.
+    pub p99_9_ns: u64,
+    /// Longest.
+    pub max_ns: u64,
+}
+
+impl LatencyInfo {
+    fn of(latencies: &Histogram) -> Self {
+        if latencies.count() == 0 {
+            return Self::default();
+        }
+        Self {
+            requests: latencies.count(),
+            mean_ns: latencies.mean_ns(),
+            p50_ns: latencies.percentile_ns(50.0),
+            p99_ns: latencies.percentile_ns(99.0),
+            p99_9_ns: latencies.percentile_ns(99.9),
+            max_ns: latencies.max_ns(),
+        }
+    }
 }
 
 /// Requests of one kind.
@@ -141,6 +185,10 @@ pub fn info(trace: &Trace) -> Info {
         mean_rate_per_s: per_s(requests.saturating_sub(1), duration_ps),
         peak_rate_per_s: per_s(peak(trace, peak_window_ps), peak_window_ps),
         peak_window_ps,
+        recorded: trace.recorded().map(|all| RecordedInfo {
+            read: LatencyInfo::of(&all.read),
+            write: LatencyInfo::of(&all.write),
+        }),
         interarrival: interarrival(trace),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Info, OpInfo};
 use crate::trace::text::{bytes, duration, grouped};
-use lodger_core::time::S;
+use lodger_core::time::{NS, S};
 use std::fmt;
 
 impl fmt::Display for Info {
@@ -34,6 +34,7 @@ impl fmt::Display for Info {
         }
         self.fmt_addresses(f)?;
         self.fmt_times(f)?;
+        self.fmt_recorded(f)?;
         self.fmt_sizes(f)
     }
 }
@@ -89,6 +90,27 @@ impl Info {
             duration(gaps.p99_ps),
             duration(gaps.max_ps)
         )
+    }
+
+    fn fmt_recorded(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(recorded) = &self.recorded else {
+            return Ok(());
+        };
+        for (name, took) in [("reads", &recorded.read), ("writes", &recorded.write)] {
+            if took.requests > 0 {
+                let shown = |ns: u64| duration(ns * NS);
+                writeln!(
+                    f,
+                    "{name} took when recorded: mean {}, 50 % {}, 99 % {}, 99.9 % {}, max {}",
+                    shown(took.mean_ns.round() as u64),
+                    shown(took.p50_ns),
+                    shown(took.p99_ns),
+                    shown(took.p99_9_ns),
+                    shown(took.max_ns)
+                )?;
+            }
+        }
+        Ok(())
     }
 
     fn fmt_sizes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

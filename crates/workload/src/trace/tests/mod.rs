@@ -7,6 +7,7 @@ mod options;
 mod published;
 mod reading;
 mod recognition;
+mod recorded;
 mod replay;
 mod round_trip;
 mod unpacked;

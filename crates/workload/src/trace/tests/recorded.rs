@@ -1,0 +1,93 @@
+//! How long did requests take when they were recorded?
+
+use super::{read_well, samples};
+use crate::trace::{Format, Trace, info};
+
+/// Latencies of reads and of writes: how many, the longest in nanoseconds.
+fn recorded(trace: &Trace) -> [(u64, u64); 2] {
+    let all = trace.recorded().expect("latencies are recorded");
+    [&all.read, &all.write].map(|took| (took.count(), took.max_ns()))
+}
+
+#[test]
+fn response_times_are_taken_from_their_columns() {
+    let (msr, _) = read_well(
+        "128166372003061629,hm,1,Read,8192,4096,41286\n128166372016382155,hm,1,Write,0,512,0\n\
+         128166372026382245,hm,1,Read,4096,512,50000000000\n",
+    );
+    // Ticks of 100 ns; 0 says that it is not known; an hour and more is kept.
+    assert_eq!(recorded(&msr), [(2, 5_000_000_000_000), (0, 0)]);
+    let (systor, _) = read_well(
+        "Timestamp,Response,IOType,LUN,Offset,Size\n1456095145.133076000,0.000806000,R,0,8192,4096\n\
+         1456095145.134076000,,W,0,0,512\n1456095145.233076000,0.000000000,R,0,4096,512\n",
+    );
+    assert_eq!(recorded(&systor), [(1, 806_000), (0, 0)]);
+    let (biosnoop, _) = read_well(
+        "TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n\
+         0.000740    fio            1950   sda     R 16         4096      0.74\n\
+         0.001350    my fio 1       12     sda     W 0          512       0.61\n",
+    );
+    assert_eq!(recorded(&biosnoop), [(1, 740_000), (1, 610_000)]);
+}
+
+#[test]
+fn what_was_issued_and_completed_is_matched_by_device_and_sector() {
+    let line = |us: u64, event: &str, device: &str, kind: &str, sector: u64| {
+        let bytes = if event == "issue" { "4096 " } else { "" };
+        format!(
+            "fio-789 [000] ..... 4455.{us:06}: block_rq_{event}: {device} {kind} {bytes}() {sector} + 8 none,0,0 [fio]\n"
+        )
+    };
+    let (trace, _) = read_well(
+        &[
+            // Completed without having been seen to begin.
+            line(1, "complete", "259,0", "R", 8),
+            line(10, "issue", "259,0", "R", 16),
+            line(20, "issue", "259,0", "W", 24),
+            // The same sector of another drive.
+            line(30, "issue", "259,1", "R", 16),
+            line(35, "complete", "259,1", "R", 16),
+            line(60, "complete", "259,0", "W", 24),
+            line(110, "complete", "259,0", "R", 16),
+            // Taken back and given to the drive again.
+            line(200, "issue", "259,0", "R", 32),
+            line(250, "issue", "259,0", "R", 32),
+            line(300, "complete", "259,0", "R", 32),
+            // Never completed.
+            line(400, "issue", "259,0", "R", 40),
+        ]
+        .concat(),
+    );
+    assert_eq!(recorded(&trace), [(2, 100_000), (1, 40_000)]);
+}
+
+#[test]
+fn blkparse_says_how_long_the_drive_took_whichever_action_is_taken() {
+    // Merged: two requests of the host, one of the drive.
+    let (trace, _) = read_well(
+        "  8,0    1        1     0.000000412  4201  Q   R 16 + 8 [fio]\n\
+         \u{20} 8,0    1        2     0.000000500  4201  Q   R 24 + 8 [fio]\n\
+         \u{20} 8,0    1        3     0.000003000  4201  D   R 16 + 16 [fio]\n\
+         \u{20} 8,0    1        4     0.000090000     0  C   R 16 + 16 [0]\n",
+    );
+    assert_eq!(trace.len(), 2);
+    assert_eq!(recorded(&trace), [(1, 87_000), (0, 0)]);
+}
+
+#[test]
+fn formats_without_latencies_have_none() {
+    let with = [
+        Format::Msr,
+        Format::Systor,
+        Format::Biosnoop,
+        Format::Blkparse,
+        Format::Ftrace,
+    ];
+    for (format, text) in samples::ALL {
+        let (trace, _) = read_well(text);
+        if !with.contains(&format) {
+            assert!(trace.recorded().is_none(), "{format}");
+            assert!(info::info(&trace).recorded.is_none());
+        }
+    }
+}
