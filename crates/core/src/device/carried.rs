@@ -1,6 +1,6 @@
 //! Data of writes on its way: into the buffer, and from there to flash.
 
-use super::gc::Mover;
+use crate::ftl::Mover;
 use crate::ftl::Unit;
 use crate::ids::{NONE, Ppn};
 use serde::{Deserialize, Serialize};

@@ -3,34 +3,16 @@
 
 use super::write::Program;
 use super::{Contents, Device, HostMemory};
-use crate::ftl::{Cleaner, Move, Owned, State, Stream, WHOLE};
+use crate::ftl::{Cleaner, Move, Mover, Owned, State, Stream, WHOLE};
 use crate::ids::{DieId, Ppn, Superblock};
 use crate::nand::{Cause, Class, FlashOp};
 use crate::observe::Tracer;
 use crate::spec::GcPolicy;
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Program operations of moved data that may be under way for each die: one runs, the data of the next
 /// is loaded, and one waits so that a die whose turn it is always finds work.
 const PROGRAMS_PER_DIE: u32 = 3;
-
-/// Who empties a superblock. Each goes on by itself.
-#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum Mover {
-    /// Garbage collection and static wear levelling.
-    Gc = 0,
-    /// Garbage collection of a superblock of translation pages, beside data: chosen in its turn, or because it has
-    /// become much emptier than the victim under way. A map that is written back for each page moved would else
-    /// use up all room before that victim is done.
-    Map = 1,
-    /// Folding of the single-bit cache.
-    Fold = 2,
-}
-
-/// How many there are.
-pub(super) const MOVERS: usize = 3;
 
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn cleaner(&mut self, mover: Mover) -> &mut Cleaner {
@@ -324,7 +306,19 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let cleaner = &mut self.cleaners[op.owner as usize];
         cleaner.reads -= 1;
         cleaner.stage(&mut self.ftl, op.ppn, op.mask, op.cause);
-        self.pump();
+    }
+
+    /// A read of a superblock has ended; what it brought of a victim is staged.
+    pub(super) fn end_read(&mut self, op: &FlashOp) {
+        let block = &mut self.ftl.blocks[op.superblock];
+        block.reads -= 1;
+        if block.reads == 0 && block.state == State::Cleaning {
+            self.try_erase(op.superblock);
+        }
+        if op.class == Class::GcRead {
+            // Only now: if that was the last of the victim, its rest waits for no more.
+            self.pump();
+        }
     }
 
     /// Programs staged moves by full units (or what there is, when `partial`).

@@ -107,8 +107,8 @@ pub struct Device<C = NoContents, M = Modelled, T = Untraced> {
     host_dma: Option<HostDma>,
     programs: Slab<write::Program>,
     ftl: Ftl,
-    /// One for each [`gc::Mover`].
-    cleaners: [Cleaner; gc::MOVERS],
+    /// One for each [`crate::ftl::Mover`].
+    cleaners: [Cleaner; crate::ftl::MOVERS],
     background: background::Background,
     trims: trims::Trims,
     /// Superblocks whose erase waits for programs that supersede what is in them.

@@ -4,7 +4,7 @@ use super::command::ToldByHost;
 use super::{Command, Contents, Device, HostMemory, Source};
 use crate::controller::{Found, Waiter};
 use crate::engine::EventKind;
-use crate::ftl::{Owned, State};
+use crate::ftl::Owned;
 use crate::ids::{Lpn, Ppn, TranslationPage};
 use crate::memory::{self, GRANTED, LookUp, PROTECTED, TIERS};
 use crate::nand::{Cause, Class, FlashOp, Place, SlotMask};
@@ -455,11 +455,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             (Cause::Merge, _) => self.on_merged(op.owner),
             (Cause::Gc | Cause::Wear | Cause::Fold, _) => self.on_victim_read(&op),
         }
-        let block = &mut self.ftl.blocks[op.superblock];
-        block.reads -= 1;
-        if block.reads == 0 && block.state == State::Cleaning {
-            self.try_erase(op.superblock);
-        }
+        self.end_read(&op);
     }
 
     /// Keeps what was read; returns the bytes of it that go to host memory.

@@ -6,6 +6,23 @@ use crate::nand::{Cause, SlotMask};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
+/// Who empties a superblock. Each goes on by itself.
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Mover {
+    /// Garbage collection and static wear levelling.
+    Gc = 0,
+    /// Garbage collection of a superblock of translation pages, beside data: chosen in its turn, or because it has
+    /// become much emptier than the victim under way. A map that is written back for each page moved would else
+    /// use up all room before that victim is done.
+    Map = 1,
+    /// Folding of the single-bit cache.
+    Fold = 2,
+}
+
+/// How many there are.
+pub const MOVERS: usize = 3;
+
 /// Valid data of a victim's slot that is being relocated.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub struct Move {

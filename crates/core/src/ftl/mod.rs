@@ -15,7 +15,7 @@ mod superblocks;
 mod temperature;
 mod victim;
 
-pub use cleaning::{Cleaner, Cleaning, Move};
+pub use cleaning::{Cleaner, Cleaning, MOVERS, Move, Mover};
 pub use formula::{Formula, Precondition};
 pub use owner::{Owned, Owner};
 pub use pacing::{Pacer, WHOLE};

@@ -218,20 +218,52 @@ fn blocks(
         return Err(values.contradiction(path, &must));
     }
     superblocks_can_be_cleaned(values, nand, &layout)?;
-    let spare = layout.data_slots() - layout.user_slots;
-    if spare < SPARE_SUPERBLOCKS * layout.slots_per_superblock {
-        let least = SPARE_SUPERBLOCKS * layout.slots_per_superblock;
-        let must = format!(
-            "must leave at least {SPARE_SUPERBLOCKS} superblocks of {superblock} beyond `capacity` \
-             ({:.4} here)",
-            // Rounded up: the number shown must be one that suffices.
-            (least as f64 / layout.user_slots as f64 * 1e4).ceil() / 1e4
-        );
-        return Err(values.contradiction("ftl.overprovisioning", &must));
-    }
+    garbage_is_worth_cleaning(values, nand, &layout)?;
     nand.blocks_per_plane = u32::try_from(layout.superblocks()).expect("fewer than slots");
     if !given {
         values.derive("nand.blocks_per_plane", Value::Number(layout.superblocks()));
+    }
+    Ok(())
+}
+
+/// That there is so much spare that cleaning gives more than it takes. The last program operation of a victim is
+/// seldom full, so that one with less garbage than an operation gives nothing; the emptiest of many superblocks
+/// has about twice the garbage of the mean one where there is little (greedy choice, uniform random writes:
+/// Desnoyers, SYSTOR 2012).
+fn garbage_is_worth_cleaning(
+    values: &Values,
+    nand: &NandSpec,
+    layout: &Layout,
+) -> Result<(), SpecError> {
+    let superblock_slots = layout.slots_per_superblock;
+    let program_slots = nand.program_bytes() / SLOT_BYTES;
+    let spare = layout.data_slots() - layout.user_slots;
+    let superblock = show_size(superblock_slots * SLOT_BYTES);
+    let shown = |least: u64| {
+        // Rounded up: the number shown must be one that suffices.
+        (least as f64 / layout.user_slots as f64 * 1e4).ceil() / 1e4
+    };
+    let least = SPARE_SUPERBLOCKS * superblock_slots;
+    if spare < least {
+        let must = format!(
+            "must leave at least {SPARE_SUPERBLOCKS} superblocks of {superblock} beyond `capacity` \
+             ({:.4} here)",
+            shown(least)
+        );
+        return Err(values.contradiction("ftl.overprovisioning", &must));
+    }
+    // 2 spare / superblocks >= operation, with (user + spare) / superblock of them.
+    let least = layout.user_slots * program_slots;
+    let least = least.div_ceil(2 * superblock_slots - program_slots);
+    if spare < least {
+        let must = format!(
+            "must be at least {:.4} with superblocks of {superblock} and program operations of {}: where \
+             the emptiest superblock has less garbage than an operation takes, cleaning gains nothing \
+             (or make `nand.pages_per_block` larger)",
+            shown(least),
+            show_size(nand.program_bytes())
+        );
+        return Err(values.contradiction("ftl.overprovisioning", &must));
     }
     Ok(())
 }

@@ -28,6 +28,7 @@ fn many_small_superblocks_are_preconditioned_and_opened_soon() {
         ("nand.channels", "1"),
         ("nand.dies_per_channel", "1"),
         ("ftl.slc_superblocks", "0"),
+        ("ftl.overprovisioning", "0.15"),
     ];
     let spec = drive("tiny", &sets);
     let start = Instant::now();
@@ -105,4 +106,33 @@ fn superblocks_too_many_or_too_short_are_refused() {
         &many,
         "`capacity` must not need more than 1048576 superblocks",
     );
+}
+
+#[test]
+fn a_spare_that_cleaning_cannot_win_back_is_refused() {
+    // With these a drive moved data for ever and answered nothing, or stood still.
+    let text = crate::common::drives::text("tiny").expect("it is there");
+    let short = [
+        ("nand.pages_per_block", "9"),
+        ("nand.page_size", "4KiB"),
+        ("ftl.slc_superblocks", "0"),
+    ];
+    for (spare, is_enough) in [
+        ("0.02", false),
+        ("0.03", false),
+        ("0.043", false),
+        ("0.0435", true),
+    ] {
+        let sets = [&short[..], &[("ftl.overprovisioning", spare)]].concat();
+        let parsed = lodger_core::spec::parse(&text, "tiny", &sets, &|_: &str| None);
+        match parsed {
+            Ok(_) => assert!(is_enough, "{spare}"),
+            Err(error) => {
+                assert!(!is_enough, "{error}");
+                let wanted = "`ftl.overprovisioning` must be at least 0.0435 with superblocks of 288KiB and \
+                              program operations of 24KiB";
+                assert!(error.to_string().contains(wanted), "{error}");
+            }
+        }
+    }
 }

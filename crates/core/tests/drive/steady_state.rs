@@ -333,3 +333,36 @@ fn holding_writes_back_never_starves_flash() {
         assert!(paced > 0.99 * unpaced, "{name}: {paced:.0} of {unpaced:.0}");
     }
 }
+
+/// `tiny` with pages of 4 KiB, no single-bit flash and these values.
+fn of_short_superblocks(sets: &[(&str, &str)]) -> DriveSpec {
+    let short = [("nand.page_size", "4KiB"), ("ftl.slc_superblocks", "0")];
+    drive("tiny", &[&short, sets].concat())
+}
+
+#[test]
+fn the_least_spare_that_is_accepted_keeps_a_drive_going() {
+    // Superblocks of 36 slots and operations of three, of 72 and six: most of a victim's garbage is lost again to
+    // the program operation that its last pages do not fill.
+    let single_bit = [
+        ("nand.cell", "slc"),
+        ("nand.read", "60us"),
+        ("nand.program", "1500us"),
+        ("nand.erase", "3ms"),
+        ("nand.pages_per_block", "3"),
+        ("nand.planes", "3"),
+        ("ftl.overprovisioning", "0.0436"),
+    ];
+    let short = [
+        ("nand.pages_per_block", "9"),
+        ("ftl.overprovisioning", "0.0435"),
+    ];
+    for sets in [&single_bit[..], &short] {
+        let spec = of_short_superblocks(sets);
+        for seed in 1..4 {
+            let mut host = Host::new(&spec, Precondition::Random, 256 << 10, seed);
+            let seen = run_on(&mut host, closed(16, 0, 1_500));
+            assert!(seen.iops() > 20.0, "{} writes a second", seen.iops());
+        }
+    }
+}
