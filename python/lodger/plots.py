@@ -5,16 +5,17 @@ Needs Altair: ``pip install lodger[plots]``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ._check import imported
 from .errors import Error
 from .results import Result
 
 if TYPE_CHECKING:
     import altair
 
-    from ._run import Advice
+    from ._advice import Advice
     from ._sweep import Point
 
 _SAMPLES_MAX = 5_000
@@ -22,12 +23,7 @@ _SAMPLES_MAX = 5_000
 
 
 def _altair() -> Any:
-    try:
-        import altair
-    except ImportError as error:
-        hint = "pip install 'lodger[plots]'"
-        raise Error("plots need Altair, which is not installed", hint) from error
-    return altair
+    return imported("altair", "plots")
 
 
 def _chart(rows: Iterable[Mapping[str, Any]], title: str) -> Any:
@@ -69,7 +65,7 @@ def iops(result: Result) -> float:
 
 
 def sweep(
-    points: Sequence[Point],
+    points: Iterable[Point],
     x: str,
     color: str | None = None,
     value: Callable[[Result], float] = iops,
