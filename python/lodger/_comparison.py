@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar, overload
 from . import _html
 from ._show import count, duration, rate, size
 from ._table import Tabular
+from .errors import Error
 from .results import Result
 
 T = TypeVar("T")
@@ -47,13 +48,25 @@ class Items(Generic[T]):
 class Comparison(Items[Result], Tabular):
     """Results of one workload side by side: as a list, and as a table with a row for each."""
 
-    def __init__(self, results: Iterable[Result], text: str) -> None:
+    def __init__(self, results: Iterable[Result], text: str, page: str | None = None) -> None:
         super().__init__(results)
         self._text = text
+        self._page = page
 
     def text(self) -> str:
         """What ``lodger compare`` prints."""
         return self._text
+
+    def page(self) -> str:
+        """What ``lodger compare --report`` writes: the runs over time, HTML that needs nothing else.
+
+        Raises:
+            Error: Nothing was told over time: call :func:`compare` with ``timeline=True``.
+        """
+        if self._page is None:
+            hint = "call `compare` with `timeline=True`"
+            raise Error("the page needs what happened when", hint)
+        return self._page
 
     def rows(self) -> list[dict[str, Any]]:
         """A flat dict for each run, as :meth:`Result.row` has it."""

@@ -18,6 +18,7 @@ __all__ = [
     "__version__",
     "advise",
     "check_run",
+    "compare_page",
     "compare_text",
     "drives",
     "experiments",
@@ -313,6 +314,7 @@ def check_run(
     """Raise what :func:`simulate` would raise before the first request; return the bytes of host
     memory that the drive would be granted."""
 
+def compare_page(workload: str, runs: Sequence[Run]) -> str | None: ...
 def compare_text(runs: Sequence[Run]) -> str: ...
 def advise(
     workload: Workload,

@@ -248,8 +248,9 @@ def compare(
 
     pairs = given or [(None, None)]
     results = run_all([call(drive, *pair) for drive in made for pair in pairs], workers)
-    text = _native.compare_text([cast(_native.Run, result._run) for result in results])
-    return Comparison(results, text)
+    runs = [cast(_native.Run, result._run) for result in results]
+    page = _native.compare_page(os.path.basename(source.name), runs)
+    return Comparison(results, _native.compare_text(runs), page)
 
 
 @public(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._check import changes as _changes
-from ._check import index, public, whole, wrong
+from ._check import index, kind, public, whole, wrong
 from ._files import write_whole
 from ._run import (
     _PRECONDITION,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 PS_PER_NS = 1000
 _READ, _WRITE, _TRIM, _FLUSH = range(4)
 _DEPTH = whole(1, 65_536)
+_PATH = kind("a path", str, os.PathLike, none=False)
 _TIME_PS_MAX = 2**63
 """Half of what the simulated clock holds: 107 days."""
 
@@ -92,8 +93,11 @@ class Session:
 
         The file is written beside its place first: what stood there stays until all of it is
         written. It is read by the version of Lodger that wrote it, and large as what was touched.
+
+        Raises:
+            OSError: It cannot be written.
         """
-        write_whole(path, self._native.state())
+        write_whole(_PATH("path", path), self._native.state())
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Session:
@@ -104,7 +108,8 @@ class Session:
         Raises:
             InputError: The file is no saved drive, is damaged or was written by another version.
         """
-        native = _native.Session.from_state(pathlib.Path(path).read_bytes())
+        state = pathlib.Path(_PATH("path", path)).read_bytes()
+        native = _native.Session.from_state(state)
         name, text = native.drive_file()
         return cls._of(native, _native.Drive.from_toml(text, name=name))
 

@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, overload
 
 from . import _check, _html, _native
 from ._check import public
@@ -92,6 +92,12 @@ def trace_info(trace: WorkloadLike) -> TraceInfo:
     return TraceInfo(*_native.trace_info(_read(trace)))
 
 
+@overload
+def trace_convert(trace: WorkloadLike, to: TraceFormat, output: None = None) -> str: ...
+@overload
+def trace_convert(
+    trace: WorkloadLike, to: TraceFormat, output: str | os.PathLike[str]
+) -> list[str]: ...
 @public(
     trace=_a_workload,
     to=_check.kind("the name of a format, such as `csv`", str, none=False),

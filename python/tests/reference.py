@@ -58,6 +58,8 @@ def _definitions() -> dict[str, ast.stmt]:
         of_plots = file.stem == "plots"
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                if "overload" in _decorators(node):
+                    continue
                 found.setdefault(f"plots.{node.name}" if of_plots else node.name, node)
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 found.setdefault(node.targets[0].id, node)

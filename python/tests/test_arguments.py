@@ -151,6 +151,56 @@ def test_too_few_and_too_many_are_told(name: str) -> None:
             function(*range(len(places) + 1))
 
 
+def test_a_misspelt_argument_of_a_sweep_is_no_setting() -> None:
+    for word, near in (("sedes", "seeds"), ("optimize", "optimise"), ("worker", "workers")):
+        with pytest.raises(lodger.ArgumentError, match=f"argument '{word}'") as info:
+            ANY.sweep(JOB, "tiny", **{word: 2})
+        assert info.value.hint == f"did you mean `{near}`?"
+    with pytest.raises(lodger.InputError, match="`sed` is no key") as settings:
+        lodger.sweep(JOB, "tiny", vary={"sed": 2})
+    assert settings.value.hint == "did you mean `seed`?"
+
+
+SESSION: Any = lodger.Session("tiny")
+RESULT: Any = lodger.simulate(JOB, "tiny")
+
+
+@pytest.mark.parametrize(
+    ("call", "key"),
+    [
+        (lambda value: ANY.plots.latency(value), "results"),
+        (lambda value: ANY.plots.latency({"a": value}), "results"),
+        (lambda value: ANY.plots.latency(RESULT, value), "direction"),
+        (lambda value: ANY.plots.iops(value), "result"),
+        (lambda value: ANY.plots.log(value), "result"),
+        (lambda value: ANY.plots.advice(value), "found"),
+        (lambda value: ANY.plots.sweep(value, "iodepth"), "points"),
+        (lambda value: ANY.plots.sweep(lodger.sweep(JOB, "tiny"), value), "x"),
+        (lambda value: ANY.plots.sweep(lodger.sweep(JOB, "tiny"), "seed", value), "color"),
+        (lambda value: RESULT.jobs[0].read.clat_ns.p(value), "percent"),
+        (lambda value: RESULT.jobs[0].read.clat_ns.percentiles(value), "percents"),
+        (lambda value: SESSION.save(value), "path"),
+        (lambda value: lodger.Session.from_file(value), "path"),
+    ],
+)
+def test_plots_percentiles_and_files_tell_what_is_wrong(
+    call: Callable[[Any], Any], key: str
+) -> None:
+    pytest.importorskip("altair")
+    for value in (Odd(), 1j, [Odd()]):
+        with pytest.raises(lodger.ArgumentError, match=f"`{key}`"):
+            call(value)
+
+
+def test_what_is_beyond_what_there_is_is_told() -> None:
+    for percent in (-1, 101, float("nan")):
+        with pytest.raises(lodger.InputError, match="`percent` must be a number from 0 to 100"):
+            RESULT.jobs[0].read.clat_ns.p(percent)
+    pytest.importorskip("altair")
+    with pytest.raises(lodger.InputError, match="`x` must be one of drive, iodepth, seed, found"):
+        lodger.plots.sweep(lodger.sweep(JOB, "tiny", iodepth=1), "iodetph")
+
+
 def test_a_word_is_answered_with_the_nearest() -> None:
     with pytest.raises(lodger.InputError) as info:
         ANY.simulate(JOB, "tiny", precondition="sequental")
@@ -159,9 +209,6 @@ def test_a_word_is_answered_with_the_nearest() -> None:
     with pytest.raises(lodger.InputError) as info:
         lodger.probe("tiny", experiments=["map-cach"])
     assert info.value.hint == "did you mean `map-cache`?"
-
-
-SESSION: Any = lodger.Session("tiny")
 
 
 @pytest.mark.parametrize(

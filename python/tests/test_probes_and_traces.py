@@ -137,7 +137,7 @@ def test_what_cannot_be_converted_is_said(tmp_path: Path) -> None:
     job = lodger.Workload.from_fio("[a]\nrw=read\n")
     calls: list[tuple[Any, str]] = [
         (lambda: lodger.trace_info(job), "is no trace"),
-        (lambda: lodger.trace_convert(file, "cvs"), "`to`: .*`cvs`"),  # type: ignore[arg-type]
+        (lambda: lodger.trace_convert(file, "cvs"), "`to`: .*`cvs`"),  # type: ignore[call-overload]
         (lambda: lodger.trace_convert(file, "csv", tmp_path / "no" / "x"), "cannot write"),
         (lambda: lodger.trace_info(tmp_path / "none.csv"), "cannot read"),
     ]

@@ -231,6 +231,21 @@ def test_everything_with_rows_is_tried_here() -> None:
     assert {type(one) for one in tables().values()} == below(Tabular) - {Tabular}
 
 
+def test_the_page_of_a_comparison_is_that_of_the_command(command: list[str], tmp_path: Any) -> None:
+    (tmp_path / "jobs.fio").write_text(JOBS)
+    run = ["compare", "jobs.fio", "--drive", "tiny", "--drive", "bg4"]
+    run += ["--hmb", "off,default", "--report", "it.html"]
+    ran = subprocess.run([*command, *run], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    asked = lodger.Workload(tmp_path / "jobs.fio")
+    made = lodger.compare(asked, ["tiny", "bg4"], hmb=["off", "default"], timeline=True)
+    assert made.page() == (tmp_path / "it.html").read_text()
+    assert made[0].timeline is not None
+    assert pickle.loads(pickle.dumps(made)).page() == made.page()
+    with pytest.raises(lodger.Error, match="the page needs"):
+        tables()["comparison"].page()
+
+
 def test_there_are_pages_of_advice_and_probes() -> None:
     for name in ("advice", "probe"):
         assert tables()[name].page().startswith("<!")

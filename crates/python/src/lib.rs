@@ -39,7 +39,7 @@ mod _native {
     #[pymodule_export]
     use super::session::Session;
     #[pymodule_export]
-    use super::simulate::{Run, check_run, compare_text, simulate};
+    use super::simulate::{Run, check_run, compare_page, compare_text, simulate};
     #[pymodule_export]
     use super::studies::studies;
     #[pymodule_export]

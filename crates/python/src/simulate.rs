@@ -294,11 +294,8 @@ pub fn check_run(
     checked.or_raise(py)
 }
 
-/// The table of `lodger compare`.
-#[pyfunction]
-pub fn compare_text(runs: Vec<PyRef<'_, Run>>) -> String {
-    let variants: Vec<_> = runs
-        .iter()
+fn variants<'r>(runs: &'r [PyRef<'_, Run>]) -> Vec<compare::Variant<'r>> {
+    runs.iter()
         .map(|run| compare::Variant {
             given: compare::Given {
                 hmb: run.hmb.as_deref(),
@@ -306,6 +303,23 @@ pub fn compare_text(runs: Vec<PyRef<'_, Run>>) -> String {
             },
             report: run.report(),
         })
-        .collect();
-    compare::text(&variants)
+        .collect()
+}
+
+/// The table of `lodger compare`.
+#[pyfunction]
+pub fn compare_text(runs: Vec<PyRef<'_, Run>>) -> String {
+    compare::text(&variants(&runs))
+}
+
+/// The page of `lodger compare --report`, where all runs were told over time.
+#[pyfunction]
+pub fn compare_page(workload: &str, runs: Vec<PyRef<'_, Run>>) -> Option<String> {
+    let tables = runs.iter().map(|run| run.over_time.clone());
+    let over_time: Vec<Table> = tables.collect::<Option<_>>()?;
+    Some(report::comparison_page(
+        workload,
+        &variants(&runs),
+        &over_time,
+    ))
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ from .._run import DriveLike, WorkloadLike, as_drive, as_workload
 from ..errors import ArgumentError, InputError
 from .found import Point, Sweep
 from .front import Objective, objectives
-from .keys import Source, kind_of, source_of
+from .keys import HOST, Kind, Source, kind_of, source_of
 from .measure import METRICS
 from .plan import Plan, Shared, check, seed_of
 from .run import Progress, Runner, expression
@@ -24,6 +25,10 @@ from .store import TEXTS, Store
 __all__ = ["Point", "Sweep", "sweep"]
 
 
+_OURS = (
+    *("vary", "seeds", "random", "optimise", "trials", "search_seed", "measures", "out", "errors"),
+    *("workers", "processes", "cluster", "progress", "log"),
+)
 _NUMBER = _check.whole(1, 1_000_000)
 
 
@@ -129,6 +134,19 @@ def sweep(
     )
 
 
+def _kind_of(key: str, source: Source, drives: Sequence[Drive], is_argument: bool) -> Kind:
+    """As :func:`kind_of`; a misspelt argument of ours is no setting."""
+    try:
+        return kind_of(key, source, drives)
+    except InputError:
+        near = get_close_matches(key, _OURS, n=1, cutoff=0.75) if is_argument else []
+        if near and near != get_close_matches(key, [near[0], *HOST], n=1):
+            raise
+        if near:
+            raise _check.unknown("sweep", key, near) from None
+        raise
+
+
 def _positive(name: str, value: int) -> int:
     return int(_NUMBER(name, value))
 
@@ -176,7 +194,7 @@ def _planned(
             raise InputError(f"`{key}` is given twice", "give each key once, with all its values")
     lists = _lists({**grid, **vary}, seeds)
     source, make = _source(workload)
-    kinds = {key: kind_of(key, source, drives) for key in lists}
+    kinds = {key: _kind_of(key, source, drives, key in grid) for key in lists}
     for name, path in measures.items():
         if name in METRICS or name in lists or name in (*TEXTS, "point", "drive"):
             raise InputError(f"`{name}` is another column already", "give the measure another name")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from .._check import one_or_many, real
 from .._record import Record
 from .drive import Inside
+
+_PERCENT = real(0, 100)
 
 
 class Latency(Record):
@@ -29,13 +32,14 @@ class Latency(Record):
 
         As fio computes it: the middle of a histogram bin, within 1 %. 0 without requests.
         """
+        percent = _PERCENT("percent", percent)
         if self.N and "bins" not in self:
             return int(self.percentile[f"{percent:.6f}"])
         return self.percentiles([percent])[0]
 
     def percentiles(self, percents: float | Iterable[float]) -> list[int]:
         """The same for one or several, ascending, in one walk through the histogram."""
-        wide = [percents] if isinstance(percents, (int, float)) else list(percents)
+        wide = [_PERCENT("percents", percent) for percent in one_or_many(percents)]
         count, low, high = self.N, self.min, self.max
         if not count:
             return [0] * len(wide)
