@@ -58,7 +58,8 @@ class Comparison(Items[Result], Tabular):
         return self._text
 
     def page(self) -> str:
-        """What ``lodger compare --report`` writes: the runs over time, HTML that needs nothing else.
+        """What ``lodger compare --report`` writes: the runs over time, HTML that needs nothing
+        else.
 
         Raises:
             Error: Nothing was told over time: call :func:`compare` with ``timeline=True``.

@@ -16,9 +16,9 @@ _MODE = 0o644
 def write_whole(path: str | os.PathLike[str], data: bytes, *, sync: bool = True) -> None:
     """Write a file whole or not at all: beside its place first, then renamed.
 
-    What stands there keeps its mode, and a symbolic link keeps pointing to it. What a rename would part from
-    its other names, or is no file (a device, a pipe), is written in place. Without ``sync`` a power cut may
-    damage it.
+    What stands there keeps its mode, and a symbolic link keeps pointing to it. What a rename would
+    part from its other names, or is no file (a device, a pipe), is written in place. Without
+    ``sync`` a power cut may damage it.
 
     Raises:
         OSError: It cannot be written.

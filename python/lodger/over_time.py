@@ -4,7 +4,7 @@ tables."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from ._check import imported
 from ._show import count, duration
 from ._table import Tabular
 from .records.breakdown import Breakdown
+
+if TYPE_CHECKING:
+    import pyarrow
 
 _OFTEN_EMPTY = "_clat_"
 """In the names of whole numbers that an interval may be without."""
@@ -56,7 +59,7 @@ class Timeline(Tabular):
             columns[name] = [value if known else None for value, known in pairs]
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pyarrow.Table:
         """The table for Arrow: the types of the Parquet file of ``--timeline``; what is missing is
         null.
 

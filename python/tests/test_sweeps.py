@@ -330,7 +330,7 @@ def test_a_damaged_part_is_run_again_and_another_sweep_refused(job: Path, tmp_pa
     with pytest.raises(lodger.InputError, match="is damaged"):
         run()
     (out / "plan.json").unlink()
-    with pytest.raises(lodger.InputError, match="holds points, but no `plan.json`"):
+    with pytest.raises(lodger.InputError, match=r"holds points, but no `plan\.json`"):
         run()
 
 
