@@ -160,7 +160,7 @@ class Workload:
 
         Args:
             format: csv, msr, blkparse, ftrace, fio-iolog, mqsim, alibaba, tencent, systor,
-                cloudphysics, spc or fiu; recognised if ``None``.
+                cloudphysics, spc, fiu or biosnoop; recognised if ``None``.
             replay: At the recorded instants, or as fast as the drive takes the requests.
             iodepth: Requests in flight of a closed replay (32).
             fit: Addresses beyond the drive: refuse, wrap around, or scale the volume down.

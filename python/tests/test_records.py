@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,7 @@ from .test_logging import MODEL
 CSV = (
     "time_us,op,offset_bytes,length_bytes\n0,R,0,4096\n10,W,8192,4096\n20.5,T,4096,8192\n30,F,0,0\n"
 )
+MSR = "128166372003061629,hm,1,Read,8192,4096,413\n128166372003062155,hm,1,Write,0,512,1330\n"
 SLAT = "[one]\nrw=randread\nbs=4k\nnumber_ios=50\nsize=64m\nslat_percentiles=1\nlat_percentiles=1\n"
 
 
@@ -52,6 +54,11 @@ def reports() -> list[Record]:
         time_ns=[0, 1, 9], op=["read", "write", "trim"], offset_bytes=0, length_bytes=4096
     )
     made.append(lodger.trace_info(arrays).report)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "measured.csv"
+        file.write_text(MSR)
+        made.append(lodger.trace_info(file).report)
+        made.append(lodger.simulate(file, "tiny").report)
     return made
 
 

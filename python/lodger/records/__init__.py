@@ -47,7 +47,7 @@ from .probe import (
     Skipped,
     Usage,
 )
-from .trace import Gaps, OpCount, SizeCount, TraceReport
+from .trace import Gaps, OpCount, Recorded, SizeCount, Took, TraceReport
 
 __all__ = [
     "AdviceReport",
@@ -88,12 +88,14 @@ __all__ = [
     "ProbeReport",
     "ProbedDrive",
     "Quantity",
+    "Recorded",
     "Role",
     "Series",
     "SizeCount",
     "Skipped",
     "Sync",
     "TimeOf",
+    "Took",
     "TraceReport",
     "TriedSize",
     "Usage",

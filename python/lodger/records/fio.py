@@ -95,6 +95,8 @@ class Direction(Record):
     iops_mean: float
     iops_stddev: float
     iops_samples: int
+    recorded_ns: Latency | None
+    """Of a trace that says it: how long its requests took when they were recorded."""
 
 
 class Sync(Record):

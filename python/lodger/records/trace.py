@@ -36,6 +36,27 @@ class Gaps(Record):
     max: int
 
 
+class Took(Record):
+    """How long requests of one kind took when they were recorded, ns; all 0 where none is known."""
+
+    __slots__ = ()
+    requests: int
+    """How many are known."""
+    mean: float
+    p50: int
+    p99: int
+    p99_9: int
+    max: int
+
+
+class Recorded(Record):
+    """How long requests took when they were recorded."""
+
+    __slots__ = ()
+    read: Took
+    write: Took
+
+
 class TraceReport(Record):
     """The whole of ``lodger trace info --output-format json``."""
 
@@ -67,3 +88,5 @@ class TraceReport(Record):
     """In the busiest window of ``peak_window_ps``."""
     peak_window_ps: int
     interarrival_ps: Gaps
+    recorded_ns: Recorded | None
+    """``None`` where the trace does not say."""

@@ -1,7 +1,7 @@
 //! What is in a trace, for programs.
 
 use lodger_workload::trace::Description;
-use lodger_workload::trace::info::{Info, OpInfo};
+use lodger_workload::trace::info::{Info, LatencyInfo, OpInfo};
 use serde_json::{Value, json};
 
 /// The report as a JSON value.
@@ -25,6 +25,22 @@ pub fn trace_json(info: &Info, description: &Description) -> Value {
             })
         })
         .collect();
+    let took = |took: &LatencyInfo| {
+        json!({
+            "requests": took.requests,
+            "mean": took.mean_ns,
+            "p50": took.p50_ns,
+            "p99": took.p99_ns,
+            "p99_9": took.p99_9_ns,
+            "max": took.max_ns,
+        })
+    };
+    let recorded = info.recorded.as_ref().map(|recorded| {
+        json!({
+            "read": took(&recorded.read),
+            "write": took(&recorded.write),
+        })
+    });
     let gaps = &info.interarrival;
     json!({
         "name": info.name,
@@ -57,5 +73,6 @@ pub fn trace_json(info: &Info, description: &Description) -> Value {
             "p99": gaps.p99_ps,
             "max": gaps.max_ps,
         },
+        "recorded_ns": recorded,
     })
 }
