@@ -46,3 +46,4 @@ lint: ## Check format, lints, API documentation, dependencies and scripts
 
 docs: ## Write docs/reference from the code
 	UPDATE_REFERENCE=1 $(CARGO) test -q -p lodger --test command docs::
+	UPDATE_REFERENCE=1 scripts/python-test.sh -q python/tests/test_docs.py

@@ -7,7 +7,7 @@
 
 venv=.venv
 packages="maturin>=1.16,<2 pytest>=8 numpy>=1.25 mypy>=1.15 altair>=6,<7 vl-convert-python>=1.9
-  pyarrow>=15 distributed>=2024.1 optuna>=4"
+  pyarrow>=15 pandas>=2.2 polars>=1 distributed>=2024.1 optuna>=4 basedpyright>=1.20"
 
 find_python() {
     for python in "${PYTHON:-}" python3.11 python3.12 python3.13 python3.14 python3; do

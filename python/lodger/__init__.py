@@ -7,7 +7,9 @@
 >>> result.lodger.map.misses
 
 Drives are :class:`Drive`, workloads :class:`Workload`; :func:`simulate`, :func:`compare`,
-:func:`sweep` and :func:`advise` run them, and a :class:`Session` asks a drive command by command.
+:func:`sweep` and :func:`advise` run them, a :class:`Session` asks a drive command by command, and
+:func:`probe` finds out what is inside one. :func:`trace_info` and :func:`trace_convert` are about
+traces. What comes back is typed (:mod:`lodger.records`), and a table for Arrow, pandas and polars.
 Sizes are in bytes and times in nanoseconds; in results the names are fio's, whose ``runtime`` is in
 milliseconds and ``simulated_s`` in seconds. Time is simulated and starts at zero, so equal calls
 give equal results.
@@ -17,33 +19,51 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ._advice import Advice
+from ._comparison import Comparison
 from ._native import Drive, Stop, Value, Workload, __version__, drives
-from ._run import Advice, Comparison, advise, compare, logging, simulate
+from ._probe import Probed, probe
+from ._run import advise, compare, logging, simulate
 from ._session import Session
 from ._sweep import Point, Sweep, sweep
-from .errors import Error, InputError, SimulationError, StoppedError
+from ._trace import TraceInfo, trace_convert, trace_info
+from .errors import (
+    ArgumentError,
+    Error,
+    InputError,
+    MissingLibraryError,
+    SimulationError,
+    StoppedError,
+)
 from .results import Result
 
 if TYPE_CHECKING:
-    from . import plots
+    from . import plots, records
     from ._columns import OPS
     from .log import Log
+    from .over_time import BreakdownTable, Timeline
 
 __all__ = [
     "OPS",
     "Advice",
+    "ArgumentError",
+    "BreakdownTable",
     "Comparison",
     "Drive",
     "Error",
     "InputError",
     "Log",
+    "MissingLibraryError",
     "Point",
+    "Probed",
     "Result",
     "Session",
     "SimulationError",
     "Stop",
     "StoppedError",
     "Sweep",
+    "Timeline",
+    "TraceInfo",
     "Value",
     "Workload",
     "__version__",
@@ -52,8 +72,12 @@ __all__ = [
     "drives",
     "logging",
     "plots",
+    "probe",
+    "records",
     "simulate",
     "sweep",
+    "trace_convert",
+    "trace_info",
 ]
 
 
@@ -61,9 +85,14 @@ def __getattr__(name: str) -> Any:
     # NumPy takes longer to import than most runs take, and the command does without it.
     from importlib import import_module
 
-    if name == "plots":
-        return import_module(".plots", __name__)
-    homes = {"OPS": "._columns", "Log": ".log"}
+    if name in ("plots", "records"):
+        return import_module(f".{name}", __name__)
+    homes = {
+        "OPS": "._columns",
+        "Log": ".log",
+        "BreakdownTable": ".over_time",
+        "Timeline": ".over_time",
+    }
     if name in homes:
         return getattr(import_module(homes[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -36,7 +36,7 @@ def pack(
     ops = _ops(op, count)
     forced = np.zeros(count, np.uint8)
     if fua is not None:
-        forced = _spread("fua", np.asarray(fua), count).astype(bool).astype(np.uint8)
+        forced = _forced(fua, count)
     return (
         times.tobytes(),
         ops.tobytes(),
@@ -59,7 +59,7 @@ def columns(
     count = len(offsets)
     forced = np.zeros(count, np.uint8)
     if fua is not None:
-        forced = _spread("fua", np.asarray(fua), count).astype(bool).astype(np.uint8)
+        forced = _forced(fua, count)
     return (
         _ops(op, count).tobytes(),
         _whole("offset", offsets, count).tobytes(),
@@ -78,6 +78,13 @@ def _spread(name: str, values: npt.NDArray[Any], count: int) -> npt.NDArray[Any]
             f"found shape {values.shape}"
         )
     return values
+
+
+def _forced(fua: npt.ArrayLike, count: int) -> npt.NDArray[np.uint8]:
+    array = _spread("fua", np.asarray(fua), count)
+    if array.dtype.kind not in "biu":
+        raise InputError(f"`fua` must be True or False, or a list of them, found {array.dtype}")
+    return array.astype(bool).astype(np.uint8)
 
 
 def _times(time_ns: npt.ArrayLike) -> npt.NDArray[np.uint64]:
@@ -121,7 +128,11 @@ def _ops(op: npt.ArrayLike, count: int) -> npt.NDArray[np.uint8]:
         return array.astype(np.uint8)
     if array.dtype.kind not in "US" and array.dtype != object:
         raise InputError(f"{allowed}, found {array.dtype}")
-    words, places = np.unique(array.astype(str), return_inverse=True)
+    try:
+        texts = array.astype(str)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{allowed}, found bytes that are no text") from error
+    words, places = np.unique(texts, return_inverse=True)
     numbers = np.zeros(len(words), np.uint8)
     for place, word in enumerate(words):
         number = _WORDS.get(str(word).strip().lower())

@@ -9,6 +9,7 @@ import numpy.typing as npt
 __all__ = [
     "Advice",
     "Drive",
+    "Probed",
     "Run",
     "Session",
     "Stop",
@@ -17,17 +18,22 @@ __all__ = [
     "__version__",
     "advise",
     "check_run",
+    "compare_page",
     "compare_text",
     "drives",
+    "experiments",
     "fio_options",
     "hmb_study",
     "main",
+    "probe",
     "restore_drive",
     "restore_fio",
     "restore_logging",
     "restore_trace",
     "simulate",
     "studies",
+    "trace_convert",
+    "trace_info",
     "window_study",
 ]
 
@@ -53,6 +59,7 @@ class Value:
     @property
     def fitted_to(self) -> list[str]:
         """The figures or statements it was chosen to meet, as studies name them."""
+    def _repr_html_(self) -> str: ...
 
 @final
 class Drive:
@@ -105,6 +112,7 @@ class Drive:
         """Every value of the drive by its key, with its source."""
     def to_toml(self) -> str:
         """A drive file that means the same."""
+    def _repr_html_(self) -> str: ...
     def __copy__(self) -> Drive: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
@@ -152,7 +160,7 @@ class Workload:
 
         Args:
             format: csv, msr, blkparse, ftrace, fio-iolog, mqsim, alibaba, tencent, systor,
-                cloudphysics, spc or fiu; recognised if ``None``.
+                cloudphysics, spc, fiu or biosnoop; recognised if ``None``.
             replay: At the recorded instants, or as fast as the drive takes the requests.
             iodepth: Requests in flight of a closed replay (32).
             fit: Addresses beyond the drive: refuse, wrap around, or scale the volume down.
@@ -204,6 +212,7 @@ class Workload:
     def check(self, drive: Drive, *, seed: int = 0) -> list[str]:
         """Raise what :func:`simulate` would raise about the workload on this drive; return what
         had to be done to make it fit."""
+    def _repr_html_(self) -> str: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
 @final
@@ -222,6 +231,9 @@ class Run:
     def warnings(self) -> list[str]: ...
     @property
     def log(self) -> dict[str, Any] | None: ...
+    @property
+    def timeline(self) -> dict[str, tuple[str, bytearray, bytearray]] | None: ...
+    def page(self, workload: str) -> str | None: ...
     def json(self, bins: bool) -> str: ...
     def text(self) -> str: ...
 
@@ -258,6 +270,14 @@ class Advice:
     def found(self) -> bool: ...
     def json(self) -> str: ...
     def text(self) -> str: ...
+    def page(self, workload: str) -> str: ...
+
+@final
+class Probed:
+    def json(self) -> str: ...
+    def text(self) -> str: ...
+    def page(self) -> str: ...
+    def drive_file(self) -> str: ...
 
 def drives() -> list[str]:
     """Names of the drives that come with the program."""
@@ -277,6 +297,8 @@ def simulate(
     precondition: str,
     seed: int,
     log: bool,
+    timeline: str | None,
+    breakdown: bool,
     progress: Callable[[int, int | None, float], object] | None,
     stop: Stop | None,
 ) -> Run: ...
@@ -292,6 +314,7 @@ def check_run(
     """Raise what :func:`simulate` would raise before the first request; return the bytes of host
     memory that the drive would be granted."""
 
+def compare_page(workload: str, runs: Sequence[Run]) -> str | None: ...
 def compare_text(runs: Sequence[Run]) -> str: ...
 def advise(
     workload: Workload,
@@ -326,6 +349,26 @@ def window_study(
     seed: int,
     stop: Stop | None,
 ) -> dict[str, float]: ...
+def experiments() -> list[str]:
+    """Names of the experiments of :func:`lodger.probe`."""
+
+def probe(
+    drive: Drive,
+    *,
+    hmb: str | None,
+    hmb_offer: str | None,
+    precondition: str,
+    seed: int,
+    experiments: Sequence[str],
+    destroy_data: bool,
+    noise: float,
+    confidence: float,
+    budget_s: float,
+    progress: Callable[[int, int | None, float], object] | None,
+    stop: Stop | None,
+) -> Probed: ...
+def trace_info(workload: Workload) -> tuple[str, str]: ...
+def trace_convert(workload: Workload, to: str, path: str | os.PathLike[str]) -> list[str]: ...
 def main(argv: Sequence[str]) -> int:
     """Do what the command ``lodger`` does; the program's name comes first."""
 

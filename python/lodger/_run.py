@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from html import escape
-from typing import Any, Literal, TypeAlias, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal, TypeAlias, cast
 
-from . import _native
+from . import _check, _native
+from ._advice import Advice
+from ._check import one_or_many, public
+from ._comparison import Comparison
 from ._native import Drive, Stop, Workload
 from ._pool import run_all
-from ._record import Record
-from ._renamed import formerly_set
-from ._show import size
 from .errors import InputError
-from .results import Result, html_table
+from .results import Result
 
 Precondition: TypeAlias = Literal["none", "sequential", "random"]
 Commit: TypeAlias = Literal["block", "ba", "async"]
 Hmb: TypeAlias = str | int | None
-"""The most that the host gives: ``"off"``, a size, a number of bytes; ``None`` and ``"default"`` for
-what Linux gives by itself."""
+"""The most that the host gives: ``"off"``, a size, a number of bytes; ``None`` and ``"default"``
+for what Linux gives by itself."""
+Interval: TypeAlias = str | bool
+"""``True`` for a fitting one, or a time such as ``"100ms"``."""
 Progress: TypeAlias = Callable[[int, int | None, float], object]
 DriveLike: TypeAlias = Drive | str | os.PathLike[str]
 WorkloadLike: TypeAlias = Workload | str | os.PathLike[str]
 
 
-def as_drive(drive: DriveLike, changes: Mapping[str, object] | None = None) -> Drive:
+_PRECONDITIONS = ("none", "sequential", "random")
+
+
+def as_drive(
+    drive: DriveLike, changes: Mapping[str, object] | None = None, argument: str = "drive"
+) -> Drive:
     """A drive from its name or file, with changed values. The original stays as it is."""
-    made = drive.copy() if isinstance(drive, Drive) else Drive(drive)
+    made = drive.copy() if isinstance(drive, Drive) else Drive(_a_drive(argument, drive))
     if changes:
         made.update(changes)
     return made
@@ -37,28 +42,69 @@ def as_drive(drive: DriveLike, changes: Mapping[str, object] | None = None) -> D
 
 def as_workload(workload: WorkloadLike) -> Workload:
     """A workload from its file."""
-    return workload if isinstance(workload, Workload) else Workload(workload)
+    return (
+        workload if isinstance(workload, Workload) else Workload(_a_workload("workload", workload))
+    )
 
 
 def hmb_text(hmb: Hmb) -> str | None:
     """Host memory as the command takes it."""
     if hmb is None or isinstance(hmb, str):
         return hmb
-    if isinstance(hmb, bool) or not isinstance(hmb, int) or hmb < 0:
-        raise InputError(f"`hmb` must be a size, `off`, `default` or None, found {hmb!r}")
-    return "off" if hmb == 0 else f"{hmb}B"
+    allowed = "a size such as `64MiB`, a number of bytes, `off`, `default` or None"
+    number = _bytes("hmb", hmb, allowed)
+    return "off" if number == 0 else f"{number}B"
 
 
 def offer_text(offer: str | int | None) -> str | None:
     """An exact amount of host memory as the command takes it."""
     if offer is None or isinstance(offer, str):
         return offer
-    if isinstance(offer, bool) or not isinstance(offer, int) or offer < 0:
-        raise InputError(f"`hmb_offer` must be a size or None, found {offer!r}")
-    return f"{offer}B"
+    return f"{_bytes('hmb_offer', offer, 'a size such as `64MiB`, a number of bytes or None')}B"
 
 
-@formerly_set
+def _bytes(name: str, value: object, allowed: str) -> int:
+    number = _check.index(value)
+    if number is None:
+        raise _check.wrong(name, value, allowed)
+    if number < 0:
+        raise InputError(f"`{name}` must be {allowed}, found {number}")
+    return number
+
+
+_a_drive = _check.kind(
+    "a `lodger.Drive`, the name of a drive or a drive file", Drive, str, os.PathLike, none=False
+)
+_a_workload = _check.kind(
+    "a `lodger.Workload` or the file of one", Workload, str, os.PathLike, none=False
+)
+_SEED = _check.whole(0, 2**64 - 1)
+_STOP = _check.kind("a `lodger.Stop` or None", Stop)
+_PRECONDITION = _check.words(*_PRECONDITIONS)
+_WORKERS = _check.whole(1, 4096, none=True)
+
+
+def _interval(name: str, value: object) -> object:
+    """How long the intervals of a timeline are."""
+    if isinstance(value, bool):
+        return "auto" if value else None
+    if value is None or isinstance(value, str):
+        return value
+    raise _check.wrong(name, value, "True, False or a time such as `100ms`")
+
+
+@public(
+    workload=_a_workload,
+    drive=_a_drive,
+    precondition=_PRECONDITION,
+    seed=_SEED,
+    changes=_check.changes,
+    log=_check.boolean,
+    timeline=_interval,
+    breakdown=_check.boolean,
+    progress=_check.function,
+    stop=_STOP,
+)
 def simulate(
     workload: WorkloadLike,
     drive: DriveLike,
@@ -69,6 +115,8 @@ def simulate(
     seed: int = 0,
     changes: Mapping[str, object] | None = None,
     log: bool = False,
+    timeline: Interval = False,
+    breakdown: bool = False,
     progress: Progress | None = None,
     stop: Stop | None = None,
 ) -> Result:
@@ -88,26 +136,42 @@ def simulate(
         seed: Of everything drawn at random.
         changes: Values of the drive to change, such as ``{"nand.read": "60us"}``.
         log: Keep every request (about 40 bytes each) in :attr:`Result.log`.
+        timeline: Keep what happened over time in :attr:`Result.timeline`: ``True`` for intervals so
+            long that there are 200 to 1000, or their length, such as ``"100ms"``.
+        breakdown: Follow each request and say in :attr:`Result.breakdown` where its time went.
         progress: Called about 20 times a second with the requests completed, the requests expected
             (or ``None``) and the simulated time in ns.
         stop: Its ``set()``, called from another thread, ends the run with a ``StoppedError``.
+
+    Raises:
+        InputError: An argument, the workload or the drive is wrong; nothing has run then.
     """
     text, offer = hmb_text(hmb), offer_text(hmb_offer)
+    asked = as_workload(workload)
     run = _native.simulate(
-        as_workload(workload),
+        asked,
         as_drive(drive, changes),
         hmb=text,
         hmb_offer=offer,
         precondition=precondition,
         seed=seed,
         log=log,
+        timeline=cast("str | None", timeline),
+        breakdown=breakdown,
         progress=progress,
         stop=stop,
     )
-    return Result(run, text, offer)
+    return Result(run, text, offer, os.path.basename(asked.name))
 
 
-@formerly_set
+@public(
+    workload=_a_workload,
+    drive=_a_drive,
+    commit=_check.words("block", "ba", "async", none=True),
+    clients=_check.whole(1, 2**32 - 1, none=True),
+    seed=_SEED,
+    changes=_check.changes,
+)
 def logging(
     workload: WorkloadLike,
     drive: DriveLike,
@@ -132,69 +196,41 @@ def logging(
     return simulate(chosen, drive, seed=seed, changes=changes)
 
 
-class Comparison(Sequence[Result]):
-    """Results of one workload side by side: a sequence of them, and a table."""
-
-    def __init__(self, results: Sequence[Result], text: str) -> None:
-        self._results = list(results)
-        self._text = text
-
-    def __getitem__(self, place: Any) -> Any:
-        return self._results[place]
-
-    def __len__(self) -> int:
-        return len(self._results)
-
-    def text(self) -> str:
-        """What ``lodger compare`` prints."""
-        return self._text
-
-    def to_dict(self) -> dict[str, Any]:
-        """What ``lodger compare --output-format json`` prints."""
-        runs = [
-            {
-                "drive": result.lodger.drive,
-                "hmb": "default" if result.hmb is result.hmb_offer is None else result.hmb,
-                "hmb_offer": result.hmb_offer,
-                "result": result.to_dict(),
-            }
-            for result in self._results
-        ]
-        return {"compare": runs}
-
-    def __repr__(self) -> str:
-        return self._text
-
-    def _repr_html_(self) -> str:
-        return "".join(result._repr_html_() for result in self._results)
-
-
-@formerly_set
+@public(
+    precondition=_PRECONDITION,
+    seed=_SEED,
+    changes=_check.changes,
+    timeline=_interval,
+    breakdown=_check.boolean,
+    workload=_a_workload,
+    workers=_WORKERS,
+)
 def compare(
     workload: WorkloadLike,
-    drives: DriveLike | Sequence[DriveLike],
+    drives: DriveLike | Iterable[DriveLike],
     *,
-    hmb: Hmb | Sequence[Hmb] = (),
-    hmb_offer: str | int | Sequence[str | int] = (),
+    hmb: Hmb | Iterable[Hmb] = (),
+    hmb_offer: str | int | Iterable[str | int] = (),
     precondition: Precondition = "sequential",
     seed: int = 0,
     changes: Mapping[str, object] | None = None,
+    timeline: Interval = False,
+    breakdown: bool = False,
     workers: int | None = None,
 ) -> Comparison:
     """Run a workload on every drive with every amount of host memory.
 
-    Args are those of :func:`simulate`, one or several of ``hmb`` and ``hmb_offer``; ``workers`` is
-    the number of runs at a time, all processors if ``None``.
+    Args are those of :func:`simulate`, one or several of ``drives``, ``hmb`` and ``hmb_offer``;
+    ``workers`` is the number of runs at a time, all processors if ``None``.
+
+    Raises:
+        InputError: An argument, the workload or a drive is wrong.
     """
-    if isinstance(drives, (Drive, str, os.PathLike)):
-        drives = [drives]
-    made = [as_drive(drive, changes) for drive in drives]
+    made = [as_drive(drive, changes, "drives") for drive in one_or_many(drives)]
     if not made:
         raise InputError("`compare` needs a drive at least")
-    caps = [hmb] if hmb is None or isinstance(hmb, (str, int)) else list(hmb)
-    offers = [hmb_offer] if isinstance(hmb_offer, (str, int)) else list(hmb_offer)
-    given: list[tuple[str | None, str | None]] = [(hmb_text(cap), None) for cap in caps]
-    given += [(None, offer_text(offer)) for offer in offers]
+    given: list[tuple[str | None, str | None]] = [(hmb_text(cap), None) for cap in one_or_many(hmb)]
+    given += [(None, offer_text(offer)) for offer in one_or_many(hmb_offer)]
     source = as_workload(workload)
 
     def call(drive: Drive, cap: str | None, offer: str | None) -> Callable[[Stop], Result]:
@@ -205,62 +241,28 @@ def compare(
             hmb_offer=offer,
             precondition=precondition,
             seed=seed,
+            timeline=timeline or False,
+            breakdown=breakdown,
             stop=stop,
         )
 
     pairs = given or [(None, None)]
     results = run_all([call(drive, *pair) for drive in made for pair in pairs], workers)
-    text = _native.compare_text([cast(_native.Run, result._run) for result in results])
-    return Comparison(results, text)
+    runs = [cast(_native.Run, result._run) for result in results]
+    page = _native.compare_page(os.path.basename(source.name), runs)
+    return Comparison(results, _native.compare_text(runs), page)
 
 
-class Advice:
-    """How much host memory is enough, and what that rests on."""
-
-    def __init__(self, advice: _native.Advice) -> None:
-        self._json = advice.json()
-        self._text = advice.text()
-        self.report = Record(json.loads(self._json))
-        """The whole of ``lodger advise --output-format json``: ``report.answer``, ``report.curve``,
-        ``report.runs``."""
-
-    @property
-    def met(self) -> bool:
-        """Whether some amount of host memory meets the goal."""
-        return bool(self.report.answer.met)
-
-    @property
-    def enough_bytes(self) -> int | None:
-        """The least that meets the goal; 0 for none at all, ``None`` if no amount does."""
-        return cast("int | None", self.report.answer.enough_bytes)
-
-    def curve(self) -> Iterator[tuple[int, float]]:
-        """Host memory in bytes and the map's hit ratio (0 to 1) with it, ascending."""
-        points = (self.report.curve or {}).get("points", [])
-        return ((point["hmb_bytes"], point["hit_ratio"]) for point in points)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON as a dict."""
-        return cast("dict[str, Any]", json.loads(self._json))
-
-    def to_json(self) -> str:
-        """What ``lodger advise --output-format json`` prints."""
-        return self._json
-
-    def text(self) -> str:
-        """What ``lodger advise`` prints."""
-        return self._text
-
-    def __repr__(self) -> str:
-        return self._text
-
-    def _repr_html_(self) -> str:
-        rows = [(size(bytes_), f"{100 * ratio:.1f} %") for bytes_, ratio in self.curve()]
-        answer = escape(str(self.report.answer.text))
-        return f"<p><b>{answer}</b></p>" + html_table(("host memory", "hit ratio"), rows)
-
-
-@formerly_set
+@public(
+    workload=_a_workload,
+    drive=_a_drive,
+    slo=_check.kind("a goal such as `p99=200us` or None", str),
+    precondition=_PRECONDITION,
+    seed=_SEED,
+    changes=_check.changes,
+    progress=_check.function,
+    stop=_STOP,
+)
 def advise(
     workload: WorkloadLike,
     drive: DriveLike,
@@ -282,10 +284,11 @@ def advise(
 
     The others are those of :func:`simulate`.
     """
-    if isinstance(within, (int, float)):
-        within = f"{100 * within:.10g}%"
+    if within is not None and not isinstance(within, str):
+        within = f"{100 * _check.real(0, 1000)('within', within):.10g}%"
+    asked = as_workload(workload)
     made = _native.advise(
-        as_workload(workload),
+        asked,
         as_drive(drive, changes),
         slo=slo,
         within=within,
@@ -294,4 +297,4 @@ def advise(
         progress=progress,
         stop=stop,
     )
-    return Advice(made)
+    return Advice(made, os.path.basename(asked.name))

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import json
+import numbers
 import os
 import pathlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import _native
+from ._check import changes as _changes
+from ._check import index, kind, public, whole, wrong
 from ._files import write_whole
-from ._record import Record
-from ._run import DriveLike, Hmb, Precondition, as_drive, hmb_text, offer_text
-from ._renamed import formerly_set
-from .errors import InputError
+from ._run import (
+    _PRECONDITION,
+    _SEED,
+    DriveLike,
+    Hmb,
+    Precondition,
+    _a_drive,
+    as_drive,
+    hmb_text,
+    offer_text,
+)
+from .errors import ArgumentError, InputError
+from .records.drive import Counters
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +33,8 @@ if TYPE_CHECKING:
 
 PS_PER_NS = 1000
 _READ, _WRITE, _TRIM, _FLUSH = range(4)
+_DEPTH = whole(1, 65_536)
+_PATH = kind("a path", str, os.PathLike, none=False)
 _TIME_PS_MAX = 2**63
 """Half of what the simulated clock holds: 107 days."""
 
@@ -35,16 +49,16 @@ class Session:
     >>> session = lodger.Session("rc100-480", hmb="off")
     >>> miss_ns, hit_ns = session.read(0, 4096), session.read(0, 4096)
 
-    Offsets and lengths are bytes, in multiples of 512; latencies are nanoseconds with what there is of
-    picoseconds, from the host's submission to the completion's arrival. A drive has one user at a time: calls from another
-    thread meanwhile raise ``RuntimeError``.
+    Offsets and lengths are bytes, in multiples of 512; latencies are nanoseconds with what there is
+    of picoseconds, from the host's submission to the completion's arrival. A drive has one user at
+    a time: calls from another thread meanwhile raise ``RuntimeError``.
 
     Args:
         drive: A :class:`Drive`, the name of one of :func:`drives`, or a drive file.
         hmb, hmb_offer, precondition, seed, changes: As for :func:`simulate`.
     """
 
-    @formerly_set
+    @public(drive=_a_drive, precondition=_PRECONDITION, seed=_SEED, changes=_changes)
     def __init__(
         self,
         drive: DriveLike,
@@ -77,10 +91,13 @@ class Session:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the drive as it is, what is under way in it and the clock included.
 
-        The file is written beside its place first: what stood there stays until all of it is written.
-        It is read by the version of Lodger that wrote it, and large as what was touched.
+        The file is written beside its place first: what stood there stays until all of it is
+        written. It is read by the version of Lodger that wrote it, and large as what was touched.
+
+        Raises:
+            OSError: It cannot be written.
         """
-        write_whole(path, self._native.state())
+        write_whole(_PATH("path", path), self._native.state())
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Session:
@@ -91,7 +108,8 @@ class Session:
         Raises:
             InputError: The file is no saved drive, is damaged or was written by another version.
         """
-        native = _native.Session.from_state(pathlib.Path(path).read_bytes())
+        state = pathlib.Path(_PATH("path", path)).read_bytes()
+        native = _native.Session.from_state(state)
         name, text = native.drive_file()
         return cls._of(native, _native.Drive.from_toml(text, name=name))
 
@@ -121,6 +139,12 @@ class Session:
     def _run(self, op: int, offset: int, length: int, fua: bool = False) -> float:
         try:
             return self._native.run(op, offset, length, fua) / PS_PER_NS
+        except TypeError as error:
+            # Looked at only now: a command is too short for checks before it.
+            for name, value in (("offset", offset), ("length", length)):
+                if index(value) is None:
+                    raise wrong(name, value, "a whole number of bytes") from error
+            raise wrong("fua", fua, "True or False") from error
         except OverflowError as error:
             message = f"offset and length must be 0 to 2**64 - 1, found {offset} and {length}"
             raise InputError(message) from error
@@ -146,14 +170,15 @@ class Session:
 
         from ._columns import columns
 
-        if not 1 <= depth <= 65_536:
-            raise InputError(f"`depth` must be 1 to 65536, found {depth}")
+        depth = _DEPTH("depth", depth)
         packed = columns(op, offset, length, fua)
         latencies_ps = np.frombuffer(self._native.batch(*packed, depth), np.uint64)
         return latencies_ps / PS_PER_NS
 
     def idle(self, duration_ns: float) -> None:
         """Leave the drive alone for so long: it cleans, folds and writes back."""
+        if isinstance(duration_ns, bool) or not isinstance(duration_ns, numbers.Real):
+            raise wrong("duration_ns", duration_ns, "a number of nanoseconds")
         duration_ps = duration_ns * PS_PER_NS
         if not 0 <= self._native.now_ps + duration_ps < _TIME_PS_MAX or duration_ns < 0:
             message = f"`duration_ns` must be from 0 to what makes 107 days, found {duration_ns}"
@@ -194,6 +219,8 @@ class Session:
     def _window(self, name: str, *arguments: int) -> float:
         try:
             return self._native.window(name, arguments) / PS_PER_NS
+        except TypeError as error:
+            raise ArgumentError(f"`{name}` takes whole numbers, found {arguments}") from error
         except OverflowError as error:
             raise InputError(f"`{name}` takes numbers from 0 on, found {arguments}") from error
 
@@ -223,10 +250,10 @@ class Session:
         return self._native.warning
 
     @property
-    def counters(self) -> Record:
+    def counters(self) -> Counters:
         """What the drive has counted since the start: ``counters.map.misses``."""
         counted: dict[str, Any] = json.loads(self._native.counters())
-        return Record(counted)
+        return Counters(counted)
 
     if not TYPE_CHECKING:
 
@@ -234,6 +261,20 @@ class Session:
             if name == "now_ps":
                 raise AttributeError("`now_ps` is `now_ns` now, in nanoseconds as all times")
             raise AttributeError(f"a session has no {name!r}")
+
+    def _repr_html_(self) -> str:
+        from . import _html
+        from ._show import duration, size
+
+        granted, usable = self.hmb_granted_bytes, self.hmb_usable_bytes
+        rows = [
+            ("simulated time", duration(self.now_ns)),
+            ("commands", f"{self.counters.requests:,}"),
+            ("host memory", f"{size(granted)} granted, {size(usable)} usable"),
+        ]
+        warning = [] if self.warning is None else [f"warning: {self.warning}"]
+        table = _html.table(("", ""), rows)
+        return _html.titled(f"Session of {self.drive.name}", table, _html.paragraphs(warning))
 
     def __repr__(self) -> str:
         return f"<lodger.Session {self.drive.name} at {self.now_ns / 1e9:.6f} s>"

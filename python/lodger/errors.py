@@ -44,6 +44,17 @@ class InputError(Error, ValueError):
     """Wrong use or input: a drive, a workload or an argument."""
 
 
+class ArgumentError(InputError, TypeError):
+    """An argument that there is not, or of a kind that it cannot be.
+
+    A ``TypeError`` too, which is what Python raises of its own functions.
+    """
+
+
+class MissingLibraryError(Error, ImportError):
+    """What was asked for needs a library that is not installed; the hint says how to install it."""
+
+
 class SimulationError(Error, RuntimeError):
     """The simulator failed: a defect to report."""
 

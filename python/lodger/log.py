@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from . import _html
+from ._check import imported
 from ._columns import OPS
+from ._show import duration
+from ._table import Tabular
 
 if TYPE_CHECKING:
     import pyarrow
@@ -24,7 +28,7 @@ _TYPES: Mapping[str, type[np.unsignedinteger[Any]]] = {
 }
 
 
-class Log:
+class Log(Tabular):
     """Every completed request in the order of completion, a NumPy array for each column.
 
     Requests of a job's ramp and refused ones are here, but not in the statistics.
@@ -56,13 +60,18 @@ class Log:
         """All columns by name; any data frame is made of it."""
         return {name: getattr(self, name) for name in _TYPES}
 
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict for each request, operations and jobs by name: large where the log is."""
+        found: list[dict[str, Any]] = self.to_arrow().to_pylist()
+        return found
+
     def to_arrow(self) -> pyarrow.Table:
         """The log as an Arrow table, operations and jobs as dictionaries of their names.
 
-        Needs pyarrow: ``pip install lodger[arrow]``.
+        Raises:
+            MissingLibraryError: There is no pyarrow: ``pip install 'lodger[arrow]'``.
         """
-        import pyarrow
-
+        pyarrow = imported("pyarrow", "arrow")
         columns: dict[str, Any] = dict(self.columns())
         for name, words in (("op", list(OPS)), ("job", self.job_names)):
             places = pyarrow.array(columns[name].astype(np.int32))
@@ -80,3 +89,20 @@ class Log:
 
     def __repr__(self) -> str:
         return f"<lodger.Log {len(self)} requests: {', '.join(_TYPES)}>"
+
+    def _repr_html_(self) -> str:
+        head = ("submitted", "op", "offset", "length", "latency", "job", "status")
+        rows = [
+            (
+                duration(self.submit_ns[place]),
+                OPS[self.op[place]],
+                f"{self.offset[place]:,}",
+                f"{self.length[place]:,}",
+                duration(self.latency_ns[place]),
+                self.job_names[self.job[place]],
+                str(self.status[place]),
+            )
+            for place in range(min(len(self), 10))
+        ]
+        title = f"{len(self):,} requests, in the order of completion"
+        return _html.titled(title, _html.table(head, rows))

@@ -5,16 +5,18 @@ Needs Altair: ``pip install lodger[plots]``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .errors import Error
+from . import _check
+from ._check import imported, public
+from .errors import Error, InputError
 from .results import Result
 
 if TYPE_CHECKING:
     import altair
 
-    from ._run import Advice
+    from ._advice import Advice
     from ._sweep import Point
 
 _SAMPLES_MAX = 5_000
@@ -22,12 +24,7 @@ _SAMPLES_MAX = 5_000
 
 
 def _altair() -> Any:
-    try:
-        import altair
-    except ImportError as error:
-        hint = "pip install 'lodger[plots]'"
-        raise Error("plots need Altair, which is not installed", hint) from error
-    return altair
+    return imported("altair", "plots")
 
 
 def _chart(rows: Iterable[Mapping[str, Any]], title: str) -> Any:
@@ -35,6 +32,35 @@ def _chart(rows: Iterable[Mapping[str, Any]], title: str) -> Any:
     return alt.Chart(alt.Data(values=[dict(row) for row in rows]), title=title)
 
 
+_RESULT = _check.kind("a `lodger.Result`", Result, none=False)
+_TEXT = _check.kind("text", str, none=False)
+
+
+def _advice(name: str, value: Any) -> Any:
+    from ._advice import Advice
+
+    return _check.kind("a `lodger.Advice`", Advice, none=False)(name, value)
+
+
+def _results(name: str, value: Any) -> Any:
+    whole = isinstance(value, Result) or (
+        isinstance(value, Mapping) and all(isinstance(one, Result) for one in value.values())
+    )
+    if whole:
+        return value
+    raise _check.wrong(name, value, "a `lodger.Result` or a mapping of names to results")
+
+
+def _points(name: str, value: Any) -> list[Point]:
+    from ._sweep import Point
+
+    points = list(value) if isinstance(value, Iterable) else [value]
+    if all(isinstance(one, Point) for one in points):
+        return points
+    raise _check.wrong(name, value, "a `lodger.Sweep` or points of one")
+
+
+@public(results=_results, direction=_check.words("read", "write", "trim"))
 def latency(results: Result | Mapping[str, Result], direction: str = "read") -> altair.Chart:
     """Latency over the share of requests that took longer, both logarithmic: the tail.
 
@@ -63,13 +89,22 @@ def latency(results: Result | Mapping[str, Result], direction: str = "read") -> 
     )
 
 
+@public(result=_RESULT)
 def iops(result: Result) -> float:
     """Requests per second of all jobs together."""
     return sum(d.iops for job in result.jobs for d in job.directions.values())
 
 
+@public(
+    points=_points,
+    x=_TEXT,
+    color=_check.kind("text or None", str),
+    value=_check.function,
+    title=_TEXT,
+    log=_check.boolean,
+)
 def sweep(
-    points: Sequence[Point],
+    points: Iterable[Point],
     x: str,
     color: str | None = None,
     value: Callable[[Result], float] = iops,
@@ -81,6 +116,11 @@ def sweep(
     ``x`` and ``color`` name settings; ``value`` takes the quantity from a result.
     """
     alt = _altair()
+    points = list(points)
+    for argument, key in (("x", x), ("color", color)):
+        known = [*points[0].setting] if points else []
+        if points and key is not None and key not in known:
+            raise InputError(f"`{argument}` must be one of {', '.join(known)}, found `{key}`")
     rows = [
         {
             "x": point[x],
@@ -105,6 +145,7 @@ def sweep(
     )
 
 
+@public(result=_RESULT)
 def log(result: Result) -> altair.Chart:
     """Latency over time, a dot for each request; of many requests an even selection."""
     alt = _altair()
@@ -130,6 +171,7 @@ def log(result: Result) -> altair.Chart:
     )
 
 
+@public(found=_advice)
 def advice(found: Advice) -> altair.Chart:
     """The map's hit ratio over host memory, and the answer."""
     alt = _altair()

@@ -91,12 +91,17 @@ def test_a_reader_that_goes_away_is_no_error(command: list[str]) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize(
-    "arguments", ["--help", "study --help", "study run --help", "reproduce --help", "reproduce --list"]
+    "arguments",
+    ["--help", "study --help", "study run --help", "reproduce --help", "reproduce --list"],
 )
 def test_what_cannot_be_printed_is_no_success(arguments: str, command: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [*command, *arguments.split()], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            [*command, *arguments.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
         )
     assert done.returncode == 2
     assert "error: cannot write `standard output`: no space left on device" in done.stderr

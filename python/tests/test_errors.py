@@ -119,7 +119,7 @@ def test_old_times_are_answered_with_the_unit_there_is() -> None:
     make: Any = lodger.Workload.from_arrays
     with pytest.raises(TypeError, match="`time_us` is `time_ns` now, in nanoseconds"):
         make(time_us=[0], op="read", offset_bytes=0, length_bytes=4096)
-    with pytest.raises(TypeError, match="takes its columns by name: `time_ns`"):
+    with pytest.raises(TypeError, match="takes its arguments by name: `time_ns`"):
         make([0], "read", 0, 4096)
     with pytest.raises(TypeError, match="unexpected keyword argument 'lenght'"):
         make(time_ns=[0], op="read", offset_bytes=0, lenght=4096)

@@ -22,6 +22,8 @@ def test_modes_and_clients_are_chosen() -> None:
     assert model.kind == "logging"
     blocks = lodger.logging(model, "sz985").lodger.logging
     stored = lodger.logging(model, "2b-ssd", commit="ba", clients=4).lodger.logging
+    assert blocks is not None
+    assert stored is not None
     assert (blocks.commit, blocks.clients) == ("block", 2)
     assert (stored.commit, stored.clients) == ("ba", 4)
     assert stored.transactions_per_s > blocks.transactions_per_s
@@ -32,6 +34,7 @@ def test_a_pickled_model_gives_the_same_result() -> None:
     model = lodger.Workload.from_logging(MODEL).committing(commit="async", clients=3)
     again = pickle.loads(pickle.dumps(model))
     first, second = (lodger.simulate(one, "sz985").lodger.logging for one in (model, again))
+    assert first is not None
     assert first == second
     assert (first.commit, first.clients) == ("async", 3)
 

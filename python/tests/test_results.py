@@ -65,7 +65,7 @@ def test_names_are_those_of_fio(jobs: Path) -> None:
 
 
 def test_an_unknown_name_is_an_error_that_helps(jobs: Path) -> None:
-    read = lodger.simulate(jobs, "tiny").jobs[0].read
+    read: Any = lodger.simulate(jobs, "tiny").jobs[0].read
     with pytest.raises(AttributeError, match="did you mean 'clat_ns'"):
         _ = read.clat
 

@@ -194,7 +194,7 @@ def test_a_failed_point_is_kept_and_the_others_run(
 
 
 def test_what_is_on_disk_is_what_was_found(job: Path, tmp_path: Path) -> None:
-    again: list[list[lodger.Point]] = [
+    again: list[lodger.Sweep] = [
         lodger.sweep(job, "tiny", hmb=["off", None], iodepth=[1, 2], out=tmp_path / "out")
         for _ in range(2)
     ]
@@ -330,7 +330,7 @@ def test_a_damaged_part_is_run_again_and_another_sweep_refused(job: Path, tmp_pa
     with pytest.raises(lodger.InputError, match="is damaged"):
         run()
     (out / "plan.json").unlink()
-    with pytest.raises(lodger.InputError, match="holds points, but no `plan.json`"):
+    with pytest.raises(lodger.InputError, match=r"holds points, but no `plan\.json`"):
         run()
 
 

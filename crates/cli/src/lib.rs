@@ -10,11 +10,13 @@ mod error;
 mod inputs;
 mod interrupt;
 mod output;
-pub mod probe_target;
 mod timeline;
 mod trace_events;
 mod used;
 mod watch;
+
+/// Simulated drives as `lodger probe` sees them.
+pub use lodger_sim_target as probe_target;
 
 use crate::error::{Error, exit_code, report};
 use clap::Parser;

@@ -32,9 +32,22 @@ const CRATES: &[(&str, &[&str])] = &[
     ),
     (
         "lodger",
-        &["core", "workload", "run", "wire", "serve", "probe"],
+        &[
+            "core",
+            "workload",
+            "run",
+            "wire",
+            "serve",
+            "probe",
+            "sim-target",
+        ],
     ),
-    ("python", &["lodger", "core", "workload", "run", "probe"]),
+    // The one place where prober and model meet.
+    ("sim-target", &["core", "run", "probe"]),
+    (
+        "python",
+        &["lodger", "core", "workload", "run", "probe", "sim-target"],
+    ),
 ];
 
 /// The way of a request through the core: each folder sees only those after it.

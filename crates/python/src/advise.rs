@@ -26,6 +26,11 @@ impl Advice {
         self.0.text()
     }
 
+    /// The report as a page with curves.
+    fn page(&self, workload: &str) -> String {
+        self.0.page(workload)
+    }
+
     /// Whether some size meets the goal.
     #[getter]
     fn found(&self) -> bool {

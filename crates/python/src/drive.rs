@@ -1,18 +1,49 @@
 //! `lodger.Drive`.
 
-use crate::errors::{OrRaise, unexpected};
+use crate::arguments::{CHANGES, PATH, TEXT, Takes};
+use crate::errors::OrRaise;
 use lodger_core::spec::ParsedDrive;
 use lodger_run::{Error, Files, drives as collection};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyString};
+use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Values as text, as `--set` takes them.
 type Sets = BTreeMap<String, String>;
 /// Arguments that had another name.
-const RENAMED: [(&str, &str); 1] = [("set", "`set` is called `changes` now")];
+const RENAMED: &[(&str, &str)] = &[("set", "`set` is called `changes` now")];
+const NEW: Takes = Takes {
+    function: "Drive",
+    places: &["name"],
+    needed: 1,
+    names: &["changes"],
+    renamed: RENAMED,
+};
+const FROM_FILE: Takes = Takes {
+    function: "Drive.from_file",
+    places: &["path"],
+    ..NEW
+};
+const FROM_TOML: Takes = Takes {
+    function: "Drive.from_toml",
+    places: &["text"],
+    names: &["name", "changes"],
+    ..NEW
+};
+const SET: Takes = Takes {
+    function: "Drive.set",
+    places: &["key", "value"],
+    needed: 2,
+    names: &[],
+    renamed: &[],
+};
+const UPDATE: Takes = Takes {
+    function: "Drive.update",
+    places: &["changes"],
+    names: &[],
+    ..NEW
+};
 /// Values as Python has them.
 type Given<'py> = BTreeMap<String, Bound<'py, PyAny>>;
 
@@ -68,6 +99,12 @@ impl Value {
             self.key, self.text, self.kind, self.source
         )
     }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py()
+            .import("lodger._html")?
+            .call_method1("value", (slf,))
+    }
 }
 
 /// A drive: of the collection, from a file, or from text; with changed values.
@@ -97,6 +134,20 @@ impl Drive {
         })
     }
 
+    fn of_file(py: Python<'_>, path: PathBuf, changes: Option<Given<'_>>) -> PyResult<Self> {
+        let text = Files::default().text(&path, "drive file").or_raise(py)?;
+        let name = path.display().to_string();
+        Self::new(py, name.clone(), name, text, as_texts(changes)?)
+    }
+
+    fn change(&mut self, py: Python<'_>, changes: Sets) -> PyResult<()> {
+        let mut sets = self.sets.clone();
+        sets.extend(changes);
+        self.parsed = parse(&self.text, &self.file, &sets).or_raise(py)?;
+        self.sets = sets;
+        Ok(())
+    }
+
     /// What the run loop is given.
     pub fn to_run(&self) -> lodger_run::Drive {
         lodger_run::Drive {
@@ -117,14 +168,12 @@ fn parse(text: &str, file: &str, sets: &Sets) -> Result<ParsedDrive, Error> {
 #[pymethods]
 impl Drive {
     #[new]
-    #[pyo3(signature = (name, *, changes = None, **others), text_signature = "(name, *, changes=None)")]
-    fn py_new(
-        py: Python<'_>,
-        name: PathBuf,
-        changes: Option<Given<'_>>,
-        others: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Self> {
-        unexpected(others, &RENAMED)?;
+    #[pyo3(signature = (*args, **named), text_signature = "(name, *, changes=None)")]
+    fn py_new(args: &Bound<'_, PyTuple>, named: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let given = NEW.bind(args, named)?;
+        let py = given.py();
+        let name: PathBuf = given.one("name", "a drive's name or a drive file")?;
+        let changes = given.some("changes", CHANGES)?;
         let shown = name.display().to_string();
         if let Some(text) = collection::text(&shown) {
             let file = format!("{shown}.toml");
@@ -134,69 +183,63 @@ impl Drive {
             // For its message: neither a drive of the collection nor a file.
             lodger_run::Drive::open(&shown, &[]).or_raise(py)?;
         }
-        Self::from_file(py, name, changes, None)
+        Self::of_file(py, name, changes)
     }
 
     /// The drive of a drive file.
     #[staticmethod]
-    #[pyo3(signature = (path, *, changes = None, **others), text_signature = "(path, *, changes=None)")]
-    fn from_file(
-        py: Python<'_>,
-        path: PathBuf,
-        changes: Option<Given<'_>>,
-        others: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Self> {
-        unexpected(others, &RENAMED)?;
-        let text = Files::default().text(&path, "drive file").or_raise(py)?;
-        let name = path.display().to_string();
-        Self::new(py, name.clone(), name, text, as_texts(changes)?)
+    #[pyo3(signature = (*args, **named), text_signature = "(path, *, changes=None)")]
+    fn from_file(args: &Bound<'_, PyTuple>, named: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let given = FROM_FILE.bind(args, named)?;
+        let changes = given.some("changes", CHANGES)?;
+        Self::of_file(given.py(), given.one("path", PATH)?, changes)
     }
 
     /// The drive of a drive file's text. `name` is what messages and results call it.
     #[staticmethod]
     #[pyo3(
-        signature = (text, *, name = "drive.toml", changes = None, **others),
+        signature = (*args, **named),
         text_signature = "(text, *, name=\"drive.toml\", changes=None)"
     )]
-    fn from_toml(
-        py: Python<'_>,
-        text: String,
-        name: &str,
-        changes: Option<Given<'_>>,
-        others: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Self> {
-        unexpected(others, &RENAMED)?;
-        let changes = as_texts(changes)?;
-        Self::new(py, name.to_owned(), name.to_owned(), text, changes)
+    fn from_toml(args: &Bound<'_, PyTuple>, named: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let given = FROM_TOML.bind(args, named)?;
+        let name: Option<String> = given.some("name", TEXT)?;
+        let name = name.unwrap_or_else(|| "drive.toml".to_owned());
+        let changes = as_texts(given.some("changes", CHANGES)?)?;
+        Self::new(
+            given.py(),
+            name.clone(),
+            name,
+            given.one("text", TEXT)?,
+            changes,
+        )
     }
 
     /// Changes a value, such as "nand.read" to "60us". A wrong one changes nothing.
-    fn set(&mut self, py: Python<'_>, key: String, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let mut sets = self.sets.clone();
-        sets.insert(key, as_text(value)?);
-        self.parsed = parse(&self.text, &self.file, &sets).or_raise(py)?;
-        self.sets = sets;
-        Ok(())
+    #[pyo3(signature = (*args, **named), text_signature = "($self, key, value)")]
+    fn set(
+        &mut self,
+        args: &Bound<'_, PyTuple>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let given = SET.bind(args, named)?;
+        let key: String = given.one("key", "a key of drive files, such as `nand.read`")?;
+        let value: Bound<'_, PyAny> =
+            given.one("value", "text, a number, a boolean or a list of them")?;
+        self.change(given.py(), [(key, as_text(&value)?)].into())
     }
 
     /// Change several values at once: they need to fit together only in the end. Wrong ones change
     /// nothing.
-    #[pyo3(signature = (changes = None, **others), text_signature = "($self, changes)")]
+    #[pyo3(signature = (*args, **named), text_signature = "($self, changes)")]
     fn update(
         &mut self,
-        py: Python<'_>,
-        changes: Option<Given<'_>>,
-        others: Option<&Bound<'_, PyDict>>,
+        args: &Bound<'_, PyTuple>,
+        named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        unexpected(others, &RENAMED)?;
-        let Some(changes) = changes else {
-            return Err(PyTypeError::new_err("`update` needs `changes`"));
-        };
-        let mut sets = self.sets.clone();
-        sets.extend(as_texts(Some(changes))?);
-        self.parsed = parse(&self.text, &self.file, &sets).or_raise(py)?;
-        self.sets = sets;
-        Ok(())
+        let given = UPDATE.bind(args, named)?;
+        let changes = given.one("changes", CHANGES)?;
+        self.change(given.py(), as_texts(Some(changes))?)
     }
 
     /// A drive that can be changed on its own.
@@ -278,6 +321,12 @@ impl Drive {
             "<lodger.Drive {}: {}{sets}>",
             self.name, self.parsed.spec.name
         )
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py()
+            .import("lodger._html")?
+            .call_method1("drive", (slf,))
     }
 
     fn __copy__(&self) -> Self {

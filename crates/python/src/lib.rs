@@ -5,16 +5,19 @@
 //! sweeps, plots) is Python, in `python/lodger`; `python/lodger/_native.pyi` declares what is here.
 
 mod advise;
+mod arguments;
 mod columns;
 mod command;
 mod drive;
 mod errors;
 mod hmb_study;
 mod log;
+mod probe;
 mod session;
 mod simulate;
 mod studies;
 mod supervise;
+mod trace;
 mod window_study;
 mod workload;
 
@@ -32,13 +35,17 @@ mod _native {
     #[pymodule_export]
     use super::hmb_study::hmb_study;
     #[pymodule_export]
+    use super::probe::{Probed, experiments, probe};
+    #[pymodule_export]
     use super::session::Session;
     #[pymodule_export]
-    use super::simulate::{Run, check_run, compare_text, simulate};
+    use super::simulate::{Run, check_run, compare_page, compare_text, simulate};
     #[pymodule_export]
     use super::studies::studies;
     #[pymodule_export]
     use super::supervise::Stop;
+    #[pymodule_export]
+    use super::trace::{trace_convert, trace_info};
     #[pymodule_export]
     use super::window_study::window_study;
     #[pymodule_export]

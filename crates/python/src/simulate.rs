@@ -1,5 +1,6 @@
 //! `simulate`, and the reports on what it found.
 
+use crate::columns;
 use crate::drive::Drive;
 use crate::errors::OrRaise;
 use crate::log::Log;
@@ -7,9 +8,13 @@ use crate::supervise::{Control, Stop, supervise};
 use crate::workload::Workload;
 use lodger_core::{Completion, Precondition, Request};
 use lodger_run::report::{self, Report, compare};
-use lodger_run::{Error, HmbChoice, Observer, Progress, RunConfig, RunResult};
+use lodger_run::timeline::{Interval, Table, Values};
+use lodger_run::{
+    Breakdown, Error, HmbChoice, Observer, Progress, Recorder, RunConfig, RunResult, Timeline,
+    Workload as Asked,
+};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyByteArray, PyDict};
 use std::ops::ControlFlow;
 
 /// Watches one run.
@@ -42,6 +47,7 @@ pub struct Run {
     result: RunResult,
     notes: Vec<String>,
     log: Option<Py<PyDict>>,
+    over_time: Option<Table>,
 }
 
 impl Run {
@@ -80,6 +86,56 @@ impl Run {
     fn log(&self, py: Python<'_>) -> Option<Py<PyDict>> {
         self.log.as_ref().map(|log| log.clone_ref(py))
     }
+
+    /// Columns over time: what kind of numbers, the numbers as bytes, and which of them are there.
+    #[getter]
+    fn timeline<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.over_time
+            .as_ref()
+            .map(|table| columns_over_time(py, table))
+            .transpose()
+    }
+
+    /// The report as a page, where the run was followed and told over time.
+    fn page(&self, workload: &str) -> Option<String> {
+        let table = self.over_time.as_ref()?;
+        self.result.breakdown.as_ref()?;
+        Some(report::page(workload, self.report(), table))
+    }
+}
+
+fn columns_over_time<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    for column in &table.columns {
+        let (kind, bits, there): (_, Vec<u64>, Vec<u8>) = match &column.values {
+            Values::Whole(values) => (
+                "whole",
+                values.iter().map(|value| value.unwrap_or(0)).collect(),
+                values
+                    .iter()
+                    .map(|value| u8::from(value.is_some()))
+                    .collect(),
+            ),
+            Values::Real(values) => (
+                "real",
+                values
+                    .iter()
+                    .map(|value| value.unwrap_or(0.0).to_bits())
+                    .collect(),
+                values
+                    .iter()
+                    .map(|value| u8::from(value.is_some()))
+                    .collect(),
+            ),
+        };
+        let cells = (
+            kind,
+            columns::from_u64(py, &bits)?,
+            PyByteArray::new(py, &there),
+        );
+        out.set_item(&column.name, cells)?;
+    }
+    Ok(out)
 }
 
 /// What was written before.
@@ -95,9 +151,71 @@ pub fn precondition(word: &str) -> Result<Precondition, Error> {
     }
 }
 
+/// How long the intervals of a timeline are: `auto`, or a time with its unit.
+fn interval(word: &str) -> Result<Interval, Error> {
+    match word {
+        "auto" => Ok(Interval::Chosen),
+        word => word.parse().map_err(in_python),
+    }
+}
+
+/// The option of the command is an argument here.
+fn in_python(error: Error) -> Error {
+    let named = |text: String| text.replace("`--timeline-interval`", "`timeline`");
+    Error {
+        message: named(error.message),
+        hint: Some(
+            "give a time such as `timeline=\"100ms\"`, or `timeline=True` for one that fits"
+                .to_owned(),
+        ),
+        ..error
+    }
+}
+
+/// What a run leaves behind.
+struct Ran {
+    result: RunResult,
+    log: Option<Log>,
+    over_time: Option<Table>,
+}
+
+/// Runs it under the eyes of all who are asked for.
+fn watched(
+    config: &RunConfig,
+    workload: Asked,
+    watch: Watch<'_>,
+    over_time: Option<Interval>,
+    breakdown: bool,
+) -> Result<Ran, Error> {
+    let (spec, submit_ps) = (config.spec(), config.spec().host.submit_ps);
+    let over_time = over_time.map(|interval| Timeline::new(interval, spec, submit_ps));
+    let result;
+    let mut all = (watch, (over_time, None));
+    if breakdown {
+        all.1.1 = Some(Breakdown::default());
+        result = lodger_run::run_traced(config, workload, &mut all, Recorder::keeping(None))?.0;
+    } else {
+        result = lodger_run::run(config, workload, &mut all)?;
+    }
+    let (watch, (over_time, breakdown)) = all;
+    let mut result = result;
+    let over_time = over_time.map(|seen| seen.finish(&result).map_err(in_python));
+    // Too many rows end a run, too: that is said first.
+    let over_time = over_time.transpose()?;
+    if result.interrupted {
+        return Err(Error::interrupted());
+    }
+    result.breakdown = breakdown.map(|breakdown| breakdown.finish(&result));
+    Ok(Ran {
+        result,
+        log: watch.log,
+        over_time,
+    })
+}
+
 /// Runs a workload on a drive.
 #[pyfunction]
-#[pyo3(signature = (workload, drive, *, hmb, hmb_offer, precondition, seed, log, progress, stop))]
+#[pyo3(signature = (workload, drive, *, hmb, hmb_offer, precondition, seed, log, timeline, breakdown, progress, stop))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub fn simulate(
     py: Python<'_>,
@@ -108,6 +226,8 @@ pub fn simulate(
     precondition: &str,
     seed: u64,
     log: bool,
+    timeline: Option<&str>,
+    breakdown: bool,
     progress: Option<Py<PyAny>>,
     stop: Option<&Stop>,
 ) -> PyResult<Run> {
@@ -117,31 +237,33 @@ pub fn simulate(
         precondition: self::precondition(precondition).or_raise(py)?,
         seed,
     };
+    let over_time = timeline.map(interval).transpose().or_raise(py)?;
     let source = workload.source();
     let ran = supervise(py, progress.as_ref(), stop, |control| {
-        let mut watch = Watch {
+        let watch = Watch {
             control,
             log: log.then(Log::default),
         };
         let (workload, notes) = source.workload(config.spec(), seed)?;
-        let result = lodger_run::run(&config, workload, &mut watch)?;
-        if result.interrupted {
-            return Err(Error::interrupted());
-        }
-        Ok((result, notes, watch.log))
+        Ok::<_, Error>((
+            watched(&config, workload, watch, over_time, breakdown)?,
+            notes,
+        ))
     })?;
-    let (result, notes, log) = ran.or_raise(py)?;
+    let (ran, notes) = ran.or_raise(py)?;
     let submit_ps = config.spec().host.submit_ps;
-    let log = log
-        .map(|log| log.columns(py, &result, submit_ps))
+    let log = ran
+        .log
+        .map(|log| log.columns(py, &ran.result, submit_ps))
         .transpose()?;
     Ok(Run {
         config,
         hmb,
         hmb_offer,
-        result,
+        result: ran.result,
         notes,
         log: log.map(Bound::unbind),
+        over_time: ran.over_time,
     })
 }
 
@@ -172,11 +294,8 @@ pub fn check_run(
     checked.or_raise(py)
 }
 
-/// The table of `lodger compare`.
-#[pyfunction]
-pub fn compare_text(runs: Vec<PyRef<'_, Run>>) -> String {
-    let variants: Vec<_> = runs
-        .iter()
+fn variants<'r>(runs: &'r [PyRef<'_, Run>]) -> Vec<compare::Variant<'r>> {
+    runs.iter()
         .map(|run| compare::Variant {
             given: compare::Given {
                 hmb: run.hmb.as_deref(),
@@ -184,6 +303,23 @@ pub fn compare_text(runs: Vec<PyRef<'_, Run>>) -> String {
             },
             report: run.report(),
         })
-        .collect();
-    compare::text(&variants)
+        .collect()
+}
+
+/// The table of `lodger compare`.
+#[pyfunction]
+pub fn compare_text(runs: Vec<PyRef<'_, Run>>) -> String {
+    compare::text(&variants(&runs))
+}
+
+/// The page of `lodger compare --report`, where all runs were told over time.
+#[pyfunction]
+pub fn compare_page(workload: &str, runs: Vec<PyRef<'_, Run>>) -> Option<String> {
+    let tables = runs.iter().map(|run| run.over_time.clone());
+    let over_time: Vec<Table> = tables.collect::<Option<_>>()?;
+    Some(report::comparison_page(
+        workload,
+        &variants(&runs),
+        &over_time,
+    ))
 }

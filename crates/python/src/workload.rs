@@ -1,8 +1,9 @@
 //! `lodger.Workload`.
 
+use crate::arguments::{PATH, SEED, TEXT, Takes};
 use crate::columns;
 use crate::drive::Drive;
-use crate::errors::{OrRaise, unexpected};
+use crate::errors::OrRaise;
 use crate::supervise::supervise;
 use lodger_core::Op;
 use lodger_run::{Error, LoggingChoice, Replay, TraceOptions, WorkloadFile};
@@ -10,7 +11,6 @@ use lodger_workload::logging::Commit;
 use lodger_workload::trace::{
     self, CLOSED_QUEUE_DEPTH, Description, DeviceChoice, Fit, Format, Mode, Record, TimeUnit, Trace,
 };
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::borrow::Cow;
@@ -20,11 +20,79 @@ use std::sync::Arc;
 /// Longest request: far above what any drive takes, and what a trace can hold.
 const LENGTH_BYTES_MAX: u64 = 1 << 40;
 
-/// Arguments that had another name.
-const RENAMED: [(&str, &str); 1] = [(
-    "time_us",
-    "`time_us` is `time_ns` now, in nanoseconds as all times",
-)];
+const NEW: Takes = Takes {
+    function: "Workload",
+    places: &["path"],
+    needed: 1,
+    names: &[],
+    renamed: &[],
+};
+const FROM_FIO: Takes = Takes {
+    function: "Workload.from_fio",
+    places: &["text"],
+    names: &["name"],
+    ..NEW
+};
+const FROM_LOGGING: Takes = Takes {
+    function: "Workload.from_logging",
+    ..FROM_FIO
+};
+const COMMITTING: Takes = Takes {
+    function: "Workload.committing",
+    places: &[],
+    needed: 0,
+    names: &["commit", "clients"],
+    renamed: &[],
+};
+const REPLAYING: Takes = Takes {
+    function: "Workload.replaying",
+    names: &["replay", "iodepth", "fit"],
+    ..COMMITTING
+};
+const FROM_TRACE: Takes = Takes {
+    function: "Workload.from_trace",
+    names: &[
+        "format",
+        "replay",
+        "iodepth",
+        "fit",
+        "device",
+        "time_unit",
+        "action",
+        "skip_malformed",
+    ],
+    ..NEW
+};
+const FROM_ARRAYS: Takes = Takes {
+    function: "Workload.from_arrays",
+    names: &[
+        "time_ns",
+        "op",
+        "offset_bytes",
+        "length_bytes",
+        "fua",
+        "name",
+        "replay",
+        "iodepth",
+        "fit",
+    ],
+    renamed: &[(
+        "time_us",
+        "`time_us` is `time_ns` now, in nanoseconds as all times",
+    )],
+    ..COMMITTING
+};
+const CHECK: Takes = Takes {
+    function: "Workload.check",
+    places: &["drive"],
+    names: &["seed"],
+    ..NEW
+};
+
+/// What messages say of arguments that several functions have.
+const DEPTH: &str = "a whole number from 1 on";
+const REPLAYS: &str = "`timed` or `closed`";
+const FITS: &str = "`error`, `wrap` or `scale`";
 
 /// What is asked of a drive: a fio job file or a block trace, read but not yet fitted to a drive.
 ///
@@ -38,57 +106,89 @@ impl Workload {
     pub fn source(&self) -> Arc<WorkloadFile> {
         Arc::clone(&self.0)
     }
-}
 
-#[pymethods]
-impl Workload {
-    #[new]
-    fn py_new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        open(py, path, TraceOptions::default())
-    }
-
-    /// The workload of a job file's text. `name` is what messages call it.
-    #[staticmethod]
-    #[pyo3(signature = (text, *, name = "job.fio"))]
-    fn from_fio(text: String, name: &str) -> Self {
-        restore_fio(name.to_owned(), text)
-    }
-
-    /// The workload of the text of a model of database logging. `name` is what messages call it.
-    #[staticmethod]
-    #[pyo3(signature = (text, *, name = "logging.toml"))]
-    fn from_logging(text: String, name: &str) -> Self {
-        Workload(Arc::new(WorkloadFile::logging(name, text)))
-    }
-
-    /// A model of database logging with another commit mode ("block", "ba" or "async") or number of
-    /// clients than its file says.
-    #[pyo3(signature = (*, commit = None, clients = None))]
-    fn committing(
-        &self,
-        py: Python<'_>,
-        commit: Option<&str>,
-        clients: Option<u32>,
-    ) -> PyResult<Self> {
+    fn chosen(&self, py: Python<'_>, commit: Option<&str>, clients: Option<u32>) -> PyResult<Self> {
         let commit = commit.map(str::parse).transpose();
         let commit = commit.map_err(Error::from).or_raise(py)?;
         let chosen = LoggingChoice { commit, clients };
         let source = WorkloadFile::clone(&self.0).choose(chosen).or_raise(py)?;
         Ok(Workload(Arc::new(source)))
     }
+}
+
+#[pymethods]
+impl Workload {
+    #[new]
+    #[pyo3(signature = (*args, **named), text_signature = "(path)")]
+    fn py_new(args: &Bound<'_, PyTuple>, named: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let given = NEW.bind(args, named)?;
+        open(
+            given.py(),
+            given.one("path", PATH)?,
+            TraceOptions::default(),
+        )
+    }
+
+    /// The workload of a job file's text. `name` is what messages call it.
+    #[staticmethod]
+    #[pyo3(signature = (*args, **named), text_signature = "(text, *, name=\"job.fio\")")]
+    fn from_fio(args: &Bound<'_, PyTuple>, named: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let given = FROM_FIO.bind(args, named)?;
+        let name: Option<String> = given.some("name", TEXT)?;
+        let name = name.unwrap_or_else(|| "job.fio".to_owned());
+        Ok(restore_fio(name, given.one("text", TEXT)?))
+    }
+
+    /// The workload of the text of a model of database logging. `name` is what messages call it.
+    #[staticmethod]
+    #[pyo3(signature = (*args, **named), text_signature = "(text, *, name=\"logging.toml\")")]
+    fn from_logging(
+        args: &Bound<'_, PyTuple>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let given = FROM_LOGGING.bind(args, named)?;
+        let name: Option<String> = given.some("name", TEXT)?;
+        let name = name.as_deref().unwrap_or("logging.toml");
+        let text: String = given.one("text", TEXT)?;
+        Ok(Workload(Arc::new(WorkloadFile::logging(name, text))))
+    }
+
+    /// A model of database logging with another commit mode ("block", "ba" or "async") or number of
+    /// clients than its file says.
+    #[pyo3(signature = (*args, **named), text_signature = "($self, *, commit=None, clients=None)")]
+    fn committing(
+        &self,
+        args: &Bound<'_, PyTuple>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let given = COMMITTING.bind(args, named)?;
+        let commit: Option<String> = given.some("commit", "`block`, `ba` or `async`")?;
+        let clients = given.some("clients", "a whole number from 1 on")?;
+        self.chosen(given.py(), commit.as_deref(), clients)
+    }
 
     /// A trace replayed in another way: "timed" or "closed", `iodepth` requests at a time of a closed
     /// replay, `fit` for addresses beyond the drive. What is not given stays.
-    #[pyo3(signature = (*, replay = None, iodepth = None, fit = None))]
+    #[pyo3(
+        signature = (*args, **named),
+        text_signature = "($self, *, replay=None, iodepth=None, fit=None)"
+    )]
     fn replaying(
         &self,
-        py: Python<'_>,
-        replay: Option<&str>,
-        iodepth: Option<u32>,
-        fit: Option<&str>,
+        args: &Bound<'_, PyTuple>,
+        named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let replay = replay.map(self::replay).transpose().or_raise(py)?;
-        let wanted = fit.map(str::parse).transpose().or_raise(py)?;
+        let given = REPLAYING.bind(args, named)?;
+        let py = given.py();
+        let replay: Option<String> = given.some("replay", REPLAYS)?;
+        let replay = replay
+            .as_deref()
+            .map(self::replay)
+            .transpose()
+            .or_raise(py)?;
+        let wanted: Option<String> = given.some("fit", FITS)?;
+        let wanted = wanted.map(|word| word.parse()).transpose().or_raise(py)?;
+        let iodepth: Option<u32> = given.some("iodepth", DEPTH)?;
         let mut source = WorkloadFile::clone(&self.0);
         let WorkloadFile::Trace { fit, mode, .. } = &mut source else {
             let message = "`replay`, `iodepth` and `fit` are for traces";
@@ -119,37 +219,37 @@ impl Workload {
     /// requests, `iodepth` at a time); `fit` says what to do about addresses beyond the drive:
     /// "error", "wrap" or "scale". The others are the options of the command.
     #[staticmethod]
-    #[pyo3(signature = (path, *, format = None, replay = "timed", iodepth = None, fit = "error",
-                        device = None, time_unit = None, action = None, skip_malformed = false))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
-    fn from_trace(
-        py: Python<'_>,
-        path: PathBuf,
-        format: Option<&str>,
-        replay: &str,
-        iodepth: Option<u32>,
-        fit: &str,
-        device: Option<&str>,
-        time_unit: Option<&str>,
-        action: Option<char>,
-        skip_malformed: bool,
-    ) -> PyResult<Self> {
+    #[pyo3(
+        signature = (*args, **named),
+        text_signature = "(path, *, format=None, replay=\"timed\", iodepth=None, fit=\"error\", \
+                          device=None, time_unit=None, action=None, skip_malformed=False)"
+    )]
+    fn from_trace(args: &Bound<'_, PyTuple>, named: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let given = FROM_TRACE.bind(args, named)?;
+        let py = given.py();
+        let text = |name: &str, allowed: &str| given.some::<String>(name, allowed);
+        let replay = text("replay", REPLAYS)?;
+        let fit = text("fit", FITS)?;
+        let format = text("format", "the name of a format, such as `csv`")?;
+        let device = text("device", "the name of a device, or `all`")?;
+        let time_unit = text("time_unit", "a unit of time, such as `us`")?;
+        let skip = given.some("skip_malformed", "True or False")?;
         let options = TraceOptions {
-            replay: Some(self::replay(replay).or_raise(py)?),
-            iodepth,
-            fit: Some(fit.parse().or_raise(py)?),
+            replay: Some(self::replay(replay.as_deref().unwrap_or("timed")).or_raise(py)?),
+            iodepth: given.some("iodepth", DEPTH)?,
+            fit: Some(fit.as_deref().unwrap_or("error").parse().or_raise(py)?),
             read: trace::Options {
                 format: format.map(|word| word.parse().or_raise(py)).transpose()?,
-                device: DeviceChoice::typed(device),
+                device: DeviceChoice::typed(device.as_deref()),
                 time_unit: time_unit
                     .map(|word| word.parse().or_raise(py))
                     .transpose()?,
-                action,
-                skip_malformed,
+                action: given.some("action", "a letter: `Q` (queued) or `D` (issued)")?,
+                skip_malformed: skip.unwrap_or(false),
                 ..trace::Options::default()
             },
         };
-        open(py, path, options)
+        open(py, given.one("path", PATH)?, options)
     }
 
     /// A trace from arrays: times in nanoseconds from anywhere and in any order, operations as words
@@ -158,38 +258,25 @@ impl Workload {
     /// All but `time_ns` may be one value for all requests.
     #[staticmethod]
     #[pyo3(
-        signature = (*columns, time_ns = None, op = None, offset_bytes = None, length_bytes = None,
-                     fua = None, name = "arrays", replay = "timed", iodepth = None, fit = "error",
-                     **others),
+        signature = (*args, **named),
         text_signature = "(*, time_ns, op, offset_bytes, length_bytes, fua=None, name=\"arrays\", \
                           replay=\"timed\", iodepth=None, fit=\"error\")"
     )]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
-    fn from_arrays(
-        py: Python<'_>,
-        columns: &Bound<'_, PyTuple>,
-        time_ns: Option<&Bound<'_, PyAny>>,
-        op: Option<&Bound<'_, PyAny>>,
-        offset_bytes: Option<&Bound<'_, PyAny>>,
-        length_bytes: Option<&Bound<'_, PyAny>>,
-        fua: Option<&Bound<'_, PyAny>>,
-        name: &str,
-        replay: &str,
-        iodepth: Option<u32>,
-        fit: &str,
-        others: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Self> {
-        unexpected(others, &RENAMED)?;
-        // Without names, times in the microseconds of old would be taken for nanoseconds.
-        let (true, Some(time_ns), Some(op), Some(offset_bytes), Some(length_bytes)) =
-            (columns.is_empty(), time_ns, op, offset_bytes, length_bytes)
-        else {
-            return Err(PyTypeError::new_err(
-                "`from_arrays` takes its columns by name: `time_ns`, `op`, `offset_bytes` and \
-                 `length_bytes`",
-            ));
-        };
-        let depth = match (self::replay(replay).or_raise(py)?, iodepth) {
+    fn from_arrays(args: &Bound<'_, PyTuple>, named: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let given = FROM_ARRAYS.bind(args, named)?;
+        let py = given.py();
+        let column = |name: &str| given.one::<Bound<'_, PyAny>>(name, "a column of the requests");
+        // NumPy's conversions, checked, are easier said in Python.
+        let arguments = (
+            column("time_ns")?,
+            column("op")?,
+            column("offset_bytes")?,
+            column("length_bytes")?,
+            given.any("fua"),
+        );
+        let replay: Option<String> = given.some("replay", REPLAYS)?;
+        let replay = self::replay(replay.as_deref().unwrap_or("timed")).or_raise(py)?;
+        let depth = match (replay, given.some::<u32>("iodepth", DEPTH)?) {
             (Replay::Timed, None) => 0,
             (Replay::Closed, depth) => depth.unwrap_or(CLOSED_QUEUE_DEPTH).max(1),
             (Replay::Timed, Some(_)) => {
@@ -197,11 +284,13 @@ impl Workload {
                 return Err(error).or_raise(py);
             }
         };
-        // NumPy's conversions, checked, are easier said in Python.
-        let arguments = (time_ns, op, offset_bytes, length_bytes, fua);
+        let fit: Option<String> = given.some("fit", FITS)?;
+        let name: Option<String> = given.some("name", TEXT)?;
         let columns = py
             .import("lodger._columns")?
             .call_method1("pack", arguments)?;
+        let (name, fit) = (name.as_deref(), fit.as_deref());
+        let (name, fit) = (name.unwrap_or("arrays"), fit.unwrap_or("error"));
         restore_trace(py, name, columns.extract()?, fit, depth)
     }
 
@@ -250,11 +339,22 @@ impl Workload {
 
     /// Raises what `simulate` would raise about the workload on this drive; returns what had to be
     /// done to make it fit.
-    #[pyo3(signature = (drive, *, seed = 0))]
-    fn check(&self, py: Python<'_>, drive: &Drive, seed: u64) -> PyResult<Vec<String>> {
+    #[pyo3(signature = (*args, **named), text_signature = "($self, drive, *, seed=0)")]
+    fn check(
+        &self,
+        args: &Bound<'_, PyTuple>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Vec<String>> {
+        let given = CHECK.bind(args, named)?;
+        let drive: Bound<'_, PyAny> = given.one("drive", "a drive")?;
+        let drive: PyRef<'_, Drive> = match drive.extract() {
+            Ok(drive) => drive,
+            Err(_) => return Err(given.wrong("drive", &drive, "a `lodger.Drive`")),
+        };
+        let seed = given.some("seed", SEED)?.unwrap_or(0);
         let spec = &drive.parsed.spec;
-        let made = py.detach(|| self.0.workload(spec, seed));
-        Ok(made.or_raise(py)?.1)
+        let made = given.py().detach(|| self.0.workload(spec, seed));
+        Ok(made.or_raise(given.py())?.1)
     }
 
     fn __repr__(&self) -> String {
@@ -264,6 +364,11 @@ impl Workload {
             WorkloadFile::Trace { description, .. } => description.summary.clone(),
         };
         format!("<lodger.Workload {}: {what}>", self.name())
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let html = slf.py().import("lodger._html")?;
+        html.call_method1("workload", (slf,))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -424,7 +529,8 @@ pub fn restore_logging(
     commit: Option<&str>,
     clients: Option<u32>,
 ) -> PyResult<Workload> {
-    Workload::from_logging(text, name).committing(py, commit, clients)
+    let made = Workload(Arc::new(WorkloadFile::logging(name, text)));
+    made.chosen(py, commit, clients)
 }
 
 /// A trace from columns: for arrays, and for `pickle`. A queue depth of 0 means timed.

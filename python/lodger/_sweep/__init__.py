@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from .. import _workers
+from .. import _check, _workers
+from .._check import one_or_many
 from .._native import Drive, Workload
-from .._renamed import CHANGES
 from .._run import DriveLike, WorkloadLike, as_drive, as_workload
-from ..errors import InputError
+from ..errors import ArgumentError, InputError
 from .found import Point, Sweep
 from .front import Objective, objectives
-from .keys import Source, kind_of, source_of
+from .keys import HOST, Kind, Source, kind_of, source_of
 from .measure import METRICS
 from .plan import Plan, Shared, check, seed_of
 from .run import Progress, Runner, expression
@@ -24,14 +25,21 @@ from .store import TEXTS, Store
 __all__ = ["Point", "Sweep", "sweep"]
 
 
+_OURS = (
+    *("vary", "seeds", "random", "optimise", "trials", "search_seed", "measures", "out", "errors"),
+    *("workers", "processes", "cluster", "progress", "log"),
+)
+_NUMBER = _check.whole(1, 1_000_000)
+
+
 def sweep(
     workload: WorkloadLike | Callable[..., WorkloadLike],
-    drive: DriveLike | Sequence[DriveLike],
+    drive: DriveLike | Iterable[DriveLike],
     *,
-    vary: Mapping[str, Sequence[Any] | Any] | None = None,
+    vary: Mapping[str, Iterable[Any] | Any] | None = None,
     seeds: int | None = None,
     random: int | None = None,
-    optimise: str | Sequence[str] = (),
+    optimise: str | Iterable[str] = (),
     trials: int | None = None,
     search_seed: int = 0,
     measures: Mapping[str, str] | None = None,
@@ -42,7 +50,7 @@ def sweep(
     cluster: str | None = None,
     progress: Progress | None = None,
     log: bool = False,
-    **grid: Sequence[Any] | Any,
+    **grid: Iterable[Any] | Any,
 ) -> Sweep:
     """Run a workload in every combination of settings, several at a time.
 
@@ -90,46 +98,83 @@ def sweep(
         InputError: A key or value is wrong. Nothing has run then.
     """
     if "set" in grid:
-        raise TypeError(CHANGES)
+        raise ArgumentError(_check.CHANGES)
+    log, processes = _check.boolean("log", log), _check.boolean("processes", processes)
     if log and out is not None:
         raise InputError("`log` and `out` exclude each other", "points on disk keep no requests")
-    if errors not in ("raise", "keep"):
-        raise InputError(f"`errors` must be `raise` or `keep`, found {errors!r}")
+    _check.words("raise", "keep")("errors", errors)
+    _check.function("progress", progress)
+    _check.kind("the address of a scheduler or None", str)("cluster", cluster)
+    _check.kind("a folder or None", str, os.PathLike)("out", out)
     plan, names = _planned(
         workload,
         drive,
-        vary or {},
+        _varied(vary),
         grid,
         seeds,
-        measures or {},
+        _measured(measures),
         log,
         out is None,
         random,
-        search_seed,
+        _check.whole(0, 2**64 - 1)("search_seed", search_seed),
     )
-    goals = objectives(
-        [optimise] if isinstance(optimise, str) else optimise, [*METRICS, *plan.shared.measures]
-    )
+    wanted = one_or_many(optimise)
+    for goal in wanted:
+        _check.kind("columns such as `p99_us:min`", str, none=False)("optimise", goal)
+    goals = objectives(wanted, [*METRICS, *plan.shared.measures])
     search = None
     if trials is not None:
+        trials = _positive("trials", trials)
         if not goals or random is not None:
             hint = "say what to look for, such as `--optimise p99_us:min`"
             raise InputError("`trials` needs `optimise`, and no `random`", hint)
-        search = Search(plan, goals, _positive("trials", trials), search_seed)
+        search = Search(plan, goals, trials, search_seed)
     return _run(
         plan, search, goals, names, out, workers, processes, cluster, progress, errors == "raise"
     )
 
 
+def _kind_of(key: str, source: Source, drives: Sequence[Drive], is_argument: bool) -> Kind:
+    """As :func:`kind_of`; a misspelt argument of ours is no setting."""
+    try:
+        return kind_of(key, source, drives)
+    except InputError:
+        near = get_close_matches(key, _OURS, n=1, cutoff=0.75) if is_argument else []
+        if near and near != get_close_matches(key, [near[0], *HOST], n=1):
+            raise
+        if near:
+            raise _check.unknown("sweep", key, near) from None
+        raise
+
+
 def _positive(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1_000_000:
-        raise InputError(f"`{name}` must be 1 to 1000000, found {value!r}")
-    return value
+    return int(_NUMBER(name, value))
+
+
+def _measured(measures: object) -> Mapping[str, str]:
+    """Columns that are asked for besides ours."""
+    if measures is None:
+        return {}
+    if not isinstance(measures, Mapping) or not all(
+        isinstance(text, str) for pair in measures.items() for text in pair
+    ):
+        raise _check.wrong("measures", measures, "a mapping of names to expressions or None")
+    return measures
+
+
+def _varied(vary: object) -> Mapping[str, Any]:
+    """Settings under any key."""
+    if vary is None:
+        return {}
+    if not isinstance(vary, Mapping) or not all(isinstance(key, str) for key in vary):
+        allowed = 'a mapping of keys to values, such as {"nand.read": ["50us"]}'
+        raise _check.wrong("vary", vary, allowed)
+    return vary
 
 
 def _planned(
     workload: WorkloadLike | Callable[..., WorkloadLike],
-    drive: DriveLike | Sequence[DriveLike],
+    drive: DriveLike | Iterable[DriveLike],
     vary: Mapping[str, Any],
     grid: Mapping[str, Any],
     seeds: int | None,
@@ -140,7 +185,7 @@ def _planned(
     search_seed: int,
 ) -> tuple[Plan, list[Any]]:
     """The plan, and the drives as they were named."""
-    named = [drive] if isinstance(drive, (Drive, str, os.PathLike)) else list(drive)
+    named = one_or_many(drive)
     if not named:
         raise InputError("a sweep needs a drive at least")
     drives = [as_drive(one) for one in named]
@@ -149,7 +194,7 @@ def _planned(
             raise InputError(f"`{key}` is given twice", "give each key once, with all its values")
     lists = _lists({**grid, **vary}, seeds)
     source, make = _source(workload)
-    kinds = {key: kind_of(key, source, drives) for key in lists}
+    kinds = {key: _kind_of(key, source, drives, key in grid) for key in lists}
     for name, path in measures.items():
         if name in METRICS or name in lists or name in (*TEXTS, "point", "drive"):
             raise InputError(f"`{name}` is another column already", "give the measure another name")
@@ -163,8 +208,7 @@ def _planned(
 def _lists(given: Mapping[str, Any], seeds: int | None) -> dict[str, list[Any]]:
     """Values by key; the seed is last."""
     lists = {
-        key: list(values) if isinstance(values, (list, tuple, range)) else [values]
-        for key, values in given.items()
+        key: [values] if callable(values) else one_or_many(values) for key, values in given.items()
     }
     for key, values in lists.items():
         if not values:
@@ -200,7 +244,7 @@ def _source(
     workload: WorkloadLike | Callable[..., WorkloadLike],
 ) -> tuple[Source, Callable[..., Workload] | None]:
     if callable(workload):
-        called = workload
+        called: Callable[..., WorkloadLike] = workload
         name = getattr(workload, "__name__", "function")
         return Source(None, name, "function", None), lambda **own: as_workload(called(**own))
     return source_of(as_workload(workload), os.environ), None

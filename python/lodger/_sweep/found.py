@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from .._comparison import Items
+from .._html import cell, paragraphs, table, titled
 from .._run import hmb_text, offer_text
+from .._table import Tabular
 from ..errors import Error
 from ..results import Result
 from .front import Objective, costs, pareto
@@ -19,8 +22,9 @@ from .run import Ran, plain
 from .store import Store
 
 
-class Point:
-    """A setting and what it gave."""
+class Point(Mapping[str, Any]):
+    """A setting and what it gave. Also a flat row, ``point["p99_us"]``: its number, setting,
+    columns and error."""
 
     def __init__(
         self,
@@ -71,7 +75,30 @@ class Point:
         return self._result
 
     def __getitem__(self, name: str) -> Any:
-        return self.setting[name] if name in self.setting else self.columns[name]
+        if name in self.setting:
+            return self.setting[name]
+        if name == "point":
+            return self.number
+        if name == "error":
+            return None if self.error is None else str(self.error)
+        return self.columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(("point", *self.setting, *self.columns, "error")))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    # One point is not another because they found the same.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def _repr_html_(self) -> str:
+        shown = [f"{name}: {cell(value)}" for name, value in self.setting.items()]
+        if self.error is not None:
+            return titled(", ".join(shown), paragraphs([str(self.error)]))
+        some = [(name, cell(value)) for name, value in self.columns.items() if value is not None]
+        return titled(", ".join(shown), table(("", ""), some))
 
     def __repr__(self) -> str:
         setting = ", ".join(f"{name}={value!r}" for name, value in self.setting.items())
@@ -104,8 +131,9 @@ class Group:
         return statistics.fmean(values) if values else None
 
 
-class Sweep(list[Point]):
-    """The points of a sweep, in the order of their settings, and what is best of them."""
+class Sweep(Items[Point], Tabular):
+    """The points of a sweep, in the order of their settings, and what is best of them: as a list,
+    and as a table with a row for each."""
 
     def __init__(self, points: Iterable[Point], plan: Plan, goals: Sequence[Objective]) -> None:
         super().__init__(points)

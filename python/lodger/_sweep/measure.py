@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..results import Latency
+from ..records.fio import Latency
 
 DIRECTIONS = ("read", "write", "trim")
 

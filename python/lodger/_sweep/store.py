@@ -14,8 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .._check import imported
 from .._files import write_whole
-from ..errors import Error, InputError
+from ..errors import InputError
 from .measure import METRICS
 
 FIXED = ("point", "drive")
@@ -23,15 +24,8 @@ TEXTS = ("error", "hint", "warnings", "result", "report")
 
 
 def _pyarrow() -> Any:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        hint = "pip install 'lodger[arrow]'"
-        raise Error(
-            "points are kept as Parquet, which needs pyarrow; it is not installed", hint
-        ) from error
-    return pyarrow
+    imported("pyarrow.parquet", "arrow")
+    return imported("pyarrow", "arrow")
 
 
 class Store:

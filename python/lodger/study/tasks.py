@@ -14,7 +14,7 @@ import numpy as np
 from .._native import Drive, Stop, Workload
 from .._run import as_drive, simulate
 from ..errors import Error, InputError
-from ..results import Latency
+from ..records.fio import Latency
 from .expression import Expression, near
 from .series import Series
 

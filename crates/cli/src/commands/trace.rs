@@ -6,11 +6,10 @@ use crate::error::Error;
 use crate::inputs;
 use crate::interrupt;
 use crate::output;
-use lodger_run::reason;
+use lodger_run::{reason, report};
 use lodger_workload::trace::format::Format;
-use lodger_workload::trace::info::{Info, OpInfo, info};
+use lodger_workload::trace::info::info;
 use lodger_workload::trace::{Description, convert};
-use serde_json::{Value, json};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -25,7 +24,7 @@ pub(super) fn run(args: TraceCommandArgs, streams: &mut Streams<'_>) -> Result<(
             let info = info(&trace);
             let text = match output_format {
                 PlainFormat::Normal => format!("{description}\n{info}"),
-                PlainFormat::Json => format!("{:#}\n", info_json(&info, &description)),
+                PlainFormat::Json => format!("{:#}\n", report::trace_json(&info, &description)),
             };
             output::finish(None, streams.stdout, &text)
         }
@@ -101,58 +100,4 @@ impl<W: Write> Write for Stoppable<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
     }
-}
-
-fn info_json(info: &Info, description: &Description) -> Value {
-    let op = |op: &OpInfo| {
-        json!({
-            "requests": op.requests,
-            "bytes": op.bytes,
-            "sequential_share": op.sequential_share,
-        })
-    };
-    let sizes: Vec<Value> = info
-        .sizes
-        .iter()
-        .map(|size| {
-            json!({
-                "length_bytes": size.length_bytes,
-                "reads": size.reads,
-                "writes": size.writes,
-            })
-        })
-        .collect();
-    let gaps = &info.interarrival;
-    json!({
-        "name": info.name,
-        "format": description.format.name(),
-        "time_unit": description.time_unit.to_string(),
-        "device": description.device,
-        "notes": description.notes,
-        "requests": info.requests,
-        "read": op(&info.read),
-        "write": op(&info.write),
-        "trim": op(&info.trim),
-        "flushes": info.flushes,
-        "fua_writes": info.fua_writes,
-        "unaligned_4k_share": info.unaligned_4k_share,
-        "unaligned_512_share": info.unaligned_512_share,
-        "sizes": sizes,
-        "first_byte": info.first_byte,
-        "end_byte": info.end_byte,
-        "footprint_bytes": info.footprint_bytes,
-        "footprint_is_lower_bound": info.footprint_is_lower_bound,
-        "duration_ps": info.duration_ps,
-        "mean_rate_per_s": info.mean_rate_per_s,
-        "peak_rate_per_s": info.peak_rate_per_s,
-        "peak_window_ps": info.peak_window_ps,
-        "interarrival_ps": {
-            "min": gaps.min_ps,
-            "p10": gaps.p10_ps,
-            "p50": gaps.p50_ps,
-            "p90": gaps.p90_ps,
-            "p99": gaps.p99_ps,
-            "max": gaps.max_ps,
-        },
-    })
 }

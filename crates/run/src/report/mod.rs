@@ -8,12 +8,14 @@ mod json;
 pub(crate) mod number;
 pub(crate) mod page;
 mod text;
+mod trace;
 
 pub(crate) use drive::programmed_bytes;
 pub use drive::{counted, toml_value, waf};
 pub use json::{json, json_value};
 pub use page::{compare::page as comparison_page, page};
 pub use text::text;
+pub use trace::trace_json;
 
 use crate::config::RunConfig;
 use crate::runner::RunResult;

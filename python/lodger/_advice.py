@@ -1,0 +1,81 @@
+"""How much host memory is enough."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+from . import _html
+from ._show import count, duration, size
+from ._table import Tabular
+from .records.advice import AdviceReport, TriedSize
+
+if TYPE_CHECKING:
+    from . import _native
+
+
+class Advice(Tabular):
+    """How much host memory is enough, and what that rests on. As a table: a row for each amount
+    tried."""
+
+    def __init__(self, advice: _native.Advice, workload: str) -> None:
+        # Not the native advice itself, which cannot be sent to other processes.
+        self._text, self._page = advice.text(), advice.page(workload)
+        self._json = advice.json()
+        self.report = AdviceReport(json.loads(self._json))
+        """The whole of ``lodger advise --output-format json``: ``report.answer``, ``report.curve``,
+        ``report.runs``."""
+
+    @property
+    def met(self) -> bool:
+        """Whether some amount of host memory meets the goal."""
+        return self.report.answer.met
+
+    @property
+    def enough_bytes(self) -> int | None:
+        """The least that meets the goal; 0 for none at all, ``None`` if no amount does."""
+        return self.report.answer.enough_bytes
+
+    def curve(self) -> Iterator[tuple[int, float]]:
+        """Host memory in bytes and the map's hit ratio (0 to 1) with it, ascending."""
+        curve = self.report.curve
+        points = [] if curve is None else curve.points
+        return ((point.hmb_bytes, point.hit_ratio) for point in points)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A flat dict for each amount of host memory tried: bytes, hit ratios (0 to 1), requests/s,
+        and latencies in ns of reads (``read_p99_ns``) and writes."""
+        return [run.flat() for run in self.report.runs]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON as a dict."""
+        return cast("dict[str, Any]", json.loads(self._json))
+
+    def to_json(self) -> str:
+        """What ``lodger advise --output-format json`` prints."""
+        return self._json
+
+    def text(self) -> str:
+        """What ``lodger advise`` prints."""
+        return self._text
+
+    def page(self) -> str:
+        """What ``lodger advise --report`` writes: the curve and the runs, HTML that needs nothing
+        else."""
+        return self._page
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        head = ("host memory", "map hits", "IOPS", "read mean", "read p99", "")
+        rows = [_line(run) for run in self.report.runs]
+        return _html.titled(self.report.answer.text, _html.table(head, rows))
+
+
+def _line(run: TriedSize) -> tuple[str, ...]:
+    hits = "" if run.hit_ratio is None else f"{100 * run.hit_ratio:.1f} %"
+    read = run.read
+    times = (duration(read.mean_ns), duration(read.p99_ns)) if read.requests else ("", "")
+    return (size(run.hmb_bytes), hits, count(run.iops), *times, run.remark)

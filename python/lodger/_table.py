@@ -1,0 +1,81 @@
+"""Tables for data tools: rows of ours as Arrow, pandas and polars have them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._check import imported
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+
+class Tabular:
+    """What can be had as a table.
+
+    ``to_arrow()``, ``to_pandas()`` and ``to_polars()`` make one; libraries that know Arrow's
+    PyCapsule interface take it as it is: ``polars.DataFrame(it)``, ``pyarrow.table(it)``,
+    ``pandas.DataFrame.from_arrow(it)``, and DuckDB in a query.
+    """
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A flat dict for each row."""
+        raise NotImplementedError
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The table for Arrow.
+
+        Raises:
+            MissingLibraryError: There is no pyarrow: ``pip install 'lodger[arrow]'``.
+        """
+        return arrow(self.rows())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The table for pandas.
+
+        Raises:
+            MissingLibraryError: There is no pandas or no pyarrow: ``pip install 'lodger[pandas]'``.
+        """
+        imported("pandas", "pandas")
+        imported("pyarrow", "pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """The table for polars.
+
+        Raises:
+            MissingLibraryError: There is no polars or no pyarrow: ``pip install 'lodger[polars]'``.
+        """
+        polars = imported("polars", "polars")
+        imported("pyarrow", "polars")
+        return polars.from_arrow(self.to_arrow())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The table by Arrow's PyCapsule interface."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+
+def arrow(rows: list[dict[str, Any]]) -> Any:
+    """Rows as an Arrow table. Whole numbers stay whole; a column of several kinds becomes text."""
+    pyarrow = imported("pyarrow", "arrow")
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    return pyarrow.table({name: _column(pyarrow, values) for name, values in columns.items()})
+
+
+def _column(pyarrow: Any, values: list[Any]) -> Any:
+    some = [value for value in values if value is not None]
+    if not some:
+        # All numbers that a row may be without; a column of type null is no use to anybody.
+        return pyarrow.array(values, pyarrow.float64())
+    if all(isinstance(value, bool) for value in some):
+        return pyarrow.array(values, pyarrow.bool_())
+    if all(isinstance(value, int) and not isinstance(value, bool) for value in some):
+        wide = any(not -(2**63) <= value < 2**63 for value in some)
+        return pyarrow.array(values, pyarrow.uint64() if wide else pyarrow.int64())
+    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in some):
+        return pyarrow.array([None if one is None else float(one) for one in values])
+    texts = [None if one is None else str(one) for one in values]
+    return pyarrow.array(texts, pyarrow.string())

@@ -1,0 +1,103 @@
+"""What results, advice and reports are made of: the objects of their JSON, as types.
+
+A name that is not declared here is an error for mypy and pyright; at run time every key is there.
+"""
+
+from __future__ import annotations
+
+from .advice import (
+    AdviceReport,
+    AdvisedDrive,
+    AdvisedWorkload,
+    Answer,
+    Curve,
+    CurvePoint,
+    Goal,
+    LatencySummary,
+    Loss,
+    Losses,
+    TriedSize,
+)
+from .breakdown import Breakdown, Parts, PartsNear, TimeOf
+from .drive import (
+    BufferStats,
+    ByCause,
+    CacheStats,
+    Counters,
+    HmbStats,
+    HmbTraffic,
+    HpbStats,
+    Inside,
+    LinkStats,
+    LinkTraffic,
+    LoggingStats,
+    MapStats,
+    NandStats,
+    WindowStats,
+)
+from .fio import Direction, DiskUtil, FioReport, Job, Latency, Sync
+from .probe import (
+    Estimate,
+    ExperimentCost,
+    ProbedDrive,
+    ProbeReport,
+    Quantity,
+    Role,
+    Series,
+    Skipped,
+    Usage,
+)
+from .trace import Gaps, OpCount, Recorded, SizeCount, Took, TraceReport
+
+__all__ = [
+    "AdviceReport",
+    "AdvisedDrive",
+    "AdvisedWorkload",
+    "Answer",
+    "Breakdown",
+    "BufferStats",
+    "ByCause",
+    "CacheStats",
+    "Counters",
+    "Curve",
+    "CurvePoint",
+    "Direction",
+    "DiskUtil",
+    "Estimate",
+    "ExperimentCost",
+    "FioReport",
+    "Gaps",
+    "Goal",
+    "HmbStats",
+    "HmbTraffic",
+    "HpbStats",
+    "Inside",
+    "Job",
+    "Latency",
+    "LatencySummary",
+    "LinkStats",
+    "LinkTraffic",
+    "LoggingStats",
+    "Loss",
+    "Losses",
+    "MapStats",
+    "NandStats",
+    "OpCount",
+    "Parts",
+    "PartsNear",
+    "ProbeReport",
+    "ProbedDrive",
+    "Quantity",
+    "Recorded",
+    "Role",
+    "Series",
+    "SizeCount",
+    "Skipped",
+    "Sync",
+    "TimeOf",
+    "Took",
+    "TraceReport",
+    "TriedSize",
+    "Usage",
+    "WindowStats",
+]
