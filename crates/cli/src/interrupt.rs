@@ -15,7 +15,7 @@ const INTERRUPT: u8 = 2;
 /// The first signal that came; 0 if none has.
 static SIGNAL: AtomicU8 = AtomicU8::new(0);
 /// How long to wait for input before looking whether the user has had enough.
-const WAIT: Duration = Duration::from_millis(50);
+pub const WAIT: Duration = Duration::from_millis(50);
 /// Files to remove if the program ends without their owners.
 static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 

@@ -11,6 +11,22 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+/// Opens what is there for writing. A pipe's reader may be long in coming: the user can stop the wait.
+fn open_present(target: &Path, failed: impl Fn(&io::Error) -> Error) -> Result<File, Error> {
+    let path = target.to_owned();
+    let (send, opened) = std::sync::mpsc::sync_channel(1);
+    std::thread::spawn(move || {
+        // Nobody listens any more where the wait was stopped.
+        drop(send.send(OpenOptions::new().write(true).open(path)));
+    });
+    loop {
+        match opened.recv_timeout(interrupt::WAIT) {
+            Ok(file) => return file.map_err(|error| failed(&error)),
+            Err(_) => interrupt::check()?,
+        }
+    }
+}
+
 /// A file in the making, beside its final place. Dropped before [`OutputFile::commit`], it
 /// leaves nothing.
 #[derive(Debug)]
@@ -56,8 +72,7 @@ impl OutputFile {
         // Renaming would get around the permissions of a file that must not be overwritten.
         let mut writable = None;
         if present.is_some() {
-            let file = OpenOptions::new().write(true).open(&target);
-            writable = Some(file.map_err(|error| failed(&error))?);
+            writable = Some(open_present(&target, &failed)?);
         }
         if let (Some(file), Some(false)) = (writable, present.as_ref().map(Metadata::is_file)) {
             return Ok(Self {

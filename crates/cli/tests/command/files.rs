@@ -267,8 +267,28 @@ fn a_wait_for_a_pipe_or_a_silent_stdin_can_be_interrupted() {
         .status();
     assert!(made.unwrap().success());
     sandbox.file("job.fio", format!("{JOB}include pipe\n"));
-    for workload in ["job.fio", "pipe", "-"] {
-        let mut command = sandbox.command(&["simulate", workload, "--drive", "tiny"]);
+    sandbox.file("plain.fio", JOB);
+    let results = [
+        "simulate",
+        "plain.fio",
+        "--drive",
+        "tiny",
+        "--output",
+        "pipe",
+    ];
+    let log = [
+        "simulate",
+        "plain.fio",
+        "--drive",
+        "tiny",
+        "--latency-log",
+        "pipe",
+    ];
+    let workloads = ["job.fio", "pipe", "-"];
+    let read = workloads.map(|workload| vec!["simulate", workload, "--drive", "tiny"]);
+    for args in read.into_iter().chain([results.to_vec(), log.to_vec()]) {
+        let mut command = sandbox.command(&args);
+        let workload = args.join(" ");
         let child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
