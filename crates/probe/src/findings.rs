@@ -16,6 +16,16 @@ pub enum Held {
 }
 
 impl Held {
+    /// The most that was seen to be held.
+    #[must_use]
+    pub fn most(&self) -> f64 {
+        match self {
+            Held::Nothing => 0.0,
+            Held::UpTo(estimate) => estimate.estimate,
+            Held::Everything(seen) => *seen,
+        }
+    }
+
     /// As a number to compare: 0 for nothing, infinite for everything.
     #[must_use]
     pub fn amount(&self) -> f64 {

@@ -419,6 +419,25 @@ fn a_read_cache_that_ends_where_the_map_ends_is_not_taken_for_one_in_host_memory
     }
 }
 
+/// Where pages take different times to read, the same page of each place is read again, and a read cache in host
+/// memory kept those: a map on the drive was "in host memory", 99.6 % sure.
+#[test]
+fn a_read_cache_in_host_memory_is_not_taken_for_a_map_there() {
+    let text = include_str!("blind/read_cache_of_kinds.toml");
+    for seed in 0..2 {
+        let config = crate::blind::config(text, Precondition::Sequential, seed);
+        let mut target = SimTarget::open(&config, Noise::default(), seed).unwrap();
+        let experiments = &["map-cache", "read-cache"];
+        let outcome = probe(&mut target, &options(experiments, seed), &mut |_| true);
+        let map = &outcome.roles["map"];
+        assert!(
+            matches!(map.tier, Tier::Device | Tier::Undecided),
+            "{seed}: {map:?}"
+        );
+        assert_eq!(outcome.roles["read_cache"].tier, Tier::Hmb, "{seed}");
+    }
+}
+
 #[test]
 fn drives_in_the_steady_state_clean_while_they_are_probed() {
     let random = (1..).map(|seed| (seed, subject(seed)));

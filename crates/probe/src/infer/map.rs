@@ -396,7 +396,11 @@ fn map_switched(
         Held::UpTo(reach) => Some(reach),
         _ => Some(Estimate::new(capacity, capacity, capacity)),
     };
-    hmb_size(findings, about, (on, off), verdict)
+    let verdict = hmb_size(findings, about, (on, off), verdict);
+    match contest::against_farther(findings, on).filter(|_| kind) {
+        Some(other) => verdict.contested(&other),
+        None => verdict,
+    }
 }
 
 /// As far as edges tell.

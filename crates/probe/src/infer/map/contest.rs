@@ -1,8 +1,11 @@
 //! What other experiments say against a verdict on the map. A verdict that one of them contradicts is none.
 
-use crate::findings::Findings;
+use crate::findings::{Findings, Held};
 use crate::infer::map::MapArm;
 
+/// Of one look at the map: a page in each stretch that a translation page covers, where units are not known.
+const PAGE_BYTES: f64 = 4096.0;
+const TRANSLATED_BYTES: f64 = 4096.0 * 1024.0;
 /// Means further apart than this are not alike.
 const ALIKE: f64 = 1.2;
 /// The same of means with many reads in flight, where reads get in each other's way.
@@ -36,6 +39,28 @@ pub(super) fn against_flat(findings: &Findings, arm: &MapArm) -> Option<String> 
                 last.1 / first.1
             )
         })
+    })
+}
+
+/// What speaks against "farther with host memory" where the same page of each place was read again and again: a read
+/// cache in host memory holds those very pages.
+pub(super) fn against_farther(findings: &Findings, on: &MapArm) -> Option<String> {
+    let kept = |state: &str| {
+        let arm = findings.roles.read_cache.arms.get(state)?;
+        Some(arm.bytes.amount())
+    };
+    let pages = match on.units {
+        Held::UpTo(units) => units.estimate,
+        _ => on.reach_bytes.most() / TRANSLATED_BYTES,
+    };
+    let (with, without) = (kept("on")?, kept("off")?);
+    let read_bytes = pages * PAGE_BYTES;
+    (read_bytes <= ALIKE * with && read_bytes > without).then(|| {
+        let [read, with] = [read_bytes, with].map(crate::infer::size_text);
+        format!(
+            "the pages read for that, {read}, are no more than is read again fast with host memory on, {with}, \
+             so that they may have come from there (read-cache)"
+        )
     })
 }
 
