@@ -72,7 +72,7 @@ impl OutputFile {
         // Renaming would get around the permissions of a file that must not be overwritten.
         let mut writable = None;
         if present.is_some() {
-            writable = Some(open_present(&target, &failed)?);
+            writable = Some(open_present(&target, failed)?);
         }
         if let (Some(file), Some(false)) = (writable, present.as_ref().map(Metadata::is_file)) {
             return Ok(Self {
