@@ -6,6 +6,7 @@
 
 mod counting;
 mod observer;
+mod order;
 mod summary;
 
 use crate::breakdown::Breakdown;
@@ -138,8 +139,9 @@ struct Runner<'o, O, T> {
     wake_at_ps: Vec<u64>,
     /// Of each job, the request that counts only with the one after it.
     heads: Vec<Option<Done>>,
-    /// Jobs of the present stage that are not done.
+    /// Jobs that run.
     left: usize,
+    order: order::Order,
     /// Calls of the byte window under way, and a list used again.
     calls: u32,
     called: Vec<WindowCompletion>,
@@ -169,6 +171,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
             wake_at_ps: vec![u64::MAX; jobs.len()],
             heads: vec![None; jobs.len()],
             left: 0,
+            order: order::Order::new(&jobs),
             calls: 0,
             called: Vec::new(),
             done_requests: 0,
@@ -189,17 +192,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
         stages.dedup();
         let mut completions = Vec::new();
         for stage in stages {
-            let now_ps = self.host.now_ps();
-            for (index, job) in self.jobs.iter().enumerate() {
-                if job.stage == stage {
-                    self.results[index].begin(job, now_ps);
-                    let counted_from_ps = self.results[index].counted_from_ps();
-                    self.observer.begins(index, counted_from_ps);
-                    self.ready.push(index as u32);
-                    self.is_ready[index] = true;
-                    self.left += 1;
-                }
-            }
+            self.begin_stage(stage);
             if self.run_stage(&mut completions)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
@@ -248,8 +241,11 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
     /// Asks the jobs to which something has happened, in that order, until none wants to submit.
     fn ask_ready(&mut self) {
         let now_ps = self.host.now_ps();
-        for place in 0..self.ready.len() {
-            let index = self.ready[place] as usize;
+        let mut place = 0;
+        // A job that is done may have others start.
+        while let Some(&index) = self.ready.get(place) {
+            place += 1;
+            let index = index as usize;
             self.is_ready[index] = false;
             loop {
                 match self.jobs[index].next(now_ps) {
@@ -275,8 +271,8 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
                     }
                     Next::Done => {
                         self.wake_at_ps[index] = u64::MAX;
-                        self.left -= 1;
                         self.results[index].stopped(now_ps);
+                        self.job_done(index);
                         break;
                     }
                 }

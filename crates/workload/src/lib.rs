@@ -66,6 +66,10 @@ pub struct Job {
     pub group: u32,
     /// Jobs of stage n start when every job of stage n-1 is done (fio's `stonewall`).
     pub stage: u32,
+    /// Places of the jobs that must be done before it starts, all of its own stage or an earlier one (fio's `wait_for`).
+    pub after: Vec<usize>,
+    /// What else ends once this job is done (fio's `exitall` and `exit_what`).
+    pub ends: Option<Ends>,
     /// Reported as one with its group (fio's `group_reporting`).
     pub group_reporting: bool,
     /// Options in the file's order, as fio echoes them in `job options`.
@@ -90,6 +94,17 @@ pub struct Job {
     pub source: Source,
 }
 
+/// What ends with a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// The jobs of its group, those yet to start among them.
+    Group,
+    /// Every job that runs; later stages follow.
+    Running,
+    /// Every job, now and later.
+    All,
+}
+
 /// Where a job's requests come from.
 #[derive(Debug)]
 pub enum Source {
@@ -108,6 +123,13 @@ impl Job {
             Source::Fio(generator) => generator.next(now_ps),
             Source::Trace(replay) => replay.next(now_ps),
             Source::Logging(model) => model.next(now_ps),
+        }
+    }
+
+    /// Submits nothing more; what is in flight completes. One that has not started is done.
+    pub fn stop(&mut self) {
+        if let Source::Fio(generator) = &mut self.source {
+            generator.stop();
         }
     }
 

@@ -58,6 +58,8 @@ pub(super) fn clones(
             name: name.clone(),
             group: numbering.group,
             stage: numbering.stage,
+            after: Vec::new(),
+            ends: None,
             group_reporting: options.group_reporting,
             options: Vec::new(),
             global_options: Vec::new(),
@@ -124,7 +126,9 @@ impl Builder<'_> {
     fn plan(&self, clone: u64, number: u64) -> Result<Plan, WorkloadError> {
         let o = self.options;
         let mut rng = self.rng(number);
-        let layout = self.layout(clone, rng.next_u64())?;
+        let seed = rng.next_u64();
+        let file_bytes = self.file_bytes(&mut rng)?;
+        let (layout, bytes) = self.layout(clone, file_bytes, seed)?;
         let waits = o.waits();
         let depth = if waits { 1 } else { o.iodepth as u32 };
         let low = match o.iodepth_low as u32 {
@@ -134,7 +138,7 @@ impl Builder<'_> {
         let reaped = (o.batch_complete_min as u32).clamp(1, depth);
         let writes = o.writes();
         let limit_bytes = match o.io_size {
-            None => layout.span,
+            None => bytes,
             Some(Extent::Bytes(bytes)) => bytes,
             Some(Extent::Percent(percent)) => percent_of(layout.span, percent),
         };
@@ -167,7 +171,7 @@ impl Builder<'_> {
             flush_at_end: writes && o.flush_at_end,
             verify: (writes && o.verifies() && o.do_verify)
                 .then_some(layout.visits != Visits::Any && !o.lfsr),
-            pass_bytes: self.pass_bytes(&layout, limit_bytes),
+            pass_bytes: self.pass_bytes(&layout, bytes, limit_bytes),
             limit_bytes,
             has_io_size: o.io_size.is_some(),
             loops: o.loops,
@@ -208,7 +212,35 @@ impl Builder<'_> {
         Xoshiro256PlusPlus::seed_from_u64(seed)
     }
 
-    fn layout(&self, clone: u64, seed: u64) -> Result<Layout, WorkloadError> {
+    /// Where the file ends: the drive's end, or where `filesize` says, as in fio, which makes nothing of a range that has
+    /// the drive's size in it.
+    fn file_bytes(&self, rng: &mut Xoshiro256PlusPlus) -> Result<u64, WorkloadError> {
+        let drive_bytes = self.context.drive_bytes;
+        let Some((low, high)) = self.options.filesize else {
+            return Ok(drive_bytes);
+        };
+        if low > drive_bytes {
+            let message =
+                format!("`filesize` is at least {low} B, but the drive has only {drive_bytes} B");
+            return Err(self.error(&["filesize"], message).hint(FIT));
+        }
+        if high >= drive_bytes {
+            return Ok(drive_bytes);
+        }
+        let drawn = match high - low {
+            0 => low,
+            more => low + below(rng, more + 1),
+        };
+        Ok(drawn - drawn % 512)
+    }
+
+    /// Where and how long requests are, and the bytes of a pass.
+    fn layout(
+        &self,
+        clone: u64,
+        file_bytes: u64,
+        seed: u64,
+    ) -> Result<(Layout, u64), WorkloadError> {
         let o = self.options;
         let active = match o.access {
             // The write repeats the range of the trim. Not so in order with other lengths.
@@ -235,7 +267,7 @@ impl Builder<'_> {
         let drawn = || (0..3).filter(|&d| active[d]);
         let smallest = drawn().map(min).min().unwrap_or(512);
         let largest = drawn().map(|d| min(d).max(align[d])).max().unwrap_or(512);
-        let (base, span) = self.range(clone, smallest, largest)?;
+        let (base, span, bytes) = self.range(clone, file_bytes, smallest, largest)?;
         let drive_bytes = self.context.drive_bytes;
         if let Spread::ZonedBytes(zones) = &o.spread
             && drawn().any(|d| {
@@ -248,7 +280,7 @@ impl Builder<'_> {
         let mut lengths = drawn().map(|d| sizes[class(d)].fixed());
         let one_length = lengths.next().flatten();
         let one_length = one_length.filter(|_| lengths.all(|length| length == one_length));
-        Ok(Layout {
+        let layout = Layout {
             base,
             span,
             room: drive_bytes - base,
@@ -265,7 +297,8 @@ impl Builder<'_> {
             random_percent: o.random_percent,
             active,
             seed,
-        })
+        };
+        Ok((layout, bytes))
     }
 
     /// fio's own `norandommap`, which other options set.
@@ -304,20 +337,20 @@ impl Builder<'_> {
     }
 
     /// Bytes after which a pass over the range ends.
-    fn pass_bytes(&self, layout: &Layout, limit_bytes: u64) -> u64 {
+    fn pass_bytes(&self, layout: &Layout, bytes: u64, limit_bytes: u64) -> u64 {
         let o = self.options;
         if o.waits() {
             // fio counts only what it has queued and not yet completed: such a pass ends with the range.
             u64::MAX
         } else if o.writes() && layout.random && self.norandommap(layout.shortest, layout.align) {
-            layout.span.max(limit_bytes)
+            bytes.max(limit_bytes)
         } else {
-            layout.span
+            bytes
         }
     }
 
-    /// First byte and length of a clone's range.
-    fn range(&self, clone: u64, smallest: u64, largest: u64) -> Result<(u64, u64), WorkloadError> {
+    /// First byte of a clone's range, and how far clones are apart.
+    fn base(&self, clone: u64, smallest: u64) -> (u128, u64) {
         let o = self.options;
         let drive_bytes = self.context.drive_bytes;
         let (mut base, percent) = match o.offset {
@@ -336,6 +369,20 @@ impl Builder<'_> {
             };
             base = base.next_multiple_of(u128::from(align));
         }
+        (base, increment)
+    }
+
+    /// First byte and length of a clone's range, and how much of it a pass covers: without `filesize` all of it.
+    fn range(
+        &self,
+        clone: u64,
+        file_bytes: u64,
+        smallest: u64,
+        largest: u64,
+    ) -> Result<(u64, u64, u64), WorkloadError> {
+        let o = self.options;
+        let drive_bytes = self.context.drive_bytes;
+        let (base, increment) = self.base(clone, smallest);
         let moved: &[&str] = match (clone, increment) {
             (0, _) | (_, 0) => &["offset"],
             _ => &["offset_increment", "offset"],
@@ -344,20 +391,30 @@ impl Builder<'_> {
             let message = format!("the job must begin at a multiple of 512 B, not at {base} B");
             return Err(self.error(moved, message));
         }
-        if base >= u128::from(drive_bytes) {
+        let (end_bytes, what) = match file_bytes == drive_bytes {
+            true => (drive_bytes, "drive"),
+            false => (file_bytes, "file, by `filesize`,"),
+        };
+        if base >= u128::from(end_bytes) {
             let message =
-                format!("the job begins at {base} B, but the drive has only {drive_bytes} B");
+                format!("the job begins at {base} B, but the {what} has only {end_bytes} B");
             return Err(self.error(moved, message).hint(FIT));
         }
         let base = base as u64;
-        let room = drive_bytes - base;
+        let room = end_bytes - base;
         let span = match o.size {
+            // With `filesize`, `size` says how much, and not where.
+            Some(Extent::Bytes(_)) if o.filesize.is_some() => room,
             None => room,
             Some(Extent::Bytes(bytes)) => bytes,
             Some(Extent::Percent(percent)) => {
-                let bytes = percent_of(drive_bytes, percent).min(room);
+                let bytes = percent_of(end_bytes, percent).min(room);
                 bytes - bytes % smallest
             }
+        };
+        let bytes = match o.size {
+            Some(Extent::Bytes(bytes)) => bytes.min(span),
+            _ => span,
         };
         if span > room {
             let end = u128::from(base) + u128::from(span);
@@ -366,12 +423,12 @@ impl Builder<'_> {
             let blame = ["size", "offset_increment", "offset"];
             return Err(self.error(&blame, message).hint(FIT));
         }
-        if span < largest {
+        if span.min(bytes) < largest {
             let message =
-                format!("the job's range of {span} B is smaller than one block of {largest} B");
-            return Err(self.error(&["size", "offset"], message));
+                format!("the job's range of {bytes} B is smaller than one block of {largest} B");
+            return Err(self.error(&["size", "filesize", "offset"], message));
         }
-        Ok((base, span))
+        Ok((base, span, bytes))
     }
 
     fn pace(&self, layout: &Layout, seed: u64) -> Option<Pace> {

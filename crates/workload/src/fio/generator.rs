@@ -120,6 +120,8 @@ pub struct Generator {
     issued_in_pass: u64,
     /// No further pass: out of bytes, requests or time.
     finished: bool,
+    /// Another job has ended this one.
+    stopped: bool,
     /// What is to be read back.
     written: Option<Written>,
     /// What has been.
@@ -154,6 +156,7 @@ impl Generator {
             pass_was_exhausted: false,
             issued_in_pass: 0,
             finished: false,
+            stopped: false,
             written: plan.verify.map(Written::new),
             verified_bytes: 0,
             plan,
@@ -174,6 +177,14 @@ impl Generator {
         let before_ps = plan.delay_ps.saturating_add(plan.ramp_ps);
         plan.runtime_ps
             .map(|runtime_ps| before_ps.saturating_add(runtime_ps))
+    }
+
+    /// Submits nothing more, as if the runtime were over; without having started it is done.
+    pub fn stop(&mut self) {
+        if matches!(self.phase, Phase::New | Phase::Delayed) {
+            self.phase = Phase::Done;
+        }
+        (self.stopped, self.deadline_ps) = (true, 0);
     }
 
     /// Submits through another queue than the job's own (its clone number).
@@ -197,6 +208,7 @@ impl Generator {
         }
         // fio thinks after the last request, too, and beyond its runtime.
         if let Some(pacer) = &mut self.pacer
+            && !self.stopped
             && let Some(thinking) = pacer.think(now_ps, self.in_flight)
         {
             return match thinking {

@@ -54,6 +54,7 @@ pub(super) const IGNORED: &[(&str, &[&str])] = &[
             "numa_cpu_nodes",
             "numa_mem_policy",
             "thread",
+            "threads",
             "uid",
         ],
     ),
@@ -85,7 +86,11 @@ pub(super) const IGNORED: &[(&str, &[&str])] = &[
         &[
             "brick",
             "clientname",
+            "chunk_size",
             "clustername",
+            "conf",
+            "cont",
+            "hdfsdirectory",
             "libblkio_driver",
             "libblkio_force_enable_completion_eventfd",
             "libblkio_num_entries",
@@ -95,7 +100,9 @@ pub(super) const IGNORED: &[(&str, &[&str])] = &[
             "libblkio_queue_size",
             "libblkio_vectored",
             "libblkio_wait_mode",
+            "namenode",
             "nfs_url",
+            "object_class",
             "pool",
             "rbdname",
             "uri",
@@ -170,7 +177,17 @@ pub(super) const IGNORED: &[(&str, &[&str])] = &[
     ),
     (
         "errors: a valid job meets none",
-        &["continue_on_error", "ignore_error", "skip_bad"],
+        &[
+            "block_error_percentiles",
+            "continue_on_error",
+            "exitall_on_error",
+            "ignore_error",
+            "skip_bad",
+        ],
+    ),
+    (
+        "the size of a drive is known: a job without `size` ends with it, with or without them",
+        &["fill_device"],
     ),
     (
         "what fio does when it lacks the memory for a random map",

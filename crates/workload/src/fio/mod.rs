@@ -15,6 +15,7 @@ mod lists;
 mod logs;
 mod offsets;
 mod options;
+mod order;
 mod pacing;
 mod permutation;
 mod power;
@@ -74,6 +75,7 @@ pub fn parse(text: &str, context: &Context<'_>) -> Result<Workload, WorkloadErro
     let mut global_options: Vec<(String, String)> = Vec::new();
     let mut numbering = build::Numbering::default();
     let mut jobs = Vec::new();
+    let mut order = order::Order::default();
     for section in ini::read(text, context)? {
         if section.is_global() {
             for (name, value) in defaults.apply_all(&section.settings, context)? {
@@ -84,7 +86,9 @@ pub fn parse(text: &str, context: &Context<'_>) -> Result<Workload, WorkloadErro
         }
         let mut options = defaults.clone();
         let echo = options.apply_all(&section.settings, context)?;
-        for mut job in build::clones(&section, &options, &mut numbering, context)? {
+        let clones = build::clones(&section, &options, &mut numbering, context)?;
+        order.add(&section, &options, clones.len())?;
+        for mut job in clones {
             job.options.clone_from(&echo);
             job.global_options.clone_from(&global_options);
             jobs.push(job);
@@ -94,6 +98,7 @@ pub fn parse(text: &str, context: &Context<'_>) -> Result<Workload, WorkloadErro
         let error = WorkloadError::new(format!("`{}` defines no job", context.file_name));
         return Err(error.hint("add a section such as `[job]`"));
     }
+    order.apply(&mut jobs);
     Ok(Workload {
         description: "fio job file".to_owned(),
         jobs,

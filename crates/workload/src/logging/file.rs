@@ -93,6 +93,8 @@ pub fn parse(text: &str, context: &Context<'_>) -> Result<Workload, WorkloadErro
         name: name.to_owned(),
         group: 0,
         stage: 0,
+        after: Vec::new(),
+        ends: None,
         group_reporting: false,
         options,
         global_options: Vec::new(),

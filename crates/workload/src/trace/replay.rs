@@ -115,6 +115,8 @@ impl Trace {
             name: job_name(&self.name),
             group: 0,
             stage: 0,
+            after: Vec::new(),
+            ends: None,
             group_reporting: false,
             options: vec![
                 ("replay".to_owned(), how.to_owned()),

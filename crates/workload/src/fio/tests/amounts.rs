@@ -193,3 +193,75 @@ fn sync_writes_are_fua_and_nothing_else_is() {
         }
     }
 }
+
+/// Requests, different offsets, and how often the busiest offset is asked for, on a drive of 64 MiB in blocks of 64 KiB.
+fn asked(options: &str) -> (usize, usize, usize) {
+    let log = run(&mut job(&format!("bs=64k\niodepth=4\n{options}")));
+    let mut times = std::collections::BTreeMap::new();
+    for request in &log {
+        *times.entry(request.offset_bytes).or_insert(0) += 1;
+    }
+    let most = times.values().copied().max().unwrap_or(0);
+    (log.len(), times.len(), most)
+}
+
+#[test]
+fn the_size_of_the_file_says_where_and_size_says_how_much() {
+    // fio 3.33 on a block device of 64 MiB, its log of requests counted.
+    for (options, psync, libaio) in [
+        ("filesize=16m", (256, 256, 1), (256, 256, 1)),
+        ("filesize=16m\nsize=8m", (128, 128, 1), (128, 128, 1)),
+        ("filesize=16m\nsize=32m", (256, 256, 1), (256, 256, 1)),
+        ("filesize=16m\nsize=50%", (128, 128, 1), (128, 128, 1)),
+        ("filesize=16m\noffset=4m", (192, 192, 1), (192, 192, 1)),
+        (
+            "filesize=16m\noffset=4m\nsize=8m",
+            (128, 128, 1),
+            (128, 128, 1),
+        ),
+        (
+            "filesize=16m\nsize=8m\nloops=3",
+            (384, 256, 2),
+            (384, 128, 3),
+        ),
+        (
+            "filesize=16m\nsize=8m\nio_size=24m",
+            (384, 256, 2),
+            (384, 128, 3),
+        ),
+        (
+            "filesize=16m\nsize=8m\nio_size=12m",
+            (192, 192, 1),
+            (192, 128, 2),
+        ),
+        (
+            "filesize=16m\nsize=8m\nio_size=40m",
+            (640, 256, 3),
+            (640, 128, 5),
+        ),
+        ("fill_device=1", (1024, 1024, 1), (1024, 1024, 1)),
+    ] {
+        for rw in ["read", "randread", "randwrite"] {
+            let options = format!("{options}\nrw={rw}");
+            let of = |engine: &str| asked(&format!("{options}\nioengine={engine}"));
+            assert_eq!(of("psync"), psync, "{options}, psync");
+            assert_eq!(of("libaio"), libaio, "{options}, libaio");
+        }
+    }
+}
+
+#[test]
+fn a_file_of_a_range_of_sizes_has_one_of_them() {
+    let blocks: Vec<usize> = (0..20)
+        .map(|seed| {
+            let text = "[job]\nbs=64k\nfilesize=4m-16m";
+            let no_file = |_: &str| Err(io::ErrorKind::NotFound.into());
+            let mut workload = parse_with(text, DRIVE, seed, &|_| None, &no_file).unwrap();
+            run(&mut workload.jobs[0]).len()
+        })
+        .collect();
+    assert!(blocks.iter().all(|blocks| (64..=256).contains(blocks)));
+    assert!(blocks.iter().any(|n| *n != blocks[0]));
+    // As in fio, one with the drive's size in it is that.
+    assert_eq!(asked("filesize=4m-100m").0, 1024);
+}

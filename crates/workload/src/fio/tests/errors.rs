@@ -73,6 +73,10 @@ fn values_of_direction_depth_and_block_size() {
 fn values_of_amounts_and_times() {
     each_says(&[
         ("size=1.5g", SIZE),
+        (
+            "filesize=8m-4m",
+            "a size such as `10g`, or a range such as `1g-10g`",
+        ),
         ("size=-1", SIZE),
         ("size=101%", SIZE),
         ("size=99999999p", SIZE),
@@ -170,12 +174,11 @@ fn unsupported_options_say_so() {
         "zonemode=zbd",
         "read_iolog=trace",
         "nrfiles=4",
-        "wait_for=other",
+        "zone_reset_frequency=0.1",
         "latency_target=1ms",
         "steadystate=iops:1%",
         "trim_percentage=5",
         "serialize_overlap=1",
-        "exitall",
         "bs_unaligned",
         "rate_min=1m",
     ] {
@@ -185,6 +188,8 @@ fn unsupported_options_say_so() {
         assert_eq!(message, expected);
         assert!(hint.is_some());
     }
+    let expected = "`ioengine=falloc` does no block I/O (job.fio:2)";
+    assert_eq!(of("ioengine=falloc"), expected);
     let expected = "`ioengine=cpuio` does no block I/O (job.fio:2)";
     assert_eq!(of("ioengine=cpuio"), expected);
 }
@@ -214,8 +219,48 @@ fn contradictions() {
 }
 
 #[test]
+fn jobs_wait_for_jobs_before_them() {
+    for (text, expected) in [
+        (
+            "[a]\nwait_for=b\n[b]",
+            "`wait_for` names `b`, but no job before is called so (job.fio:2)",
+        ),
+        (
+            "[a]\nwait_for=a",
+            "`wait_for` names `a`, but no job before is called so (job.fio:2)",
+        ),
+        (
+            "[a]\n[a]\n[b]\nwait_for=a",
+            "`wait_for` names `a`, of which there are several (job.fio:4)",
+        ),
+        (
+            "[a]\n[b]\nstartdelay=1\nwait_for=a",
+            "`wait_for` and `startdelay` exclude each other (job.fio:4)",
+        ),
+        (
+            "[a]\nwait_for=",
+            "`wait_for` must be the name of a job, found `` (job.fio:2)",
+        ),
+        (
+            "[a]\nexit_what=some",
+            "`exit_what` must be `group`, `stonewall` or `all`, found `some` (job.fio:2)",
+        ),
+    ] {
+        assert_eq!(error(text).0, expected);
+    }
+}
+
+#[test]
 fn jobs_must_fit_the_drive() {
     for (options, expected) in [
+        (
+            "filesize=65m",
+            "`filesize` is at least 68157440 B, but the drive has only 67108864 B (job.fio:2)",
+        ),
+        (
+            "offset=8m\nfilesize=8m",
+            "the job begins at 8388608 B, but the file, by `filesize`, has only 8388608 B (job.fio:2)",
+        ),
         (
             "size=65m",
             "the job ends at 68157440 B, but the drive has only 67108864 B (job.fio:2)",
