@@ -7,6 +7,7 @@
 mod counting;
 mod observer;
 mod order;
+mod steady;
 mod summary;
 
 use crate::breakdown::Breakdown;
@@ -142,6 +143,7 @@ struct Runner<'o, O, T> {
     /// Jobs that run.
     left: usize,
     order: order::Order,
+    steady: steady::SteadyStates,
     /// Calls of the byte window under way, and a list used again.
     calls: u32,
     called: Vec<WindowCompletion>,
@@ -172,6 +174,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
             heads: vec![None; jobs.len()],
             left: 0,
             order: order::Order::new(&jobs),
+            steady: steady::SteadyStates::new(&jobs),
             calls: 0,
             called: Vec::new(),
             done_requests: 0,
@@ -220,6 +223,9 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
                 self.route_calls();
             }
             self.wake(self.host.now_ps());
+            if self.host.now_ps() >= self.steady.next_ps() {
+                self.look_at_rates();
+            }
             if self.host.now_ps() >= self.observer.next_look_ps() {
                 self.observer.look(&DriveState::of(&self.host));
             }
@@ -246,6 +252,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
         while let Some(&index) = self.ready.get(place) {
             place += 1;
             let index = index as usize;
+            let submitted = self.results[index].submitted;
             self.is_ready[index] = false;
             loop {
                 match self.jobs[index].next(now_ps) {
@@ -278,6 +285,9 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
                 }
             }
             self.results[index].asked(&mut self.jobs[index], now_ps);
+            if self.order.has_flows() {
+                self.tell_flow(index, submitted);
+            }
         }
         self.ready.clear();
     }
@@ -404,6 +414,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
                         duration, and `rate=1` is one byte a second";
             return Err(Error::input(message).hint(hint));
         }
+        let until_ps = until_ps.min(self.steady.next_ps());
         Ok(until_ps.min(self.observer.next_look_ps()))
     }
 
@@ -441,6 +452,9 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
     fn finish(mut self, mut hmb: HmbResult, interrupted: bool) -> (RunResult, T) {
         for job in &mut self.results {
             job.close();
+        }
+        for (job, found) in self.steady.found() {
+            self.results[job].steady = Some(Box::new(found));
         }
         let counters = self.host.counters();
         let submitted: u64 = self.results.iter().map(|job| job.submitted).sum();

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::logging::LoggingResult;
+use crate::steady::SteadyResult;
 use lodger_core::observe::Histogram;
 use lodger_core::time::{MS, NS, S};
 use lodger_core::{Completion, Op, Request, Status};
@@ -183,6 +184,8 @@ pub struct JobResult {
     pub logging: Option<Box<LoggingResult>>,
     /// How long its requests took when they were recorded, of a trace that says so.
     pub trace: Option<Box<Recorded>>,
+    /// Whether its rate kept still, if it was to end then.
+    pub steady: Option<Box<SteadyResult>>,
     slat_ps: u64,
     sample_at_ps: u64,
     /// When the ramp ends and counting begins anew; at the end of time if it is over.
@@ -242,6 +245,7 @@ impl JobResult {
             first_error: None,
             logging: None,
             trace: None,
+            steady: None,
             slat_ps: 0,
             sample_at_ps: 0,
             ramp_end_ps: u64::MAX,

@@ -68,3 +68,56 @@ fn all_jobs_end_with_one() {
         assert_eq!(ios(&text), expected, "{what}");
     }
 }
+
+#[test]
+fn jobs_of_a_flow_keep_their_proportions() {
+    let global = "[global]\nbs=4k\nsize=16m\nrw=randread\ntime_based\nruntime=1\nnorandommap\n";
+    let shares = |text: &str| {
+        let result = simulate(&format!("{global}thinktime=0\n{text}"));
+        let ios: Vec<u64> = result.jobs.iter().map(|job| job.read.ios).collect();
+        ios
+    };
+    // fio: 8357 and 1045 requests in a second with psync, 13673 and 1710 with libaio and pauses.
+    for rest in ["", "ioengine=libaio\niodepth=16\nflow_sleep=1000\n"] {
+        let ios = shares(&format!("{rest}[a]\nflow=8\n{rest}[b]\nflow=1\n{rest}"));
+        assert!(ios[1] > 100 && ios[0].abs_diff(8 * ios[1]) <= 16, "{ios:?}");
+    }
+    // fio: 1839, 1227, 1227, and 9626 of a job with a flow of its own.
+    let ios = shares("[a]\nflow=3\n[b]\nflow=2\nnumjobs=2\n[c]\nflow=1\nflow_id=1\n");
+    assert_eq!(ios[1], ios[2]);
+    assert!((2 * ios[0]).abs_diff(3 * ios[1]) <= 6, "{ios:?}");
+    assert!(ios[3] > ios[1], "{ios:?}");
+    // One that is done holds up nobody.
+    let ios = shares("[a]\nflow=3\ntime_based=0\nsize=4m\n[b]\nflow=1\ntime_based=0\nsize=4m\n");
+    assert_eq!(ios[..], [1024, 1024]);
+}
+
+#[test]
+fn a_job_ends_when_its_rate_keeps_still() {
+    // fio: 100 requests in each of three seconds, then it ends.
+    let paced = "thinktime=0\ntime_based\nruntime=9\nrate_iops=100\n";
+    let result = simulate(&format!("{paced}[a]\nss=iops:50%\nss_dur=3\n{paced}"));
+    let job = &result.jobs[0];
+    let found = job.steady.as_ref().unwrap();
+    assert!(found.attained && job.end_ps / MS == 3000, "{}", job.end_ps);
+    assert_eq!(found.seconds, [(100, 409_600); 3]);
+    // After a ramp of two seconds the third is not looked at, as in fio; the other job goes on.
+    let text = format!(
+        "[a]\nss=bw_slope:1\nss_dur=3\nss_ramp=2\n{paced}[b]\nnew_group\nss=iops:1\nss_dur=20\n{paced}"
+    );
+    let result = simulate(&text);
+    let ends_ms: Vec<u64> = result.jobs.iter().map(|job| job.end_ps / MS).collect();
+    assert_eq!(ends_ms, [5000, 9000]);
+    assert!(!result.jobs[1].steady.as_ref().unwrap().attained);
+    // A group that is reported as one is looked at as one.
+    let text = format!("[a]\nnumjobs=2\ngroup_reporting\nss=iops_slope:10%\nss_dur=2\n{paced}");
+    let result = simulate(&text);
+    assert_eq!(result.jobs[0].steady.as_ref().unwrap().seconds[0].0, 200);
+    assert!(result.jobs.iter().all(|job| job.end_ps / MS == 2000));
+    // Without a duration nothing is looked for.
+    assert!(
+        simulate(&format!("[a]\nss=iops:1%\nnumber_ios=3\n{paced}")).jobs[0]
+            .steady
+            .is_none()
+    );
+}

@@ -29,7 +29,7 @@ pub enum Next {
     },
     /// Nothing before this instant (picoseconds); ask again then, or after a completion.
     At(u64),
-    /// Nothing until one of the job's own requests completes.
+    /// Nothing until one of the job's own requests completes, or another job of its flow does something.
     Blocked,
     /// Everything was issued and completed.
     Done,
@@ -70,6 +70,8 @@ pub struct Job {
     pub after: Vec<usize>,
     /// What else ends once this job is done (fio's `exitall` and `exit_what`).
     pub ends: Option<Ends>,
+    /// It ends once its rate keeps still, with its group if that is reported as one (fio's `steadystate`).
+    pub steady: Option<fio::Steady>,
     /// Reported as one with its group (fio's `group_reporting`).
     pub group_reporting: bool,
     /// Options in the file's order, as fio echoes them in `job options`.
@@ -130,6 +132,15 @@ impl Job {
     pub fn stop(&mut self) {
         if let Source::Fio(generator) = &mut self.source {
             generator.stop();
+        }
+    }
+
+    /// The flow that the job belongs to, if any: what one of its jobs submits may let others go on (fio's `flow_id`).
+    #[must_use]
+    pub fn flow(&self) -> Option<u64> {
+        match &self.source {
+            Source::Fio(generator) => generator.flow(),
+            Source::Trace(_) | Source::Logging(_) => None,
         }
     }
 

@@ -105,6 +105,9 @@ fn job(
     put("latency_target", json!(0));
     put("latency_percentile", json!(100.0));
     put("latency_window", json!(0));
+    if let Some(steady) = &entry.job.steady {
+        put("steadystate", super::steady::json(steady));
+    }
     Value::Object(out)
 }
 

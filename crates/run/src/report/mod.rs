@@ -7,6 +7,7 @@ mod hpb;
 mod json;
 pub(crate) mod number;
 pub(crate) mod page;
+mod steady;
 mod text;
 mod trace;
 

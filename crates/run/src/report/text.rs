@@ -121,7 +121,11 @@ fn write_entry(out: &mut String, entry: &Entry, entries: &[Entry]) -> fmt::Resul
         out,
         "     latency   : target=0, window=0, percentile=100.00%, depth={}",
         job.queue_depth
-    )
+    )?;
+    match &job.steady {
+        Some(steady) => writeln!(out, "{}", super::steady::text(steady)),
+        None => Ok(()),
+    }
 }
 
 fn write_direction(

@@ -21,6 +21,8 @@ pub(super) struct Order {
     held: Vec<u32>,
     /// Nothing starts any more.
     over: bool,
+    /// The flow of each job; empty where none has one.
+    flows: Vec<Option<u64>>,
 }
 
 impl Order {
@@ -29,7 +31,16 @@ impl Order {
             standing: vec![Standing::Waiting; jobs.len()],
             held: Vec::new(),
             over: false,
+            flows: match jobs.iter().any(|job| job.flow().is_some()) {
+                true => jobs.iter().map(Job::flow).collect(),
+                false => Vec::new(),
+            },
         }
+    }
+
+    #[inline]
+    pub(super) fn has_flows(&self) -> bool {
+        !self.flows.is_empty()
     }
 
     fn may_start(&self, job: &Job) -> bool {
@@ -61,6 +72,7 @@ impl<O: Observer, T: Tracer> Runner<'_, O, T> {
         self.results[index].begin(&self.jobs[index], now_ps);
         let counted_from_ps = self.results[index].counted_from_ps();
         self.observer.begins(index, counted_from_ps);
+        self.steady.begin(index, now_ps);
         self.make_ready(index as u32);
         self.left += 1;
     }
@@ -86,6 +98,24 @@ impl<O: Observer, T: Tracer> Runner<'_, O, T> {
         }
     }
 
+    /// A job was asked: if it has done something since so many were submitted, others of its flow may go on.
+    #[cold]
+    pub(super) fn tell_flow(&mut self, index: usize, submitted: u64) {
+        let Some(flow) = self.order.flows[index] else {
+            return;
+        };
+        let done = self.order.standing[index] == Standing::Done;
+        if self.results[index].submitted == submitted && !done {
+            return;
+        }
+        for other in 0..self.order.flows.len() {
+            let running = self.order.standing[other] == Standing::Running;
+            if other != index && running && self.order.flows[other] == Some(flow) {
+                self.make_ready(other as u32);
+            }
+        }
+    }
+
     fn end_with(&mut self, index: usize, ends: Ends) {
         self.order.over |= ends == Ends::All;
         let group = self.jobs[index].group;
@@ -96,13 +126,20 @@ impl<O: Observer, T: Tracer> Runner<'_, O, T> {
                 Ends::Running => running,
                 Ends::All => true,
             };
-            if !concerned || self.order.standing[other] == Standing::Done {
-                continue;
+            if concerned {
+                self.end_job(other);
             }
-            self.jobs[other].stop();
-            if running {
-                self.make_ready(other as u32);
-            }
+        }
+    }
+
+    /// A job is to submit nothing more.
+    pub(super) fn end_job(&mut self, index: usize) {
+        let standing = self.order.standing[index];
+        if standing != Standing::Done {
+            self.jobs[index].stop();
+        }
+        if standing == Standing::Running {
+            self.make_ready(index as u32);
         }
     }
 }

@@ -3,15 +3,19 @@
 
 use super::Context;
 use super::distribution::below;
-use super::generator::{Choice, Generator, Plan};
+use super::flow::{Flow, Shared};
+use super::generator::Generator;
 use super::ini::Section;
 use super::offsets::{Layout, READ, Sizes, Spread, TRIM, Visits, WRITE};
 use super::options::{Access, Options};
 use super::pacing::{Pace, Rate};
+use super::plan::{Choice, Plan};
 use super::value::Extent;
 use crate::{Job, Source, WorkloadError};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// fio's default `randseed`.
 const RANDSEED: u64 = 0x89;
@@ -24,6 +28,8 @@ pub(super) struct Numbering {
     jobs: u64,
     group: u32,
     stage: u32,
+    /// What the jobs of each `flow_id` share.
+    flows: BTreeMap<u64, Arc<Shared>>,
 }
 
 /// Builds all clones of one job section.
@@ -51,6 +57,19 @@ pub(super) fn clones(
             return Err(builder.error(&["numjobs"], message));
         }
         let plan = builder.plan(clone, numbering.jobs)?;
+        let requests_expected = requests_expected(&plan);
+        let (queue_depth, ramp_ps) = (
+            plan.depth,
+            match plan.ramp_ps {
+                0 => 0,
+                ramp_ps => plan.delay_ps.saturating_add(ramp_ps),
+            },
+        );
+        let mut generator = Generator::new(plan);
+        if options.flow.weight > 0 {
+            let shared = numbering.flows.entry(options.flow.id).or_default();
+            generator.set_flow(Flow::new(shared, options.flow));
+        }
         let name = options.name.as_ref().unwrap_or(&section.name);
         jobs.push(Job {
             logs: options.logs.of_job(name, numbering.jobs, options.waits()),
@@ -60,17 +79,15 @@ pub(super) fn clones(
             stage: numbering.stage,
             after: Vec::new(),
             ends: None,
+            steady: options.steady.steady(),
             group_reporting: options.group_reporting,
             options: Vec::new(),
             global_options: Vec::new(),
             percentiles: options.percentiles.clone(),
-            queue_depth: plan.depth,
-            ramp_ps: match plan.ramp_ps {
-                0 => 0,
-                ramp_ps => plan.delay_ps.saturating_add(ramp_ps),
-            },
-            requests_expected: requests_expected(&plan),
-            source: Source::Fio(Box::new(Generator::new(plan))),
+            queue_depth,
+            ramp_ps,
+            requests_expected,
+            source: Source::Fio(Box::new(generator)),
         });
     }
     Ok(jobs)
@@ -107,6 +124,7 @@ impl Builder<'_> {
             let error = self.error(&["writefua"], message);
             return Err(error.hint("use `sync=1`, or `ioengine=io_uring_cmd`"));
         }
+        self.check_zones_and_files()?;
         if let Some(name) = o.logs.obstacle() {
             let message = format!("`{name}` is not supported with log files");
             let hint = "leave it out, or `write_bw_log`, `write_iops_log` and `write_lat_log`";
@@ -121,6 +139,46 @@ impl Builder<'_> {
             return Err(self.error(&["random_distribution"], message));
         }
         Ok(())
+    }
+
+    /// What goes with `nrfiles` and `zonemode=strided`.
+    fn check_zones_and_files(&self) -> Result<(), WorkloadError> {
+        let o = self.options;
+        if let Some((name, message)) = o.zones.contradiction() {
+            return Err(self.error(&[name], message));
+        }
+        let directions = o.active().into_iter().filter(|active| *active).count();
+        if o.zones.strided && (o.random || o.skip != 0 || directions > 1 || self.files() > 1) {
+            let message =
+                "`zonemode=strided` is for plain `rw=read`, `rw=write` and `rw=trim` of one file";
+            return Err(self.error(&["zonemode"], message));
+        }
+        if self.files() == 1 {
+            return Ok(());
+        }
+        let others = [
+            ("offset", o.offset != Extent::Bytes(0)),
+            ("offset_increment", o.offset_increment != Extent::Bytes(0)),
+            (
+                "filesize",
+                o.filesize.is_some_and(|(low, high)| low != high),
+            ),
+            ("rw", o.skip != 0 || o.access == Access::TrimWrite),
+        ];
+        let other = others.into_iter().find(|(_, set)| *set);
+        other.map_or(Ok(()), |(name, _)| {
+            let message = format!("`{name}` is not supported with several files (`nrfiles`)");
+            let error = self.error(&[name, "nrfiles"], message);
+            Err(error.hint("use a job for each file, with `offset` and `size`"))
+        })
+    }
+
+    /// With a name there is one file, as in fio.
+    fn files(&self) -> u64 {
+        match self.options.places.contains_key("filename") {
+            true => 1,
+            false => self.options.files,
+        }
     }
 
     fn plan(&self, clone: u64, number: u64) -> Result<Plan, WorkloadError> {
@@ -186,6 +244,7 @@ impl Builder<'_> {
             delay_ps: delay_low + below(&mut rng, delay_high - delay_low + 1),
             ramp_ps: o.ramp_ps,
             runtime_ps: (o.runtime_ps > 0).then_some(o.runtime_ps),
+            backlog: (o.backlog.0, o.batch()),
             pace: self.pace(&layout, rng.next_u64()),
             seed: rng.next_u64(),
             layout,
@@ -219,6 +278,8 @@ impl Builder<'_> {
         let Some((low, high)) = self.options.filesize else {
             return Ok(drive_bytes);
         };
+        let all = |bytes: u64| bytes.saturating_mul(self.files());
+        let (low, high) = (all(low), all(high));
         if low > drive_bytes {
             let message =
                 format!("`filesize` is at least {low} B, but the drive has only {drive_bytes} B");
@@ -296,6 +357,8 @@ impl Builder<'_> {
             skip: o.skip,
             random_percent: o.random_percent,
             active,
+            files: self.files(),
+            strides: o.zones.strides(),
             seed,
         };
         Ok((layout, bytes))
@@ -423,7 +486,7 @@ impl Builder<'_> {
             let blame = ["size", "offset_increment", "offset"];
             return Err(self.error(&blame, message).hint(FIT));
         }
-        if span.min(bytes) < largest {
+        if (span / self.files()).min(bytes) < largest {
             let message =
                 format!("the job's range of {bytes} B is smaller than one block of {largest} B");
             return Err(self.error(&["size", "filesize", "offset"], message));
@@ -487,6 +550,9 @@ fn requests_expected(plan: &Plan) -> Option<u64> {
         && !plan.write_flushes
         && (plan.flush_every == [0; 2] || plan.choice == Choice::Always(WRITE))
         && (layout.skip == 0 || layout.random)
+        && layout.files == 1
+        && layout.strides.is_none()
+        && plan.backlog == (0, 0)
         // Two positions move through the range: which one ends the pass is chance.
         && (!matches!(plan.choice, Choice::Mix { .. }) || layout.random)
         && !matches!(layout.visits, Visits::Cut { .. })

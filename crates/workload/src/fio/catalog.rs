@@ -107,6 +107,9 @@ const HONOURED: &[&str] = &[
     "fdatasync",
     "filename",
     "filesize",
+    "flow",
+    "flow_id",
+    "flow_sleep",
     "fsync",
     "fsync_on_close",
     "group_reporting",
@@ -133,6 +136,7 @@ const HONOURED: &[&str] = &[
     "name",
     "new_group",
     "norandommap",
+    "nrfiles",
     "number_ios",
     "numjobs",
     "offset",
@@ -158,6 +162,9 @@ const HONOURED: &[&str] = &[
     "size",
     "slat_percentiles",
     "startdelay",
+    "steadystate",
+    "steadystate_duration",
+    "steadystate_ramp_time",
     "stonewall",
     "sync",
     "thinktime",
@@ -167,15 +174,21 @@ const HONOURED: &[&str] = &[
     "thinktime_spin",
     "time_based",
     "verify",
+    "verify_backlog",
+    "verify_backlog_batch",
     "verify_pattern",
     "wait_for",
     "write_bw_log",
     "write_iops_log",
     "write_lat_log",
     "writefua",
+    "zonemode",
+    "zonerange",
+    "zonesize",
+    "zoneskip",
 ];
 
-const ZONES: &str = "zoned namespaces and strided zones are not modelled; leave it out";
+const ZONES: &str = "zoned namespaces are not modelled; leave it out";
 const REPLAY: &str = "give the trace itself as the workload: `lodger simulate TRACE`";
 const LATENCY: &str = "run several depths and compare them instead";
 const STOPS: &str = "runs end by `size`, `io_size`, `number_ios` or `runtime`; leave it out";
@@ -214,8 +227,6 @@ const UNSUPPORTED: &[(&str, &[&str], &str)] = &[
     ),
     ("stats", &["1"], REPORT),
     ("unified_rw_reporting", &["0", "none"], REPORT),
-    ("verify_backlog", &["0"], BACKLOG),
-    ("verify_backlog_batch", &["0"], BACKLOG),
     ("verify_state_load", &["0"], LEAVE_OUT),
     ("write_hist_log", &[], LOG),
     ("write_iolog", &[], LOG),
@@ -231,9 +242,6 @@ const UNSUPPORTED: &[(&str, &[&str], &str)] = &[
     ("fdp", &["0"], PLACEMENT),
     ("file_append", &["0"], "use `offset`"),
     ("file_service_type", &["roundrobin"], ONE_DRIVE),
-    ("flow", &["0"], LEAVE_OUT),
-    ("flow_id", &["0"], LEAVE_OUT),
-    ("flow_sleep", &["0"], LEAVE_OUT),
     ("flow_watermark", &[], LEAVE_OUT),
     ("ignore_zone_limits", &["0"], ZONES),
     ("job_max_open_zones", &["0"], ZONES),
@@ -251,7 +259,6 @@ const UNSUPPORTED: &[(&str, &[&str], &str)] = &[
     ("merge_blktrace_file", &[], REPLAY),
     ("merge_blktrace_iters", &[], REPLAY),
     ("merge_blktrace_scalars", &[], REPLAY),
-    ("nrfiles", &["1"], ONE_DRIVE),
     (
         "num_range",
         &["1"],
@@ -279,10 +286,11 @@ const UNSUPPORTED: &[(&str, &[&str], &str)] = &[
     ("spr_num_regions", &[], LEAVE_OUT),
     ("spr_op", &[], LEAVE_OUT),
     ("sprandom", &["0"], "use `rw=randwrite`"),
-    ("steadystate", &[], STOPS),
-    ("steadystate_check_interval", &[], STOPS),
-    ("steadystate_duration", &["0"], STOPS),
-    ("steadystate_ramp_time", &["0"], STOPS),
+    (
+        "steadystate_check_interval",
+        &["1000"],
+        "rates are looked at every second; leave it out",
+    ),
     ("sync_file_range", &[], "use `fsync` or `fdatasync`"),
     ("thinkcycles", &["0"], "use `thinktime`"),
     (
@@ -309,10 +317,6 @@ const UNSUPPORTED: &[(&str, &[&str], &str)] = &[
     ("zone_reset_frequency", &[], ZONES),
     ("zone_reset_threshold", &[], ZONES),
     ("zonecapacity", &["0"], ZONES),
-    ("zonemode", &["none"], ZONES),
-    ("zonerange", &["0"], ZONES),
-    ("zonesize", &["0"], ZONES),
-    ("zoneskip", &["0"], ZONES),
 ];
 
 /// The option's name as fio prints it, and its standing; `None` if there is no such option.

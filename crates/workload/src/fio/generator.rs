@@ -1,70 +1,17 @@
 //! The state machine of one fio job.
 
+use super::backlog::Backlog;
 use super::distribution::below;
-use super::offsets::{Direction, Layout, Offsets, READ, TRIM, WRITE};
-use super::pacing::{Gate, Pace, Pacer};
+use super::files::Files;
+use super::flow::{Flow, Held};
+use super::offsets::{Direction, READ, TRIM, WRITE};
+use super::pacing::{Gate, Pacer};
+use super::plan::{Choice, Plan};
 use super::read_back::Written;
 use crate::{Counting, Next};
 use lodger_core::{Completion, Op, Request};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
-
-/// How a job chooses between reading, writing and trimming.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
-    Always(Direction),
-    /// Reads with this per cent, writes otherwise, drawn afresh for every request.
-    Mix {
-        read_percent: u32,
-    },
-    /// Trims a range, then writes it.
-    TrimThenWrite,
-    /// Trims and writes in order, each with lengths of its own: a write after a trim until both have begun at
-    /// the same place.
-    TrimAndWrite,
-}
-
-/// Everything that one job does; validated by the caller.
-#[derive(Clone, Debug)]
-pub(super) struct Plan {
-    pub(super) queue: u16,
-    pub(super) depth: u32,
-    /// Once full, the queue is filled again when this many are in flight, or fewer.
-    pub(super) refill_at: u32,
-    pub(super) choice: Choice,
-    pub(super) layout: Layout,
-    /// Writes are FUA.
-    pub(super) fua: bool,
-    /// Flush after this many writes, 0 for never: fio's `fsync` and `fdatasync`.
-    pub(super) flush_every: [u32; 2],
-    /// Nothing is submitted while a flush is under way: libaio waits in the call.
-    pub(super) flush_holds: bool,
-    /// Every write ends with a flush that belongs to it.
-    pub(super) write_flushes: bool,
-    /// Flush at the end of every pass.
-    pub(super) flush_at_end: bool,
-    /// Read back what a pass has written at its end, and whether no pass writes a block twice.
-    pub(super) verify: Option<bool>,
-    /// Bytes in a pass over the range.
-    pub(super) pass_bytes: u64,
-    /// fio's `size` or `io_size`.
-    pub(super) limit_bytes: u64,
-    /// Whether `io_size` was given: passes are repeated until it is reached.
-    pub(super) has_io_size: bool,
-    pub(super) loops: u64,
-    /// Requests over all loops, `u64::MAX` for no limit.
-    pub(super) requests_max: u64,
-    /// Runs until `runtime_ps` whatever the bytes.
-    pub(super) time_based: bool,
-    /// Every pass draws the same order (fio's `randrepeat`).
-    pub(super) repeat: bool,
-    pub(super) delay_ps: u64,
-    pub(super) ramp_ps: u64,
-    /// After the ramp; `None` for no limit.
-    pub(super) runtime_ps: Option<u64>,
-    pub(super) pace: Option<Pace>,
-    pub(super) seed: u64,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -106,13 +53,15 @@ pub struct Generator {
     /// The write under way is to end with a flush, and whether that is under way.
     tail_due: bool,
     tail_in_flight: bool,
-    offsets: Offsets,
+    offsets: Files,
     mix_rng: Xoshiro256PlusPlus,
     /// The range trimmed last and not yet written.
     trimmed: Option<(u64, u64)>,
     /// Where the last write and the last trim began.
     starts: [Option<u64>; 2],
     pacer: Option<Box<Pacer>>,
+    flow: Option<Box<Flow>>,
+    backlog: Backlog,
     plan: Plan,
     start_ps: u64,
     passes_left: u64,
@@ -146,11 +95,13 @@ impl Generator {
             writes: 0,
             tail_due: false,
             tail_in_flight: false,
-            offsets: Offsets::new(plan.layout.clone()),
+            offsets: Files::new(&plan.layout),
             mix_rng: Xoshiro256PlusPlus::seed_from_u64(plan.seed),
             trimmed: None,
             starts: [None; 2],
             pacer: plan.pace.clone().map(|pace| Box::new(Pacer::new(pace))),
+            flow: None,
+            backlog: Backlog::new(plan.backlog),
             start_ps: 0,
             passes_left: plan.loops,
             pass_was_exhausted: false,
@@ -182,9 +133,28 @@ impl Generator {
     /// Submits nothing more, as if the runtime were over; without having started it is done.
     pub fn stop(&mut self) {
         if matches!(self.phase, Phase::New | Phase::Delayed) {
-            self.phase = Phase::Done;
+            self.done();
         }
         (self.stopped, self.deadline_ps) = (true, 0);
+    }
+
+    fn done(&mut self) -> Next {
+        self.phase = Phase::Done;
+        if let Some(flow) = &mut self.flow {
+            flow.leave();
+        }
+        Next::Done
+    }
+
+    /// Binds its rate to that of the other jobs of its flow.
+    pub(super) fn set_flow(&mut self, flow: Flow) {
+        self.flow = Some(Box::new(flow));
+    }
+
+    /// The flow that the job belongs to: what one of its jobs does may let others go on.
+    #[must_use]
+    pub fn flow(&self) -> Option<u64> {
+        self.flow.as_ref().map(|flow| flow.id())
     }
 
     /// Submits through another queue than the job's own (its clone number).
@@ -223,6 +193,11 @@ impl Generator {
         if self.pass_left_bytes == 0 || self.total_left_bytes == 0 || self.requests_left == 0 {
             return self.end_pass(now_ps);
         }
+        if self.is_bound()
+            && let Some(next) = self.next_bound(now_ps)
+        {
+            return next;
+        }
         if self.pacer.is_some() {
             return self.next_paced(now_ps);
         }
@@ -239,7 +214,10 @@ impl Generator {
         debug_assert!(self.in_flight > 0 && completion.tag < self.plan.depth);
         self.in_flight -= 1;
         self.free_tags.push(completion.tag);
-        if completion.op == Op::Flush {
+        if completion.op != Op::Flush {
+            self.backlog
+                .completed(completion.tag, completion.op == Op::Read);
+        } else {
             (self.flush_in_flight, self.tail_in_flight) = (false, false);
         }
         if let Some(pacer) = &mut self.pacer
@@ -248,6 +226,28 @@ impl Generator {
         {
             pacer.completed();
         }
+    }
+
+    /// Whether other jobs, or what was written, may decide what is next.
+    #[inline]
+    fn is_bound(&self) -> bool {
+        self.flow.is_some() || self.plan.backlog.0 > 0
+    }
+
+    #[cold]
+    fn next_bound(&mut self, now_ps: u64) -> Option<Next> {
+        if let Some(flow) = &mut self.flow {
+            match flow.held(now_ps, self.in_flight) {
+                None => {}
+                Some(Held::At(at_ps)) => return Some(Next::At(at_ps.min(self.deadline_ps))),
+                Some(Held::Blocked) if self.deadline_ps == u64::MAX || self.in_flight > 0 => {
+                    return Some(Next::Blocked);
+                }
+                Some(Held::Blocked) => return Some(Next::At(self.deadline_ps)),
+            }
+        }
+        let (offset, length) = self.backlog.take(self.written.as_mut()?)?;
+        Some(self.read_again(offset, length))
     }
 
     #[inline]
@@ -350,7 +350,16 @@ impl Generator {
         if let Some(pacer) = &mut self.pacer {
             pacer.issued(direction, length);
         }
-        Next::Submit(self.request(op, offset + self.plan.layout.base, length))
+        let request = self.request(op, offset + self.plan.layout.base, length);
+        if self.is_bound() {
+            if let Some(flow) = &mut self.flow {
+                flow.issued();
+            }
+            if direction == WRITE {
+                self.backlog.wrote(request.tag, offset);
+            }
+        }
+        Next::Submit(request)
     }
 
     /// A job that runs by time starts the range again without waiting for anything.
@@ -456,8 +465,7 @@ impl Generator {
             return self.next_outside(now_ps);
         }
         if self.finished || !self.begin_pass() {
-            self.phase = Phase::Done;
-            return Next::Done;
+            return self.done();
         }
         self.phase = Phase::Running;
         self.next(now_ps)
@@ -478,7 +486,11 @@ impl Generator {
             return Some(Next::Blocked);
         }
         let (offset, length) = self.written.as_mut()?.take()?;
-        // fio counts what it reads back against `io_size` and `number_ios`, too.
+        Some(self.read_again(offset, length))
+    }
+
+    /// A read of what was written. fio counts it against `io_size` and `number_ios`, too.
+    fn read_again(&mut self, offset: u64, length: u64) -> Next {
         if !self.plan.time_based {
             self.verified_bytes = self.verified_bytes.saturating_add(length);
         }
@@ -486,11 +498,10 @@ impl Generator {
         if let Some(pacer) = &mut self.pacer {
             pacer.read_back(length);
         }
-        Some(Next::Submit(self.request(
-            Op::Read,
-            offset + self.plan.layout.base,
-            length,
-        )))
+        if let Some(flow) = &mut self.flow {
+            flow.issued();
+        }
+        Next::Submit(self.request(Op::Read, offset + self.plan.layout.base, length))
     }
 
     fn start(&mut self) {
@@ -501,6 +512,9 @@ impl Generator {
         }
         if let Some(pacer) = &mut self.pacer {
             pacer.start(self.start_ps);
+        }
+        if let Some(flow) = &mut self.flow {
+            flow.join();
         }
     }
 

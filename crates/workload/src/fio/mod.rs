@@ -5,9 +5,12 @@
 //!
 #![doc = include_str!("differences.md")]
 
+mod backlog;
 mod build;
 mod catalog;
 mod distribution;
+mod files;
+mod flow;
 mod generator;
 mod ignored;
 mod ini;
@@ -18,10 +21,13 @@ mod options;
 mod order;
 mod pacing;
 mod permutation;
+mod plan;
 mod power;
 mod random_map;
 mod read_back;
+mod steady;
 mod value;
+mod zones;
 
 #[cfg(test)]
 mod tests;
@@ -29,6 +35,7 @@ mod tests;
 pub use catalog::{KnownOption, Standing, known_options};
 pub use generator::Generator;
 pub use logs::Logs;
+pub use steady::Steady;
 
 use crate::{Workload, WorkloadError};
 use options::Options;
@@ -87,7 +94,7 @@ pub fn parse(text: &str, context: &Context<'_>) -> Result<Workload, WorkloadErro
         let mut options = defaults.clone();
         let echo = options.apply_all(&section.settings, context)?;
         let clones = build::clones(&section, &options, &mut numbering, context)?;
-        order.add(&section, &options, clones.len())?;
+        order.add(&section, &options, &clones)?;
         for mut job in clones {
             job.options.clone_from(&echo);
             job.global_options.clone_from(&global_options);

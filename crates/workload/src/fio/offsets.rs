@@ -3,6 +3,7 @@
 use super::distribution::{Normal, Pareto, Zipf, below};
 use super::permutation::Permutation;
 use super::random_map::RandomMap;
+use super::zones::{Stride, Strides};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
@@ -119,6 +120,10 @@ pub(super) struct Layout {
     pub(super) random_percent: [u32; 3],
     /// Directions the job uses.
     pub(super) active: [bool; 3],
+    /// Files that the range is divided among.
+    pub(super) files: u64,
+    /// Sequential requests with gaps between zones.
+    pub(super) strides: Option<Strides>,
     pub(super) seed: u64,
 }
 
@@ -153,6 +158,7 @@ pub(super) struct Offsets {
     /// First and one past the last byte of the previous request, relative to `base`.
     last_start: [u64; 3],
     last_end: [u64; 3],
+    zone: Stride,
     offset_rng: Xoshiro256PlusPlus,
     size_rng: Xoshiro256PlusPlus,
 }
@@ -187,6 +193,7 @@ impl Offsets {
             until_random: 0,
             last_start: [0; 3],
             last_end: [0; 3],
+            zone: Stride::default(),
             offset_rng: Xoshiro256PlusPlus::seed_from_u64(layout.seed),
             size_rng: Xoshiro256PlusPlus::seed_from_u64(!layout.seed),
             layout,
@@ -279,6 +286,9 @@ impl Offsets {
     }
 
     fn next_in_order(&mut self, direction: Direction) -> Option<(u64, u64)> {
+        if let Some(strides) = self.layout.strides {
+            return self.strided(direction, strides);
+        }
         let (offset, random, visits) = if self.layout.random {
             self.mixed(direction)?
         } else {
@@ -302,6 +312,20 @@ impl Offsets {
             }
             _ => Some((offset, length)),
         }
+    }
+
+    /// Zones reach as far as the drive does, whatever the job's size, as in fio.
+    fn strided(&mut self, direction: Direction, strides: Strides) -> Option<(u64, u64)> {
+        let offset = self.zone.next(strides, self.layout.room);
+        let length = match self.fixed[direction] {
+            0 => self.length(direction, offset, false)?,
+            fixed => fixed,
+        };
+        if length > self.layout.room - offset {
+            return None;
+        }
+        self.zone.issued(length);
+        Some((offset, length))
     }
 
     /// A random job that is not random every time: the offset, whether it was meant to be random, and

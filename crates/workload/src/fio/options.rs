@@ -4,10 +4,13 @@ mod values;
 
 use super::Context;
 use super::catalog::{self, Standing};
+use super::flow::FlowOptions;
 use super::ini::Setting;
 use super::logs::LogOptions;
 use super::offsets::{Between, Direction, READ, Sizes, Spread, TRIM, WRITE};
+use super::steady::SteadyOptions;
 use super::value::{Extent, KB_BASE};
+use super::zones::ZoneOptions;
 use crate::{Ends, Place, WorkloadError};
 use std::collections::BTreeMap;
 
@@ -63,6 +66,13 @@ pub(super) struct Options {
     pub(super) offload: bool,
     pub(super) numjobs: u64,
     pub(super) size: Option<Extent>,
+    /// fio's `nrfiles`.
+    pub(super) files: u64,
+    pub(super) flow: FlowOptions,
+    pub(super) zones: ZoneOptions,
+    pub(super) steady: SteadyOptions,
+    /// Writes after which some are read back, and how many; 0 for never and for all.
+    pub(super) backlog: (u64, u64),
     /// Smallest and largest size of the file, the same twice for a fixed one.
     pub(super) filesize: Option<(u64, u64)>,
     pub(super) offset: Extent,
@@ -101,8 +111,8 @@ pub(super) struct Options {
     pub(super) do_verify: bool,
     pub(super) stonewall: bool,
     pub(super) wait_for: Option<String>,
-    pub(super) exit_all: bool,
-    pub(super) exit_what: Ends,
+    /// Whether others end with it, and which.
+    pub(super) exit: (bool, Ends),
     pub(super) new_group: bool,
     pub(super) group_reporting: bool,
     pub(super) percentiles: Vec<f64>,
@@ -134,6 +144,11 @@ impl Default for Options {
             offload: false,
             numjobs: 1,
             size: None,
+            files: 1,
+            flow: FlowOptions::default(),
+            zones: ZoneOptions::default(),
+            steady: SteadyOptions::default(),
+            backlog: (0, 0),
             filesize: None,
             offset: Extent::Bytes(0),
             offset_align: 0,
@@ -169,8 +184,7 @@ impl Default for Options {
             do_verify: true,
             stonewall: false,
             wait_for: None,
-            exit_all: false,
-            exit_what: Ends::Group,
+            exit: (false, Ends::Group),
             new_group: false,
             group_reporting: false,
             percentiles: PERCENTILES.to_vec(),
@@ -235,6 +249,7 @@ impl Options {
         }
         if name == "filename" {
             one_file(setting)?;
+            self.places.insert(name, setting.place.clone());
             return Ok(name);
         }
         let mut setting = setting.clone();
@@ -252,6 +267,9 @@ impl Options {
             || self.apply_order(name, &setting)?
             || self.apply_time(name, &setting)?
             || self.logs.apply(name, &setting)?
+            || self.flow.apply(name, &setting)?
+            || self.steady.apply(name, &setting)?
+            || self.zones.apply(name, &setting, self.kb_base)?
             || self.apply_rest(name, &setting)?;
         debug_assert!(known, "{name} is honoured by nobody");
         Ok(name)
@@ -280,6 +298,14 @@ impl Options {
     /// As in fio, a pattern alone asks for verification, too.
     pub(super) fn verifies(&self) -> bool {
         self.verify.unwrap_or(self.verify_pattern)
+    }
+
+    /// How many blocks of a backlog are read back at once.
+    pub(super) fn batch(&self) -> u64 {
+        match self.backlog {
+            (every, 0) => every,
+            (_, batch) => batch,
+        }
     }
 
     /// Directions in use: reads, writes, trims.

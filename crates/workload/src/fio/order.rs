@@ -2,6 +2,7 @@
 
 use super::ini::Section;
 use super::options::Options;
+use super::steady::Steady;
 use crate::{Ends, Job, WorkloadError};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,6 +15,8 @@ pub(super) struct Order {
     /// Of each job, the jobs that it waits for, and what ends with it.
     jobs: Vec<(Range<usize>, Ends)>,
     exit_all: bool,
+    /// The group of the last job with `steadystate`, and what it asks for.
+    steady: Option<(u32, Steady)>,
 }
 
 impl Order {
@@ -22,8 +25,10 @@ impl Order {
         &mut self,
         section: &Section,
         options: &Options,
-        clones: usize,
+        clones: &[Job],
     ) -> Result<(), WorkloadError> {
+        self.check_steady(section, options, clones)?;
+        let clones = clones.len();
         let after = self.waitees(section, options)?;
         let first = self.jobs.len();
         let name = options.name.as_ref().unwrap_or(&section.name).clone();
@@ -31,10 +36,31 @@ impl Order {
         named
             .and_modify(|range| *range = None)
             .or_insert(Some(first..first + clones));
-        let job = (after, options.exit_what);
+        let job = (after, options.exit.1);
         self.jobs.extend(std::iter::repeat_n(job, clones));
         // fio has one such switch for all jobs.
-        self.exit_all |= options.exit_all;
+        self.exit_all |= options.exit.0;
+        Ok(())
+    }
+
+    /// As in fio, jobs of a group ask for the same.
+    fn check_steady(
+        &mut self,
+        section: &Section,
+        options: &Options,
+        clones: &[Job],
+    ) -> Result<(), WorkloadError> {
+        let Some((steady, job)) = options.steady.steady().zip(clones.first()) else {
+            return Ok(());
+        };
+        let (group, before) = *self.steady.get_or_insert((job.group, steady));
+        if group == job.group && before != steady {
+            let place = options.places.get("steadystate").unwrap_or(&section.place);
+            let message = "`steadystate` must be the same for all jobs of a group";
+            let error = WorkloadError::new(message).at(&place.file, place.line);
+            return Err(error.hint("add `new_group` to one of them"));
+        }
+        self.steady = Some((job.group, steady));
         Ok(())
     }
 

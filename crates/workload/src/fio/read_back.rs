@@ -43,6 +43,21 @@ impl Written {
         }
     }
 
+    /// Where the next block to read begins.
+    pub(super) fn first(&self) -> Option<u64> {
+        match self {
+            Written::Once(list) => list.front().map(|(offset, _)| *offset),
+            Written::Latest(tree) => tree.first_key_value().map(|(offset, _)| *offset),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Written::Once(list) => list.len(),
+            Written::Latest(tree) => tree.len(),
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         match self {
             Written::Once(list) => list.is_empty(),

@@ -95,6 +95,7 @@ pub fn parse(text: &str, context: &Context<'_>) -> Result<Workload, WorkloadErro
         stage: 0,
         after: Vec::new(),
         ends: None,
+        steady: None,
         group_reporting: false,
         options,
         global_options: Vec::new(),

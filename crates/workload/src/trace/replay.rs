@@ -117,6 +117,7 @@ impl Trace {
             stage: 0,
             after: Vec::new(),
             ends: None,
+            steady: None,
             group_reporting: false,
             options: vec![
                 ("replay".to_owned(), how.to_owned()),

@@ -164,6 +164,7 @@ impl Options {
         };
         match name {
             "size" => self.size = some(s.extent(self.kb_base)?),
+            "nrfiles" => self.files = s.whole(1..=65_536)?,
             "filesize" => self.filesize = file_size(s, self.kb_base)?,
             "io_size" => self.io_size = some(s.extent(self.kb_base)?),
             "offset" => self.offset = s.extent(self.kb_base)?,
@@ -303,9 +304,9 @@ impl Options {
             "stonewall" => self.stonewall = s.flag()?,
             "wait_for" => self.wait_for = Some(waitee(s)?),
             // Its value, if it has one, is not looked at.
-            "exitall" => self.exit_all = true,
+            "exitall" => self.exit.0 = true,
             "exit_what" => {
-                self.exit_what = match s.text() {
+                self.exit.1 = match s.text() {
                     "group" => Ends::Group,
                     "stonewall" => Ends::Running,
                     "all" => Ends::All,
@@ -317,6 +318,8 @@ impl Options {
             "percentile_list" => self.percentiles = lists::percentiles(s)?,
             "writefua" => self.writefua = s.flag()?,
             "do_verify" => self.do_verify = s.flag()?,
+            "verify_backlog" => self.backlog.0 = s.whole(0..=u64::from(u32::MAX))?,
+            "verify_backlog_batch" => self.backlog.1 = s.whole(0..=u64::from(u32::MAX))?,
             "verify" => {
                 if !VERIFY.contains(&s.text()) {
                     return Err(s.must("a way to verify that fio knows, such as `crc32c`"));

@@ -250,6 +250,78 @@ fn the_size_of_the_file_says_where_and_size_says_how_much() {
     }
 }
 
+/// Offsets in blocks.
+fn blocks(options: &str, bytes: u64) -> Vec<u64> {
+    let log = run(&mut job(options));
+    log.iter()
+        .map(|request| request.offset_bytes / bytes)
+        .collect()
+}
+
+/// Blocks from `first` on, four to each zone.
+fn zones(firsts: impl IntoIterator<Item = u64>) -> Vec<u64> {
+    let zone = |first| first..first + 4;
+    firsts.into_iter().flat_map(zone).collect()
+}
+
+#[test]
+fn strided_zones_lie_where_fio_has_them() {
+    // fio 3.33 on a block device of 64 MiB, by its log of offsets in blocks of 256 KiB.
+    let of = |rest: &str| {
+        blocks(
+            &format!("rw=read\nbs=256k\nzonemode=strided\nzonesize=1m\n{rest}"),
+            256 * KIB,
+        )
+    };
+    let round: Vec<u64> = (0..8).map(|zone| zone * 32).collect();
+    for engine in ["psync", "libaio\niodepth=2"] {
+        let found = of(&format!("zoneskip=7m\nioengine={engine}"));
+        assert_eq!(found.len(), 256);
+        assert_eq!(
+            found,
+            zones(round.iter().copied().cycle().take(64)),
+            "{engine}"
+        );
+    }
+    let found = of("zonerange=2m\nzoneskip=6m\nsize=32m\nioengine=psync");
+    assert_eq!(found, zones(round.iter().copied().cycle().take(32)));
+    // A zone is gone round in as long as it takes.
+    let found = of("zonesize=2m\nzonerange=1m\nzoneskip=7m\nsize=8m\noffset=4m");
+    assert_eq!(found, zones([16, 16, 48, 48, 80, 80, 112, 112]));
+    let five = [0, 32, 64, 96, 128];
+    let found = of("zoneskip=7m\nsize=5m\nloops=2\nioengine=libaio\niodepth=2");
+    assert_eq!(found, zones(five.into_iter().chain(five)));
+    let found = of("zoneskip=7m\nsize=5m\nloops=2\nioengine=psync");
+    assert_eq!(found, zones(round.iter().copied().cycle().take(10)));
+}
+
+#[test]
+fn files_have_their_turns() {
+    // fio 3.33 with four files of 256 KiB: block 0 of each, then block 1; of three files of a third, five blocks each.
+    let of = |rest: &str| blocks(&format!("bs=64k\n{rest}"), 64 * KIB);
+    let turns = |files: u64, share: u64| -> Vec<u64> {
+        let turn = |block| (0..files).map(move |file| file * share + block);
+        (0..share).flat_map(turn).collect()
+    };
+    assert_eq!(of("size=1m\nnrfiles=4"), turns(4, 4));
+    assert_eq!(of("filesize=256k\nnr_files=4"), turns(4, 4));
+    assert_eq!(of("filesize=256k\nnrfiles=4\nsize=512k"), turns(4, 4)[..8]);
+    assert_eq!(of("size=1m\nnrfiles=3"), turns(3, 5));
+    let mut random = of("size=1m\nnrfiles=4\nrw=randread");
+    let files: Vec<u64> = random.iter().map(|block| block / 4).collect();
+    assert_eq!(files, [0, 1, 2, 3].repeat(4));
+    random.sort_unstable();
+    assert_eq!(random, (0..16).collect::<Vec<u64>>());
+    // With a name there is one file.
+    assert_eq!(
+        of("size=1m\nnrfiles=4\nfilename=/dev/x"),
+        (0..16).collect::<Vec<u64>>()
+    );
+    // By time each begins anew.
+    let asked = of("size=1m\nnrfiles=4\ntime_based\nruntime=10ms");
+    assert_eq!(asked[..32], [turns(4, 4), turns(4, 4)].concat());
+}
+
 #[test]
 fn a_file_of_a_range_of_sizes_has_one_of_them() {
     let blocks: Vec<usize> = (0..20)

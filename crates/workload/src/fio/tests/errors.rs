@@ -171,12 +171,9 @@ fn unknown_options_come_with_the_nearest_known_one() {
 #[test]
 fn unsupported_options_say_so() {
     for option in [
-        "zonemode=zbd",
         "read_iolog=trace",
-        "nrfiles=4",
         "zone_reset_frequency=0.1",
         "latency_target=1ms",
-        "steadystate=iops:1%",
         "trim_percentage=5",
         "serialize_overlap=1",
         "bs_unaligned",
@@ -200,6 +197,26 @@ fn contradictions() {
         (
             "bs=4k\ntime_based",
             "`time_based` needs a `runtime` (job.fio:3)",
+        ),
+        (
+            "zonemode=zbd",
+            "`zonemode=zbd` is not supported (job.fio:2)",
+        ),
+        (
+            "zonemode=strided",
+            "`zonemode=strided` needs a `zonesize` (job.fio:2)",
+        ),
+        (
+            "zonesize=1m",
+            "sizes of zones need `zonemode=strided` (job.fio:2)",
+        ),
+        (
+            "zonesize=1m\nzonemode=strided\nrw=randread",
+            "`zonemode=strided` is for plain `rw=read`, `rw=write` and `rw=trim` of one file (job.fio:3)",
+        ),
+        (
+            "nrfiles=4\noffset=1m",
+            "`offset` is not supported with several files (`nrfiles`) (job.fio:3)",
         ),
         (
             "rate=1m\nrate_iops=5",
@@ -240,6 +257,19 @@ fn jobs_wait_for_jobs_before_them() {
         (
             "[a]\nwait_for=",
             "`wait_for` must be the name of a job, found `` (job.fio:2)",
+        ),
+        (
+            "[a]\nss=iops:1%\nss_dur=5\n[b]\nss=bw:1%\nss_dur=5",
+            "`steadystate` must be the same for all jobs of a group (job.fio:5)",
+        ),
+        (
+            "[a]\nss=foo:3",
+            "`ss` must be iops, iops_slope, bw or bw_slope and a limit, such as `iops:2%` or `bw:500`, \
+             found `foo:3` (job.fio:2)",
+        ),
+        (
+            "[a]\nss_dur=500ms",
+            "`ss_dur` must be whole seconds between 2s and 1d, or 0, found `500ms` (job.fio:2)",
         ),
         (
             "[a]\nexit_what=some",

@@ -153,7 +153,6 @@ fn sync_and_writefua_force_writes() {
 fn what_would_change_the_result_is_refused_by_name() {
     for option in [
         "readfua=1",
-        "verify_backlog=16",
         "verify_only=1",
         "verify_state_load=1",
         "experimental_verify=1",
@@ -185,5 +184,59 @@ fn what_would_change_the_result_is_refused_by_name() {
         "stats=1",
     ] {
         try_parse(&format!("[job]\nrw=write\nsize=1m\n{option}\n")).unwrap();
+    }
+}
+
+/// Requests in order, `w` or `r` and the block.
+fn order(options: &str) -> String {
+    let log = run(&mut job(&format!(
+        "bs=64k\nsize=1m\nverify=crc32c\n{options}"
+    )));
+    let named = log.iter().map(|request| {
+        let letter = if request.op == Op::Write { 'w' } else { 'r' };
+        format!("{letter}{}", request.offset_bytes / (64 * KIB))
+    });
+    named.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_backlog_is_read_back_as_by_fio() {
+    // fio 3.33, by its log of requests.
+    let every_4 = "w0 w1 w2 w3 r0 r1 r2 r3 w4 w5 w6 w7 r4 r5 r6 r7 \
+                   w8 w9 w10 w11 r8 r9 r10 r11 w12 w13 w14 w15 r12 r13 r14 r15";
+    assert_eq!(order("rw=write\nverify_backlog=4\nioengine=psync"), every_4);
+    let two_of_4 = "w0 w1 w2 w3 r0 r1 w4 w5 r2 r3 w6 w7 r4 r5 w8 w9 r6 r7 \
+                    w10 w11 r8 r9 w12 w13 r10 r11 w14 w15 r12 r13 r14 r15";
+    let options = "rw=write\nverify_backlog=4\nverify_backlog_batch=2\nioengine=psync";
+    assert_eq!(order(options), two_of_4);
+    let every_5 = "w0 w1 w2 w3 w4 r0 r1 r2 r3 r4 w5 w6 w7 w8 w9 r5 r6 r7 r8 r9 \
+                   w10 w11 w12 w13 w14 r10 r11 r12 r13 r14 w15 r15";
+    let options = "rw=write\nverify_backlog=5\nloops=2\nioengine=psync";
+    assert_eq!(order(options), format!("{every_5} {every_5}"));
+    // Each write is read back at once, in whatever order they are.
+    let log = order("rw=randwrite\nverify_backlog=1\nioengine=psync");
+    let words: Vec<&str> = log.split(' ').collect();
+    assert_eq!(words.len(), 32);
+    assert!(
+        words
+            .chunks(2)
+            .all(|pair| pair[0].replace('w', "r") == pair[1])
+    );
+}
+
+#[test]
+fn a_block_in_flight_is_not_read_back() {
+    // fio 3.33 with libaio and four in flight: 16 writes, 16 reads, each after its write.
+    let mut job = job(
+        "bs=64k\nsize=1m\nverify=crc32c\nrw=randwrite\nverify_backlog=1\nioengine=libaio\niodepth=4",
+    );
+    let log = run_with(&mut job, 100 * US);
+    assert_eq!(log.len(), 32);
+    for read in log.iter().filter(|done| done.request.op == Op::Read) {
+        let same = |done: &&Done| {
+            done.request.op == Op::Write && done.request.offset_bytes == read.request.offset_bytes
+        };
+        let write = log.iter().find(same).unwrap();
+        assert!(write.completed_ps <= read.submitted_ps);
     }
 }
