@@ -1,12 +1,14 @@
 //! What can be typed. The text here is the help.
 
 mod ctl;
+mod fio;
 mod serve;
 mod table;
 mod time;
 mod top;
 
 pub use ctl::{After, CtlArgs, Order, RulesOrder};
+pub use fio::FioArgs;
 pub use serve::ServeArgs;
 pub use table::{TableArgs, TableFormat};
 pub use time::TimeArgs;
@@ -95,7 +97,7 @@ const SIMULATE_EXAMPLES: &str = "\
 Examples:
   lodger simulate randread.fio --drive rc100-480
   lodger simulate randread.fio --drive rc100-480 --hmb off --output-format json --output off.json
-  lodger simulate randwrite.fio --drive tiny --precondition random
+  lodger simulate --drive tiny --name=job --rw=randread --bs=4k --iodepth=8 --runtime=1
   lodger simulate server.csv --drive bg4 --replay closed --iodepth 8 --fit scale
   lodger simulate job.fio --drive rc100-480 --set nand.channels=8 --set tier.hmb.rounding=none
   lodger simulate trace.csv.zst --drive a80                 gzip and zstd as they are
@@ -109,9 +111,10 @@ What is simulated starts at time zero on a fresh drive, so equal commands give e
 #[derive(Debug, Args)]
 #[command(after_help = SIMULATE_EXAMPLES)]
 pub struct SimulateArgs {
-    /// fio job file (`.fio`), block trace (the format is recognised), model of database logging
-    /// (`.toml`), recording of a live drive (`lodger serve --record`), or `-` for standard input
-    pub workload: PathBuf,
+    /// fio job file (`.fio`; of several each runs after the one before), block trace (the format is recognised), model of
+    /// database logging (`.toml`), recording of a live drive (`lodger serve --record`), or `-` for standard input
+    #[arg(required_unless_present = "options")]
+    pub workload: Vec<PathBuf>,
     /// Drive of the collection (`lodger drives list`) or a drive file
     #[arg(long, value_name = "NAME|FILE")]
     pub drive: String,
@@ -139,6 +142,9 @@ pub struct SimulateArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub time: TimeArgs,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub fio: FioArgs,
 }
 
 const COMPARE_EXAMPLES: &str = "\

@@ -1,6 +1,6 @@
 //! From what was typed to a drive and a workload.
 
-use crate::args::{FitArg, PreconditionArg, ReplayArg, RunArgs, TraceArgs, TraceReadArgs};
+use crate::args::{FioArgs, FitArg, PreconditionArg, ReplayArg, RunArgs, TraceArgs, TraceReadArgs};
 use crate::error::Error;
 use crate::interrupt::{self, Interruptible};
 use crate::used;
@@ -11,7 +11,7 @@ use lodger_workload::live::Reader;
 use lodger_workload::trace::{self, DeviceChoice, Fit};
 use std::fs::File;
 use std::io::{self, BufRead, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Files are opened so that the user can stop the wait for them, and none is read that is also written.
 #[must_use]
@@ -81,6 +81,34 @@ pub fn config(name: &str, hmb: HmbChoice, run: &RunArgs) -> Result<RunConfig, Er
 /// If it cannot be read or understood, or options for traces are given with another workload.
 pub fn workload(path: &Path, args: &TraceArgs) -> Result<WorkloadFile, Error> {
     files().workload(path, &trace_options(args)?)
+}
+
+/// The same of several job files, and of jobs on the command line.
+///
+/// # Errors
+/// As [`workload`], or if there are several workloads and one is no job file.
+pub fn workloads(
+    paths: &[PathBuf],
+    fio: &FioArgs,
+    args: &TraceArgs,
+) -> Result<WorkloadFile, Error> {
+    let mut all = paths.iter().map(|path| workload(path, args));
+    let first = match all.next() {
+        Some(first) => first?,
+        None => files().command_line(&trace_options(args)?)?,
+    };
+    let more = all.collect::<Result<_, _>>()?;
+    first.with_beside(more, fio.line(), fio.sections.clone())
+}
+
+/// What a page calls several workloads.
+#[must_use]
+pub fn all_shown(workloads: &[PathBuf]) -> String {
+    let names: Vec<String> = workloads.iter().map(|path| shown(path)).collect();
+    match names.is_empty() {
+        true => "a workload".to_owned(),
+        false => names.join(", "),
+    }
 }
 
 /// What a page calls a workload.

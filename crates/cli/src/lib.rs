@@ -7,6 +7,7 @@
 pub mod args;
 mod commands;
 mod error;
+mod fio_line;
 mod inputs;
 mod interrupt;
 mod output;
@@ -30,7 +31,8 @@ where
     I: IntoIterator<Item = T>,
     T: Into<OsString> + Clone,
 {
-    let cli = match args::Cli::try_parse_from(args) {
+    let args = args.into_iter().map(Into::into).collect();
+    let cli = match args::Cli::try_parse_from(fio_line::gathered(args)) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, stdout, stderr),
     };

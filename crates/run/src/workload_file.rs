@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::files::{Files, text_of};
 use crate::logging::{self, LoggingChoice, Target};
+use lodger_workload::fio::Beside;
 use lodger_workload::live::{self, Reader};
 use lodger_workload::trace::{self, Description, Fit, Mode, Trace};
 use lodger_workload::{Workload, fio};
@@ -20,6 +21,8 @@ pub enum WorkloadFile {
         text: String,
         /// How the files that it includes are read.
         files: Files,
+        /// What is said beside it: options of a command line, further files.
+        beside: Beside,
     },
     /// A database's log.
     Logging {
@@ -80,6 +83,7 @@ impl WorkloadFile {
             name: name.into(),
             text: text.into(),
             files: Files::default(),
+            beside: Beside::default(),
         }
     }
 
@@ -118,6 +122,52 @@ impl WorkloadFile {
         Ok(self)
     }
 
+    /// The same with options of a command line, further job files and a choice of sections.
+    ///
+    /// # Errors
+    /// If there are any, and this or one of the others is no fio job file.
+    pub fn with_beside(
+        mut self,
+        more: Vec<WorkloadFile>,
+        line: Vec<(String, Option<String>)>,
+        sections: Vec<String>,
+    ) -> Result<Self, Error> {
+        if more.is_empty() && line.is_empty() && sections.is_empty() {
+            return Ok(self);
+        }
+        let no_jobs = |what: &str| {
+            let message = format!(
+                "jobs on the command line, `--section` and several files are for fio job files: {what} is none"
+            );
+            Error::input(message).hint("run it by itself")
+        };
+        let mut others = Vec::new();
+        for file in more {
+            match file {
+                WorkloadFile::Fio { name, text, .. } => others.push((name, text)),
+                other => return Err(no_jobs(&other.shown())),
+            }
+        }
+        let WorkloadFile::Fio { beside, .. } = &mut self else {
+            return Err(no_jobs(&self.shown()));
+        };
+        *beside = Beside {
+            line,
+            files: others,
+            sections,
+        };
+        Ok(self)
+    }
+
+    fn shown(&self) -> String {
+        match self {
+            WorkloadFile::Fio { name, .. } | WorkloadFile::Logging { name, .. } => {
+                format!("`{name}`")
+            }
+            WorkloadFile::Trace { .. } => "a trace".to_owned(),
+        }
+    }
+
     /// What the user should hear about what was read, a line each.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
@@ -143,8 +193,13 @@ impl WorkloadFile {
     ) -> Result<(Workload, Vec<String>), Error> {
         let target = drive.into();
         match self {
-            WorkloadFile::Fio { name, text, files } => {
-                let workload = parse_fio(name, text, *files, target.bytes, seed)?;
+            WorkloadFile::Fio {
+                name,
+                text,
+                files,
+                beside,
+            } => {
+                let workload = parse_fio(name, (text, beside), *files, target.bytes, seed)?;
                 let notes = workload.jobs.iter().any(|job| job.logs.is_some());
                 let notes = notes.then(|| NO_LOGS.to_owned()).into_iter().collect();
                 Ok((workload, notes))
@@ -179,8 +234,13 @@ impl WorkloadFile {
             WorkloadFile::Trace {
                 trace, fit, mode, ..
             } => fit_trace(trace, target.bytes, fit, mode),
-            WorkloadFile::Fio { name, text, files } => {
-                let workload = parse_fio(&name, &text, files, target.bytes, seed)?;
+            WorkloadFile::Fio {
+                name,
+                text,
+                files,
+                beside,
+            } => {
+                let workload = parse_fio(&name, (&text, &beside), files, target.bytes, seed)?;
                 Ok((workload, Vec::new()))
             }
             WorkloadFile::Logging { .. } => self.workload(target, seed),
@@ -213,6 +273,7 @@ impl Files {
                 name,
                 text,
                 files: self,
+                beside: Beside::default(),
             });
         }
         refuse_recording(&head, &name)?;
@@ -223,6 +284,21 @@ impl Files {
             description,
             fit: options.fit.unwrap_or(Fit::Error),
             mode,
+        })
+    }
+
+    /// Jobs that stand on a command line alone ([`WorkloadFile::with_beside`] has them).
+    ///
+    /// # Errors
+    /// If options for traces are given.
+    pub fn command_line(self, options: &TraceOptions) -> Result<WorkloadFile, Error> {
+        let name = "command line".to_owned();
+        refuse_trace_options(options, &name, "fio job")?;
+        Ok(WorkloadFile::Fio {
+            name,
+            text: String::new(),
+            files: self,
+            beside: Beside::default(),
         })
     }
 
@@ -271,7 +347,7 @@ impl Files {
 
 fn parse_fio(
     name: &str,
-    text: &str,
+    (text, beside): (&str, &Beside),
     files: Files,
     drive_bytes: u64,
     seed: u64,
@@ -286,7 +362,7 @@ fn parse_fio(
         drive_bytes,
         seed,
     };
-    Ok(fio::parse(text, &context)?)
+    Ok(fio::parse_beside(text, beside, &context)?)
 }
 
 fn fit_trace(

@@ -8,6 +8,7 @@ use lodger_run::{
     Breakdown, Completion, DriveState, Error, Observer, Progress, Recorder, Request, RunConfig,
     RunResult, Timeline, WorkloadFile, run, run_traced,
 };
+use lodger_workload::fio::Beside;
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
 
@@ -61,6 +62,7 @@ pub(crate) fn answer(question: &Run) -> Result<Value, Error> {
         name: NAME.to_owned(),
         text: question.job.clone(),
         files: files(),
+        beside: Beside::default(),
     };
     let (workload, _) = file.workload(config.spec(), config.seed)?;
     let submit_ps = config.spec().host.submit_ps;

@@ -39,7 +39,7 @@ impl Streams<'_> {
 /// Whatever keeps it from being done.
 pub fn dispatch(cli: Cli, streams: &mut Streams<'_>) -> Result<u8, Error> {
     match cli.command {
-        Command::Simulate(args) => simulate::run(&args, streams).map(|()| 0),
+        Command::Simulate(args) => simulate::run(&args, streams),
         Command::Compare(args) => compare::run(&args, streams).map(|()| 0),
         Command::Advise(args) => advise::run(&args, streams),
         Command::Drives(args) => drives::run(args, streams).map(|()| 0),

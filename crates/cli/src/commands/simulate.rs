@@ -11,17 +11,25 @@ use crate::output::{self, OutputFile};
 use crate::timeline::TimelineFile;
 use crate::trace_events::TraceEventsFile;
 use crate::watch::Watch;
+use lodger_core::time::S;
 use lodger_run::report::{self, Report};
 use lodger_run::timeline::Interval;
 use lodger_run::{Breakdown, FioLogs, Recorder, RunConfig, RunResult, Timeline, Workload};
 use std::path::Path;
 
-pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
-    if let Some(recording) = inputs::recording(&args.workload, &args.trace)? {
-        return recorded::run(args, recording, streams);
+pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<u8, Error> {
+    // A recording comes by itself.
+    if let ([only], [], []) = (
+        &args.workload[..],
+        &args.fio.options[..],
+        &args.fio.sections[..],
+    ) && let Some(recording) = inputs::recording(only, &args.trace)?
+    {
+        return recorded::run(args, recording, streams).map(|()| 0);
     }
     let config = inputs::config(&args.drive, args.hmb.choice()?, &args.run)?;
-    let source = inputs::workload(&args.workload, &args.trace)?.choose(args.logging.choice()?)?;
+    let source = inputs::workloads(&args.workload, &args.fio, &args.trace)?;
+    let source = source.choose(args.logging.choice()?)?;
     for note in source.notes() {
         streams.note("note", &note);
     }
@@ -45,8 +53,12 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), 
     let (result, watch, extra) = watched(args, &config, workload, (watch, extra), streams)?;
     let (mut logs, silent) = watch.finish()?;
     logs.extend(extra);
+    let report = Report {
+        config: &config,
+        result: &result,
+    };
     if result.interrupted {
-        return Err(Error::interrupted());
+        return partial(args, file, report, streams);
     }
     for job in silent {
         let name = &result.jobs[job].name;
@@ -56,20 +68,33 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<(), 
     for warning in &result.warnings {
         streams.note("warning", warning);
     }
-    let report = Report {
-        config: &config,
-        result: &result,
-    };
     output::finish(file, streams.stdout, &told(args, report))?;
     for log in logs {
         log.commit()?;
     }
     match result.jobs.iter().map(|job| job.errors).sum::<u64>() {
-        0 => Ok(()),
+        0 => Ok(0),
         refused => Err(Error::failed(format!(
             "the drive refused {refused} requests"
         ))),
     }
+}
+
+/// What was simulated until the user stopped it, marked as part of a run. Curves and logs of a part would look like those
+/// of a whole: there are none.
+fn partial(
+    args: &SimulateArgs,
+    file: Option<OutputFile>,
+    report: Report<'_>,
+    streams: &mut Streams<'_>,
+) -> Result<u8, Error> {
+    output::finish(file, streams.stdout, &told(args, report))?;
+    let simulated_s = report.result.simulated_ps as f64 / S as f64;
+    let text = format!(
+        "interrupted: the report tells of the first {simulated_s:.6} s; no other file was written"
+    );
+    streams.note("warning", &text);
+    Ok(interrupt::exit_status())
 }
 
 /// Who looks at a run beside [`Watch`], and where it is written.
@@ -122,7 +147,7 @@ fn watched(
             result: &result,
         };
         let over_time = for_page.finish(&result)?;
-        let page = report::page(&inputs::shown(&args.workload), report, &over_time);
+        let page = report::page(&inputs::all_shown(&args.workload), report, &over_time);
         files.push(file.holding(&page)?);
     }
     if !args.time.breakdown {

@@ -11,6 +11,7 @@ mod docs;
 mod errors;
 #[cfg(unix)]
 mod files;
+mod fio_line;
 mod fio_logs;
 mod held_back;
 mod host_memory;

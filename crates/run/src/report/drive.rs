@@ -107,6 +107,9 @@ pub(crate) fn json(report: Report<'_>) -> Value {
         },
         "utilisation": shares,
     });
+    if result.interrupted {
+        json["partial"] = json!(true);
+    }
     if let Some(breakdown) = &result.breakdown {
         json["breakdown"] = crate::breakdown::json(breakdown);
     }

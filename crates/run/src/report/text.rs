@@ -8,6 +8,7 @@ use super::{
 use crate::size;
 use crate::stats::{Direction, Samples};
 use lodger_core::observe::Histogram;
+use lodger_core::time::S;
 use std::fmt::{self, Write};
 
 /// The report as people read it.
@@ -20,6 +21,13 @@ pub fn text(report: Report<'_>) -> String {
 
 fn write_all(out: &mut String, report: Report<'_>) -> fmt::Result {
     let entries = entries(&report.result.jobs);
+    if report.result.interrupted {
+        let simulated_s = report.result.simulated_ps as f64 / S as f64;
+        writeln!(
+            out,
+            "PARTIAL: interrupted, this is the first {simulated_s:.6} s"
+        )?;
+    }
     write_head(out, report, &entries)?;
     for entry in &entries {
         write_entry(out, entry, &entries)?;

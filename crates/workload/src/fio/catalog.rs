@@ -333,6 +333,35 @@ pub(super) fn look_up(key: &str) -> Option<(&'static str, Standing)> {
     Some((name, Standing::Unsupported { neutral, hint }))
 }
 
+/// Whether fio knows an option of this name.
+#[must_use]
+pub fn is_known(key: &str) -> bool {
+    look_up(key).is_some()
+}
+
+/// Options that stand alone on fio's command line (`--time_based`, and not `--time_based 1`); after all others without `=`
+/// their value follows. By `fio --cmdhelp`.
+const ALONE: &[&str] = &[
+    "bs_unaligned",
+    "exitall",
+    "exitall_on_error",
+    "group_reporting",
+    "new_group",
+    "norandommap",
+    "refill_buffers",
+    "stonewall",
+    "thread",
+    "time_based",
+    "verify_only",
+    "zero_buffers",
+];
+
+/// Whether the next word of a command line is not the value of this option.
+#[must_use]
+pub fn takes_no_value(key: &str) -> bool {
+    look_up(key).is_some_and(|(name, _)| ALONE.contains(&name))
+}
+
 /// The known option most like `key`, if any is like it at all.
 pub(super) fn nearest(key: &str) -> Option<&'static str> {
     // Longer than any option by more than the tolerance.

@@ -6,6 +6,7 @@
 #![doc = include_str!("differences.md")]
 
 mod backlog;
+mod beside;
 mod build;
 mod catalog;
 mod distribution;
@@ -32,13 +33,13 @@ mod zones;
 #[cfg(test)]
 mod tests;
 
-pub use catalog::{KnownOption, Standing, known_options};
+pub use beside::{Beside, parse_beside};
+pub use catalog::{KnownOption, Standing, is_known, known_options, takes_no_value};
 pub use generator::Generator;
 pub use logs::Logs;
 pub use steady::Steady;
 
 use crate::{Workload, WorkloadError};
-use options::Options;
 use std::fmt;
 use std::io;
 
@@ -78,36 +79,5 @@ impl fmt::Debug for Context<'_> {
 /// Anything that fio would reject, that would change the result and is not supported, or that does
 /// not fit the drive; with file, line and usually a hint.
 pub fn parse(text: &str, context: &Context<'_>) -> Result<Workload, WorkloadError> {
-    let mut defaults = Options::default();
-    let mut global_options: Vec<(String, String)> = Vec::new();
-    let mut numbering = build::Numbering::default();
-    let mut jobs = Vec::new();
-    let mut order = order::Order::default();
-    for section in ini::read(text, context)? {
-        if section.is_global() {
-            for (name, value) in defaults.apply_all(&section.settings, context)? {
-                global_options.retain(|(old, _)| *old != name);
-                global_options.push((name, value));
-            }
-            continue;
-        }
-        let mut options = defaults.clone();
-        let echo = options.apply_all(&section.settings, context)?;
-        let clones = build::clones(&section, &options, &mut numbering, context)?;
-        order.add(&section, &options, &clones)?;
-        for mut job in clones {
-            job.options.clone_from(&echo);
-            job.global_options.clone_from(&global_options);
-            jobs.push(job);
-        }
-    }
-    if jobs.is_empty() {
-        let error = WorkloadError::new(format!("`{}` defines no job", context.file_name));
-        return Err(error.hint("add a section such as `[job]`"));
-    }
-    order.apply(&mut jobs);
-    Ok(Workload {
-        description: "fio job file".to_owned(),
-        jobs,
-    })
+    parse_beside(text, &Beside::default(), context)
 }

@@ -19,7 +19,8 @@ pub(super) fn run(
     recording: Reader<Box<dyn BufRead>>,
     streams: &mut Streams<'_>,
 ) -> Result<(), Error> {
-    let name = args.workload.display().to_string();
+    let names = args.workload.iter().map(|path| path.display().to_string());
+    let name = names.collect::<String>();
     let given = [
         (args.hmb.choice()? != HmbChoice::default(), "--hmb"),
         (
