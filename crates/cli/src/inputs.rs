@@ -101,6 +101,13 @@ pub fn workloads(
     first.with_beside(more, fio.line(), fio.sections.clone())
 }
 
+/// What messages call the workloads.
+#[must_use]
+pub fn named(workloads: &[PathBuf]) -> String {
+    let names = workloads.iter().map(|path| path.display().to_string());
+    names.collect::<Vec<_>>().join(", ")
+}
+
 /// What a page calls several workloads.
 #[must_use]
 pub fn all_shown(workloads: &[PathBuf]) -> String {

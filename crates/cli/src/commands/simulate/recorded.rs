@@ -19,8 +19,7 @@ pub(super) fn run(
     recording: Reader<Box<dyn BufRead>>,
     streams: &mut Streams<'_>,
 ) -> Result<(), Error> {
-    let names = args.workload.iter().map(|path| path.display().to_string());
-    let name = names.collect::<String>();
+    let name = inputs::named(&args.workload);
     let given = [
         (args.hmb.choice()? != HmbChoice::default(), "--hmb"),
         (
