@@ -2,6 +2,7 @@
 
 mod ctl;
 mod fio;
+mod report;
 mod serve;
 mod table;
 mod time;
@@ -9,6 +10,7 @@ mod top;
 
 pub use ctl::{After, CtlArgs, Order, RulesOrder};
 pub use fio::FioArgs;
+pub use report::{ReportArgs, ReportFormat};
 pub use serve::ServeArgs;
 pub use table::{TableArgs, TableFormat};
 pub use time::TimeArgs;
@@ -398,30 +400,6 @@ pub enum FitArg {
     Wrap,
     /// The traced volume compressed to the drive
     Scale,
-}
-
-/// Form and place of a fio-like report.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Report")]
-pub struct ReportArgs {
-    /// Form of the report: fio's text, fio's JSON, or that with every histogram bin
-    #[arg(long, value_enum, default_value_t = ReportFormat::Normal, value_name = "FORMAT")]
-    pub output_format: ReportFormat,
-    /// Write the report to FILE instead of standard output; it appears whole or not at all
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-}
-
-/// Form of a fio-like report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ReportFormat {
-    /// For people, as fio prints it
-    Normal,
-    /// fio's JSON with an object `lodger`
-    Json,
-    /// The same with the bins of every latency histogram
-    #[value(name = "json+")]
-    JsonPlus,
 }
 
 /// Form and place of other reports.

@@ -130,8 +130,11 @@ impl Job {
 
     /// Submits nothing more; what is in flight completes. One that has not started is done.
     pub fn stop(&mut self) {
-        if let Source::Fio(generator) = &mut self.source {
-            generator.stop();
+        match &mut self.source {
+            Source::Fio(generator) => generator.stop(),
+            Source::Trace(replay) => replay.stop(),
+            // Nothing that ends others stands beside a database.
+            Source::Logging(_) => {}
         }
     }
 

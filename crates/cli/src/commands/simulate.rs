@@ -169,5 +169,6 @@ fn told(args: &SimulateArgs, report: Report<'_>) -> String {
         ReportFormat::Normal => report::text(report),
         ReportFormat::Json => report::json(report, false),
         ReportFormat::JsonPlus => report::json(report, true),
+        ReportFormat::Terse => report::terse(report),
     }
 }

@@ -160,3 +160,47 @@ fn other_workloads_stand_alone() {
         );
     }
 }
+
+#[test]
+fn terse_lines_have_fio_s_columns() {
+    let sandbox = sandbox();
+    let typed = "simulate --drive tiny --name=a --rw=randrw --bs=4k --size=4m --name=b --rw=read --size=1m \
+                 --clat_percentiles=0 --description=hello --stonewall";
+    let of = |format: &str| {
+        let mut args: Vec<&str> = typed.split_whitespace().collect();
+        args.extend(["--output-format", format]);
+        let outcome = sandbox.run(&args);
+        assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+        outcome.stdout
+    };
+    let (terse, json) = (of("terse"), of("json"));
+    let report: Value = serde_json::from_str(&json).unwrap();
+    let lines: Vec<Vec<&str>> = terse
+        .lines()
+        .map(|line| line.split(';').collect())
+        .collect();
+    // fio 3.33 has 130 values in version 3, and one more where a job is described.
+    assert_eq!(lines.iter().map(Vec::len).collect::<Vec<_>>(), [130, 131]);
+    assert_eq!(lines[0][..5], ["3", "fio-3.33", "a", "0", "0"]);
+    assert_eq!(
+        (lines[1][2], lines[1][3], lines[1][130]),
+        ("b", "1", "hello")
+    );
+    for (line, job) in lines.iter().zip(report["jobs"].as_array().unwrap()) {
+        for (first, name) in [(5, "read"), (46, "write")] {
+            let direction = &job[name];
+            let whole = |value: &Value| value.as_f64().unwrap().trunc().to_string();
+            let us = |value: &Value| (value.as_f64().unwrap() / 1000.0).trunc().to_string();
+            let expected = ["io_kbytes", "bw", "iops", "runtime"].map(|key| whole(&direction[key]));
+            assert_eq!(line[first..first + 4], expected, "{name}");
+            assert_eq!(line[first + 8], us(&direction["clat_ns"]["min"]), "{name}");
+            assert_eq!(line[first + 33], us(&direction["lat_ns"]["max"]), "{name}");
+            let median = match direction["clat_ns"].get("percentile") {
+                Some(list) => format!("50.000000%={}", us(&list["50.000000"])),
+                None => "0%=0".to_owned(),
+            };
+            assert_eq!(line[first + 18], median, "{name}");
+        }
+        assert_eq!(line[121], "tiny");
+    }
+}

@@ -220,7 +220,7 @@ impl Writer<'_> {
 }
 
 /// The drive as Linux would count it.
-fn disk_util(report: Report<'_>, entries: &[Entry]) -> Value {
+pub(super) fn disk_util(report: Report<'_>, entries: &[Entry]) -> Value {
     let ios = |name: &str| -> u64 {
         let all = entries.iter().map(|entry| entry.direction(name).ios);
         all.sum()

@@ -8,6 +8,7 @@ mod json;
 pub(crate) mod number;
 pub(crate) mod page;
 mod steady;
+mod terse;
 mod text;
 mod trace;
 
@@ -15,6 +16,7 @@ pub(crate) use drive::programmed_bytes;
 pub use drive::{counted, toml_value, waf};
 pub use json::{json, json_value};
 pub use page::{compare::page as comparison_page, page};
+pub use terse::terse;
 pub use text::text;
 pub use trace::trace_json;
 

@@ -3,6 +3,7 @@
 
 use super::Context;
 use super::distribution::below;
+use super::expected::requests_expected;
 use super::flow::{Flow, Shared};
 use super::generator::Generator;
 use super::ini::Section;
@@ -10,6 +11,7 @@ use super::offsets::{Layout, READ, Sizes, Spread, TRIM, Visits, WRITE};
 use super::options::{Access, Options};
 use super::pacing::{Pace, Rate};
 use super::plan::{Choice, Plan};
+use super::replay;
 use super::value::Extent;
 use crate::{Job, Source, WorkloadError};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -56,20 +58,10 @@ pub(super) fn clones(
             let message = format!("more than {} jobs", super::JOBS_MAX);
             return Err(builder.error(&["numjobs"], message));
         }
-        let plan = builder.plan(clone, numbering.jobs)?;
-        let requests_expected = requests_expected(&plan);
-        let (queue_depth, ramp_ps) = (
-            plan.depth,
-            match plan.ramp_ps {
-                0 => 0,
-                ramp_ps => plan.delay_ps.saturating_add(ramp_ps),
-            },
-        );
-        let mut generator = Generator::new(plan);
-        if options.flow.weight > 0 {
-            let shared = numbering.flows.entry(options.flow.id).or_default();
-            generator.set_flow(Flow::new(shared, options.flow));
-        }
+        let made = match &options.replay.file {
+            Some(file) => builder.replayed(file)?,
+            None => builder.generated(clone, numbering)?,
+        };
         let name = options.name.as_ref().unwrap_or(&section.name);
         jobs.push(Job {
             logs: options.logs.of_job(name, numbering.jobs, options.waits()),
@@ -84,13 +76,21 @@ pub(super) fn clones(
             options: Vec::new(),
             global_options: Vec::new(),
             percentiles: options.percentiles.clone(),
-            queue_depth,
-            ramp_ps,
-            requests_expected,
-            source: Source::Fio(Box::new(generator)),
+            queue_depth: made.depth,
+            ramp_ps: made.ramp_ps,
+            requests_expected: made.requests_expected,
+            source: made.source,
         });
     }
     Ok(jobs)
+}
+
+/// What a clone asks for.
+struct Made {
+    depth: u32,
+    ramp_ps: u64,
+    requests_expected: Option<u64>,
+    source: Source,
 }
 
 struct Builder<'a> {
@@ -105,6 +105,46 @@ impl Builder<'_> {
         let place = blame.iter().find_map(|name| self.options.places.get(name));
         let place = place.unwrap_or(&self.section.place);
         WorkloadError::new(message).at(&place.file, place.line)
+    }
+
+    fn depth(&self) -> u32 {
+        match self.options.waits() {
+            true => 1,
+            false => self.options.iodepth as u32,
+        }
+    }
+
+    fn replayed(&self, file: &str) -> Result<Made, WorkloadError> {
+        let depth = self.depth();
+        let (source, requests) =
+            replay::source(file, self.section, self.options, self.context, depth)?;
+        Ok(Made {
+            depth,
+            ramp_ps: 0,
+            requests_expected: Some(requests),
+            source,
+        })
+    }
+
+    fn generated(&self, clone: u64, numbering: &mut Numbering) -> Result<Made, WorkloadError> {
+        let plan = self.plan(clone, numbering.jobs)?;
+        let requests_expected = requests_expected(&plan);
+        let (depth, ramp_ps) = match plan.ramp_ps {
+            0 => (plan.depth, 0),
+            ramp_ps => (plan.depth, plan.delay_ps.saturating_add(ramp_ps)),
+        };
+        let mut generator = Generator::new(plan);
+        let flow = self.options.flow;
+        if flow.weight > 0 {
+            let shared = numbering.flows.entry(flow.id).or_default();
+            generator.set_flow(Flow::new(shared, flow));
+        }
+        Ok(Made {
+            depth,
+            ramp_ps,
+            requests_expected,
+            source: Source::Fio(Box::new(generator)),
+        })
     }
 
     /// Options that contradict each other.
@@ -188,7 +228,7 @@ impl Builder<'_> {
         let file_bytes = self.file_bytes(&mut rng)?;
         let (layout, bytes) = self.layout(clone, file_bytes, seed)?;
         let waits = o.waits();
-        let depth = if waits { 1 } else { o.iodepth as u32 };
+        let depth = self.depth();
         let low = match o.iodepth_low as u32 {
             0 => depth,
             low => low.min(depth),
@@ -218,11 +258,7 @@ impl Builder<'_> {
                 Access::TrimWrite => Choice::TrimThenWrite,
             },
             fua: o.sync || o.writefua,
-            flush_every: if flushes {
-                [o.fsync, o.fdatasync]
-            } else {
-                [0; 2]
-            },
+            flush_every: if flushes { o.flush_every } else { [0; 2] },
             flush_holds: o.engine == "libaio",
             // What Linux does for `O_SYNC` after each write that is waited for.
             write_flushes: o.sync && waits,
@@ -535,60 +571,4 @@ const FIT: &str = "use a smaller `size` or `offset`, give them in per cent of th
 
 fn percent_of(bytes: u64, percent: u64) -> u64 {
     (u128::from(bytes) * u128::from(percent) / 100) as u64
-}
-
-/// How many requests a job issues, where its options alone decide it.
-fn requests_expected(plan: &Plan) -> Option<u64> {
-    let layout = &plan.layout;
-    let mut active = (0..3).filter(|&d| layout.active[d]);
-    let bytes = layout.sizes[active.next()?].fixed()?;
-    let plain = plan.runtime_ps.is_none()
-        && !layout.sizes_by_order
-        && !plan.flush_at_end
-        && plan.verify.is_none()
-        && active.all(|d| layout.sizes[d].fixed() == Some(bytes))
-        && !plan.write_flushes
-        && (plan.flush_every == [0; 2] || plan.choice == Choice::Always(WRITE))
-        && (layout.skip == 0 || layout.random)
-        && layout.files == 1
-        && layout.strides.is_none()
-        && plan.backlog == (0, 0)
-        // Two positions move through the range: which one ends the pass is chance.
-        && (!matches!(plan.choice, Choice::Mix { .. }) || layout.random)
-        && !matches!(layout.visits, Visits::Cut { .. })
-        // A sequential run may reach the end of the range, which ends the pass.
-        && (!layout.random || (layout.every == 1 && layout.random_percent == [100; 3]));
-    if !plain {
-        return None;
-    }
-    let mut per_pass = plan.pass_bytes.div_ceil(bytes);
-    if layout.visits == Visits::Once {
-        per_pass = per_pass.min(layout.span / bytes);
-    } else if !layout.random {
-        let last_start = (layout.span - 1).min(layout.room - bytes);
-        per_pass = per_pass.min(last_start / bytes + 1);
-    }
-    let mut passes = plan.loops;
-    if plan.has_io_size && plan.limit_bytes >= bytes {
-        let needed = (plan.limit_bytes - bytes) / per_pass.saturating_mul(bytes) + 1;
-        passes = passes.max(needed);
-    }
-    let all_bytes = plan.limit_bytes.saturating_mul(plan.loops);
-    let requests = per_pass
-        .saturating_mul(passes)
-        .min(all_bytes.div_ceil(bytes))
-        .min(plan.requests_max);
-    match (plan.choice, plan.flush_every) {
-        (Choice::TrimThenWrite, _) => Some(requests.saturating_mul(2)),
-        (Choice::TrimAndWrite, _) => None,
-        (_, [0, 0]) => Some(requests),
-        // Between passes it depends on what ends them.
-        _ if passes > 1 || requests > per_pass => None,
-        (_, [0, every] | [every, 0]) => {
-            // A flush due after the last write is not issued if the bytes are what ends the job.
-            let all = requests.saturating_mul(bytes) >= all_bytes || requests == plan.requests_max;
-            all.then(|| requests + (requests - 1) / u64::from(every))
-        }
-        _ => None,
-    }
 }

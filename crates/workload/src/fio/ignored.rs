@@ -17,6 +17,8 @@ pub(super) const IGNORED: &[(&str, &[&str])] = &[
             "filetype",
             "openfiles",
             "overwrite",
+            "read_iolog_chunked",
+            "replay_redirect",
             "touch_objects",
             "unique_filename",
             "unlink",

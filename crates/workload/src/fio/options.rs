@@ -8,6 +8,7 @@ use super::flow::FlowOptions;
 use super::ini::Setting;
 use super::logs::LogOptions;
 use super::offsets::{Between, Direction, READ, Sizes, Spread, TRIM, WRITE};
+use super::replay::ReplayOptions;
 use super::steady::SteadyOptions;
 use super::value::{Extent, KB_BASE};
 use super::zones::ZoneOptions;
@@ -71,6 +72,7 @@ pub(super) struct Options {
     pub(super) flow: FlowOptions,
     pub(super) zones: ZoneOptions,
     pub(super) steady: SteadyOptions,
+    pub(super) replay: ReplayOptions,
     /// Writes after which some are read back, and how many; 0 for never and for all.
     pub(super) backlog: (u64, u64),
     /// Smallest and largest size of the file, the same twice for a fixed one.
@@ -100,8 +102,8 @@ pub(super) struct Options {
     pub(super) think_blocks: Option<u64>,
     pub(super) think_by_issue: bool,
     pub(super) think_every_ps: u64,
-    pub(super) fsync: u32,
-    pub(super) fdatasync: u32,
+    /// `fsync` and `fdatasync`.
+    pub(super) flush_every: [u32; 2],
     pub(super) flush_at_end: bool,
     pub(super) sync: bool,
     pub(super) writefua: bool,
@@ -148,6 +150,7 @@ impl Default for Options {
             flow: FlowOptions::default(),
             zones: ZoneOptions::default(),
             steady: SteadyOptions::default(),
+            replay: ReplayOptions::default(),
             backlog: (0, 0),
             filesize: None,
             offset: Extent::Bytes(0),
@@ -174,8 +177,7 @@ impl Default for Options {
             think_blocks: None,
             think_by_issue: false,
             think_every_ps: 0,
-            fsync: 0,
-            fdatasync: 0,
+            flush_every: [0; 2],
             flush_at_end: false,
             sync: false,
             writefua: false,
@@ -269,6 +271,7 @@ impl Options {
             || self.logs.apply(name, &setting)?
             || self.flow.apply(name, &setting)?
             || self.steady.apply(name, &setting)?
+            || self.replay.apply(name, &setting)?
             || self.zones.apply(name, &setting, self.kb_base)?
             || self.apply_rest(name, &setting)?;
         debug_assert!(known, "{name} is honoured by nobody");

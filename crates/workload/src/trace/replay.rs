@@ -40,7 +40,9 @@ pub struct Replay {
     /// The next request to submit.
     next: usize,
     in_flight: u32,
-    /// 0: by time.
+    /// Requests wait for their instants.
+    timed: bool,
+    /// Most in flight; 0 for no bound.
     queue_depth: u32,
     /// The instant of the first call.
     start_ps: Option<u64>,
@@ -52,9 +54,24 @@ impl Replay {
             records,
             next: 0,
             in_flight: 0,
+            timed: queue_depth == 0,
             queue_depth,
             start_ps: None,
         }
+    }
+
+    /// A replay with at most so many requests in flight, at their recorded instants or not; a request whose instant
+    /// passes while the queue is full follows as soon as it may.
+    pub(crate) fn bounded(trace: Trace, timed: bool, queue_depth: u32) -> Self {
+        Self {
+            timed,
+            ..Self::new(trace.records, queue_depth)
+        }
+    }
+
+    /// Submits nothing more.
+    pub(crate) fn stop(&mut self) {
+        self.next = self.records.len();
     }
 
     /// What the replay wants to do at `now_ps`. The first call is its start.
@@ -67,14 +84,15 @@ impl Replay {
                 Next::Blocked
             };
         };
-        if self.queue_depth == 0 {
+        if self.queue_depth > 0 && self.in_flight >= self.queue_depth {
+            return Next::Blocked;
+        }
+        if self.timed {
             let start_ps = *self.start_ps.get_or_insert(now_ps);
             let due_ps = start_ps.saturating_add(packed.time_ps);
             if due_ps > now_ps {
                 return Next::At(due_ps);
             }
-        } else if self.in_flight >= self.queue_depth {
-            return Next::Blocked;
         }
         let tag = self.next as u32;
         self.next += 1;

@@ -196,8 +196,8 @@ impl Options {
                 self.synchronous = SYNCHRONOUS.contains(&engine);
                 engine.clone_into(&mut self.engine);
             }
-            "fsync" => self.fsync = s.whole(0..=u64::from(u32::MAX))? as u32,
-            "fdatasync" => self.fdatasync = s.whole(0..=u64::from(u32::MAX))? as u32,
+            "fsync" => self.flush_every[0] = s.whole(0..=u64::from(u32::MAX))? as u32,
+            "fdatasync" => self.flush_every[1] = s.whole(0..=u64::from(u32::MAX))? as u32,
             "end_fsync" | "fsync_on_close" => self.flush_at_end = s.flag()?,
             "sync" => {
                 self.sync = match s.text() {

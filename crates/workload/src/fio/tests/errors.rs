@@ -171,7 +171,6 @@ fn unknown_options_come_with_the_nearest_known_one() {
 #[test]
 fn unsupported_options_say_so() {
     for option in [
-        "read_iolog=trace",
         "zone_reset_frequency=0.1",
         "latency_target=1ms",
         "trim_percentage=5",
