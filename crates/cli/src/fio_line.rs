@@ -42,6 +42,11 @@ pub fn gathered(args: Vec<OsString>) -> Vec<OsString> {
             }
             given => given,
         };
+        if key == "name" && value.is_none() {
+            // Which says what is missing.
+            gathered.push("--name".into());
+            continue;
+        }
         gathered.push(OsString::from(match value {
             Some(value) => format!("--fio-option={key}={value}"),
             None => format!("--fio-option={key}"),
@@ -107,6 +112,10 @@ mod tests {
             (
                 "lodger simulate a.fio --runtime=5 --drives tiny -- --rw=read",
                 "lodger simulate a.fio --fio-option=runtime=5 --drives tiny -- --rw=read",
+            ),
+            (
+                "lodger simulate --drive tiny --name",
+                "lodger simulate --drive tiny --name",
             ),
             (
                 "lodger compare a.fio --runtime=5",
