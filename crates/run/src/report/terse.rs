@@ -67,7 +67,6 @@ fn direction(
     direction: &Direction,
     group: &GroupDirection,
 ) {
-    let us = |ns: f64| ns / 1000.0;
     cells.extend([
         (direction.bytes >> 10).to_string(),
         (direction.bytes_per_second() as u64 >> 10).to_string(),
@@ -83,8 +82,8 @@ fn direction(
         vec![
             (min_ns / 1000).to_string(),
             (max_ns / 1000).to_string(),
-            format!("{:.6}", us(mean_ns)),
-            format!("{:.6}", us(dev_ns)),
+            format!("{:.6}", mean_ns / 1000.0),
+            format!("{:.6}", dev_ns / 1000.0),
         ]
     };
     cells.extend(latency(slat_ns, slat_ns, slat_ns as f64, 0.0));
@@ -98,8 +97,7 @@ fn direction(
             clat.stddev_ns(),
         ),
     };
-    let (clats, lats) = (of(0), of(slat_ns));
-    cells.extend(clats);
+    cells.extend(of(0));
     // fio has one list: that of whole latencies where they are asked for.
     let more_ns = match (
         entry.wants("lat_percentiles", false),
@@ -118,7 +116,7 @@ fn direction(
     });
     let none = std::iter::repeat_n("0%=0".to_owned(), PERCENTILES);
     cells.extend(known.chain(none).take(PERCENTILES));
-    cells.extend(lats);
+    cells.extend(of(slat_ns));
     let bw = &direction.bw;
     let share = match group.bw() {
         0.0 => 0.0,
