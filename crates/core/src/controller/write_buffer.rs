@@ -181,7 +181,7 @@ impl WriteBuffer {
             pace: None,
             high_water: 0,
         };
-        buffer.resize(spec, slots);
+        buffer.resize(spec, slots, 0);
         buffer
     }
 
@@ -223,12 +223,15 @@ impl WriteBuffer {
         slots.iter().map(|&slot| self.slots[slot].lpn).collect()
     }
 
-    /// Changes the number of slots; those in use beyond it empty as they are written back.
-    pub fn resize(&mut self, spec: &WriteBufferSpec, slots: u32) {
+    /// Changes the number of slots; those in use beyond it empty as they are written back. What all dies program at once,
+    /// `at_once` slots, stays free where that is less than half way down to the low mark: of a buffer that is emptied
+    /// only when not a page is free, somebody would find none free.
+    pub fn resize(&mut self, spec: &WriteBufferSpec, slots: u32, at_once: u32) {
         let share = |permille: u32| (u64::from(slots) * u64::from(permille) / 1000) as u32;
         self.capacity = slots;
-        self.high_slots = share(spec.high_permille);
         self.low_slots = share(spec.low_permille);
+        let room = at_once.min((slots - self.low_slots) / 2);
+        self.high_slots = share(spec.high_permille).min(slots - room);
         self.pace = spec.paces.then(|| Pace::new(self.capacity));
     }
 

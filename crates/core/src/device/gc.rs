@@ -19,8 +19,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         &mut self.cleaners[mover as usize]
     }
 
-    /// Whether new data may be programmed, as far as room goes.
-    pub(super) fn may_write(&self, stream: Stream) -> bool {
+    /// Whether new data may be programmed, as far as room goes. Of data that has waited for much of the buffer to
+    /// fill, all would go at once where nothing is being collected yet: that is asked for first.
+    pub(super) fn may_write(&mut self, stream: Stream) -> bool {
         if self.map_is_behind() || self.background.reclaiming {
             return false;
         }
@@ -29,7 +30,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         let share = self.ftl.new_data_share();
         let slots = self.ftl.geometry().unit_slots;
-        share == WHOLE || self.background.pacer.has_turn(slots, share) || self.gc_has_nothing()
+        if share == WHOLE || self.background.pacer.has_turn(slots, share) {
+            return true;
+        }
+        if self.gc_has_nothing() {
+            self.pump_mover(Mover::Gc);
+        }
+        self.gc_has_nothing()
     }
 
     /// New data has been given room.

@@ -39,13 +39,18 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             }
         }
         // Without memory for a buffer, the controller still stages what it programs.
-        let staging = self.board.array.geometry().unit_slots * self.board.array.geometry().dies;
+        let at_once = self.board.array.geometry().unit_slots * self.board.array.geometry().dies;
+        let mut spec = roles.write_buffer.clone();
         let (tier, slots) = match WriteBuffer::slots_of(buffer_bytes) {
-            0 => (STAGING, staging),
-            slots => (roles.write_buffer.tier, slots),
+            0 => {
+                // What passes it does not wait there for more.
+                (spec.high_permille, spec.low_permille) = (0, 0);
+                (STAGING, at_once)
+            }
+            slots => (spec.tier, slots),
         };
         self.buffer_tier = tier;
-        self.buffer.resize(&roles.write_buffer, slots);
+        self.buffer.resize(&spec, slots, at_once);
         if Self::PAGES_IN_HOST {
             let pages = if tier.is_granted() { slots } else { 0 };
             self.lay_out_host_data(pages, cache_base);

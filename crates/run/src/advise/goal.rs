@@ -127,13 +127,14 @@ impl Goal {
 
     /// The goal in words: `p99 of reads at most 200 us`.
     #[must_use]
-    pub(super) fn words(&self) -> String {
+    pub(super) fn words(&self, run: &Run) -> String {
+        let of = run.of_reads();
         match *self {
             Goal::Slo(Slo::Percentile(percent, limit_ns)) => {
-                format!("p{percent} at most {}", text::time(limit_ns as f64))
+                format!("p{percent}{of} at most {}", text::time(limit_ns as f64))
             }
             Goal::Slo(Slo::Mean(limit_ns)) => {
-                format!("mean at most {}", text::time(limit_ns as f64))
+                format!("mean{of} at most {}", text::time(limit_ns as f64))
             }
             Goal::Slo(Slo::Iops(limit)) => format!("{} IOPS at least", text::count(limit)),
             Goal::Within(share) => format!("within {} %", text::short(share * 100.0)),
@@ -143,17 +144,18 @@ impl Goal {
     /// A run's value in the goal's terms: `p99 187 us`.
     #[must_use]
     pub(super) fn achieved(&self, run: &Run) -> String {
+        let of = run.of_reads();
         match *self {
             Goal::Slo(Slo::Percentile(percent, _)) => {
                 format!(
-                    "p{percent} {}",
+                    "p{percent}{of} {}",
                     text::time(run.percentile_ns(percent) as f64)
                 )
             }
             Goal::Slo(Slo::Iops(_)) => format!("{} IOPS", text::count(run.iops)),
-            Goal::Slo(Slo::Mean(_)) => format!("mean {}", text::time(run.mean_ns())),
+            Goal::Slo(Slo::Mean(_)) => format!("mean{of} {}", text::time(run.mean_ns())),
             Goal::Within(_) => format!(
-                "{} IOPS, mean {}",
+                "{} IOPS, mean{of} {}",
                 text::count(run.iops),
                 text::time(run.mean_ns())
             ),

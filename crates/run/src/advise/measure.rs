@@ -150,6 +150,16 @@ impl Run {
         self.decisive.mean_ns()
     }
 
+    /// Whose latencies these are, to follow their name where a load reads and writes, so that nobody takes them for all
+    /// requests': ` of reads`.
+    #[must_use]
+    pub fn of_reads(&self) -> &'static str {
+        match self.read.count > 0 && self.write.count > 0 {
+            true => " of reads",
+            false => "",
+        }
+    }
+
     /// Percentile of the latency of reads (of writes where there are none), nanoseconds.
     #[must_use]
     pub fn percentile_ns(&self, percent: f64) -> u64 {

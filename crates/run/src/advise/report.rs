@@ -61,7 +61,7 @@ pub(super) fn drive(advice: &Advice) -> String {
 pub(super) fn answer(advice: &Advice) -> String {
     let reference = &advice.reference;
     let all = size(advice.place.yardstick_bytes());
-    let goal = advice.goal.words();
+    let goal = advice.goal.words(reference);
     let achieved = |bytes: u64| achieved(advice, advice.run(bytes).unwrap_or(reference));
     let against = match advice.goal {
         Goal::Within(_) => format!("{goal} of {all}"),
@@ -105,7 +105,9 @@ pub(super) fn answer(advice: &Advice) -> String {
 /// A run's value in the goal's terms; a rate that the workload sets itself says nothing.
 fn achieved(advice: &Advice, run: &Run) -> String {
     match advice.goal {
-        Goal::Within(_) if advice.is_open_loop() => format!("mean {}", time(run.mean_ns())),
+        Goal::Within(_) if advice.is_open_loop() => {
+            format!("mean{} {}", run.of_reads(), time(run.mean_ns()))
+        }
         goal => goal.achieved(run),
     }
 }

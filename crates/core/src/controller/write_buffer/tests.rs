@@ -1,8 +1,8 @@
 use super::*;
 use crate::spec::Tier;
 
-fn buffer(slots: u32, high_permille: u32) -> WriteBuffer {
-    let spec = WriteBufferSpec {
+fn lazy(slots: u32, high_permille: u32) -> WriteBufferSpec {
+    WriteBufferSpec {
         tier: Tier::Sram,
         bytes: u64::from(slots) * SLOT_BYTES,
         high_permille,
@@ -10,8 +10,11 @@ fn buffer(slots: u32, high_permille: u32) -> WriteBuffer {
         acknowledges_programmed: false,
         paces: false,
         log_bytes: 0,
-    };
-    WriteBuffer::new(&spec, slots)
+    }
+}
+
+fn buffer(slots: u32, high_permille: u32) -> WriteBuffer {
+    WriteBuffer::new(&lazy(slots, high_permille), slots)
 }
 
 fn write(buffer: &mut WriteBuffer, lpn: u32) -> Landing {
@@ -77,6 +80,27 @@ fn lazy_write_back_starts_at_the_high_mark_and_stops_at_the_low_one() {
         rounds += 1;
     }
     assert_eq!((rounds, buffer.used()), (2, 4));
+}
+
+/// Writing back began when not a page was free: one write in thousands waited for a program operation, 200 times the mean.
+#[test]
+fn a_buffer_that_fills_first_is_emptied_while_there_is_room_for_those_who_write_meanwhile() {
+    let first_written_back = |slots, permille, at_once| {
+        let spec = lazy(slots, permille);
+        let mut buffer = WriteBuffer::new(&spec, slots);
+        buffer.resize(&spec, slots, at_once);
+        (0..slots)
+            .find(|&lpn| {
+                write(&mut buffer, lpn);
+                buffer.wanted(false, 1) > 0
+            })
+            .map(|lpn| slots - lpn - 1)
+    };
+    assert_eq!(first_written_back(64, 1000, 8), Some(8));
+    assert_eq!(first_written_back(64, 800, 8), Some(13));
+    // Where all dies take more than that: half of what lies above the low mark, 32.
+    assert_eq!(first_written_back(64, 1000, 64), Some(16));
+    assert_eq!(first_written_back(64, 1000, 0), Some(0));
 }
 
 #[test]

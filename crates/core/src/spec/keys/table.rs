@@ -318,7 +318,7 @@ pub(in crate::spec) const KEYS: &[Key] = &[
     key("role.write_buffer.size", size(4 * KIB, TIB, 1), Required,
         "How much of it; with `slc`, SRAM that data passes on its way"),
     key("role.write_buffer.high", Kind::Ratio { min: 0.0, max: 1.0 }, Is("0"),
-        "Share of the buffer at which writing back starts; 0: as soon as a program operation is full"),
+        "Share of the buffer at which writing back starts, at the latest where less is free than all dies program at once; 0: as soon as a program operation is full"),
     key("role.write_buffer.low", Kind::Ratio { min: 0.0, max: 1.0 }, Is("0"),
         "Share of the buffer at which writing back stops"),
     key("role.write_buffer.acknowledge", Kind::Choice(Acknowledge::CHOICES), Is("buffered"),
