@@ -16,16 +16,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     from ._native import main as native_main
 
-    arguments = sys.argv[1:] if argv is None else argv
-    if arguments and arguments[0] == "sweep":
-        from ._sweep.command import command as sweep
-
-        return sweep(arguments[1:])
-    if arguments and arguments[0] in ("reproduce", "study"):
-        # Ours, so that they need not be looked for on PATH.
-        from .study import command
-
-        return getattr(command, arguments[0])(arguments[1:])  # type: ignore[no-any-return]
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    ours = _ours(arguments)
+    if ours is not None:
+        return ours
     if threading.current_thread() is not threading.main_thread():
         return native_main(["lodger", *arguments])
     # The handler that Python sets only notes a signal for the interpreter, which does not run
@@ -35,6 +29,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         return native_main(["lodger", *arguments])
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _ours(arguments: list[str]) -> int | None:
+    """Does what is written in Python: here, so that it need not be looked for on PATH."""
+    words = [word for word in arguments if word not in ("-q", "--quiet")]
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    if not words or words[0] not in ("sweep", "reproduce", "study"):
+        return None
+    if len(words) < len(arguments):
+        words += ["--quiet"]
+    if words[0] == "sweep":
+        from ._sweep.command import command as sweep
+
+        return sweep(words[1:])
+    from .study import command
+
+    return getattr(command, words[0])(words[1:])  # type: ignore[no-any-return]
 
 
 if __name__ == "__main__":

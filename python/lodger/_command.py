@@ -7,14 +7,56 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from ._files import write_whole
 from .errors import Error, InputError
 
 
+_STYLES = {"error": "31", "warning": "33", "note": "36", "hint": "32"}
+"""Colours as the Rust part of the command has them."""
+_quiet = False
+
+
+def label(kind: str) -> str:
+    """What a line on standard error begins with: `error:`, in colours if it has them."""
+    word = f"{kind}:"
+    return f"\x1b[1m\x1b[{_STYLES[kind]}m{word}\x1b[0m" if _has_colours() else word
+
+
+def _has_colours() -> bool:
+    environment = os.environ
+    if environment.get("NO_COLOR") or environment.get("CLICOLOR") == "0":
+        return False
+    if environment.get("CLICOLOR_FORCE", "0") != "0":
+        return True
+    return sys.stderr.isatty() and environment.get("TERM", "dumb") != "dumb"
+
+
+def is_quiet() -> bool:
+    """Whether `--quiet` was given: nothing is said but errors and warnings."""
+    return _quiet
+
+
+def note(text: str) -> None:
+    """Something that is good to know."""
+    if not _quiet:
+        talk(f"{label('note')} {text}\n")
+
+
+def add_quiet(parser: argparse.ArgumentParser, **more: Any) -> None:
+    """Every command has it."""
+    what = "say nothing but what was asked for, errors and warnings: no notes, no progress"
+    parser.add_argument("-q", "--quiet", action="store_true", help=what, **more)
+
+
 class Parser(argparse.ArgumentParser):
-    """argparse passes over help that cannot be written."""
+    """argparse passes over help that cannot be written, and words errors its own way."""
+
+    def error(self, message: str) -> NoReturn:
+        usage = self.format_usage().replace("usage: ", "Usage: ", 1)
+        talk(f"{label('error')} {message}\n\n{usage}\nFor more information, try '--help'.\n")
+        raise SystemExit(2)
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if message and file is sys.stdout:
@@ -68,18 +110,20 @@ def guarded(
     interrupted: Callable[[], str] = lambda: "nothing was written",
 ) -> int:
     """Does the work, and says what went wrong as the rest of the command does."""
+    global _quiet
     try:
         try:
             options: Any = parser.parse_args(arguments)
         except SystemExit as stop:
             return int(stop.code or 0)
+        _quiet = getattr(options, "quiet", False)
         return work(options)
     except Error as error:
-        hint = f"\nhint: {error.hint}\n" if error.hint else ""
-        sys.stderr.write(f"error: {error}\n{hint}")
+        hint = f"\n{label('hint')} {error.hint}\n" if error.hint else ""
+        sys.stderr.write(f"{label('error')} {error}\n{hint}")
         return 2 if isinstance(error, InputError) else 1
     except KeyboardInterrupt:
-        sys.stderr.write(f"error: interrupted; {interrupted()}\n")
+        sys.stderr.write(f"{label('error')} interrupted; {interrupted()}\n")
         return 130
     except BrokenPipeError:
         # A reader that has gone away is no error; Python would complain when it flushes.

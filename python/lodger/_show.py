@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 
 def _scaled(value: float, base: int, units: tuple[str, ...]) -> str:
     place = 0
@@ -23,8 +25,20 @@ def rate(bytes_per_s: float) -> str:
 
 
 def size(bytes_: float) -> str:
-    """A size, such as 38.0 MiB."""
-    return _scaled(bytes_, 1024, (" B", " KiB", " MiB", " GiB", " TiB"))
+    """A size as the command shows it: 38 MiB, 37.5 MiB."""
+    units = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+    place = max(0, (int(abs(bytes_)).bit_length() - 1) // 10)
+    # What rounds to 1024 is one of the next unit.
+    if place + 1 < len(units) and round(abs(bytes_) * 10 / 1024**place) >= 10240:
+        place += 1
+    return f"{round(bytes_ * 10 / 1024**place) / 10:g} {units[place]}"
+
+
+def left(seconds: float) -> str:
+    """A time to wait, such as 90 s, 12 min."""
+    if seconds < 120:
+        return f"{max(1, math.ceil(seconds))} s"
+    return f"{math.ceil(seconds / 60)} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def duration(ns: float) -> str:

@@ -20,6 +20,7 @@ import pytest
 
 from . import reference
 from .conftest import ROOT
+from .outside import outside
 
 PAGE = ROOT / "docs/python.md"
 NOTEBOOK = ROOT / "examples/host-memory.ipynb"
@@ -36,6 +37,10 @@ def check(path: Path, wanted: str) -> None:
     pairs = zip(found.splitlines(), wanted.splitlines(), strict=False)
     first = next((pair for pair in pairs if pair[0] != pair[1]), "its end")
     pytest.fail(f"{path.name} is out of date (`make docs` writes it): {first}")
+
+
+def test_completions_and_man_pages_know_our_options() -> None:
+    check(ROOT / "crates/cli/src/outside.json", outside())
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 mod ctl;
 mod fio;
+mod manual;
 mod report;
 mod serve;
 mod table;
@@ -10,6 +11,7 @@ mod top;
 
 pub use ctl::{After, CtlArgs, Order, RulesOrder};
 pub use fio::FioArgs;
+pub use manual::{CompletionsArgs, HelpArgs, ManArgs};
 pub use report::{ReportArgs, ReportFormat};
 pub use serve::ServeArgs;
 pub use table::{TableArgs, TableFormat};
@@ -39,6 +41,9 @@ Exit status: 0 done, 1 a check or verdict failed, 2 wrong use or input, 130 inte
 #[command(name = "lodger", version, about, after_help = EXAMPLES, max_term_width = 100)]
 #[command(disable_help_subcommand = true)]
 pub struct Cli {
+    /// Say nothing but what was asked for, errors and warnings: no notes, no progress
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -81,6 +86,13 @@ pub enum Command {
     /// `lodger study --help` tells more where the package is installed.
     #[command(disable_help_flag = true)]
     Study(OutsideArgs),
+    /// Tell what a command does, as its `--help` does
+    #[command(disable_help_flag = true)]
+    Help(HelpArgs),
+    /// Print what a shell needs to complete commands, options and drives
+    Completions(CompletionsArgs),
+    /// Print a manual page, or write all of them to a folder
+    Man(ManArgs),
 }
 
 /// Arguments of a command that is a program of its own.

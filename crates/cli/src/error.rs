@@ -1,5 +1,6 @@
 //! Errors as the command tells them: on stderr, and by its exit status.
 
+use crate::terminal::Kind;
 pub use lodger_run::{Error, ErrorKind};
 
 /// The exit status of a command that failed so.
@@ -15,9 +16,9 @@ pub fn exit_code(error: &Error) -> u8 {
 /// What is printed on stderr: the message, and after a blank line the hint.
 #[must_use]
 pub fn report(error: &Error) -> String {
-    let mut text = format!("error: {}\n", error.message);
+    let mut text = format!("{} {}\n", Kind::Error.label(), error.message);
     if let Some(hint) = &error.hint {
-        text += &format!("\nhint: {hint}\n");
+        text += &format!("\n{} {hint}\n", Kind::Hint.label());
     }
     text
 }

@@ -8,7 +8,13 @@ use std::ffi::OsString;
 
 /// The arguments with `--KEY=VALUE` and `--KEY VALUE` of fio as `--fio-option=KEY=VALUE`.
 pub fn gathered(args: Vec<OsString>) -> Vec<OsString> {
-    if args.get(1).is_none_or(|command| command != "simulate") {
+    let is_option = |arg: &&OsString| arg.to_string_lossy().starts_with('-');
+    if args
+        .iter()
+        .skip(1)
+        .find(|arg| !is_option(arg))
+        .is_none_or(|command| command != "simulate")
+    {
         return args;
     }
     let own = own_options();
@@ -66,7 +72,7 @@ fn own_options() -> Vec<String> {
         .flat_map(|argument| argument.get_long_and_visible_aliases().unwrap_or_default())
         .map(str::to_owned)
         .collect();
-    names.extend(["help".to_owned(), "version".to_owned()]);
+    names.extend(["help", "version", "quiet"].map(str::to_owned));
     names
 }
 

@@ -3,6 +3,7 @@
 use crate::args::{FioArgs, FitArg, PreconditionArg, ReplayArg, RunArgs, TraceArgs, TraceReadArgs};
 use crate::error::Error;
 use crate::interrupt::{self, Interruptible};
+use crate::progress::Meter;
 use crate::used;
 use lodger_core::Precondition;
 use lodger_run::{Drive, Files, HmbChoice, Replay, RunConfig, TraceOptions, WorkloadFile};
@@ -31,11 +32,38 @@ fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     let metadata = std::fs::metadata(path)?;
     used::input(&metadata);
     if metadata.is_file() {
-        return Ok(Box::new(Interruptible(File::open(path)?)));
+        let file = Metered {
+            file: File::open(path)?,
+            bytes: metadata.len(),
+            read: 0,
+            shown: path.display().to_string(),
+            meter: Meter::new(),
+        };
+        return Ok(Box::new(Interruptible(file)));
     }
     let path = path.to_owned();
     let file = interrupt::patient(move || File::open(path));
     Ok(Box::new(Interruptible(file)))
+}
+
+/// A file whose reading is shown where it takes long.
+struct Metered {
+    file: File,
+    bytes: u64,
+    read: u64,
+    shown: String,
+    meter: Meter,
+}
+
+impl Read for Metered {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.file.read(buffer)?;
+        self.read += length as u64;
+        let share = self.read as f64 / self.bytes.max(1) as f64;
+        let shown = &self.shown;
+        self.meter.show(Some(share), || format!("reading {shown}"));
+        Ok(length)
+    }
 }
 
 /// The drive called `name` in the collection, or the drive file of that name, changed by `sets`.

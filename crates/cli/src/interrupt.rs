@@ -2,6 +2,8 @@
 //! nothing half-written; a second one does not wait for it.
 
 use crate::error::Error;
+#[cfg(unix)]
+use crate::terminal::Kind;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -78,7 +80,11 @@ fn end() -> ! {
     #[cfg(unix)]
     for switch in lodger_probe::target::hmb::restore_all() {
         // Nobody may be there to read it.
-        let warning = format!("warning: `{}` is not as it was found\n", switch.display());
+        let warning = format!(
+            "{} `{}` is not as it was found\n",
+            Kind::Warning.label(),
+            switch.display()
+        );
         let _ = io::Write::write_all(&mut io::stderr(), warning.as_bytes());
     }
     std::process::exit(exit_status().into());

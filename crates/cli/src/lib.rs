@@ -10,7 +10,10 @@ mod error;
 mod fio_line;
 mod inputs;
 mod interrupt;
+mod manual;
 mod output;
+mod progress;
+mod terminal;
 mod timeline;
 mod trace_events;
 mod used;
@@ -22,7 +25,7 @@ pub use lodger_sim_target as probe_target;
 use crate::error::{Error, exit_code, report};
 use clap::Parser;
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 /// The command: does what `args` say (the program's name first) and returns the exit status.
 /// Data goes to `stdout`, everything else to `stderr`.
@@ -31,13 +34,14 @@ where
     I: IntoIterator<Item = T>,
     T: Into<OsString> + Clone,
 {
-    let args = args.into_iter().map(Into::into).collect();
-    let cli = match args::Cli::try_parse_from(fio_line::gathered(args)) {
+    let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    let cli = match args::Cli::try_parse_from(fio_line::gathered(args.clone())) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error, stdout, stderr),
+        Err(error) => return usage(&with_meant(error, &args), stdout, stderr),
     };
     interrupt::listen();
     used::forget();
+    terminal::begin(cli.quiet);
     let mut streams = commands::Streams { stdout, stderr };
     match commands::dispatch(cli, &mut streams) {
         Ok(status) => status,
@@ -54,22 +58,39 @@ where
     }
 }
 
+/// The error with the option that was meant, where one is near.
+fn with_meant(mut error: clap::Error, args: &[OsString]) -> clap::Error {
+    use clap::error::{ContextKind, ContextValue};
+    let words = args.iter().skip(1);
+    let words: Vec<String> = words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    if error.kind() == clap::error::ErrorKind::UnknownArgument
+        && let Some(meant) = manual::meant(&words, wrong)
+    {
+        error.insert(ContextKind::SuggestedArg, ContextValue::String(meant));
+        // How to give it as a value is no help then.
+        error.remove(ContextKind::Suggested);
+    }
+    error
+}
+
 /// Help and version are data; what was typed wrongly is not.
 fn usage(error: &clap::Error, stdout: &mut dyn Write, stderr: &mut dyn Write) -> u8 {
     let rendered = error.render();
-    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let text = |terminal: bool| {
-        if terminal && !plain {
-            rendered.ansi().to_string()
-        } else {
-            rendered.to_string()
-        }
+    let text = |coloured: bool| match coloured {
+        true => rendered.ansi().to_string(),
+        false => rendered.to_string(),
     };
     if error.use_stderr() {
-        let _ = stderr.write_all(text(std::io::stderr().is_terminal()).as_bytes());
+        let text = terminal::worded(&text(terminal::has_colours(&std::io::stderr())));
+        let _ = stderr.write_all(text.as_bytes());
         return 2;
     }
-    let text = text(std::io::stdout().is_terminal());
+    let text = text(terminal::has_colours(&std::io::stdout()));
     match output::finish(None, stdout, &text) {
         Ok(()) => 0,
         Err(error) => {

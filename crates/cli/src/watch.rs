@@ -3,16 +3,12 @@
 use crate::error::Error;
 use crate::interrupt;
 use crate::output::{self, OutputFile};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lodger_core::time::{S, US};
+use crate::progress::Meter;
+use lodger_core::time::S;
 use lodger_core::{Completion, Request};
 use lodger_run::{FioLogs, LatencyLog, Observer, Progress, reason};
-use std::io::IsTerminal;
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
-
-/// Shorter runs show no progress: it would only flicker.
-const SILENT: Duration = Duration::from_secs(1);
+use std::time::Instant;
 
 /// The observer of the commands.
 #[derive(Debug)]
@@ -22,8 +18,21 @@ pub struct Watch {
     logs: FioLogs<OutputFile>,
     /// The log's file as the user named it.
     log_name: String,
-    started: Instant,
-    bar: Option<ProgressBar>,
+    run: Run,
+    meter: Meter,
+}
+
+/// Which run of the command it is.
+#[derive(Debug)]
+pub struct Run {
+    /// Its number, from 0.
+    pub index: usize,
+    /// How many there are.
+    pub count: usize,
+    /// What messages call it.
+    pub name: String,
+    /// When the first one began.
+    pub started: Instant,
 }
 
 impl Watch {
@@ -36,9 +45,21 @@ impl Watch {
             log_name: log_name.to_owned(),
             log: log.map(|file| LatencyLog::new(file, submit_ps)),
             logs: FioLogs::none(),
-            started: Instant::now(),
-            bar: None,
+            run: Run {
+                index: 0,
+                count: 1,
+                name: String::new(),
+                started: Instant::now(),
+            },
+            meter: Meter::new(),
         }
+    }
+
+    /// One of several runs.
+    #[must_use]
+    pub fn of(self, run: Run) -> Self {
+        let meter = Meter::since(run.started);
+        Self { run, meter, ..self }
     }
 
     /// Writes the logs that jobs ask for, too.
@@ -52,9 +73,6 @@ impl Watch {
     /// # Errors
     /// If one could not be written, or the latency log is empty.
     pub fn finish(self) -> Result<(Vec<OutputFile>, Vec<usize>), Error> {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
         let finished = self.logs.finish();
         let (mut files, written) =
             finished.map_err(|(name, error)| output::cannot_write(&name, &reason(&error)))?;
@@ -78,49 +96,24 @@ impl Watch {
     }
 
     fn show(&mut self, progress: Progress) {
-        if self.bar.is_none() {
-            if self.started.elapsed() < SILENT || !std::io::stderr().is_terminal() {
-                return;
-            }
-            let target = ProgressDrawTarget::stderr_with_hz(4);
-            self.bar = Some(match (progress.expected, progress.expected_ps) {
-                (None, Some(expected_ps)) => {
-                    let style = "{bar:30} {percent}% {msg}, {eta} left";
-                    let style = ProgressStyle::with_template(style);
-                    let bar = ProgressBar::with_draw_target(Some(expected_ps / US), target);
-                    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-                }
-                (Some(expected), _) => {
-                    let style = "{bar:30} {percent}% {human_pos} requests, {msg}, {eta} left";
-                    let style = ProgressStyle::with_template(style);
-                    let bar = ProgressBar::with_draw_target(Some(expected), target);
-                    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-                }
-                (None, None) => {
-                    let style =
-                        ProgressStyle::with_template("{spinner} {human_pos} requests, {msg}");
-                    let bar = ProgressBar::with_draw_target(None, target);
-                    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
-                }
-            });
-        }
-        if let Some(bar) = &self.bar {
+        let Run {
+            index, count, name, ..
+        } = &self.run;
+        let share = progress.share();
+        let share = match (share, *count) {
+            (None, 1) => None,
+            // The runs of one command are about equally long.
+            (share, count) => Some((*index as f64 + share.unwrap_or(0.0)) / count as f64),
+        };
+        self.meter.show(share, || {
             let simulated_s = progress.simulated_ps as f64 / S as f64;
-            match (progress.expected, progress.expected_ps) {
-                (None, Some(expected_ps)) => {
-                    let all_s = expected_ps as f64 / S as f64;
-                    let requests = progress.requests;
-                    bar.set_message(format!(
-                        "{requests} requests, {simulated_s:.2} of {all_s:.2} s simulated"
-                    ));
-                    bar.set_position(progress.simulated_ps / US);
-                }
-                _ => {
-                    bar.set_message(format!("{simulated_s:.2} s simulated"));
-                    bar.set_position(progress.requests);
-                }
-            }
-        }
+            let requests = progress.requests;
+            let of = match count {
+                1 => String::new(),
+                count => format!("run {} of {count}, {name}: ", index + 1),
+            };
+            format!("{of}{requests} requests, {simulated_s:.2} s simulated")
+        });
     }
 }
 

@@ -72,7 +72,7 @@ pub fn advise(
     let spec = config.spec();
     let make = || Ok(source.workload(spec, seed)?.0);
     let advice = supervise(py, progress.as_ref(), stop, |control| {
-        advising::advise(&config, &make, goal, &|progress| control.beat(progress))
+        advising::advise(&config, &make, goal, &|progress, _| control.beat(progress))
     })?;
     Ok(Advice(advice.or_raise(py)?))
 }

@@ -78,8 +78,9 @@ impl HmbChoice {
             HmbChoice::AtMost(bytes) => HostPolicy::capped(bytes),
             HmbChoice::Exactly(bytes) if bytes > limit => {
                 let message = format!(
-                    "`--hmb-offer` must be at most {} TiB, found {bytes} bytes",
-                    limit >> 40
+                    "`--hmb-offer` must be at most {}, found {}",
+                    size::show(limit),
+                    size::show(bytes)
                 );
                 let hint = "a host gives no more than its memory: `--hmb-offer 64MiB`";
                 return Err(Error::input(message).hint(hint));

@@ -69,17 +69,18 @@ pub fn parse(option: &str, text: &str, also: Option<&str>) -> Result<u64, Error>
     u64::try_from(total).map_err(|_| too_large())
 }
 
-/// Bytes for people: `38 MiB`, `37.5 MiB`, `512 B`.
+/// Bytes for people: `38 MiB`, `37.5 MiB`, `512 B`. A tenth of the unit is told where there is one: 31.98 MiB are
+/// `32 MiB`.
 #[must_use]
 pub fn show(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let power = (bytes.max(1).ilog2() / 10) as usize;
-    let value = bytes as f64 / (1u64 << (10 * power)) as f64;
-    if power == 0 || value.fract() == 0.0 {
-        format!("{value:.0} {}", units[power])
-    } else {
-        format!("{value:.1} {}", units[power])
+    let tenths = |power: usize| (bytes as f64 * 10.0 / (1u64 << (10 * power)) as f64).round();
+    let mut power = (bytes.max(1).ilog2() / 10) as usize;
+    // What rounds to 1024 is one of the next unit.
+    if power + 1 < units.len() && tenths(power) >= 10240.0 {
+        power += 1;
     }
+    format!("{} {}", tenths(power) / 10.0, units[power])
 }
 
 /// Bytes of a drive, which is sold by powers of 1000: `480 GB`, `512 MiB`.
@@ -131,5 +132,8 @@ mod tests {
         assert_eq!(show(38 << 20), "38 MiB");
         assert_eq!(show(3 << 19), "1.5 MiB");
         assert_eq!(show(u64::MAX), "16 EiB");
+        assert_eq!(show((32 << 20) - 20_000), "32 MiB");
+        assert_eq!(show((1 << 20) - 1), "1 MiB");
+        assert_eq!(show(1100), "1.1 KiB");
     }
 }

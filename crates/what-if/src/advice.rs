@@ -32,7 +32,9 @@ pub(crate) fn answer(question: &Advise) -> Result<Value, Error> {
     let spec = config.spec();
     notes.extend(source.workload(spec, config.seed)?.1);
     let make = || Ok(source.workload(spec, config.seed)?.0);
-    let advice = advise(&config, &make, Goal::default(), &within_limits);
+    let advice = advise(&config, &make, Goal::default(), &|progress, _| {
+        within_limits(progress)
+    });
     let advice = advice.map_err(|error| match error.kind {
         ErrorKind::Interrupted => too_long(),
         _ => error,

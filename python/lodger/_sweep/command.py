@@ -12,9 +12,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .._command import Parser, count, guarded, replace, say, talk
+from .._command import (
+    Parser,
+    add_quiet,
+    count,
+    guarded,
+    is_quiet,
+    label,
+    note,
+    replace,
+    say,
+    talk,
+)
 from .._native import Workload
-from .._show import duration
+from .._show import left
 from ..errors import Error, InputError
 from . import report, sweep
 from .found import Sweep
@@ -48,7 +59,8 @@ Exit status: 0 done, 1 some points failed, 2 wrong use or input (nothing has run
 130 interrupted."""
 
 
-def _options() -> argparse.ArgumentParser:
+def options() -> argparse.ArgumentParser:
+    """What can be typed."""
     parser = Parser(
         prog="lodger sweep",
         description="Run a workload in many settings, and find the best of them.",
@@ -112,6 +124,7 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
         help="on the workers of a Dask scheduler instead (needs dask.distributed)",
     )
     add("--columns", action="store_true", help="list the columns of results and stop")
+    add_quiet(parser)
 
 
 def _many(text: str) -> int:
@@ -145,7 +158,7 @@ def command(arguments: Sequence[str] | None = None) -> int:
             progress.end()
             raise Error(error.message, error.hint or progress.kept()) from error
 
-    return guarded(_options(), arguments, work, interrupted)
+    return guarded(options(), arguments, work, interrupted)
 
 
 def _columns() -> int:
@@ -166,7 +179,7 @@ class _Progress:
 
     def end(self) -> None:
         """What follows stands on a line of its own."""
-        if self._terminal and 0 < self.done < self.total:
+        if self._terminal and not is_quiet() and 0 < self.done < self.total:
             talk("\n")
 
     def kept(self) -> str | None:
@@ -179,29 +192,19 @@ class _Progress:
         first = not self.total
         self.done, self.total = done, total
         if first and done:
-            _note(f"{done} of {total} points are finished already")
+            note(f"{done} of {total} points are finished already")
         now = time.monotonic()
         if not self._told:
             self._told = now
-        if now - self._told < (0.1 if self._terminal else 5) and done < total:
+        if is_quiet() or (now - self._told < (0.1 if self._terminal else 5) and done < total):
             return
         self._told = now
-        left = "" if left_s is None or done == total else f", {_left(left_s)} left"
-        line = f"[{done}/{total}] {100 * done // max(1, total)} %{left}"
+        wait = "" if left_s is None or done == total else f", {left(left_s)} left"
+        line = f"[{done}/{total}] {100 * done // max(1, total)} %{wait}"
         end = "\n" if done == total or not self._terminal else ""
         start = "\r\x1b[K" if self._terminal else ""
         if not (first and done == total):
             talk(f"{start}{line}{end}")
-
-
-def _left(seconds: float) -> str:
-    if seconds < 90:
-        return duration(max(1, round(seconds)) * 1e9).replace(".0 s", " s")
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def _note(text: str) -> None:
-    talk(f"note: {text}\n")
 
 
 def _work(options: argparse.Namespace, progress: _Progress, typed: Sequence[str]) -> int:
@@ -228,7 +231,7 @@ def _work(options: argparse.Namespace, progress: _Progress, typed: Sequence[str]
     )
     progress.end()
     for name in found.damaged:
-        _note(f"`{name}` was damaged: its point was run again")
+        note(f"`{name}` was damaged: its point was run again")
     _written(options, found, shlex.join(["lodger", "sweep", *typed]))
     return _status(found)
 
@@ -253,7 +256,7 @@ def _written(options: argparse.Namespace, found: Sweep, typed: str) -> None:
     else:
         say(text)
     if options.out is not None:
-        _note(f"the points are in `{options.out / 'points'}`, the page is `{place}`")
+        note(f"the points are in `{options.out / 'points'}`, the page is `{place}`")
 
 
 def _status(found: Sweep) -> int:
@@ -262,7 +265,7 @@ def _status(found: Sweep) -> int:
         return 0
     where = " (column `error`)" if found.folder else ""
     again = f"; {found.lost} of them lost their workers, and run again" if found.lost else ""
-    talk(f"error: {failed} of {len(found)} points failed{where}{again}\n")
+    talk(f"{label('error')} {failed} of {len(found)} points failed{where}{again}\n")
     return 1
 
 

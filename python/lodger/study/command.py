@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from .._command import Parser, count, guarded, replace, say, talk
+from .._command import Parser, add_quiet, count, guarded, is_quiet, replace, say, talk
 from ..errors import InputError
 from . import report
 from .collection import collection
@@ -95,8 +95,8 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def reproduce(arguments: Sequence[str] | None = None) -> int:
-    """``lodger reproduce``: returns the exit status."""
+def reproduce_options() -> argparse.ArgumentParser:
+    """What can be typed after ``lodger reproduce``."""
     parser = _parser("lodger reproduce", "Hold what papers say against the simulation.", _REPRODUCE)
     parser.add_argument("ids", metavar="ID", nargs="*", help="studies to run (all)")
     parser.add_argument("--list", action="store_true", help="list the studies and stop")
@@ -107,6 +107,12 @@ def reproduce(arguments: Sequence[str] | None = None) -> int:
         "--studies", metavar="FOLDER", type=Path, help="study files of FOLDER instead of ours"
     )
     _add_run_options(parser)
+    add_quiet(parser)
+    return parser
+
+
+def reproduce(arguments: Sequence[str] | None = None) -> int:
+    """``lodger reproduce``: returns the exit status."""
 
     def work(options: argparse.Namespace) -> int:
         studies = _chosen(collection(_folder(options.studies)), options.ids)
@@ -117,7 +123,7 @@ def reproduce(arguments: Sequence[str] | None = None) -> int:
             return 0
         return _run(studies, options, values=bool(options.ids), published=True)
 
-    return guarded(parser, arguments, work)
+    return guarded(reproduce_options(), arguments, work)
 
 
 def _folder(given: Path | None) -> Path | None:
@@ -147,8 +153,8 @@ def _chosen(studies: list[Study], ids: Sequence[str]) -> list[Study]:
     return [by_id[id] for id in dict.fromkeys(ids)] if ids else studies
 
 
-def study(arguments: Sequence[str] | None = None) -> int:
-    """``lodger study``: returns the exit status."""
+def study_options() -> argparse.ArgumentParser:
+    """What can be typed after ``lodger study``."""
     parser = _parser("lodger study", "Run and show study files of your own.", _STUDY)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     runs = commands.add_parser("run", help="run a study and judge its checks", allow_abbrev=False)
@@ -156,6 +162,14 @@ def study(arguments: Sequence[str] | None = None) -> int:
     _add_run_options(runs)
     shows = commands.add_parser("show", help="check a study file and say what it would do")
     shows.add_argument("files", metavar="FILE", nargs="+", help="study files")
+    for command in (runs, shows):
+        add_quiet(command, default=argparse.SUPPRESS)
+    add_quiet(parser)
+    return parser
+
+
+def study(arguments: Sequence[str] | None = None) -> int:
+    """``lodger study``: returns the exit status."""
 
     def work(options: argparse.Namespace) -> int:
         studies = [load(file) for file in options.files]
@@ -167,7 +181,7 @@ def study(arguments: Sequence[str] | None = None) -> int:
         say("\n".join(shown))
         return 0
 
-    return guarded(parser, arguments, work)
+    return guarded(study_options(), arguments, work)
 
 
 def _run(
@@ -183,7 +197,7 @@ def _run(
         cluster=options.cluster,
         seeds=options.seeds,
         nulls=options.nulls,
-        progress=lambda line: talk(f"{line}\n"),
+        progress=None if is_quiet() else lambda line: talk(f"{line}\n"),
     )
     if options.report is not None:
         from .page import page

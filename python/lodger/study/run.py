@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import _workers
 from .._native import Stop
+from .._show import left
 from ..errors import Error
 from .checks import Check, Outcome, judge, not_run, over_seeds
 from .claims import fits_of
@@ -124,14 +125,22 @@ def run(
     for plan in plans:
         if plan.found is not None:
             say(_line(plan.found))
+    began = time.monotonic()
     with _workers.workers(workers, None, cluster=cluster) as there:
         for count, (task, one) in enumerate(_workers.each(there, _do, tasks), 1):
             if isinstance(one, _workers.Lost):
                 one = _Done(task, None, one, 0.0)
             plan = by_id[task.study]
             for line in plan.take(one):
-                say(f"[{count}/{len(tasks)}] {line}")
+                say(f"[{count}/{len(tasks)}{_left(began, count, len(tasks))}] {line}")
     return [plan.found for plan in plans if plan.found is not None]
+
+
+def _left(began: float, done: int, total: int) -> str:
+    """How long the rest will take if it goes on as it did."""
+    if done == total:
+        return ""
+    return f", {left((time.monotonic() - began) * (total - done) / done)} left"
 
 
 class _Plan:

@@ -6,15 +6,11 @@ use crate::error::Error;
 use crate::inputs;
 use crate::interrupt;
 use crate::output::{self, OutputFile};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::progress::Meter;
 use lodger_run::advise::{self, Goal, parse_within};
 use lodger_run::{HmbChoice, Progress};
-use std::io::IsTerminal;
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
-
-/// Shorter work shows no progress: it would only flicker.
-const SILENT: Duration = Duration::from_secs(1);
+use std::sync::Mutex;
 
 pub(super) fn run(args: &AdviseArgs, streams: &mut Streams<'_>) -> Result<u8, Error> {
     let goal = match (&args.slo, &args.within) {
@@ -25,35 +21,29 @@ pub(super) fn run(args: &AdviseArgs, streams: &mut Streams<'_>) -> Result<u8, Er
     let config = inputs::config(&args.drive, HmbChoice::Negotiated, &args.run)?;
     let source = inputs::workload(&args.workload, &args.trace)?;
     for note in source.notes() {
-        streams.note("note", &note);
+        streams.note(&note);
     }
     let spec = config.spec();
     for note in source.workload(spec, config.seed)?.1 {
-        streams.note("note", &note);
+        streams.note(&note);
     }
     let file = output::begin(args.output.file.as_deref())?;
     let page = output::begin(args.page.as_deref())?;
     let make = || Ok(source.workload(spec, config.seed)?.0);
-    let bar = progress_bar();
-    let started = Instant::now();
-    let watch = |progress: Progress| {
+    let meter = Mutex::new(Meter::new());
+    let watch = |_: Progress, share: f64| {
         if interrupt::requested() {
             return ControlFlow::Break(());
         }
-        if let Some(bar) = bar.as_ref().filter(|_| started.elapsed() >= SILENT) {
-            let of = progress
-                .expected
-                .map_or(String::new(), |all| format!(" of {all}"));
-            bar.set_message(format!("simulating: request {}{of}", progress.requests));
-            bar.tick();
+        // Runs go on side by side: who finds it taken has nothing to add.
+        if let Ok(mut meter) = meter.try_lock() {
+            meter.show(Some(share), || "simulating".to_owned());
         }
         ControlFlow::Continue(())
     };
     interrupt::check()?;
     let advice = advise::advise(&config, &make, goal, &watch);
-    if let Some(bar) = &bar {
-        bar.finish_and_clear();
-    }
+    drop(meter);
     let advice = advice?;
     let text = match args.output.format {
         TableFormat::Normal => advice.text(),
@@ -66,13 +56,4 @@ pub(super) fn run(args: &AdviseArgs, streams: &mut Streams<'_>) -> Result<u8, Er
     output::finish(file, streams.stdout, &text)?;
     page.map_or(Ok(()), OutputFile::commit)?;
     Ok(u8::from(!advice.is_met()))
-}
-
-/// Several runs go on at once, so that there is no bar, only a sign of life.
-fn progress_bar() -> Option<ProgressBar> {
-    let style = ProgressStyle::with_template("{spinner} {msg}").ok()?;
-    std::io::stderr().is_terminal().then(|| {
-        let target = ProgressDrawTarget::stderr_with_hz(4);
-        ProgressBar::with_draw_target(None, target).with_style(style)
-    })
 }

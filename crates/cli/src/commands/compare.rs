@@ -6,11 +6,12 @@ use crate::error::Error;
 use crate::inputs;
 use crate::interrupt;
 use crate::output::{self, OutputFile};
-use crate::watch::Watch;
+use crate::watch::{Run, Watch};
 use lodger_run::report::compare::{self, Given, Variant};
 use lodger_run::report::{Report, comparison_page};
 use lodger_run::timeline::{Interval, Table};
 use lodger_run::{HmbChoice, RunConfig, RunResult, Timeline, WorkloadFile};
+use std::time::Instant;
 
 pub(super) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
     let given = given(args);
@@ -35,7 +36,7 @@ pub(super) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), E
     }
     let source = inputs::workload(&args.workload, &args.trace)?.choose(args.logging.choice()?)?;
     for note in source.notes() {
-        streams.note("note", &note);
+        streams.note(&note);
     }
     // Read once before any output is begun, with all that it includes.
     if let Some((_, config)) = configs.first() {
@@ -45,8 +46,15 @@ pub(super) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), E
     let page = output::begin(args.page.as_deref())?;
     let mut results: Vec<RunResult> = Vec::new();
     let mut over_time: Vec<Table> = Vec::new();
-    for (given, config) in &configs {
-        let (result, table) = run_one(config, *given, &source, page.is_some(), streams)?;
+    let started = Instant::now();
+    for (index, (given, config)) in configs.iter().enumerate() {
+        let run = Run {
+            index,
+            count: configs.len(),
+            name: called(config, *given),
+            started,
+        };
+        let (result, table) = run_one(config, run, &source, page.is_some(), streams)?;
         results.push(result);
         over_time.extend(table);
     }
@@ -103,27 +111,32 @@ fn once<'a>(option: &str, values: impl Iterator<Item = &'a str>) -> Result<(), E
     Ok(())
 }
 
+/// What messages call a run.
+fn called(config: &RunConfig, given: Given<'_>) -> String {
+    let drive = &config.drive.name;
+    match (given.hmb, given.hmb_offer) {
+        (Some(hmb), _) => format!("{drive} with `--hmb {hmb}`"),
+        (None, Some(offer)) => format!("{drive} with `--hmb-offer {offer}`"),
+        (None, None) => drive.clone(),
+    }
+}
+
 /// A run, and what it did over time if that is asked for.
 fn run_one(
     config: &RunConfig,
-    given: Given<'_>,
+    run: Run,
     source: &WorkloadFile,
     is_told_over_time: bool,
     streams: &mut Streams<'_>,
 ) -> Result<(RunResult, Option<Table>), Error> {
-    let drive = &config.drive;
     let (workload, notes) = source.workload(config.spec(), config.seed)?;
-    let which = match (given.hmb, given.hmb_offer) {
-        (Some(hmb), _) => format!("{} with `--hmb {hmb}`", drive.name),
-        (None, Some(offer)) => format!("{} with `--hmb-offer {offer}`", drive.name),
-        (None, None) => drive.name.clone(),
-    };
+    let which = run.name.clone();
     for note in notes {
-        streams.note("note", &format!("{which}: {note}"));
+        streams.note(&format!("{which}: {note}"));
     }
     let (spec, submit_ps) = (config.spec(), config.spec().host.submit_ps);
     let over_time = is_told_over_time.then(|| Timeline::new(Interval::default(), spec, submit_ps));
-    let mut all = (Watch::new(None, submit_ps), over_time);
+    let mut all = (Watch::new(None, submit_ps).of(run), over_time);
     interrupt::check()?;
     let result = lodger_run::run(config, workload, &mut all)?;
     let (watch, over_time) = all;
@@ -132,7 +145,7 @@ fn run_one(
         return Err(Error::interrupted());
     }
     for warning in &result.warnings {
-        streams.note("warning", &format!("{which}: {warning}"));
+        streams.warning(&format!("{which}: {warning}"));
     }
     let over_time = over_time.map(|over_time| over_time.finish(&result));
     Ok((result, over_time.transpose()?))

@@ -5,6 +5,7 @@ mod compare;
 #[cfg_attr(not(target_os = "linux"), path = "ctl_elsewhere.rs")]
 mod ctl;
 mod drives;
+mod manual;
 mod outside;
 mod probe;
 #[cfg_attr(not(target_os = "linux"), path = "serve_elsewhere.rs")]
@@ -15,6 +16,7 @@ mod trace;
 
 use crate::args::{Cli, Command};
 use crate::error::Error;
+use crate::terminal::{self, Kind};
 use std::io::Write;
 
 /// Where a command talks to: data to one, everything else to the other.
@@ -27,9 +29,14 @@ pub struct Streams<'a> {
 }
 
 impl Streams<'_> {
-    /// Tells the user something that is no error. That nobody listens is no reason to stop.
-    pub fn note(&mut self, kind: &str, text: &str) {
-        let _ = writeln!(self.stderr, "{kind}: {text}");
+    /// Tells the user something that is good to know.
+    pub fn note(&mut self, text: &str) {
+        terminal::say(self.stderr, Kind::Note, text);
+    }
+
+    /// Tells the user what is doubtful.
+    pub fn warning(&mut self, text: &str) {
+        terminal::say(self.stderr, Kind::Warning, text);
     }
 }
 
@@ -51,5 +58,8 @@ pub fn dispatch(cli: Cli, streams: &mut Streams<'_>) -> Result<u8, Error> {
         Command::Sweep(args) => outside::run("sweep", &args.arguments),
         Command::Reproduce(args) => outside::run("reproduce", &args.arguments),
         Command::Study(args) => outside::run("study", &args.arguments),
+        Command::Help(args) => Ok(manual::help(args, streams)),
+        Command::Completions(args) => manual::completions(&args, streams).map(|()| 0),
+        Command::Man(args) => manual::man(&args, streams).map(|()| 0),
     }
 }

@@ -1,6 +1,7 @@
 //! Commands that are programs of the Python package: `lodger NAME` is `lodger-NAME` on PATH.
 
 use crate::error::Error;
+use crate::terminal;
 use std::ffi::OsString;
 use std::io;
 use std::process::Command;
@@ -8,7 +9,12 @@ use std::process::Command;
 /// Runs the program with our own streams and returns its exit status.
 pub fn run(name: &str, arguments: &[OsString]) -> Result<u8, Error> {
     let program = format!("lodger-{name}");
-    match become_it(Command::new(&program).args(arguments)) {
+    let mut command = Command::new(&program);
+    command.args(arguments);
+    if terminal::is_quiet() {
+        command.arg("--quiet");
+    }
+    match become_it(&mut command) {
         Ok(status) => Ok(status),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::input(format!(
             "`lodger {name}` is part of the Python package, and there is no `{program}` on PATH"

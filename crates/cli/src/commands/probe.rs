@@ -8,13 +8,12 @@ use crate::args::{PlainFormat, ProbeArgs};
 use crate::error::Error;
 use crate::interrupt;
 use crate::output;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::progress::{Meter, about};
 use lodger_probe::{
     Description, Expected, HmbSwitch, NEEDS_CONSENT, Options, Outcome, Progress, report,
 };
 use lodger_run::{Files, size};
 use open::{Opened, open};
-use std::io::IsTerminal;
 use std::time::Duration;
 
 /// Confidence that may be asked for: more often right than wrong, and no more than some hundred drives
@@ -49,7 +48,7 @@ pub(super) fn run(args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<u8, Err
     if about.no_write.as_deref() == Some(NEEDS_CONSENT) && options.may_write {
         about.no_write = None;
     }
-    streams.note("note", &what_comes(&about, &options));
+    streams.note(&what_comes(&about, &options));
     let mut target = if options.may_write && !matches!(opened, Opened::Simulated(_)) {
         opened.may_be_written()?;
         consent(&about, args.yes.as_deref())?;
@@ -59,11 +58,11 @@ pub(super) fn run(args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<u8, Err
     }
     .target();
     say_what_lacks(target.describe(), &options, streams);
-    let mut progress = Meter::new();
+    let mut meter = Meter::new();
     let outcome = lodger_probe::probe_and_keep(
         &mut *target,
         &options,
-        &mut |now| progress.watch(now),
+        &mut |now| watched(&mut meter, now),
         // What cannot be kept now may be in the end, and is said then.
         &mut |so_far| {
             if are_files(args) {
@@ -71,10 +70,10 @@ pub(super) fn run(args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<u8, Err
             }
         },
     );
-    progress.finish();
+    drop(meter);
     drop(target);
     if let Some(reason) = &outcome.failed {
-        streams.note("warning", &format!("the probe ended early: {reason}"));
+        streams.warning(&format!("the probe ended early: {reason}"));
     }
     to_files(args, &outcome)?;
     if args.output.file.is_none() {
@@ -150,16 +149,6 @@ fn what_comes(drive: &Description, options: &Options) -> String {
     text
 }
 
-/// A time for people, rounded up.
-fn about(time: Duration) -> String {
-    let seconds = time.as_secs_f64().ceil().max(1.0);
-    match seconds {
-        ..120.0 => format!("{seconds:.0} s"),
-        ..172_800.0 => format!("{:.0} min", (seconds / 60.0).ceil()),
-        _ => format!("{:.0} days", (seconds / 86_400.0).ceil()),
-    }
-}
-
 /// What cannot be done here: said before it starts.
 fn say_what_lacks(drive: &Description, options: &Options, streams: &mut Streams<'_>) {
     let writing = options.may_write && drive.no_write.is_none();
@@ -171,46 +160,22 @@ fn say_what_lacks(drive: &Description, options: &Options, streams: &mut Streams<
         _ => None,
     };
     if let Some(note) = of_host_memory {
-        streams.note("note", &note);
+        streams.note(&note);
     }
     let missing = [&drive.no_flush, &drive.no_deallocate];
     if let Some(reason) = missing.into_iter().flatten().next().filter(|_| writing) {
-        streams.note("note", reason);
+        streams.note(reason);
     }
 }
 
-/// Progress on a terminal.
-struct Meter {
-    bar: Option<ProgressBar>,
-}
-
-impl Meter {
-    fn new() -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let target = ProgressDrawTarget::stderr_with_hz(4);
-            let style = ProgressStyle::with_template("{spinner} {pos}/{len} {msg}, {elapsed}");
-            let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-            ProgressBar::with_draw_target(Some(0), target).with_style(style)
-        });
-        Meter { bar }
-    }
-
-    /// Shows how far it is; whether to go on.
-    fn watch(&mut self, now: Progress) -> bool {
-        if let Some(bar) = &self.bar {
-            bar.set_length(now.count as u64);
-            bar.set_position(now.index as u64 + 1);
-            let left = now.left.as_secs_f64();
-            bar.set_message(format!("{}, about {left:.0} s left", now.experiment));
-        }
-        !interrupt::requested()
-    }
-
-    fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
+/// Shows how far it is, by the target's clock, which a simulated one has of its own; whether to go on.
+fn watched(meter: &mut Meter, now: Progress) -> bool {
+    let (elapsed, left) = (now.elapsed.as_secs_f64(), now.left.as_secs_f64());
+    let share = (elapsed + left > 0.0).then(|| elapsed / (elapsed + left));
+    meter.show(share, || {
+        format!("{} of {}, {}", now.index + 1, now.count, now.experiment)
+    });
+    !interrupt::requested()
 }
 
 /// An undecided role is no failure; a target that failed is.

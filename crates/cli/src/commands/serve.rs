@@ -3,9 +3,10 @@
 use super::{Streams, ctl};
 use crate::args::ServeArgs;
 use crate::error::Error;
-use crate::{inputs, interrupt, output, used};
+use crate::progress::{Meter, about, left};
+use crate::{inputs, interrupt, output, terminal, used};
 use lodger_core::DriveSpec;
-use lodger_run::HmbChoice;
+use lodger_run::{HmbChoice, size};
 use lodger_serve::backing::{Backing, BackingError};
 use lodger_serve::clock::Speed;
 use lodger_serve::control::cannot_go;
@@ -64,7 +65,7 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
 fn warn(addresses: &[SocketAddr], what: &str, streams: &mut Streams<'_>) {
     for at in addresses.iter().filter(|at| !at.ip().is_loopback()) {
         let text = format!("whoever reaches {at} can {what}");
-        streams.note("warning", &text);
+        streams.warning(&text);
     }
 }
 
@@ -133,7 +134,7 @@ fn control(
         Ok(control) => Ok(Some((control, named))),
         // The drive is what was asked for.
         Err(error) if args.ctl.is_none() => {
-            streams.note("warning", &format!("`lodger ctl` cannot be used: {error}"));
+            streams.warning(&format!("`lodger ctl` cannot be used: {error}"));
             Ok(None)
         }
         Err(error) => Err(refused(args, error, "--ctl")),
@@ -169,13 +170,13 @@ fn granted_bytes(
     let (granted, warning) = args.hmb.choice()?.negotiate(spec)?;
     if granted.granted_bytes > GRANT_BYTES_MAX {
         let message = format!(
-            "`--hmb-offer` must be at most 1 GiB with `--nbd`, found {} bytes",
-            granted.granted_bytes
+            "`--hmb-offer` must be at most 1 GiB with `--nbd`, found {}",
+            size::show(granted.granted_bytes)
         );
         return Err(Error::input(message).hint("it is memory of this command"));
     }
     if let Some(warning) = warning {
-        streams.note("warning", &warning);
+        streams.warning(&warning);
     }
     Ok(granted.granted_bytes)
 }
@@ -226,7 +227,9 @@ fn serve<F: FrontEnd>(
             path.display()
         );
     }
-    let _ = streams.stderr.write_all(greeting.as_bytes());
+    if !terminal::is_quiet() {
+        let _ = streams.stderr.write_all(greeting.as_bytes());
+    }
     let report = server
         .run(interrupt::requested)
         .map_err(|error| Error::failed(error.to_string()))?;
@@ -277,15 +280,19 @@ fn open_backing(
     let Some(path) = &args.backing else {
         return Ok(None);
     };
-    let mut next = Instant::now() + PROGRESS_EVERY;
+    let started = Instant::now();
+    let mut next = started + PROGRESS_EVERY;
+    let mut meter = Meter::new();
     let mut progress = |read: u32, all: u32| {
-        if Instant::now() >= next {
+        let share = f64::from(read) / f64::from(all.max(1));
+        let reading = || format!("reading `{}`", path.display());
+        meter.show(Some(share), reading);
+        // Services keep what they say: there a line now and then is better than nothing.
+        if !terminal::shows_progress() && Instant::now() >= next {
             next += PROGRESS_EVERY;
-            let percent = u64::from(read) * 100 / u64::from(all.max(1));
-            streams.note(
-                "note",
-                &format!("reading `{}`: {percent} %", path.display()),
-            );
+            let left = left(started.elapsed(), share).map(about);
+            let left = left.map_or(String::new(), |left| format!(", {left} left"));
+            streams.note(&format!("{}: {:.0} %{left}", reading(), share * 100.0));
         }
     };
     let backing = Backing::open(path, spec, args.seed, &mut progress);
@@ -334,10 +341,9 @@ fn keep<F: FrontEnd>(
         }
     };
     let (path, pages) = (path.display(), back.pages);
-    streams.note(
-        "note",
-        &format!("the drive is back from `{path}`, {pages} pages of flash; {how}"),
-    );
+    streams.note(&format!(
+        "the drive is back from `{path}`, {pages} pages of flash; {how}"
+    ));
     Ok(())
 }
 

@@ -31,11 +31,11 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<u8, 
     let source = inputs::workloads(&args.workload, &args.fio, &args.trace)?;
     let source = source.choose(args.logging.choice()?)?;
     for note in source.notes() {
-        streams.note("note", &note);
+        streams.note(&note);
     }
     let (workload, notes) = source.into_workload(config.spec(), config.seed)?;
     for note in notes {
-        streams.note("note", &note);
+        streams.note(&note);
     }
     // Before the work, which may take long: what cannot be written is said at once.
     let file = output::begin(args.report.output.as_deref())?;
@@ -63,10 +63,10 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<u8, 
     for job in silent {
         let name = &result.jobs[job].name;
         let text = format!("nothing of job `{name}` has counted: its log files are empty");
-        streams.note("warning", &text);
+        streams.warning(&text);
     }
     for warning in &result.warnings {
-        streams.note("warning", warning);
+        streams.warning(warning);
     }
     output::finish(file, streams.stdout, &told(args, report))?;
     for log in logs {
@@ -93,7 +93,7 @@ fn partial(
     let text = format!(
         "interrupted: the report tells of the first {simulated_s:.6} s; no other file was written"
     );
-    streams.note("warning", &text);
+    streams.warning(&text);
     Ok(interrupt::exit_status())
 }
 
@@ -158,7 +158,7 @@ fn watched(
     }
     if let (Some(file), Some(events)) = (trace_events, events) {
         let (file, text) = file.write(events)?;
-        streams.note("note", &text);
+        streams.note(&text);
         files.push(file);
     }
     Ok((result, watch, files))

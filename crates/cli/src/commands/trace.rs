@@ -61,9 +61,9 @@ fn convert_file(
     streams: &mut Streams<'_>,
 ) -> Result<(), Error> {
     let (trace, description) = load(file, read)?;
-    streams.note("note", &description.summary);
+    streams.note(&description.summary);
     for note in &description.notes {
-        streams.note("note", note);
+        streams.note(note);
     }
     let mut target = output::begin(output)?;
     let losses = match &mut target {
@@ -81,7 +81,7 @@ fn convert_file(
         }
     };
     for note in &losses.notes {
-        streams.note("note", note);
+        streams.note(note);
     }
     target.map_or(Ok(()), output::OutputFile::commit)
 }

@@ -35,6 +35,7 @@ mod reference;
 #[cfg(target_os = "linux")]
 mod serve;
 mod tables;
+mod terminal;
 mod time;
 #[cfg(target_os = "linux")]
 mod top;

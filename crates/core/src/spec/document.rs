@@ -12,6 +12,10 @@ const EXTENDS_DEPTH: usize = 8;
 /// Longest drive file, bytes. The largest of the collection is 10 KiB.
 const TEXT_BYTES: usize = 1 << 20;
 
+/// What to do about a wrong entry of `[sources]`.
+const OF_SOURCES: &str = "such as `\"nand.read\" = { kind = \"datasheet\", from = \"...\" }`, for a key that this \
+     file sets";
+
 /// A given value with where it stands and where it comes from.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
@@ -64,24 +68,22 @@ pub(super) fn read(
     let mut layers = vec![Layer::parse(text, file)?];
     let mut names = Vec::new();
     while let Some((name, place)) = layers[layers.len() - 1].extends.clone() {
-        let fail = |message: String| Err(SpecError::new(Problem::Extends, &place, message));
+        let fail = |message, hint| Err(SpecError::new(Problem::Extends, &place, message, hint));
         if names.contains(&name) || layers.len() > EXTENDS_DEPTH {
-            return fail(format!(
-                "`extends` must not lead in a circle, found `{}`",
-                quoted(&name)
-            ));
+            return fail(
+                format!(
+                    "`extends` must not lead in a circle, found `{}`",
+                    quoted(&name)
+                ),
+                "one of them has to stand alone, with all keys of a drive",
+            );
         }
         let Some(base) = extends(&name) else {
-            return fail(format!(
-                "`extends` names no known drive, found `{}`",
-                quoted(&name)
-            ))
-            .map_err(|e| {
-                e.hint(
-                    "`lodger drives list` prints the known drives; a file of your own is named with \
-                     its ending, such as `base.toml`, from the folder of the one that extends it",
-                )
-            });
+            return fail(
+                format!("`extends` names no known drive, found `{}`", quoted(&name)),
+                "`lodger drives list` prints the known drives; a file of your own is named with \
+                 its ending, such as `base.toml`, from the folder of the one that extends it",
+            );
         };
         let file = match name.strip_suffix(".toml") {
             Some(_) => name.clone(),
@@ -134,7 +136,8 @@ impl Layer {
         let whole = Place::file(file);
         if text.len() > TEXT_BYTES {
             let message = format!("a drive file must not be longer than {TEXT_BYTES} bytes");
-            return Err(SpecError::new(Problem::Syntax, &whole, message));
+            let hint = "is it the right file?";
+            return Err(SpecError::new(Problem::Syntax, &whole, message, hint));
         }
         let at = |offset: usize| {
             let before = &text.as_bytes()[..offset.min(text.len())];
@@ -149,7 +152,7 @@ impl Layer {
                 .span()
                 .map_or_else(|| whole.clone(), |span| at(span.start));
             let message = format!("not valid TOML: {}", e.message().replace('\n', "; "));
-            SpecError::new(Problem::Syntax, &place, message)
+            SpecError::new(Problem::Syntax, &place, message, of_syntax(text, &place))
         })?;
         let mut leaves = Vec::new();
         let mut stated = Vec::new();
@@ -188,7 +191,8 @@ impl Layer {
             }) = leaf.item
             else {
                 let message = "`extends` must be the name of a drive";
-                return Err(SpecError::new(Problem::Type, &place, message));
+                let hint = "such as `extends = \"tiny\"`; `lodger drives list` prints the names";
+                return Err(SpecError::new(Problem::Type, &place, message, hint));
             };
             self.extends = Some((name, place));
             return Ok(());
@@ -205,7 +209,13 @@ impl Layer {
         // `"nand.cell"` in quotes and `cell` under `[nand]` are different keys to TOML.
         if self.entries.iter().any(|(other, _)| other.path == key.path) {
             let message = format!("`{}` is given twice", key.path);
-            return Err(SpecError::new(Problem::Contradiction, &place, message));
+            let hint = "leave one of them out";
+            return Err(SpecError::new(
+                Problem::Contradiction,
+                &place,
+                message,
+                hint,
+            ));
         }
         let source = Source::unstated();
         self.entries.push((
@@ -232,7 +242,8 @@ impl Layer {
                 continue;
             }
             let place = at(leaf.at);
-            let fail = |message: String| Err(SpecError::new(Problem::Source, &place, message));
+            let fail =
+                |message: String| Err(SpecError::new(Problem::Source, &place, message, OF_SOURCES));
             let Some((path, kind, from, to)) = leaf.item.as_ref().and_then(stated_source) else {
                 let form = "{ kind = \"...\", from = \"...\" }";
                 return fail(format!("every entry of `[sources]` must be `{form}`"));
@@ -363,13 +374,42 @@ fn known(path: &str, place: &Place) -> Result<&'static Key, SpecError> {
     let shown = quoted(path);
     if is_table(path) {
         let message = format!("`{shown}` must be a table");
-        return Err(SpecError::new(Problem::Type, place, message));
+        return Err(SpecError::new(
+            Problem::Type,
+            place,
+            message,
+            of_table(path),
+        ));
     }
-    let error = SpecError::new(Problem::UnknownKey, place, format!("unknown key `{shown}`"));
-    Err(match nearest(path) {
-        Some(key) => error.hint(format!("did you mean `{key}`?")),
-        None => error.hint("`lodger drives show tiny` prints every key"),
-    })
+    let hint = match nearest(path) {
+        Some(key) => format!("did you mean `{key}`?"),
+        None => "`lodger drives show tiny` prints every key".to_owned(),
+    };
+    let message = format!("unknown key `{shown}`");
+    Err(SpecError::new(Problem::UnknownKey, place, message, hint))
+}
+
+/// What the values of a table look like.
+fn of_table(path: &str) -> String {
+    let below = |key: &&Key| {
+        let rest = key.path.strip_prefix(path);
+        rest.is_some_and(|rest| rest.starts_with('.'))
+    };
+    match KEYS.iter().find(below) {
+        Some(key) => format!("its values have keys of their own, such as `{}`", key.path),
+        None => OF_SOURCES.to_owned(),
+    }
+}
+
+/// The line that is no TOML, and where to see what is.
+fn of_syntax(text: &str, place: &Place) -> String {
+    let show = "`lodger drives show tiny --output-format toml` prints a drive file";
+    let number = place.line.unwrap_or_default();
+    let line = text.lines().nth((number as usize).saturating_sub(1));
+    match line.map(str::trim).filter(|line| !line.is_empty()) {
+        Some(line) => format!("line {number} is `{}`; {show}", quoted(line)),
+        None => show.to_owned(),
+    }
 }
 
 /// The key with the fewest edits to `path`, if they are few.

@@ -64,22 +64,20 @@ pub struct SpecError {
     pub hint: Option<String>,
 }
 
-/// The hint when nothing better is known: a complete example with sources.
-pub(super) const SHOW: &str = "`lodger drives show rc100-480` prints every value with its source";
-
 impl SpecError {
-    pub(super) fn new(problem: Problem, place: &Place, message: impl Into<String>) -> Self {
+    /// Every error says what to do next: no hint fits all.
+    pub(super) fn new(
+        problem: Problem,
+        place: &Place,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
         Self {
             problem,
             message: message.into(),
             place: place.clone(),
-            hint: Some(SHOW.to_owned()),
+            hint: Some(hint.into()),
         }
-    }
-
-    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
     }
 }
 

@@ -79,6 +79,13 @@ pub(super) fn find(path: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.path == path)
 }
 
+/// What a key is about, for whoever gave it a wrong value.
+pub(super) fn hint(key: &Key) -> String {
+    let (path, meaning) = (key.path, key.meaning);
+    let meaning = meaning.split([';', ':']).next().unwrap_or(meaning);
+    format!("`{path}`: {meaning}; `lodger drives show tiny` prints that of a small drive")
+}
+
 /// The optional table that a key belongs to.
 pub(super) fn optional_table(path: &str) -> Option<&'static str> {
     OPTIONAL_TABLES.iter().copied().find(|table| {

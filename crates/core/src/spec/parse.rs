@@ -297,7 +297,11 @@ impl Values {
         } else {
             format!("`{path}` {must}")
         };
-        SpecError::new(Problem::Contradiction, place, message)
+        let hint = match keys::find(path) {
+            Some(key) => keys::hint(key),
+            None => format!("`lodger drives show tiny` prints the `{path}` of a small drive"),
+        };
+        SpecError::new(Problem::Contradiction, place, message, hint)
     }
 }
 
@@ -306,6 +310,6 @@ fn missing(key: &Key, table: Option<&str>, file: &Place) -> SpecError {
         Some(table) => format!("`{}` is required with `[{table}]`", key.path),
         None => format!("`{}` is required", key.path),
     };
-    SpecError::new(Problem::Missing, file, message)
-        .hint("`lodger drives show tiny` prints a small drive to start from")
+    let hint = "`lodger drives show tiny --output-format toml` prints a small drive to start from";
+    SpecError::new(Problem::Missing, file, message, hint)
 }

@@ -1,7 +1,7 @@
 //! One value of a drive file: from TOML or command-line text to a checked, typed value.
 
 use super::error::{Place, Problem, SpecError, quoted};
-use super::keys::{Key, Kind};
+use super::keys::{self, Key, Kind};
 use super::units::{self, Pcie, UnitError};
 use toml::de::DeValue;
 
@@ -199,7 +199,23 @@ fn wrong(key: &Key, item: &Item, place: &Place, problem: Problem, must_be: &str)
         key.path,
         quoted(&item.shown)
     );
-    SpecError::new(problem, place, message)
+    SpecError::new(problem, place, message, about(key, item))
+}
+
+/// The word that was meant, or what the key stands for and where there is a value to look at.
+fn about(key: &Key, item: &Item) -> String {
+    let (Kind::Choice(words) | Kind::Words(words)) = key.kind else {
+        return keys::hint(key);
+    };
+    let given = match &item.raw {
+        Raw::Text(text) => text,
+        _ => &item.shown,
+    };
+    let near = |word: &&&str| strsim::levenshtein(given, word) <= (word.len() / 3).max(1);
+    match words.iter().find(near) {
+        Some(word) => format!("did you mean `{word}`?"),
+        None => keys::hint(key),
+    }
 }
 
 fn words_of(

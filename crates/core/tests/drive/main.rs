@@ -26,6 +26,7 @@ mod recovery;
 mod reference;
 mod restore;
 mod spec_errors;
+mod spec_hints;
 mod spec_values;
 mod steady;
 mod steady_state;

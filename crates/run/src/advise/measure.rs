@@ -13,6 +13,7 @@ use lodger_core::time::S;
 use lodger_workload::Workload;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Latencies of one kind of request, nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -193,8 +194,45 @@ fn iops(result: &RunResult) -> f64 {
     }
 }
 
-/// Told how far a run is; [`ControlFlow::Break`] ends it.
-pub type Watch<'w> = dyn Fn(Progress) -> ControlFlow<()> + Sync + 'w;
+/// Told how far a run is, and how much of all runs is done, from 0 to 1; [`ControlFlow::Break`] ends it.
+pub type Watch<'w> = dyn Fn(Progress, f64) -> ControlFlow<()> + Sync + 'w;
+
+/// Adds up how far runs are that go on side by side.
+pub struct Tally<'w> {
+    watch: &'w Watch<'w>,
+    /// Runs that are done, and parts of others, in millionths.
+    done: AtomicU64,
+    /// Runs there will be, as far as is known.
+    planned: AtomicU64,
+}
+
+const WHOLE: u64 = 1_000_000;
+
+impl<'w> Tally<'w> {
+    /// Nothing is done yet of so many runs.
+    #[must_use]
+    pub fn new(watch: &'w Watch<'w>, planned: usize) -> Self {
+        Tally {
+            watch,
+            done: AtomicU64::new(0),
+            planned: AtomicU64::new(planned as u64),
+        }
+    }
+
+    /// So many runs come, and none after them.
+    pub fn expect(&self, more: usize) {
+        let done = self.done.load(Ordering::Relaxed) / WHOLE;
+        self.planned.store(done + more as u64, Ordering::Relaxed);
+    }
+
+    /// A run has come from `before` millionths to `now`.
+    fn add(&self, progress: Progress, before: u64, now: u64) -> ControlFlow<()> {
+        let more = now.saturating_sub(before);
+        let done = self.done.fetch_add(more, Ordering::Relaxed) + more;
+        let all = self.planned.load(Ordering::Relaxed).max(1) * WHOLE;
+        (self.watch)(progress, (done as f64 / all as f64).min(1.0))
+    }
+}
 
 /// Simulates one size. The requests go to `stream` as well, if there is one.
 ///
@@ -205,7 +243,7 @@ pub fn measure(
     workload: Workload,
     hmb_bytes: u64,
     stream: Option<Stream>,
-    watch: &Watch<'_>,
+    tally: &Tally<'_>,
 ) -> Result<(Run, Option<Stream>), Error> {
     let config = RunConfig {
         hmb: match hmb_bytes {
@@ -214,8 +252,15 @@ pub fn measure(
         },
         ..config.clone()
     };
-    let mut watched = Watched { stream, watch };
+    let mut watched = Watched {
+        stream,
+        tally,
+        done: 0,
+    };
     let result = runner::run(&config, workload, &mut watched)?;
+    // What was not seen to be done, as its end was not known.
+    let rest = WHOLE - watched.done;
+    tally.done.fetch_add(rest, Ordering::Relaxed);
     if result.interrupted {
         return Err(Error::interrupted());
     }
@@ -227,7 +272,9 @@ pub fn measure(
 
 struct Watched<'w> {
     stream: Option<Stream>,
-    watch: &'w Watch<'w>,
+    tally: &'w Tally<'w>,
+    /// How much of this run is told, in millionths.
+    done: u64,
 }
 
 impl Observer for Watched<'_> {
@@ -240,6 +287,33 @@ impl Observer for Watched<'_> {
 
     #[inline]
     fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
-        (self.watch)(progress)
+        let share = progress.share().unwrap_or(0.0);
+        let now = ((share * WHOLE as f64) as u64).min(WHOLE);
+        let now = now.max(self.done);
+        let before = std::mem::replace(&mut self.done, now);
+        self.tally.add(progress, before, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_side_by_side_add_up() {
+        let told = std::sync::Mutex::new(Vec::new());
+        let watch = |_: Progress, share: f64| {
+            told.lock().unwrap().push(share);
+            ControlFlow::Continue(())
+        };
+        let tally = Tally::new(&watch, 4);
+        let of = |before, now| assert!(tally.add(Progress::default(), before, now).is_continue());
+        of(0, WHOLE / 2);
+        of(0, WHOLE / 4);
+        of(WHOLE / 2, WHOLE);
+        // Only one more comes after the one that is done.
+        tally.expect(1);
+        of(WHOLE / 4, WHOLE);
+        assert_eq!(*told.lock().unwrap(), [0.125, 0.1875, 0.3125, 1.0]);
     }
 }

@@ -37,7 +37,7 @@ use curve::Curve;
 use lodger_core::host::hmb::LINUX_CAP_BYTES;
 use lodger_core::spec::{DriveSpec, Encoding, Tier};
 use lodger_workload::Source;
-use measure::{Run, Watch};
+use measure::{Run, Tally, Watch};
 use place::Place;
 use search::{Found, Make, Runs};
 use stream::{Method, Stream};
@@ -106,7 +106,8 @@ pub fn advise(
         stream.expecting(requests)
     });
     let yardstick_bytes = place.yardstick_bytes();
-    let (reference, stream) = measure::measure(&config, workload, yardstick_bytes, stream, watch)?;
+    let tally = Tally::new(watch, 1 + sizes.len());
+    let (reference, stream) = measure::measure(&config, workload, yardstick_bytes, stream, &tally)?;
     let curve = stream.map(|s| Curve::new(s.finish(), &place, Stream::method(spec), &sizes));
 
     if let Some(curve) = &curve {
@@ -116,7 +117,7 @@ pub fn advise(
     sizes.push(0);
     sizes.sort_unstable();
     sizes.dedup();
-    let mut runs = Runs::new(&config, make, watch, &place, reference.clone());
+    let mut runs = Runs::new(&config, make, &tally, &place, reference.clone());
     runs.simulate(&sizes)?;
     let up_to_bytes = largest_advised(goal, &place);
     let found = search::smallest(

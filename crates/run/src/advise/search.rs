@@ -2,7 +2,7 @@
 
 use super::curve::Curve;
 use super::goal::Goal;
-use super::measure::{self, Run, Watch};
+use super::measure::{self, Run, Tally};
 use super::place::Place;
 use crate::Error;
 use crate::config::RunConfig;
@@ -21,7 +21,7 @@ pub type Make<'m> = dyn Fn() -> Result<Workload, Error> + Sync + 'm;
 pub struct Runs<'a> {
     config: &'a RunConfig,
     make: &'a Make<'a>,
-    watch: &'a Watch<'a>,
+    tally: &'a Tally<'a>,
     place: &'a Place,
     /// From so many units on nothing ever gives way: more make no difference.
     units_enough: u32,
@@ -34,14 +34,14 @@ impl<'a> Runs<'a> {
     pub fn new(
         config: &'a RunConfig,
         make: &'a Make<'a>,
-        watch: &'a Watch<'a>,
+        tally: &'a Tally<'a>,
         place: &'a Place,
         first: Run,
     ) -> Self {
         let mut runs = Runs {
             config,
             make,
-            watch,
+            tally,
             place,
             units_enough: units_enough(config, place, &first),
             runs: BTreeMap::new(),
@@ -80,11 +80,12 @@ impl<'a> Runs<'a> {
             }
         }
         let wanted: Vec<_> = wanted.into_iter().collect();
+        self.tally.expect(wanted.len());
         let done: Vec<Result<_, Error>> = wanted
             .par_iter()
             .map(|&(key, size)| {
                 let workload = (self.make)()?;
-                let run = measure::measure(self.config, workload, size, None, self.watch)?;
+                let run = measure::measure(self.config, workload, size, None, self.tally)?;
                 Ok((key, run.0))
             })
             .collect();

@@ -7,7 +7,7 @@ use lodger_core::{Completion, Request};
 use std::ops::ControlFlow;
 
 /// How far a run is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Requests completed.
     pub requests: u64,
@@ -17,6 +17,19 @@ pub struct Progress {
     pub expected_ps: Option<u64>,
     /// Simulated time so far, picoseconds.
     pub simulated_ps: u64,
+}
+
+impl Progress {
+    /// How much of the run is done, from 0 to 1, where its end is known.
+    #[must_use]
+    pub fn share(&self) -> Option<f64> {
+        let (done, all) = match (self.expected, self.expected_ps) {
+            (Some(all), _) => (self.requests, all),
+            (None, Some(all_ps)) => (self.simulated_ps, all_ps),
+            (None, None) => return None,
+        };
+        Some((done as f64 / all.max(1) as f64).min(1.0))
+    }
 }
 
 /// Watches a run. Every method may be left as it is; none costs anything then.

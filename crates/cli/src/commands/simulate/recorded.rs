@@ -72,7 +72,7 @@ pub(super) fn run(
         return Err(Error::interrupted());
     }
     for warning in &replayed.result.warnings {
-        streams.note("warning", warning);
+        streams.warning(warning);
     }
     let report = Report {
         config: &replayed.config,
@@ -93,29 +93,27 @@ fn judge(replayed: &Replayed, name: &str, streams: &mut Streams<'_>) -> Result<(
         different,
         ..
     } = replayed;
-    streams.note(
-        "note",
-        &format!(
+    streams.note(&format!(
             "recording of `{}` with seed {}, by lodger {}: {compared} completions, {different} at another time than live",
             head.drive, head.seed, head.by
         ),
     );
     if replayed.is_cut {
-        streams.note("warning", "the recording is cut off: its server was killed");
+        streams.warning("the recording is cut off: its server was killed");
     }
     if replayed.left > 0 {
         let text = format!(
             "{} commands were under way when the recording ended",
             replayed.left
         );
-        streams.note("note", &text);
+        streams.note(&text);
     }
     for doubt in &replayed.doubts {
         let text = format!(
             "completions may differ from the live drive's: {}",
             replay::told(*doubt)
         );
-        streams.note("warning", &text);
+        streams.warning(&text);
     }
     match &replayed.first_difference {
         Some(first) if replayed.is_same && replayed.doubts.is_empty() => {
@@ -126,7 +124,7 @@ fn judge(replayed: &Replayed, name: &str, streams: &mut Streams<'_>) -> Result<(
         }
         Some(_) if !replayed.is_same => {
             let text = "this is another drive, seed or version than was recorded: it gives completions of its own";
-            streams.note("note", text);
+            streams.note(text);
             Ok(())
         }
         _ => Ok(()),

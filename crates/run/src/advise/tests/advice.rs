@@ -169,7 +169,7 @@ fn data_kept_in_host_memory_is_advised_on_without_a_curve() {
 fn a_drive_without_host_memory_says_so() {
     let config = config("970-pro", &[]);
     let make = || Ok(job(&config, UNIFORM));
-    let watch = |_| ControlFlow::Continue(());
+    let watch = |_, _: f64| ControlFlow::Continue(());
     let error = advise(&config, &make, Goal::default(), &watch).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Input);
     assert!(
@@ -183,7 +183,9 @@ fn an_interrupted_run_advises_nothing() {
     let config = config("tiny", &[]);
     let long = "rw=randread\nnumber_ios=200000";
     let make = || Ok(job(&config, long));
-    let error = advise(&config, &make, Goal::default(), &|_| ControlFlow::Break(()));
+    let error = advise(&config, &make, Goal::default(), &|_, _| {
+        ControlFlow::Break(())
+    });
     assert_eq!(error.unwrap_err().kind, ErrorKind::Interrupted);
 }
 

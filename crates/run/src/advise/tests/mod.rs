@@ -5,7 +5,7 @@ mod advice;
 mod curve;
 mod traces;
 
-use super::measure::{self, Run};
+use super::measure::{self, Run, Tally};
 use super::place::Place;
 use super::stream::{Learnt, Stream};
 use super::{Advice, Goal, advise};
@@ -37,13 +37,13 @@ fn job(config: &RunConfig, options: &str) -> Workload {
 
 fn advice(config: &RunConfig, options: &str, goal: Goal) -> Advice {
     let make = || Ok(job(config, options));
-    advise(config, &make, goal, &|_| ControlFlow::Continue(())).unwrap()
+    advise(config, &make, goal, &|_, _| ControlFlow::Continue(())).unwrap()
 }
 
 /// Simulates one size.
 fn run(config: &RunConfig, workload: Workload, hmb_bytes: u64) -> Run {
-    let watch = |_| ControlFlow::Continue(());
-    let run = measure::measure(config, workload, hmb_bytes, None, &watch);
+    let watch = |_, _: f64| ControlFlow::Continue(());
+    let run = measure::measure(config, workload, hmb_bytes, None, &Tally::new(&watch, 1));
     run.unwrap().0
 }
 
@@ -52,10 +52,17 @@ fn learnt(config: &RunConfig, workload: Workload, grants: &[u64]) -> (Learnt, Pl
     let spec = &config.drive.parsed.spec;
     let place = Place::of(spec).unwrap();
     let stream = Stream::new(spec, &place, config.precondition, grants, config.seed);
-    let watch = |_| ControlFlow::Continue(());
+    let watch = |_, _: f64| ControlFlow::Continue(());
     let preferred_bytes = place.preferred_bytes();
     let stream = Some(stream);
-    let (_, stream) = measure::measure(config, workload, preferred_bytes, stream, &watch).unwrap();
+    let (_, stream) = measure::measure(
+        config,
+        workload,
+        preferred_bytes,
+        stream,
+        &Tally::new(&watch, 1),
+    )
+    .unwrap();
     (stream.unwrap().finish(), place)
 }
 

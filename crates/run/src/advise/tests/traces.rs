@@ -70,7 +70,7 @@ fn a_drive_that_fills_segments_is_told_apart_from_its_curve() {
     let Some(trace) = cloudphysics() else { return };
     let config = config("rc100-480", &[]);
     let make = || Ok(replay(&trace, &config, ONE_BY_ONE));
-    let watch = |_| ControlFlow::Continue(());
+    let watch = |_, _: f64| ControlFlow::Continue(());
     let advice = advise(&config, &make, Goal::default(), &watch).unwrap();
     let text = advice.text();
     assert!(text.contains("fewer hits than the curve"), "{text}");

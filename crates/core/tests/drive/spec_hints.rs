@@ -1,0 +1,36 @@
+//! Do the hints of a wrong drive file fit what is wrong with it?
+
+use lodger_core::spec::parse;
+
+fn hint_of(text: &str) -> String {
+    let parsed = parse(text, "my-drive.toml", &[], &|_: &str| None);
+    parsed.err().and_then(|error| error.hint).unwrap()
+}
+
+#[test]
+fn hints_fit_what_is_wrong() {
+    let cases = [
+        (
+            "name = \"x\"\n[nand\n",
+            "line 2 is `[nand`; `lodger drives show tiny --output-format toml` prints a drive file",
+        ),
+        (
+            "extends = 7",
+            "such as `extends = \"tiny\"`; `lodger drives list` prints the names",
+        ),
+        (
+            "nand = 4",
+            "its values have keys of their own, such as `nand.cell`",
+        ),
+        ("ftl.gc_policy = \"greddy\"", "did you mean `greedy`?"),
+        (
+            "name = \"x\"\n\"nand.cell\" = \"tlc\"\nnand.cell = \"tlc\"",
+            "leave one of them out",
+        ),
+    ];
+    for (text, hint) in cases {
+        assert_eq!(hint_of(text), hint, "{text}");
+    }
+    let source = hint_of("[sources]\n\"nand.read\" = 3");
+    assert!(source.contains("kind = \"datasheet\""));
+}
