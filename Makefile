@@ -3,7 +3,7 @@
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo page test test-live vm bench reproduce reproduce-full fuzz lint docs
+.PHONY: help demo page wheel static test test-live vm bench reproduce reproduce-full fuzz lint docs
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' \
@@ -16,6 +16,12 @@ demo: ## Build, then show what host memory buys an RC100 (out/demo.html, out/wha
 
 page: ## Build the what-if page, the simulator in one HTML file (out/what-if.html)
 	scripts/what-if.sh
+
+wheel: ## Build a wheel that installs without a compiler (out/wheels)
+	scripts/wheel.sh
+
+static: ## Build the command as one file that runs on any Linux (out/lodger)
+	scripts/static.sh
 
 test: ## Run the whole fast suite, Rust and Python
 	$(CARGO) test --workspace

@@ -47,7 +47,7 @@ fn the_reference_is_what_the_code_says() {
 /// Pages with commands in them.
 fn pages() -> Vec<PathBuf> {
     let mut pages = vec![root().join("README.md")];
-    for folder in ["docs", "docs/concepts", "docs/validation"] {
+    for folder in ["docs", "docs/concepts", "docs/tasks", "docs/validation"] {
         let entries = std::fs::read_dir(root().join(folder)).expect("the folder of documentation");
         let files = entries.flatten().map(|entry| entry.path());
         pages.extend(files.filter(|path| path.extension().is_some_and(|e| e == "md")));
