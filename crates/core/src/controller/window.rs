@@ -213,6 +213,12 @@ impl Window {
         });
     }
 
+    /// Takes out the block commands that wait: nobody is to wait for them any more.
+    pub fn take_held(&mut self) -> Vec<u32> {
+        let held = self.held.drain(..);
+        held.map(|(command, ..)| command).collect()
+    }
+
     fn conflicts(&self, from: u64, to: u64) -> bool {
         let mut under_way = self.under_way.iter();
         under_way.any(|&(_, start, end)| start < to && from < end)

@@ -346,10 +346,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// A call that the drive works off (pin, flush, entry info, read DMA) stands in its queue, and its
-    /// doorbell is rung at `doorbell_ps`. The answer bears `cookie`, what is copied bears `tag`.
+    /// doorbell is rung at `doorbell_ps`. The answer bears `cookie`, what is copied bears `tag`. A sync
+    /// that comes this way, from a host that cannot wait for its own stores, costs a command.
     ///
     /// # Errors
-    /// Without a window, and for what a CPU does by itself (store, load, sync).
+    /// Without a window, and for what only a CPU does (store, load).
     pub fn ring_window(
         &mut self,
         cookie: u32,
@@ -359,6 +360,18 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     ) -> Result<(), WindowError> {
         let window = self.window.as_mut().ok_or(WindowError::NoWindow)?;
         window.ring(&mut self.board, (cookie, tag), call, doorbell_ps)
+    }
+
+    /// Block commands that wait for a pinned range to be given up end with [`Status::AccessDenied`]: their host resets the
+    /// controller, which has to come to an end without that host.
+    pub fn refuse_held(&mut self) {
+        let held = self.window.as_mut().map(|window| window.take_held());
+        for command in held.unwrap_or_default() {
+            self.commands[command].status = Status::AccessDenied;
+            let now_ps = self.now_ps();
+            let engine = &mut self.board.engine;
+            engine.schedule(now_ps, EventKind::Fetched, command);
+        }
     }
 
     /// A CPU sends a read of up to 8 bytes of the window; without bytes it only confirms that what was

@@ -126,7 +126,7 @@ impl WindowRole {
         call: WindowCall,
         doorbell_ps: u64,
     ) -> Result<(), WindowError> {
-        if let WindowCall::Store { .. } | WindowCall::Load { .. } | WindowCall::Sync { .. } = call {
+        if let WindowCall::Store { .. } | WindowCall::Load { .. } = call {
             // A CPU does these by itself.
             return Err(WindowError::NoWindow);
         }
@@ -327,6 +327,11 @@ impl WindowRole {
     /// The list that [`WindowRole::take_released`] has handed out, emptied.
     pub(super) fn give_back(&mut self, released: Vec<u32>) {
         self.released = released;
+    }
+
+    /// Block commands that the gate has held and holds no more.
+    pub(super) fn take_held(&mut self) -> Vec<u32> {
+        self.window.take_held()
     }
 
     /// Page of the window in which a page of the drive stands that a command of ours moves.

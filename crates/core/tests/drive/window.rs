@@ -3,7 +3,7 @@
 use crate::common::window::{pin, store};
 use crate::common::{drive, drives, latency, pages};
 use lodger_core::Host;
-use lodger_core::device::Contents;
+use lodger_core::device::{Contents, Device};
 use lodger_core::time::{NS, US};
 use lodger_core::{
     DriveSpec, EntryId, EntryInfo, EntryState, Op, Precondition, Status, WindowCall,
@@ -386,4 +386,53 @@ fn a_window_that_cannot_be_is_refused() {
         wrong("2b-ssd", &[("power.cutoff_v", "12")]),
         "`power.cutoff_v` must be below `power.rail_v` (12), found `12`"
     );
+}
+
+/// A drive in front of which there is no CPU of ours: its calls come as commands.
+fn without_cpu(sets: &[(&str, &str)]) -> Device {
+    Device::new(&drive("2b-ssd", sets), Precondition::None, 0, 1)
+}
+
+fn answer(device: &mut Device, call: WindowCall) -> Result<WindowReply, WindowError> {
+    let now_ps = device.now_ps();
+    device.ring_window(7, 0, call, now_ps)?;
+    let mut sent = Vec::new();
+    while sent.is_empty() {
+        let news = device.run(u64::MAX);
+        assert!(news.is_some(), "an answer comes");
+        device.take_window_sent(&mut sent);
+    }
+    assert_eq!(sent[0].cookie, 7);
+    sent[0].result
+}
+
+#[test]
+fn a_sync_that_comes_as_a_command_costs_one_and_wants_a_pinned_entry() {
+    let mut device = without_cpu(&[]);
+    let sync = WindowCall::Sync { entry: E0 };
+    assert_eq!(answer(&mut device, sync), Err(WindowError::NotPinned));
+    answer(&mut device, pin(0, 0, 0, 4096)).expect("pinned");
+    let before_ps = device.now_ps();
+    assert_eq!(answer(&mut device, sync), Ok(WindowReply::Done));
+    let call_ps = device.now_ps() - before_ps;
+    assert!((5 * US..8 * US).contains(&call_ps), "{call_ps}");
+}
+
+#[test]
+fn what_the_gate_holds_ends_when_its_host_resets() {
+    let mut device = without_cpu(&[("role.window.gate", "hold")]);
+    answer(&mut device, pin(0, 0, 0, 4096)).expect("pinned");
+    let held = device.enqueue(pages(Op::Write, 0, 1));
+    device.ring(held, device.now_ps());
+    while device.run(u64::MAX).is_some() {}
+    let mut sent = Vec::new();
+    device.take_sent(&mut sent);
+    assert!(sent.is_empty(), "it waits");
+    device.refuse_held();
+    while device.run(u64::MAX).is_some() {}
+    device.take_sent(&mut sent);
+    assert_eq!(sent.len(), 1);
+    let (_, status) = device.consume(sent[0].command, sent[0].arrives_ps);
+    assert_eq!(status, Status::AccessDenied);
+    device.refuse_held();
 }

@@ -10,6 +10,7 @@ pub mod feature;
 mod io;
 mod manage;
 mod query;
+pub mod window;
 
 pub use admin::AdminCommand;
 pub use feature::SetFeatures;

@@ -60,7 +60,13 @@ impl WindowRole {
                 let found = self.window.find(entry);
                 found.map(|entry| Some(WindowReply::Entry(entry.info)))
             }
-            WindowCall::Store { .. } | WindowCall::Load { .. } | WindowCall::Sync { .. } => {
+            // Whatever was posted before the command has landed by now: it came later over the same link.
+            WindowCall::Sync { entry } => {
+                board.counters.window.syncs += 1;
+                let found = self.window.pinned(entry);
+                found.map(|_| Some(WindowReply::Done))
+            }
+            WindowCall::Store { .. } | WindowCall::Load { .. } => {
                 unreachable!("the CPU does these itself")
             }
         };
