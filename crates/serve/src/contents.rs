@@ -12,6 +12,7 @@
 
 use crate::backing::Backing;
 use crate::flash::Flash;
+use crate::window::WindowBytes;
 use lodger_core::device::{Contents, PageBytes, Programmed, Source, Spare};
 use lodger_core::ftl::Trim;
 use lodger_core::ids::{BufferSlot, Lpn, Ppn};
@@ -56,6 +57,8 @@ struct Data {
     failed: bool,
     /// Some of it could not be read from the file that keeps it.
     unread: bool,
+    /// Bytes of the window that were copied for it.
+    copy: Vec<u8>,
 }
 
 impl Data {
@@ -135,16 +138,19 @@ pub struct Pages<M> {
     buffer: Vec<Page>,
     /// By tag.
     data: Vec<Data>,
+    /// The bytes of the byte window, if the drive has one.
+    pub window: WindowBytes,
 }
 
 impl<M: GuestMemory> Pages<M> {
-    /// A drive that holds nothing, for hosts with this memory.
-    pub fn new(memory: M) -> Self {
+    /// A drive that holds nothing, for hosts with this memory, with a byte window of that size.
+    pub fn new(memory: M, window_bytes: u64) -> Self {
         Pages {
             memory,
             flash: Flash::default(),
             buffer: Vec::new(),
             data: Vec::new(),
+            window: WindowBytes::new(window_bytes),
         }
     }
 
@@ -158,6 +164,7 @@ impl<M: GuestMemory> Pages<M> {
     pub fn forget_all(&mut self) {
         self.flash.forget_all();
         self.buffer.clear();
+        self.window.clear(0, u64::MAX);
     }
 
     /// Flash is in a file from now on.
@@ -254,6 +261,7 @@ impl<M: GuestMemory> Pages<M> {
         data.payload = Payload::None;
         data.regions.clear();
         data.pages.clear();
+        data.copy = Vec::new();
     }
 
     /// All commands are over.
@@ -284,6 +292,19 @@ impl<M: GuestMemory> Pages<M> {
             data.hand_over(&self.memory, at, part)?;
         }
         Ok(())
+    }
+
+    /// Bytes that were copied for a command, after those before.
+    pub(crate) fn take_copy(&mut self, tag: u32, bytes: &[u8]) {
+        self.data_mut(tag).copy.extend_from_slice(bytes);
+    }
+
+    /// What was copied for a command goes to the guest.
+    pub(crate) fn deliver_copy(&self, tag: u32) -> Result<(), MemoryError> {
+        match self.data.get(tag as usize) {
+            Some(data) => data.hand_over(&self.memory, 0, &data.copy),
+            None => Ok(()),
+        }
     }
 
     /// Whether what a command has read is what the guest has.
@@ -460,5 +481,26 @@ impl<M: GuestMemory> Contents for Pages<M> {
 
     fn read_bytes(&mut self, tag: u32, lpn: Lpn, page: &PageBytes, _sectors: u8) {
         self.note_read(tag, lpn, Some(Arc::new(*page)));
+    }
+
+    fn load(&mut self, tag: u32, offset_bytes: u64, length_bytes: u64) {
+        let mut bytes = vec![0; length_bytes as usize];
+        self.window.read(offset_bytes, &mut bytes);
+        self.take_copy(tag, &bytes);
+    }
+
+    fn pin(&mut self, window_slot: u32, source: Source) {
+        let page = self.flash_at(source).ok();
+        let page = page.map(|page| page.map_or(ZEROS, |page| *page));
+        self.window.set_page(window_slot, page.as_ref());
+    }
+
+    fn unpin(&mut self, window_slot: u32, slot: BufferSlot) {
+        let page = self.window.page(window_slot);
+        self.put_in_buffer(slot, Some(Arc::new(page)));
+    }
+
+    fn lose(&mut self, offset_bytes: u64, length_bytes: u64) {
+        self.window.clear(offset_bytes, length_bytes);
     }
 }

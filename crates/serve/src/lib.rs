@@ -35,3 +35,4 @@ pub mod nbd;
 pub mod server;
 #[cfg(target_os = "linux")]
 pub mod transport;
+pub mod window;

@@ -292,6 +292,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.arrivals.clear();
         self.device.contents.end_all();
         self.device.begin_power_cut();
+        self.window_lost_power();
         self.device.host_memory.memory.take_back();
         self.hmb_settles = false;
         self.power = Power::default();

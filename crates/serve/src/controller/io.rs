@@ -1,6 +1,7 @@
 //! I/O commands: what they ask of the drive, and how they end.
 
 use super::identity::{MDTS, NAMESPACE};
+use super::window::Call;
 use super::{Controller, Statistics};
 use lodger_core::{Op, Request, Status as DriveStatus};
 use lodger_wire::command::{Access, DatasetManagement, DsmRange, IoCommand, Parsed, WriteZeroes};
@@ -25,6 +26,8 @@ pub(super) enum Kind {
     Compare,
     /// All blocks are deallocated, for [`super::wipe`].
     Wipe,
+    /// A call of the byte window is answered.
+    Window,
     /// Nothing more.
     #[default]
     Other,
@@ -45,6 +48,7 @@ struct Flight {
     then_flush: bool,
     /// What it has written, or was written before, must be safe as it completes.
     is_safe: bool,
+    call: Option<Call>,
 }
 
 /// Commands under way, by tag.
@@ -81,6 +85,16 @@ impl Flights {
             ..Flight::default()
         };
         tag
+    }
+
+    /// A call of the byte window.
+    pub(super) fn call_mut(&mut self, tag: u32) -> Option<&mut Call> {
+        self.flights.get_mut(tag as usize)?.call.as_mut()
+    }
+
+    /// Whether a call of the byte window is under way.
+    pub(super) fn has_call(&self) -> bool {
+        self.flights.iter().any(|flight| flight.call.is_some())
     }
 
     fn land(&mut self, tag: u32) -> Flight {
@@ -166,7 +180,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
             }
             IoCommand::WriteZeroes(zeroes) => self.write_zeroes(tag, queue, zeroes)?,
             IoCommand::DatasetManagement(dsm) => self.manage(tag, queue, parsed, dsm)?,
-            IoCommand::Vendor(_) => return Err(Status::INVALID_OPCODE),
+            IoCommand::Vendor(vendor) => {
+                let call = self.window_call(tag, parsed, vendor)?;
+                let flight = &mut self.flights.flights[tag as usize];
+                flight.parts += 1;
+                (flight.kind, flight.call) = (Kind::Window, Some(call));
+            }
         }
         Ok(())
     }
@@ -340,6 +359,11 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 Ok(false) => Err(Status::COMPARE_FAILURE),
                 Err(error) => Err(error.into()),
             },
+            (_, None, Kind::Window) => {
+                let block = self.identity.block;
+                let call = flight.call.as_ref();
+                call.map_or(Ok(()), |call| call.end(contents, tag, block))
+            }
             (_, None, Kind::Other) => Ok(()),
         };
         contents.end(tag);

@@ -3,6 +3,7 @@
 use super::Controller;
 use super::identity::ERROR_ENTRIES_Z;
 use lodger_wire::QueueId;
+use lodger_wire::command::window::opcode;
 use lodger_wire::command::{AdminCommand, GetLogPage};
 use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::identify::controller::FR;
@@ -62,8 +63,8 @@ pub(super) fn is_served(command: &AdminCommand) -> bool {
 }
 
 /// The page of effects without the commands that are not served.
-fn effects() -> [u8; 4096] {
-    let mut page = command_effects(&[], &[]);
+fn effects(has_window: bool) -> [u8; 4096] {
+    let mut page = command_effects(&[], if has_window { &opcode::ALL } else { &[] });
     for opcode in [
         AdminOpcode::FirmwareCommit,
         AdminOpcode::FirmwareDownload,
@@ -128,7 +129,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             LogId::Health => self.health().encode().to_vec(),
             LogId::FirmwareSlots => self.firmware().encode().to_vec(),
             LogId::ChangedNamespaces => changed_namespaces(&[]).to_vec(),
-            LogId::CommandEffects => effects().to_vec(),
+            LogId::CommandEffects => effects(self.device.has_window()).to_vec(),
             LogId::SelfTest => empty_self_test().to_vec(),
             LogId::FeatureEffects => feature_effects().to_vec(),
             LogId::Sanitize => self.sanitize_status().encode().to_vec(),

@@ -34,6 +34,7 @@ mod power;
 mod queues;
 mod record;
 mod time;
+mod window;
 mod wipe;
 
 pub use acts::{PlightView, STRAY_BYTES};
@@ -96,7 +97,16 @@ impl Default for Settings {
 }
 
 /// A completion on its way to the guest, earliest first.
-type Arrival = Reverse<(u64, u64, u32)>;
+type Arrival = Reverse<(u64, u64, Arrived)>;
+
+/// What arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Arrived {
+    /// The completion of a command, by what the drive calls it.
+    Completion(u32),
+    /// The answer to a call of the byte window, by tag.
+    Answer(u32),
+}
 
 /// One controller with its drive.
 #[allow(missing_debug_implementations)]
@@ -173,7 +183,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
             4096 => BlockSize::KIB4,
             other => return Err(Unservable::Block(other)),
         };
-        let contents = Pages::new(memory.clone());
+        let window = spec.roles.window.as_ref();
+        let window_bytes = window.map_or(0, |window| window.bytes);
+        let contents = Pages::new(memory.clone(), window_bytes);
         let lent = LentMemory::new(memory.clone());
         let (precondition, seed) = (settings.precondition, settings.seed);
         let identity = Identity::new(spec, block, seed);
@@ -279,6 +291,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.statistics.resets += 1;
         self.queues.stop();
         self.flights.orphan(&mut self.statistics);
+        // What waits for a pinned range would wait for a host that is not there to give it up.
+        self.device.refuse_held();
         self.events.stop();
         self.wipe.stop();
         self.kept.stop();
@@ -331,6 +345,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.keeping.begin_shutdown();
         self.hmb.reset();
         self.give_host_memory_back();
+        self.device.refuse_held();
         self.device.begin_shutdown();
         if let Some(recorder) = &mut self.recorder {
             recorder.shutdown(self.device.now_ps());
@@ -398,6 +413,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.run_device_to(now_ps.max(self.device.now_ps()));
     }
 
+    fn will_arrive(&mut self, at_ps: u64, what: Arrived) {
+        self.arrivals_so_far += 1;
+        let arrival = (at_ps, self.arrivals_so_far, what);
+        self.arrivals.push(Reverse(arrival));
+    }
+
     fn run_device_to(&mut self, now_ps: u64) {
         if let Some(recorder) = &mut self.recorder {
             recorder.runs(now_ps);
@@ -406,11 +427,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
             match news {
                 News::Sent => {
                     self.device.take_sent(&mut self.sent);
-                    for sent in self.sent.drain(..) {
-                        self.arrivals_so_far += 1;
-                        let arrival = (sent.arrives_ps, self.arrivals_so_far, sent.command.0);
-                        self.arrivals.push(Reverse(arrival));
+                    let mut sent = std::mem::take(&mut self.sent);
+                    for sent in sent.drain(..) {
+                        self.will_arrive(sent.arrives_ps, Arrived::Completion(sent.command.0));
                     }
+                    self.sent = sent;
+                    self.hear_window();
                 }
                 News::ShutDown => self.is_saved = true,
                 // Alarms: none is set. What was returned is asked for where it matters.

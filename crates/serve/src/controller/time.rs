@@ -1,6 +1,7 @@
 //! The controller in time: what it does as time passes, and when it has something to do.
 
-use super::Controller;
+use super::{Arrived, Controller};
+use lodger_core::Status;
 use lodger_core::ids::CommandId;
 use lodger_core::observe::Histogram;
 use lodger_wire::memory::GuestMemory;
@@ -93,11 +94,18 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     /// Completions whose entries arrive by now.
     pub(super) fn take_arrivals(&mut self, now_ps: u64) {
-        while let Some(Reverse((at_ps, _, command))) = self.arrivals.peek().copied()
+        while let Some(Reverse((at_ps, _, what))) = self.arrivals.peek().copied()
             && at_ps <= now_ps
         {
             self.arrivals.pop();
             self.lateness.record((now_ps - at_ps) / 1000);
+            let command = match what {
+                Arrived::Completion(command) => command,
+                Arrived::Answer(tag) => {
+                    self.part_done(tag, Status::Success);
+                    continue;
+                }
+            };
             let (request, status) = self.device.consume(CommandId(command), now_ps);
             if let Some(recorder) = &mut self.recorder {
                 recorder.taken(now_ps, CommandId(command), at_ps, status);

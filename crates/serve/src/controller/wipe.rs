@@ -160,7 +160,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
         if usize::from(format.format) >= FORMATS.len() || has_metadata {
             return Err((permit, Status::FORMAT_INVALID));
         }
-        if let Some(status) = self.wipe.refusal().or(self.is_writable().err()) {
+        let is_free = self.is_writable().and(self.has_nothing_pinned());
+        if let Some(status) = self.wipe.refusal().or(is_free.err()) {
             return Err((permit, status));
         }
         let what = What::Format {
@@ -176,6 +177,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
     /// Sanitize: completes as it begins.
     pub(super) fn sanitize(&mut self, sanitize: &Sanitize, dword10: u32) -> Result<(), Status> {
         self.is_writable()?;
+        self.has_nothing_pinned()?;
         if self.wipe.work.is_some() {
             return Err(self.wipe.refusal().unwrap_or(Status::SANITIZE_IN_PROGRESS));
         }

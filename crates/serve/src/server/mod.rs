@@ -63,6 +63,11 @@ pub enum ServeError {
     /// The controller has refused what a host does at first.
     #[error("the drive does not start: {0}")]
     Start(String),
+    /// There is no memory for the byte window.
+    #[error(
+        "no memory for the byte window: {0}; a smaller one takes less: --set role.window.size=4KiB or more"
+    )]
+    Window(io::Error),
     /// Waiting failed.
     #[error("cannot wait for clients: {0}")]
     Wait(io::Error),

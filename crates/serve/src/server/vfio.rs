@@ -27,11 +27,12 @@ impl VfioUser {
     pub fn new(spec: &DriveSpec, settings: &Settings, path: &Path) -> Result<Self, ServeError> {
         let memory = GuestRam::default();
         let controller = Controller::new(spec, settings, memory.clone())?;
+        let function = NvmeFunction::new(spec, controller, memory).map_err(ServeError::Window)?;
         let socket = PrivateSocket::new(path).map_err(|error| ServeError::socket(path, error))?;
         Ok(VfioUser {
             socket,
             connection: None,
-            function: NvmeFunction::new(spec, controller, memory),
+            function,
             clients: 0,
             is_clearing: false,
         })

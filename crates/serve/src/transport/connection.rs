@@ -4,13 +4,16 @@ use super::message::{DATA_BYTES_MAX, FILES_MAX, HEADER_BYTES, Header, Reader, co
 use super::{Function, Map, irq, region};
 use rustix::io::Errno;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recv, recvmsg, send,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recv, recvmsg, send, sendmsg,
 };
+use std::collections::VecDeque;
 use std::fs::File;
-use std::io::IoSliceMut;
+use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::rc::Rc;
 
 /// Most that waits to be sent, bytes: a client that asks and does not listen is none.
 const UNSENT_MAX: usize = 8 << 20;
@@ -26,7 +29,11 @@ const SET_IRQS_TRIGGER: u32 = 32;
 const MAP_READABLE: u32 = 1;
 const MAP_WRITABLE: u32 = 2;
 const UNMAP_ALL: u32 = 4;
+const REGION_MAPPABLE: u32 = 4;
+const REGION_HAS_CAPABILITIES: u32 = 8;
 const REGION_INFO_BYTES: u32 = 32;
+/// The capability that says what can be mapped, with one area.
+const SPARSE_BYTES: u32 = 32;
 
 /// What this side can do. Without more said, the other may send one file with a message.
 fn capabilities() -> String {
@@ -56,6 +63,8 @@ pub struct Connection {
     body_has: usize,
     files: Vec<OwnedFd>,
     unsent: Vec<u8>,
+    /// Files that go with the byte at that place of what is unsent.
+    unsent_files: VecDeque<(usize, Rc<File>)>,
     /// The client has said which version it speaks.
     is_agreed: bool,
     /// Of region accesses, reused.
@@ -77,6 +86,7 @@ impl Connection {
             body_has: 0,
             files: Vec::new(),
             unsent: Vec::new(),
+            unsent_files: VecDeque::new(),
             is_agreed: false,
             data: Vec::new(),
         })
@@ -137,6 +147,9 @@ impl Connection {
         let is_agreed = self.is_agreed;
         if header.wants_reply() {
             header.answer(done.map(|()| &answer[..]), &mut self.unsent);
+        } else {
+            let end = self.unsent.len();
+            self.unsent_files.retain(|(at, _)| *at < end);
         }
         (self.header_has, self.body_has, self.body, self.data) = (0, 0, body, answer);
         self.flush()?;
@@ -173,15 +186,37 @@ impl Connection {
 
     fn flush(&mut self) -> Result<(), Errno> {
         while !self.unsent.is_empty() {
-            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-            match send(&self.stream, &self.unsent, flags) {
-                Ok(sent) => drop(self.unsent.drain(..sent)),
+            match self.send_some() {
+                Ok(sent) => {
+                    drop(self.unsent.drain(..sent));
+                    self.unsent_files.retain(|(at, _)| *at > 0);
+                    for (at, _) in &mut self.unsent_files {
+                        *at -= sent;
+                    }
+                }
                 Err(Errno::AGAIN) if self.unsent.len() <= UNSENT_MAX => return Ok(()),
                 Err(Errno::AGAIN) => return Err(Errno::NOBUFS),
                 Err(errno) => return Err(errno),
             }
         }
         Ok(())
+    }
+
+    /// Sends up to the next byte that a file goes with; a file leaves with its byte.
+    fn send_some(&self) -> Result<usize, Errno> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let next = |(at, _): &(usize, Rc<File>)| *at;
+        let Some((0, file)) = self.unsent_files.front() else {
+            let end = self.unsent_files.front().map_or(self.unsent.len(), next);
+            return send(&self.stream, &self.unsent[..end], flags);
+        };
+        let end = self.unsent_files.get(1).map_or(self.unsent.len(), next);
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let files = [file.as_fd()];
+        control.push(SendAncillaryMessage::ScmRights(&files));
+        let bytes = [IoSlice::new(&self.unsent[..end])];
+        sendmsg(&self.stream, &bytes, &mut control, flags)
     }
 
     fn handle(
@@ -207,7 +242,12 @@ impl Connection {
                 dwords(&[16, flags, region::COUNT, irq::COUNT], answer);
                 Ok(())
             }
-            command::DEVICE_GET_REGION_INFO => region_info(&mut reader, function, answer),
+            command::DEVICE_GET_REGION_INFO => {
+                let file = region_info(&mut reader, function, answer)?;
+                let at = self.unsent.len();
+                self.unsent_files.extend(file.map(|file| (at, file)));
+                Ok(())
+            }
             command::DEVICE_GET_IRQ_INFO => {
                 let (_, _, index) = (reader.u32()?, reader.u32()?, reader.u32()?);
                 if index >= irq::COUNT {
@@ -296,8 +336,8 @@ fn region_info(
     reader: &mut Reader<'_>,
     function: &impl Function,
     answer: &mut Vec<u8>,
-) -> Result<(), Errno> {
-    let (_, _, index) = (reader.u32()?, reader.u32()?, reader.u32()?);
+) -> Result<Option<Rc<File>>, Errno> {
+    let (room, _, index) = (reader.u32()?, reader.u32()?, reader.u32()?);
     if index >= region::COUNT {
         return Err(Errno::INVAL);
     }
@@ -306,10 +346,28 @@ fn region_info(
         0 => 0,
         _ => REGION_READABLE_AND_WRITABLE,
     };
-    dwords(&[REGION_INFO_BYTES, flags, index, 0], answer);
+    let Some((file, mappable_bytes)) = function.shared(index) else {
+        dwords(&[REGION_INFO_BYTES, flags, index, 0], answer);
+        answer.extend_from_slice(&bytes.to_le_bytes());
+        answer.extend_from_slice(&0u64.to_le_bytes());
+        return Ok(None);
+    };
+    // Who has no room for what can be mapped hears how much it takes, and asks again.
+    let has_room = room >= REGION_INFO_BYTES + SPARSE_BYTES;
+    let flags = flags | REGION_MAPPABLE | REGION_HAS_CAPABILITIES;
+    let capability = if has_room { REGION_INFO_BYTES } else { 0 };
+    let head = [REGION_INFO_BYTES + SPARSE_BYTES, flags, index, capability];
+    dwords(&head, answer);
     answer.extend_from_slice(&bytes.to_le_bytes());
     answer.extend_from_slice(&0u64.to_le_bytes());
-    Ok(())
+    if !has_room {
+        return Ok(None);
+    }
+    // Capability 1, version 1, none after it; one area.
+    dwords(&[1 | 1 << 16, 0, 1, 0], answer);
+    answer.extend_from_slice(&0u64.to_le_bytes());
+    answer.extend_from_slice(&mappable_bytes.to_le_bytes());
+    Ok(Some(file))
 }
 
 fn set_interrupts(

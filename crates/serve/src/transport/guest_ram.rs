@@ -3,8 +3,10 @@
 use super::Map;
 use lodger_guest_ram::Mapping;
 use lodger_wire::memory::{GuestMemory, MemoryError};
+use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
+use std::fs::File;
 use std::rc::Rc;
 
 /// Most pieces at once, whatever a client asks for.
@@ -168,5 +170,50 @@ impl GuestMemory for GuestRam {
         self.each(address, 4, |mapping, at, range| {
             range.len() == 4 && mapping.store_u32(at, value).is_ok()
         })
+    }
+}
+
+/// Memory of this process that clients map, from address 0 on.
+#[derive(Debug)]
+pub struct SharedMemory(Mapping);
+
+/// Such memory of zeros, and the file by which it is mapped. Nobody can change the file's length.
+///
+/// # Errors
+/// If there is none.
+pub fn shared_memory(bytes: u64) -> std::io::Result<(File, SharedMemory)> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = File::from(rustix::fs::memfd_create("byte window", flags)?);
+    file.set_len(bytes)?;
+    let mapping = Mapping::new(&file, 0, bytes, true)?;
+    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    rustix::fs::fcntl_add_seals(&file, seals)?;
+    Ok((file, SharedMemory(mapping)))
+}
+
+fn outside(address: u64, length: usize) -> MemoryError {
+    let length = length as u64;
+    MemoryError { address, length }
+}
+
+impl GuestMemory for SharedMemory {
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), MemoryError> {
+        let length = into.len();
+        let done = self.0.read(address, into);
+        done.map_err(|_| outside(address, length))
+    }
+
+    fn write(&self, address: u64, from: &[u8]) -> Result<(), MemoryError> {
+        let done = self.0.write(address, from);
+        done.map_err(|_| outside(address, from.len()))
+    }
+
+    fn load_u32(&self, address: u64) -> Result<u32, MemoryError> {
+        self.0.load_u32(address).map_err(|_| outside(address, 4))
+    }
+
+    fn store_u32(&self, address: u64, value: u32) -> Result<(), MemoryError> {
+        let done = self.0.store_u32(address, value);
+        done.map_err(|_| outside(address, 4))
     }
 }

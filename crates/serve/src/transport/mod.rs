@@ -16,13 +16,16 @@ pub use nvme::NvmeFunction;
 use rustix::io::Errno;
 use std::fs::File;
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 
 /// Regions that a PCI function has, as VFIO counts them.
 #[allow(missing_docs)]
 pub mod region {
     pub const BAR0: u32 = 0;
+    /// The byte window, where there is one.
+    pub const BAR4: u32 = 4;
     pub const CONFIG: u32 = 7;
-    /// With those that there are not: BARs 1 to 5, expansion ROM, VGA.
+    /// With those that there are not: BARs 1 to 3 and 5, expansion ROM, VGA.
     pub const COUNT: u32 = 9;
 }
 
@@ -53,6 +56,9 @@ pub struct Map {
 pub trait Function {
     /// Length of a region, bytes; 0: there is none.
     fn region_bytes(&self, region: u32) -> u64;
+
+    /// The file of a region that a client may map, and how many bytes from the region's beginning on it can map.
+    fn shared(&self, region: u32) -> Option<(Rc<File>, u64)>;
 
     /// Interrupts of a kind.
     fn interrupts(&self, irq: u32) -> u32;

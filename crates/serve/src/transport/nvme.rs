@@ -1,13 +1,19 @@
 //! An NVMe controller as a PCI function: configuration space, BAR 0 with registers, doorbells and the interrupts'
-//! table, a file to be signalled for each interrupt, and the guest's memory.
+//! table, BAR 4 with the byte window where the drive has one, a file to be signalled for each interrupt, and the guest's
+//! memory.
+//!
+//! The window is a file in memory, which a client maps and whose bytes it then loads and stores without asking. With each
+//! client it is another file: one that is gone, and has kept what it had mapped, reaches nothing with it.
 
-use super::{Function, GuestRam, Map, irq, region};
+use super::{Function, GuestRam, Map, guest_ram, irq, region};
 use crate::controller::identity::VENDOR;
 use crate::controller::{Controller, VECTORS};
 use lodger_core::DriveSpec;
 use lodger_wire::pci::{Bar, CLASS_NVME, CONFIG_BYTES, ConfigSpace, Link, Msix, PciIdentity};
 use rustix::io::Errno;
+use std::fs::File;
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 
 /// BAR 0: registers, doorbells at 1000h, the interrupts' table at 2000h, their pending bits at 3000h.
 const BAR0_BYTES: u64 = 0x4000;
@@ -27,6 +33,8 @@ pub struct NvmeFunction {
     /// The table, for clients that keep it here; who is signalled is said by other means.
     table: [u8; TABLE_BYTES],
     signals: Vec<Option<OwnedFd>>,
+    window: Option<Rc<File>>,
+    window_bytes: u64,
 }
 
 fn link(spec: &DriveSpec) -> Link {
@@ -44,8 +52,14 @@ fn link(spec: &DriveSpec) -> Link {
 
 impl NvmeFunction {
     /// A function with this controller, whose guest has this memory.
-    #[must_use]
-    pub fn new(spec: &DriveSpec, controller: Controller<GuestRam>, memory: GuestRam) -> Self {
+    ///
+    /// # Errors
+    /// If there is no memory for its byte window.
+    pub fn new(
+        spec: &DriveSpec,
+        mut controller: Controller<GuestRam>,
+        memory: GuestRam,
+    ) -> std::io::Result<Self> {
         let identity = PciIdentity {
             vendor: VENDOR,
             device: 1,
@@ -65,14 +79,40 @@ impl NvmeFunction {
             table_offset: TABLE_AT as u32,
             pending_offset: PENDING_AT as u32,
         };
-        let config = ConfigSpace::new(identity, &[bar], Some(msix), link(spec));
-        NvmeFunction {
+        let window_bytes = controller.window_mut().map_or(0, |window| window.bytes());
+        let window = Bar {
+            index: region::BAR4 as u8,
+            bytes: window_bytes.next_power_of_two(),
+            prefetchable: true,
+        };
+        let bars = [bar, window];
+        let bars = if window_bytes > 0 {
+            &bars[..]
+        } else {
+            &bars[..1]
+        };
+        let config = ConfigSpace::new(identity, bars, Some(msix), link(spec));
+        let mut function = NvmeFunction {
             controller,
             memory,
             config: config.expect("the table is within its window"),
             table: [0; TABLE_BYTES],
             signals: (0..VECTORS).map(|_| None).collect(),
+            window: None,
+            window_bytes,
+        };
+        function.renew_window()?;
+        Ok(function)
+    }
+
+    /// The window lies in another file from now on, with what is pinned.
+    fn renew_window(&mut self) -> std::io::Result<()> {
+        if self.window_bytes > 0 {
+            let (file, memory) = guest_ram::shared_memory(self.window_bytes)?;
+            self.controller.window_lies_in(Box::new(memory));
+            self.window = Some(Rc::new(file));
         }
+        Ok(())
     }
 
     /// Signals the interrupts that are due.
@@ -94,6 +134,10 @@ impl NvmeFunction {
         self.signals.fill_with(|| None);
         self.config.function_reset();
         self.controller.client_gone();
+        if self.renew_window().is_err() {
+            // The next client has the window without mapping it, which works as well.
+            self.window = None;
+        }
     }
 
     /// The guest's memory is let go.
@@ -111,9 +155,15 @@ impl Function for NvmeFunction {
     fn region_bytes(&self, region: u32) -> u64 {
         match region {
             region::BAR0 => BAR0_BYTES,
+            region::BAR4 if self.window_bytes > 0 => self.window_bytes.next_power_of_two(),
             region::CONFIG => CONFIG_BYTES as u64,
             _ => 0,
         }
+    }
+
+    fn shared(&self, region: u32) -> Option<(Rc<File>, u64)> {
+        let window = self.window.as_ref().filter(|_| region == region::BAR4)?;
+        Some((Rc::clone(window), self.window_bytes))
     }
 
     fn interrupts(&self, irq: u32) -> u32 {
@@ -128,6 +178,10 @@ impl Function for NvmeFunction {
             // What is not there answers nothing, which reads as ones.
             _ if self.controller.is_gone() => into.fill(0xff),
             region::CONFIG => self.config.read(at, into),
+            region::BAR4 => match self.controller.window_mut() {
+                Some(window) => window.read(at, into),
+                None => into.fill(0),
+            },
             _ if at < TABLE_AT => self.controller.register_read(at, into),
             _ => match self.part_of_table(at, into.len()) {
                 Some(part) => into.copy_from_slice(part),
@@ -142,6 +196,11 @@ impl Function for NvmeFunction {
             region::CONFIG => {
                 if self.config.write(at, from).function_reset {
                     self.controller.function_reset();
+                }
+            }
+            region::BAR4 => {
+                if let Some(window) = self.controller.window_mut() {
+                    window.write(at, from);
                 }
             }
             _ if at < TABLE_AT => self.controller.register_write(at, from),

@@ -1,0 +1,213 @@
+//! The byte window's calls ([`lodger_wire::command::window`]): what each asks of the drive, and how it ends.
+//!
+//! The model has the table, the gate and the time; [`crate::window::WindowBytes`] has the bytes.
+
+use super::Controller;
+use crate::contents::Pages;
+use crate::window::WindowBytes;
+use lodger_core::{EntryId, EntryInfo, EntryState, WindowCall, WindowError, WindowReply};
+use lodger_wire::command::window::{self, WindowCommand, status};
+use lodger_wire::command::{Parsed, VendorCommand};
+use lodger_wire::lba::BlockSize;
+use lodger_wire::memory::GuestMemory;
+use lodger_wire::status::Status;
+
+/// A call under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call {
+    command: WindowCommand,
+    /// How the drive has answered it.
+    result: Result<WindowReply, WindowError>,
+}
+
+/// What a call ends with that the drive has refused.
+fn status_of(error: WindowError, command: &WindowCommand) -> Status {
+    match error {
+        WindowError::NoWindow => Status::INVALID_OPCODE,
+        WindowError::BadEntry
+        | WindowError::ZeroLength
+        | WindowError::Unaligned
+        | WindowError::OutOfWindow
+        | WindowError::OutOfEntry => Status::INVALID_FIELD,
+        WindowError::OutOfRange => Status::LBA_OUT_OF_RANGE,
+        WindowError::InUse => status::IN_USE,
+        WindowError::NotPinned => status::NOT_PINNED,
+        WindowError::WindowOverlap => status::WINDOW_OVERLAP,
+        WindowError::RangeOverlap => status::BLOCKS_OVERLAP,
+        WindowError::TableFull => status::TABLE_FULL,
+        WindowError::Busy => status::BUSY,
+        WindowError::MediaError if matches!(command, WindowCommand::Flush { .. }) => {
+            Status::WRITE_FAULT
+        }
+        WindowError::MediaError => Status::UNRECOVERED_READ_ERROR,
+        WindowError::PowerFailed => Status::ABORTED_POWER_LOSS,
+    }
+}
+
+fn encoded(info: &EntryInfo, block: BlockSize) -> [u8; window::EntryInfo::BYTES] {
+    window::EntryInfo {
+        entry: info.entry.0 as u8,
+        state: match info.state {
+            EntryState::Pinning => 1,
+            EntryState::Pinned => 2,
+            EntryState::Flushing => 3,
+        },
+        start: info.drive_offset_bytes / block.bytes(),
+        blocks: info.length_bytes / block.bytes(),
+        window_offset_bytes: info.window_offset_bytes,
+        length_bytes: info.length_bytes,
+    }
+    .encode()
+}
+
+impl Call {
+    /// The call is done: data goes to the host.
+    pub(super) fn end<M: GuestMemory>(
+        &self,
+        contents: &mut Pages<M>,
+        tag: u32,
+        block: BlockSize,
+    ) -> Result<(), Status> {
+        let reply = self
+            .result
+            .map_err(|error| status_of(error, &self.command))?;
+        match (self.command, reply) {
+            (WindowCommand::Pin(_), _) => match contents.window.take_unread() {
+                true => Err(Status::UNRECOVERED_READ_ERROR),
+                false => Ok(()),
+            },
+            (WindowCommand::GetEntryInfo { bytes, .. }, WindowReply::Entry(info)) => {
+                let all = encoded(&info, block);
+                contents.take_copy(tag, &all[..all.len().min(bytes as usize)]);
+                Ok(contents.deliver_copy(tag)?)
+            }
+            (WindowCommand::ReadDma { .. }, _) => Ok(contents.deliver_copy(tag)?),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<M: GuestMemory + Clone> Controller<M> {
+    /// A vendor's command: one of the window's, on drives that have one.
+    pub(super) fn window_call(
+        &mut self,
+        tag: u32,
+        parsed: &Parsed<lodger_wire::command::IoCommand>,
+        vendor: &VendorCommand,
+    ) -> Result<Call, Status> {
+        if !self.device.has_window() {
+            return Err(Status::INVALID_OPCODE);
+        }
+        let command = WindowCommand::parse(&vendor.entry)?;
+        self.device.contents.end(tag);
+        let call = match command {
+            WindowCommand::Pin(pin) => {
+                let block_bytes = self.identity.block.bytes();
+                let at = pin.start.0.checked_mul(block_bytes);
+                WindowCall::Pin {
+                    entry: EntryId(pin.entry.into()),
+                    window_offset_bytes: pin.window_offset_bytes,
+                    drive_offset_bytes: at.ok_or(Status::LBA_OUT_OF_RANGE)?,
+                    length_bytes: pin.length_bytes,
+                }
+            }
+            WindowCommand::Flush { entry } => {
+                self.can_write()?;
+                self.wipe.note_write();
+                WindowCall::Flush {
+                    entry: EntryId(entry.into()),
+                }
+            }
+            WindowCommand::Sync { entry } => WindowCall::Sync {
+                entry: EntryId(entry.into()),
+            },
+            WindowCommand::GetEntryInfo { entry, bytes } => {
+                self.begin_copy(tag, parsed, bytes)?;
+                WindowCall::EntryInfo {
+                    entry: EntryId(entry.into()),
+                }
+            }
+            WindowCommand::ReadDma {
+                entry,
+                offset_bytes,
+                length_bytes,
+            } => {
+                self.begin_copy(tag, parsed, length_bytes)?;
+                WindowCall::ReadDma {
+                    entry: EntryId(entry.into()),
+                    offset_bytes,
+                    length_bytes,
+                }
+            }
+        };
+        let now_ps = self.device.now_ps();
+        let rung = self.device.ring_window(tag, tag, call, now_ps);
+        rung.map_err(|error| status_of(error, &command))?;
+        let result = Ok(WindowReply::Done);
+        Ok(Call { command, result })
+    }
+
+    fn begin_copy(
+        &mut self,
+        tag: u32,
+        parsed: &Parsed<lodger_wire::command::IoCommand>,
+        bytes: u64,
+    ) -> Result<(), Status> {
+        let contents = &mut self.device.contents;
+        contents.begin(tag, (0, bytes), &parsed.data, self.page, true)
+    }
+
+    /// The drive has sent answers: they are there later.
+    pub(super) fn hear_window(&mut self) {
+        if !self.device.has_window_sent() {
+            return;
+        }
+        let mut answers = Vec::new();
+        self.device.take_window_sent(&mut answers);
+        for answer in answers {
+            if let Some(call) = self.flights.call_mut(answer.cookie) {
+                call.result = answer.result;
+            }
+            self.will_arrive(answer.arrives_ps, super::Arrived::Answer(answer.cookie));
+        }
+    }
+
+    /// Ranges of the window that are pinned: offset and length, bytes.
+    fn pinned_ranges(&self) -> Vec<(u64, u64)> {
+        let entries = self.device.window_entries();
+        entries
+            .map(|entry| (entry.window_offset_bytes, entry.length_bytes))
+            .collect()
+    }
+
+    /// Power was away: what no entry covers is gone.
+    pub(super) fn window_lost_power(&mut self) {
+        let ranges = self.pinned_ranges();
+        self.device.contents.window.clear_all_but(ranges);
+    }
+
+    /// Whether blocks are pinned or about to be: all data can then not be erased.
+    ///
+    /// # Errors
+    /// [`Status::ACCESS_DENIED`] if so, as for any other command to such blocks.
+    pub(super) fn has_nothing_pinned(&self) -> Result<(), Status> {
+        let is_pinned = self.device.window_entries().next().is_some();
+        match is_pinned || self.flights.has_call() {
+            true => Err(Status::ACCESS_DENIED),
+            false => Ok(()),
+        }
+    }
+
+    /// The bytes of the byte window; `None`: the drive has no window.
+    pub fn window_mut(&mut self) -> Option<&mut WindowBytes> {
+        let has_window = self.device.has_window();
+        has_window.then_some(&mut self.device.contents.window)
+    }
+
+    /// The window's bytes are in that memory from now on; what is pinned comes along.
+    pub fn window_lies_in(&mut self, memory: Box<dyn GuestMemory>) {
+        let ranges = self.pinned_ranges();
+        let window = &mut self.device.contents.window;
+        window.lie_in(memory, ranges.into_iter());
+    }
+}
