@@ -180,6 +180,7 @@ pub fn told(doubt: Doubt) -> &'static str {
         }
         Doubt::Past => "the drive was used before its recording began",
         Doubt::PowerCut => "power was cut, and the recording ends there",
+        Doubt::Window => "the byte window was used, whose calls the recording does not have",
     }
 }
 

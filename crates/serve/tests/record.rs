@@ -13,6 +13,7 @@ use lodger_core::rng::Rng;
 use lodger_run::replay::{self, Replayed};
 use lodger_run::{Drive, RunConfig};
 use lodger_serve::controller::Sink;
+use lodger_wire::command::window::opcode;
 use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::memory::{GuestMemory, Ram};
 use lodger_wire::{CommandId, NamespaceId};
@@ -282,4 +283,28 @@ fn a_live_run_over_the_socket_gives_the_same_completions() {
             file.bytes().len()
         );
     }
+}
+
+#[test]
+fn calls_of_the_byte_window_are_a_doubt() {
+    let file = File::default();
+    let sets = [("capacity", "16GiB")];
+    let drive = Drive::open("2b-ssd", &sets).expect("a drive");
+    let ram = ram();
+    let mut driver = Simulated::driver(drive.spec(), &ram);
+    let controller = &mut driver.port.controller;
+    controller.record_to(file.sink()).expect("a recording");
+    driver.enable();
+    driver.create_queues(1);
+    for _ in 0..2 {
+        // No such entry: the drive has looked for it all the same.
+        let sync = driver.entry(1, opcode::SYNC, 0, 1);
+        driver.run(1, sync).expect_err("not pinned");
+    }
+    driver.port.controller.end_record().expect("written");
+    let config = RunConfig::new(drive);
+    let bytes = file.bytes();
+    let recording = replay::open(&bytes[..], "file").expect("a recording");
+    let replayed = replay::replay(&config, recording, "file", &mut ()).expect("a replay");
+    assert_eq!(replayed.doubts, [Doubt::Window]);
 }

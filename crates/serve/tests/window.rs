@@ -33,12 +33,17 @@ const BAR4: u32 = 4;
 
 /// A small drive with the window of the paper's.
 fn spec() -> DriveSpec {
+    with_gate("refuse")
+}
+
+/// One that does so with commands to pinned blocks.
+fn with_gate(gate: &str) -> DriveSpec {
     let read = |name: &str| {
         let path = format!("{}/../../drives/{name}.toml", env!("CARGO_MANIFEST_DIR"));
         std::fs::read_to_string(path).ok()
     };
     let text = read("2b-ssd").expect("the drive's file");
-    let sets = [("capacity", "16GiB")];
+    let sets = [("capacity", "16GiB"), ("role.window.gate", gate)];
     parse(&text, "2b-ssd.toml", &sets, &read)
         .expect("a drive")
         .spec
@@ -212,6 +217,25 @@ fn calls_that_make_no_sense_have_a_status() {
     // Commands that wait for a pinned range do not hold a reset up: here none waits, but all is well after it.
     ready(&mut driver);
     of_entry(&mut driver, opcode::FLUSH, 8).expect("pinned over a reset");
+}
+
+#[test]
+fn a_reset_and_a_shutdown_do_not_wait_for_what_waits_for_a_pinned_range() {
+    let (ram, spec) = (ram(), with_gate("hold"));
+    let mut driver = Simulated::driver(&spec, &ram);
+    for ends in [Driver::disable, Driver::shutdown] {
+        ready(&mut driver);
+        if of_entry(&mut driver, opcode::SYNC, 0).is_err() {
+            pin(&mut driver, 0, 0, 0, 1).expect("pinned");
+        }
+        let write = driver.entry(1, WRITE, 0, 8);
+        driver.submit(1, write);
+        for _ in 0..1000 {
+            driver.port.wait();
+        }
+        assert!(driver.reap(1).is_empty(), "it waits");
+        ends(&mut driver);
+    }
 }
 
 /// What a naive window and a naive drive hold, a byte for each page.

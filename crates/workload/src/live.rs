@@ -53,6 +53,8 @@ pub enum Doubt {
     Past,
     /// Power was cut: the recording ends there.
     PowerCut,
+    /// The byte window was used, whose calls the recording does not have.
+    Window,
 }
 
 /// Something that entered the drive, or left it.
@@ -170,6 +172,7 @@ impl<W: Write> Writer<W> {
             Event::Doubt(Doubt::HostMemory) => (DOUBT, 0),
             Event::Doubt(Doubt::Past) => (DOUBT, 1),
             Event::Doubt(Doubt::PowerCut) => (DOUBT, 2),
+            Event::Doubt(Doubt::Window) => (DOUBT, 3),
             Event::End => (END, 0),
         };
         bytes.push(kind | parameter << 4);
@@ -404,6 +407,7 @@ impl<R: BufRead> Reader<R> {
             (DOUBT, 0) => Event::Doubt(Doubt::HostMemory),
             (DOUBT, 1) => Event::Doubt(Doubt::Past),
             (DOUBT, 2) => Event::Doubt(Doubt::PowerCut),
+            (DOUBT, 3) => Event::Doubt(Doubt::Window),
             _ => return Err(self.malformed("there is no such record")),
         };
         Ok(Recorded { at_ps, event })

@@ -27,6 +27,7 @@ pub(super) struct Recorder {
     flushed_ps: u64,
     /// Power was cut: what comes after is another drive's for who does it again.
     is_over: bool,
+    has_window_calls: bool,
     error: Option<io::Error>,
 }
 
@@ -84,6 +85,13 @@ impl Recorder {
         self.is_over = true;
     }
 
+    /// A call of the byte window has entered.
+    pub(super) fn window_call(&mut self, at_ps: u64) {
+        if !std::mem::replace(&mut self.has_window_calls, true) {
+            self.put(at_ps, Event::Doubt(Doubt::Window));
+        }
+    }
+
     /// The drive is about to work off what is due. At the instant of the last record that is an event of its own:
     /// what enters after it does so later in the drive's order.
     pub(super) fn runs(&mut self, at_ps: u64) {
@@ -119,6 +127,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             last_ps: u64::MAX,
             flushed_ps: 0,
             is_over: false,
+            has_window_calls: false,
             error: None,
         };
         if self.device.counters().requests > 0 || self.device.now_ps() > 0 {

@@ -143,6 +143,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let now_ps = self.device.now_ps();
         let rung = self.device.ring_window(tag, tag, call, now_ps);
         rung.map_err(|error| status_of(error, &command))?;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.window_call(now_ps);
+        }
         let result = Ok(WindowReply::Done);
         Ok(Call { command, result })
     }
