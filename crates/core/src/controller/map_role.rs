@@ -359,6 +359,13 @@ impl MapRole {
         self.fills.len()
     }
 
+    /// Pages that may be read at once for those who wait.
+    #[inline]
+    #[must_use]
+    pub fn fills_in_flight(&self) -> u32 {
+        self.spec.fills_in_flight
+    }
+
     /// The next page to read, if another may be read now.
     pub fn next_fill(&mut self) -> Option<(u32, TranslationPage)> {
         if self.fills_issued >= self.spec.fills_in_flight {

@@ -16,16 +16,7 @@ pub(super) struct Background {
     /// Order of the last program when no victim would have given anything; looking again before
     /// something has changed is of no use.
     pub nothing_to_gain_at: Option<u32>,
-    /// Write translation pages back even if they do not fill a program operation: host memory was
-    /// taken back.
-    pub drain_map: bool,
-    /// Programs of changed translation pages under way.
-    pub map_programs: u32,
-    /// Programs of host data under way.
-    pub host_programs: u32,
-    /// Programs under way, of translation pages, that save what stood in that memory.
-    pub saving_programs: u32,
-    /// Emptyings of a buffer in that memory that are not done.
+    /// Emptyings of a buffer in host memory that was taken back that are not done.
     pub saving_buffers: u32,
     /// The single-bit cache is being folded because the host is idle.
     pub folding: bool,
@@ -61,6 +52,18 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         // Which may have given it another turn.
         self.pump_writes();
         self.background.rests_at = self.comes_to_rest().then(|| self.ftl.sequence());
+    }
+
+    /// Starts the reads and writes of translation pages that can start now.
+    pub(super) fn pump_map(&mut self) {
+        while let Some(absent) = self.map.start_fills(&mut self.board, &mut self.ftl) {
+            self.on_filled(absent);
+        }
+        let (board, ftl) = (&mut self.board, &mut self.ftl);
+        self.map.start_background_fills(board, ftl);
+        let programs = &mut self.programs;
+        self.map
+            .start_writebacks(board, ftl, programs, &mut self.contents);
     }
 
     /// Whether there is nothing to write and nothing to collect, as when that was last looked for: with
@@ -133,12 +136,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.ftl.blocks.free_count(false),
             self.ftl.blocks.free_count(true),
             self.held_erases.len(),
-            self.map.fills(),
-            self.map.writebacks(),
+            self.map.role().fills(),
+            self.map.role().writebacks(),
             self.buffer.used(),
-            self.issued()
-                .filter(|program| program.sequence.is_some())
-                .count(),
+            self.programs.sequences().count(),
             self.ftl.has_room(crate::ftl::Stream::Host),
             self.ftl.has_room(crate::ftl::Stream::Map),
         )
@@ -149,7 +150,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// before it reuses the memory: [`super::News::HmbReturned`] says when it need not any more.
     pub fn set_hmb(&mut self, granted_bytes: u64) {
         let usable = super::placement::usable_bytes(&self.spec, granted_bytes);
-        self.background.drain_map = true;
+        self.map.drain();
         if self.buffer_tier.is_granted() {
             self.give_up_buffer();
         }
@@ -157,6 +158,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.pump();
         self.returning_hmb = true;
         self.attention = true;
+    }
+
+    /// A write did not reach host memory: none of it can be trusted. What stands there is taken back as if the
+    /// host had asked for it, as far as it can be read.
+    #[cold]
+    pub(super) fn give_up_host_memory(&mut self) {
+        self.board.counters.hmb_given_up += 1;
+        self.set_hmb(0);
     }
 
     /// The host gives `granted_bytes` of this memory in place of what it has given before, which it gets
@@ -174,8 +183,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Whether the drive still saves what stood in host memory that was taken back.
     #[must_use]
     pub fn hmb_is_settling(&self) -> bool {
-        let background = &self.background;
-        background.drain_map
-            || background.saving_programs + background.saving_buffers + self.incoming.stale > 0
+        self.map.is_draining() || self.background.saving_buffers + self.incoming.stale > 0
     }
 }

@@ -3,8 +3,9 @@
 
 use crate::controller::Cores;
 use crate::engine::Engine;
+use crate::ftl::Ftl;
 use crate::memory::Memories;
-use crate::nand::Array;
+use crate::nand::{Array, Cause, FlashOp};
 use crate::observe::{Counters, Tracer};
 use crate::spec::DriveSpec;
 use crate::transport::Link;
@@ -19,6 +20,7 @@ pub(super) struct Board<T> {
     pub memories: Memories,
     pub array: Array,
     pub counters: Counters,
+    map_slc: bool,
 }
 
 impl<T: Tracer> Board<T> {
@@ -31,7 +33,19 @@ impl<T: Tracer> Board<T> {
             memories: Memories::new(&spec.tiers),
             array: Array::new(&spec.nand),
             counters: Counters::default(),
+            map_slc: spec.ftl.map_slc,
         }
+    }
+
+    /// Hands a read to the array; its superblock is not erased before it is done.
+    #[inline]
+    pub(super) fn read_flash(&mut self, ftl: &mut Ftl, op: FlashOp) {
+        self.counters.reads_by_cause[op.cause as usize] += 1;
+        let block = &mut ftl.blocks[op.superblock];
+        block.reads += 1;
+        // Translation pages may be kept in single-bit mode wherever they lie.
+        let slc = block.slc || (op.cause == Cause::Map && self.map_slc);
+        self.array.enqueue(&mut self.engine, op, slc);
     }
 
     /// Nothing that was under way takes place any more; the clock moves on by `pause_ps`.

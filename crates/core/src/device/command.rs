@@ -90,6 +90,14 @@ impl Command {
         (self.first_lpn() / per_page, (self.end_lpn() - 1) / per_page)
     }
 
+    /// Logical pages within one translation page: the first, and one past the last.
+    pub(super) fn pages_within(&self, page: u32) -> (u32, u32) {
+        let per_page = ENTRIES_PER_TRANSLATION_PAGE as u32;
+        let first = self.first_lpn().max(page * per_page);
+        let end = (u64::from(page) + 1) * u64::from(per_page);
+        (first, u64::from(self.end_lpn()).min(end) as u32)
+    }
+
     /// Bytes of one page that the command covers.
     #[inline]
     pub(super) fn bytes_in(&self, lpn: u32) -> u64 {

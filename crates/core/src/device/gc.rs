@@ -1,7 +1,7 @@
 //! Garbage collection, static wear levelling and folding of the single-bit cache: superblocks are
 //! emptied and erased. How fast, beside new data: `ftl/pacing.rs`.
 
-use super::write::Program;
+use super::programs::Program;
 use super::{Contents, Device, HostMemory};
 use crate::ftl::{Cleaner, Move, Mover, Owned, State, Stream, WHOLE};
 use crate::ids::{DieId, Ppn, Superblock};
@@ -22,7 +22,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Whether new data may be programmed, as far as room goes. Of data that has waited for much of the buffer to
     /// fill, all would go at once where nothing is being collected yet: that is asked for first.
     pub(super) fn may_write(&mut self, stream: Stream) -> bool {
-        if self.map_is_behind() || self.background.reclaiming {
+        if self.map.is_behind(&self.ftl) || self.background.reclaiming {
             return false;
         }
         if stream == Stream::Slc {
@@ -113,13 +113,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             };
             cleaner.reads += 1;
             let place = self.ftl.place(group);
-            self.read_flash(FlashOp::read(
-                Class::GcRead,
-                cause,
-                mover as u32,
-                &place,
-                mask,
-            ));
+            self.board.read_flash(
+                &mut self.ftl,
+                FlashOp::read(Class::GcRead, cause, mover as u32, &place, mask),
+            );
         }
     }
 
@@ -380,7 +377,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// keep those from being moved that give it room.
     fn may_move(&self, mover: Mover, pages: bool) -> bool {
         let programs_max = PROGRAMS_PER_DIE * self.ftl.geometry().dies;
-        self.cleaners[mover as usize].programs < programs_max && (pages || !self.map_delays_moves())
+        self.cleaners[mover as usize].programs < programs_max
+            && (pages || !self.map.delays_moves(&self.ftl))
     }
 
     /// Fills one unit with staged moves that are still current. Returns false when there are not
@@ -413,7 +411,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         for (offset, m) in batch.iter().enumerate() {
             self.relocate(m, Ppn(unit.ppn.0 + offset as u32));
         }
-        self.measure_changed_pages();
+        self.map.measure_changed_pages(&mut self.board, &self.ftl);
         let mut program = Program::new(&unit);
         program.moved_by = Some(mover);
         self.cleaner(mover).programs += 1;
@@ -421,7 +419,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let unit_slots = self.ftl.geometry().unit_slots;
             self.background.pacer.moved(filled, unit_slots);
         }
-        let program = self.program_flash(unit, program, cause, filled) as usize;
+        let program =
+            self.programs
+                .start(&mut self.board, &self.ftl, unit, program, (cause, filled))
+                as usize;
         if self.background.sources.len() <= program {
             self.background.sources.resize_with(program + 1, Vec::new);
         }
@@ -466,7 +467,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 if let Some(hpb) = &mut self.hpb {
                     hpb.changes(lpn);
                 }
-                self.update_map(lpn);
+                let (board, memory) = (&mut self.board, &mut self.host_memory);
+                self.map.update(board, &self.ftl, memory, lpn);
             }
             Some(Owned::Map(page)) => self.ftl.bind_translation(page, to, m.sequence),
             None => unreachable!("what holds nothing is not moved"),
@@ -475,10 +477,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Relocated data is at its new place: its old one may be erased.
     pub(super) fn on_moves_programmed(&mut self, index: u32, program: &Program) {
-        if program.saves_hmb {
-            self.background.saving_programs -= 1;
-        }
-        self.background.map_programs -= u32::from(program.is_writeback);
+        self.map.on_programmed(program);
         let Some(mover) = program.moved_by else {
             return;
         };
@@ -562,8 +561,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn holds_erase(&mut self, superblock: Superblock) -> bool {
         let block = &self.ftl.blocks[superblock];
         let programmed = self
-            .issued()
-            .filter_map(|program| program.sequence)
+            .programs
+            .sequences()
             .all(|sequence| sequence > block.superseded_at);
         let recorded = block.trimmed_at <= self.trims.saved_to();
         if programmed && recorded {

@@ -251,7 +251,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let (first, last) = command.translation_pages();
         let mut bytes = 0;
         for page in first..=last {
-            let (from, to) = super::read::pages_within(&command, page);
+            let (from, to) = command.pages_within(page);
             if !self.read_cache_serves(from, to) {
                 continue;
             }

@@ -1,8 +1,9 @@
 //! Data roles in host memory: over the link, or with the host's DMA engine, which moves data
 //! between a command's pages and the drive's own host memory without the link.
 
+use super::programs::{Fetched, Program};
 use super::read::pieces;
-use super::write::{Program, Transfer};
+use super::write::Transfer;
 use super::{Contents, Device, HostMemory};
 use crate::engine::EventKind;
 use crate::ftl::Unit;
@@ -18,14 +19,6 @@ pub(super) fn host_dma(spec: &DriveSpec) -> Option<HostDma> {
     let unprotected = super::map::integrity(spec) == Integrity::None;
     let dma = spec.host.dma.as_ref().filter(|_| unprotected)?;
     Some(HostDma::new(dma, spec.link.one_way_ps))
-}
-
-/// Write data on its way from host memory back to the drive, to be programmed.
-#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
-pub(super) struct WriteBack {
-    unit: Unit,
-    pub program: Program,
-    filled: u32,
 }
 
 /// Write data on its way into host memory, by the grant it goes to.
@@ -151,7 +144,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if logged > 0 {
             at_ps = at_ps.max(self.read_log_ps(logged));
         }
-        let write_back = self.write_backs.insert(WriteBack {
+        let write_back = self.programs.fetch(Fetched {
             unit,
             program,
             filled,
@@ -162,14 +155,18 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     pub(super) fn on_write_back_arrived(&mut self, index: u32) {
-        let WriteBack {
+        let Fetched {
             unit,
             program,
             filled,
-        } = self.write_backs[index];
-        self.write_backs[index].program.sequence = None;
-        self.write_backs.remove(index);
-        self.program_flash(unit, program, Cause::Host, filled);
+        } = self.programs.fetched(index);
+        self.programs.start(
+            &mut self.board,
+            &self.ftl,
+            unit,
+            program,
+            (Cause::Host, filled),
+        );
     }
 
     /// Cached or buffered data in host memory goes to a command's pages.

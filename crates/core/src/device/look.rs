@@ -16,7 +16,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Host memory in use by the map, bytes.
     #[must_use]
     pub fn hmb_map_bytes(&self) -> u64 {
-        self.map.hmb_used_bytes()
+        self.map.role().hmb_used_bytes()
     }
 
     /// Memory of a place in the map role's list.
@@ -29,6 +29,20 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             .iter()
             .map(|tier| tier.tier)
             .collect()
+    }
+
+    /// Memories of compressed pages: pages held, bytes in use, bytes there are.
+    #[must_use]
+    pub fn compressed_map_use(&self) -> Vec<(Tier, u32, u64, u64)> {
+        self.map.role().compressed_use()
+    }
+
+    /// Checks that compressed pages take what their entries say, and fit.
+    ///
+    /// # Panics
+    /// If not. For tests and small drives.
+    pub fn check_map(&self) {
+        self.map.check(&self.ftl);
     }
 
     /// Who is told of each step.
@@ -75,7 +89,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             ("link_to_host", vec![to_host]),
             ("link_from_host", vec![from_host]),
         ];
-        let map_reads_ps = self.map_reads.busy_ps(self.board.engine.now());
+        let map_reads_ps = self.map.reads_busy_ps(self.board.engine.now());
         if map_reads_ps > 0 {
             let at_once = self.spec.roles.map.fills_in_flight;
             let each_ps = map_reads_ps / u64::from(at_once);

@@ -1,15 +1,20 @@
 //! The map role at work: translation pages are read for those who wait, units are completed in the
 //! background, changed pages are written back.
 
-use super::write::Program;
-use super::{Contents, Device, HostMemory, MapEntries};
-use crate::controller::encoding::{ENTRIES, Entries, UNMAPPED};
-use crate::controller::{Crossings, Found, Waiter};
-use crate::ftl::Stream;
-use crate::ids::{Lpn, NONE, TranslationPage};
+mod compressed;
+mod in_hmb;
+
+use super::board::Board;
+use super::programs::{Program, Programs};
+use super::{Contents, HostMemory, Lent, MapEntries};
+use crate::controller::{Crossings, EPOCH_BITS, Found, HostMap, MapRole, Waiter};
+use crate::engine::{Now, Occupancy};
+use crate::ftl::{Ftl, Stream};
+use crate::ids::{Lpn, NONE, Ppn, TranslationPage};
+use crate::memory::LookUp;
 use crate::nand::{Cause, Class, FlashOp, slot_mask};
 use crate::observe::Tracer;
-use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, Integrity, LINE_BYTES, Tier};
+use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, Integrity, Tier};
 use serde::{Deserialize, Serialize};
 
 /// Map updates that may wait for their translation page before programs of new data pause, as a
@@ -24,28 +29,39 @@ const WRITEBACKS_PER_DIE: u32 = 2;
 /// they stand in the controller's own memory.
 const WRITEBACKS_WAITING: usize = 4;
 
-/// What the map's share of host memory costs, worked out once.
+/// What the map costs, worked out once.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
-pub(super) struct MapCosts {
-    /// Bytes read for a look-up.
-    pub look_up_bytes: u64,
+struct Costs {
+    /// Core time of starting to bring a page.
+    fill_ps: u64,
+    /// Bytes read from host memory for a look-up.
+    look_up_bytes: u64,
+    /// The core waits for them.
+    stalls_core: bool,
     /// Time a look-up waits for the check of what was read.
-    pub check_ps: u64,
-    /// Bytes read before an entry can be changed.
+    check_ps: u64,
+    /// Time that the check takes where none waits for it.
+    late_check_ps: u64,
+    /// Bytes read before an entry can be changed in host memory.
     update_read_bytes: u64,
-    /// Bytes written when an entry changes.
+    /// Bytes written when an entry changes there.
     update_write_bytes: u64,
     /// Bytes written for a whole translation page.
-    pub page_bytes: u64,
+    page_bytes: u64,
 }
 
-impl MapCosts {
-    pub(super) fn new(spec: &DriveSpec) -> Self {
+impl Costs {
+    fn new(spec: &DriveSpec) -> Self {
         let integrity = integrity(spec);
-        let hmb = spec.tiers.hmb.as_ref().filter(|hmb| hmb.check_in_path);
-        MapCosts {
+        let hmb = spec.tiers.hmb.as_ref();
+        let in_path = hmb.is_some_and(|hmb| hmb.check_in_path);
+        let check_ps = hmb.map_or(0, |hmb| hmb.check_ps);
+        Costs {
+            fill_ps: spec.controller.map_fill_ps,
             look_up_bytes: integrity.look_up_bytes(),
-            check_ps: hmb.map_or(0, |hmb| hmb.check_ps),
+            stalls_core: hmb.is_some_and(|hmb| hmb.stalls_core),
+            check_ps: if in_path { check_ps } else { 0 },
+            late_check_ps: if in_path { 0 } else { check_ps },
             update_read_bytes: integrity.update_read_bytes(),
             update_write_bytes: integrity.update_write_bytes(),
             page_bytes: integrity.plain_page_bytes(),
@@ -59,369 +75,488 @@ pub(super) fn integrity(spec: &DriveSpec) -> Integrity {
     hmb.map_or(Integrity::None, |hmb| hmb.integrity)
 }
 
-impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
+/// Translation page of a logical page.
+#[inline]
+pub(super) fn translation_page(lpn: Lpn) -> TranslationPage {
+    TranslationPage(lpn.0 / ENTRIES_PER_TRANSLATION_PAGE as u32)
+}
+
+/// The map role, and what of it is under way.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Map {
+    /// Which pages stand in which memory.
+    role: MapRole,
+    /// Its share of host memory, where that is kept as bytes.
+    in_hmb: HostMap,
+    costs: Costs,
+    /// There is host memory, for whichever role.
+    has_hmb: bool,
+    /// Pages being read for those who wait.
+    reads: Occupancy,
+    /// Compressed pages whose entries have changed in this batch.
+    changed_pages: Vec<TranslationPage>,
+    /// Changed pages are written back even if they do not fill a program operation: host memory was taken
+    /// back, or the drive is shut down.
+    drains: bool,
+    /// Programs of changed pages under way.
+    programs: u32,
+    /// Those of them that save what stood in host memory that was taken back.
+    saving_programs: u32,
+}
+
+impl Map {
+    /// Nothing is held yet. `keeps_bytes`: host memory is kept as bytes.
+    pub(super) fn new(spec: &DriveSpec, ftl: &Ftl, seed: u64, keeps_bytes: bool) -> Self {
+        let mut role = MapRole::new(&spec.roles.map, ftl.translation_pages(), 0, seed);
+        role.records_moves = keeps_bytes;
+        Map {
+            role,
+            in_hmb: HostMap::new(integrity(spec), seed, EPOCH_BITS),
+            costs: Costs::new(spec),
+            has_hmb: false,
+            reads: Occupancy::default(),
+            changed_pages: Vec::new(),
+            drains: false,
+            programs: 0,
+            saving_programs: 0,
+        }
+    }
+
+    /// The controller starts anew at `now`. `key_seed`: of new keys, so that what was written to host memory
+    /// before is not accepted again.
+    pub(super) fn restart(
+        &mut self,
+        spec: &DriveSpec,
+        ftl: &Ftl,
+        now: Now,
+        (seed, key_seed): (u64, u64),
+    ) {
+        let before = std::mem::replace(self, Map::new(spec, ftl, seed, self.role.records_moves));
+        self.role.evictions = before.role.evictions;
+        self.in_hmb = HostMap::new(integrity(spec), key_seed, EPOCH_BITS);
+        self.reads = before.reads;
+        self.reads.drop_all(now);
+    }
+
+    /// The map gets `share_bytes` of host memory, which end at `end`; that is what the drive can use.
+    pub(super) fn place<M: HostMemory>(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        ftl: &Ftl,
+        memory: &mut Lent<M>,
+        (share_bytes, end): (u64, u64),
+    ) {
+        self.has_hmb = end > 0;
+        self.role.set_hmb(share_bytes);
+        if M::KEEPS_BYTES {
+            // What stood there is read back before the memory changes hands.
+            self.sync(board, ftl, memory);
+            memory.granted(end);
+            self.lay_out(end - share_bytes);
+        }
+    }
+
+    // Look-ups.
+
     /// Looks a translation page up. Of a page that was never written the directory, in the drive's
     /// own memory, knows that it has no entries.
     #[inline]
-    pub(super) fn look_up_map(&mut self, page: TranslationPage) -> Found {
-        if self.map.compresses() && self.map.is_unmeasured(page) {
-            self.measure_page(page);
+    pub(super) fn look_up(&mut self, ftl: &Ftl, page: TranslationPage) -> Found {
+        if self.role.compresses() && self.role.is_unmeasured(page) {
+            self.measure_page(ftl, page);
         }
-        match self.map.look_up(page) {
-            Found::Nowhere if self.ftl.locate_translation(page).is_none() => Found::Tier(0),
+        match self.role.look_up(page) {
+            Found::Nowhere if ftl.locate_translation(page).is_none() => Found::Tier(0),
             found => found,
         }
     }
 
+    /// Memory of that index in the role's list.
+    #[inline]
+    pub(super) fn tier(&self, place: usize) -> Tier {
+        self.role.tier(place)
+    }
+
+    /// Core time of taking an entry from a memory. An entry in host memory keeps the core only if the
+    /// firmware waits for it; `None` where the command waits by itself ([`Map::fetch_entry`]).
+    #[inline]
+    pub(super) fn entry_core_ps(
+        &self,
+        board: &mut Board<impl Tracer>,
+        place: usize,
+        page: TranslationPage,
+    ) -> Option<u64> {
+        // A compressed page is searched.
+        let steps = self.role.search_steps(place, page);
+        let begin_ps = board.cores.begin_ps(board.engine.now());
+        let tier = self.role.tier(place);
+        match board.memories.look_up(tier, begin_ps, steps) {
+            LookUp::Load { core_ps } => Some(core_ps),
+            // Without host memory only pages that were never written are found: by the directory.
+            LookUp::LinkRead if !self.has_hmb => Some(0),
+            LookUp::LinkRead if self.costs.stalls_core => {
+                let bytes = self.look_up_bytes(page);
+                board.counters.hmb_read_bytes += bytes;
+                let link = &mut board.link;
+                link.from_host_bytes += bytes;
+                Some(link.round_trip_ps() + link.wire_ps(bytes) + self.costs.check_ps)
+            }
+            LookUp::LinkRead => None,
+        }
+    }
+
+    /// An entry is read from host memory; returns when it is there.
+    pub(super) fn fetch_entry(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        page: TranslationPage,
+    ) -> u64 {
+        self.move_units(board);
+        let bytes = self.look_up_bytes(page);
+        board.counters.hmb_read_bytes += bytes;
+        board.link.read(board.engine.now(), bytes) + self.costs.check_ps
+    }
+
+    /// Asks for a page on behalf of one who waits. Returns true when this joined a read already asked for.
+    pub(super) fn fill(&mut self, page: TranslationPage, waiter: Waiter) -> bool {
+        self.role.fill(page, Some(waiter))
+    }
+
+    // Changes.
+
     /// The entry of a logical page has changed.
     #[inline]
-    pub(super) fn update_map(&mut self, lpn: Lpn) {
-        self.update_map_page(super::write::translation_page(lpn));
+    pub(super) fn update<M: HostMemory>(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        ftl: &Ftl,
+        memory: &mut Lent<M>,
+        lpn: Lpn,
+    ) {
+        self.update_page(board, ftl, translation_page(lpn));
         if M::KEEPS_BYTES {
-            self.update_host_entry(lpn);
+            self.update_entry_in_hmb(board, ftl, memory, lpn);
         }
     }
 
     /// Entries of a translation page have changed.
     #[inline]
-    pub(super) fn update_map_page(&mut self, page: TranslationPage) {
+    fn update_page(&mut self, board: &mut Board<impl Tracer>, ftl: &Ftl, page: TranslationPage) {
         self.note_changed_page(page);
-        match self.map.update(page) {
-            Found::Tier(place) if self.map.tier(place).is_granted() && self.hmb_bytes > 0 => {
-                self.move_units();
+        match self.role.update(page) {
+            Found::Tier(place) if self.role.tier(place).is_granted() && self.has_hmb => {
+                self.move_units(board);
                 // A page that is compressed there is written as a whole, once for a batch.
-                let held = self.map.compressed_page(place, page);
+                let held = self.role.compressed_page(place, page);
                 if !held.is_some_and(|(_, compressed)| compressed) {
-                    self.update_hmb_line();
+                    self.update_hmb_line(board);
                 }
             }
             Found::Tier(_) => {}
-            Found::Nowhere if self.ftl.locate_translation(page).is_none() => {
-                if self.map.compresses() {
-                    self.measure_page(page);
+            Found::Nowhere if ftl.locate_translation(page).is_none() => {
+                if self.role.compresses() {
+                    self.measure_page(ftl, page);
                 }
-                self.map.create(page);
+                self.role.create(page);
             }
             Found::Nowhere => {
-                self.map.fill(page, None);
+                self.role.fill(page, None);
             }
+        }
+    }
+
+    /// Entries of a page have been trimmed: `whole`, all it has; `changed`, some had data.
+    pub(super) fn trim<M: HostMemory>(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        ftl: &mut Ftl,
+        memory: &mut Lent<M>,
+        page: TranslationPage,
+        (whole, changed): (bool, bool),
+    ) {
+        if whole && !self.role.is_busy(page) {
+            ftl.unbind_translation(page);
+            self.role.discard(page);
+            self.note_changed_page(page);
+        } else if changed {
+            self.update_page(board, ftl, page);
+        }
+        if M::KEEPS_BYTES && changed {
+            self.write_page_in_hmb(ftl, memory, page);
         }
     }
 
     /// An entry changes in host memory; one that is checked with its neighbours is read first.
     /// Nobody waits for either.
     #[inline]
-    fn update_hmb_line(&mut self) {
-        let now = self.board.engine.now();
-        let MapCosts {
+    fn update_hmb_line(&self, board: &mut Board<impl Tracer>) {
+        let now = board.engine.now();
+        let Costs {
             update_read_bytes,
             update_write_bytes,
             ..
-        } = self.map_costs;
+        } = self.costs;
         if update_read_bytes > 0 {
-            self.board.counters.hmb_read_bytes += update_read_bytes;
-            self.board.link.read(now, update_read_bytes);
+            board.counters.hmb_read_bytes += update_read_bytes;
+            board.link.read(now, update_read_bytes);
         }
-        self.board.counters.hmb_written_bytes += update_write_bytes;
-        self.board.link.write(now, update_write_bytes);
+        board.counters.hmb_written_bytes += update_write_bytes;
+        board.link.write(now, update_write_bytes);
     }
 
     /// Units that exclusive tiers exchanged with host memory cross the link. A unit that is taken
     /// back is waited for by nobody: the command's own entry is fetched by itself.
     #[inline]
-    pub(super) fn move_units(&mut self) {
-        let crossings = std::mem::take(&mut self.map.crossings);
-        if crossings == Crossings::default() || self.hmb_bytes == 0 {
+    fn move_units(&mut self, board: &mut Board<impl Tracer>) {
+        let crossings = std::mem::take(&mut self.role.crossings);
+        if crossings == Crossings::default() || !self.has_hmb {
             return;
         }
-        let now = self.board.engine.now();
+        let now = board.engine.now();
         if crossings.from_host_bytes > 0 {
-            self.board.counters.hmb_read_bytes += crossings.from_host_bytes;
-            self.board.link.read(now, crossings.from_host_bytes);
+            board.counters.hmb_read_bytes += crossings.from_host_bytes;
+            board.link.read(now, crossings.from_host_bytes);
         }
         if crossings.to_host_bytes > 0 {
-            self.board.counters.hmb_written_bytes += crossings.to_host_bytes;
-            self.board.link.write(now, crossings.to_host_bytes);
+            board.counters.hmb_written_bytes += crossings.to_host_bytes;
+            board.link.write(now, crossings.to_host_bytes);
         }
         // Exclusive tiers have units of one translation page (spec).
+        let page_bytes = self.costs.page_bytes;
         for _ in 0..crossings.from_host {
-            self.board.counters.hmb_read_bytes += self.map_costs.page_bytes;
-            self.board.link.read(now, self.map_costs.page_bytes);
+            board.counters.hmb_read_bytes += page_bytes;
+            board.link.read(now, page_bytes);
         }
         for _ in 0..crossings.to_host {
-            self.board.counters.hmb_written_bytes += self.map_costs.page_bytes;
-            self.board.link.write(now, self.map_costs.page_bytes);
+            board.counters.hmb_written_bytes += page_bytes;
+            board.link.write(now, page_bytes);
         }
     }
 
+    // What is under way.
+
     /// Whether so many map updates wait that new data must wait too.
-    pub(super) fn map_is_behind(&self) -> bool {
-        self.fills_are_behind() || self.writebacks_are_behind()
+    pub(super) fn is_behind(&self, ftl: &Ftl) -> bool {
+        self.fills_are_behind() || self.writebacks_are_behind(ftl)
     }
 
     /// Whether moved data must wait: not for writes that themselves wait for what garbage collection
     /// will bring.
-    pub(super) fn map_delays_moves(&self) -> bool {
-        let behind = self.writebacks_are_behind() && self.ftl.has_room(Stream::Map);
+    pub(super) fn delays_moves(&self, ftl: &Ftl) -> bool {
+        let behind = self.writebacks_are_behind(ftl) && ftl.has_room(Stream::Map);
         self.fills_are_behind() || behind
     }
 
     fn fills_are_behind(&self) -> bool {
-        let limit = self.spec.roles.map.fills_in_flight as usize * PENDING_UPDATES_PER_FILL;
-        self.map.fills() > limit
+        let limit = self.role.fills_in_flight() as usize * PENDING_UPDATES_PER_FILL;
+        self.role.fills() > limit
     }
 
-    fn writebacks_are_behind(&self) -> bool {
-        let unit_slots = self.ftl.geometry().unit_slots as usize;
-        self.map.writebacks() > WRITEBACKS_WAITING * unit_slots
+    fn writebacks_are_behind(&self, ftl: &Ftl) -> bool {
+        let unit_slots = ftl.geometry().unit_slots as usize;
+        self.role.writebacks() > WRITEBACKS_WAITING * unit_slots
     }
 
-    /// Starts the reads and writes of translation pages that can start now.
-    pub(super) fn pump_map(&mut self) {
-        while let Some((fill, page)) = self.map.next_fill() {
-            self.map_reads.enter(self.board.engine.now());
-            let Some(ppn) = self.ftl.locate_translation(page) else {
-                // Trimmed while it waited.
-                self.on_filled(fill);
-                continue;
+    /// Starts the reads of pages that are waited for, as many as can start now. Returns one that needs no
+    /// read: it was trimmed while it waited, and [`Map::filled`] is to follow.
+    pub(super) fn start_fills(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        ftl: &mut Ftl,
+    ) -> Option<u32> {
+        while let Some((fill, page)) = self.role.next_fill() {
+            self.reads.enter(board.engine.now());
+            let Some(ppn) = ftl.locate_translation(page) else {
+                return Some(fill);
             };
-            let place = self.ftl.place(ppn);
+            let place = ftl.place(ppn);
             let mask = 1 << place.slot;
-            self.read_flash(FlashOp::read(
-                Class::MapRead,
-                Cause::Map,
-                fill,
-                &place,
-                mask,
-            ));
+            let op = FlashOp::read(Class::MapRead, Cause::Map, fill, &place, mask);
+            board.read_flash(ftl, op);
         }
-        self.pump_background_fills();
-        self.pump_writebacks();
+        None
     }
 
     /// Reads on for units of which only one page was asked for.
-    fn pump_background_fills(&mut self) {
-        while let Some((first, end)) = self.map.next_background() {
-            let Some(ppn) = self.ftl.locate_translation(first) else {
-                self.map.background_absent();
+    pub(super) fn start_background_fills(&mut self, board: &mut Board<impl Tracer>, ftl: &mut Ftl) {
+        while let Some((first, end)) = self.role.next_background() {
+            let Some(ppn) = ftl.locate_translation(first) else {
+                self.role.background_absent();
                 continue;
             };
-            let place = self.ftl.place(ppn);
-            let room = (self.ftl.geometry().group_slots - place.slot).min(end - first.0);
+            let place = ftl.place(ppn);
+            let room = (ftl.geometry().group_slots - place.slot).min(end - first.0);
             // As many pages as lie side by side in the same group come with one read.
+            let is_next = |pages: u32| {
+                let page = TranslationPage(first.0 + pages);
+                ftl.locate_translation(page) == Some(Ppn(ppn.0 + pages))
+            };
             let mut pages = 1;
-            while pages < room
-                && self
-                    .ftl
-                    .locate_translation(TranslationPage(first.0 + pages))
-                    .map(|p| p.0)
-                    == Some(ppn.0 + pages)
-            {
+            while pages < room && is_next(pages) {
                 pages += 1;
             }
             let mask = slot_mask(place.slot, pages);
-            let key = self.map.background_issued(pages);
-            self.board.counters.map.background_fills += u64::from(pages);
-            self.read_flash(FlashOp::read(
-                Class::Background,
-                Cause::Map,
-                key,
-                &place,
-                mask,
-            ));
+            let key = self.role.background_issued(pages);
+            board.counters.map.background_fills += u64::from(pages);
+            let op = FlashOp::read(Class::Background, Cause::Map, key, &place, mask);
+            board.read_flash(ftl, op);
         }
     }
 
     /// Writes changed translation pages that have left the cache.
-    fn pump_writebacks(&mut self) {
-        let unit_slots = self.ftl.geometry().unit_slots as usize;
+    pub(super) fn start_writebacks<C: Contents>(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        ftl: &mut Ftl,
+        programs: &mut Programs,
+        contents: &mut C,
+    ) {
+        let unit_slots = ftl.geometry().unit_slots as usize;
         loop {
-            let waiting = self.map.writebacks();
-            self.background.drain_map &= waiting > 0;
-            if waiting == 0 || (waiting < unit_slots && !self.background.drain_map) {
+            let waiting = self.role.writebacks();
+            self.drains &= waiting > 0;
+            if waiting == 0 || (waiting < unit_slots && !self.drains) {
                 return;
             }
-            let programs_max = WRITEBACKS_PER_DIE * self.ftl.geometry().dies;
-            if self.background.map_programs >= programs_max {
+            if self.programs >= WRITEBACKS_PER_DIE * ftl.geometry().dies {
                 return;
             }
-            let Some(unit) = self.ftl.allocate(Stream::Map, false) else {
+            let Some(unit) = ftl.allocate(Stream::Map, false) else {
                 return;
             };
             let mut filled = 0;
             while filled < unit.slots {
-                let Some(page) = self.map.pop_writeback() else {
+                let Some(page) = self.role.pop_writeback() else {
                     break;
                 };
-                let ppn = crate::ids::Ppn(unit.ppn.0 + filled);
-                self.ftl.bind_translation(page, ppn, unit.sequence);
+                let ppn = Ppn(unit.ppn.0 + filled);
+                ftl.bind_translation(page, ppn, unit.sequence);
                 if C::FOLLOWS_MAP {
                     let mut entries: MapEntries = [NONE; ENTRIES_PER_TRANSLATION_PAGE as usize];
-                    self.ftl.entries_of(page, &mut entries);
-                    self.contents.write_map_page(ppn, &entries);
+                    ftl.entries_of(page, &mut entries);
+                    contents.write_map_page(ppn, &entries);
                 }
                 filled += 1;
             }
-            self.board.counters.map.dirty_writebacks += u64::from(filled);
+            board.counters.map.dirty_writebacks += u64::from(filled);
             let mut program = Program::new(&unit);
             program.is_writeback = true;
-            self.background.map_programs += 1;
-            program.saves_hmb = self.background.drain_map;
-            self.background.saving_programs += u32::from(program.saves_hmb);
-            self.program_flash(unit, program, Cause::Map, filled);
+            program.saves_hmb = self.drains;
+            self.programs += 1;
+            self.saving_programs += u32::from(self.drains);
+            programs.start(board, ftl, unit, program, (Cause::Map, filled));
         }
     }
 
-    /// A translation page that was waited for has arrived.
-    pub(super) fn on_filled(&mut self, fill: u32) {
-        self.map_reads.leave(self.board.engine.now());
+    /// A program operation has ended, of changed pages or of something else.
+    #[inline]
+    pub(super) fn on_programmed(&mut self, program: &Program) {
+        self.programs -= u32::from(program.is_writeback);
+        self.saving_programs -= u32::from(program.saves_hmb);
+    }
+
+    /// A translation page that was waited for has arrived; `waiting`: by whom.
+    pub(super) fn filled<C: Contents, M: HostMemory>(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        ftl: &Ftl,
+        (contents, memory): (&mut C, &mut Lent<M>),
+        fill: u32,
+        waiting: &mut Vec<Waiter>,
+    ) -> TranslationPage {
+        self.reads.leave(board.engine.now());
         if C::FOLLOWS_MAP {
-            self.follow_map_page(self.map.page_of(fill));
+            self.follow_page(ftl, contents, self.role.page_of(fill));
         }
-        if self.map.compresses() {
-            self.measure_page(self.map.page_of(fill));
+        if self.role.compresses() {
+            self.measure_page(ftl, self.role.page_of(fill));
         }
-        let mut waiting = std::mem::take(&mut self.waiters);
-        let page = self.map.filled(fill, &mut waiting);
-        self.move_units();
-        if self.hmb_bytes > 0 && self.map.spreads_to_host() {
+        let page = self.role.filled(fill, waiting);
+        self.move_units(board);
+        if self.has_hmb && self.role.spreads_to_host() {
             let bytes = self.whole_page_bytes(page);
-            self.board.counters.hmb_written_bytes += bytes;
-            self.board.link.write(self.board.engine.now(), bytes);
+            board.counters.hmb_written_bytes += bytes;
+            board.link.write(board.engine.now(), bytes);
         }
         if M::KEEPS_BYTES {
             // Repaired, where it stood there and failed its check.
-            self.write_host_page(page);
+            self.write_page_in_hmb(ftl, memory, page);
         }
-        for waiter in waiting.drain(..) {
-            match waiter {
-                Waiter::Merge(slot) => self.read_for_merge(slot),
-                Waiter::Command(command) => self.read_after_fill(command, page),
-            }
-        }
-        self.waiters = waiting;
-        self.pump();
+        page
     }
 
     /// What a translation page says in flash is what the drive knows, or it knows what is newer.
-    fn follow_map_page(&mut self, page: TranslationPage) {
-        let Some(ppn) = self.ftl.locate_translation(page) else {
+    fn follow_page(&self, ftl: &Ftl, contents: &mut impl Contents, page: TranslationPage) {
+        let Some(ppn) = ftl.locate_translation(page) else {
             return;
         };
-        if self.map.is_newer_than_flash(page) {
+        if self.role.is_newer_than_flash(page) {
             return;
         }
         let mut entries: MapEntries = [NONE; ENTRIES_PER_TRANSLATION_PAGE as usize];
-        self.ftl.entries_of(page, &mut entries);
+        ftl.entries_of(page, &mut entries);
         let mut initial: MapEntries = [NONE; ENTRIES_PER_TRANSLATION_PAGE as usize];
         let first = page.0 * ENTRIES_PER_TRANSLATION_PAGE as u32;
-        for (lpn, entry) in (first..self.ftl.user_slots()).zip(&mut initial) {
-            *entry = self.ftl.initial(Lpn(lpn)).map_or(NONE, |ppn| ppn.0);
+        for (lpn, entry) in (first..ftl.user_slots()).zip(&mut initial) {
+            *entry = ftl.initial(Lpn(lpn)).map_or(NONE, |ppn| ppn.0);
         }
-        self.contents.read_map_page(ppn, &entries, &initial);
+        contents.read_map_page(ppn, &entries, &initial);
     }
 
     /// Pages of a unit have been read in the background.
-    pub(super) fn on_background_filled(&mut self, op: &FlashOp) {
-        if self.map.background_done(op.owner).is_granted() {
-            let bytes = u64::from(op.mask.count_ones()) * self.map_costs.page_bytes;
-            self.board.counters.hmb_written_bytes += bytes;
-            self.board.link.write(self.board.engine.now(), bytes);
-        }
-        self.pump();
-    }
-
-    // Compressed maps: translation pages are measured when they come and when their entries change.
-    // Where the map is flat, none of this is called.
-
-    /// A page is about to be kept: how much room does it take?
-    #[cold]
-    pub(super) fn measure_page(&mut self, page: TranslationPage) {
-        let mut entries: Entries = [UNMAPPED; ENTRIES];
-        self.ftl.entries_of(page, &mut entries);
-        self.map.measure(page, &entries);
-    }
-
-    /// Entries of a page have changed; it is measured once all changes of a batch are known.
-    #[inline]
-    pub(super) fn note_changed_page(&mut self, page: TranslationPage) {
-        if self.map.compresses() && self.map.is_kept(page) && !self.changed_pages.contains(&page) {
-            self.changed_pages.push(page);
+    pub(super) fn background_filled(&mut self, board: &mut Board<impl Tracer>, op: &FlashOp) {
+        if self.role.background_done(op.owner).is_granted() {
+            let bytes = u64::from(op.mask.count_ones()) * self.costs.page_bytes;
+            board.counters.hmb_written_bytes += bytes;
+            board.link.write(board.engine.now(), bytes);
         }
     }
 
-    /// The pages changed by a batch are encoded anew where they are held. In host memory, one that
-    /// is compressed is read and written as a whole; nobody waits for it.
-    #[inline]
-    pub(super) fn measure_changed_pages(&mut self) {
-        if !self.changed_pages.is_empty() {
-            self.measure_each_changed_page();
+    // Saving all of it.
+
+    /// Pages that the last recovery has found to be old are to be written again.
+    pub(super) fn recover(&mut self, pages: impl Iterator<Item = TranslationPage>) {
+        for page in pages {
+            self.role.recover(page);
         }
+        self.drains = self.role.writebacks() > 0;
     }
 
-    #[cold]
-    fn measure_each_changed_page(&mut self) {
-        let mut pages = std::mem::take(&mut self.changed_pages);
-        for page in pages.drain(..) {
-            let hmb = self.map.place_in_host();
-            let searched = |device: &Self| {
-                let place = hmb.filter(|_| device.map.is_held_by_host(page))?;
-                device.map.compressed_page(place, page)
-            };
-            let before = searched(self);
-            self.measure_page(page);
-            if let (Some((old, was)), Some((new, is))) = (before, searched(self))
-                && (was || is)
-            {
-                let now = self.board.engine.now();
-                self.board.counters.hmb_read_bytes += old;
-                self.board.counters.hmb_written_bytes += new;
-                self.board.link.read(now, old);
-                self.board.link.write(now, new);
-            }
-        }
-        self.changed_pages = pages;
+    /// Host memory is taken back: what changed there is to be in flash.
+    pub(super) fn drain(&mut self) {
+        self.drains = true;
     }
 
-    /// Bytes read from host memory for a look-up: of a compressed page, all of it.
-    #[inline]
-    pub(super) fn look_up_bytes(&self, page: TranslationPage) -> u64 {
-        if !self.map.compresses() {
-            return self.map_costs.look_up_bytes;
-        }
-        let place = self.map.place_in_host();
-        match place.and_then(|place| self.map.compressed_page(place, page)) {
-            Some((bytes, true)) => bytes.next_multiple_of(LINE_BYTES),
-            _ => self.map_costs.look_up_bytes,
-        }
+    /// Whether what stood in host memory that was taken back is still being saved.
+    pub(super) fn is_draining(&self) -> bool {
+        self.drains || self.saving_programs > 0
     }
 
-    /// Bytes written to host memory when a page goes there.
-    #[inline]
-    pub(super) fn whole_page_bytes(&self, page: TranslationPage) -> u64 {
-        if !self.map.compresses() {
-            return self.map_costs.page_bytes;
-        }
-        let place = self.map.place_in_host();
-        let compressed = place.and_then(|place| self.map.compressed_page(place, page));
-        compressed.map_or(self.map_costs.page_bytes, |(bytes, _)| bytes)
+    /// All that has changed is to be in flash.
+    pub(super) fn save(&mut self) {
+        self.role.stage_all();
+        self.drains |= self.role.writebacks() > 0;
     }
 
-    /// Memories of compressed pages: pages held, bytes in use, bytes there are.
-    #[must_use]
-    pub fn compressed_map_use(&self) -> Vec<(Tier, u32, u64, u64)> {
-        self.map.compressed_use()
+    /// Whether nothing waits to be read or written.
+    pub(super) fn is_saved(&self) -> bool {
+        self.role.fills() == 0 && self.role.writebacks() == 0
     }
 
-    /// Checks that compressed pages take what their entries say, and fit.
-    ///
-    /// # Panics
-    /// If not. For tests and small drives.
-    pub fn check_map(&self) {
-        self.map.check_compressed(|page| {
-            let mut entries: Entries = [UNMAPPED; ENTRIES];
-            self.ftl.entries_of(page, &mut entries);
-            entries
-        });
+    // To look at.
+
+    /// Which pages stand in which memory.
+    pub(super) fn role(&self) -> &MapRole {
+        &self.role
+    }
+
+    /// Units that gave way, by memory.
+    pub(super) fn evictions(&mut self) -> &mut [u64; crate::observe::TIERS_MAX] {
+        &mut self.role.evictions
+    }
+
+    /// Time in which pages were read for those who wait, each for itself, picoseconds.
+    pub(super) fn reads_busy_ps(&self, now: Now) -> u64 {
+        self.reads.busy_ps(now)
     }
 }

@@ -14,12 +14,10 @@
 
 mod background;
 mod board;
-mod carried;
 mod command;
 mod contents;
 mod gc;
 mod host_data;
-mod host_map;
 mod host_memory;
 mod hpb;
 mod interface;
@@ -28,6 +26,7 @@ mod look;
 mod map;
 mod placement;
 mod power;
+mod programs;
 mod read;
 mod spare;
 mod trims;
@@ -46,12 +45,10 @@ pub use spare::{Programmed, Rest, Spare};
 use window::Next;
 pub use window::{DumpOutcome, WindowRecovery, WindowSent};
 
-use crate::controller::{
-    EPOCH_BITS, HostData, HostMap, Lost, MapRole, ReadCache, Waiter, WriteBuffer,
-};
-use crate::engine::{EventKind, Occupancy, Timeline};
+use crate::controller::{HostData, Lost, ReadCache, Waiter, WriteBuffer};
+use crate::engine::{EventKind, Timeline};
 use crate::ftl::{Cleaner, Contradiction, Found, Ftl, Precondition};
-use crate::ids::{CommandId, DieId, Superblock, TranslationPage};
+use crate::ids::{CommandId, DieId, Superblock};
 use crate::nand::OpKind;
 use crate::observe::{Counters, Part, Tracer, Untraced};
 use crate::request::{Op, Status};
@@ -77,17 +74,11 @@ pub struct Device<C = NoContents, M = Modelled, T = Untraced> {
     board: Board<T>,
     commands: Slab<Command>,
     queues: SubmissionQueues,
-    map: MapRole,
-    /// Translation pages being read for those who wait.
-    map_reads: Occupancy,
-    host_map: HostMap,
+    map: map::Map,
     /// Pages of data in host memory that is kept as bytes.
     host_data: HostData,
     /// Sectors of the write buffer that were lost in host memory.
     lost: Lost,
-    map_costs: map::MapCosts,
-    /// Compressed translation pages whose entries have changed in this batch.
-    changed_pages: Vec<TranslationPage>,
     read_cache: Option<ReadCache>,
     buffer: WriteBuffer,
     /// Memory the buffer stands on at present.
@@ -97,7 +88,6 @@ pub struct Device<C = NoContents, M = Modelled, T = Untraced> {
     transfers: Slab<write::Transfer>,
     /// Transfers into host memory.
     incoming: host_memory::Incoming,
-    write_backs: Slab<host_memory::WriteBack>,
     /// The engine that checks pages of data on their way to and from host memory.
     page_checker: Timeline,
     page_check: Option<host_data::PageCheck>,
@@ -105,7 +95,7 @@ pub struct Device<C = NoContents, M = Modelled, T = Untraced> {
     log_bytes: u64,
     /// The host's DMA engine, where the drive may use it.
     host_dma: Option<HostDma>,
-    programs: Slab<write::Program>,
+    programs: programs::Programs,
     ftl: Ftl,
     /// One for each [`crate::ftl::Mover`].
     cleaners: [Cleaner; crate::ftl::MOVERS],
@@ -184,9 +174,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     ) -> Self {
         assert_bytes_can_be_written::<M>(spec);
         let ftl = Ftl::new(spec, precondition, seed);
-        let pages = ftl
-            .user_slots()
-            .div_ceil(ENTRIES_PER_TRANSLATION_PAGE as u32);
         let hpb = hpb::Hpb::new(spec, &ftl, seed);
         let controller = &spec.controller;
         let usable = placement::usable_bytes(spec, hmb_bytes);
@@ -194,25 +181,20 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             board: Board::new(spec, tracer),
             commands: Slab::default(),
             queues: SubmissionQueues::new(controller.command_slots, controller.arbitration_burst),
-            map: MapRole::new(&spec.roles.map, pages, 0, seed),
-            map_reads: Occupancy::default(),
-            host_map: HostMap::new(map::integrity(spec), seed, EPOCH_BITS),
+            map: map::Map::new(spec, &ftl, seed, M::KEEPS_BYTES),
             host_data: Self::new_host_data(spec, seed),
             lost: Lost::default(),
-            map_costs: map::MapCosts::new(spec),
-            changed_pages: Vec::new(),
             read_cache: None,
             buffer: WriteBuffer::new(&spec.roles.write_buffer, 0),
             buffer_tier: spec.roles.write_buffer.tier,
             buffer_queue: Queue::default(),
             transfers: Slab::default(),
             incoming: host_memory::Incoming::default(),
-            write_backs: Slab::default(),
             log_bytes: 0,
             host_dma: host_memory::host_dma(spec),
             page_checker: Timeline::default(),
             page_check: host_data::PageCheck::new(spec),
-            programs: Slab::default(),
+            programs: programs::Programs::default(),
             trims: trims::Trims::new(ftl.geometry()),
             ftl,
             cleaners: Default::default(),
@@ -235,7 +217,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             host_memory: Lent::new(host_memory),
             spec: spec.clone(),
         };
-        device.map.records_moves = M::KEEPS_BYTES;
         device.place_roles(usable);
         device
     }
@@ -284,7 +265,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             }
         }
         if M::KEEPS_BYTES {
-            self.sync_host_map();
+            self.map
+                .sync(&mut self.board, &self.ftl, &mut self.host_memory);
             if self.host_memory.has_failed() {
                 self.give_up_host_memory();
             }
@@ -453,7 +435,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     #[must_use]
     pub fn counters(&self) -> Counters {
         let mut counters = self.board.counters.clone();
-        counters.map.evictions = self.map.evictions;
+        counters.map.evictions = self.map.role().evictions;
         counters.hpb.present = self.hpb.is_some();
         counters.buffer_high_water_slots = u64::from(self.buffer.high_water);
         if let Some(window) = &self.window {
@@ -478,12 +460,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             restarts: self.restarts,
             checkpoint: self.checkpoint,
             trims_die: self.trims.die,
-            settled_to: spare::settled_to(
-                &self.programs,
-                &self.write_backs,
-                &self.trims,
-                &self.ftl,
-            ),
+            settled_to: spare::settled_to(&self.programs, &self.trims, &self.ftl),
             ftl: self.ftl.rest(),
         }
     }
@@ -506,7 +483,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         (self.restarts, self.checkpoint) = (rest.restarts, rest.checkpoint);
         self.trims.die = rest.trims_die % self.ftl.geometry().dies;
         self.board.counters = rest.counters.clone();
-        self.map.evictions = rest.counters.map.evictions;
+        *self.map.evictions() = rest.counters.map.evictions;
         self.buffer.high_water = rest.counters.buffer_high_water_slots as u32;
         self.board.link.to_host_bytes = rest.counters.link_to_host_bytes;
         self.board.link.from_host_bytes = rest.counters.link_from_host_bytes;

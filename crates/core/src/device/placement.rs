@@ -56,11 +56,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.lay_out_host_data(pages, cache_base);
         }
         self.hmb_bytes = usable;
-        self.map.set_hmb(left);
-        if M::KEEPS_BYTES {
-            // What stood there is read back before the memory changes hands.
-            self.sync_host_map();
-            self.lay_out_host_map(usable - left);
-        }
+        let (board, memory) = (&mut self.board, &mut self.host_memory);
+        self.map.place(board, &self.ftl, memory, (left, usable));
     }
 }

@@ -16,11 +16,10 @@
 //! every page. All dies work in parallel. Map pages older than the map are then written back in the
 //! ordinary way.
 
-use super::write::Program;
+use super::programs::Programs;
 use super::{Contents, Device, HostMemory, Source, WindowRecovery};
-use crate::controller::{EPOCH_BITS, HostMap, MapRole};
 use crate::engine::EventKind;
-use crate::ftl::{LostUnit, State};
+use crate::ftl::State;
 use crate::ids::{Lpn, Superblock, TranslationPage};
 use crate::nand::OpKind;
 use crate::observe::Tracer;
@@ -155,7 +154,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             }
             None => WindowRecovery::default(),
         };
-        let lost = self.lost_units(power_fails);
+        let lost = self.programs.lost_units(&self.board, power_fails);
         for unit in &lost {
             self.contents.tear(unit.ppn, unit.slots);
             self.lost.erase(unit.ppn, unit.slots);
@@ -227,10 +226,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let Some(mut restart) = self.restart.take() else {
             return;
         };
-        for page in restart.stale_pages.drain(..) {
-            self.map.recover(page);
-        }
-        self.background.drain_map = self.map.writebacks() > 0;
+        self.map.recover(restart.stale_pages.drain(..));
         for superblock in restart.erase_again.drain(..) {
             self.erase_again(superblock);
         }
@@ -276,33 +272,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         true
     }
 
-    /// Programs issued, those whose data is still on its way from host memory included; with
-    /// no sequence those that have ended.
-    pub(super) fn issued(&self) -> impl Iterator<Item = &Program> {
-        let fetching = self.write_backs.places().iter();
-        let fetching = fetching.map(|write_back| &write_back.program);
-        self.programs.places().iter().chain(fetching)
-    }
-
-    /// Programs that will not be done: without power those the cells are in the middle of and those
-    /// still waiting, without the host those whose data was still there.
-    fn lost_units(&self, power_fails: bool) -> Vec<LostUnit> {
-        let begun = |at: usize| {
-            let op = (OpKind::Program, at as u32);
-            self.board.array.begun().any(|begun| begun == op)
-        };
-        let in_array = self.programs.places().len();
-        let issued = self.issued().enumerate();
-        let live = issued
-            .filter(|(at, program)| program.sequence.is_some() && (power_fails || *at >= in_array));
-        live.map(|(at, program)| LostUnit {
-            ppn: program.ppn,
-            slots: program.slots,
-            begun: at < in_array && begun(at),
-        })
-        .collect()
-    }
-
     /// Superblocks that an erase has begun on; one that only waited for its turn is as it was.
     fn begun_erases(&self, power_fails: bool) -> Vec<Superblock> {
         let dies = self.ftl.geometry().dies;
@@ -346,36 +315,25 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Everything in memory starts anew.
     fn forget_volatile(&mut self) {
         let controller = &self.spec.controller;
-        self.map_reads.drop_all(self.board.engine.now());
         self.board.drop_all();
         self.commands = Slab::default();
         self.queues = SubmissionQueues::new(controller.command_slots, controller.arbitration_burst);
-        let evictions = self.map.evictions;
-        self.map = MapRole::new(
-            &self.spec.roles.map,
-            self.ftl.translation_pages(),
-            0,
-            self.seed,
-        );
-        self.map.evictions = evictions;
-        self.map.records_moves = M::KEEPS_BYTES;
-        // A new key: what was written to host memory before must not be accepted again.
         self.restarts += 1;
         let key_seed = self.new_key_seed();
-        let integrity = super::map::integrity(&self.spec);
-        self.host_map = HostMap::new(integrity, key_seed, EPOCH_BITS);
+        let now = self.board.engine.now();
+        self.map
+            .restart(&self.spec, &self.ftl, now, (self.seed, key_seed));
         self.host_data = Self::new_host_data(&self.spec, key_seed);
         self.page_checker.drop_all();
         self.read_cache = None;
         self.buffer_queue = Queue::default();
         self.transfers = Slab::default();
         self.incoming = super::host_memory::Incoming::default();
-        self.write_backs = Slab::default();
         if let Some(dma) = &mut self.host_dma {
             dma.drop_all();
         }
         // Calls under way never end, and what was pinned is not pinned any more.
-        self.programs = Slab::default();
+        self.programs = Programs::default();
         self.held_erases.clear();
         self.cleaners = Default::default();
         self.background = super::background::Background::default();
@@ -418,26 +376,20 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if self.buffer.has_log() {
             self.buffer.empty();
         }
-        self.map.stage_all();
-        self.background.drain_map |= self.map.writebacks() > 0;
+        self.map.save();
         self.write_trims();
         self.pump();
         self.background.saving_buffers == 0
             && self.buffer.used() == 0
-            && self.map.fills() == 0
-            && self.map.writebacks() == 0
+            && self.map.is_saved()
             && !self.trims.are_volatile()
-            && !self.programs_under_way()
+            && self.programs.sequences().next().is_none()
     }
 
     /// Seed of the keys drawn at this start. Two starts may have nothing written between them.
     pub(super) fn new_key_seed(&self) -> u64 {
         let start = u64::from(self.ftl.sequence()) << 32 | u64::from(self.restarts);
         crate::rng::mix(self.seed ^ start)
-    }
-
-    fn programs_under_way(&self) -> bool {
-        self.issued().any(|program| program.sequence.is_some())
     }
 
     /// Where a page's newest data is at this instant: for tests, takes no time.

@@ -6,10 +6,10 @@ use crate::controller::{Found, Waiter};
 use crate::engine::EventKind;
 use crate::ftl::Owned;
 use crate::ids::{Lpn, Ppn, TranslationPage};
-use crate::memory::{self, GRANTED, LookUp, PROTECTED, TIERS};
+use crate::memory::{self, GRANTED, PROTECTED, TIERS};
 use crate::nand::{Cause, Class, FlashOp, Place, SlotMask};
 use crate::observe::{Part, Tracer};
-use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, Tier};
+use crate::spec::Tier;
 
 /// A flash read being put together: neighbouring slots of one group.
 struct Run {
@@ -40,10 +40,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         for page in first..=last {
             self.board.counters.map.lookups += 1;
             let page_id = TranslationPage(page);
-            match self.look_up_map(page_id) {
+            match self.map.look_up(&self.ftl, page_id) {
                 Found::Tier(place) => {
                     self.board.counters.map.hits[place] += 1;
-                    let entry_ps = self.entry_core_ps(command, place, page_id);
+                    let entry_ps = self.map.entry_core_ps(&mut self.board, place, page_id);
+                    self.commands[command].awaits_entry |= entry_ps.is_none();
+                    let entry_ps = entry_ps.unwrap_or(0);
                     let part = memory::look_up_part(self.map.tier(place));
                     self.board.engine.tracer.looks_up(command, part, entry_ps);
                     core_ps += entry_ps;
@@ -81,7 +83,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if needs_map {
             let (first, last) = self.commands[id].translation_pages();
             for page in first..=last {
-                if self.look_up_map(TranslationPage(page)) == Found::Nowhere {
+                if self.map.look_up(&self.ftl, TranslationPage(page)) == Found::Nowhere {
                     self.commands[id].missed |= 1 << (page - first);
                     core_ps += self.spec.controller.map_fill_ps;
                 }
@@ -90,43 +92,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         core_ps
     }
 
-    /// Core time of taking an entry from a memory. An entry in host memory keeps the core only if
-    /// the firmware waits for it; otherwise the command waits by itself.
-    #[inline]
-    fn entry_core_ps(&mut self, command: u32, place: usize, page: TranslationPage) -> u64 {
-        // A compressed page is searched.
-        let steps = self.map.search_steps(place, page);
-        let hmb = self.spec.tiers.hmb.as_ref();
-        let begin_ps = self.board.cores.begin_ps(self.board.engine.now());
-        match self
-            .board
-            .memories
-            .look_up(self.map.tier(place), begin_ps, steps)
-        {
-            LookUp::Load { core_ps } => core_ps,
-            // Without host memory only pages that were never written are found: by the directory.
-            LookUp::LinkRead if self.hmb_bytes == 0 => 0,
-            LookUp::LinkRead if hmb.is_some_and(|hmb| hmb.stalls_core) => {
-                let bytes = self.look_up_bytes(page);
-                let check_ps = self.map_costs.check_ps;
-                self.board.counters.hmb_read_bytes += bytes;
-                self.board.link.from_host_bytes += bytes;
-                self.board.link.round_trip_ps() + self.board.link.wire_ps(bytes) + check_ps
-            }
-            LookUp::LinkRead => {
-                self.commands[command].awaits_entry = true;
-                0
-            }
-        }
-    }
-
     /// The command's entry is read from host memory.
     pub(super) fn fetch_map_entry(&mut self, command: u32) {
-        self.move_units();
         let (page, _) = self.commands[command].translation_pages();
-        let bytes = self.look_up_bytes(TranslationPage(page));
-        self.board.counters.hmb_read_bytes += bytes;
-        let at_ps = self.board.link.read(self.board.engine.now(), bytes) + self.map_costs.check_ps;
+        let page = TranslationPage(page);
+        let at_ps = self.map.fetch_entry(&mut self.board, page);
         self.board
             .engine
             .schedule(at_ps, EventKind::ReadInformed, command);
@@ -152,8 +122,16 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         {
             hpb.confirm(&mut self.board, id, &mut self.commands[id]);
         }
-        if M::KEEPS_BYTES && self.rejects_entries(id) {
-            return;
+        if M::KEEPS_BYTES {
+            let (memory, command) = (&self.host_memory, &mut self.commands[id]);
+            let rejected = self
+                .map
+                .rejects_entries(&mut self.board, &self.ftl, memory, command);
+            if let Some(at_ps) = rejected {
+                let engine = &mut self.board.engine;
+                engine.schedule(at_ps, EventKind::ReadInformed, id);
+                return;
+            }
         }
         let command = self.commands[id];
         if !command.internal {
@@ -174,15 +152,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let (first, last) = command.translation_pages();
         for page in first..=last {
             if command.missed >> (page - first) & 1 == 0 {
-                let (from, to) = pages_within(command, page);
+                let (from, to) = command.pages_within(page);
                 self.read_pages(id, from, to);
                 continue;
             }
             self.commands[id].pending += 1;
-            if self
-                .map
-                .fill(TranslationPage(page), Some(Waiter::Command(id)))
-            {
+            if self.map.fill(TranslationPage(page), Waiter::Command(id)) {
                 self.board.counters.map.shared_misses += 1;
             }
         }
@@ -197,8 +172,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         for page in first..=last {
             if missed >> (page - first) & 1 != 0 {
                 self.commands[id].pending += 1;
-                self.map
-                    .fill(TranslationPage(page), Some(Waiter::Command(id)));
+                self.map.fill(TranslationPage(page), Waiter::Command(id));
             }
         }
         if missed != 0 {
@@ -207,11 +181,28 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.settle_one(id);
     }
 
+    /// A translation page that was waited for has arrived.
+    pub(super) fn on_filled(&mut self, fill: u32) {
+        let mut waiting = std::mem::take(&mut self.waiters);
+        let bytes = (&mut self.contents, &mut self.host_memory);
+        let page = self
+            .map
+            .filled(&mut self.board, &self.ftl, bytes, fill, &mut waiting);
+        for waiter in waiting.drain(..) {
+            match waiter {
+                Waiter::Merge(slot) => self.read_for_merge(slot),
+                Waiter::Command(command) => self.read_after_fill(command, page),
+            }
+        }
+        self.waiters = waiting;
+        self.pump();
+    }
+
     /// A translation page the command waited for is here.
-    pub(super) fn read_after_fill(&mut self, id: u32, page: TranslationPage) {
+    fn read_after_fill(&mut self, id: u32, page: TranslationPage) {
         let command = self.commands[id];
         if !command.from_driver {
-            let (from, to) = pages_within(&command, page.0);
+            let (from, to) = command.pages_within(page.0);
             self.read_pages(id, from, to);
         }
         self.settle_one(id);
@@ -299,7 +290,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         let at = lpn.0 - command.first_lpn();
         let located = match command.told_by_host {
-            ToldByHost::Nothing if M::KEEPS_BYTES => self.located(lpn),
+            ToldByHost::Nothing if M::KEEPS_BYTES => {
+                self.map.located(&self.ftl, &self.host_memory, lpn)
+            }
             ToldByHost::Nothing => self.ftl.locate(lpn),
             ToldByHost::Each => {
                 let told = self.hpb.as_ref().and_then(|hpb| hpb.place_of(id, at));
@@ -356,18 +349,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.commands[id].pending += 1;
         let mut op = FlashOp::read(Class::HostRead, Cause::Host, id, &run.place, run.mask);
         op.link_bytes = run.bytes;
-        self.read_flash(op);
-    }
-
-    /// Hands a read to the array; its superblock is not erased before it is done.
-    #[inline]
-    pub(super) fn read_flash(&mut self, op: FlashOp) {
-        self.board.counters.reads_by_cause[op.cause as usize] += 1;
-        let block = &mut self.ftl.blocks[op.superblock];
-        block.reads += 1;
-        // Translation pages may be kept in single-bit mode wherever they lie.
-        let slc = block.slc || (op.cause == Cause::Map && self.spec.ftl.map_slc);
-        self.board.array.enqueue(&mut self.board.engine, op, slc);
+        self.board.read_flash(&mut self.ftl, op);
     }
 
     /// Data that needs no flash is fetched from its memory.
@@ -451,7 +433,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 }
             }
             (Cause::Map, Class::MapRead) => self.on_filled(op.owner),
-            (Cause::Map, _) => self.on_background_filled(&op),
+            (Cause::Map, _) => {
+                self.map.background_filled(&mut self.board, &op);
+                self.pump();
+            }
             (Cause::Merge, _) => self.on_merged(op.owner),
             (Cause::Gc | Cause::Wear | Cause::Fold, _) => self.on_victim_read(&op),
         }
@@ -512,12 +497,4 @@ const PIECE_BYTES: u64 = 32 << 10;
 #[inline]
 pub(super) fn pieces(bytes: u64) -> impl Iterator<Item = u64> {
     (0..bytes.div_ceil(PIECE_BYTES)).map(move |n| PIECE_BYTES.min(bytes - n * PIECE_BYTES))
-}
-
-/// Logical pages of a command within one translation page.
-pub(super) fn pages_within(command: &Command, page: u32) -> (u32, u32) {
-    let per_page = ENTRIES_PER_TRANSLATION_PAGE as u32;
-    let first = command.first_lpn().max(page * per_page);
-    let end = u64::from(command.end_lpn()).min((u64::from(page) + 1) * u64::from(per_page)) as u32;
-    (first, end)
 }

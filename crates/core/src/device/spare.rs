@@ -2,14 +2,12 @@
 //! over by a drive that comes back ([`super::Device::restore`]).
 
 use super::Contents;
-use super::host_memory::WriteBack;
+use super::programs::{Program, Programs};
 use super::trims::Trims;
-use super::write::Program;
 use crate::controller::Lost;
 use crate::ftl::{Ftl, Oob, Stream};
 use crate::ids::Ppn;
 use crate::observe::Counters;
-use crate::slab::Slab;
 use serde::{Deserialize, Serialize};
 
 /// What a slot says beside its data.
@@ -51,17 +49,8 @@ pub struct Rest {
 }
 
 /// The highest sequence number up to which all programs have ended and all trims are recorded.
-pub(super) fn settled_to(
-    programs: &Slab<Program>,
-    write_backs: &Slab<WriteBack>,
-    trims: &Trims,
-    ftl: &Ftl,
-) -> u32 {
-    let fetching = write_backs.places().iter();
-    let fetching = fetching.map(|write_back| &write_back.program);
-    let issued = programs.places().iter().chain(fetching);
-    let under_way = issued.filter_map(|program| program.sequence);
-    let oldest = under_way.chain(trims.oldest_volatile()).min();
+pub(super) fn settled_to(programs: &Programs, trims: &Trims, ftl: &Ftl) -> u32 {
+    let oldest = programs.sequences().chain(trims.oldest_volatile()).min();
     oldest.map_or(ftl.sequence(), |oldest| oldest - 1)
 }
 

@@ -6,12 +6,11 @@
 //! older copy elsewhere would come back to life). Until then a cut may undo a trim.
 
 use super::board::Board;
-use super::write::Program;
+use super::programs::Programs;
 use crate::ftl::{Ftl, Trim};
-use crate::ids::{DieId, Ppn};
-use crate::nand::{Cause, Class, FlashOp, Geometry};
+use crate::ids::DieId;
+use crate::nand::Geometry;
 use crate::observe::Tracer;
-use crate::slab::Slab;
 use crate::spec::SLOT_BYTES;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -150,29 +149,14 @@ impl Trims {
     }
 
     /// Programs records, unless some are being programmed: then the rest follows.
-    pub fn write(
-        &mut self,
-        board: &mut Board<impl Tracer>,
-        programs: &mut Slab<Program>,
-        ftl: &Ftl,
-    ) {
+    pub fn write(&mut self, board: &mut Board<impl Tracer>, programs: &mut Programs, ftl: &Ftl) {
         if self.pending.is_empty() || !self.writing.is_empty() {
             return;
         }
         let count = self.records_per_program.min(self.pending.len());
         self.writing.extend(self.pending.drain(..count));
         self.die = (self.die + 1) % ftl.geometry().dies;
-        let counters = &mut board.counters;
-        counters.programs_by_cause[Cause::Map as usize] += 1;
-        counters.programmed_slots_by_cause[Cause::Map as usize] += 1;
-        counters.padded_slots += u64::from(ftl.geometry().group_slots - 1);
-        let owner = programs.insert(Program::of_trims());
-        // The system area is not part of the superblocks: only the die's time counts.
-        let place = ftl.place(Ppn(0));
-        let mut op = FlashOp::program(Class::HostProgram, Cause::Map, owner, &place);
-        op.die = DieId(self.die);
-        op.page_type = 0;
-        board.array.enqueue(&mut board.engine, op, true);
+        programs.start_trims(board, ftl, DieId(self.die));
     }
 
     /// Records are in flash. `done`: flushes that have waited for them. Returns whether others wait on.

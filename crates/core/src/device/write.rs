@@ -1,6 +1,7 @@
 //! Writes, flushes and trims: from the host's memory into the buffer, and from there to flash.
 
-pub(super) use super::carried::{Program, Transfer};
+use super::map::translation_page;
+use super::programs::Program;
 use super::{Contents, Device, HostMemory, Source, spare};
 use crate::controller::{Fate, Flusher, Found, Landing, SlotState, Waiter};
 use crate::engine::EventKind;
@@ -10,6 +11,20 @@ use crate::nand::{Cause, Class, FlashOp};
 use crate::observe::Tracer;
 use crate::request::{Op, Status};
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
+use serde::{Deserialize, Serialize};
+
+/// Write data on its way from the host's memory into slots of the buffer.
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
+pub(super) struct Transfer {
+    pub command: u32,
+    /// First slot; the others follow by [`crate::controller::WriteBuffer::chained`].
+    pub first_slot: u32,
+    pub bytes: u64,
+    /// Grant of host memory it goes into; 0 while it goes into the drive.
+    pub grant: u32,
+    /// Pages that it changes in part have been read.
+    pub merged: bool,
+}
 
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     pub(super) fn start_write(&mut self, id: u32) {
@@ -227,15 +242,20 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// The rest of a partly written page is read: its map entry first, if need be.
     fn start_merge(&mut self, slot: BufferSlot, lpn: Lpn) {
         let page = translation_page(lpn);
-        match self.look_up_map(page) {
+        match self.map.look_up(&self.ftl, page) {
             Found::Tier(_) if !(M::KEEPS_BYTES && self.rejects_entry(lpn)) => {
                 self.read_for_merge(slot);
             }
             Found::Tier(_) | Found::Nowhere => {
-                self.map.fill(page, Some(Waiter::Merge(slot)));
+                self.map.fill(page, Waiter::Merge(slot));
                 self.pump_map();
             }
         }
+    }
+
+    fn rejects_entry(&mut self, lpn: Lpn) -> bool {
+        self.map
+            .rejects_entry(&mut self.board, &self.ftl, &self.host_memory, lpn)
     }
 
     pub(super) fn read_for_merge(&mut self, slot: BufferSlot) {
@@ -247,13 +267,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         };
         let place = self.ftl.place(ppn);
         let mask = 1 << place.slot;
-        self.read_flash(FlashOp::read(
-            Class::HostRead,
-            Cause::Merge,
-            slot.0,
-            &place,
-            mask,
-        ));
+        self.board.read_flash(
+            &mut self.ftl,
+            FlashOp::read(Class::HostRead, Cause::Merge, slot.0, &place, mask),
+        );
     }
 
     pub(super) fn on_merged(&mut self, slot: u32) {
@@ -303,16 +320,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let stop = end.min(page_end);
             let whole = lpn.is_multiple_of(per_page) && stop == page_end;
             let changed = self.ftl.unbind(lpn, stop, void);
-            if whole && !self.map.is_busy(page) {
-                self.ftl.unbind_translation(page);
-                self.map.discard(page);
-                self.note_changed_page(page);
-            } else if changed {
-                self.update_map_page(page);
-            }
-            if M::KEEPS_BYTES && changed {
-                self.write_host_page(page);
-            }
+            let (board, memory) = (&mut self.board, &mut self.host_memory);
+            self.map
+                .trim(board, &mut self.ftl, memory, page, (whole, changed));
             lpn = stop;
         }
         let trim = Trim {
@@ -324,7 +334,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.write_trims();
         }
         self.contents.record_trims(&self.trims.saved);
-        self.measure_changed_pages();
+        self.map.measure_changed_pages(&mut self.board, &self.ftl);
         self.commands[id].pending = 1;
         self.settle_one(id);
         self.pump();
@@ -403,7 +413,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     #[inline]
     fn writes_wait_for_idle_die(&self) -> bool {
         self.spec.roles.write_buffer.acknowledges_programmed
-            && self.background.host_programs < self.ftl.geometry().dies
+            && self.programs.of_host_data() < self.ftl.geometry().dies
     }
 
     fn host_stream(&self, cold: bool) -> Stream {
@@ -440,7 +450,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                     if let Some(hpb) = &mut self.hpb {
                         hpb.changes(lpn);
                     }
-                    self.update_map(lpn);
+                    let (board, memory) = (&mut self.board, &mut self.host_memory);
+                    self.map.update(board, &self.ftl, memory, lpn);
                 }
                 Fate::Trimmed(trim) => {
                     self.contents.program(slot, ppn);
@@ -460,57 +471,35 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             tail = slot.0;
         }
         self.buffer.chain(BufferSlot(tail), BufferSlot(NONE));
-        self.measure_changed_pages();
+        self.map.measure_changed_pages(&mut self.board, &self.ftl);
         let mut program = Program::new(&unit);
         program.first_slot = head;
         if self.buffered_in_host() || (logged > 0 && self.buffers_in_host()) {
             self.fetch_write_back(unit, program, filled, logged);
         } else {
-            self.program_flash(unit, program, Cause::Host, filled);
+            self.programs.start(
+                &mut self.board,
+                &self.ftl,
+                unit,
+                program,
+                (Cause::Host, filled),
+            );
         }
     }
 
-    /// Hands a program operation to the array. `filled` of the unit's slots hold data.
-    pub(super) fn program_flash(
-        &mut self,
-        unit: Unit,
-        program: Program,
-        cause: Cause,
-        filled: u32,
-    ) -> u32 {
-        self.board.counters.programs_by_cause[cause as usize] += 1;
-        self.board.counters.programmed_slots_by_cause[cause as usize] += u64::from(filled);
-        self.board.counters.padded_slots += u64::from(unit.slots - filled);
-        let class = match cause {
-            Cause::Host | Cause::Map | Cause::Merge => Class::HostProgram,
-            Cause::Gc | Cause::Wear | Cause::Fold => Class::Background,
-        };
-        self.background.host_programs += u32::from(program.first_slot != NONE);
-        let owner = self.programs.insert(program);
-        let op = FlashOp::program(class, cause, owner, &self.ftl.place(unit.ppn));
-        self.board
-            .array
-            .enqueue(&mut self.board.engine, op, unit.slc);
-        owner
-    }
-
     pub(super) fn on_programmed(&mut self, index: u32) {
-        let program = self.programs[index];
-        self.programs[index].sequence = None;
-        self.programs.remove(index);
+        let program = self.programs.end(index);
         if program.saves_trims {
             self.on_trims_saved();
             return;
         }
         if self.contents.keeps_spare() {
-            let (programs, write_backs) = (&self.programs, &self.write_backs);
-            let settled_to = spare::settled_to(programs, write_backs, &self.trims, &self.ftl);
+            let settled_to = spare::settled_to(&self.programs, &self.trims, &self.ftl);
             let (contents, lost) = (&mut self.contents, &self.lost);
             spare::tell(contents, &self.ftl, lost, &program, settled_to);
         }
         self.ftl.programmed(program.ppn);
         if program.first_slot != NONE {
-            self.background.host_programs -= 1;
             self.release_slots(program.first_slot);
         }
         if let Some(hpb) = &mut self.hpb {
@@ -560,10 +549,4 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             }
         }
     }
-}
-
-/// Translation page of a logical page.
-#[inline]
-pub(super) fn translation_page(lpn: Lpn) -> TranslationPage {
-    TranslationPage(lpn.0 / ENTRIES_PER_TRANSLATION_PAGE as u32)
 }

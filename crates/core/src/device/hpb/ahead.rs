@@ -9,7 +9,6 @@
 
 use super::{Board, Command, Hpb, ToldByHost, refuse};
 use crate::controller::hpb::{HostEntry, HpbDevice, Refusal};
-use crate::device::read::pages_within;
 use crate::engine::EventKind;
 use crate::ids::{Lpn, NONE, Ppn};
 use crate::observe::Tracer;
@@ -178,7 +177,7 @@ impl Hpb {
     }
 
     fn check_ahead(&mut self, id: u32, command: &Command, page: u32) -> Result<(), Refusal> {
-        let within = pages_within(command, page);
+        let within = command.pages_within(page);
         let ahead = &mut self.extras[id as usize].ahead;
         ahead.check(&mut self.device, command.first_lpn(), within)
     }

@@ -1,0 +1,184 @@
+//! Program operations under way: put together, perhaps waiting for data from host memory, handed to the array.
+
+use super::board::Board;
+use crate::ftl::{Ftl, LostUnit, Mover, Unit};
+use crate::ids::{DieId, NONE, Ppn};
+use crate::nand::{Cause, Class, FlashOp, OpKind};
+use crate::observe::Tracer;
+use crate::slab::Slab;
+use serde::{Deserialize, Serialize};
+
+/// What a program operation carries.
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
+pub(super) struct Program {
+    pub ppn: Ppn,
+    pub slots: u32,
+    /// Sequence number; `None` once it has ended, and for records of trims, which stand outside it.
+    pub sequence: Option<u32>,
+    /// First buffer slot (host data), chained; `NONE` otherwise.
+    pub first_slot: u32,
+    /// Translation pages that stood in host memory which was taken back.
+    pub saves_hmb: bool,
+    /// Translation pages that have changed.
+    pub is_writeback: bool,
+    /// Who relocates the data, if it is that.
+    pub moved_by: Option<Mover>,
+    /// Records of trims, in the drive's system area.
+    pub saves_trims: bool,
+}
+
+impl Program {
+    /// Records of trims.
+    fn of_trims() -> Self {
+        Program {
+            ppn: Ppn(0),
+            slots: 0,
+            sequence: None,
+            first_slot: NONE,
+            saves_hmb: false,
+            is_writeback: false,
+            moved_by: None,
+            saves_trims: true,
+        }
+    }
+
+    pub(super) fn new(unit: &Unit) -> Self {
+        Program {
+            ppn: unit.ppn,
+            slots: unit.slots,
+            sequence: Some(unit.sequence),
+            first_slot: NONE,
+            saves_hmb: false,
+            is_writeback: false,
+            moved_by: None,
+            saves_trims: false,
+        }
+    }
+}
+
+/// Write data on its way from host memory back to the drive, to be programmed.
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
+pub(super) struct Fetched {
+    pub unit: Unit,
+    pub program: Program,
+    /// Slots of the unit that hold data.
+    pub filled: u32,
+}
+
+/// All program operations under way.
+#[derive(Clone, Serialize, Deserialize, Debug, Default)]
+pub(super) struct Programs {
+    /// Handed to the array.
+    in_array: Slab<Program>,
+    /// Their data is on its way from host memory.
+    fetching: Slab<Fetched>,
+    /// Of host data, handed to the array.
+    of_host_data: u32,
+}
+
+impl Programs {
+    /// Hands a program operation to the array. `filled` of the unit's slots hold data.
+    #[inline]
+    pub(super) fn start(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        ftl: &Ftl,
+        unit: Unit,
+        program: Program,
+        (cause, filled): (Cause, u32),
+    ) -> u32 {
+        let counters = &mut board.counters;
+        counters.programs_by_cause[cause as usize] += 1;
+        counters.programmed_slots_by_cause[cause as usize] += u64::from(filled);
+        counters.padded_slots += u64::from(unit.slots - filled);
+        let class = match cause {
+            Cause::Host | Cause::Map | Cause::Merge => Class::HostProgram,
+            Cause::Gc | Cause::Wear | Cause::Fold => Class::Background,
+        };
+        self.of_host_data += u32::from(program.first_slot != NONE);
+        let owner = self.in_array.insert(program);
+        let op = FlashOp::program(class, cause, owner, &ftl.place(unit.ppn));
+        board.array.enqueue(&mut board.engine, op, unit.slc);
+        owner
+    }
+
+    /// Hands a page of records of trims to the array, for a block of the system area on that die.
+    pub(super) fn start_trims(&mut self, board: &mut Board<impl Tracer>, ftl: &Ftl, die: DieId) {
+        let counters = &mut board.counters;
+        counters.programs_by_cause[Cause::Map as usize] += 1;
+        counters.programmed_slots_by_cause[Cause::Map as usize] += 1;
+        counters.padded_slots += u64::from(ftl.geometry().group_slots - 1);
+        let owner = self.in_array.insert(Program::of_trims());
+        // The system area is not part of the superblocks: only the die's time counts.
+        let place = ftl.place(Ppn(0));
+        let mut op = FlashOp::program(Class::HostProgram, Cause::Map, owner, &place);
+        op.die = die;
+        op.page_type = 0;
+        board.array.enqueue(&mut board.engine, op, true);
+    }
+
+    /// One that the array was handed has ended.
+    #[inline]
+    pub(super) fn end(&mut self, index: u32) -> Program {
+        let program = self.in_array[index];
+        self.in_array[index].sequence = None;
+        self.in_array.remove(index);
+        self.of_host_data -= u32::from(program.first_slot != NONE);
+        program
+    }
+
+    /// One whose data comes from host memory first.
+    pub(super) fn fetch(&mut self, fetched: Fetched) -> u32 {
+        self.fetching.insert(fetched)
+    }
+
+    /// Its data is there.
+    pub(super) fn fetched(&mut self, index: u32) -> Fetched {
+        let fetched = self.fetching[index];
+        self.fetching[index].program.sequence = None;
+        self.fetching.remove(index);
+        fetched
+    }
+
+    /// Those of host data that the array has been handed.
+    #[inline]
+    pub(super) fn of_host_data(&self) -> u32 {
+        self.of_host_data
+    }
+
+    /// All issued, those whose data is still on its way from host memory last; with no sequence those that
+    /// have ended.
+    fn issued(&self) -> impl Iterator<Item = &Program> {
+        let fetching = self.fetching.places().iter();
+        let fetching = fetching.map(|fetched| &fetched.program);
+        self.in_array.places().iter().chain(fetching)
+    }
+
+    /// Sequence numbers of those under way.
+    pub(super) fn sequences(&self) -> impl Iterator<Item = u32> + '_ {
+        self.issued().filter_map(|program| program.sequence)
+    }
+
+    /// Those that will not be done: without power those the cells are in the middle of and those
+    /// still waiting, without the host those whose data was still there.
+    pub(super) fn lost_units(
+        &self,
+        board: &Board<impl Tracer>,
+        power_fails: bool,
+    ) -> Vec<LostUnit> {
+        let begun = |at: usize| {
+            let op = (OpKind::Program, at as u32);
+            board.array.begun().any(|begun| begun == op)
+        };
+        let in_array = self.in_array.places().len();
+        let issued = self.issued().enumerate();
+        let live = issued
+            .filter(|(at, program)| program.sequence.is_some() && (power_fails || *at >= in_array));
+        live.map(|(at, program)| LostUnit {
+            ppn: program.ppn,
+            slots: program.slots,
+            begun: at < in_array && begun(at),
+        })
+        .collect()
+    }
+}
