@@ -88,7 +88,7 @@ fn play(nand: &NandSpec, pages: u64, kind: OpKind) -> (Vec<u64>, u64) {
     // Cells of several bits are used in single-bit mode: faster, and less to go wrong.
     let slc = nand.cell != Cell::Slc;
     let mut engine = Engine::default();
-    let mut array = Array::new(nand);
+    let mut array = Array::new(nand, 0);
     let unit_slots = array.geometry().unit_slots(slc);
     let units = 1 + pages.div_ceil(u64::from(unit_slots)) as u32;
     for unit in 0..units {

@@ -25,13 +25,13 @@ pub(super) struct Board<T> {
 
 impl<T: Tracer> Board<T> {
     /// All at rest, at time 0.
-    pub(super) fn new(spec: &DriveSpec, tracer: T) -> Self {
+    pub(super) fn new(spec: &DriveSpec, seed: u64, tracer: T) -> Self {
         Board {
             engine: Engine::new(tracer),
             link: Link::new(&spec.link),
             cores: Cores::new(spec.controller.cores),
             memories: Memories::new(&spec.tiers),
-            array: Array::new(&spec.nand),
+            array: Array::new(&spec.nand, seed),
             counters: Counters::default(),
             map_slc: spec.ftl.map_slc,
         }

@@ -178,7 +178,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let controller = &spec.controller;
         let usable = placement::usable_bytes(spec, hmb_bytes);
         let mut device = Device {
-            board: Board::new(spec, tracer),
+            board: Board::new(spec, seed, tracer),
             commands: Slab::default(),
             queues: SubmissionQueues::new(controller.command_slots, controller.arbitration_burst),
             map: map::Map::new(spec, &ftl, seed, M::KEEPS_BYTES),

@@ -2,6 +2,7 @@
 
 use super::geometry::Geometry;
 use super::operation::{CLASSES, Class, FlashOp, OpKind};
+use super::variation::Variation;
 use crate::engine::{Engine, EventKind, Timeline};
 use crate::ids::DieId;
 use crate::observe::{OpInfo, OpStep, Tracer};
@@ -62,14 +63,15 @@ pub struct Array {
     channels: Vec<Timeline>,
     slot_transfer_ps: u64,
     page_load_ps: u64,
+    variation: Option<Variation>,
     /// Operations waiting or under way.
     pub ops: Slab<FlashOp>,
 }
 
 impl Array {
-    /// An idle array.
+    /// An idle array; `seed`: which one of its kind, where they differ.
     #[must_use]
-    pub fn new(nand: &NandSpec) -> Self {
+    pub fn new(nand: &NandSpec, seed: u64) -> Self {
         let geometry = Geometry::new(nand);
         let slots_per_page = u64::from(nand.page_bytes) / SLOT_BYTES;
         let slot_bytes = u64::from(nand.codeword_bytes);
@@ -79,6 +81,7 @@ impl Array {
             channels: vec![Timeline::default(); geometry.channels as usize],
             slot_transfer_ps: transfer_ps(slot_bytes, nand.channel_bytes_per_s),
             page_load_ps: transfer_ps(slot_bytes * slots_per_page, nand.channel_bytes_per_s),
+            variation: nand.variation.map(|spec| Variation::new(spec, seed)),
             nand: nand.clone(),
             ops: Slab::default(),
         }
@@ -102,6 +105,9 @@ impl Array {
                 op.pieces_left = (groups * self.nand.planes) as u8;
             }
             OpKind::Erase => op.array_ps = self.nand.erase_ps,
+        }
+        if let Some(variation) = &self.variation {
+            op.array_ps = variation.array_ps(&op, op.array_ps);
         }
         let class = op.class;
         let die_id = op.die;

@@ -3,6 +3,7 @@
 mod array;
 mod geometry;
 mod operation;
+mod variation;
 
 pub use array::Array;
 pub use geometry::{Geometry, Place};

@@ -1,5 +1,6 @@
 //! From checked values to the drive: what they mean together, and whether they can hold together.
 
+mod flash;
 mod hpb;
 mod link;
 mod window;
@@ -129,6 +130,7 @@ fn nand(values: &Values) -> Result<NandSpec, SpecError> {
         cache_read: values.flag("nand.cache_read"),
         cache_program: values.flag("nand.cache_program"),
         suspend: suspend.filter(|suspend| suspend.max_per_operation > 0),
+        variation: flash::variation(values),
     })
 }
 

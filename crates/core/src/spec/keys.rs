@@ -63,6 +63,7 @@ pub(super) struct Key {
 pub(super) const OPTIONAL_TABLES: &[&str] = &[
     "host.dma",
     "nand.suspend",
+    "nand.variation",
     "tier.sram",
     "tier.dram",
     "tier.cxl",

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 mod build;
 mod document;
 mod error;
+mod flash;
 mod integrity;
 mod keys;
 pub mod layout;
@@ -25,6 +26,7 @@ mod window;
 mod words;
 
 pub use error::{Place, Problem, SpecError};
+pub use flash::VariationSpec;
 pub use integrity::{LINE_BYTES, VERSIONS_PER_LINE};
 pub use keys::{KeyReference, reference, reference_markdown, words_markdown};
 pub use layout::Layout;
@@ -203,6 +205,8 @@ pub struct NandSpec {
     pub cache_program: bool,
     /// Whether reads may interrupt programs and erases.
     pub suspend: Option<SuspendSpec>,
+    /// How far array times scatter; `None`: not at all.
+    pub variation: Option<VariationSpec>,
 }
 
 /// Program and erase suspend.

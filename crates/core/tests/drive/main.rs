@@ -25,6 +25,7 @@ mod recorded;
 mod recovery;
 mod reference;
 mod restore;
+mod scatter;
 mod spec_errors;
 mod spec_hints;
 mod spec_values;

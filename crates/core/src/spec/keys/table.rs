@@ -52,6 +52,8 @@ const ENTRY: Kind = Kind::Ratio {
     min: 1.0,
     max: 64.0,
 };
+/// Of a normal distribution's deviate at most 4.9 come into use, of three levels together: times stay above 0.
+const SPREAD: Kind = Kind::Ratio { min: 0.0, max: 0.3 };
 const UNIT: Kind = size(4 * KIB, 64 * MIB, 4 * KIB);
 const ENCODINGS: Kind = Kind::Choice(Encoding::CHOICES);
 const REPLACEMENTS: Kind = Kind::Choice(Replacement::CHOICES);
@@ -182,6 +184,16 @@ pub(in crate::spec) const KEYS: &[Key] = &[
     key("nand.suspend.max_per_operation", count(0, 1_000), Is("8"),
         "Suspensions of one operation before it is left alone; 0 turns suspend off"),
     // The flash translation layer.
+    key("nand.variation.read", SPREAD, Is("0"),
+        "Standard deviation of a page's read time around that of its block, as a share of it"),
+    key("nand.variation.program", SPREAD, Is("0"),
+        "Standard deviation of a program operation's time around that of its block, as a share of it"),
+    key("nand.variation.erase", SPREAD, Is("0"),
+        "Standard deviation of a block's erase time, as a share of it, beside what its other times have"),
+    key("nand.variation.block", SPREAD, Is("0"),
+        "Standard deviation of all times of a block around those of its die, as a share of them"),
+    key("nand.variation.die", SPREAD, Is("0"),
+        "Standard deviation of all times of a die around those given, as a share of them"),
     key("ftl.overprovisioning", Kind::Ratio { min: 0.0, max: 16.0 }, Is("0.07"),
         "Physical over user capacity, minus one; map, free reserve and single-bit superblocks not counted"),
     key("ftl.gc_policy", Kind::Choice(GcPolicy::CHOICES), Is("greedy"),

@@ -15,6 +15,7 @@ const SIZES: &[&str] = &[
 ];
 const READS: &[&str] = &["100ns", "3436421ps", "50us", "1ms"];
 const PROGRAMS: &[&str] = &["1ns", "300us", "1.5ms", "20ms"];
+const SPREADS: &[&str] = &["0", "0.05", "0.3"];
 const COUNTS: &[&str] = &["1", "2", "4", "64"];
 
 /// What each key is drawn from, apart from the shape of the flash and what follows from it.
@@ -63,6 +64,11 @@ const VALUES: &[(&str, &[&str])] = &[
     ("nand.suspend.erase", TIMES),
     ("nand.suspend.resume", TIMES),
     ("nand.suspend.max_per_operation", &["0", "1", "8", "1000"]),
+    ("nand.variation.read", SPREADS),
+    ("nand.variation.program", SPREADS),
+    ("nand.variation.erase", SPREADS),
+    ("nand.variation.block", SPREADS),
+    ("nand.variation.die", SPREADS),
     ("ftl.overprovisioning", &["0.07", "0.2", "0.6", "1.5"]),
     (
         "ftl.gc_policy",
@@ -218,9 +224,10 @@ const ALWAYS: [&str; 10] = [
 ];
 
 /// Tables that a drive may do without, and the keys they cannot do without.
-const TABLES: [(&str, &[&str]); 9] = [
+const TABLES: [(&str, &[&str]); 10] = [
     ("host.dma.", &["host.dma.rate"]),
     ("nand.suspend.", &["nand.suspend.program"]),
+    ("nand.variation.", &["nand.variation.read"]),
     ("tier.dram.", &["tier.dram.size"]),
     ("tier.hmb.", &["tier.hmb.preferred", "tier.hmb.min"]),
     ("tier.pm.", &["tier.pm.size"]),
