@@ -58,6 +58,9 @@ pub enum Status {
     /// Data is lost: what the command reads, or was to make safe (NVMe: Unrecovered Read Error, or Write
     /// Fault).
     MediaError,
+    /// The drive takes no more data, only reads: it has numbered as many program operations and trims as it can
+    /// ([`crate::ftl::LAST_FOR_NEW_DATA`]; NVMe: Namespace is Write Protected).
+    ReadOnly,
 }
 
 /// What the host hears back.

@@ -2,7 +2,7 @@
 //! commands on their way.
 //!
 //! A page's bytes exist once, however often the drive copies them: buffer, flash and reads under way share
-//! them. What is erased is freed, so memory follows what is written and not yet cleaned away. Pages that were
+//! them. What is superseded or trimmed is freed once that is in flash, so memory follows what the drive holds. Pages that were
 //! never written, and those the host memory's map names by mistake, read as zeros. Or flash is in a file
 //! ([`crate::backing`]), and only what has not got there is in memory.
 //!
@@ -14,7 +14,7 @@ use crate::backing::Backing;
 use crate::flash::Flash;
 use crate::window::WindowBytes;
 use lodger_core::device::{Contents, PageBytes, Programmed, Source, Spare};
-use lodger_core::ftl::Trim;
+use lodger_core::ftl::{Owned, Trim};
 use lodger_core::ids::{BufferSlot, Lpn, Ppn};
 use lodger_wire::PageSize;
 use lodger_wire::memory::{GuestMemory, MemoryError};
@@ -394,6 +394,7 @@ fn laid_over(older: Page, newer: &Page, written: u8) -> Page {
 
 impl<M: GuestMemory> Contents for Pages<M> {
     const HAS_BYTES: bool = true;
+    const HEARS_OF_DEAD: bool = true;
 
     fn arrive(&mut self, tag: u32, lpn: Lpn, slot: BufferSlot, sectors: u8) {
         let mut page = None;
@@ -414,7 +415,7 @@ impl<M: GuestMemory> Contents for Pages<M> {
         self.put_in_buffer(slot, page);
     }
 
-    fn merge(&mut self, slot: BufferSlot, source: Source, written: u8) {
+    fn merge(&mut self, _: Lpn, slot: BufferSlot, source: Source, written: u8) {
         let newer = self.at(Source::Buffer(slot));
         let page = laid_over(self.at(source), &newer, written);
         self.put_in_buffer(slot, page);
@@ -435,9 +436,13 @@ impl<M: GuestMemory> Contents for Pages<M> {
         self.flash.put(to, page);
     }
 
-    fn relocate(&mut self, from: Ppn, to: Ppn) {
+    fn relocate(&mut self, _: Owned, from: Ppn, to: Ppn) {
         let page = self.at(Source::Flash(from));
         self.flash.put(to, page);
+    }
+
+    fn discard(&mut self, ppn: Ppn) {
+        self.flash.discard(ppn);
     }
 
     fn erase(&mut self, first: Ppn, slots: u32) {
@@ -471,7 +476,7 @@ impl<M: GuestMemory> Contents for Pages<M> {
         }
     }
 
-    fn page(&self, source: Source) -> PageBytes {
+    fn page(&self, _: Lpn, source: Source) -> PageBytes {
         self.at(source).map_or(ZEROS, |page| *page)
     }
 
@@ -489,7 +494,7 @@ impl<M: GuestMemory> Contents for Pages<M> {
         self.take_copy(tag, &bytes);
     }
 
-    fn pin(&mut self, window_slot: u32, source: Source) {
+    fn pin(&mut self, window_slot: u32, _: Lpn, source: Source) {
         let page = self.flash_at(source).ok();
         let page = page.map(|page| page.map_or(ZEROS, |page| *page));
         self.window.set_page(window_slot, page.as_ref());

@@ -104,6 +104,15 @@ impl Flash {
         }
     }
 
+    /// Nothing reads a page any more before it is erased.
+    pub fn discard(&mut self, ppn: Ppn) {
+        match self {
+            Flash::Memory(pages) => pages.put(ppn, None),
+            // It makes room by the superblock.
+            Flash::File(_) => {}
+        }
+    }
+
     pub fn erase(&mut self, first: Ppn, slots: u32) {
         match self {
             Flash::Memory(pages) => pages.clear(first, slots),

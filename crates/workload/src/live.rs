@@ -107,12 +107,13 @@ fn put_number(mut number: u64, to: &mut Vec<u8>) {
     to.push(number as u8);
 }
 
-const STATUSES: [Status; 5] = [
+const STATUSES: [Status; 6] = [
     Status::Success,
     Status::OutOfRange,
     Status::InvalidField,
     Status::AccessDenied,
     Status::MediaError,
+    Status::ReadOnly,
 ];
 const OPS: [Op; 4] = [Op::Read, Op::Write, Op::Flush, Op::Trim];
 

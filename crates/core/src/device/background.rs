@@ -1,23 +1,25 @@
 //! What the drive does without being asked, beside garbage collection: deciding that the host is idle,
-//! giving host memory back.
+//! giving memory to roles, and host memory back.
 
 use super::{Contents, Device, HostMemory, Lent};
+use crate::controller::ReadCache;
 use crate::engine::{EventKind, INDEX_MAX};
 use crate::ftl::{Cleaner, Move, Pacer};
 use crate::ids::Superblock;
 use crate::observe::Tracer;
+use crate::spec::{DriveSpec, Tier};
 use serde::{Deserialize, Serialize};
 
 /// State of the work nobody asked for.
 #[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub(super) struct Background {
+    /// Who empties superblocks, one for each [`crate::ftl::Mover`].
+    pub cleaners: [Cleaner; crate::ftl::MOVERS],
     /// Whose turn it is between new data and moved data.
     pub pacer: Pacer,
     /// Order of the last program when no victim would have given anything; looking again before
     /// something has changed is of no use.
     pub nothing_to_gain_at: Option<u32>,
-    /// Emptyings of a buffer in host memory that was taken back that are not done.
-    pub saving_buffers: u32,
     /// The single-bit cache is being folded because the host is idle.
     pub folding: bool,
     /// Number of the current idle period.
@@ -35,12 +37,18 @@ pub(super) struct Background {
     rests_at: Option<u32>,
 }
 
+/// Of the host memory granted, what the drive can use, bytes.
+pub(super) fn usable_bytes(spec: &DriveSpec, granted_bytes: u64) -> u64 {
+    let hmb = spec.tiers.hmb.as_ref();
+    hmb.map_or(0, |hmb| hmb.usable_bytes(granted_bytes))
+}
+
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Starts whatever can start now.
     pub(super) fn pump(&mut self) {
         self.serve_buffer_queue();
         self.pump_map();
-        if self.buffer.log_wanted() {
+        if self.buffer.slots.log_wanted() {
             self.pump_log();
         }
         if self.rests() {
@@ -72,7 +80,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn rests(&self) -> bool {
         let background = &self.background;
         background.rests_at == Some(self.ftl.sequence())
-            && self.buffer.dirty(false) + self.buffer.dirty(true) == 0
+            && self.buffer.slots.dirty(false) + self.buffer.slots.dirty(true) == 0
             && !background.reclaiming
             && !background.folding
     }
@@ -80,9 +88,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Whether nothing can have to be written or collected before new data comes or something is
     /// programmed or trimmed.
     fn comes_to_rest(&self) -> bool {
-        self.buffer.dirty(false) + self.buffer.dirty(true) == 0
+        self.buffer.slots.dirty(false) + self.buffer.slots.dirty(true) == 0
             && self.ftl.blocks.victims().is_empty()
-            && self.cleaners.iter().all(Cleaner::is_idle)
+            && self.background.cleaners.iter().all(Cleaner::is_idle)
             && (self.spec.ftl.slc_superblocks == 0 || self.ftl.blocks.free_count(true) > 0)
             && !self.room_is_short()
     }
@@ -112,7 +120,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// What the background work is waiting for, for a message about a drive that has stopped.
     #[must_use]
     pub fn debug_state(&self) -> String {
-        let movers: Vec<String> = self.cleaners.iter().map(|c| c.to_string()).collect();
+        let movers: Vec<String> = self
+            .background
+            .cleaners
+            .iter()
+            .map(|c| c.to_string())
+            .collect();
         let victims: Vec<String> = self
             .ftl
             .blocks
@@ -135,10 +148,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.ftl.gc_slots_left(),
             self.ftl.blocks.free_count(false),
             self.ftl.blocks.free_count(true),
-            self.held_erases.len(),
+            self.erases.held(),
             self.map.role().fills(),
             self.map.role().writebacks(),
-            self.buffer.used(),
+            self.buffer.slots.used(),
             self.programs.sequences().count(),
             self.ftl.has_room(crate::ftl::Stream::Host),
             self.ftl.has_room(crate::ftl::Stream::Map),
@@ -149,15 +162,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// [`Device::hmb_is_settling`] the drive still saves what stood there, and a host must wait
     /// before it reuses the memory: [`super::News::HmbReturned`] says when it need not any more.
     pub fn set_hmb(&mut self, granted_bytes: u64) {
-        let usable = super::placement::usable_bytes(&self.spec, granted_bytes);
+        let usable = usable_bytes(&self.spec, granted_bytes);
         self.map.drain();
-        if self.buffer_tier.is_granted() {
-            self.give_up_buffer();
-        }
+        self.buffer.give_up_hmb(&mut self.board);
         self.place_roles(usable);
         self.pump();
-        self.returning_hmb = true;
-        self.attention = true;
+        self.front.returning_hmb = true;
+        self.front.attention = true;
     }
 
     /// A write did not reach host memory: none of it can be trusted. What stands there is taken back as if the
@@ -180,9 +191,45 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         old.memory
     }
 
+    /// Gives each role its share of memory, given `usable` bytes of host memory. Host memory
+    /// serves the data roles first: their sizes are fixed, the map takes what is left.
+    pub(super) fn place_roles(&mut self, usable: u64) {
+        if Self::PAGES_IN_HOST {
+            let (data, around) = self.data_in_hmb();
+            data.rescue(around);
+        }
+        let mut left = usable;
+        let roles = &self.spec.roles;
+        let share = |tier: Tier, bytes: u64, left: &mut u64| {
+            if !tier.is_granted() {
+                return bytes;
+            }
+            let share = bytes.min(*left);
+            *left -= share;
+            share
+        };
+        let buffer_bytes = share(roles.write_buffer.tier, roles.write_buffer.bytes, &mut left);
+        let cache_base = usable - left;
+        if let Some(cache) = &roles.read_cache {
+            let bytes = share(cache.tier, cache.bytes, &mut left);
+            // A cache in the drive's own memory keeps what it holds.
+            if self.read_cache.is_none() || cache.tier.is_granted() {
+                self.read_cache = Some(ReadCache::new(cache, bytes, self.power.seed));
+            }
+        }
+        let at_once = self.board.array.geometry().unit_slots * self.board.array.geometry().dies;
+        let buffer_pages = self.buffer.place(&self.spec, buffer_bytes, at_once);
+        if Self::PAGES_IN_HOST {
+            let cache = self.read_cache.as_ref();
+            self.data_in_hmb.lay_out(buffer_pages, cache_base, cache);
+        }
+        let (board, memory) = (&mut self.board, &mut self.host_memory);
+        self.map.place(board, &self.ftl, memory, (left, usable));
+    }
+
     /// Whether the drive still saves what stood in host memory that was taken back.
     #[must_use]
     pub fn hmb_is_settling(&self) -> bool {
-        self.map.is_draining() || self.background.saving_buffers + self.incoming.stale > 0
+        self.map.is_draining() || self.buffer.is_saving()
     }
 }

@@ -4,7 +4,7 @@
 use crate::controller::Cores;
 use crate::engine::Engine;
 use crate::ftl::Ftl;
-use crate::memory::Memories;
+use crate::memory::{Memories, PROTECTED};
 use crate::nand::{Array, Cause, FlashOp};
 use crate::observe::{Counters, Tracer};
 use crate::spec::DriveSpec;
@@ -46,6 +46,11 @@ impl<T: Tracer> Board<T> {
         // Translation pages may be kept in single-bit mode wherever they lie.
         let slc = block.slc || (op.cause == Cause::Map && self.map_slc);
         self.array.enqueue(&mut self.engine, op, slc);
+    }
+
+    /// When `bytes` have passed into or out of power-protected memory and are at hand.
+    pub(super) fn protected_ps(&mut self, bytes: u64) -> u64 {
+        self.memories.load(PROTECTED, self.engine.now(), bytes)
     }
 
     /// Nothing that was under way takes place any more; the clock moves on by `pause_ps`.

@@ -3,7 +3,7 @@
 
 use super::spare::{Programmed, Spare};
 use crate::controller::PageBytes;
-use crate::ftl::Trim;
+use crate::ftl::{Owned, Trim};
 use crate::ids::{BufferSlot, Lpn, Ppn};
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
 use serde::{Deserialize, Serialize};
@@ -28,19 +28,27 @@ pub trait Contents {
     /// host can change them. Contents without follow what the drive does only inside it.
     const HAS_BYTES: bool = false;
 
+    /// Whether they want to hear of physical pages that nothing can be read from any more ([`Contents::discard`]).
+    const HEARS_OF_DEAD: bool = false;
+
     /// Whether what translation pages say in flash is followed, too.
     const FOLLOWS_MAP: bool = false;
 
     /// A command brings sectors of a page into a buffer slot. `sectors`: bit per 512 B.
     fn arrive(&mut self, tag: u32, lpn: Lpn, slot: BufferSlot, sectors: u8);
-    /// The sectors of `slot` that the host did not write are taken from `source`.
-    fn merge(&mut self, slot: BufferSlot, source: Source, written: u8);
+    /// The sectors of `slot` that the host did not write are taken from `source`, where `lpn` is.
+    fn merge(&mut self, lpn: Lpn, slot: BufferSlot, source: Source, written: u8);
     /// Sectors that arrived in `from` overwrite those of `to`.
     fn absorb(&mut self, from: BufferSlot, to: BufferSlot, sectors: u8);
     /// A buffer slot is programmed.
     fn program(&mut self, from: BufferSlot, to: Ppn);
-    /// A physical page is copied.
-    fn relocate(&mut self, from: Ppn, to: Ppn);
+    /// A physical page is copied; `owner`: what it holds.
+    fn relocate(&mut self, owner: Owned, from: Ppn, to: Ppn);
+    /// What a physical page holds was superseded or trimmed, and that has got to flash: not even a power cut
+    /// brings it back, and nothing is read there before it has been erased and programmed. Pages that become so
+    /// by an erase, and those of drives that lose power meanwhile, are not named.
+    #[inline]
+    fn discard(&mut self, _ppn: Ppn) {}
     /// Slots from `first` on are erased: nothing can be read there until they are programmed.
     #[inline]
     fn erase(&mut self, _first: Ppn, _slots: u32) {}
@@ -76,7 +84,7 @@ pub trait Contents {
     // Pages in host memory: only for contents that have bytes.
 
     /// The bytes of a page inside the drive.
-    fn page(&self, _source: Source) -> PageBytes {
+    fn page(&self, _lpn: Lpn, _source: Source) -> PageBytes {
         [0; SLOT_BYTES as usize]
     }
     /// A buffer slot's page has come back from host memory and holds this now.
@@ -93,7 +101,7 @@ pub trait Contents {
     /// A load takes bytes from the window.
     fn load(&mut self, _tag: u32, _offset_bytes: u64, _length_bytes: u64) {}
     /// A page of the window is filled from the drive.
-    fn pin(&mut self, _window_slot: u32, _source: Source) {}
+    fn pin(&mut self, _window_slot: u32, _lpn: Lpn, _source: Source) {}
     /// A page of the window is written: it enters a buffer slot.
     fn unpin(&mut self, _window_slot: u32, _slot: BufferSlot) {}
     /// Bytes of the window are lost: power failed, and they could not be saved.
@@ -108,13 +116,13 @@ impl Contents for NoContents {
     #[inline]
     fn arrive(&mut self, _: u32, _: Lpn, _: BufferSlot, _: u8) {}
     #[inline]
-    fn merge(&mut self, _: BufferSlot, _: Source, _: u8) {}
+    fn merge(&mut self, _: Lpn, _: BufferSlot, _: Source, _: u8) {}
     #[inline]
     fn absorb(&mut self, _: BufferSlot, _: BufferSlot, _: u8) {}
     #[inline]
     fn program(&mut self, _: BufferSlot, _: Ppn) {}
     #[inline]
-    fn relocate(&mut self, _: Ppn, _: Ppn) {}
+    fn relocate(&mut self, _: Owned, _: Ppn, _: Ppn) {}
     #[inline]
     fn read(&mut self, _: u32, _: Lpn, _: Source, _: u8) {}
 }

@@ -1,10 +1,11 @@
 //! Garbage collection, static wear levelling and folding of the single-bit cache: superblocks are
 //! emptied and erased. How fast, beside new data: `ftl/pacing.rs`.
 
+use super::erases::{self, Erases};
 use super::programs::Program;
 use super::{Contents, Device, HostMemory};
 use crate::ftl::{Cleaner, Move, Mover, Owned, State, Stream, WHOLE};
-use crate::ids::{DieId, Ppn, Superblock};
+use crate::ids::{Ppn, Superblock};
 use crate::nand::{Cause, Class, FlashOp};
 use crate::observe::Tracer;
 use crate::spec::GcPolicy;
@@ -16,7 +17,7 @@ const PROGRAMS_PER_DIE: u32 = 3;
 
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn cleaner(&mut self, mover: Mover) -> &mut Cleaner {
-        &mut self.cleaners[mover as usize]
+        &mut self.background.cleaners[mover as usize]
     }
 
     /// Whether new data may be programmed, as far as room goes. Of data that has waited for much of the buffer to
@@ -50,7 +51,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Nothing is being collected: waiting for it would be in vain.
     fn gc_has_nothing(&self) -> bool {
         let mut victims = self.ftl.blocks.victims().iter();
-        self.cleaners[Mover::Gc as usize].is_idle() && victims.all(|victim| victim.slc)
+        self.background.cleaners[Mover::Gc as usize].is_idle() && victims.all(|victim| victim.slc)
     }
 
     /// Reads from victims, and programs what was read.
@@ -69,14 +70,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 return;
             }
             self.program_moves(mover, false);
-            if self.cleaners[mover as usize].current.is_none() {
+            if self.background.cleaners[mover as usize].current.is_none() {
                 if !self.start_victim(mover) {
                     return;
                 }
                 self.note_victim(mover);
             }
             self.read_victim(mover);
-            if self.cleaners[mover as usize].current.is_some() {
+            if self.background.cleaners[mover as usize].current.is_some() {
                 return;
             }
         }
@@ -85,7 +86,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// A victim has been chosen.
     fn note_victim(&mut self, mover: Mover) {
         if T::ON
-            && let Some(read) = self.cleaners[mover as usize].current
+            && let Some(read) = self.background.cleaners[mover as usize].current
         {
             let valid = self.ftl.blocks[read.victim].valid;
             let engine = &mut self.board.engine;
@@ -101,7 +102,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let reads_max = geometry.dies * (geometry.unit_slots / geometry.group_slots);
         let staged_max = (2 * geometry.dies * geometry.unit_slots) as usize;
         loop {
-            let cleaner = &mut self.cleaners[mover as usize];
+            let cleaner = &mut self.background.cleaners[mover as usize];
             let staged = cleaner.staged.len().max(cleaner.staged_pages.len());
             if cleaner.reads >= reads_max || staged >= staged_max {
                 return;
@@ -130,9 +131,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Whether room is short: for new data, for the map's pages, or for recovery.
     pub(super) fn room_is_short(&self) -> bool {
-        self.background.reclaiming
-            || self.ftl.level() < WHOLE
-            || self.ftl.gc_slots_left() + self.ftl.erasing_slots() < self.ftl.gc_slots_wanted()
+        self.background.reclaiming || self.ftl.room_is_short()
     }
 
     /// Chooses the next victim, if there is need.
@@ -164,15 +163,18 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let gain = self.ftl.geometry().superblock_slots - valid;
             let starts = cause == Cause::Wear || self.leaves_room_beside_map(valid, gain);
             if starts {
-                self.cleaners[Mover::Gc as usize].start(&mut self.ftl, victim, cause);
+                self.background.cleaners[Mover::Gc as usize].start(&mut self.ftl, victim, cause);
             }
             return starts;
         }
         // Moved translation pages have the map read nothing, and data beside them keeps it at work.
-        if self.cleaners[Mover::Map as usize].current.is_some() {
+        if self.background.cleaners[Mover::Map as usize]
+            .current
+            .is_some()
+        {
             return false;
         }
-        self.cleaners[Mover::Map as usize].start(&mut self.ftl, victim, cause);
+        self.background.cleaners[Mover::Map as usize].start(&mut self.ftl, victim, cause);
         self.read_victim(Mover::Map);
         self.start_gc()
     }
@@ -218,7 +220,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Whether what the last look at all superblocks saw is enough to say that nothing can start beside
     /// the superblock of translation pages under way: another look would find the same.
     fn waits_for_map_victim(&mut self) -> bool {
-        if self.cleaners[Mover::Map as usize].current.is_none()
+        if self.background.cleaners[Mover::Map as usize]
+            .current
+            .is_none()
             || self.gc_policy() != GcPolicy::Greedy
         {
             return false;
@@ -236,7 +240,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// each that is moved and new data may open a superblock, and both leave the reserve alone.
     /// It has so many slots in use, and gives as many as the rest.
     fn leaves_room_beside_map(&self, valid: u32, gain: u32) -> bool {
-        let Some(beside) = self.cleaners[Mover::Map as usize].current else {
+        let Some(beside) = self.background.cleaners[Mover::Map as usize].current else {
             return true;
         };
         let slots = i64::from(self.ftl.geometry().superblock_slots);
@@ -257,7 +261,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             // Of many superblocks one after the other comes to be the emptiest of all.
             return false;
         }
-        let Some(current) = self.cleaners[Mover::Gc as usize].current else {
+        let Some(current) = self.background.cleaners[Mover::Gc as usize].current else {
             return false;
         };
         let Some(emptiest) = self.ftl.blocks.emptiest_of_map() else {
@@ -271,20 +275,20 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         {
             return false;
         }
-        self.cleaners[Mover::Map as usize].start(&mut self.ftl, emptiest, Cause::Gc);
+        self.background.cleaners[Mover::Map as usize].start(&mut self.ftl, emptiest, Cause::Gc);
         true
     }
 
     /// Nothing can be read any more and room is short: what has been read is programmed, even if it
     /// fills no program operation, so that its victims can be erased. Never starts a victim.
     fn finish_moves(&mut self) -> bool {
-        let cleaner = &self.cleaners[Mover::Gc as usize];
+        let cleaner = &self.background.cleaners[Mover::Gc as usize];
         let waits = !cleaner.staged.is_empty() || !cleaner.staged_pages.is_empty();
         let erasing = self.ftl.blocks.victims().iter().any(|victim| {
             !victim.slc && self.ftl.blocks[victim.superblock].state == State::Erasing
         });
         let nothing_comes =
-            cleaner.reads == 0 && cleaner.programs == 0 && !erasing && self.held_erases.is_empty();
+            cleaner.reads == 0 && cleaner.programs == 0 && !erasing && self.erases.held() == 0;
         if waits && nothing_comes && self.room_is_short() {
             self.program_moves(Mover::Gc, true);
         }
@@ -301,13 +305,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let Some(victim) = self.ftl.blocks.choose_victim(GcPolicy::Fifo, true) else {
             return false;
         };
-        self.cleaners[Mover::Fold as usize].start(&mut self.ftl, victim, Cause::Fold);
+        self.background.cleaners[Mover::Fold as usize].start(&mut self.ftl, victim, Cause::Fold);
         true
     }
 
     /// A group of a victim has been read.
     pub(super) fn on_victim_read(&mut self, op: &FlashOp) {
-        let cleaner = &mut self.cleaners[op.owner as usize];
+        let cleaner = &mut self.background.cleaners[op.owner as usize];
         cleaner.reads -= 1;
         cleaner.stage(&mut self.ftl, op.ppn, op.mask, op.cause);
     }
@@ -327,7 +331,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Programs staged moves by full units (or what there is, when `partial`).
     fn program_moves(&mut self, mover: Mover, partial: bool) {
-        let cleaner = &self.cleaners[mover as usize];
+        let cleaner = &self.background.cleaners[mover as usize];
         if cleaner.staged.is_empty() && cleaner.staged_pages.is_empty() {
             return;
         }
@@ -353,7 +357,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// its program operation with: data beside data, translation pages beside such. Left waiting, it
     /// would keep a whole superblock from its erase.
     fn is_rest(&self, mover: Mover, pages: bool) -> bool {
-        let cleaner = &self.cleaners[mover as usize];
+        let cleaner = &self.background.cleaners[mover as usize];
         let staged = match pages {
             true => cleaner.staged_pages.front(),
             false => cleaner.staged.front(),
@@ -377,7 +381,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// keep those from being moved that give it room.
     fn may_move(&self, mover: Mover, pages: bool) -> bool {
         let programs_max = PROGRAMS_PER_DIE * self.ftl.geometry().dies;
-        self.cleaners[mover as usize].programs < programs_max
+        self.background.cleaners[mover as usize].programs < programs_max
             && (pages || !self.map.delays_moves(&self.ftl))
     }
 
@@ -457,12 +461,18 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     fn relocate(&mut self, m: &Move, to: Ppn) {
-        self.contents.relocate(m.from, to);
-        if Self::PAGES_IN_HOST && self.lost.any() {
-            self.lost.relocate(m.from, to);
+        if Self::PAGES_IN_HOST && self.data_in_hmb.lost.any() {
+            self.data_in_hmb.lost.relocate(m.from, to);
         }
-        match m.owner.get() {
-            Some(Owned::Data(lpn)) => {
+        let Some(owner) = m.owner.get() else {
+            unreachable!("what holds nothing is not moved")
+        };
+        self.contents.relocate(owner, m.from, to);
+        if C::HEARS_OF_DEAD {
+            self.dead.add(self.ftl.sequence(), m.from);
+        }
+        match owner {
+            Owned::Data(lpn) => {
                 self.ftl.bind(lpn, to, m.sequence);
                 if let Some(hpb) = &mut self.hpb {
                     hpb.changes(lpn);
@@ -470,8 +480,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 let (board, memory) = (&mut self.board, &mut self.host_memory);
                 self.map.update(board, &self.ftl, memory, lpn);
             }
-            Some(Owned::Map(page)) => self.ftl.bind_translation(page, to, m.sequence),
-            None => unreachable!("what holds nothing is not moved"),
+            Owned::Map(page) => self.ftl.bind_translation(page, to, m.sequence),
         }
     }
 
@@ -490,44 +499,23 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.background.sources[index as usize] = sources;
     }
 
+    /// Erases, and what they have to do with.
+    fn erases(&mut self) -> (&mut Erases, erases::Around<'_, T>) {
+        let around = erases::Around {
+            board: &mut self.board,
+            ftl: &mut self.ftl,
+            programs: &mut self.programs,
+            trims: &mut self.trims,
+            cleaners: &self.background.cleaners,
+            reclaiming: self.background.reclaiming,
+        };
+        (&mut self.erases, around)
+    }
+
     /// Erases a victim once nothing of it is needed any more.
     pub(super) fn try_erase(&mut self, superblock: Superblock) {
-        let block = &self.ftl.blocks[superblock];
-        let is_current = self
-            .cleaners
-            .iter()
-            .filter_map(|cleaner| cleaner.current)
-            .any(|cleaning| cleaning.victim == superblock);
-        if block.state != State::Cleaning
-            || is_current
-            || block.reads > 0
-            || block.moves > 0
-            || block.programs > 0
-        {
-            return;
-        }
-        assert_eq!(
-            block.valid, 0,
-            "a superblock with current data must not be erased"
-        );
-        if self.holds_erase(superblock) {
-            return;
-        }
-        let dies = self.ftl.geometry().dies;
-        let place = self.ftl.place(self.ftl.geometry().first_ppn(superblock));
-        let slc = self.ftl.blocks[superblock].slc;
-        let class = match self.room_is_short() && !slc {
-            true => Class::HostProgram,
-            false => Class::Erase,
-        };
-        let block = &mut self.ftl.blocks[superblock];
-        block.state = State::Erasing;
-        block.erasing = dies;
-        for die in 0..dies {
-            self.board.counters.erases += 1;
-            let op = FlashOp::erase(class, superblock.0, DieId(die), &place);
-            self.board.array.enqueue(&mut self.board.engine, op, slc);
-        }
+        let (erases, mut around) = self.erases();
+        erases.begin(&mut around, superblock);
     }
 
     /// An erase was interrupted by a power cut.
@@ -546,51 +534,22 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let now_ps = engine.now().ps();
         engine.tracer.erased(superblock.0, now_ps);
         let geometry = self.ftl.geometry();
-        self.contents
-            .erase(geometry.first_ppn(superblock), geometry.superblock_slots);
-        if Self::PAGES_IN_HOST && self.lost.any() {
-            let first = geometry.first_ppn(superblock);
-            self.lost.erase(first, geometry.superblock_slots);
+        let (first, slots) = (geometry.first_ppn(superblock), geometry.superblock_slots);
+        self.contents.erase(first, slots);
+        if C::HEARS_OF_DEAD {
+            self.dead.erased(first, slots);
+        }
+        if Self::PAGES_IN_HOST && self.data_in_hmb.lost.any() {
+            self.data_in_hmb.lost.erase(first, slots);
         }
         self.ftl.blocks.erased(superblock);
         self.pump();
     }
 
-    /// Whether the erase of a superblock must wait: a power cut now would need what is in it,
-    /// because what superseded it is not in flash yet.
-    fn holds_erase(&mut self, superblock: Superblock) -> bool {
-        let block = &self.ftl.blocks[superblock];
-        let programmed = self
-            .programs
-            .sequences()
-            .all(|sequence| sequence > block.superseded_at);
-        let recorded = block.trimmed_at <= self.trims.saved_to();
-        if programmed && recorded {
-            self.held_erases.retain(|&held| held != superblock);
-            return false;
-        }
-        if !self.held_erases.contains(&superblock) {
-            self.held_erases.push(superblock);
-        }
-        if !recorded {
-            self.write_trims();
-        }
-        true
-    }
-
     /// Something has got to flash: erases may have waited for it.
     #[inline]
     pub(super) fn retry_held_erases(&mut self) {
-        if self.held_erases.is_empty() {
-            return;
-        }
-        // What still has to wait puts itself on the list again.
-        let mut held = std::mem::take(&mut self.held_erases);
-        for superblock in held.drain(..) {
-            self.try_erase(superblock);
-        }
-        if self.held_erases.is_empty() {
-            self.held_erases = held;
-        }
+        let (erases, mut around) = self.erases();
+        erases.retry(&mut around);
     }
 }

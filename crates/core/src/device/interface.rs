@@ -10,6 +10,8 @@ use crate::engine::EventKind;
 use crate::ids::{CommandId, Lpn};
 use crate::observe::{Part, Tracer};
 use crate::request::{EntryId, EntryInfo, Op, Request, Status, WindowCall, WindowError};
+use crate::spec::DriveSpec;
+use crate::transport::SubmissionQueues;
 use crate::transport::bar::Packet;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +50,32 @@ pub enum News {
     Recovered,
     /// Host memory taken back, or exchanged, is the host's again ([`Device::set_hmb`]).
     HmbReturned,
+}
+
+/// What stands between the drive and its host.
+#[derive(Clone, Serialize, Deserialize, Debug)]
+pub(super) struct Front {
+    /// Commands whose doorbells have been rung.
+    pub queues: SubmissionQueues,
+    /// Completions on their way to the host.
+    pub sent: Vec<Sent>,
+    /// Something that concerns the host may have happened.
+    pub attention: bool,
+    /// Host memory is being given back: the host hears when that is done.
+    pub returning_hmb: bool,
+}
+
+impl Front {
+    /// No commands, no news.
+    pub(super) fn new(spec: &DriveSpec) -> Self {
+        let controller = &spec.controller;
+        Front {
+            queues: SubmissionQueues::new(controller.command_slots, controller.arbitration_burst),
+            sent: Vec::new(),
+            attention: false,
+            returning_hmb: false,
+        }
+    }
 }
 
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
@@ -96,7 +124,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         CommandId(id)
     }
 
-    fn validate(&self, request: &Request) -> Status {
+    pub(super) fn validate(&self, request: &Request) -> Status {
         if request.op == Op::Flush {
             return Status::Success;
         }
@@ -112,8 +140,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             return Status::InvalidField;
         }
         match offset_bytes.checked_add(length_bytes) {
-            Some(end) if end <= self.spec.capacity_bytes => Status::Success,
-            _ => Status::OutOfRange,
+            Some(end) if end <= self.spec.capacity_bytes => {}
+            _ => return Status::OutOfRange,
+        }
+        match request.op == Op::Read || self.ftl.takes_new_data() {
+            true => Status::Success,
+            false => Status::ReadOnly,
         }
     }
 
@@ -126,7 +158,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             true => 0,
             false => doorbell_ps + self.board.link.one_way_ps(),
         };
-        if self.queues.submit(queue, command, known_ps) {
+        if self.front.queues.submit(queue, command, known_ps) {
             self.fetch(command.0, doorbell_ps, true);
         }
     }
@@ -149,7 +181,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     #[inline]
     pub fn run(&mut self, until_ps: u64) -> Option<News> {
         loop {
-            if self.attention
+            if self.front.attention
                 && let Some(news) = self.attend()
             {
                 return Some(news);
@@ -171,20 +203,21 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// What of that which may concern the host does.
     #[inline]
     fn attend(&mut self) -> Option<News> {
-        let restart = self.restart.as_ref();
+        let restart = self.power.restart.as_ref();
         let restarts = restart.is_some_and(|restart| restart.is_under_way());
-        self.attention = self.returning_hmb || self.shutdown != Shutdown::No || restarts;
+        self.front.attention =
+            self.front.returning_hmb || self.power.shutdown != Shutdown::No || restarts;
         if self.has_sent() || self.has_window_sent() {
             return Some(News::Sent);
         }
-        if self.returning_hmb && !self.hmb_is_settling() {
-            self.returning_hmb = false;
+        if self.front.returning_hmb && !self.hmb_is_settling() {
+            self.front.returning_hmb = false;
             return Some(News::HmbReturned);
         }
         if restarts && self.goes_on_recovering() {
             return Some(News::Recovered);
         }
-        if self.shutdown != Shutdown::No && self.goes_on_shutting_down() {
+        if self.power.shutdown != Shutdown::No && self.goes_on_shutting_down() {
             return Some(News::ShutDown);
         }
         None
@@ -200,19 +233,19 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     #[inline]
     #[must_use]
     pub fn has_sent(&self) -> bool {
-        !self.sent.is_empty()
+        !self.front.sent.is_empty()
     }
 
     /// Moves the completions sent since the last call to `sent`, in the order in which they left.
     #[inline]
     pub fn take_sent(&mut self, sent: &mut Vec<Sent>) {
-        sent.append(&mut self.sent);
+        sent.append(&mut self.front.sent);
     }
 
     /// Sets an alarm for each completion sent since the last call: its handler will have run
     /// `handling_ps` after its arrival.
     pub fn wake_for_sent(&mut self, handling_ps: u64) {
-        for sent in self.sent.drain(..) {
+        for sent in self.front.sent.drain(..) {
             let at_ps = sent.arrives_ps + handling_ps;
             self.board
                 .engine
@@ -242,7 +275,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.board.counters.completions += u64::from(!from_driver);
         self.commands.remove(command.0);
         if self.board.link.host_frees_slots()
-            && let Some((next, _)) = self.queues.release(self.board.engine.now().ps())
+            && let Some((next, _)) = self.front.queues.release(self.board.engine.now().ps())
         {
             self.fetch(next.0, next_doorbell_ps, true);
         }

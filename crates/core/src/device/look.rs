@@ -10,7 +10,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Host memory the drive can use of what it was granted, bytes.
     #[must_use]
     pub fn hmb_usable_bytes(&self) -> u64 {
-        self.hmb_bytes
+        self.map.hmb_bytes()
     }
 
     /// Host memory in use by the map, bytes.
@@ -95,12 +95,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let each_ps = map_reads_ps / u64::from(at_once);
             busy.push(("map_reads", vec![each_ps; at_once as usize]));
         }
-        if let Some(dma) = &self.host_dma {
-            busy.push(("host_dma", vec![dma.busy_ps()]));
-        }
-        if self.page_check.is_some() {
-            busy.push(("page_check", vec![self.page_checker.busy_ps()]));
-        }
+        busy.extend(self.hmb_path.busy_ps());
         busy
     }
 }

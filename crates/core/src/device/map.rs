@@ -89,10 +89,12 @@ pub(super) struct Map {
     /// Its share of host memory, where that is kept as bytes.
     in_hmb: HostMap,
     costs: Costs,
-    /// There is host memory, for whichever role.
-    has_hmb: bool,
+    /// Host memory that the drive can use, for whichever role, bytes.
+    hmb_bytes: u64,
     /// Pages being read for those who wait.
     reads: Occupancy,
+    /// Those who wait for a page that has come; empty in between.
+    waiting: Vec<Waiter>,
     /// Compressed pages whose entries have changed in this batch.
     changed_pages: Vec<TranslationPage>,
     /// Changed pages are written back even if they do not fill a program operation: host memory was taken
@@ -113,8 +115,9 @@ impl Map {
             role,
             in_hmb: HostMap::new(integrity(spec), seed, EPOCH_BITS),
             costs: Costs::new(spec),
-            has_hmb: false,
+            hmb_bytes: 0,
             reads: Occupancy::default(),
+            waiting: Vec::new(),
             changed_pages: Vec::new(),
             drains: false,
             programs: 0,
@@ -146,7 +149,7 @@ impl Map {
         memory: &mut Lent<M>,
         (share_bytes, end): (u64, u64),
     ) {
-        self.has_hmb = end > 0;
+        self.hmb_bytes = end;
         self.role.set_hmb(share_bytes);
         if M::KEEPS_BYTES {
             // What stood there is read back before the memory changes hands.
@@ -193,7 +196,7 @@ impl Map {
         match board.memories.look_up(tier, begin_ps, steps) {
             LookUp::Load { core_ps } => Some(core_ps),
             // Without host memory only pages that were never written are found: by the directory.
-            LookUp::LinkRead if !self.has_hmb => Some(0),
+            LookUp::LinkRead if self.hmb_bytes == 0 => Some(0),
             LookUp::LinkRead if self.costs.stalls_core => {
                 let bytes = self.look_up_bytes(page);
                 board.counters.hmb_read_bytes += bytes;
@@ -244,7 +247,7 @@ impl Map {
     fn update_page(&mut self, board: &mut Board<impl Tracer>, ftl: &Ftl, page: TranslationPage) {
         self.note_changed_page(page);
         match self.role.update(page) {
-            Found::Tier(place) if self.role.tier(place).is_granted() && self.has_hmb => {
+            Found::Tier(place) if self.role.tier(place).is_granted() && self.hmb_bytes > 0 => {
                 self.move_units(board);
                 // A page that is compressed there is written as a whole, once for a batch.
                 let held = self.role.compressed_page(place, page);
@@ -309,7 +312,7 @@ impl Map {
     #[inline]
     fn move_units(&mut self, board: &mut Board<impl Tracer>) {
         let crossings = std::mem::take(&mut self.role.crossings);
-        if crossings == Crossings::default() || !self.has_hmb {
+        if crossings == Crossings::default() || self.hmb_bytes == 0 {
             return;
         }
         let now = board.engine.now();
@@ -455,15 +458,15 @@ impl Map {
         self.saving_programs -= u32::from(program.saves_hmb);
     }
 
-    /// A translation page that was waited for has arrived; `waiting`: by whom.
+    /// A translation page that was waited for has arrived. Returns who waited for it, a list that is to be
+    /// given back.
     pub(super) fn filled<C: Contents, M: HostMemory>(
         &mut self,
         board: &mut Board<impl Tracer>,
         ftl: &Ftl,
         (contents, memory): (&mut C, &mut Lent<M>),
         fill: u32,
-        waiting: &mut Vec<Waiter>,
-    ) -> TranslationPage {
+    ) -> (TranslationPage, Vec<Waiter>) {
         self.reads.leave(board.engine.now());
         if C::FOLLOWS_MAP {
             self.follow_page(ftl, contents, self.role.page_of(fill));
@@ -471,9 +474,10 @@ impl Map {
         if self.role.compresses() {
             self.measure_page(ftl, self.role.page_of(fill));
         }
-        let page = self.role.filled(fill, waiting);
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let page = self.role.filled(fill, &mut waiting);
         self.move_units(board);
-        if self.has_hmb && self.role.spreads_to_host() {
+        if self.hmb_bytes > 0 && self.role.spreads_to_host() {
             let bytes = self.whole_page_bytes(page);
             board.counters.hmb_written_bytes += bytes;
             board.link.write(board.engine.now(), bytes);
@@ -482,7 +486,12 @@ impl Map {
             // Repaired, where it stood there and failed its check.
             self.write_page_in_hmb(ftl, memory, page);
         }
-        page
+        (page, waiting)
+    }
+
+    /// The list that [`Map::filled`] has handed out, emptied.
+    pub(super) fn give_back(&mut self, waiting: Vec<Waiter>) {
+        self.waiting = waiting;
     }
 
     /// What a translation page says in flash is what the drive knows, or it knows what is newer.
@@ -544,6 +553,11 @@ impl Map {
     }
 
     // To look at.
+
+    /// Host memory that the drive can use, bytes.
+    pub(super) fn hmb_bytes(&self) -> u64 {
+        self.hmb_bytes
+    }
 
     /// Which pages stand in which memory.
     pub(super) fn role(&self) -> &MapRole {

@@ -14,17 +14,18 @@
 
 mod background;
 mod board;
+mod buffer;
 mod command;
 mod contents;
+mod data_in_hmb;
+mod dead;
+mod erases;
 mod gc;
-mod host_data;
-mod host_memory;
+mod hmb_path;
 mod hpb;
 mod interface;
-mod log;
 mod look;
 mod map;
-mod placement;
 mod power;
 mod programs;
 mod read;
@@ -45,17 +46,15 @@ pub use spare::{Programmed, Rest, Spare};
 use window::Next;
 pub use window::{DumpOutcome, WindowRecovery, WindowSent};
 
-use crate::controller::{HostData, Lost, ReadCache, Waiter, WriteBuffer};
-use crate::engine::{EventKind, Timeline};
-use crate::ftl::{Cleaner, Contradiction, Found, Ftl, Precondition};
+use crate::controller::ReadCache;
+use crate::engine::EventKind;
+use crate::ftl::{Contradiction, Found, Ftl, Precondition};
 use crate::ids::{CommandId, DieId, Superblock};
 use crate::nand::OpKind;
 use crate::observe::{Counters, Part, Tracer, Untraced};
 use crate::request::{Op, Status};
-use crate::slab::{Queue, Slab};
-use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, Encoding, SLOT_BYTES, Tier};
-use crate::transport::SubmissionQueues;
-use crate::transport::dma::HostDma;
+use crate::slab::Slab;
+use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, Encoding, SLOT_BYTES};
 use serde::{Deserialize, Serialize};
 
 /// Translation pages one command can span: one bit each in [`Command::missed`].
@@ -73,57 +72,27 @@ pub struct Device<C = NoContents, M = Modelled, T = Untraced> {
     spec: DriveSpec,
     board: Board<T>,
     commands: Slab<Command>,
-    queues: SubmissionQueues,
+    /// What stands between the drive and its host.
+    front: interface::Front,
     map: map::Map,
     /// Pages of data in host memory that is kept as bytes.
-    host_data: HostData,
-    /// Sectors of the write buffer that were lost in host memory.
-    lost: Lost,
+    data_in_hmb: data_in_hmb::DataInHmb,
     read_cache: Option<ReadCache>,
-    buffer: WriteBuffer,
-    /// Memory the buffer stands on at present.
-    buffer_tier: Tier,
-    /// Writes that wait for room in the buffer.
-    buffer_queue: Queue,
-    transfers: Slab<write::Transfer>,
-    /// Transfers into host memory.
-    incoming: host_memory::Incoming,
-    /// The engine that checks pages of data on their way to and from host memory.
-    page_checker: Timeline,
-    page_check: Option<host_data::PageCheck>,
-    /// Bytes on their way into the write buffer's log.
-    log_bytes: u64,
-    /// The host's DMA engine, where the drive may use it.
-    host_dma: Option<HostDma>,
+    buffer: buffer::Buffer,
+    /// How data gets into host memory, and out of it.
+    hmb_path: hmb_path::HmbPath,
     programs: programs::Programs,
     ftl: Ftl,
-    /// One for each [`crate::ftl::Mover`].
-    cleaners: [Cleaner; crate::ftl::MOVERS],
     background: background::Background,
     trims: trims::Trims,
-    /// Superblocks whose erase waits for programs that supersede what is in them.
-    held_erases: Vec<Superblock>,
-    /// Sequence number up to which the map in flash is complete.
-    checkpoint: u32,
-    hmb_bytes: u64,
-    seed: u64,
-    /// Times that the drive has started since the first.
-    restarts: u32,
-    /// The last time the drive came back, or is coming back.
-    restart: Option<Box<power::Restart>>,
+    erases: erases::Erases,
+    dead: dead::Dead,
+    power: power::Power,
     /// What the drive knows of the map entries that the host keeps.
     hpb: Option<Box<hpb::Hpb>>,
-    /// Completions on their way to the host.
-    sent: Vec<Sent>,
-    /// Something that concerns the host may have happened.
-    attention: bool,
-    shutdown: power::Shutdown,
-    /// Host memory is being given back: the host hears when that is done.
-    returning_hmb: bool,
     window: Option<Box<window::WindowRole>>,
     /// Reused lists, so that nothing is allocated per request.
     scratch: Vec<u32>,
-    waiters: Vec<Waiter>,
     /// What the sectors hold.
     pub contents: C,
     /// What the drive keeps in host memory.
@@ -175,44 +144,26 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         assert_bytes_can_be_written::<M>(spec);
         let ftl = Ftl::new(spec, precondition, seed);
         let hpb = hpb::Hpb::new(spec, &ftl, seed);
-        let controller = &spec.controller;
-        let usable = placement::usable_bytes(spec, hmb_bytes);
+        let usable = background::usable_bytes(spec, hmb_bytes);
         let mut device = Device {
             board: Board::new(spec, seed, tracer),
             commands: Slab::default(),
-            queues: SubmissionQueues::new(controller.command_slots, controller.arbitration_burst),
+            front: interface::Front::new(spec),
             map: map::Map::new(spec, &ftl, seed, M::KEEPS_BYTES),
-            host_data: Self::new_host_data(spec, seed),
-            lost: Lost::default(),
+            data_in_hmb: data_in_hmb::DataInHmb::new(spec, seed),
             read_cache: None,
-            buffer: WriteBuffer::new(&spec.roles.write_buffer, 0),
-            buffer_tier: spec.roles.write_buffer.tier,
-            buffer_queue: Queue::default(),
-            transfers: Slab::default(),
-            incoming: host_memory::Incoming::default(),
-            log_bytes: 0,
-            host_dma: host_memory::host_dma(spec),
-            page_checker: Timeline::default(),
-            page_check: host_data::PageCheck::new(spec),
+            buffer: buffer::Buffer::new(spec),
+            hmb_path: hmb_path::HmbPath::new(spec),
             programs: programs::Programs::default(),
             trims: trims::Trims::new(ftl.geometry()),
             ftl,
-            cleaners: Default::default(),
-            held_erases: Vec::new(),
-            checkpoint: 0,
+            erases: erases::Erases::default(),
+            dead: dead::Dead::default(),
             background: background::Background::default(),
-            hmb_bytes: 0,
-            seed,
-            restarts: 0,
-            restart: None,
+            power: power::Power::new(seed),
             hpb,
-            sent: Vec::new(),
-            attention: false,
-            shutdown: power::Shutdown::No,
-            returning_hmb: false,
             window: window::WindowRole::new(spec),
             scratch: Vec::new(),
-            waiters: Vec::new(),
             contents,
             host_memory: Lent::new(host_memory),
             spec: spec.clone(),
@@ -245,7 +196,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 .array
                 .on_data_loaded(&mut self.board.engine, index),
             EventKind::WriteBackArrived => self.on_write_back_arrived(index),
-            EventKind::LogRead => self.on_log_read(),
+            EventKind::LogRead => self.buffer.on_log_read(&mut self.board),
             EventKind::LogStored => self.on_log_stored(),
             EventKind::DataReady => self.on_data_ready(index),
             EventKind::DieFree => self
@@ -335,7 +286,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         match window.handle(&mut self.board, &mut self.contents, call) {
             Next::Nothing => {}
             Next::Move(request) => {
-                let mut command = Command::new(request, Status::Success);
+                let mut command = Command::new(request, self.validate(&request));
                 command.internal = true;
                 let command = self.commands.insert(command);
                 if request.op == Op::Read {
@@ -354,7 +305,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 }
             }
         }
-        self.attention |= self.has_window_sent();
+        self.front.attention |= self.has_window_sent();
     }
 
     /// The entries that the host sends ahead of a read are there.
@@ -419,13 +370,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let tracer = &mut self.board.engine.tracer;
             tracer.settled(command, now.ps(), alone_ps, arrives_ps);
         }
-        self.attention = true;
-        self.sent.push(Sent {
+        self.front.attention = true;
+        self.front.sent.push(Sent {
             command: CommandId(command),
             arrives_ps,
         });
         if !self.board.link.host_frees_slots()
-            && let Some((next, known_ps)) = self.queues.release(now.ps())
+            && let Some((next, known_ps)) = self.front.queues.release(now.ps())
         {
             self.fetch(next.0, known_ps.max(now.ps()), false);
         }
@@ -437,17 +388,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let mut counters = self.board.counters.clone();
         counters.map.evictions = self.map.role().evictions;
         counters.hpb.present = self.hpb.is_some();
-        counters.buffer_high_water_slots = u64::from(self.buffer.high_water);
+        counters.buffer_high_water_slots = u64::from(self.buffer.slots.high_water);
         if let Some(window) = &self.window {
             window.count_packets(&mut counters.window);
         }
         counters.link_to_host_bytes = self.board.link.to_host_bytes;
         counters.link_from_host_bytes = self.board.link.from_host_bytes;
-        if let Some(dma) = &self.host_dma {
-            counters.host_dma_copies = dma.copies;
-            counters.host_dma_bytes = dma.bytes;
-            counters.host_dma_polls = dma.polls;
-        }
+        self.hmb_path.count(&mut counters);
         counters
     }
 
@@ -457,8 +404,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         Rest {
             counters: self.counters(),
             now_ps: self.board.engine.now().ps(),
-            restarts: self.restarts,
-            checkpoint: self.checkpoint,
+            restarts: self.power.restarts,
+            checkpoint: self.power.checkpoint,
             trims_die: self.trims.die,
             settled_to: spare::settled_to(&self.programs, &self.trims, &self.ftl),
             ftl: self.ftl.rest(),
@@ -474,24 +421,20 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// If a drive like this cannot have left what was found; then this one is of no use any more.
     pub fn restore(&mut self, rest: &Rest, mut found: Found) -> Result<(), Contradiction> {
         for &(ppn, sectors) in &found.lost {
-            self.lost.restore(ppn, sectors);
+            self.data_in_hmb.lost.restore(ppn, sectors);
         }
         self.trims.saved.clone_from(&found.trims);
         found.settled_to = found.settled_to.max(rest.settled_to);
         self.ftl.restore(&rest.ftl, found)?;
         self.board.engine.settle(rest.now_ps);
-        (self.restarts, self.checkpoint) = (rest.restarts, rest.checkpoint);
+        (self.power.restarts, self.power.checkpoint) = (rest.restarts, rest.checkpoint);
         self.trims.die = rest.trims_die % self.ftl.geometry().dies;
         self.board.counters = rest.counters.clone();
         *self.map.evictions() = rest.counters.map.evictions;
-        self.buffer.high_water = rest.counters.buffer_high_water_slots as u32;
+        self.buffer.slots.high_water = rest.counters.buffer_high_water_slots as u32;
         self.board.link.to_host_bytes = rest.counters.link_to_host_bytes;
         self.board.link.from_host_bytes = rest.counters.link_from_host_bytes;
-        if let Some(dma) = &mut self.host_dma {
-            dma.copies = rest.counters.host_dma_copies;
-            dma.bytes = rest.counters.host_dma_bytes;
-            dma.polls = rest.counters.host_dma_polls;
-        }
+        self.hmb_path.restore(&rest.counters);
         Ok(())
     }
 }

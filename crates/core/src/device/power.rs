@@ -16,6 +16,7 @@
 //! every page. All dies work in parallel. Map pages older than the map are then written back in the
 //! ordinary way.
 
+use super::interface::Front;
 use super::programs::Programs;
 use super::{Contents, Device, HostMemory, Source, WindowRecovery};
 use crate::engine::EventKind;
@@ -23,9 +24,8 @@ use crate::ftl::State;
 use crate::ids::{Lpn, Superblock, TranslationPage};
 use crate::nand::OpKind;
 use crate::observe::Tracer;
-use crate::slab::{Queue, Slab};
+use crate::slab::Slab;
 use crate::spec::SLOT_BYTES;
-use crate::transport::SubmissionQueues;
 use serde::{Deserialize, Serialize};
 
 /// Bytes per slot of a superblock's summary: owner and sequence number.
@@ -89,6 +89,32 @@ impl Restart {
     }
 }
 
+/// Coming and going.
+#[derive(Clone, Serialize, Deserialize, Debug)]
+pub(super) struct Power {
+    pub seed: u64,
+    /// Times that the drive has started since the first.
+    pub restarts: u32,
+    /// The last time the drive came back, or is coming back.
+    pub restart: Option<Box<Restart>>,
+    /// Sequence number up to which the map in flash is complete.
+    pub checkpoint: u32,
+    pub shutdown: Shutdown,
+}
+
+impl Power {
+    /// Switched on for the first time.
+    pub(super) fn new(seed: u64) -> Self {
+        Power {
+            seed,
+            restarts: 0,
+            restart: None,
+            checkpoint: 0,
+            shutdown: Shutdown::No,
+        }
+    }
+}
+
 /// What it took to come back.
 #[derive(Clone, Serialize, Deserialize, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
@@ -127,7 +153,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// use the drive before [`super::News::Recovered`]; [`Device::recovery`] then says what it took. Power may
     /// fail again before that.
     pub fn begin_power_cut(&mut self) {
-        let kept = self.spec.tiers.survives_power_cut(self.buffer_tier);
+        let kept = self.buffer.survives_power_cut(&self.spec.tiers);
         self.restart(true, kept);
     }
 
@@ -142,7 +168,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// What it took to come back the last time; `None` if the drive never had to, or has not yet.
     #[must_use]
     pub fn recovery(&self) -> Option<&Recovery> {
-        let restart = self.restart.as_ref()?;
+        let restart = self.power.restart.as_ref()?;
         (restart.stage == Stage::Done).then_some(&restart.recovery)
     }
 
@@ -157,14 +183,16 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let lost = self.programs.lost_units(&self.board, power_fails);
         for unit in &lost {
             self.contents.tear(unit.ppn, unit.slots);
-            self.lost.erase(unit.ppn, unit.slots);
+            self.data_in_hmb.lost.erase(unit.ppn, unit.slots);
         }
         let begun = self.begun_erases(power_fails);
         for &superblock in &begun {
             let geometry = self.ftl.geometry();
             let first = geometry.first_ppn(superblock);
             self.contents.tear(first, geometry.superblock_slots);
-            self.lost.erase(first, geometry.superblock_slots);
+            self.data_in_hmb
+                .lost
+                .erase(first, geometry.superblock_slots);
         }
         let undone = self.trims.restart(!power_fails);
         let trims = std::mem::take(&mut self.trims.saved);
@@ -179,7 +207,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let units = lost.iter().filter(|unit| unit.begun == begun);
             units.map(|unit| u64::from(unit.slots)).sum()
         };
-        let buffered = self.buffer.restart(buffer_kept, self.trims.saved_to());
+        let buffered = self
+            .buffer
+            .slots
+            .restart(buffer_kept, self.trims.saved_to());
         let mut recovery = Recovery {
             superblocks: scan.superblocks,
             entries: scan.entries,
@@ -195,14 +226,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         recovery.recovery_ps = self.board.array.scan_ps(recovery.scanned_pages) + window.restore_ps;
         recovery.window = window;
         let mut erase_again = scan.erase_again;
-        if let Some(before) = &self.restart {
+        if let Some(before) = &self.power.restart {
             before.add_left(&mut erase_again);
         }
         recovery.erased_again = erase_again.len() as u32;
         self.forget_volatile();
         let at_ps = self.board.engine.now().ps() + recovery.recovery_ps;
         self.board.engine.schedule(at_ps, EventKind::Scanned, 0);
-        self.restart = Some(Box::new(Restart {
+        self.power.restart = Some(Box::new(Restart {
             stage: Stage::Scanning,
             recovery,
             stale_pages: scan.stale_pages,
@@ -223,7 +254,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// anything to. Where superblocks are so short that moving takes as much room as it gives, it does not
     /// wait for what will not come.
     pub(super) fn on_scanned(&mut self) {
-        let Some(mut restart) = self.restart.take() else {
+        let Some(mut restart) = self.power.restart.take() else {
             return;
         };
         self.map.recover(restart.stale_pages.drain(..));
@@ -234,12 +265,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let round = u64::from(geometry.superblocks) * u64::from(geometry.dies);
         restart.erases_max = self.board.counters.erases + ROUNDS_MAX * round;
         restart.stage = Stage::Reclaiming;
-        self.restart = Some(restart);
+        self.power.restart = Some(restart);
         if self.lacks_reserve() {
             self.background.reclaiming = true;
             self.pump();
         }
-        self.attention = true;
+        self.front.attention = true;
     }
 
     fn lacks_reserve(&self) -> bool {
@@ -248,7 +279,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Recovery goes on; whether it has just ended.
     pub(super) fn goes_on_recovering(&mut self) -> bool {
-        let Some(restart) = self.restart.as_deref() else {
+        let Some(restart) = self.power.restart.as_deref() else {
             return false;
         };
         let reclaims = self.lacks_reserve()
@@ -259,7 +290,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         self.background.reclaiming = false;
         let (now_ps, key_seed) = (self.board.engine.now().ps(), self.new_key_seed());
-        if let Some(restart) = self.restart.as_deref_mut() {
+        if let Some(restart) = self.power.restart.as_deref_mut() {
             restart.stage = Stage::Done;
             restart.recovery.reclaim_ps = now_ps - restart.reclaims_from_ps;
             restart.recovery.recovery_ps += restart.recovery.reclaim_ps;
@@ -296,7 +327,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let summary_pages = summary_slots.div_ceil(group_slots).max(1);
         let mut pages = u64::from(geometry.superblocks);
         for block in self.ftl.blocks.all() {
-            if block.oob.is_none() || block.programmed_at <= self.checkpoint {
+            if block.oob.is_none() || block.programmed_at <= self.power.checkpoint {
                 continue;
             }
             pages += match block.state {
@@ -314,33 +345,24 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Everything in memory starts anew.
     fn forget_volatile(&mut self) {
-        let controller = &self.spec.controller;
         self.board.drop_all();
         self.commands = Slab::default();
-        self.queues = SubmissionQueues::new(controller.command_slots, controller.arbitration_burst);
-        self.restarts += 1;
+        self.power.restarts += 1;
         let key_seed = self.new_key_seed();
         let now = self.board.engine.now();
         self.map
-            .restart(&self.spec, &self.ftl, now, (self.seed, key_seed));
-        self.host_data = Self::new_host_data(&self.spec, key_seed);
-        self.page_checker.drop_all();
+            .restart(&self.spec, &self.ftl, now, (self.power.seed, key_seed));
+        self.data_in_hmb.restart(&self.spec, key_seed);
+        self.hmb_path.drop_all();
         self.read_cache = None;
-        self.buffer_queue = Queue::default();
-        self.transfers = Slab::default();
-        self.incoming = super::host_memory::Incoming::default();
-        if let Some(dma) = &mut self.host_dma {
-            dma.drop_all();
-        }
+        self.buffer.drop_all();
         // Calls under way never end, and what was pinned is not pinned any more.
         self.programs = Programs::default();
-        self.held_erases.clear();
-        self.cleaners = Default::default();
+        self.erases.drop_all();
+        self.dead.drop_all();
         self.background = super::background::Background::default();
-        self.sent.clear();
-        self.shutdown = Shutdown::No;
-        self.returning_hmb = false;
-        self.attention = false;
+        self.front = Front::new(&self.spec);
+        self.power.shutdown = Shutdown::No;
         self.place_roles(0);
     }
 
@@ -348,39 +370,38 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// durable, the map included, so that the next start needs no scan. It is done with
     /// [`super::News::ShutDown`].
     pub fn begin_shutdown(&mut self) {
-        self.shutdown = Shutdown::Awaited;
-        self.attention = true;
+        self.power.shutdown = Shutdown::Awaited;
+        self.front.attention = true;
     }
 
     /// The shutdown goes on; whether it is done.
     pub(super) fn goes_on_shutting_down(&mut self) -> bool {
-        if self.shutdown == Shutdown::Awaited {
+        if self.power.shutdown == Shutdown::Awaited {
             if !self.commands.is_empty() {
                 return false;
             }
-            self.shutdown = Shutdown::Saving;
-            if !self.buffer.save() {
-                self.background.saving_buffers += 1;
-            }
+            self.power.shutdown = Shutdown::Saving;
+            self.buffer.save();
         }
         let saved = self.is_saved();
         if saved {
-            self.checkpoint = self.ftl.sequence();
-            self.shutdown = Shutdown::No;
+            self.power.checkpoint = self.ftl.sequence();
+            self.power.shutdown = Shutdown::No;
         }
         saved
     }
 
     /// Everything is in flash; starts to save what is not.
     fn is_saved(&mut self) -> bool {
-        if self.buffer.has_log() {
-            self.buffer.empty();
+        if self.buffer.slots.has_log() {
+            self.buffer.slots.empty();
         }
         self.map.save();
-        self.write_trims();
+        self.trims
+            .write(&mut self.board, &mut self.programs, &self.ftl);
         self.pump();
-        self.background.saving_buffers == 0
-            && self.buffer.used() == 0
+        !self.buffer.is_saving()
+            && self.buffer.slots.used() == 0
             && self.map.is_saved()
             && !self.trims.are_volatile()
             && self.programs.sequences().next().is_none()
@@ -388,14 +409,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Seed of the keys drawn at this start. Two starts may have nothing written between them.
     pub(super) fn new_key_seed(&self) -> u64 {
-        let start = u64::from(self.ftl.sequence()) << 32 | u64::from(self.restarts);
-        crate::rng::mix(self.seed ^ start)
+        let start = u64::from(self.ftl.sequence()) << 32 | u64::from(self.power.restarts);
+        crate::rng::mix(self.power.seed ^ start)
     }
 
     /// Where a page's newest data is at this instant: for tests, takes no time.
     #[must_use]
     pub fn source(&self, lpn: Lpn) -> Source {
-        match (self.buffer.find(lpn), self.ftl.locate(lpn)) {
+        match (self.buffer.slots.find(lpn), self.ftl.locate(lpn)) {
             (Some(slot), _) => Source::Buffer(slot),
             (None, Some(ppn)) => Source::Flash(ppn),
             (None, None) => Source::Unwritten,

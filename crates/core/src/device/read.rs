@@ -2,11 +2,11 @@
 
 use super::command::ToldByHost;
 use super::{Command, Contents, Device, HostMemory, Source};
-use crate::controller::{Found, Waiter};
+use crate::controller::{Found, ReadCache, Waiter, WriteBuffer};
 use crate::engine::EventKind;
-use crate::ftl::Owned;
+use crate::ftl::{Ftl, Owned};
 use crate::ids::{Lpn, Ppn, TranslationPage};
-use crate::memory::{self, GRANTED, PROTECTED, TIERS};
+use crate::memory::{self, GRANTED, TIERS};
 use crate::nand::{Cause, Class, FlashOp, Place, SlotMask};
 use crate::observe::{Part, Tracer};
 use crate::spec::Tier;
@@ -114,8 +114,16 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             }
             return;
         }
-        if Self::PAGES_IN_HOST && self.rejects_cached(id) {
-            return;
+        if Self::PAGES_IN_HOST {
+            let (data, around) = self.data_in_hmb();
+            let rejected_bytes = data.reject_cached(around, id);
+            if rejected_bytes > 0 {
+                // They have crossed the link in vain: the command begins anew.
+                let at_ps = self.hmb_path.get(&mut self.board, rejected_bytes);
+                let engine = &mut self.board.engine;
+                engine.schedule(at_ps, EventKind::ReadInformed, id);
+                return;
+            }
         }
         if self.commands[id].told_by_host != ToldByHost::Nothing
             && let Some(hpb) = &mut self.hpb
@@ -183,18 +191,15 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// A translation page that was waited for has arrived.
     pub(super) fn on_filled(&mut self, fill: u32) {
-        let mut waiting = std::mem::take(&mut self.waiters);
         let bytes = (&mut self.contents, &mut self.host_memory);
-        let page = self
-            .map
-            .filled(&mut self.board, &self.ftl, bytes, fill, &mut waiting);
+        let (page, mut waiting) = self.map.filled(&mut self.board, &self.ftl, bytes, fill);
         for waiter in waiting.drain(..) {
             match waiter {
                 Waiter::Merge(slot) => self.read_for_merge(slot),
                 Waiter::Command(command) => self.read_after_fill(command, page),
             }
         }
-        self.waiters = waiting;
+        self.map.give_back(waiting);
         self.pump();
     }
 
@@ -213,7 +218,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let command = self.commands[id];
         let mut run: Option<Run> = None;
         let mut from_memory = FromMemory::default();
-        let cached = self.read_cache_serves(from, to);
+        let cache = self.read_cache.as_ref();
+        let cached = read_cache_serves(cache, &self.buffer.slots, &self.ftl, from, to);
         for lpn in from..to {
             let bytes = command.bytes_in(lpn);
             let source = self.source_of(id, Lpn(lpn), &command, bytes, cached, &mut from_memory);
@@ -246,22 +252,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
     }
 
-    /// Whether pages `from..to` may be taken from the read cache: where it serves whole commands
-    /// only, all that flash would have to deliver must be there.
-    #[inline]
-    pub(super) fn read_cache_serves(&self, from: u32, to: u32) -> bool {
-        match &self.read_cache {
-            Some(cache) if cache.whole_commands && to - from > 1 => {
-                (from..to).map(Lpn).all(|lpn| {
-                    cache.contains(lpn)
-                        || self.buffer.find(lpn).is_some()
-                        || self.ftl.locate(lpn).is_none()
-                })
-            }
-            _ => true,
-        }
-    }
-
     /// Where one page's data is: `None` when it is not in flash (its bytes are added to `from_memory`).
     #[inline]
     fn source_of(
@@ -274,16 +264,19 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         from_memory: &mut FromMemory,
     ) -> Option<Ppn> {
         let sectors = command.sectors_in(lpn.0);
-        if let Some(slot) = self.buffer.find(lpn) {
+        if let Some(slot) = self.buffer.slots.find(lpn) {
             self.board.counters.buffer_read_hits += 1;
-            let tier = match self.buffered_in_host() {
+            let tier = match self.buffer.is_in_hmb() {
                 true => GRANTED,
-                false => self.buffer_tier,
+                false => self.buffer.tier,
             };
             from_memory.add(tier, bytes);
+            let mut known = true;
             if Self::PAGES_IN_HOST {
-                self.read_buffered(id, lpn, slot, sectors);
-            } else {
+                let (data, around) = self.data_in_hmb();
+                known = data.read_buffered(around, id, slot, sectors);
+            }
+            if known {
                 self.note_read(id, lpn, Source::Buffer(slot), sectors);
             }
             return None;
@@ -313,10 +306,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let in_host = tier.is_granted();
             if cached && cache.touch(lpn) {
                 let from_host = Self::PAGES_IN_HOST && in_host;
-                if !from_host || self.read_cached(id, lpn, ppn, sectors) {
+                if !from_host || self.read_cached(id, lpn, sectors) {
                     self.board.counters.read_cache_hits += 1;
                     from_memory.add(tier, bytes);
-                    if !from_host {
+                    if !from_host || command.internal {
                         self.note_read(id, lpn, Source::Flash(ppn), sectors);
                     }
                     return None;
@@ -327,16 +320,35 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         Some(ppn)
     }
 
+    /// A command reads a page that the read cache holds in host memory. Returns whether it could.
+    fn read_cached(&mut self, id: u32, lpn: Lpn, sectors: u8) -> bool {
+        let (data, mut around) = self.data_in_hmb();
+        let Some(page) = data.get_cached(&mut around, lpn) else {
+            return false;
+        };
+        let Command {
+            internal, request, ..
+        } = self.commands[id];
+        if !internal {
+            self.contents.read_bytes(request.tag, lpn, &page, sectors);
+        }
+        true
+    }
+
     /// A command takes a page's data from `source`.
     #[inline]
     pub(super) fn note_read(&mut self, id: u32, lpn: Lpn, source: Source, sectors: u8) {
-        if Self::PAGES_IN_HOST && self.reads_lost(id, source, sectors) {
-            return;
+        if Self::PAGES_IN_HOST {
+            let command = &mut self.commands[id];
+            if self.data_in_hmb.reads_lost(command, source, sectors) {
+                return;
+            }
         }
         let command = &self.commands[id];
         match &mut self.window {
             Some(window) if command.internal => {
-                self.contents.pin(window.slot_of(command, lpn), source);
+                let window_slot = window.slot_of(command, lpn);
+                self.contents.pin(window_slot, lpn, source);
             }
             _ => self
                 .contents
@@ -371,18 +383,25 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
     }
 
+    /// Cached or buffered data in host memory goes to a command's pages.
+    fn send_from_host(&mut self, id: u32, bytes: u64) {
+        if self.hmb_path.has_dma() {
+            let at_ps = self.hmb_path.copy_out(&mut self.board, bytes);
+            self.commands[id].pending += 1;
+            self.board.engine.schedule(at_ps, EventKind::PartReady, id);
+            return;
+        }
+        for bytes in pieces(bytes) {
+            let at_ps = self.hmb_path.get(&mut self.board, bytes);
+            self.send_part(id, bytes, at_ps);
+        }
+    }
+
     /// A part of a command's data is at hand at that time.
     fn send_part(&mut self, id: u32, bytes: u64, at_ps: u64) {
         self.commands[id].part_bytes += bytes;
         self.commands[id].pending += 1;
         self.board.engine.schedule(at_ps, EventKind::PartReady, id);
-    }
-
-    /// When `bytes` have passed into or out of power-protected memory and are at hand.
-    pub(super) fn pm_ps(&mut self, bytes: u64) -> u64 {
-        self.board
-            .memories
-            .load(PROTECTED, self.board.engine.now(), bytes)
     }
 
     pub(super) fn on_part_ready(&mut self, id: u32) {
@@ -400,7 +419,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     #[inline]
     fn send(&mut self, id: u32, bytes: u64) {
         let end_ps = if self.commands[id].internal {
-            self.pm_ps(bytes)
+            self.board.protected_ps(bytes)
         } else {
             if T::ON {
                 let wire_ps = self.board.link.wire_ps(bytes);
@@ -423,11 +442,16 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             (Cause::Host, _) => {
                 let bytes = u64::from(op.link_bytes);
                 let kept_in_host = self.keep_in_read_cache(&op);
-                if kept_in_host > 0 && self.host_dma.is_some() {
+                if kept_in_host > 0 && self.hmb_path.has_dma() {
                     self.board.engine.tracer.adopt(op.owner, now_ps);
-                    self.send_through_host(op.owner, kept_in_host, bytes);
+                    // The command's pages get it from host memory, so that it crosses the link once.
+                    let board = &mut self.board;
+                    let at_ps = self.hmb_path.put_through(board, kept_in_host, bytes);
+                    board.engine.schedule(at_ps, EventKind::PartReady, op.owner);
                 } else {
-                    self.store_in_read_cache(kept_in_host);
+                    if kept_in_host > 0 {
+                        self.hmb_path.put(&mut self.board, kept_in_host);
+                    }
                     self.send(op.owner, bytes);
                     self.settle_one(op.owner);
                 }
@@ -456,8 +480,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             rest &= rest - 1;
             // Overwritten while the read ran: not to be kept.
             if let Some(Owned::Data(lpn)) = self.ftl.current_owner(ppn)
-                && self.buffer.find(lpn).is_none()
-                && !(Self::PAGES_IN_HOST && self.lost.in_flash(ppn) != 0)
+                && self.buffer.slots.find(lpn).is_none()
+                && !(Self::PAGES_IN_HOST && self.data_in_hmb.lost.in_flash(ppn) != 0)
             {
                 cache.keep(lpn);
                 kept += crate::spec::SLOT_BYTES;
@@ -465,9 +489,28 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         let in_host = cache.tier.is_granted() && cache.holds_any();
         if Self::PAGES_IN_HOST && in_host {
-            self.put_read(op);
+            let (data, around) = self.data_in_hmb();
+            data.put_read(around, op);
         }
         if in_host { kept } else { 0 }
+    }
+}
+
+/// Whether pages `from..to` may be taken from the read cache: where it serves whole commands
+/// only, all that flash would have to deliver must be there.
+#[inline]
+pub(super) fn read_cache_serves(
+    cache: Option<&ReadCache>,
+    buffer: &WriteBuffer,
+    ftl: &Ftl,
+    from: u32,
+    to: u32,
+) -> bool {
+    match cache {
+        Some(cache) if cache.whole_commands && to - from > 1 => (from..to).map(Lpn).all(|lpn| {
+            cache.contains(lpn) || buffer.find(lpn).is_some() || ftl.locate(lpn).is_none()
+        }),
+        _ => true,
     }
 }
 
@@ -495,6 +538,6 @@ const PIECE_BYTES: u64 = 32 << 10;
 
 /// `bytes` in pieces.
 #[inline]
-pub(super) fn pieces(bytes: u64) -> impl Iterator<Item = u64> {
+fn pieces(bytes: u64) -> impl Iterator<Item = u64> {
     (0..bytes.div_ceil(PIECE_BYTES)).map(move |n| PIECE_BYTES.min(bytes - n * PIECE_BYTES))
 }

@@ -7,11 +7,13 @@
 
 use super::board::Board;
 use super::programs::Programs;
+use super::{Contents, Device, HostMemory, spare};
 use crate::ftl::{Ftl, Trim};
-use crate::ids::DieId;
+use crate::ids::{DieId, Lpn, TranslationPage};
 use crate::nand::Geometry;
 use crate::observe::Tracer;
-use crate::spec::SLOT_BYTES;
+use crate::request::Op;
+use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -172,6 +174,102 @@ impl Trims {
             last > saved_to
         });
         !self.waiters.is_empty()
+    }
+}
+
+impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
+    pub(super) fn start_trim(&mut self, id: u32) {
+        let command = self.commands[id];
+        let request = command.request;
+        debug_assert_eq!(request.op, Op::Trim);
+        // Only whole pages lose their data; the edges keep theirs, as NVMe allows.
+        let first = request.offset_bytes.div_ceil(SLOT_BYTES) as u32;
+        let end = ((request.offset_bytes + request.length_bytes) / SLOT_BYTES) as u32;
+        let per_page = ENTRIES_PER_TRANSLATION_PAGE as u32;
+        let sequence = self.ftl.begin_trim();
+        // A drive of terabytes is not gone through page by page.
+        let void = first == 0 && end == self.ftl.user_slots();
+        if void {
+            self.ftl.void_initial(sequence);
+        }
+        self.forget_trimmed(first..end, sequence);
+        let mut lpn = first;
+        while lpn < end {
+            let page = TranslationPage(lpn / per_page);
+            let page_end = u64::from(page.0 + 1) * u64::from(per_page);
+            let page_end = page_end.min(u64::from(self.ftl.user_slots())) as u32;
+            let stop = end.min(page_end);
+            let whole = lpn.is_multiple_of(per_page) && stop == page_end;
+            let dead = &mut self.dead;
+            let changed = self.ftl.unbind(lpn, stop, void, |ppn| {
+                if C::HEARS_OF_DEAD {
+                    dead.add(sequence, ppn);
+                }
+            });
+            let (board, memory) = (&mut self.board, &mut self.host_memory);
+            self.map
+                .trim(board, &mut self.ftl, memory, page, (whole, changed));
+            lpn = stop;
+        }
+        let trim = Trim {
+            from: first,
+            end,
+            sequence,
+        };
+        let protected = self.buffer.survives_power_cut(&self.spec.tiers);
+        if self.trims.record(trim, protected) {
+            self.trims
+                .write(&mut self.board, &mut self.programs, &self.ftl);
+        }
+        self.contents.record_trims(&self.trims.saved);
+        self.discard_dead();
+        self.map.measure_changed_pages(&mut self.board, &self.ftl);
+        self.commands[id].pending = 1;
+        self.settle_one(id);
+        self.pump();
+    }
+
+    pub(super) fn on_trims_saved(&mut self) {
+        let mut done = std::mem::take(&mut self.scratch);
+        let others_wait = self.trims.on_saved(&mut done);
+        self.contents.record_trims(&self.trims.saved);
+        self.discard_dead();
+        for command in done.drain(..) {
+            self.settle_one(command);
+        }
+        self.scratch = done;
+        if others_wait {
+            self.trims
+                .write(&mut self.board, &mut self.programs, &self.ftl);
+        }
+        self.retry_held_erases();
+        self.pump();
+    }
+
+    /// Memory keeps nothing of pages that are being trimmed.
+    fn forget_trimmed(&mut self, pages: std::ops::Range<u32>, sequence: u32) {
+        if let Some(hpb) = &mut self.hpb {
+            for lpn in pages.clone().map(Lpn) {
+                if self.buffer.slots.find(lpn).is_some() || self.ftl.locate(lpn).is_some() {
+                    hpb.is_gone(lpn);
+                }
+            }
+        }
+        self.buffer.slots.forget(pages.clone(), sequence);
+        if let Some(cache) = &mut self.read_cache {
+            cache.forget_all(pages);
+        }
+    }
+
+    /// Something has got to flash: contents hear which pages are of no use any more.
+    #[inline]
+    pub(super) fn discard_dead(&mut self) {
+        if C::HEARS_OF_DEAD {
+            let settled_to = spare::settled_to(&self.programs, &self.trims, &self.ftl);
+            for ppn in self.dead.settled(settled_to) {
+                self.contents.discard(ppn);
+            }
+        }
     }
 }
 

@@ -347,7 +347,7 @@ impl WindowRole {
         let entry = entry.expect("pieces belong to an entry");
         entry.pieces -= 1;
         entry.end_ps = entry.end_ps.max(moved.data_end_ps);
-        entry.lost |= moved.status == Status::MediaError;
+        entry.lost |= moved.status != Status::Success;
         let (call, end_ps) = (entry.call, entry.end_ps.max(board.engine.now().ps()));
         if entry.pieces == 0 {
             self.next_stage(board, call, Stage::Moved, end_ps);

@@ -1,30 +1,16 @@
-//! Writes, flushes and trims: from the host's memory into the buffer, and from there to flash.
+//! Writes and flushes: from the host's memory into the buffer, and from there to flash.
 
+use super::buffer::Transfer;
 use super::map::translation_page;
-use super::programs::Program;
-use super::{Contents, Device, HostMemory, Source, spare};
+use super::programs::{Fetched, Program};
+use super::{Command, Contents, Device, HostMemory, Source, spare};
 use crate::controller::{Fate, Flusher, Found, Landing, SlotState, Waiter};
 use crate::engine::EventKind;
-use crate::ftl::{Stream, Trim, Unit};
-use crate::ids::{BufferSlot, Lpn, NONE, Ppn, TranslationPage};
+use crate::ftl::{Stream, Unit};
+use crate::ids::{BufferSlot, Lpn, NONE, Ppn};
 use crate::nand::{Cause, Class, FlashOp};
 use crate::observe::Tracer;
-use crate::request::{Op, Status};
-use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
-use serde::{Deserialize, Serialize};
-
-/// Write data on its way from the host's memory into slots of the buffer.
-#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
-pub(super) struct Transfer {
-    pub command: u32,
-    /// First slot; the others follow by [`crate::controller::WriteBuffer::chained`].
-    pub first_slot: u32,
-    pub bytes: u64,
-    /// Grant of host memory it goes into; 0 while it goes into the drive.
-    pub grant: u32,
-    /// Pages that it changes in part have been read.
-    pub merged: bool,
-}
+use crate::request::Status;
 
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     pub(super) fn start_write(&mut self, id: u32) {
@@ -32,8 +18,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.board.counters.host_written_bytes += length_bytes;
         // Pending until all data has been asked for.
         self.commands[id].pending = 1;
-        if !self.buffer_queue.is_empty() || !self.take_slots(id) {
-            self.buffer_queue.push_back(&mut self.commands, id);
+        if !self.buffer.queue.is_empty() || !self.take_slots(id) {
+            self.buffer.queue.push_back(&mut self.commands, id);
         }
     }
 
@@ -41,7 +27,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// true when the whole command has its slots.
     fn take_slots(&mut self, id: u32) -> bool {
         let now_ps = self.board.engine.now().ps();
-        if let Err(alarm) = self.buffer.admits(now_ps) {
+        if let Err(alarm) = self.buffer.slots.admits(now_ps) {
             if let Some(at_ps) = alarm {
                 self.board.engine.schedule(at_ps, EventKind::Paced, 0);
             }
@@ -54,39 +40,34 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let mut tail = NONE;
         let mut bytes = 0;
         while lpn < end {
-            let Some(slot) = self.buffer.take(Lpn(lpn)) else {
+            let Some(slot) = self.buffer.slots.take(Lpn(lpn)) else {
                 break;
             };
             if head == NONE {
                 head = slot.0;
             } else {
-                self.buffer.chain(BufferSlot(tail), slot);
+                self.buffer.slots.chain(BufferSlot(tail), slot);
             }
             tail = slot.0;
             bytes += command.bytes_in(lpn);
             lpn += 1;
         }
         let taken = lpn - first - command.slots_taken;
-        self.buffer.took(now_ps, taken);
+        self.buffer.slots.took(now_ps, taken);
         self.commands[id].slots_taken = lpn - first;
         if head != NONE {
-            let transfer = self.transfers.insert(Transfer {
-                command: id,
-                first_slot: head,
-                bytes,
-                grant: 0,
-                merged: false,
-            });
+            let transfer = self.buffer.begin(id, head, bytes);
             self.commands[id].pending += 1;
             let engine = &mut self.board.engine;
             engine.tracer.transfer(transfer, engine.now().ps(), 0);
             if command.internal {
-                let at_ps = self.pm_ps(bytes);
+                let at_ps = self.board.protected_ps(bytes);
                 self.board
                     .engine
                     .schedule(at_ps, EventKind::DataArrived, transfer);
-            } else if self.uses_host_dma(self.buffer_tier) {
-                self.store_in_host(transfer);
+            } else if self.buffer.tier.is_granted() && self.hmb_path.has_dma() {
+                let board = &mut self.board;
+                self.buffer.put_in_hmb(board, &mut self.hmb_path, transfer);
             } else {
                 let at_ps = self.board.link.read(self.board.engine.now(), bytes);
                 if T::ON {
@@ -110,33 +91,31 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// The next write that was held back is no longer.
     pub(super) fn on_paced(&mut self) {
-        self.buffer.alarm();
+        self.buffer.slots.alarm();
         self.serve_buffer_queue();
     }
 
     /// Room in the buffer goes to the writes that wait for it, first come, first served.
     pub(super) fn serve_buffer_queue(&mut self) {
-        while let Some(id) = self.buffer_queue.front() {
+        while let Some(id) = self.buffer.queue.front() {
             if !self.take_slots(id) {
                 return;
             }
-            self.buffer_queue.pop_front(&mut self.commands);
+            self.buffer.queue.pop_front(&mut self.commands);
         }
     }
 
     pub(super) fn on_data_arrived(&mut self, index: u32) {
-        let Transfer { bytes, command, .. } = self.transfers[index];
+        let Transfer { bytes, command, .. } = self.buffer.transfer(index);
         let now = self.board.engine.now();
         let tracer = &mut self.board.engine.tracer;
         tracer.transferred(index, command, true, now.ps());
-        if self.buffer_tier.is_granted() {
+        if self.buffer.tier.is_granted() {
             // Out again over the link, into the drive's buffer in host memory.
-            if !self.fetch_held_pages(index) {
-                self.store_in_host(index);
-            }
+            self.put_in_hmb(index);
             return;
         }
-        let at_ps = self.board.memories.store(self.buffer_tier, now, bytes);
+        let at_ps = self.board.memories.store(self.buffer.tier, now, bytes);
         match at_ps > now.ps() {
             true => self
                 .board
@@ -146,23 +125,37 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
     }
 
+    /// Write data goes into the buffer in host memory. What of a page it does not change must have been read
+    /// before, where a tag covers the whole page.
+    fn put_in_hmb(&mut self, index: u32) {
+        let (board, path) = (&mut self.board, &mut self.hmb_path);
+        let mut held_bytes = 0;
+        if path.checks_pages() {
+            held_bytes = self.buffer.take_held_bytes(index, &self.commands);
+        }
+        if held_bytes == 0 {
+            self.buffer.put_in_hmb(board, path, index);
+            return;
+        }
+        let at_ps = path.get(board, held_bytes);
+        let engine = &mut board.engine;
+        engine.schedule(at_ps, EventKind::DataArrived, index);
+    }
+
     /// Write data is in the buffer: the command is done with it, unless it asked for flash (FUA).
     pub(super) fn on_data_stored(&mut self, index: u32) {
-        let transfer = self.transfers[index];
+        let transfer = self.buffer.end(index);
         let id = transfer.command;
         let engine = &mut self.board.engine;
         let now_ps = engine.now().ps();
         engine.tracer.transferred(index, id, false, now_ps);
-        self.transfers.remove(index);
         let mut slot = transfer.first_slot;
         while slot != NONE {
-            let next = self.buffer.chained(BufferSlot(slot));
+            let next = self.buffer.slots.chained(BufferSlot(slot));
             self.land(id, BufferSlot(slot));
             slot = next;
         }
-        if transfer.grant != 0 {
-            self.on_stored_in_host(&transfer);
-        }
+        self.buffer.landed(&transfer);
         self.settle_one(id);
         self.pump();
     }
@@ -171,23 +164,17 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     #[inline]
     fn land(&mut self, id: u32, slot: BufferSlot) {
         let command = self.commands[id];
-        let tag = command.request.tag;
-        let lpn = self.buffer.lpn(slot);
+        let lpn = self.buffer.slots.lpn(slot);
         let sectors = command.sectors_in(lpn.0);
         self.board.counters.buffer_writes += 1;
-        match &mut self.window {
-            Some(window) if command.internal => {
-                self.contents.unpin(window.slot_of(&command, lpn), slot);
-            }
-            _ => self.contents.arrive(tag, lpn, slot, sectors),
-        }
+        self.note_arrival(&command, lpn, slot);
         if let Some(hpb) = &mut self.hpb {
             hpb.changes(lpn);
         }
         if let Some(cache) = &mut self.read_cache {
             cache.forget(lpn);
         }
-        let older = self.buffer.find(lpn);
+        let older = self.buffer.slots.find(lpn);
         // Where the old data lies matters only to partial writes and to hot/cold streams.
         let whole = sectors == u8::MAX;
         let old_ppn = if whole && !self.spec.ftl.hot_cold_streams {
@@ -197,11 +184,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         };
         let merge = !whole && older.is_none() && old_ppn.is_some();
         let cold = self.spec.ftl.hot_cold_streams && self.ftl.expects_to_last(old_ppn);
-        let held = match self.buffer.land(slot, merge, cold) {
+        let held = match self.buffer.slots.land(slot, merge, cold) {
             Landing::Absorbed(held) => {
                 self.board.counters.buffer_absorbed += 1;
                 if Self::PAGES_IN_HOST {
-                    self.fetch_absorbing(held, sectors);
+                    let (data, around) = self.data_in_hmb();
+                    data.fetch_absorbing(around, held, sectors);
                 }
                 self.contents.absorb(slot, held, sectors);
                 held
@@ -214,28 +202,45 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                     (None, None) => Some(Source::Unwritten),
                 };
                 if Self::PAGES_IN_HOST {
-                    self.fetch_merging(slot, source, sectors);
+                    let (data, around) = self.data_in_hmb();
+                    data.fetch_merging(around, slot, source, sectors);
                 }
                 if let Some(source) = source {
-                    self.contents.merge(slot, source, sectors);
+                    self.contents.merge(lpn, slot, source, sectors);
                 }
                 slot
             }
         };
-        if Self::PAGES_IN_HOST {
-            self.put_buffered(held);
+        if Self::PAGES_IN_HOST && self.buffer.tier.is_granted() {
+            let (data, around) = self.data_in_hmb();
+            data.put(around, held);
         }
         // Power-protected memory is non-volatile to the host.
-        let fua = command.request.fua && !self.buffer_is_protected();
+        let fua = command.request.fua && !self.buffer.survives_power_cut(&self.spec.tiers);
         let unbuffered = self.spec.roles.write_buffer.acknowledges_programmed;
-        if fua || unbuffered || self.buffer_tier.is_flash() {
+        if fua || unbuffered || self.buffer.tier.is_flash() {
             self.commands[id].pending += 1;
             self.board.counters.buffer_drains += u64::from(fua);
-            let at_once = fua || self.buffer_tier.is_flash();
-            self.buffer.wait_for(held, id, at_once);
+            let at_once = fua || self.buffer.tier.is_flash();
+            self.buffer.slots.wait_for(held, id, at_once);
         }
         if merge {
             self.start_merge(slot, lpn);
+        }
+    }
+
+    /// A command brings a page's data into a slot.
+    #[inline]
+    fn note_arrival(&mut self, command: &Command, lpn: Lpn, slot: BufferSlot) {
+        match &mut self.window {
+            Some(window) if command.internal => {
+                self.contents.unpin(window.slot_of(command, lpn), slot);
+            }
+            _ => {
+                let sectors = command.sectors_in(lpn.0);
+                let tag = command.request.tag;
+                self.contents.arrive(tag, lpn, slot, sectors);
+            }
         }
     }
 
@@ -259,7 +264,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     pub(super) fn read_for_merge(&mut self, slot: BufferSlot) {
-        let lpn = self.buffer.lpn(slot);
+        let lpn = self.buffer.slots.lpn(slot);
         // Trimmed, or moved, while the map entry was on its way: the map of now counts.
         let Some(ppn) = self.ftl.locate(lpn) else {
             self.on_merged(slot.0);
@@ -275,8 +280,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     pub(super) fn on_merged(&mut self, slot: u32) {
         let slot = BufferSlot(slot);
-        debug_assert_eq!(self.buffer.state(slot), SlotState::Merging);
-        self.buffer.merged(slot, false);
+        debug_assert_eq!(self.buffer.slots.state(slot), SlotState::Merging);
+        self.buffer.slots.merged(slot, false);
         self.pump();
     }
 
@@ -284,100 +289,17 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.commands[id].pending = 1;
         if self.trims.wait(id) {
             self.commands[id].pending += 1;
-            self.write_trims();
+            self.trims
+                .write(&mut self.board, &mut self.programs, &self.ftl);
         }
-        if self.buffer_is_protected() || self.buffer.flush(id) {
-            if self.buffer.take_failure() {
+        if self.buffer.survives_power_cut(&self.spec.tiers) || self.buffer.slots.flush(id) {
+            if self.buffer.slots.take_failure() {
                 self.commands[id].status = Status::MediaError;
             }
             self.settle_one(id);
         } else {
             self.board.counters.buffer_drains += 1;
             self.pump();
-        }
-    }
-
-    pub(super) fn start_trim(&mut self, id: u32) {
-        let command = self.commands[id];
-        let request = command.request;
-        debug_assert_eq!(request.op, Op::Trim);
-        // Only whole pages lose their data; the edges keep theirs, as NVMe allows.
-        let first = request.offset_bytes.div_ceil(SLOT_BYTES) as u32;
-        let end = ((request.offset_bytes + request.length_bytes) / SLOT_BYTES) as u32;
-        let per_page = ENTRIES_PER_TRANSLATION_PAGE as u32;
-        let sequence = self.ftl.begin_trim();
-        // A drive of terabytes is not gone through page by page.
-        let void = first == 0 && end == self.ftl.user_slots();
-        if void {
-            self.ftl.void_initial(sequence);
-        }
-        self.forget_trimmed(first..end, sequence);
-        let mut lpn = first;
-        while lpn < end {
-            let page = TranslationPage(lpn / per_page);
-            let page_end = u64::from(page.0 + 1) * u64::from(per_page);
-            let page_end = page_end.min(u64::from(self.ftl.user_slots())) as u32;
-            let stop = end.min(page_end);
-            let whole = lpn.is_multiple_of(per_page) && stop == page_end;
-            let changed = self.ftl.unbind(lpn, stop, void);
-            let (board, memory) = (&mut self.board, &mut self.host_memory);
-            self.map
-                .trim(board, &mut self.ftl, memory, page, (whole, changed));
-            lpn = stop;
-        }
-        let trim = Trim {
-            from: first,
-            end,
-            sequence,
-        };
-        if self.trims.record(trim, self.buffer_is_protected()) {
-            self.write_trims();
-        }
-        self.contents.record_trims(&self.trims.saved);
-        self.map.measure_changed_pages(&mut self.board, &self.ftl);
-        self.commands[id].pending = 1;
-        self.settle_one(id);
-        self.pump();
-    }
-
-    /// Programs records of trims, unless some are being programmed.
-    pub(super) fn write_trims(&mut self) {
-        self.trims
-            .write(&mut self.board, &mut self.programs, &self.ftl);
-    }
-
-    fn on_trims_saved(&mut self) {
-        let mut done = std::mem::take(&mut self.scratch);
-        let others_wait = self.trims.on_saved(&mut done);
-        self.contents.record_trims(&self.trims.saved);
-        for command in done.drain(..) {
-            self.settle_one(command);
-        }
-        self.scratch = done;
-        if others_wait {
-            self.write_trims();
-        }
-        self.retry_held_erases();
-        self.pump();
-    }
-
-    /// What the write buffer holds outlives a power cut.
-    fn buffer_is_protected(&self) -> bool {
-        self.spec.tiers.survives_power_cut(self.buffer_tier)
-    }
-
-    /// Memory keeps nothing of pages that are being trimmed.
-    fn forget_trimmed(&mut self, pages: std::ops::Range<u32>, sequence: u32) {
-        if let Some(hpb) = &mut self.hpb {
-            for lpn in pages.clone().map(Lpn) {
-                if self.buffer.find(lpn).is_some() || self.ftl.locate(lpn).is_some() {
-                    hpb.is_gone(lpn);
-                }
-            }
-        }
-        self.buffer.forget(pages.clone(), sequence);
-        if let Some(cache) = &mut self.read_cache {
-            cache.forget_all(pages);
         }
     }
 
@@ -390,9 +312,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             loop {
                 let stream = self.host_stream(cold);
                 let unit_slots = self.ftl.geometry().unit_slots(stream == Stream::Slc);
-                let mut wanted = self.buffer.wanted(cold, unit_slots);
+                let mut wanted = self.buffer.slots.wanted(cold, unit_slots);
                 if wanted == 0 && self.writes_wait_for_idle_die() {
-                    wanted = self.buffer.dirty(cold).min(unit_slots);
+                    wanted = self.buffer.slots.dirty(cold).min(unit_slots);
                 }
                 if wanted == 0 || !self.may_write(stream) {
                     break;
@@ -432,20 +354,25 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let mut filled = 0;
         let mut logged = 0;
         self.ftl
-            .touch(self.buffer.dirty_pages(cold).take(wanted as usize));
+            .touch(self.buffer.slots.dirty_pages(cold).take(wanted as usize));
         for _ in 0..wanted {
-            let slot = self.buffer.pop_dirty(cold);
+            let slot = self.buffer.slots.pop_dirty(cold);
             let ppn = Ppn(unit.ppn.0 + filled);
-            let lpn = self.buffer.lpn(slot);
-            let fate = self.buffer.fate(slot);
+            let lpn = self.buffer.slots.lpn(slot);
+            let fate = self.buffer.slots.fate(slot);
             if Self::PAGES_IN_HOST && fate != Fate::Nothing {
-                self.take_buffered(slot);
-                self.report_lost(slot);
-                self.lost.program(slot, ppn);
+                let (data, around) = self.data_in_hmb();
+                data.make_safe(around, slot);
+                self.data_in_hmb.lost.program(slot, ppn);
             }
             match fate {
                 Fate::Current => {
                     self.contents.program(slot, ppn);
+                    if C::HEARS_OF_DEAD
+                        && let Some(old) = self.ftl.locate(lpn)
+                    {
+                        self.dead.add(unit.sequence, old);
+                    }
                     self.ftl.bind(lpn, ppn, unit.sequence);
                     if let Some(hpb) = &mut self.hpb {
                         hpb.changes(lpn);
@@ -456,35 +383,72 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 Fate::Trimmed(trim) => {
                     self.contents.program(slot, ppn);
                     self.ftl.leave_trimmed(lpn, ppn, trim);
+                    if C::HEARS_OF_DEAD {
+                        self.dead.add(unit.sequence, ppn);
+                    }
                 }
                 Fate::Nothing => {}
             }
             if fate != Fate::Nothing {
                 filled += 1;
-                logged += u32::from(self.buffer.is_logged(slot));
+                logged += u32::from(self.buffer.slots.is_logged(slot));
             }
             if head == NONE {
                 head = slot.0;
             } else {
-                self.buffer.chain(BufferSlot(tail), slot);
+                self.buffer.slots.chain(BufferSlot(tail), slot);
             }
             tail = slot.0;
         }
-        self.buffer.chain(BufferSlot(tail), BufferSlot(NONE));
+        self.buffer.slots.chain(BufferSlot(tail), BufferSlot(NONE));
         self.map.measure_changed_pages(&mut self.board, &self.ftl);
         let mut program = Program::new(&unit);
         program.first_slot = head;
-        if self.buffered_in_host() || (logged > 0 && self.buffers_in_host()) {
-            self.fetch_write_back(unit, program, filled, logged);
+        let (board, programs) = (&mut self.board, &mut self.programs);
+        if self.buffer.must_fetch(logged) {
+            let path = &mut self.hmb_path;
+            let slots = (filled, logged);
+            self.buffer
+                .fetch(board, path, programs, (unit, program), slots);
         } else {
-            self.programs.start(
-                &mut self.board,
-                &self.ftl,
-                unit,
-                program,
-                (Cause::Host, filled),
-            );
+            programs.start(board, &self.ftl, unit, program, (Cause::Host, filled));
         }
+    }
+
+    /// Data of a program operation has come from host memory.
+    pub(super) fn on_write_back_arrived(&mut self, index: u32) {
+        let Fetched {
+            unit,
+            program,
+            filled,
+        } = self.programs.fetched(index);
+        let cause = (Cause::Host, filled);
+        self.programs
+            .start(&mut self.board, &self.ftl, unit, program, cause);
+    }
+
+    /// Starts to copy slots into the log.
+    pub(super) fn pump_log(&mut self) {
+        let slots = self.buffer.slots.start_log();
+        if slots == 0 {
+            return;
+        }
+        if Self::PAGES_IN_HOST {
+            for at in 0..slots as usize {
+                let slot = self.buffer.slots.log_batch(at);
+                let (data, around) = self.data_in_hmb();
+                data.make_safe(around, slot);
+            }
+        }
+        let (board, path) = (&mut self.board, &mut self.hmb_path);
+        self.buffer.log(board, path, slots);
+    }
+
+    pub(super) fn on_log_stored(&mut self) {
+        let mut done = std::mem::take(&mut self.scratch);
+        self.buffer.slots.logged(&mut done);
+        self.go_on(done);
+        self.pump();
     }
 
     pub(super) fn on_programmed(&mut self, index: u32) {
@@ -495,15 +459,16 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         if self.contents.keeps_spare() {
             let settled_to = spare::settled_to(&self.programs, &self.trims, &self.ftl);
-            let (contents, lost) = (&mut self.contents, &self.lost);
+            let (contents, lost) = (&mut self.contents, &self.data_in_hmb.lost);
             spare::tell(contents, &self.ftl, lost, &program, settled_to);
         }
         self.ftl.programmed(program.ppn);
+        self.discard_dead();
         if program.first_slot != NONE {
             self.release_slots(program.first_slot);
         }
         if let Some(hpb) = &mut self.hpb {
-            hpb.settle(&self.ftl, &self.buffer, program.ppn);
+            hpb.settle(&self.ftl, &self.buffer.slots, program.ppn);
         }
         self.on_moves_programmed(index, &program);
         self.retry_held_erases();
@@ -517,28 +482,28 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let mut done = std::mem::take(&mut self.scratch);
         let mut slot = first_slot;
         while slot != NONE {
-            let next = self.buffer.chained(BufferSlot(slot));
+            let next = self.buffer.slots.chained(BufferSlot(slot));
             if Self::PAGES_IN_HOST {
-                self.host_data.release(BufferSlot(slot));
+                self.data_in_hmb.release(BufferSlot(slot));
             }
-            self.buffer.programmed(BufferSlot(slot), &mut done);
+            self.buffer.slots.programmed(BufferSlot(slot), &mut done);
             slot = next;
         }
         self.go_on(done);
     }
 
     /// Commands that waited for slots alone (`done`, the list to be reused) and flushes go on.
-    pub(super) fn go_on(&mut self, mut done: Vec<u32>) {
+    fn go_on(&mut self, mut done: Vec<u32>) {
         for command in done.drain(..) {
             self.settle_one(command);
         }
         self.scratch = done;
-        while let Some((flush, failed)) = self.buffer.pop_flushed() {
+        while let Some((flush, failed)) = self.buffer.slots.pop_flushed() {
             match flush {
                 Flusher::Drive => {
-                    self.background.saving_buffers -= 1;
+                    self.buffer.saved();
                     // The host has not asked: the next flush tells it.
-                    self.buffer.pass_on(failed);
+                    self.buffer.slots.pass_on(failed);
                 }
                 Flusher::Command(command) => {
                     if failed {

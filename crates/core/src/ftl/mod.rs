@@ -50,6 +50,12 @@ pub enum Stream {
 
 const STREAMS: usize = 5;
 
+/// Sequence number from which on the host can write and trim no more: program operations and trims have 32 bits of them,
+/// two to a trim. What is left, a sixteenth, is for data that is in the drive already: to write the buffer and the map,
+/// to collect garbage and to recover, again and again. At 64 KiB for each program operation a drive has then
+/// programmed 240 TiB.
+pub const LAST_FOR_NEW_DATA: u32 = u32::MAX - (1 << 28);
+
 /// Room for one program operation.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
@@ -238,7 +244,7 @@ impl Ftl {
     /// the operation that first brings it to flash. Whatever has the highest number is newest.
     ///
     /// # Panics
-    /// After 2^32 program operations (at 64 KiB each 256 TiB).
+    /// After 2^28 of them beyond [`LAST_FOR_NEW_DATA`]: without new data a drive has not so much to do.
     pub fn allocate(&mut self, stream: Stream, relocating: bool) -> Option<Unit> {
         let slc = stream == Stream::Slc;
         let usable = self.geometry.usable_slots(slc);
@@ -279,6 +285,13 @@ impl Ftl {
     #[must_use]
     pub fn relocation_stream(&self) -> Stream {
         self.relocation_stream
+    }
+
+    /// Whether there are sequence numbers left for what the host writes and trims.
+    #[inline]
+    #[must_use]
+    pub fn takes_new_data(&self) -> bool {
+        self.sequence < LAST_FOR_NEW_DATA
     }
 
     /// Sequence number of the last program operation or trim.
@@ -350,13 +363,15 @@ impl Ftl {
     }
 
     /// Logical pages `from..to` have no data any more, by the last trim begun; returns whether any
-    /// had. `void`: [`Ftl::void_initial`] has seen to those that were never written since the start.
-    pub fn unbind(&mut self, from: u32, to: u32, void: bool) -> bool {
+    /// had. `void`: [`Ftl::void_initial`] has seen to those that were never written since the start. `dead`: told of
+    /// each physical page that held their data.
+    pub fn unbind(&mut self, from: u32, to: u32, void: bool, mut dead: impl FnMut(Ppn)) -> bool {
         let (geometry, blocks, sequence) = (&self.geometry, &mut self.blocks, self.sequence);
         self.map.clear(from, to, void, |ppn| {
             let superblock = geometry.superblock(ppn);
             let offset = ppn.0 - geometry.first_ppn(superblock).0;
             blocks.bury(superblock, offset).trimmed_at = sequence;
+            dead(ppn);
         })
     }
 

@@ -164,4 +164,10 @@ impl Ftl {
     pub fn gc_slots_wanted(&self) -> i64 {
         i64::from(self.reserve + 3) * i64::from(self.geometry.superblock_slots)
     }
+
+    /// Whether room is short, for new data or for the map's pages.
+    #[must_use]
+    pub fn room_is_short(&self) -> bool {
+        self.level() < WHOLE || self.gc_slots_left() + self.erasing_slots() < self.gc_slots_wanted()
+    }
 }

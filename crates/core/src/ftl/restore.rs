@@ -7,9 +7,12 @@
 
 use super::recovery::{FoundStale, Trim};
 use super::temperature::Lifespan;
-use super::{Ftl, Oob, Open, Owned, STREAMS, Stream, Superblocks};
+use super::{Ftl, LAST_FOR_NEW_DATA, Oob, Open, Owned, STREAMS, Stream, Superblocks};
 use crate::ids::{Ppn, Superblock};
 use serde::{Deserialize, Serialize};
+
+/// Highest sequence number that a drive can have reached: half of what is left beyond [`LAST_FOR_NEW_DATA`].
+const LAST_IN_USE: u32 = LAST_FOR_NEW_DATA + (1 << 27);
 
 /// What lies in a superblock beside its data.
 #[derive(Clone, Debug)]
@@ -22,6 +25,14 @@ pub struct Written {
     pub end: u32,
     /// Sequence number of the last program operation.
     pub programmed_at: u32,
+}
+
+impl Written {
+    /// The highest sequence number in it.
+    fn newest(&self) -> u32 {
+        let data = self.oob.iter().map(|oob| oob.sequence);
+        data.max().unwrap_or(0).max(self.programmed_at)
+    }
 }
 
 /// A superblock as it was found.
@@ -63,6 +74,9 @@ pub enum Contradiction {
     /// What a superblock is said to hold does not fit it.
     #[error("superblock {0} holds what does not fit it")]
     Superblock(u32),
+    /// More was programmed and trimmed than a drive can number.
+    #[error("sequence number {0} is beyond what a drive can have reached")]
+    Sequence(u32),
     /// A trim of pages that there are not, or out of order.
     #[error("a record of a trim of pages {from} to {end} does not fit the drive")]
     Trim {
@@ -118,6 +132,12 @@ impl Ftl {
         self.found_stale.settled_to = Some(found.settled_to);
         let trimmed = found.trims.iter().map(|trim| trim.sequence);
         self.sequence = self.sequence.max(trimmed.max().unwrap_or(0));
+        let of_data = found.superblocks.iter().filter_map(|f| f.written.as_ref());
+        let newest = of_data.map(Written::newest).max();
+        self.sequence = self.sequence.max(newest.unwrap_or(0));
+        if self.sequence > LAST_IN_USE {
+            return Err(Contradiction::Sequence(self.sequence));
+        }
         let was_open = std::mem::take(&mut self.open);
         // Not known to be closed: full ones since it is not known when, and those that may be open still.
         let mut others = Vec::new();
@@ -126,9 +146,6 @@ impl Ftl {
                 self.blocks.find(superblock, found);
                 continue;
             };
-            let data = written.oob.iter().map(|oob| oob.sequence);
-            let newest = data.max().unwrap_or(0).max(written.programmed_at);
-            self.sequence = self.sequence.max(newest);
             let (end, at, stream) = (written.end, written.programmed_at, written.stream);
             let is_same = self.blocks[superblock].erases == found.erases;
             if self.blocks.find(superblock, found) {

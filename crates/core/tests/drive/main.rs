@@ -5,6 +5,7 @@ mod branch;
 mod common;
 mod compressed_map;
 mod cut_again;
+mod dead_pages;
 mod details;
 mod drawn;
 mod hostile_data;

@@ -3,10 +3,10 @@
 
 use crate::common::contents::Media;
 use crate::common::{VARIANTS, drive, pages, settle, small};
-use lodger_core::ftl::{Contradiction, Found, Oob, Owner, Stream, Trim};
+use lodger_core::ftl::{Contradiction, Found, LAST_FOR_NEW_DATA, Oob, Owner, Stream, Trim};
 use lodger_core::ids::{Lpn, TranslationPage};
 use lodger_core::rng::Rng;
-use lodger_core::{Completion, DriveSpec, Host, Op, Precondition};
+use lodger_core::{Completion, DriveSpec, Host, Op, Precondition, Status};
 
 const HMB_BYTES: u64 = 256 << 10;
 
@@ -160,4 +160,60 @@ fn wear_and_counters_come_from_what_was_kept_beside_and_wear_from_flash_if_that_
         blocks.map(|block| block.erases).collect()
     };
     assert_eq!(worn(&other), worn(&host));
+}
+
+#[test]
+fn a_drive_without_sequence_numbers_takes_no_data_and_reads_on() {
+    let (spec, mut host) = used();
+    host.shutdown();
+    let rest = host.drive.rest();
+    // As after 2^31 trims.
+    let last = |sequence| Trim {
+        from: 0,
+        end: 1,
+        sequence,
+    };
+    let restored = |sequence| {
+        let mut other = new(&spec);
+        other.drive.contents = host.drive.contents.clone().without_drive();
+        let mut found = other.drive.contents.kept.found(&spec);
+        found.trims.push(last(sequence));
+        let restored = other.drive.restore(&rest, found);
+        restored.map(|()| other)
+    };
+    let mut other = restored(LAST_FOR_NEW_DATA - 60).expect("it has some left");
+    other.power_cut();
+    let mut statuses = Vec::new();
+    for tag in 1..=200 {
+        for op in [Op::Write, Op::Trim, Op::Flush, Op::Read] {
+            let mut request = pages(op, u64::from(tag), 4);
+            request.tag = tag;
+            other.submit(request);
+        }
+        statuses.extend(settle(&mut other).iter().map(|done| (done.op, done.status)));
+    }
+    let refused = statuses
+        .iter()
+        .filter(|(_, status)| *status == Status::ReadOnly);
+    let refused: Vec<Op> = refused.map(|(op, _)| *op).collect();
+    assert!(
+        refused.len() > 100 && refused.len() < 400,
+        "{}",
+        refused.len()
+    );
+    assert!(refused.iter().all(|op| matches!(op, Op::Write | Op::Trim)));
+    let at_the_end = &statuses[statuses.len() - 4..];
+    let ended = |op, status| assert!(at_the_end.contains(&(op, status)), "{at_the_end:?}");
+    ended(Op::Write, Status::ReadOnly);
+    ended(Op::Trim, Status::ReadOnly);
+    ended(Op::Flush, Status::Success);
+    ended(Op::Read, Status::Success);
+    // It goes on so after cuts, and can be shut down.
+    other.power_cut();
+    other.shutdown();
+    let beyond = LAST_FOR_NEW_DATA + (1 << 27) + 1;
+    assert_eq!(
+        restored(beyond).err(),
+        Some(Contradiction::Sequence(beyond))
+    );
 }

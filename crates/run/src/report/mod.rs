@@ -98,11 +98,11 @@ impl Entry {
 
     /// fio's `error`: 0, or the errno that Linux makes of the drive's answer.
     pub(crate) fn errno(&self) -> u64 {
-        // EINVAL for a malformed command, EIO for a range beyond the drive (blk_status_to_errno).
+        // EINVAL for a malformed command, EIO for a range beyond the drive, or a drive that takes no data (blk_status_to_errno).
         match self.job.first_error {
             None | Some(lodger_core::Status::Success) => 0,
             Some(lodger_core::Status::InvalidField) => 22,
-            Some(lodger_core::Status::OutOfRange) => 5,
+            Some(lodger_core::Status::OutOfRange | lodger_core::Status::ReadOnly) => 5,
             // ENODATA: what Linux makes of Access Denied, Unrecovered Read Error and Write Fault.
             Some(lodger_core::Status::AccessDenied | lodger_core::Status::MediaError) => 61,
         }

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::hmb::HmbChoice;
 use lodger_core::controller::dump::{Dump, shortfall};
 use lodger_core::device::{Contents, DumpOutcome, Source};
+use lodger_core::ftl::Owned;
 use lodger_core::ids::{BufferSlot, Lpn, Ppn};
 use lodger_core::rng::Rng;
 use lodger_core::spec::{SLOT_BYTES, WindowSpec};
@@ -26,10 +27,10 @@ fn bytes_of(mask: u64) -> impl Iterator<Item = usize> {
 
 impl Contents for Marks {
     fn arrive(&mut self, _: u32, _: Lpn, _: BufferSlot, _: u8) {}
-    fn merge(&mut self, _: BufferSlot, _: Source, _: u8) {}
+    fn merge(&mut self, _: Lpn, _: BufferSlot, _: Source, _: u8) {}
     fn absorb(&mut self, _: BufferSlot, _: BufferSlot, _: u8) {}
     fn program(&mut self, _: BufferSlot, _: Ppn) {}
-    fn relocate(&mut self, _: Ppn, _: Ppn) {}
+    fn relocate(&mut self, _: Owned, _: Ppn, _: Ppn) {}
     fn read(&mut self, _: u32, _: Lpn, _: Source, _: u8) {}
     fn combine(&mut self, tag: u32, packet: u32, _: u32, mask: u64) {
         let held = self.packets.entry(packet).or_insert([0; LINE_BYTES]);

@@ -126,6 +126,7 @@ fn status_of(failure: DriveStatus, is_write: bool) -> Status {
         DriveStatus::OutOfRange => Status::LBA_OUT_OF_RANGE,
         DriveStatus::InvalidField => Status::INVALID_FIELD,
         DriveStatus::AccessDenied => Status::ACCESS_DENIED,
+        DriveStatus::ReadOnly => Status::NAMESPACE_WRITE_PROTECTED,
         DriveStatus::MediaError if is_write => Status::WRITE_FAULT,
         DriveStatus::MediaError => Status::UNRECOVERED_READ_ERROR,
     }

@@ -3,7 +3,7 @@
 
 use super::kept::Kept;
 use lodger_core::device::{Contents, MapEntries, PageBytes, Programmed, Source, Spare};
-use lodger_core::ftl::Trim;
+use lodger_core::ftl::{Owned, Trim};
 use lodger_core::ids::{BufferSlot, Lpn, Ppn};
 use std::collections::HashMap;
 
@@ -158,6 +158,8 @@ enum Flash<P> {
     AtFirst,
     /// Erased or torn.
     Lost,
+    /// Of no use any more: nothing is read there, nor programmed before an erase.
+    Dead,
     Programmed(P),
 }
 
@@ -181,6 +183,8 @@ pub struct Pages<P: Page, const MAP: bool = false> {
     packets: HashMap<u32, [P::Cell; 64]>,
     /// What lies beside the data.
     pub kept: Kept,
+    /// Pages that the drive has said it needs no more.
+    pub discarded: u64,
 }
 
 /// Follows the tag of the request that wrote each sector.
@@ -203,6 +207,7 @@ impl<P: Page, const MAP: bool> Default for Pages<P, MAP> {
             loaded: Vec::new(),
             packets: HashMap::new(),
             kept: Kept::default(),
+            discarded: 0,
         }
     }
 }
@@ -237,7 +242,7 @@ impl<P: Page, const MAP: bool> Pages<P, MAP> {
             Source::Buffer(slot) => self.buffered(slot).clone(),
             Source::Flash(ppn) => match self.flash.get(ppn.index()) {
                 None | Some(Flash::AtFirst) => (self.before)(ppn),
-                Some(Flash::Lost) => P::lost(),
+                Some(Flash::Lost | Flash::Dead) => P::lost(),
                 Some(Flash::Programmed(page)) => page.clone(),
             },
             Source::Unwritten => P::unwritten(),
@@ -267,10 +272,17 @@ impl<P: Page, const MAP: bool> Pages<P, MAP> {
         self.flash_up_to(to.index() + 1);
         let held = &mut self.flash[to.index()];
         assert!(
-            !matches!(held, Flash::Programmed(_)),
+            !matches!(held, Flash::Programmed(_) | Flash::Dead),
             "{to:?} is programmed twice without an erase"
         );
         *held = Flash::Programmed(page);
+    }
+
+    /// Physical pages whose data a request has written and that can be read.
+    pub fn programmed(&self) -> impl Iterator<Item = Ppn> {
+        let held = (0..).map(Ppn).zip(&self.flash);
+        held.filter(|(_, held)| matches!(held, Flash::Programmed(_)))
+            .map(|(ppn, _)| ppn)
     }
 
     /// The drive is gone. Of program operations that had not ended nothing is left.
@@ -312,13 +324,14 @@ impl<const MAP: bool> Pages<SectorTags, MAP> {
 impl<P: Page, const MAP: bool> Contents for Pages<P, MAP> {
     const HAS_BYTES: bool = P::HAS_BYTES;
     const FOLLOWS_MAP: bool = MAP;
+    const HEARS_OF_DEAD: bool = true;
 
     fn arrive(&mut self, tag: u32, lpn: Lpn, slot: BufferSlot, sectors: u8) {
         let mut page = P::unwritten();
         overlay(&mut page, &P::written(tag, lpn), sectors);
         self.set_slot(slot, page);
     }
-    fn merge(&mut self, slot: BufferSlot, source: Source, written: u8) {
+    fn merge(&mut self, _: Lpn, slot: BufferSlot, source: Source, written: u8) {
         let mut page = self.at(source);
         overlay(&mut page, self.buffered(slot), written);
         self.set_slot(slot, page);
@@ -331,11 +344,17 @@ impl<P: Page, const MAP: bool> Contents for Pages<P, MAP> {
     fn program(&mut self, from: BufferSlot, to: Ppn) {
         self.put(to, self.buffered(from).clone());
     }
-    fn relocate(&mut self, from: Ppn, to: Ppn) {
+    fn relocate(&mut self, _: Owned, from: Ppn, to: Ppn) {
         self.put(to, self.at(Source::Flash(from)));
         if let Some(held) = self.map_pages.get(&from).cloned() {
             self.map_pages.insert(to, held);
         }
+    }
+    fn discard(&mut self, ppn: Ppn) {
+        // Whoever reads it all the same finds nothing.
+        self.flash_up_to(ppn.index() + 1);
+        self.flash[ppn.index()] = Flash::Dead;
+        self.discarded += 1;
     }
     fn erase(&mut self, first: Ppn, slots: u32) {
         self.lose_flash(first, slots);
@@ -375,7 +394,7 @@ impl<P: Page, const MAP: bool> Contents for Pages<P, MAP> {
         self.map_pages_read += 1;
     }
 
-    fn page(&self, source: Source) -> PageBytes {
+    fn page(&self, _: Lpn, source: Source) -> PageBytes {
         self.at(source).to_bytes()
     }
     fn set_buffered(&mut self, slot: BufferSlot, page: &PageBytes) {
@@ -407,7 +426,7 @@ impl<P: Page, const MAP: bool> Contents for Pages<P, MAP> {
                 .extend(self.window.get(at).map(|cell| (at, *cell)));
         }
     }
-    fn pin(&mut self, window_slot: u32, source: Source) {
+    fn pin(&mut self, window_slot: u32, _: Lpn, source: Source) {
         let page = self.at(source);
         let here = self.window.chunks_exact_mut(PAGE).nth(window_slot as usize);
         if let Some(here) = here {
