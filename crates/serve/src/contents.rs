@@ -45,12 +45,16 @@ enum Payload {
 #[derive(Debug, Default)]
 struct Data {
     payload: Payload,
+    /// It goes there.
+    to_host: bool,
     /// Where on the drive it begins, bytes.
     offset_bytes: u64,
     /// How much it is.
     length_bytes: u64,
     /// Its pieces in the guest's memory, each with where in the data it begins.
     regions: Vec<(u64, Region)>,
+    /// All of it, once it was taken in beforehand ([`Pages::take_in`]).
+    taken_in: Option<Vec<u8>>,
     /// Pages read for it, from its first on.
     pages: Vec<Page>,
     /// Some of it could not be had from the guest's memory.
@@ -94,6 +98,10 @@ impl Data {
         at: u64,
         into: &mut [u8],
     ) -> Result<(), MemoryError> {
+        if let Some(all) = &self.taken_in {
+            into.copy_from_slice(&all[at as usize..][..into.len()]);
+            return Ok(());
+        }
         self.pieces(at, into.len() as u64, |address, from, bytes| {
             let part = &mut into[from..from + bytes];
             address.map_or(Ok(()), |address| memory.read(address, part))
@@ -241,7 +249,9 @@ impl<M: GuestMemory> Pages<M> {
         let data = self.data_mut(tag);
         data.regions = regions;
         data.payload = Payload::Guest;
+        data.to_host = to_host;
         (data.failed, data.unread) = (false, false);
+        data.taken_in = None;
         data.pages.clear();
         (data.offset_bytes, data.length_bytes) = (offset_bytes, length_bytes);
         Ok(())
@@ -260,8 +270,35 @@ impl<M: GuestMemory> Pages<M> {
         let data = self.data_mut(tag);
         data.payload = Payload::None;
         data.regions.clear();
+        data.taken_in = None;
         data.pages.clear();
         data.copy = Vec::new();
+    }
+
+    /// The guest's memory is about to be out of reach: data of the commands under way that has not come yet comes now,
+    /// as what has begun may still be carried out.
+    pub fn take_in(&mut self) {
+        let memory = &self.memory;
+        let under_way = self.data.iter_mut();
+        for data in under_way.filter(|data| data.payload == Payload::Guest) {
+            if !data.to_host && data.taken_in.is_none() {
+                let mut all = vec![0; data.length_bytes as usize];
+                let mut at = 0;
+                while at < data.length_bytes {
+                    // Page by page of the drive: one that cannot be had is zeros, as [`Contents::arrive`] has it.
+                    let bytes = PAGE - (data.offset_bytes + at) % PAGE;
+                    let end = (at + bytes).min(data.length_bytes);
+                    let part = &mut all[at as usize..end as usize];
+                    if data.fetch(memory, at, part).is_err() {
+                        data.failed = true;
+                        part.fill(0);
+                    }
+                    at = end;
+                }
+                data.taken_in = Some(all);
+            }
+            data.regions.clear();
+        }
     }
 
     /// All commands are over.

@@ -171,6 +171,30 @@ fn a_drive_that_vanishes_is_ones_and_comes_back_with_its_data() {
 }
 
 #[test]
+fn a_drive_that_vanishes_with_a_write_under_way_reads_the_host_no_more() {
+    let ram = ram();
+    let mut driver = with(&ram, "");
+    run(&mut driver, WRITE, 0, 1).expect("a write");
+    run(&mut driver, FLUSH, 0, 0).expect("a flush");
+    let write = driver.entry(1, WRITE, 0, 8);
+    let buffer = driver.io[0].buffer(write.command().0);
+    ram.write(buffer, &[2; 4096]).unwrap();
+    driver.submit(1, write);
+    let now_ps = driver.port.now_ps;
+    driver.port.controller.poll(now_ps);
+    assert!(driver.port.controller.is_waited_for(), "it is under way");
+    act(&mut driver, "vanish 5ms");
+    // The host has its memory back.
+    ram.write(buffer, &[3; 4096]).unwrap();
+    while driver.port.read(offset::CSTS) == GONE {
+        assert!(driver.port.wait());
+    }
+    again(&mut driver);
+    let holds = byte_at(&mut driver, 0);
+    assert!(matches!(holds, 1 | 2), "{holds}");
+}
+
+#[test]
 fn a_stall_holds_everything_up_for_its_time() {
     let took = |stall: bool| {
         let ram = ram();

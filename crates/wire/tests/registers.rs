@@ -220,9 +220,14 @@ fn page_size_and_command_set_stay_while_the_controller_is_enabled() {
 fn a_failed_controller_comes_back_by_a_reset() {
     let mut registers = started();
     registers.fail();
-    assert_eq!(read32(&registers, offset::CSTS), 2);
+    assert!(!registers.is_ready());
+    assert_eq!(read32(&registers, offset::CSTS), 3);
     assert_eq!(write32(&mut registers, offset::CC, 0), Effect::Disable);
+    // Its transfers are not over before: a host that sees RDY at 0 takes its memory back.
+    assert_eq!(read32(&registers, offset::CSTS), 1);
+    registers.fail();
     registers.reset_done();
+    assert_eq!(read32(&registers, offset::CSTS), 0);
     assert!(matches!(
         write32(&mut registers, offset::CC, LINUX_CC | 1),
         Effect::Enable(_)

@@ -260,6 +260,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     fn vanish(&mut self) {
         // What is not on the link reaches nothing over it.
+        self.device.contents.take_in();
         self.device.host_memory.memory.withdraw();
         self.stop();
         self.plight.is_gone = true;

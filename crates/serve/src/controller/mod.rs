@@ -316,6 +316,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
     /// A reset of the PCI function, or of the device by its monitor: as power on for the guest, while the
     /// drive stays as it is.
     pub fn function_reset(&mut self) {
+        // No requests to the host's memory come from a function that was reset (PCI Express 6.0 §6.6.2).
+        self.device.contents.take_in();
         self.stop();
         self.registers.function_reset();
         self.registers.vanish(self.is_gone());

@@ -198,8 +198,8 @@ enum State {
     Ready,
     /// CC.EN was cleared; `was_ready` still shows in CSTS.RDY.
     Resetting { was_ready: bool },
-    /// CSTS.CFS: only a reset helps.
-    Failed,
+    /// CSTS.CFS: only a reset helps. CSTS.RDY says until then what it said before.
+    Failed { was_ready: bool },
 }
 
 const CC_ENABLE: u32 = 1;
@@ -299,7 +299,12 @@ impl Registers {
 
     /// A fatal error: CSTS.CFS is set until the host resets the controller (§3.1.3.6).
     pub fn fail(&mut self) {
-        self.state = State::Failed;
+        self.state = match self.state {
+            State::Ready => State::Failed { was_ready: true },
+            State::Enabling => State::Failed { was_ready: false },
+            // A reset is under way already, or it has failed before.
+            state => state,
+        };
     }
 
     /// A reset of the PCI function, or power on: all registers are as at first, the admin queues' too.
@@ -328,9 +333,9 @@ impl Registers {
     pub fn status(&self) -> u32 {
         let is_ready = matches!(
             self.state,
-            State::Ready | State::Resetting { was_ready: true }
+            State::Ready | State::Resetting { was_ready: true } | State::Failed { was_ready: true }
         );
-        let has_failed = self.state == State::Failed;
+        let has_failed = matches!(self.state, State::Failed { .. });
         u32::from(is_ready)
             | u32::from(has_failed) << 1
             | self.shutdown << 2
@@ -490,7 +495,8 @@ impl Registers {
         if let State::Resetting { .. } = self.state {
             return Effect::None; // The reset is under way; no one waits to be enabled after it now.
         }
-        let was_ready = self.state == State::Ready;
+        let ready = State::Failed { was_ready: true };
+        let was_ready = self.state == State::Ready || self.state == ready;
         self.state = State::Resetting { was_ready };
         self.interrupt_mask = 0;
         Effect::Disable
@@ -518,7 +524,7 @@ impl Registers {
                 Effect::Enable(enable)
             }
             Err(error) => {
-                self.state = State::Failed;
+                self.state = State::Failed { was_ready: false };
                 Effect::Refused(error)
             }
         }
