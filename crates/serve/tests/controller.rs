@@ -258,6 +258,30 @@ fn commands_that_cannot_reach_their_data_say_so() {
 }
 
 #[test]
+fn a_command_moves_no_more_than_the_drive_file_says() {
+    let ram = ram();
+    for (sets, mdts, most_blocks) in [
+        (&[][..], 7, 1024),
+        (&[("controller.max_transfer", "8KiB")], 1, 16),
+        (&[("controller.max_transfer", "2MiB")], 9, 4096),
+    ] {
+        let mut driver = Simulated::driver(&spec(sets), &ram);
+        driver.enable();
+        driver.create_queues(1);
+        assert_eq!(driver.identify(1, 0)[77], mdts, "{sets:?}");
+        let entry = driver.entry(1, 2, 0, most_blocks + 1);
+        let ended = driver.run(1, entry.with_prp(MEMORY_BYTES, 0));
+        let too_much = ended.is_err_and(|status| status.is(Status::INVALID_FIELD));
+        assert!(too_much, "{sets:?}");
+        // So much is not refused for its length.
+        let entry = driver.entry(1, 2, 0, most_blocks);
+        let ended = driver.run(1, entry.with_prp(MEMORY_BYTES, 0));
+        let no_memory = ended.is_err_and(|status| status.is(Status::DATA_TRANSFER_ERROR));
+        assert!(no_memory, "{sets:?}");
+    }
+}
+
+#[test]
 fn a_grant_of_nothing_can_be_taken_back() {
     let (ram, spec) = (ram(), spec(&[]));
     let mut driver = Simulated::driver(&spec, &ram);

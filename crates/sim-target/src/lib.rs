@@ -1,10 +1,10 @@
 //! A simulated drive as the prober sees it: commands in, latencies out, and the noise that a real
 //! machine adds to them.
 
-use lodger_core::Completion;
 use lodger_core::observe::Counters;
 use lodger_core::rng::Rng;
 use lodger_core::time::{MS, NS};
+use lodger_core::{Completion, DriveSpec};
 use lodger_probe::{
     Description, HmbState, HmbSwitch, Io, Op, Sample, Target, TargetError, Transport,
 };
@@ -14,6 +14,14 @@ use std::time::Duration;
 /// Longest transfer, bytes: what Linux passes on in one piece (`max_sectors_kb`) where the drive sets
 /// no lower limit.
 const TRANSFER_BYTES_MAX: u32 = 1280 << 10;
+
+/// The same on this drive's host, whose limit and whose drive's may be lower.
+fn transfer_bytes_max(spec: &DriveSpec) -> u32 {
+    let most = spec.controller.request_bytes_max(&spec.host);
+    most.map_or(TRANSFER_BYTES_MAX, |bytes| {
+        TRANSFER_BYTES_MAX.min(bytes as u32)
+    })
+}
 
 /// Part of a latency that the host's noise acts on, ns.
 const NOISY_NS_MAX: f64 = 200_000.0;
@@ -109,7 +117,7 @@ impl SimTarget {
             firmware: String::new(),
             capacity_bytes: spec.capacity_bytes,
             block_bytes: 512,
-            transfer_bytes_max: TRANSFER_BYTES_MAX,
+            transfer_bytes_max: transfer_bytes_max(spec),
             transport: Transport::Direct,
             no_flush: None,
             no_deallocate: None,

@@ -1,8 +1,9 @@
 //! Role `read_cache`: data read from flash, kept for the next reader.
 
+use super::ReadAhead;
 use super::cache::Cache;
-use crate::ids::Lpn;
-use crate::spec::{ReadCacheSpec, SLOT_BYTES, Tier};
+use crate::ids::{Lpn, Ppn};
+use crate::spec::{ReadAheadSpec, ReadCacheSpec, SLOT_BYTES, Tier};
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
 
@@ -14,12 +15,14 @@ pub struct ReadCache {
     /// Only a command whose data is all there is served from it.
     pub whole_commands: bool,
     slots: Cache<Table>,
+    /// What is read into it before it is asked for.
+    pub ahead: Option<ReadAhead>,
 }
 
 impl ReadCache {
     /// An empty cache as the spec says; `bytes` may be less than it wants (host memory).
     #[must_use]
-    pub fn new(spec: &ReadCacheSpec, bytes: u64, seed: u64) -> Self {
+    pub fn new(spec: &ReadCacheSpec, ahead: Option<&ReadAheadSpec>, bytes: u64, seed: u64) -> Self {
         let slots = (bytes / SLOT_BYTES) as u32;
         ReadCache {
             tier: spec.tier,
@@ -30,6 +33,7 @@ impl ReadCache {
                 spec.replacement,
                 seed,
             ),
+            ahead: ahead.map(ReadAhead::new),
         }
     }
 
@@ -37,6 +41,14 @@ impl ReadCache {
     #[must_use]
     pub fn contains(&self, lpn: Lpn) -> bool {
         self.slots.contains(lpn.0)
+    }
+
+    /// Whether a physical page is on its way from flash into it.
+    #[inline]
+    #[must_use]
+    pub fn is_coming(&self, ppn: Ppn) -> bool {
+        let ahead = self.ahead.as_ref();
+        ahead.is_some_and(|ahead| ahead.is_coming(ppn))
     }
 
     /// Pages it has room for.

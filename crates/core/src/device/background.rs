@@ -214,7 +214,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let bytes = share(cache.tier, cache.bytes, &mut left);
             // A cache in the drive's own memory keeps what it holds.
             if self.read_cache.is_none() || cache.tier.is_granted() {
-                self.read_cache = Some(ReadCache::new(cache, bytes, self.power.seed));
+                self.read_cache = Some(ReadCache::new(
+                    cache,
+                    self.spec.controller.read_ahead.as_ref(),
+                    bytes,
+                    self.power.seed,
+                ));
             }
         }
         let at_once = self.board.array.geometry().unit_slots * self.board.array.geometry().dies;

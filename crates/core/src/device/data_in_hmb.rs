@@ -277,7 +277,7 @@ impl DataInHmb {
             let (from, to) = command.pages_within(page);
             let (buffer, ftl) = (&*around.buffer, around.ftl);
             let cache = around.cache.as_deref();
-            if !super::read::read_cache_serves(cache, buffer, ftl, from, to) {
+            if !super::pieces::read_cache_serves(cache, buffer, ftl, from, to) {
                 continue;
             }
             for lpn in (from..to).map(Lpn) {

@@ -135,7 +135,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         } = *request;
         let aligned =
             offset_bytes.is_multiple_of(SECTOR_BYTES) && length_bytes.is_multiple_of(SECTOR_BYTES);
-        let too_long = request.op != Op::Trim && length_bytes > TRANSFER_BYTES_MAX;
+        let most = self.spec.controller.transfer_bytes_max;
+        let most = most.unwrap_or(TRANSFER_BYTES_MAX);
+        let too_long = request.op != Op::Trim && length_bytes > most;
         if !aligned || length_bytes == 0 || too_long {
             return Status::InvalidField;
         }

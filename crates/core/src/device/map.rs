@@ -220,6 +220,22 @@ impl Map {
         board.link.read(board.engine.now(), bytes) + self.costs.check_ps
     }
 
+    /// Whether the entries of a translation page are at hand for reading ahead: those in host memory cross the link,
+    /// a line in front of the data that they lead to.
+    pub(super) fn looks_up_ahead(
+        &self,
+        board: &mut Board<impl Tracer>,
+        page: TranslationPage,
+    ) -> bool {
+        let tier = self.role.served_by(page);
+        if tier.is_some_and(Tier::is_granted) && self.hmb_bytes > 0 {
+            let bytes = self.look_up_bytes(page);
+            board.counters.hmb_read_bytes += bytes;
+            board.link.read(board.engine.now(), bytes);
+        }
+        tier.is_some()
+    }
+
     /// Asks for a page on behalf of one who waits. Returns true when this joined a read already asked for.
     pub(super) fn fill(&mut self, page: TranslationPage, waiter: Waiter) -> bool {
         self.role.fill(page, Some(waiter))

@@ -26,6 +26,7 @@ mod hpb;
 mod interface;
 mod look;
 mod map;
+mod pieces;
 mod power;
 mod programs;
 mod read;

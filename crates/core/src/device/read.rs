@@ -1,23 +1,17 @@
 //! Reads: what is at hand, what comes from flash, and when all of it is with the host.
 
 use super::command::ToldByHost;
+use super::pieces::{FromMemory, PIECE_BYTES, Run, pieces, read_cache_serves};
 use super::{Command, Contents, Device, HostMemory, Source};
-use crate::controller::{Found, ReadCache, Waiter, WriteBuffer};
+use crate::controller::{Found, ReadAhead, Waiter};
 use crate::engine::EventKind;
-use crate::ftl::{Ftl, Owned};
+use crate::ftl::Owned;
 use crate::ids::{Lpn, Ppn, TranslationPage};
-use crate::memory::{self, GRANTED, TIERS};
-use crate::nand::{Cause, Class, FlashOp, Place, SlotMask};
+use crate::memory::{self, GRANTED};
+use crate::nand::{Cause, Class, FlashOp};
 use crate::observe::{Part, Tracer};
-use crate::spec::Tier;
-
-/// A flash read being put together: neighbouring slots of one group.
-struct Run {
-    place: Place,
-    last_slot: u32,
-    mask: SlotMask,
-    bytes: u32,
-}
+use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES, Tier};
+use std::ops::Range;
 
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Looks the command's map entries up and returns the core time it takes.
@@ -152,7 +146,97 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         } else {
             self.start_missing_read(id, &command);
         }
+        self.read_ahead_of(&command);
         self.settle_one(id);
+    }
+
+    /// What is expected to be asked for after a read is read from flash into the read cache, as far as the map is at
+    /// hand.
+    #[inline]
+    fn read_ahead_of(&mut self, command: &Command) {
+        if let Some(cache) = &mut self.read_cache
+            && let Some(ahead) = &mut cache.ahead
+            && !command.internal
+        {
+            let request = &command.request;
+            let bytes = request.offset_bytes..request.offset_bytes + request.length_bytes;
+            let pages = ahead.observe(request.queue, bytes, self.ftl.user_slots());
+            if let Some(pages) = pages {
+                self.read_ahead(pages);
+            }
+        }
+    }
+
+    #[cold]
+    fn read_ahead(&mut self, pages: Range<u32>) {
+        let group_slots = self.ftl.geometry().group_slots;
+        let mut run: Option<Run> = None;
+        let mut looked_up = None;
+        for lpn in pages {
+            let page = TranslationPage(lpn / ENTRIES_PER_TRANSLATION_PAGE as u32);
+            if looked_up != Some(page) && !self.map.looks_up_ahead(&mut self.board, page) {
+                if let Some(ahead) = self.read_ahead_state() {
+                    ahead.stop_at(lpn);
+                }
+                break;
+            }
+            looked_up = Some(page);
+            let Some(ppn) = self.to_be_read_ahead(Lpn(lpn)) else {
+                continue;
+            };
+            if run
+                .as_mut()
+                .is_some_and(|run| run.extend(ppn, group_slots, SLOT_BYTES))
+            {
+                continue;
+            }
+            let next = Run::new(self.ftl.place(ppn), SLOT_BYTES);
+            if let Some(done) = run.replace(next) {
+                self.issue_read_ahead(&done);
+            }
+        }
+        if let Some(done) = run {
+            self.issue_read_ahead(&done);
+        }
+    }
+
+    fn read_ahead_state(&mut self) -> Option<&mut ReadAhead> {
+        self.read_cache.as_mut()?.ahead.as_mut()
+    }
+
+    /// Where a page lies that is neither at hand nor on its way.
+    fn to_be_read_ahead(&self, lpn: Lpn) -> Option<Ppn> {
+        let cache = self.read_cache.as_ref()?;
+        if cache.contains(lpn) || self.buffer.slots.find(lpn).is_some() {
+            return None;
+        }
+        self.ftl.locate(lpn).filter(|&ppn| !cache.is_coming(ppn))
+    }
+
+    fn issue_read_ahead(&mut self, run: &Run) {
+        let slots = run.mask.count_ones();
+        self.board.counters.read_ahead_slots += u64::from(slots);
+        let core_ps = u64::from(slots) * self.spec.controller.next_slot_ps;
+        self.board.cores.book(self.board.engine.now(), core_ps);
+        if let Some(ahead) = self.read_ahead_state() {
+            let owner = ahead.begin(run.place.group, run.mask);
+            let class = Class::AheadRead;
+            let op = FlashOp::read(class, Cause::Host, owner, &run.place, run.mask);
+            self.board.read_flash(&mut self.ftl, op);
+        }
+    }
+
+    /// What was read ahead is here, and may be waited for by now.
+    fn on_read_ahead(&mut self, op: &FlashOp) {
+        self.keep_in_read_cache(op);
+        let next = |device: &mut Self| device.read_ahead_state()?.next_waiting(op.owner);
+        while let Some((command, bytes)) = next(self) {
+            self.send(command, u64::from(bytes));
+            self.settle_one(command);
+        }
+        if let Some(ahead) = self.read_ahead_state() {
+            ahead.end(op.owner);
+        }
     }
 
     #[cold]
@@ -224,25 +308,16 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let bytes = command.bytes_in(lpn);
             let source = self.source_of(id, Lpn(lpn), &command, bytes, cached, &mut from_memory);
             let Some(ppn) = source else { continue };
+            let group_slots = self.ftl.geometry().group_slots;
             if let Some(current) = &mut run
-                && ppn.0 == current.place.group.0 + current.last_slot + 1
-                && current.last_slot + 1 < self.ftl.geometry().group_slots
+                && current.extend(ppn, group_slots, bytes)
             {
-                current.last_slot += 1;
-                current.mask |= 1 << current.last_slot;
-                current.bytes += bytes as u32;
                 continue;
             }
             if let Some(done) = run.take() {
                 self.issue_read(id, &done);
             }
-            let place = self.ftl.place(ppn);
-            run = Some(Run {
-                place,
-                last_slot: place.slot,
-                mask: 1 << place.slot,
-                bytes: bytes as u32,
-            });
+            run = Some(Run::new(self.ftl.place(ppn), bytes));
         }
         if let Some(done) = run {
             self.issue_read(id, &done);
@@ -314,6 +389,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                     }
                     return None;
                 }
+            }
+            if let Some(ahead) = self.read_ahead_state()
+                && let Some(waits) = ahead.join(ppn, id, bytes as u32)
+            {
+                self.board.counters.read_ahead_joined_slots += 1;
+                self.commands[id].pending += u32::from(waits);
+                self.note_read(id, lpn, Source::Flash(ppn), sectors);
+                return None;
             }
         }
         self.note_read(id, lpn, Source::Flash(ppn), sectors);
@@ -439,6 +522,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let op = self.board.array.ops[index];
         self.board.array.ops.remove(index);
         match (op.cause, op.class) {
+            (Cause::Host, Class::AheadRead) => self.on_read_ahead(&op),
             (Cause::Host, _) => {
                 let bytes = u64::from(op.link_bytes);
                 let kept_in_host = self.keep_in_read_cache(&op);
@@ -494,50 +578,4 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         if in_host { kept } else { 0 }
     }
-}
-
-/// Whether pages `from..to` may be taken from the read cache: where it serves whole commands
-/// only, all that flash would have to deliver must be there.
-#[inline]
-pub(super) fn read_cache_serves(
-    cache: Option<&ReadCache>,
-    buffer: &WriteBuffer,
-    ftl: &Ftl,
-    from: u32,
-    to: u32,
-) -> bool {
-    match cache {
-        Some(cache) if cache.whole_commands && to - from > 1 => (from..to).map(Lpn).all(|lpn| {
-            cache.contains(lpn) || buffer.find(lpn).is_some() || ftl.locate(lpn).is_none()
-        }),
-        _ => true,
-    }
-}
-
-/// Bytes of a command that need no flash.
-#[derive(Default)]
-struct FromMemory {
-    /// There are some: most reads need flash alone.
-    any: bool,
-    /// Of pages without data.
-    zeros: u64,
-    /// By memory, in the order of [`Tier::ALL`].
-    held: [u64; TIERS],
-}
-
-impl FromMemory {
-    #[inline]
-    fn add(&mut self, tier: Tier, bytes: u64) {
-        self.any = true;
-        self.held[tier as usize] += bytes;
-    }
-}
-
-/// Data from memory is sent on piece by piece, while the next one is fetched.
-const PIECE_BYTES: u64 = 32 << 10;
-
-/// `bytes` in pieces.
-#[inline]
-fn pieces(bytes: u64) -> impl Iterator<Item = u64> {
-    (0..bytes.div_ceil(PIECE_BYTES)).map(move |n| PIECE_BYTES.min(bytes - n * PIECE_BYTES))
 }

@@ -7,6 +7,7 @@
 pub mod cpu;
 pub mod hmb;
 pub mod hpb;
+mod split;
 pub mod window;
 pub mod write_combining;
 
@@ -18,6 +19,7 @@ use crate::observe::{Counters, Part, RequestInfo, Tracer, Untraced};
 use crate::request::{Completion, Op, Request};
 use crate::spec::DriveSpec;
 use serde::{Deserialize, Serialize};
+use split::Splits;
 
 /// A drive and the host that uses it.
 #[derive(Clone, Serialize, Deserialize)]
@@ -31,6 +33,8 @@ pub struct Host<C = NoContents, M = Modelled, T = Untraced> {
     /// When each command in flight was submitted, by its number.
     submitted_ps: Vec<u64>,
     completions: Vec<Completion>,
+    /// Requests that are more than one command.
+    splits: Splits,
     hpb: Option<Box<hpb::HpbHost>>,
     window: Box<window::WindowUser>,
 }
@@ -96,6 +100,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
             complete_ps: spec.host.complete_ps,
             submitted_ps: Vec::new(),
             completions: Vec::new(),
+            splits: Splits::new(spec.controller.request_bytes_max(&spec.host)),
             hpb: hpb::HpbHost::new(spec, drive.ftl().user_slots(), seed),
             window: Box::new(window::WindowUser::new(&spec.host.cpu)),
             drive,
@@ -145,6 +150,28 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
     /// Hands the drive a request at the present instant.
     #[inline]
     pub fn submit(&mut self, request: Request) {
+        if self.splits.needed(&request) {
+            self.submit_parts(request);
+        } else {
+            self.submit_command(request, 0);
+        }
+    }
+
+    /// A request that is longer than a command may be is submitted part by part.
+    #[cold]
+    fn submit_parts(&mut self, request: Request) {
+        let whole = self.splits.begin(&request);
+        let mut before_ps = 0;
+        for part in self.splits.parts(request) {
+            let command = self.submit_command(part, before_ps);
+            self.splits.submitted(command, whole);
+            before_ps += self.submit_ps;
+        }
+    }
+
+    /// A command whose submission begins in `before_ps`.
+    #[inline]
+    fn submit_command(&mut self, request: Request, before_ps: u64) -> CommandId {
         let now_ps = self.drive.now_ps();
         let command = self.drive.enqueue(request);
         let at = command.0 as usize;
@@ -163,14 +190,15 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
             length_bytes: request.length_bytes,
         };
         self.drive.tracer().begin(command.0, &info, now_ps);
-        let mut submit_ps = self.submit_ps;
+        let mut submit_ps = before_ps + self.submit_ps;
         if self.hpb.is_some() && self.attach_entries(command) {
             // Another command goes first.
-            submit_ps *= 2;
+            submit_ps += self.submit_ps;
         }
         let tracer = self.drive.tracer();
         tracer.mark(command.0, Part::Submission, now_ps + submit_ps);
         self.drive.ring(command, now_ps + submit_ps);
+        command
     }
 
     /// Works off everything due up to `to_ps` and moves the clock there. Completions are appended
@@ -238,13 +266,16 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
         let (request, status) = self.drive.consume(command, now_ps + self.submit_ps);
         if !from_driver {
             self.drive.tracer().completed(command.0, now_ps);
-            self.completions.push(Completion {
-                tag: request.tag,
-                op: request.op,
-                status,
-                submitted_ps: self.submitted_ps[command.0 as usize],
-                completed_ps: now_ps,
-            });
+            let submitted_ps = self.submitted_ps[command.0 as usize];
+            if let Some(status) = self.splits.completed(command, status) {
+                self.completions.push(Completion {
+                    tag: request.tag,
+                    op: request.op,
+                    status,
+                    submitted_ps,
+                    completed_ps: now_ps,
+                });
+            }
         }
     }
 
@@ -301,6 +332,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
 
     fn restart(&mut self, begin: impl FnOnce(&mut Device<C, M, T>)) -> Recovery {
         self.completions.clear();
+        self.splits.forget_all();
         let lost_bytes = self.window.cut(self.drive.now_ps());
         begin(&mut self.drive);
         while self.step(u64::MAX).expect("recovery goes on") != News::Recovered {}

@@ -16,9 +16,10 @@ use serde::{Deserialize, Serialize};
 const OVERTAKES_MAX: u32 = 8;
 
 /// Classes of reads that somebody or something waits for, as bits.
-const READS: u8 = 1 << Class::HostRead as u8 | 1 << Class::MapRead as u8 | 1 << Class::GcRead as u8;
+const READS: u8 = SUSPENDING | 1 << Class::GcRead as u8;
 /// Those that programs and erases are suspended for.
-const SUSPENDING: u8 = 1 << Class::HostRead as u8 | 1 << Class::MapRead as u8;
+const SUSPENDING: u8 =
+    1 << Class::HostRead as u8 | 1 << Class::MapRead as u8 | 1 << Class::AheadRead as u8;
 
 /// What a die is doing, and what waits for it.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, Default)]

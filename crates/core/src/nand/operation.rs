@@ -36,19 +36,21 @@ pub enum Class {
     HostRead = 0,
     /// A host's request waits for the map.
     MapRead = 1,
+    /// A host is expected to ask for the data next, or does so already.
+    AheadRead = 2,
     /// Reads of data to be moved. Before programs, which take twenty times as long: what has been read
     /// keeps the dies busy with programs afterwards.
-    GcRead = 2,
+    GcRead = 3,
     /// Programs of buffered host data and translation pages, and erases that room waits for.
-    HostProgram = 3,
+    HostProgram = 4,
     /// Programs of moved data, and map read-ahead.
-    Background = 4,
+    Background = 5,
     /// Erases for which nobody waits.
-    Erase = 5,
+    Erase = 6,
 }
 
 /// Number of scheduling classes.
-pub const CLASSES: usize = 6;
+pub const CLASSES: usize = 7;
 
 /// Why the flash is touched; counted separately.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq, Hash)]

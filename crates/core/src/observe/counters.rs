@@ -140,6 +140,10 @@ pub struct Counters {
     pub read_cache_hits: u64,
     /// Pages of the read cache in host memory that failed their check and were read from flash.
     pub read_cache_rejected: u64,
+    /// Slots read from flash into the read cache before they were asked for.
+    pub read_ahead_slots: u64,
+    /// Slots that were asked for while they were on their way.
+    pub read_ahead_joined_slots: u64,
     /// Slots that entered the write buffer.
     pub buffer_writes: u64,
     /// Slots that overwrote one still in the write buffer and so never reached flash.

@@ -1,5 +1,6 @@
 //! From checked values to the drive: what they mean together, and whether they can hold together.
 
+mod controller;
 mod flash;
 mod hpb;
 mod link;
@@ -12,9 +13,9 @@ use super::parse::Values;
 use super::units::show_size;
 use super::value::Value;
 use super::{
-    Cell, ControllerSpec, CxlSpec, DriveSpec, Encoding, FtlSpec, GcPolicy, HmbSpec, HostDmaSpec,
-    HostSpec, Integrity, MapRoleSpec, MapTierSpec, MemorySpec, NandSpec, ReadCacheSpec, RoleSpecs,
-    Rounding, SLOT_BYTES, SuspendSpec, Tier, TierSpecs,
+    Cell, CxlSpec, DriveSpec, Encoding, FtlSpec, GcPolicy, HmbSpec, HostDmaSpec, HostSpec,
+    Integrity, MapRoleSpec, MapTierSpec, MemorySpec, NandSpec, RoleSpecs, Rounding, SLOT_BYTES,
+    SuspendSpec, Tier, TierSpecs,
 };
 
 /// Physical slot numbers are 32 bits wide and the two highest mean "nowhere".
@@ -42,8 +43,11 @@ pub(super) fn drive(values: &mut Values) -> Result<DriveSpec, SpecError> {
     let mut ftl = ftl(values)?;
     blocks(values, capacity_bytes, &mut nand, &mut ftl)?;
     let tiers = tiers(values)?;
+    let controller = controller::controller(values)?;
+    let read_cache = controller::read_cache(values)?;
+    controller::read_ahead_has_a_place(values, &controller, read_cache.as_ref())?;
     let roles = RoleSpecs {
-        read_cache: read_cache(values)?,
+        read_cache,
         write_buffer: write_buffer::build(values, &nand, &tiers)?,
         window: window::window(values)?,
         map: map(values, &tiers)?,
@@ -53,7 +57,7 @@ pub(super) fn drive(values: &mut Values) -> Result<DriveSpec, SpecError> {
         capacity_bytes,
         link,
         host: host(values),
-        controller: controller(values),
+        controller,
         nand,
         ftl,
         tiers,
@@ -64,9 +68,11 @@ pub(super) fn drive(values: &mut Values) -> Result<DriveSpec, SpecError> {
 }
 
 fn host(values: &Values) -> HostSpec {
+    let request = "host.max_request";
     HostSpec {
         submit_ps: values.number("host.submit"),
         complete_ps: values.number("host.complete"),
+        request_bytes_max: values.has(request).then(|| values.number(request)),
         dma: values.has("host.dma.rate").then(|| HostDmaSpec {
             bytes_per_s: values.number("host.dma.rate"),
             start_ps: values.number("host.dma.start"),
@@ -74,20 +80,6 @@ fn host(values: &Values) -> HostSpec {
             poll_ps: values.number("host.dma.poll"),
         }),
         cpu: window::cpu(values),
-    }
-}
-
-fn controller(values: &Values) -> ControllerSpec {
-    ControllerSpec {
-        cores: values.small("controller.cores"),
-        read_ps: values.number("controller.read"),
-        write_ps: values.number("controller.write"),
-        next_slot_ps: values.number("controller.next_slot"),
-        flush_ps: values.number("controller.flush"),
-        trim_ps: values.number("controller.trim"),
-        map_fill_ps: values.number("controller.map_fill"),
-        command_slots: values.small("controller.command_slots"),
-        arbitration_burst: values.small("controller.arbitration_burst"),
     }
 }
 
@@ -381,26 +373,6 @@ fn gc_policy(values: &Values) -> GcPolicy {
     let word = values.word("ftl.gc_policy");
     let policy = GcPolicy::from_word(word, values.small("ftl.gc_choices"));
     policy.unwrap_or_else(|| unreachable!("`ftl.gc_policy` allows no `{word}`"))
-}
-
-fn read_cache(values: &Values) -> Result<Option<ReadCacheSpec>, SpecError> {
-    if !values.has("role.read_cache.size") || values.number("role.read_cache.size") == 0 {
-        return Ok(None);
-    }
-    let bytes = values.number("role.read_cache.size");
-    if bytes < SLOT_BYTES {
-        let must = "must be 0 or at least 4KiB";
-        return Err(values.contradiction("role.read_cache.size", must));
-    }
-    let tier = values.choice("role.read_cache.tier");
-    tier_there(values, "role.read_cache.tier", tier)?;
-    let replacement = values.choice("role.read_cache.replacement");
-    Ok(Some(ReadCacheSpec {
-        tier,
-        bytes,
-        replacement,
-        whole_commands: values.flag("role.read_cache.whole_commands"),
-    }))
 }
 
 fn map(values: &mut Values, tiers: &TierSpecs) -> Result<MapRoleSpec, SpecError> {

@@ -102,6 +102,9 @@ pub struct HostSpec {
     pub submit_ps: u64,
     /// From the completion entry's arrival in memory to the application (interrupt, driver).
     pub complete_ps: u64,
+    /// Most data of one request to the drive, bytes; a longer read or write is split into several (Linux:
+    /// `max_sectors_kb`). `None`: only what the drive takes limits it.
+    pub request_bytes_max: Option<u64>,
     /// DMA engine of the host that the drive may use.
     pub dma: Option<HostDmaSpec>,
     /// What loads and stores to the drive's memory cost.
@@ -144,6 +147,30 @@ pub struct ControllerSpec {
     /// Commands fetched from one submission queue before the next has its turn
     /// (NVMe arbitration burst, round robin).
     pub arbitration_burst: u32,
+    /// Most data of one command, bytes (NVMe: MDTS); `None`: what the model can do.
+    pub transfer_bytes_max: Option<u64>,
+    /// Data that the host is expected to ask for next is read ahead.
+    pub read_ahead: Option<ReadAheadSpec>,
+}
+
+/// Reads in order, told apart by submission queue and followed by what comes next on flash, into the read cache.
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
+pub struct ReadAheadSpec {
+    /// How far ahead of the last command of a stream, slots of 4 KiB.
+    pub window_slots: u32,
+    /// Streams followed at once.
+    pub streams: u32,
+    /// Commands in order, one after the other, that make a stream.
+    pub after: u32,
+}
+
+impl ControllerSpec {
+    /// Most data that one read or write of a host that limits itself to `request_bytes_max` moves.
+    #[must_use]
+    pub fn request_bytes_max(&self, host: &HostSpec) -> Option<u64> {
+        let limits = [self.transfer_bytes_max, host.request_bytes_max];
+        limits.into_iter().flatten().min()
+    }
 }
 
 impl Cell {

@@ -52,7 +52,14 @@ fn seen(spec: &DriveSpec, precondition: Precondition) -> String {
         }
     }
     // Counted since the record was made, and never here.
-    let counters = format!("{:?}", host.counters()).replace(", hmb_given_up: 0", "");
+    let mut counters = format!("{:?}", host.counters());
+    for counter in [
+        "hmb_given_up",
+        "read_ahead_slots",
+        "read_ahead_joined_slots",
+    ] {
+        counters = counters.replace(&format!(", {counter}: 0"), "");
+    }
     writeln!(text, "{counters} {}", host.now_ps()).unwrap();
     if slots < 1 << 20 {
         host.drive.ftl().check();

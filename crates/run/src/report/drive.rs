@@ -302,6 +302,14 @@ fn write_text(out: &mut String, report: Report<'_>) -> std::fmt::Result {
             super::percent(hits, all)
         )?;
     }
+    if counters.read_ahead_slots > 0 {
+        writeln!(
+            out,
+            "  read ahead   : pages={}, asked for on their way={}",
+            grouped(counters.read_ahead_slots),
+            grouped(counters.read_ahead_joined_slots)
+        )?;
+    }
     if counters.buffer_writes > 0 {
         writeln!(
             out,

@@ -1,7 +1,6 @@
 //! Admin commands.
 
 use super::Controller;
-use super::identity::MDTS;
 use super::logs::is_served;
 use lodger_wire::PageSize;
 use lodger_wire::command::{AdminCommand, Parsed};
@@ -19,7 +18,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 return Err(Status::INVALID_OPCODE);
             }
             let transfer = parsed.command.transfer();
-            transfer.within(MDTS, PageSize::MIN.bytes())?;
+            transfer.within(self.identity.mdts, PageSize::MIN.bytes())?;
             Ok(parsed)
         });
         let ended = match parsed {

@@ -1,7 +1,7 @@
 //! What the drive says of itself: Identify's structures, from the drive file.
 
 use lodger_core::DriveSpec;
-use lodger_core::spec::LinkProtocol;
+use lodger_core::spec::{LinkProtocol, SLOT_BYTES};
 use lodger_wire::command::{Cns, Identify};
 use lodger_wire::hmb::{HmbLimits, IDENTIFY_UNIT_BYTES};
 use lodger_wire::identify::command_set::{self, DatasetLimits};
@@ -18,8 +18,8 @@ use lodger_wire::{ControllerId, NamespaceId};
 pub const NAMESPACE: NamespaceId = NamespaceId(1);
 /// The one controller there is.
 const CONTROLLER: ControllerId = ControllerId(0);
-/// Most data of a command: 2 to its power, pages of 4 KiB; 512 KiB.
-pub const MDTS: u8 = 7;
+/// Most data of a command where the drive file does not say: 2 to its power, pages of 4 KiB; 512 KiB.
+const MDTS: u8 = 7;
 /// Entries of the error log, 0-based.
 pub const ERROR_ENTRIES_Z: u8 = 63;
 /// Warning and critical temperature, kelvins: 70 and 80 degrees Celsius.
@@ -74,6 +74,8 @@ pub struct Identity {
     pub block: BlockSize,
     /// Blocks of the namespace.
     pub size_blocks: u64,
+    /// Most data of a command: 2 to its power, pages of 4 KiB.
+    pub mdts: u8,
     /// Host memory it asks for.
     pub host_memory: HmbLimits,
     /// Whether a power cut loses writes that were not flushed.
@@ -106,6 +108,13 @@ fn limits(spec: &DriveSpec) -> HmbLimits {
         descriptors_max: u16::try_from(hmb.max_descriptors).unwrap_or(u16::MAX),
         restrictable: false,
     }
+}
+
+/// Most data of a command of a drive: 2 to its power, pages of 4 KiB.
+fn mdts(spec: &DriveSpec) -> u8 {
+    let pages = |bytes: u64| bytes / SLOT_BYTES;
+    let most = spec.controller.transfer_bytes_max;
+    most.map_or(MDTS, |bytes| pages(bytes).ilog2() as u8)
 }
 
 fn has_volatile_cache(spec: &DriveSpec) -> bool {
@@ -154,7 +163,7 @@ impl Identity {
             subsystem_name: &subsystem_name,
             controller: CONTROLLER,
             version: Version::V2_0,
-            mdts: MDTS,
+            mdts: mdts(spec),
             namespaces_max: 1,
             capacity_bytes,
             host_memory,
@@ -200,6 +209,7 @@ impl Identity {
             },
             block,
             size_blocks,
+            mdts: mdts(spec),
             host_memory,
             has_volatile_cache,
         }

@@ -1,6 +1,6 @@
 //! I/O commands: what they ask of the drive, and how they end.
 
-use super::identity::{MDTS, NAMESPACE};
+use super::identity::NAMESPACE;
 use super::window::Call;
 use super::{Controller, Statistics};
 use lodger_core::{Op, Request, Status as DriveStatus};
@@ -164,7 +164,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             return Err(Status::INVALID_NAMESPACE);
         }
         let transfer = parsed.command.transfer(self.identity.block);
-        transfer.within(MDTS, PageSize::MIN.bytes())?;
+        transfer.within(self.identity.mdts, PageSize::MIN.bytes())?;
         match &parsed.command {
             IoCommand::Flush => {
                 self.device.contents.end(tag);

@@ -16,6 +16,8 @@ pub struct Export {
     pub block_bytes: u32,
     /// Most bytes of a request that moves data.
     pub request_bytes_max: u32,
+    /// Most bytes of a command of the drive that moves data.
+    pub command_bytes_max: u64,
     /// What people may be told.
     pub description: String,
 }

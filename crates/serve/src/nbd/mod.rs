@@ -30,6 +30,7 @@ use client::Client;
 use host::Host;
 use lodger_core::DriveSpec;
 use lodger_core::host::hmb::{HostPolicy, negotiate};
+use lodger_core::spec::SLOT_BYTES;
 use lodger_wire::hmb::IDENTIFY_UNIT_BYTES;
 use rustix::event::{PollFd, PollFlags};
 use std::net::SocketAddr;
@@ -71,7 +72,8 @@ impl Nbd {
         address: &Address,
     ) -> Result<Self, ServeError> {
         let memory = HostRam::default();
-        let controller = Controller::new(spec, settings, memory.clone())?;
+        let mut controller = Controller::new(spec, settings, memory.clone())?;
+        let command_bytes_max = SLOT_BYTES << controller.identity_mut().mdts;
         Ok(Nbd {
             listener: Listener::new(address)?,
             controller,
@@ -83,6 +85,7 @@ impl Nbd {
                 bytes: spec.capacity_bytes,
                 block_bytes: settings.block_bytes,
                 request_bytes_max: REQUEST_BYTES_MAX,
+                command_bytes_max,
                 description: spec.name.clone(),
             },
             clients: [const { None }; CLIENTS_MAX],

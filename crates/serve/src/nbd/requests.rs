@@ -3,13 +3,11 @@
 use super::handshake::Export;
 use super::host::HostRam;
 use super::message::{Command, Failure, Request, flag};
-use crate::controller::identity::{MDTS, NAMESPACE};
+use crate::controller::identity::NAMESPACE;
 use lodger_wire::CommandId;
 use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::status::Status;
 
-/// Most data of a command.
-const TRANSFER_BYTES_MAX: u64 = 4096 << MDTS;
 /// Most blocks of a command.
 const BLOCKS_MAX: u64 = 1 << 16;
 const FLUSH: u8 = 0;
@@ -118,8 +116,8 @@ pub fn commands(
         _ => FORCE_UNIT_ACCESS,
     };
     let (opcode, most, fua) = match request.command {
-        Command::Read => (READ, TRANSFER_BYTES_MAX, 0),
-        Command::Write => (WRITE, TRANSFER_BYTES_MAX, fua),
+        Command::Read => (READ, export.command_bytes_max, 0),
+        Command::Write => (WRITE, export.command_bytes_max, fua),
         Command::WriteZeroes => (WRITE_ZEROES, BLOCKS_MAX * block, fua),
         Command::Trim => {
             let manage = SubmissionEntry::new(DATASET_MANAGEMENT, CommandId(0), NAMESPACE);

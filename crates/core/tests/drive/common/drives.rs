@@ -51,7 +51,7 @@ pub fn drive(name: &str, sets: &[(&str, &str)]) -> DriveSpec {
 pub const LOG: [(&str, &str); 2] = [("tier.pm.size", "96KiB"), ("role.write_buffer.log", "pm")];
 
 /// Drives with something changed: what no drive of the collection has, or not in all combinations.
-pub const VARIANTS: [(&str, &[(&str, &str)]); 18] = [
+pub const VARIANTS: [(&str, &[(&str, &str)]); 19] = [
     ("tiny", &[("role.write_buffer.tier", "slc")]),
     (
         "tiny",
@@ -181,6 +181,16 @@ pub const VARIANTS: [(&str, &[(&str, &str)]); 18] = [
             ("role.map.size.cxl", "64KiB"),
             ("role.write_buffer.tier", "cxl"),
             ("role.write_buffer.size", "256KiB"),
+        ],
+    ),
+    (
+        "tiny",
+        &[
+            ("role.read_cache.size", "256KiB"),
+            ("controller.read_ahead.window", "64KiB"),
+            ("controller.read_ahead.streams", "4"),
+            ("controller.read_ahead.after", "1"),
+            ("host.max_request", "12KiB"),
         ],
     ),
 ];

@@ -29,6 +29,7 @@ const VALUES: &[(&str, &[&str])] = &[
     ("link.host_memory", &["0ns", "500ns", "30us"]),
     ("host.submit", &["0ns", "1us", "1ms"]),
     ("host.complete", &["0ns", "2us", "1ms"]),
+    ("host.max_request", &["4KiB", "12KiB", "64KiB", "2MiB"]),
     ("host.dma.rate", RATES),
     ("host.dma.start", TIMES),
     ("host.dma.register", &["0ns", "500ns", "50us"]),
@@ -48,6 +49,10 @@ const VALUES: &[(&str, &[&str])] = &[
     ("controller.map_fill", TIMES),
     ("controller.command_slots", &["1", "2", "4", "256"]),
     ("controller.arbitration_burst", &["1", "8"]),
+    ("controller.max_transfer", &["4KiB", "16KiB", "1MiB"]),
+    ("controller.read_ahead.window", &["4KiB", "16KiB", "24KiB"]),
+    ("controller.read_ahead.streams", &["1", "2"]),
+    ("controller.read_ahead.after", &["1", "2"]),
     ("nand.read", READS),
     ("nand.program", PROGRAMS),
     ("nand.one_shot", FLAGS),
@@ -226,6 +231,7 @@ const ALWAYS: [&str; 10] = [
 /// Tables that a drive may do without, and the keys they cannot do without.
 const TABLES: [(&str, &[&str]); 10] = [
     ("host.dma.", &["host.dma.rate"]),
+    ("controller.read_ahead.", &["controller.read_ahead.window"]),
     ("nand.suspend.", &["nand.suspend.program"]),
     ("nand.variation.", &["nand.variation.read"]),
     ("tier.dram.", &["tier.dram.size"]),

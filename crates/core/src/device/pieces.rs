@@ -1,0 +1,89 @@
+//! What a read is put together from: runs of slots on flash, and pieces from memory.
+
+use crate::controller::{ReadCache, WriteBuffer};
+use crate::ftl::Ftl;
+use crate::ids::{Lpn, Ppn};
+use crate::memory::TIERS;
+use crate::nand::{Place, SlotMask};
+use crate::spec::Tier;
+
+/// A flash read being put together: neighbouring slots of one group.
+pub(super) struct Run {
+    pub(super) place: Place,
+    last_slot: u32,
+    pub(super) mask: SlotMask,
+    pub(super) bytes: u32,
+}
+
+impl Run {
+    #[inline]
+    pub(super) fn new(place: Place, bytes: u64) -> Self {
+        Run {
+            place,
+            last_slot: place.slot,
+            mask: 1 << place.slot,
+            bytes: bytes as u32,
+        }
+    }
+
+    /// A slot joins that is the next of the group, if it is.
+    #[inline]
+    pub(super) fn extend(&mut self, ppn: Ppn, group_slots: u32, bytes: u64) -> bool {
+        let is_next =
+            ppn.0 == self.place.group.0 + self.last_slot + 1 && self.last_slot + 1 < group_slots;
+        if is_next {
+            self.last_slot += 1;
+            self.mask |= 1 << self.last_slot;
+            self.bytes += bytes as u32;
+        }
+        is_next
+    }
+}
+
+/// Bytes of a command that need no flash.
+#[derive(Default)]
+pub(super) struct FromMemory {
+    /// There are some: most reads need flash alone.
+    pub(super) any: bool,
+    /// Of pages without data.
+    pub(super) zeros: u64,
+    /// By memory, in the order of [`Tier::ALL`].
+    pub(super) held: [u64; TIERS],
+}
+
+impl FromMemory {
+    #[inline]
+    pub(super) fn add(&mut self, tier: Tier, bytes: u64) {
+        self.any = true;
+        self.held[tier as usize] += bytes;
+    }
+}
+
+/// Data from memory is sent on piece by piece, while the next one is fetched.
+pub(super) const PIECE_BYTES: u64 = 32 << 10;
+
+/// `bytes` in pieces.
+#[inline]
+pub(super) fn pieces(bytes: u64) -> impl Iterator<Item = u64> {
+    (0..bytes.div_ceil(PIECE_BYTES)).map(move |n| PIECE_BYTES.min(bytes - n * PIECE_BYTES))
+}
+
+/// Whether pages `from..to` may be taken from the read cache: where it serves whole commands
+/// only, all that flash would have to deliver must be there.
+#[inline]
+pub(super) fn read_cache_serves(
+    cache: Option<&ReadCache>,
+    buffer: &WriteBuffer,
+    ftl: &Ftl,
+    from: u32,
+    to: u32,
+) -> bool {
+    match cache {
+        Some(cache) if cache.whole_commands && to - from > 1 => (from..to).map(Lpn).all(|lpn| {
+            cache.contains(lpn)
+                || buffer.find(lpn).is_some()
+                || ftl.locate(lpn).is_none_or(|ppn| cache.is_coming(ppn))
+        }),
+        _ => true,
+    }
+}

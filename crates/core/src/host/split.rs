@@ -1,0 +1,112 @@
+//! Requests that are longer than a command may be: Linux splits them at `max_sectors_kb`, which is no more than the
+//! drive's MDTS, and the request is done when the last of its parts is.
+
+use crate::device::{SECTOR_BYTES, TRANSFER_BYTES_MAX};
+use crate::ids::{CommandId, NONE};
+use crate::request::{Op, Request, Status};
+use crate::slab::Slab;
+use serde::{Deserialize, Serialize};
+
+/// A request of which parts are under way.
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
+struct Whole {
+    parts_left: u32,
+    /// That of the first part that failed.
+    status: Status,
+}
+
+/// Requests of which parts are under way.
+#[derive(Clone, Serialize, Deserialize, Debug)]
+pub(super) struct Splits {
+    /// Longest part.
+    part_bytes_max: u64,
+    wholes: Slab<Whole>,
+    /// What each command in flight is a part of, by its number.
+    whole_of: Vec<u32>,
+}
+
+impl Splits {
+    /// Of requests longer than that; `None`: no request is split.
+    pub(super) fn new(part_bytes_max: Option<u64>) -> Self {
+        Splits {
+            part_bytes_max: part_bytes_max.unwrap_or(u64::MAX),
+            wholes: Slab::default(),
+            whole_of: Vec::new(),
+        }
+    }
+
+    /// Whether a request has to be split. What no drive would accept anyway is sent as it is.
+    #[inline]
+    pub(super) fn needed(&self, request: &Request) -> bool {
+        request.length_bytes > self.part_bytes_max && is_sound(request)
+    }
+
+    /// A request is about to be submitted in parts.
+    pub(super) fn begin(&mut self, request: &Request) -> u32 {
+        let parts_left = request.length_bytes.div_ceil(self.part_bytes_max) as u32;
+        self.wholes.insert(Whole {
+            parts_left,
+            status: Status::Success,
+        })
+    }
+
+    /// The parts of a request, in order.
+    pub(super) fn parts(&self, request: Request) -> impl Iterator<Item = Request> + use<> {
+        let most = self.part_bytes_max;
+        (0..request.length_bytes.div_ceil(most)).map(move |number| Request {
+            offset_bytes: request.offset_bytes + number * most,
+            length_bytes: most.min(request.length_bytes - number * most),
+            ..request
+        })
+    }
+
+    /// A command that has been submitted is a part of a request.
+    pub(super) fn submitted(&mut self, command: CommandId, whole: u32) {
+        if command.index() >= self.whole_of.len() {
+            self.whole_of.resize(command.index() + 1, NONE);
+        }
+        self.whole_of[command.index()] = whole;
+    }
+
+    /// A command is over. How its request ended, if that is over, too.
+    #[inline]
+    pub(super) fn completed(&mut self, command: CommandId, status: Status) -> Option<Status> {
+        match self.whole_of.get_mut(command.index()) {
+            Some(whole) if *whole != NONE => {
+                let whole = std::mem::replace(whole, NONE);
+                self.part_completed(whole, status)
+            }
+            _ => Some(status),
+        }
+    }
+
+    fn part_completed(&mut self, index: u32, status: Status) -> Option<Status> {
+        let whole = &mut self.wholes[index];
+        whole.parts_left -= 1;
+        if whole.status == Status::Success {
+            whole.status = status;
+        }
+        let done = (whole.parts_left == 0).then_some(whole.status);
+        if done.is_some() {
+            self.wholes.remove(index);
+        }
+        done
+    }
+
+    /// Power is gone, and the host with it.
+    pub(super) fn forget_all(&mut self) {
+        self.wholes = Slab::default();
+        self.whole_of.clear();
+    }
+}
+
+/// Whether a request is one that drives could accept, if they took so much at once.
+fn is_sound(request: &Request) -> bool {
+    matches!(request.op, Op::Read | Op::Write)
+        && request.length_bytes <= TRANSFER_BYTES_MAX
+        && request.length_bytes.is_multiple_of(SECTOR_BYTES)
+        && request
+            .offset_bytes
+            .checked_add(request.length_bytes)
+            .is_some()
+}
