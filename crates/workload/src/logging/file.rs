@@ -2,6 +2,7 @@
 
 use super::{Captured, Commit, Database, Model, Settings};
 use crate::{Job, Source, Workload, WorkloadError};
+use lodger_core::time::NS;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::path::Path;
@@ -43,6 +44,12 @@ struct Table {
     clients: u32,
     #[serde(default = "default_cores")]
     cores: u32,
+    #[serde(default)]
+    client_ns: u64,
+    #[serde(default)]
+    switch_ns: u64,
+    #[serde(default)]
+    locks: u32,
     transactions: u64,
     #[serde(default = "default_log_mib")]
     log_mib: u64,
@@ -144,6 +151,9 @@ fn settings(table: &Table, context: &Context<'_>) -> Result<Settings, String> {
     let commit = context.commit.unwrap_or(table.commit);
     within("clients", clients.into(), 1, 100_000)?;
     within("cores", table.cores.into(), 1, 10_000)?;
+    within("client_ns", table.client_ns, 0, 1_000_000_000)?;
+    within("switch_ns", table.switch_ns, 0, 1_000_000_000)?;
+    within("locks", table.locks.into(), 0, 1_000_000)?;
     within("transactions", table.transactions, 1, 1_000_000_000)?;
     within("log_mib", table.log_mib, 16, 1 << 20)?;
     within("segment_kib", table.segment_kib, 4, 1 << 20)?;
@@ -180,6 +190,9 @@ fn settings(table: &Table, context: &Context<'_>) -> Result<Settings, String> {
         commit,
         clients,
         cores: table.cores,
+        client_ps: table.client_ns * NS,
+        switch_ps: table.switch_ns * NS,
+        locks: table.locks,
         transactions: table.transactions,
         log_offset_bytes: JOURNAL_BYTES,
         log_bytes,

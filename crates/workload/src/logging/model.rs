@@ -3,6 +3,7 @@
 use super::captured::{Captured, Transaction};
 use super::cores::Cores;
 use super::draw::Dice;
+use super::locks::Locks;
 use super::log::{HALVES, JournalArea, Log, Step, flush};
 use super::{Commit, Database, Settings};
 use crate::Next;
@@ -73,6 +74,10 @@ struct Client {
     committed_ps: u64,
     /// Core it computed on last.
     core: u16,
+    /// Lock that it holds, or waits for.
+    lock: Option<u32>,
+    /// It has waited for something since it computed last.
+    slept: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,6 +109,7 @@ pub struct Model {
     out: VecDeque<Next>,
     clients: Vec<Client>,
     cores: Cores,
+    locks: Locks,
     begun: bool,
     clients_begun: bool,
     transactions_left: u64,
@@ -141,6 +147,8 @@ impl Model {
             },
             committed_ps: 0,
             core: 0,
+            lock: None,
+            slept: false,
         };
         Self {
             dice: Dice::new(settings.seed),
@@ -149,6 +157,7 @@ impl Model {
             out: VecDeque::new(),
             clients: vec![client; settings.clients as usize],
             cores: Cores::new(settings.cores as u16),
+            locks: Locks::new(settings.locks),
             begun: false,
             clients_begun: false,
             transactions_left: settings.transactions,
@@ -317,19 +326,47 @@ impl Model {
             return;
         }
         self.transactions_left -= 1;
-        self.clients[client as usize].transaction = self.captured.draw(&mut self.dice);
-        if let Some(core) = self.cores.take(client) {
-            self.compute(client, core);
+        let transaction = self.captured.draw(&mut self.dice);
+        self.clients[client as usize].transaction = transaction;
+        let locks = self.locks.count();
+        if locks > 0 && transaction.log_bytes > 0 {
+            let lock = self.dice.below(locks.into()) as u32;
+            self.clients[client as usize].lock = Some(lock);
+            if !self.locks.take(lock, client) {
+                self.clients[client as usize].slept = true;
+                return;
+            }
+        }
+        self.take_core(client);
+    }
+
+    fn take_core(&mut self, client: u32) {
+        match self.cores.take(client) {
+            Some(core) => self.compute(client, core),
+            None => self.clients[client as usize].slept = true,
         }
     }
 
     fn compute(&mut self, client: u32, core: u16) {
-        let client_ps = {
+        let work_ps = {
             let client = &mut self.clients[client as usize];
             client.core = core;
-            client.transaction.client_ps
+            let switch_ps = match std::mem::take(&mut client.slept) {
+                true => self.settings.switch_ps,
+                false => 0,
+            };
+            switch_ps + self.settings.client_ps + client.transaction.client_ps
         };
-        self.set(client_ps, Timer::Computed(client));
+        self.set(work_ps, Timer::Computed(client));
+    }
+
+    /// Who waits for the client's lock goes on.
+    fn give_lock(&mut self, client: u32) {
+        if let Some(lock) = self.clients[client as usize].lock.take()
+            && let Some(next) = self.locks.give(lock)
+        {
+            self.take_core(next);
+        }
     }
 
     fn on_computed(&mut self, client: u32) {
@@ -367,6 +404,7 @@ impl Model {
             self.statistics.commits += 1;
             self.latencies_ps.push(self.now_ps - committed_ps);
         }
+        self.give_lock(client);
         self.begin_transaction(client);
     }
 
@@ -390,6 +428,14 @@ impl Model {
             return;
         }
         std::mem::swap(&mut self.group, &mut self.pending);
+        // Who stores bytes itself does not sleep meanwhile.
+        let awake = match (self.settings.commit, self.settings.database) {
+            (_, Database::Redis) | (Commit::Block, _) => 0,
+            (Commit::ByteAddressed | Commit::Asynchronous, _) => 1,
+        };
+        for &client in &self.group[awake..] {
+            self.clients[client as usize].slept = true;
+        }
         if self.settings.database == Database::Redis {
             let work_ps = self.group.iter();
             let work_ps =

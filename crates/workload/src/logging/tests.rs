@@ -37,6 +37,9 @@ fn settings(database: Database, commit: Commit, clients: u32) -> Settings {
         commit,
         clients,
         cores: 8,
+        client_ps: 0,
+        switch_ps: 0,
+        locks: 0,
         transactions: 400,
         log_offset_bytes: 64 << 20,
         log_bytes: 16 << 20,
@@ -227,12 +230,13 @@ proptest! {
     #[test]
     fn every_transaction_ends_once_and_what_is_acknowledged_is_durable(
         database in 0usize..3, mode in 0usize..3, clients in 1u32..20, cores in 1u32..4,
-        journalled: bool, volatile_cache: bool, seed: u64,
+        journalled: bool, volatile_cache: bool, locks in 0u32..4, switch_ps in 0u64..9_000_000, seed: u64,
     ) {
         let database = DATABASES[database];
         let server_ns = if database == Database::Redis { 1000 } else { 0 };
         let settings = Settings {
-            cores, volatile_cache, seed,
+            cores, volatile_cache, seed, locks, switch_ps,
+            client_ps: 2 * switch_ps,
             ..settings(database, MODES[mode], clients)
         };
         let (model, drive, latencies) = run(settings.clone(), captured(journalled, server_ns));
@@ -294,6 +298,61 @@ fn one_client_takes_the_sum_of_the_parts() {
     );
     let counted = model.statistics();
     assert_eq!(counted.ended_ps, of_parts(400, counted.commits, 0));
+}
+
+#[test]
+fn the_client_s_own_time_and_context_switches_are_parts_of_the_sum() {
+    let (own_ps, switch_ps) = (6 * US, 2 * US);
+    for (commit, sleeps) in [
+        (Commit::Block, true),
+        // It stores the bytes itself.
+        (Commit::ByteAddressed, false),
+    ] {
+        let took_ps = |client_ps, switch_ps| {
+            let settings = Settings {
+                segment_bytes: 1 << 20,
+                client_ps,
+                switch_ps,
+                ..settings(Database::RocksDb, commit, 1)
+            };
+            let (model, ..) = run(settings, captured(false, 0));
+            let counted = model.statistics();
+            (counted.ended_ps - counted.began_ps, counted.commits)
+        };
+        let (plain_ps, commits) = took_ps(0, 0);
+        let (ps, _) = took_ps(own_ps, switch_ps);
+        let switches_ps = ps - plain_ps - 400 * own_ps;
+        // None follows the last transaction.
+        let after_each = [commits * switch_ps, (commits - 1) * switch_ps];
+        match sleeps {
+            true => assert!(after_each.contains(&switches_ps), "{switches_ps}"),
+            false => assert_eq!(switches_ps, 0),
+        }
+    }
+}
+
+/// Of two clients that share a lock one works while the other's commit is on its way; without locks both commits share a
+/// write now and then.
+#[test]
+fn who_shares_a_lock_does_not_share_a_write() {
+    let groups = |locks| {
+        let settings = Settings {
+            locks,
+            ..settings(Database::PostgreSql, Commit::Block, 8)
+        };
+        let (model, _, latencies) = run(settings, captured(false, 0));
+        let counted = model.statistics();
+        (counted.groups, counted.commits, latencies)
+    };
+    let (groups_of_one, commits, latencies) = groups(1);
+    assert_eq!(groups_of_one, commits, "one after the other");
+    let commit_ps = 3 * US + WRITE_PS;
+    assert!(
+        latencies.iter().all(|&ps| ps == commit_ps),
+        "nobody leads before"
+    );
+    let (shared, commits, _) = groups(0);
+    assert!(2 * shared < commits, "{shared} groups of {commits}");
 }
 
 #[test]
@@ -418,6 +477,7 @@ fn what_is_wrong_is_named() {
     assert!(error(good, 1 << 20).contains("`segment_kib` must be at most 512"));
     let with = |line: &str| error(&format!("{good}{line}\n"), 8 << 20);
     assert!(with("cores = 0").contains("`cores` must be between 1 and 10000, found 0"));
+    assert!(with("switch_ns = 2000000000").contains("`switch_ns` must be between"));
     assert!(with("log_mib = 100000").contains("no room"));
     assert!(with("segment_kib = 6").contains("multiple of 4"));
     assert!(with("cheese = 1").contains("(dir/model.toml:7)"));
