@@ -91,14 +91,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.buffer.slots.dirty(false) + self.buffer.slots.dirty(true) == 0
             && self.ftl.blocks.victims().is_empty()
             && self.background.cleaners.iter().all(Cleaner::is_idle)
-            && (self.spec.ftl.slc_superblocks == 0 || self.ftl.blocks.free_count(true) > 0)
+            && !self.ftl.blocks.apart_is_full()
             && !self.room_is_short()
     }
 
     /// The host has just been served: an idle period may begin.
     pub(super) fn note_activity(&mut self) {
         let ftl = &self.spec.ftl;
-        if ftl.slc_superblocks == 0 || ftl.slc_idle_ps == 0 {
+        if !ftl.has_slc() || ftl.slc_idle_ps == 0 {
             return;
         }
         self.background.folding = false;

@@ -60,10 +60,11 @@ impl Erases {
         let ftl = &mut *around.ftl;
         // Where room is short, erases go before other work.
         let urgent = around.reclaiming || ftl.room_is_short();
+        let is_wanted = urgent && !ftl.blocks.is_apart(superblock);
         let dies = ftl.geometry().dies;
         let place = ftl.place(ftl.geometry().first_ppn(superblock));
         let block = &mut ftl.blocks[superblock];
-        let class = match urgent && !block.slc {
+        let class = match is_wanted {
             true => Class::HostProgram,
             false => Class::Erase,
         };

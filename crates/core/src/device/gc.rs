@@ -51,14 +51,15 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Nothing is being collected: waiting for it would be in vain.
     fn gc_has_nothing(&self) -> bool {
         let mut victims = self.ftl.blocks.victims().iter();
-        self.background.cleaners[Mover::Gc as usize].is_idle() && victims.all(|victim| victim.slc)
+        self.background.cleaners[Mover::Gc as usize].is_idle()
+            && victims.all(|victim| victim.is_apart)
     }
 
     /// Reads from victims, and programs what was read.
     pub(super) fn pump_gc(&mut self) {
         self.pump_mover(Mover::Map);
         self.pump_mover(Mover::Gc);
-        if self.spec.ftl.slc_superblocks > 0 {
+        if self.spec.ftl.has_slc() {
             self.pump_mover(Mover::Fold);
         }
     }
@@ -91,8 +92,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let valid = self.ftl.blocks[read.victim].valid;
             let engine = &mut self.board.engine;
             let now_ps = engine.now().ps();
-            let tracer = &mut engine.tracer;
-            tracer.victim(read.victim.0, read.cause.name(), valid, now_ps);
+            engine
+                .tracer
+                .victim(read.victim.0, read.cause.name(), valid, now_ps);
         }
     }
 
@@ -136,7 +138,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Chooses the next victim, if there is need.
     fn start_gc(&mut self) -> bool {
-        if !self.room_is_short() {
+        let folds = self.background.folding && self.ftl.blocks.borrowed() > 0;
+        if !self.room_is_short() && !folds {
             return false;
         }
         let sequence = self.ftl.sequence();
@@ -181,6 +184,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// What is to be emptied next, and what for; `None`: nothing would be gained.
     fn next_victim(&mut self) -> Option<(Superblock, Cause)> {
+        let folded = |borrowed| (borrowed, Cause::Fold);
+        if !self.room_is_short() {
+            return self.ftl.blocks.emptiest_borrowed(None).map(folded);
+        }
         if let Some(victim) = self.worn_victim() {
             self.background.wear_turn_taken = true;
             return Some((victim, Cause::Wear));
@@ -192,8 +199,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let usable = device.ftl.geometry().usable_slots(false);
             (device.ftl.blocks[victim].valid < usable).then_some(victim)
         };
-        let victim = gives(self, policy).or_else(|| gives(self, GcPolicy::Greedy))?;
-        Some((victim, Cause::Gc))
+        let victim = gives(self, policy).or_else(|| gives(self, GcPolicy::Greedy));
+        // Of what runs in single-bit mode, two bits in three are room whatever it holds.
+        let borrowed = self.ftl.blocks.emptiest_borrowed(victim).map(folded);
+        borrowed.or_else(|| Some((victim?, Cause::Gc)))
     }
 
     /// Whether room is needed soon, whatever is best in the long run: by recovery, or by a drive at the
@@ -224,6 +233,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             .current
             .is_none()
             || self.gc_policy() != GcPolicy::Greedy
+            || self.ftl.blocks.borrowed() > 0
         {
             return false;
         }
@@ -284,25 +294,19 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn finish_moves(&mut self) -> bool {
         let cleaner = &self.background.cleaners[Mover::Gc as usize];
         let waits = !cleaner.staged.is_empty() || !cleaner.staged_pages.is_empty();
-        let erasing = self.ftl.blocks.victims().iter().any(|victim| {
-            !victim.slc && self.ftl.blocks[victim.superblock].state == State::Erasing
-        });
-        let nothing_comes =
-            cleaner.reads == 0 && cleaner.programs == 0 && !erasing && self.erases.held() == 0;
+        let erases = self.ftl.erasing_slots() > 0 || self.erases.held() > 0;
+        let nothing_comes = cleaner.reads == 0 && cleaner.programs == 0 && !erases;
         if waits && nothing_comes && self.room_is_short() {
             self.program_moves(Mover::Gc, true);
         }
         false
     }
 
-    /// Empties a superblock of the single-bit cache when it is full, or in idle time.
+    /// Empties a superblock of the single-bit cache that stands apart when it is full, or in idle time. What single-bit
+    /// mode has borrowed is emptied as garbage is collected.
     fn start_folding(&mut self) -> bool {
-        let wanted = self.background.folding || self.ftl.blocks.free_count(true) == 0;
-        let victims = self.ftl.blocks.victims().iter();
-        if !wanted || victims.filter(|victim| victim.slc).count() > 1 {
-            return false;
-        }
-        let Some(victim) = self.ftl.blocks.choose_victim(GcPolicy::Fifo, true) else {
+        let idle = self.background.folding;
+        let Some(victim) = self.ftl.blocks.next_to_fold(idle) else {
             return false;
         };
         self.background.cleaners[Mover::Fold as usize].start(&mut self.ftl, victim, Cause::Fold);

@@ -339,7 +339,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     fn host_stream(&self, cold: bool) -> Stream {
-        if self.spec.ftl.slc_superblocks > 0 && self.ftl.has_room(Stream::Slc) {
+        if self.spec.ftl.has_slc() && self.ftl.has_room(Stream::Slc) {
             Stream::Slc
         } else if cold {
             Stream::Cold

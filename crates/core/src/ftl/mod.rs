@@ -88,6 +88,8 @@ pub struct Ftl {
     sequence: u32,
     reserve: u32,
     gc_start: u32,
+    /// Share of the flash that holds nothing which may run in single-bit mode, in thousandths.
+    slc_dynamic_permille: u32,
     /// Stream that relocated data goes to: one of its own, or one of host data.
     relocation_stream: Stream,
     /// How long data lasts that is replaced (with hot/cold streams).
@@ -137,6 +139,7 @@ impl Ftl {
             sequence: 0,
             reserve: ftl.gc_reserve_superblocks,
             gc_start: ftl.gc_start_superblocks,
+            slc_dynamic_permille: ftl.slc_dynamic_permille,
             relocation_stream: match (ftl.gc_own_stream, ftl.hot_cold_streams) {
                 (true, _) => Stream::Gc,
                 // What had to be relocated has lasted.
@@ -230,12 +233,30 @@ impl Ftl {
         if open.superblock.is_some() && open.next_slot < self.geometry.usable_slots(slc) {
             return true;
         }
-        self.blocks.free_count(slc) > 0
-            && match stream {
-                // What the map opens is still there for moves, until it is written.
-                Stream::Gc | Stream::Slc | Stream::Map => true,
-                Stream::Host | Stream::Cold => self.gc_slots_left() >= reserve + slots,
-            }
+        let free = self.blocks.free_count(slc) > 0;
+        match stream {
+            // What the map opens is still there for moves, until it is written.
+            Stream::Gc | Stream::Map => free,
+            Stream::Slc => free || self.may_borrow(),
+            Stream::Host | Stream::Cold => free && self.gc_slots_left() >= reserve + slots,
+        }
+    }
+
+    /// Whether single-bit mode may take another of the superblocks that hold nothing, of which it already has some: up to
+    /// its share of those, and none that garbage collection would miss.
+    #[must_use]
+    pub fn may_borrow(&self) -> bool {
+        if self.slc_dynamic_permille == 0 {
+            return false;
+        }
+        let free = self.blocks.free_count(false);
+        // What is left must be room enough to collect nothing (`ftl/pacing.rs`).
+        let kept = self.gc_start + 4;
+        let borrowed = self.blocks.borrowed();
+        let most = u64::from((free + borrowed).saturating_sub(kept))
+            * u64::from(self.slc_dynamic_permille)
+            / 1000;
+        free > kept && u64::from(borrowed) < most
     }
 
     /// Room for one program operation of a stream. `relocating` data may use the reserve.
@@ -531,6 +552,15 @@ impl Ftl {
             self.blocks.free_count(false) + self.blocks.free_count(true),
             "free superblocks are those in the free lists"
         );
+        let all = (0u32..).map(Superblock).zip(self.blocks.all());
+        let borrowed = all.filter(|(superblock, block)| {
+            let is_apart = self.blocks.is_apart(*superblock);
+            let can_be = block.slc || !is_apart;
+            assert!(can_be, "what stands apart stays in single-bit mode");
+            assert!(block.state != State::Free || block.slc == is_apart);
+            block.slc && !is_apart
+        });
+        assert_eq!(borrowed.count() as u32, self.blocks.borrowed());
     }
 }
 

@@ -91,7 +91,11 @@ impl Ftl {
     /// Room for new data, slots; see the head of this file.
     fn room(&self) -> i64 {
         let slots = i64::from(self.geometry.superblock_slots);
-        let victims = self.blocks.victims().iter().filter(|victim| !victim.slc);
+        let victims = self
+            .blocks
+            .victims()
+            .iter()
+            .filter(|victim| !victim.is_apart);
         let few = self.map_takes_few();
         let given: i64 = victims
             .map(|victim| {
@@ -142,7 +146,11 @@ impl Ftl {
     /// take. Moving changes nothing of it.
     #[must_use]
     pub fn gc_slots_left(&self) -> i64 {
-        let victims = self.blocks.victims().iter().filter(|victim| !victim.slc);
+        let victims = self
+            .blocks
+            .victims()
+            .iter()
+            .filter(|victim| !victim.is_apart);
         let moving: i64 = victims
             .map(|victim| i64::from(self.blocks[victim.superblock].valid))
             .sum();
@@ -154,7 +162,11 @@ impl Ftl {
     /// Slots that will be erased without anything more being moved.
     #[must_use]
     pub fn erasing_slots(&self) -> i64 {
-        let victims = self.blocks.victims().iter().filter(|victim| !victim.slc);
+        let victims = self
+            .blocks
+            .victims()
+            .iter()
+            .filter(|victim| !victim.is_apart);
         let erasing = victims.filter(|v| self.blocks[v.superblock].state == State::Erasing);
         erasing.count() as i64 * i64::from(self.geometry.superblock_slots)
     }

@@ -184,10 +184,13 @@ impl Ftl {
             let Some(written) = &found.written else {
                 continue;
             };
-            let slc = self.blocks[Superblock(number)].slc;
+            let slc = written.stream == Stream::Slc;
+            let is_apart = self.blocks.is_apart(Superblock(number));
+            let may_be_slc = is_apart || self.slc_dynamic_permille > 0;
             let unit = self.geometry.unit_slots(slc);
             let fits = written.oob.len() == self.geometry.usable_slots(slc) as usize
-                && (written.stream == Stream::Slc) == slc
+                && (slc || !is_apart)
+                && (!slc || may_be_slc)
                 && written.end > 0
                 && written.end as usize <= written.oob.len()
                 && written.end.is_multiple_of(unit)
@@ -220,7 +223,12 @@ impl Ftl {
 impl Rest {
     fn check(&self, ftl: &Ftl) -> Result<(), Contradiction> {
         let (own, all) = (self.blocks.all(), ftl.blocks.all());
-        let is_whole = own.len() == all.len() && own.iter().zip(all).all(|(a, b)| a.slc == b.slc);
+        let may_differ = ftl.slc_dynamic_permille > 0;
+        let mut both = (0u32..).zip(own.iter().zip(all));
+        let is_same = both.all(|(number, (a, b))| {
+            a.slc == b.slc || (may_differ && !ftl.blocks.is_apart(Superblock(number)))
+        });
+        let is_whole = own.len() == all.len() && is_same;
         let exists = |open: &Open| open.superblock.is_none_or(|s| s.index() < all.len());
         let pages = ftl.directory.pages();
         match is_whole && self.open.iter().all(exists) && self.found_stale.is_within(pages) {

@@ -179,8 +179,8 @@ struct Free {
 pub struct Victim {
     /// Superblock that was chosen.
     pub superblock: Superblock,
-    /// Run in single-bit mode.
-    pub slc: bool,
+    /// Stands apart for single-bit mode: its room is not room for anything else.
+    pub is_apart: bool,
     /// Opened for translation pages.
     pub is_map: bool,
     /// Slots that were to be moved when it was chosen.
@@ -192,8 +192,12 @@ pub struct Victim {
 pub struct Superblocks {
     geometry: Geometry,
     blocks: Vec<Block>,
-    /// Free superblocks of ordinary and of single-bit mode.
+    /// The first of those that always run in single-bit mode.
+    first_apart: u32,
+    /// Free ordinary superblocks, and those that stand apart for single-bit mode.
     free: [BTreeSet<Free>; 2],
+    /// Ordinary ones that run in single-bit mode until they are erased.
+    borrowed: u32,
     /// Being emptied or erased, in the order they were chosen.
     victims: Vec<Victim>,
     /// Closed ones that were opened for translation pages.
@@ -208,7 +212,7 @@ pub struct Superblocks {
 }
 
 impl Superblocks {
-    /// All free; the last `slc_count` run in single-bit mode.
+    /// All free; the last `slc_count` stand apart for single-bit mode.
     #[must_use]
     pub fn new(geometry: Geometry, slc_count: u32, wear_dynamic: bool, seed: u64) -> Self {
         let ordinary = geometry.superblocks - slc_count;
@@ -223,6 +227,8 @@ impl Superblocks {
         Superblocks {
             geometry,
             blocks,
+            first_apart: ordinary,
+            borrowed: 0,
             free: [
                 (0..ordinary).map(never_used).collect(),
                 (ordinary..geometry.superblocks).map(never_used).collect(),
@@ -237,6 +243,27 @@ impl Superblocks {
         }
     }
 
+    /// Whether a superblock stands apart for single-bit mode.
+    #[inline]
+    #[must_use]
+    pub fn is_apart(&self, superblock: Superblock) -> bool {
+        superblock.0 >= self.first_apart
+    }
+
+    /// Whether some stand apart for single-bit mode, and none of these is free.
+    #[inline]
+    #[must_use]
+    pub fn apart_is_full(&self) -> bool {
+        self.first_apart < self.geometry.superblocks && self.free_count(true) == 0
+    }
+
+    /// Ordinary superblocks that run in single-bit mode at present.
+    #[inline]
+    #[must_use]
+    pub fn borrowed(&self) -> u32 {
+        self.borrowed
+    }
+
     /// Superblocks that are being emptied or erased.
     #[inline]
     #[must_use]
@@ -247,6 +274,7 @@ impl Superblocks {
     /// Starts to empty a superblock, or to erase one that holds nothing.
     pub fn add_victim(&mut self, superblock: Superblock) {
         self.looks.forget();
+        let is_apart = self.is_apart(superblock);
         let block = &mut self.blocks[superblock.index()];
         assert!(matches!(block.state, State::Closed | State::Cleaning));
         assert_eq!(block.programs, 0);
@@ -256,7 +284,7 @@ impl Superblocks {
         }
         self.victims.push(Victim {
             superblock,
-            slc: block.slc,
+            is_apart,
             is_map: block.is_map(),
             valid_at_start: block.valid,
         });
@@ -290,11 +318,11 @@ impl Superblocks {
             .min_by_key(|&superblock| (self[superblock].valid, self[superblock].closed_at))
     }
 
-    /// Free superblocks of a mode.
+    /// Free superblocks: those that stand apart for single-bit mode, or the others.
     #[inline]
     #[must_use]
-    pub fn free_count(&self, slc: bool) -> u32 {
-        self.free[usize::from(slc)].len() as u32
+    pub fn free_count(&self, apart: bool) -> u32 {
+        self.free[usize::from(apart)].len() as u32
     }
 
     /// All superblocks, by number.
@@ -304,11 +332,13 @@ impl Superblocks {
     }
 
     /// Opens a free superblock for a stream. Data that will lie still takes the one with the most
-    /// erases, other data the one with the fewest (dynamic wear levelling).
+    /// erases, other data the one with the fewest (dynamic wear levelling). Single-bit mode borrows an ordinary
+    /// one where none is left of its own.
     pub fn open(&mut self, stream: Stream) -> Option<Superblock> {
         let slc = stream == Stream::Slc;
         let cold = matches!(stream, Stream::Gc | Stream::Cold);
-        let free = &mut self.free[usize::from(slc)];
+        let apart = slc && self.free_count(true) > 0;
+        let free = &mut self.free[usize::from(apart)];
         let next = if cold {
             let erases = free.last()?.erases;
             let first_worn = Free {
@@ -328,6 +358,8 @@ impl Superblocks {
         assert_eq!(block.valid, 0);
         block.state = State::Open;
         block.stream = stream;
+        block.slc = slc;
+        self.borrowed += u32::from(slc && !apart);
         block.oob = Some(vec![Oob::NOTHING; slots].into_boxed_slice());
         Some(Superblock(number))
     }
@@ -350,7 +382,10 @@ impl Superblocks {
 
     /// A superblock is free from now on.
     fn set_free(&mut self, superblock: Superblock) {
+        let apart = self.is_apart(superblock);
         let block = &mut self.blocks[superblock.index()];
+        self.borrowed -= u32::from(block.slc && !apart);
+        block.slc = apart;
         block.state = State::Free;
         block.oob = None;
         block.dead = None;
@@ -361,7 +396,7 @@ impl Superblocks {
             number: superblock.0,
         };
         self.freeings += 1;
-        self.free[usize::from(block.slc)].insert(free);
+        self.free[usize::from(apart)].insert(free);
     }
 
     /// An open superblock turns out to be erased still.

@@ -167,6 +167,10 @@ fn ftl(values: &Values) -> Result<FtlSpec, SpecError> {
         wear_static_threshold: values.small("ftl.wear_static_threshold"),
         map_slc: values.flag("ftl.map_slc"),
         slc_superblocks: values.small("ftl.slc_superblocks"),
+        slc_dynamic_permille: match values.has("ftl.slc_dynamic") {
+            true => (values.ratio("ftl.slc_dynamic") * 1000.0).round() as u32,
+            false => 0,
+        },
         slc_idle_ps: values.number("ftl.slc_idle"),
     })
 }

@@ -274,8 +274,19 @@ pub struct FtlSpec {
     pub map_slc: bool,
     /// Superblocks run in single-bit mode as a write cache; 0 for none.
     pub slc_superblocks: u32,
+    /// Share of the flash that holds nothing which new data is written to in single-bit mode, in thousandths; 0: none.
+    pub slc_dynamic_permille: u32,
     /// Idle time after which the single-bit cache is folded into ordinary blocks.
     pub slc_idle_ps: u64,
+}
+
+impl FtlSpec {
+    /// Whether new data goes through flash in single-bit mode.
+    #[inline]
+    #[must_use]
+    pub fn has_slc(&self) -> bool {
+        self.slc_superblocks > 0 || self.slc_dynamic_permille > 0
+    }
 }
 
 /// Memories that roles can be placed on.

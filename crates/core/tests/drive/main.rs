@@ -28,6 +28,7 @@ mod recovery;
 mod reference;
 mod restore;
 mod scatter;
+mod slc_dynamic;
 mod spec_errors;
 mod spec_hints;
 mod spec_values;

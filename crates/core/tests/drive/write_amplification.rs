@@ -212,6 +212,55 @@ fn skewed_amplification(policy: &str, own_stream: &str, parted: bool, hot_share:
     write(3 * u64::from(slots))
 }
 
+/// First in, first out with hot and cold data in one stream. A page is written anew when the host writes it, at a
+/// rate of p / f of its class (a share p of writes goes to a share f of pages), or when the ring of superblocks has come
+/// round after time T: so e^-y of its lives end there, y = (p / f) a / A in a ring of a = physical / user pages, and
+/// A = 1 + sum of p e^-y / (1 - e^-y). For one class it is [`fifo_model`].
+fn fifo_hot_cold_model(spare: f64, classes: &[(f64, f64)]) -> f64 {
+    let a = 1.0 / (1.0 - spare);
+    let mut amplification = 1.0;
+    for _ in 0..10_000 {
+        let moved = |&(writes, share): &(f64, f64)| {
+            let y = writes / share * a / amplification;
+            writes * (-y).exp() / (1.0 - (-y).exp())
+        };
+        amplification = 1.0 + classes.iter().map(moved).sum::<f64>();
+    }
+    amplification
+}
+
+/// The least that greedy cleaning of two pools can cost, each with its own share of the spare (Desnoyers, section 5).
+fn best_pools_model(spare: f64, [hot, cold]: [(f64, f64); 2]) -> f64 {
+    let extra = 1.0 / (1.0 - spare) - 1.0;
+    let cost = |(writes, share): (f64, f64), extra: f64| {
+        writes * greedy_model(extra / (share + extra), BLOCK_SLOTS)
+    };
+    let splits = (1..100).map(|part| f64::from(part) / 100.0 * extra);
+    let all = splits.map(|part| cost(hot, part) + cost(cold, extra - part));
+    all.fold(f64::INFINITY, f64::min)
+}
+
+#[test]
+fn hot_and_cold_data_cost_what_theory_says() {
+    let one = fifo_hot_cold_model(0.15, &[(1.0, 1.0)]);
+    assert!((one / fifo_model(0.15) - 1.0).abs() < 1e-6, "{one}");
+    let spare = cleaning_drive("fifo", 0.15, "false")
+        .layout()
+        .spare_factor();
+    for hot_share in [5, 7, 9] {
+        let hot = f64::from(hot_share) / 10.0;
+        let classes = [(hot, 0.1), (1.0 - hot, 0.9)];
+        let fifo = fifo_hot_cold_model(spare, &classes);
+        let measured = skewed_amplification("fifo", "false", false, hot_share);
+        println!("{hot:.1} to a tenth, first in, first out: {measured:.3}, model {fifo:.3}");
+        assert!((measured / fifo - 1.0).abs() < 0.05);
+        let least = best_pools_model(spare, classes);
+        let parted = skewed_amplification("greedy", "false", true, hot_share);
+        println!("  parted, greedy: {parted:.3}, at best {least:.3}");
+        assert!(parted > 0.97 * least && parted < fifo);
+    }
+}
+
 /// On a full drive, where no address is written for the first time. Without parting (the null) both are
 /// the same.
 #[test]

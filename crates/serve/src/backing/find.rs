@@ -5,7 +5,7 @@ use super::disk::Disk;
 use super::layout::{self, Layout, MARKER_AT, Marker, PAGE, Record, SPARE, TRIM, WEAR};
 use super::log::TrimList;
 use lodger_core::DriveSpec;
-use lodger_core::ftl::{Found, FoundSuperblock, Oob, Trim, Written};
+use lodger_core::ftl::{Found, FoundSuperblock, Oob, Stream, Trim, Written};
 use lodger_core::ids::Ppn;
 use lodger_core::nand::Geometry;
 
@@ -61,7 +61,11 @@ pub fn read(
     let ordinary = layout.superblocks - spec.ftl.slc_superblocks;
     for number in 0..layout.superblocks {
         progress(number, layout.superblocks);
-        let slc = number >= ordinary;
+        let borrows = spec.ftl.slc_dynamic_permille > 0 && number < ordinary;
+        let slc = match borrows {
+            true => holds_slc(disk, layout, (number, geometry.superblock_slots))?,
+            false => number >= ordinary,
+        };
         let (usable, unit) = (geometry.usable_slots(slc), geometry.unit_slots(slc));
         let written = read_superblock(disk, layout, (number, usable, unit), &mut flash)?;
         if !marker.is_clean {
@@ -74,6 +78,26 @@ pub fn read(
             .push(FoundSuperblock { erases, written });
     }
     Ok(flash)
+}
+
+/// Whether an ordinary superblock runs in single-bit mode at present, as the first page says that says anything.
+fn holds_slc(
+    disk: &dyn Disk,
+    layout: &Layout,
+    (number, slots): (u32, u32),
+) -> Result<bool, BackingError> {
+    let first = layout.first(number);
+    let (at, bytes) = (layout.spare(first), u64::from(slots) * SPARE);
+    if disk.next_data(at)?.is_none_or(|data| data >= at + bytes) {
+        return Ok(false);
+    }
+    let mut all = vec![0; bytes as usize];
+    disk.read(at, &mut all)?;
+    let pages = (first.0..).map(Ppn).zip(all.chunks_exact(SPARE as usize));
+    let mut records = pages.filter_map(|(ppn, bytes)| Record::decode(bytes, ppn).ok().flatten());
+    Ok(records
+        .next()
+        .is_some_and(|record| record.stream == Stream::Slc))
 }
 
 fn read_superblock(

@@ -51,7 +51,8 @@ impl Looks {
 }
 
 impl Superblocks {
-    /// Chooses the superblock to clean next among the closed ones of a mode.
+    /// Chooses the superblock to clean next among the closed ones of ordinary mode, or of those that stand apart for
+    /// single-bit mode.
     pub fn choose_victim(&mut self, policy: GcPolicy, slc: bool) -> Option<Superblock> {
         let mut fewest = [u32::MAX; 2];
         let mut rng = self.rng.clone();
@@ -76,6 +77,16 @@ impl Superblocks {
             });
         }
         chosen
+    }
+
+    /// What of the superblocks that stand apart for single-bit mode is to be emptied next: when all are full, or in idle
+    /// time, one after the other.
+    pub fn next_to_fold(&mut self, idle: bool) -> Option<Superblock> {
+        let under_way = self.victims.iter().filter(|victim| victim.is_apart);
+        if !(idle || self.apart_is_full()) || under_way.count() > 1 {
+            return None;
+        }
+        self.choose_victim(GcPolicy::Fifo, true)
     }
 
     /// What the last choice of a victim of ordinary mode saw, if it still holds.
@@ -103,12 +114,34 @@ impl Superblocks {
         is_data && fewest(true) <= known.map_at_most
     }
 
-    /// Closed superblocks of a mode that nothing is being written to any more.
-    fn closed(&self, slc: bool) -> impl Iterator<Item = (Superblock, &Block)> {
-        let all = (0u32..).map(Superblock).zip(&self.blocks);
-        all.filter(move |(_, block)| {
-            block.state == State::Closed && block.slc == slc && block.programs == 0
+    /// Closed superblocks that nothing is being written to any more: of ordinary mode, or those that stand apart.
+    fn closed(&self, apart: bool) -> impl Iterator<Item = (Superblock, &Block)> {
+        let all = self.all_closed();
+        all.filter(move |(superblock, block)| match apart {
+            true => self.is_apart(*superblock),
+            false => !block.slc,
         })
+    }
+
+    fn all_closed(&self) -> impl Iterator<Item = (Superblock, &Block)> {
+        let all = (0u32..).map(Superblock).zip(&self.blocks);
+        all.filter(|(_, block)| block.state == State::Closed && block.programs == 0)
+    }
+
+    /// The emptiest ordinary superblock that runs in single-bit mode, the one closed first of several, unless that one
+    /// holds less.
+    #[must_use]
+    pub fn emptiest_borrowed(&self, unless: Option<Superblock>) -> Option<Superblock> {
+        if self.borrowed == 0 {
+            return None;
+        }
+        let most = unless.map_or(u32::MAX, |other| self[other].valid);
+        let is_borrowed =
+            |(superblock, block): &(Superblock, &Block)| block.slc && !self.is_apart(*superblock);
+        let borrowed = self.all_closed().filter(is_borrowed);
+        let emptiest = borrowed.min_by_key(|(_, block)| (block.valid, block.closed_at));
+        let (superblock, block) = emptiest?;
+        (block.valid <= most).then_some(superblock)
     }
 
     /// The closed superblock whose data has lain still the longest in wear terms, when the spread

@@ -1,7 +1,7 @@
 //! Superblocks as somebody who has kept flash for the drive found them.
 
 use super::looks::Looks;
-use super::{Block, State, Superblocks};
+use super::{Block, State, Stream, Superblocks};
 use crate::ftl::restore::FoundSuperblock;
 use crate::ids::Superblock;
 
@@ -16,6 +16,8 @@ impl Superblocks {
         Superblocks {
             geometry: self.geometry,
             blocks: blocks.collect(),
+            first_apart: self.first_apart,
+            borrowed: self.borrowed,
             free: self.free.clone(),
             victims: Vec::new(),
             closed_map: self.closed_map.clone(),
@@ -31,6 +33,7 @@ impl Superblocks {
     /// open shows when all have been found. Returns whether it is known since when it is closed.
     pub fn find(&mut self, superblock: Superblock, found: FoundSuperblock) -> bool {
         self.looks.forget();
+        let apart = self.is_apart(superblock);
         let was = &mut self.blocks[superblock.index()];
         let is_known = was.erases == found.erases && was.state != State::Free;
         let was_free = was.state == State::Free;
@@ -38,13 +41,16 @@ impl Superblocks {
             return true;
         }
         if was_free {
-            self.free[usize::from(was.slc)].retain(|free| free.number != superblock.0);
+            self.free[usize::from(apart)].retain(|free| free.number != superblock.0);
         }
         was.erases = found.erases;
         let Some(written) = found.written else {
             self.set_free(superblock);
             return true;
         };
+        let slc = written.stream == Stream::Slc;
+        self.borrowed -= u32::from(was.slc && !apart);
+        self.borrowed += u32::from(slc && !apart);
         let was_closed = is_known && was.state != State::Open;
         let closed_at = was.closed_at;
         *was = Block {
@@ -54,7 +60,7 @@ impl Superblocks {
             closed_at: if was_closed { closed_at } else { 0 },
             programmed_at: written.programmed_at,
             oob: Some(written.oob),
-            ..Block::new(was.slc)
+            ..Block::new(slc)
         };
         was_closed
     }

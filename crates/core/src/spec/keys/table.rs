@@ -226,6 +226,8 @@ pub(in crate::spec) const KEYS: &[Key] = &[
         "Translation pages are read as fast as pages in single-bit mode; the room this takes is not modelled"),
     key("ftl.slc_superblocks", count(0, 65_536), Is("0"),
         "Superblocks in single-bit mode as a write cache"),
+    key("ftl.slc_dynamic", Kind::Ratio { min: 0.0, max: 1.0 }, From("nothing: no such cache"),
+        "Share of the flash that holds nothing which new data is written to in single-bit mode first, beside or in place of `ftl.slc_superblocks`; it takes nothing from `ftl.overprovisioning`, and is emptied where room is short, or in idle time"),
     key("ftl.slc_idle", time(0, 3_600 * S), Is("1s"),
         "Idle time after which the single-bit cache is folded"),
     // Memories.

@@ -51,7 +51,7 @@ pub fn drive(name: &str, sets: &[(&str, &str)]) -> DriveSpec {
 pub const LOG: [(&str, &str); 2] = [("tier.pm.size", "96KiB"), ("role.write_buffer.log", "pm")];
 
 /// Drives with something changed: what no drive of the collection has, or not in all combinations.
-pub const VARIANTS: [(&str, &[(&str, &str)]); 19] = [
+pub const VARIANTS: [(&str, &[(&str, &str)]); 21] = [
     ("tiny", &[("role.write_buffer.tier", "slc")]),
     (
         "tiny",
@@ -191,6 +191,19 @@ pub const VARIANTS: [(&str, &[(&str, &str)]); 19] = [
             ("controller.read_ahead.streams", "4"),
             ("controller.read_ahead.after", "1"),
             ("host.max_request", "12KiB"),
+        ],
+    ),
+    (
+        "tiny",
+        &[("ftl.slc_superblocks", "0"), ("ftl.slc_dynamic", "0.6")],
+    ),
+    (
+        "tiny",
+        &[
+            ("ftl.slc_superblocks", "1"),
+            ("ftl.slc_dynamic", "1"),
+            ("ftl.slc_idle", "1ms"),
+            ("ftl.gc_policy", "fifo"),
         ],
     ),
 ];

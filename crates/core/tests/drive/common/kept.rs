@@ -61,7 +61,9 @@ impl Kept {
         let ordinary = geometry.superblocks - spec.ftl.slc_superblocks;
         let superblocks = (0..geometry.superblocks).map(|number| {
             let first = number * geometry.superblock_slots;
-            let usable = geometry.usable_slots(number >= ordinary);
+            let all = || self.slots.range(first..first + geometry.superblock_slots);
+            let borrowed = || all().next().is_some_and(|(_, s)| s.stream == Stream::Slc);
+            let usable = geometry.usable_slots(number >= ordinary || borrowed());
             let here = || self.slots.range(first..first + usable);
             let mut oob = vec![Oob::NOTHING; usable as usize].into_boxed_slice();
             for (ppn, slot) in here() {

@@ -88,6 +88,7 @@ const VALUES: &[(&str, &[&str])] = &[
     ("ftl.wear_static_threshold", &["0", "2", "4"]),
     ("ftl.map_slc", FLAGS),
     ("ftl.slc_superblocks", &["0", "1", "2", "3", "5"]),
+    ("ftl.slc_dynamic", &["0", "0.3", "1"]),
     ("ftl.slc_idle", &["0ns", "10us", "100ms"]),
     ("tier.sram.size", SIZES),
     ("tier.sram.access", TIMES),
