@@ -21,6 +21,7 @@ mod lost_data;
 mod map_reach;
 mod memory;
 mod power_cuts;
+mod queueing;
 mod ram_cache;
 mod read_ahead;
 mod recorded;
