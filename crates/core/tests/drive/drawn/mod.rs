@@ -230,7 +230,7 @@ const ALWAYS: [&str; 10] = [
 ];
 
 /// Tables that a drive may do without, and the keys they cannot do without.
-const TABLES: [(&str, &[&str]); 10] = [
+const TABLES: [(&str, &[&str]); 11] = [
     ("host.dma.", &["host.dma.rate"]),
     ("controller.read_ahead.", &["controller.read_ahead.window"]),
     ("nand.suspend.", &["nand.suspend.program"]),
