@@ -185,7 +185,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// What is to be emptied next, and what for; `None`: nothing would be gained.
     fn next_victim(&mut self) -> Option<(Superblock, Cause)> {
         let folded = |borrowed| (borrowed, Cause::Fold);
-        if !self.room_is_short() {
+        if !(self.background.reclaiming || self.ftl.room_is_short()) {
             return self.ftl.blocks.emptiest_borrowed(None).map(folded);
         }
         if let Some(victim) = self.worn_victim() {

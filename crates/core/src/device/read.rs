@@ -213,6 +213,18 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.ftl.locate(lpn).filter(|&ppn| !cache.is_coming(ppn))
     }
 
+    /// Whether a page is on its way; then the command waits for it.
+    #[inline]
+    fn joins_read_ahead(&mut self, id: u32, ppn: Ppn, bytes: u64) -> bool {
+        let ahead = self.read_ahead_state();
+        let joined = ahead.and_then(|ahead| ahead.join(ppn, id, bytes as u32));
+        if let Some(waits) = joined {
+            self.board.counters.read_ahead_joined_slots += 1;
+            self.commands[id].pending += u32::from(waits);
+        }
+        joined.is_some()
+    }
+
     fn issue_read_ahead(&mut self, run: &Run) {
         let slots = run.mask.count_ones();
         self.board.counters.read_ahead_slots += u64::from(slots);
@@ -231,8 +243,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.keep_in_read_cache(op);
         let next = |device: &mut Self| device.read_ahead_state()?.next_waiting(op.owner);
         while let Some((command, bytes)) = next(self) {
-            self.send(command, u64::from(bytes));
-            self.settle_one(command);
+            self.deliver(command, u64::from(bytes));
         }
         if let Some(ahead) = self.read_ahead_state() {
             ahead.end(op.owner);
@@ -390,11 +401,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                     return None;
                 }
             }
-            if let Some(ahead) = self.read_ahead_state()
-                && let Some(waits) = ahead.join(ppn, id, bytes as u32)
-            {
-                self.board.counters.read_ahead_joined_slots += 1;
-                self.commands[id].pending += u32::from(waits);
+            if self.joins_read_ahead(id, ppn, bytes) {
                 self.note_read(id, lpn, Source::Flash(ppn), sectors);
                 return None;
             }
@@ -514,6 +521,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         command.data_end_ps = command.data_end_ps.max(end_ps);
     }
 
+    /// Data that a command has waited for goes to the host.
+    #[inline]
+    fn deliver(&mut self, id: u32, bytes: u64) {
+        self.send(id, bytes);
+        self.settle_one(id);
+    }
+
     /// Data of a flash read has passed bus and decoder.
     pub(super) fn on_data_ready(&mut self, index: u32) {
         let engine = &mut self.board.engine;
@@ -536,8 +550,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                     if kept_in_host > 0 {
                         self.hmb_path.put(&mut self.board, kept_in_host);
                     }
-                    self.send(op.owner, bytes);
-                    self.settle_one(op.owner);
+                    self.deliver(op.owner, bytes);
                 }
             }
             (Cause::Map, Class::MapRead) => self.on_filled(op.owner),

@@ -74,7 +74,6 @@ struct Client {
     committed_ps: u64,
     /// Core it computed on last.
     core: u16,
-    /// Lock that it holds, or waits for.
     lock: Option<u32>,
     /// It has waited for something since it computed last.
     slept: bool,
@@ -351,10 +350,8 @@ impl Model {
         let work_ps = {
             let client = &mut self.clients[client as usize];
             client.core = core;
-            let switch_ps = match std::mem::take(&mut client.slept) {
-                true => self.settings.switch_ps,
-                false => 0,
-            };
+            let switches = u64::from(std::mem::take(&mut client.slept));
+            let switch_ps = switches * self.settings.switch_ps;
             switch_ps + self.settings.client_ps + client.transaction.client_ps
         };
         self.set(work_ps, Timer::Computed(client));
@@ -429,10 +426,8 @@ impl Model {
         }
         std::mem::swap(&mut self.group, &mut self.pending);
         // Who stores bytes itself does not sleep meanwhile.
-        let awake = match (self.settings.commit, self.settings.database) {
-            (_, Database::Redis) | (Commit::Block, _) => 0,
-            (Commit::ByteAddressed | Commit::Asynchronous, _) => 1,
-        };
+        let stores = self.settings.commit != Commit::Block;
+        let awake = usize::from(stores && self.settings.database != Database::Redis);
         for &client in &self.group[awake..] {
             self.clients[client as usize].slept = true;
         }
