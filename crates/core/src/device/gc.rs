@@ -472,9 +472,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             unreachable!("what holds nothing is not moved")
         };
         self.contents.relocate(owner, m.from, to);
-        if C::HEARS_OF_DEAD {
-            self.dead.add(self.ftl.sequence(), m.from);
-        }
+        // Both copies have one sequence number: recovery may take either, so that neither is of no use before the erase.
         match owner {
             Owned::Data(lpn) => {
                 self.ftl.bind(lpn, to, m.sequence);

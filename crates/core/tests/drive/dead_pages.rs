@@ -7,6 +7,7 @@ use crate::common::{closed_loop, pages};
 use lodger_core::ids::{Lpn, Ppn};
 use lodger_core::rng::Rng;
 use lodger_core::{Host, Op, Precondition};
+use std::collections::BTreeSet;
 
 /// Logical pages that are written again and again.
 const SPAN: u32 = 2_000;
@@ -35,8 +36,10 @@ fn contents_keep_what_is_current_and_nothing_else() {
         let (drive, ftl) = (&host.drive, host.drive.ftl());
         let current = |ppn| ftl.current_owner(ppn).is_some();
         let stale = drive.contents.programmed().filter(|ppn| !current(*ppn));
-        let stale: Vec<Ppn> = stale.collect();
-        assert!(stale.is_empty(), "{shape:#x}: {stale:?} are kept");
+        // Of what was moved recovery may take either copy: the first waits for its superblock's erase, which follows.
+        let superblocks = stale.map(|ppn: Ppn| ftl.geometry().superblock(ppn));
+        let superblocks: BTreeSet<_> = superblocks.collect();
+        assert!(superblocks.len() <= 2, "{shape:#x}: {superblocks:?}");
         let lpns = (0..ftl.user_slots()).map(Lpn);
         let held = lpns.filter_map(|lpn| ftl.locate(lpn)).count();
         assert!(held > 500, "{held}");
