@@ -3,7 +3,7 @@
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo page wheel static test test-live vm bench reproduce reproduce-full fuzz lint docs
+.PHONY: help demo page wheel static window test test-live vm bench reproduce reproduce-full fuzz lint docs
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' \
@@ -22,6 +22,12 @@ wheel: ## Build a wheel that installs without a compiler (out/wheels)
 
 static: ## Build the command as one file that runs on any Linux (out/lodger)
 	scripts/static.sh
+
+window: ## Build the libraries for programs on a byte window (out/window)
+	$(CARGO) build --release -p lodger-window-c -p lodger-window-preload
+	mkdir -p out/window
+	cp crates/window-c/include/lodger_window.h target/release/liblodger_window_c.so \
+	  target/release/liblodger_window_c.a target/release/liblodger_window_preload.so out/window
 
 test: ## Run the whole fast suite, Rust and Python
 	$(CARGO) test --workspace

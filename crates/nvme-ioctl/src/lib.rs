@@ -1,5 +1,5 @@
-//! The few NVMe commands a prober needs, through Linux's passthrough ioctls. Nothing else can be
-//! sent: a caller names a [`Command`], not an opcode. What the bytes mean is not this crate's matter.
+//! The few NVMe commands a prober needs, and the calls of a byte window, through Linux's passthrough ioctls. Nothing
+//! else can be sent: a caller names a [`Command`], not an opcode. What the bytes mean is not this crate's matter.
 #![cfg(target_os = "linux")]
 
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
@@ -32,6 +32,29 @@ pub enum Command {
     Flush(u32),
     /// Dataset Management, deallocate: no bytes of the caller's.
     Deallocate(Span),
+    /// A call of the byte window, of a namespace and for an entry of the drive's table.
+    Window(u32, u8, WindowCall),
+}
+
+/// Bytes that [`WindowCall::Info`] returns.
+pub const ENTRY_INFO_BYTES: usize = 64;
+/// Most that one [`WindowCall::Read`] returns, bytes: Linux maps more in pieces, which it may refuse.
+pub const WINDOW_READ_MAX: usize = 128 << 10;
+
+/// Calls of the byte window, vendor's commands of a drive of Lodger; one that knows none of them refuses them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum WindowCall {
+    /// Blocks from `lba` on become bytes of the window: no bytes. Place and length in units of 4 KiB.
+    Pin { lba: u64, at: u32, length: u32 },
+    /// They are blocks again, durably: no bytes.
+    Flush,
+    /// What was stored outlives power: no bytes.
+    Sync,
+    /// What is pinned: [`ENTRY_INFO_BYTES`].
+    Info,
+    /// Bytes of the entry from a place on: so many, a multiple of 4, at most [`WINDOW_READ_MAX`].
+    Read { at: u32, bytes: u32 },
 }
 
 /// Blocks of a namespace, from `lba` on; at least one, at most 65536 in a read or write. A block
@@ -189,6 +212,10 @@ fn encode(what: &Command, ranges: &mut [u8; PAGE_BYTES]) -> Option<(u8, Passthru
         Some((IO, call, length))
     };
     match what {
+        Command::Window(nsid, entry, window) => {
+            let (opcode, cdw10, length) = encode_window(*entry, window)?;
+            Some((IO, call(opcode, *nsid, cdw10), length))
+        }
         Command::IdentifyController => Some((ADMIN, call(0x06, 0, [1, 0, 0, 0, 0, 0]), PAGE_BYTES)),
         Command::IdentifyNamespace(nsid) => Some((ADMIN, call(0x06, *nsid, [0; 6]), PAGE_BYTES)),
         Command::GetWriteCache => Some((ADMIN, call(0x0a, 0, [6, 0, 0, 0, 0, 0]), 0)),
@@ -203,6 +230,31 @@ fn encode(what: &Command, ranges: &mut [u8; PAGE_BYTES]) -> Option<(u8, Passthru
             Some((IO, call(0x09, span.nsid, [0, 4, 0, 0, 0, 0]), 0))
         }
     }
+}
+
+/// Opcode, dwords 10 to 15, and the bytes that the caller must bring.
+fn encode_window(entry: u8, call: &WindowCall) -> Option<(u8, [u32; 6], usize)> {
+    let entry = u32::from(entry);
+    Some(match *call {
+        WindowCall::Pin { lba, at, length } => {
+            let length = length.checked_mul(1 << 8).filter(|_| length < 1 << 24)?;
+            let (low, high) = (lba as u32, (lba >> 32) as u32);
+            (0xc0, [0, 0, low, high, at, length | entry], 0)
+        }
+        WindowCall::Flush => (0xc4, [0, 0, 0, 0, 0, entry], 0),
+        WindowCall::Sync => (0xc8, [0, 0, 0, 0, 0, entry], 0),
+        WindowCall::Info => {
+            let dwords = ENTRY_INFO_BYTES as u32 / 4;
+            (0xce, [dwords, 0, 0, 0, 0, entry], ENTRY_INFO_BYTES)
+        }
+        WindowCall::Read { at, bytes } => {
+            let length = bytes as usize;
+            if bytes == 0 || !bytes.is_multiple_of(4) || length > WINDOW_READ_MAX {
+                return None;
+            }
+            (0xd2, [bytes / 4, 0, at, 0, 0, entry], length)
+        }
+    })
 }
 
 #[cfg(test)]
@@ -246,5 +298,25 @@ mod tests {
         );
         assert!(ranges.0[16..].iter().all(|byte| *byte == 0));
         assert!(ranges.0.as_ptr().addr().is_multiple_of(PAGE_BYTES));
+    }
+
+    #[test]
+    fn calls_of_the_window_are_as_the_drive_reads_them() {
+        // As `crates/wire/src/command/window.rs` has the table.
+        let pin = WindowCall::Pin {
+            lba: 0x1_0000_0320,
+            at: 16,
+            length: 2,
+        };
+        let pinned = encode_window(3, &pin);
+        assert_eq!(pinned, Some((0xc0, [0, 0, 0x320, 1, 16, 0x203], 0)));
+        let read = WindowCall::Read { at: 8, bytes: 4096 };
+        let read = encode_window(3, &read);
+        assert_eq!(read, Some((0xd2, [1024, 0, 8, 0, 0, 3], 4096)));
+        for bytes in [0, 6, WINDOW_READ_MAX as u32 + 4] {
+            assert_eq!(encode_window(3, &WindowCall::Read { at: 0, bytes }), None);
+        }
+        let (lba, at, length) = (0, 0, 1 << 24);
+        assert_eq!(encode_window(3, &WindowCall::Pin { lba, at, length }), None);
     }
 }
