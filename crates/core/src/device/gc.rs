@@ -8,12 +8,8 @@ use crate::ftl::{Cleaner, Move, Mover, Owned, State, Stream, WHOLE};
 use crate::ids::{Ppn, Superblock};
 use crate::nand::{Cause, Class, FlashOp};
 use crate::observe::Tracer;
-use crate::spec::GcPolicy;
+use crate::spec::{GcPolicy, MOVES_PROGRAMMED_PER_DIE, MOVES_STAGED_PER_DIE};
 use std::collections::VecDeque;
-
-/// Program operations of moved data that may be under way for each die: one runs, the data of the next
-/// is loaded, and one waits so that a die whose turn it is always finds work.
-const PROGRAMS_PER_DIE: u32 = 3;
 
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn cleaner(&mut self, mover: Mover) -> &mut Cleaner {
@@ -102,7 +98,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn read_victim(&mut self, mover: Mover) {
         let geometry = *self.ftl.geometry();
         let reads_max = geometry.dies * (geometry.unit_slots / geometry.group_slots);
-        let staged_max = (2 * geometry.dies * geometry.unit_slots) as usize;
+        let staged_max = (MOVES_STAGED_PER_DIE * geometry.dies * geometry.unit_slots) as usize;
         loop {
             let cleaner = &mut self.background.cleaners[mover as usize];
             let staged = cleaner.staged.len().max(cleaner.staged_pages.len());
@@ -384,7 +380,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Nothing has to follow translation pages: the map that writes and reads them all the time must not
     /// keep those from being moved that give it room.
     fn may_move(&self, mover: Mover, pages: bool) -> bool {
-        let programs_max = PROGRAMS_PER_DIE * self.ftl.geometry().dies;
+        let programs_max = MOVES_PROGRAMMED_PER_DIE * self.ftl.geometry().dies;
         self.background.cleaners[mover as usize].programs < programs_max
             && (pages || !self.map.delays_moves(&self.ftl))
     }

@@ -35,6 +35,8 @@ pub(super) struct Trims {
     saved_to: u32,
     /// Flushes, each with the last trim it waits for.
     waiters: Vec<(u32, u32)>,
+    /// Trims that have taken effect, and are done when the map has caught up.
+    held: Vec<u32>,
     /// Die that takes the next records.
     pub die: u32,
     records_per_program: usize,
@@ -122,6 +124,7 @@ impl Trims {
         }
         self.saved_to = self.saved.last().map_or(0, |trim| trim.sequence);
         self.waiters.clear();
+        self.held.clear();
         lost
     }
 
@@ -138,6 +141,22 @@ impl Trims {
         }
         self.pending.push(trim);
         self.pending.len() >= self.records_per_program
+    }
+
+    /// A trim has taken effect, and is done when the map has caught up with it.
+    pub fn hold(&mut self, command: u32) {
+        self.held.push(command);
+    }
+
+    /// Whether some wait for the map.
+    #[inline]
+    pub fn are_held(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// The map has caught up: `done` are those that have waited for it.
+    pub fn release(&mut self, done: &mut Vec<u32>) {
+        done.append(&mut self.held);
     }
 
     /// A flush waits for the records of all trims so far, if they are not in flash.
@@ -225,7 +244,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.discard_dead();
         self.map.measure_changed_pages(&mut self.board, &self.ftl);
         self.commands[id].pending = 1;
-        self.settle_one(id);
+        self.trims.hold(id);
         self.pump();
     }
 

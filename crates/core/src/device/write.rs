@@ -95,8 +95,20 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.serve_buffer_queue();
     }
 
+    /// Trims are done once the map has caught up with what they change. They program nothing and would else be as fast as
+    /// firmware is, and have whoever needs the map wait behind them for seconds.
+    #[inline]
+    fn complete_trims(&mut self) {
+        if self.trims.are_held() && !self.map.is_behind(&self.ftl) {
+            let mut done = std::mem::take(&mut self.scratch);
+            self.trims.release(&mut done);
+            self.go_on(done);
+        }
+    }
+
     /// Room in the buffer goes to the writes that wait for it, first come, first served.
     pub(super) fn serve_buffer_queue(&mut self) {
+        self.complete_trims();
         while let Some(id) = self.buffer.queue.front() {
             if !self.take_slots(id) {
                 return;

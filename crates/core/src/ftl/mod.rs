@@ -87,6 +87,7 @@ pub struct Ftl {
     /// Sequence number of the last program operation or trim.
     sequence: u32,
     reserve: u32,
+    /// `gc_start_superblocks`, and those that short blocks have under way.
     gc_start: u32,
     /// Share of the flash that holds nothing which may run in single-bit mode, in thousandths.
     slc_dynamic_permille: u32,
@@ -138,7 +139,7 @@ impl Ftl {
             open: [Open::default(); STREAMS],
             sequence: 0,
             reserve: ftl.gc_reserve_superblocks,
-            gc_start: ftl.gc_start_superblocks,
+            gc_start: ftl.gc_start_superblocks + spec.layout().superblocks_under_way as u32,
             slc_dynamic_permille: ftl.slc_dynamic_permille,
             relocation_stream: match (ftl.gc_own_stream, ftl.hot_cold_streams) {
                 (true, _) => Stream::Gc,

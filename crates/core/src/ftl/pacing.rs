@@ -16,7 +16,10 @@
 //! by instead of stopping the host: moving all S slots of one takes room down by a factor of e.
 //!
 //! The superblocks below that are what is not room yet: up to S slots of a victim that is being
-//! emptied, as many of one that is being erased, and as many left behind by translation pages.
+//! emptied, as many of one that is being erased, and as many left behind by translation pages. Where a block takes twenty
+//! program operations or fewer, so many superblocks are under way between victim and erase that what they have given back
+//! cannot be written for long: as many more are kept (`spec/layout.rs`; `gc_start` counts them). Without them new data
+//! found room and no superblock to open: with two word lines a block, 62 ms without a write.
 
 use super::{Ftl, State, Stream};
 use serde::{Deserialize, Serialize};
@@ -28,11 +31,11 @@ pub const WHOLE: i64 = 1 << 16;
 /// give nothing the host hears something within 256 program operations.
 const SHARE_MIN: i64 = WHOLE / TURNS_MAX;
 
-/// A map of at most so many superblocks counts as one that takes only a few.
-const MAP_SUPERBLOCKS_FEW: u64 = 4;
-
 /// Program operations of moved data between two of new data, at most.
 const TURNS_MAX: i64 = 256;
+
+/// A map of at most so many superblocks counts as one that takes only a few.
+const MAP_SUPERBLOCKS_FEW: u64 = 4;
 
 /// Whose turn it is between new data and moved data.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, Default)]

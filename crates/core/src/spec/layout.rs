@@ -7,6 +7,7 @@
 //! | data | ceil(user slots x (1 + over-provisioning) / slots of a superblock) | user data and the spare that makes cleaning cheap |
 //! | map | ceil(translation pages x 9/8 / slots of a superblock) + 1 | the map's own pages, an eighth more so that cleaning them is cheap, one being written |
 //! | reserve | `gc_start_superblocks` + open superblocks | what cleaning keeps free, and one open superblock of each data stream (host writes, a second one with hot/cold streams, one of cleaning's own) |
+//! | under way | program operations of moved data under way / those of a block | what cleaning gives back only later; none where blocks are long |
 //! | single-bit | `slc_superblocks` | the write cache, apart |
 //!
 //! In steady state the pacer (`ftl/pacing.rs`) keeps `gc_start_superblocks` + 2 and a part of one as room, and what
@@ -18,6 +19,13 @@
 //! When a file gives `nand.blocks_per_plane`, the data term is what the others leave of it.
 
 use super::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, FtlSpec, NandSpec, SLOT_BYTES};
+
+/// Program operations of moved data that may be under way for each die: one runs, the data of the next
+/// is loaded, and one waits so that a die whose turn it is always finds work.
+pub(crate) const MOVES_PROGRAMMED_PER_DIE: u32 = 3;
+
+/// Program operations' worth of data that garbage collection reads ahead of them, for each die.
+pub(crate) const MOVES_STAGED_PER_DIE: u32 = 2;
 
 /// Superblocks by purpose, and the sizes they follow from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +42,8 @@ pub struct Layout {
     pub map_superblocks: u64,
     /// Superblocks kept free or open.
     pub reserve_superblocks: u64,
+    /// Superblocks that garbage collection has under way where blocks are short.
+    pub superblocks_under_way: u64,
     /// Superblocks run in single-bit mode.
     pub slc_superblocks: u64,
 }
@@ -68,6 +78,7 @@ impl Layout {
             data_superblocks: 0,
             map_superblocks: (translation_pages * 9).div_ceil(8 * slots_per_superblock) + 1,
             reserve_superblocks: u64::from(ftl.gc_start_superblocks) + streams,
+            superblocks_under_way: u64::from(nand.superblocks_under_way()),
             slc_superblocks: u64::from(ftl.slc_superblocks),
         }
     }
@@ -78,6 +89,7 @@ impl Layout {
         self.data_superblocks
             + self.map_superblocks
             + self.reserve_superblocks
+            + self.superblocks_under_way
             + self.slc_superblocks
     }
 
@@ -114,6 +126,23 @@ impl NandSpec {
             * self.planes as u64
             * self.pages_per_block as u64
             * self.slots_per_page() as u64
+    }
+
+    /// Program operations that fill a block on all planes of a die.
+    #[must_use]
+    pub const fn programs_per_block(&self) -> u32 {
+        match self.one_shot {
+            true => self.pages_per_block / self.cell.bits(),
+            false => self.pages_per_block,
+        }
+    }
+
+    /// Whole superblocks that garbage collection has under way at any time: being read, being programmed, or moved and
+    /// not erased yet, which takes about as long again; of data, and as many of translation pages, which are emptied beside.
+    /// They count as room before they are erased. With two program operations to a block they are ten; with more than
+    /// twenty, none.
+    const fn superblocks_under_way(&self) -> u32 {
+        4 * (MOVES_STAGED_PER_DIE + MOVES_PROGRAMMED_PER_DIE) / self.programs_per_block()
     }
 
     /// User bytes that one program operation of a die takes: a page of every plane, or with

@@ -118,7 +118,8 @@ fn uniform_random_writes_cost_what_desnoyers_predicts() {
 fn filled_superblocks(spec: &DriveSpec, amplification: f64) -> f64 {
     let layout = spec.layout();
     let new_share = 1.0 / amplification;
-    let kept = f64::from(spec.ftl.gc_start_superblocks) + 2.0 + new_share;
+    let under_way = layout.superblocks_under_way as f64;
+    let kept = f64::from(spec.ftl.gc_start_superblocks) + under_way + 2.0 + new_share;
     let map = layout.translation_pages as f64 / BLOCK_SLOTS;
     layout.superblocks() as f64 - kept - map
 }

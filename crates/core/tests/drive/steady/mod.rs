@@ -36,6 +36,13 @@ impl Latencies {
             self.sorted = true;
         }
     }
+    pub fn add(&mut self, latency_ps: u64) {
+        self.all_ps.push(latency_ps);
+        self.sorted = false;
+    }
+    pub fn count(&self) -> usize {
+        self.all_ps.len()
+    }
     pub fn mean_ps(&self) -> f64 {
         self.all_ps.iter().map(|&ps| ps as f64).sum::<f64>() / self.all_ps.len().max(1) as f64
     }
@@ -102,7 +109,7 @@ impl Watch {
             Op::Read => &mut self.seen.reads,
             _ => &mut self.seen.writes,
         };
-        kind.all_ps.push(at_ps - done.submitted_ps);
+        kind.add(at_ps - done.submitted_ps);
     }
 }
 
