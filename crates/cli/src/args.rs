@@ -2,6 +2,7 @@
 
 mod ctl;
 mod fio;
+mod logging;
 mod manual;
 mod report;
 mod serve;
@@ -11,6 +12,7 @@ mod top;
 
 pub use ctl::{After, CtlArgs, Order, RulesOrder};
 pub use fio::FioArgs;
+pub use logging::LoggingArgs;
 pub use manual::{CompletionsArgs, HelpArgs, ManArgs};
 pub use report::{ReportArgs, ReportFormat};
 pub use serve::ServeArgs;
@@ -19,7 +21,7 @@ pub use time::TimeArgs;
 pub use top::TopArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use lodger_run::{Error, HmbChoice, LoggingChoice};
+use lodger_run::{Error, HmbChoice};
 use lodger_workload::trace::Format;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -223,8 +225,9 @@ Examples:
   lodger advise trace.csv --drive rc100-480 --slo p99=200us the least that keeps a promise
   lodger advise oltp.fio --drive a80 --within 1%            the same, more strictly
   lodger advise trace.csv --drive bg4 --report advice.html  with curves, to be looked at
+  lodger advise redis.toml --drive 2b-ssd                   whether a byte window pays for commits
 
-Exit status 1: no amount of host memory is enough.";
+Exit status 1: no amount of host memory is enough, or the byte window does not pay.";
 
 /// `lodger advise`.
 #[derive(Debug, Args)]
@@ -291,31 +294,6 @@ impl HmbArgs {
     /// If it is wrong.
     pub fn choice(&self) -> Result<HmbChoice, Error> {
         HmbChoice::parse(self.hmb.as_deref(), self.hmb_offer.as_deref())
-    }
-}
-
-/// What is chosen of a model of database logging instead of what its file says.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Database logging")]
-pub struct LoggingArgs {
-    /// When a transaction is acknowledged: `block`, `ba` (through the byte window) or `async`
-    #[arg(long, value_name = "MODE")]
-    pub commit: Option<String>,
-    /// Number of clients
-    #[arg(long, value_name = "N")]
-    pub clients: Option<u32>,
-}
-
-impl LoggingArgs {
-    /// As the model wants it.
-    ///
-    /// # Errors
-    /// If there is no such commit mode.
-    pub fn choice(&self) -> Result<LoggingChoice, Error> {
-        Ok(LoggingChoice {
-            commit: self.commit.as_deref().map(str::parse).transpose()?,
-            clients: self.clients,
-        })
     }
 }
 

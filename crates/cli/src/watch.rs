@@ -131,6 +131,12 @@ impl Observer for Watch {
         }
     }
 
+    fn committed(&mut self, now_ps: u64, latency_ns: u64) {
+        if let Some(log) = &mut self.log {
+            log.add_commit(now_ps, latency_ns);
+        }
+    }
+
     fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
         let log_failed = self.log.as_ref().is_some_and(LatencyLog::has_failed);
         if interrupt::requested() || log_failed || self.logs.has_failed() {

@@ -110,7 +110,11 @@ impl Workload {
     fn chosen(&self, py: Python<'_>, commit: Option<&str>, clients: Option<u32>) -> PyResult<Self> {
         let commit = commit.map(str::parse).transpose();
         let commit = commit.map_err(Error::from).or_raise(py)?;
-        let chosen = LoggingChoice { commit, clients };
+        let chosen = LoggingChoice {
+            commit,
+            clients,
+            ..LoggingChoice::default()
+        };
         let source = WorkloadFile::clone(&self.0).choose(chosen).or_raise(py)?;
         Ok(Workload(Arc::new(source)))
     }

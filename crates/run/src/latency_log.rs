@@ -6,7 +6,7 @@ use lodger_core::{Completion, Request};
 use std::io::{self, Write};
 
 /// fio's `write_lat_log` with `log_offset=1`: time (ms), completion latency (ns), direction
-/// (0 read, 1 write, 2 trim, 3 sync), bytes, offset, priority.
+/// (0 read, 1 write, 2 trim, 3 sync; 4 for a database's commit, which fio has none of), bytes, offset, priority.
 #[derive(Debug)]
 pub struct LatencyLog<W> {
     writer: W,
@@ -46,6 +46,20 @@ impl<W: Write> LatencyLog<W> {
             latency_ps.saturating_sub(self.submit_ps) / NS,
             request.length_bytes,
             request.offset_bytes
+        );
+        self.failure = written.err();
+        self.lines += 1;
+    }
+
+    /// Adds a line for a database's commit: direction 4, without bytes and offset.
+    pub fn add_commit(&mut self, now_ps: u64, latency_ns: u64) {
+        if self.failure.is_some() {
+            return;
+        }
+        let written = writeln!(
+            self.writer,
+            "{}, {latency_ns}, 4, 0, 0, 0x0000",
+            now_ps / MS
         );
         self.failure = written.err();
         self.lines += 1;

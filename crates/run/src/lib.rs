@@ -23,7 +23,8 @@
 //! - [`Timeline`]: an observer that tells what a run does over time.
 //! - [`Session`]: a drive that is asked command by command, for experiments that decide what to ask
 //!   next by what they have just heard. [`hmb_study`] and [`window_study`] are such experiments.
-//! - [`advise`]: how much host memory is enough for a workload.
+//! - [`advise`]: how much host memory is enough for a workload; [`window_advice`]: whether a byte window pays for a
+//!   database's commits.
 //!
 //! Nothing here talks to a terminal, listens to signals or reads a drive's own bytes: the command
 //! `lodger` and the Python package do that. A program with wishes of its own about how files are
@@ -51,6 +52,7 @@ mod steady;
 mod stopwatch;
 pub mod timeline;
 pub mod trace_events;
+pub mod window_advice;
 pub mod window_study;
 mod workload_file;
 

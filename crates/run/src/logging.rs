@@ -56,6 +56,10 @@ pub struct LoggingChoice {
     pub commit: Option<Commit>,
     /// Number of clients.
     pub clients: Option<u32>,
+    /// Number of transactions.
+    pub transactions: Option<u64>,
+    /// Bytes that each transaction logs which logs at all.
+    pub transaction_bytes: Option<u64>,
 }
 
 /// Captured distributions that come with the program.
@@ -102,6 +106,8 @@ pub(crate) fn parse(
         seed,
         commit: choice.commit,
         clients: choice.clients,
+        transactions: choice.transactions,
+        transaction_bytes: choice.transaction_bytes,
     };
     logging::parse(text, &context)
 }
@@ -143,17 +149,19 @@ impl LoggingResult {
         }
     }
 
-    /// Takes over what the model has counted.
-    pub(crate) fn follow(&mut self, model: &mut Model) {
+    /// Takes over what the model has counted; `told` hears of each commit.
+    pub(crate) fn follow(&mut self, model: &mut Model, mut told: impl FnMut(u64)) {
         model.take_latencies(&mut self.scratch);
         for latency_ps in self.scratch.drain(..) {
             self.latency.record(latency_ps / NS);
+            told(latency_ps / NS);
         }
     }
 
     /// The same, at the end.
     pub(crate) fn finish(&mut self, model: &mut Model) -> Result<(), Error> {
-        self.follow(model);
+        // The last commits were told of when the model said that it was done.
+        self.follow(model, |_| {});
         self.statistics = model.statistics().clone();
         match &self.statistics.failure {
             None => Ok(()),

@@ -416,6 +416,7 @@ impl<'o, O: Observer> Replay<'o, O> {
         let jobs = vec![self.job];
         RunResult {
             map_tiers: self.host.drive.map_tiers(),
+            wear: self.host.drive.wear(),
             utilisation: utilisation(&self.host, simulated_ps),
             simulated_ps,
             busy_ps: self.busy_ps,

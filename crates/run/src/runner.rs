@@ -18,6 +18,7 @@ use crate::stats::JobResult;
 use crate::stopwatch::Stopwatch;
 use crate::window_study;
 use lodger_core::device::NoContents;
+use lodger_core::ftl::Wear;
 use lodger_core::observe::{Counters, PartsPs, Tracer, Untraced};
 use lodger_core::spec::Tier;
 use lodger_core::time::S;
@@ -44,6 +45,8 @@ pub struct RunResult {
     pub jobs: Vec<JobResult>,
     /// What the drive counted.
     pub counters: Counters,
+    /// How worn the flash is: in ordinary mode, in single-bit mode.
+    pub wear: [Wear; 2],
     /// Memories of the map role, in the order of `counters.map.hits`.
     pub map_tiers: Vec<Tier>,
     /// Share of the simulated time that each kind of resource was busy, mean of its instances.
@@ -284,7 +287,10 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
                     }
                 }
             }
-            self.results[index].asked(&mut self.jobs[index], now_ps);
+            let observer = &mut *self.observer;
+            self.results[index].asked(&mut self.jobs[index], now_ps, |latency_ns| {
+                observer.committed(now_ps, latency_ns);
+            });
             if self.order.has_flows() {
                 self.tell_flow(index, submitted);
             }
@@ -471,6 +477,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
         hmb.used_bytes = hmb_used_bytes(&self.host);
         let result = RunResult {
             map_tiers: self.host.drive.map_tiers(),
+            wear: self.host.drive.wear(),
             utilisation: utilisation(&self.host, simulated_ps),
             simulated_ps,
             busy_ps: self.busy_ps,

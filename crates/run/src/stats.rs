@@ -28,7 +28,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    fn add(&mut self, value: u64) {
+    pub(crate) fn add(&mut self, value: u64) {
         self.min = if self.count == 0 {
             value
         } else {
@@ -301,14 +301,14 @@ impl JobResult {
         (self.errors, self.first_error) = (0, None);
     }
 
-    /// The job was asked what it wants to do.
+    /// The job was asked what it wants to do. `committed` hears of a database's commits.
     #[inline]
-    pub(crate) fn asked(&mut self, job: &mut Job, now_ps: u64) {
+    pub(crate) fn asked(&mut self, job: &mut Job, now_ps: u64, committed: impl FnMut(u64)) {
         if job.is_reading_back() != self.reading_back_since_ps.is_some() {
             self.turned(now_ps);
         }
         if let (Some(logging), Source::Logging(model)) = (&mut self.logging, &mut job.source) {
-            logging.follow(model);
+            logging.follow(model, committed);
         }
     }
 

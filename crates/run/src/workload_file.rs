@@ -115,7 +115,7 @@ impl WorkloadFile {
             WorkloadFile::Logging { choice, .. } => *choice = chosen,
             _ if chosen == LoggingChoice::default() => {}
             _ => {
-                let message = "`--commit` and `--clients` are for models of database logging";
+                let message = "`--commit`, `--clients` and `--transaction-size` are for models of database logging";
                 return Err(Error::input(message).hint("such as `workloads/logging/redis.toml`"));
             }
         }
@@ -157,6 +157,12 @@ impl WorkloadFile {
             sections,
         };
         Ok(self)
+    }
+
+    /// A model of database logging.
+    #[must_use]
+    pub fn is_logging(&self) -> bool {
+        matches!(self, WorkloadFile::Logging { .. })
     }
 
     fn shown(&self) -> String {

@@ -25,7 +25,12 @@ fn choice(commit: &str, clients: Option<u32>) -> Result<LoggingChoice, Error> {
     Ok(LoggingChoice {
         commit: Some(commit.parse()?),
         clients,
+        ..LoggingChoice::default()
     })
+}
+
+fn opened(path: &Path) -> WorkloadFile {
+    WorkloadFile::open(path, &TraceOptions::default()).expect("a workload")
 }
 
 /// A short run: the file's own mix, fewer transactions.
@@ -135,4 +140,92 @@ fn what_cannot_be_is_said() {
     };
     let talk = refusal(fio.choose(clients));
     assert!(talk.contains("models of database logging"), "{talk}");
+}
+
+/// The log and the timeline tell of every commit, and of each once: fails without the call of `committed`.
+#[test]
+fn every_commit_is_told_over_time() {
+    for commit in ["block", "ba"] {
+        let choice = LoggingChoice {
+            transactions: Some(2000),
+            ..choice(commit, Some(4)).unwrap()
+        };
+        let file = opened(&redis()).choose(choice).unwrap();
+        let config = config("2b-ssd");
+        let spec = config.spec();
+        let (workload, _) = file.workload(spec, 0).unwrap();
+        let mut all = (
+            Commits::default(),
+            lodger_run::Timeline::new(lodger_run::timeline::Interval::default(), spec, 0),
+        );
+        let result = run_on(&config, workload, &mut all).unwrap();
+        let (told, over_time) = all;
+        let logging = result.jobs[0].logging.as_ref().unwrap();
+        assert!(logging.statistics.commits > 500);
+        assert_eq!(told.count, logging.statistics.commits, "{commit}");
+        assert_eq!(told.count, logging.latency.count());
+        assert_eq!(told.max_ns, logging.latency.max_ns());
+        let table = over_time.finish(&result).unwrap();
+        let column = table
+            .columns
+            .iter()
+            .find(|column| column.name == "commit_ios");
+        let lodger_run::timeline::Values::Whole(ios) = &column.unwrap().values else {
+            panic!("a count is a whole number");
+        };
+        assert_eq!(ios.iter().flatten().sum::<u64>(), told.count);
+    }
+}
+
+#[derive(Default)]
+struct Commits {
+    count: u64,
+    max_ns: u64,
+}
+
+impl lodger_run::Observer for Commits {
+    fn committed(&mut self, _now_ps: u64, latency_ns: u64) {
+        self.count += 1;
+        self.max_ns = self.max_ns.max(latency_ns);
+    }
+}
+
+/// Transactions of one size log that size; the break-even is where more runs find it.
+#[test]
+fn a_byte_window_pays_for_small_transactions_and_not_for_large_ones() {
+    let source = opened(&repository("workloads/logging/linkbench.toml"));
+    let config = config("2b-ssd");
+    let watch = |_: lodger_run::Progress, _: f64| std::ops::ControlFlow::Continue(());
+    let advice = lodger_run::window_advice::advise(&config, &source, &watch).unwrap();
+    let json = advice.json();
+    let points = json["points"].as_array().unwrap();
+    let pays = |clients: u64, bytes: u64| {
+        let found = points
+            .iter()
+            .find(|point| point["clients"] == clients && point["transaction_bytes"] == bytes);
+        found.unwrap()["pays"].as_bool().unwrap()
+    };
+    assert!(pays(4, 64) && !pays(4, 65536));
+    // 64 clients on 36 cores wait for these, whatever a commit takes.
+    assert!(!pays(64, 64));
+    let of_4 = json["break_even"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["clients"] == 4);
+    let end = of_4.unwrap()["pays"][0]["to_bytes"].as_u64().unwrap();
+    assert!((16384..65536).contains(&end), "{end}");
+    // Both sides of the end were run, and are close to each other.
+    let next = points.iter().filter(|point| point["clients"] == 4);
+    let next = next.filter_map(|point| point["transaction_bytes"].as_u64());
+    let next = next.filter(|bytes| *bytes > end).min().unwrap();
+    assert!(pays(4, end) && !pays(4, next) && (next as f64) <= 1.2 * end as f64);
+    for text in [
+        advice.text(),
+        advice.markdown(),
+        advice.csv(),
+        advice.page("linkbench"),
+    ] {
+        assert!(text.contains("64"), "{text}");
+    }
 }

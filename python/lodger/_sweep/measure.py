@@ -103,6 +103,7 @@ def measured(result: Mapping[str, Any]) -> dict[str, float | None]:
         "flash_reads": inside["nand"]["reads"],
         "programs": inside["nand"]["programs"],
         "erases": inside["nand"]["erases"],
+        "days_per_1000_cycles": inside["wear"]["lifetime"]["days_per_1000_cycles"],
         "simulated_s": inside["simulated_s"],
     }
     if logging := inside.get("logging"):

@@ -219,6 +219,65 @@ class LinkStats(LinkTraffic):
     """Share of the time that the busier direction was in use, 0 to 1."""
 
 
+class Erases(Record):
+    """Erases of a superblock since the run began."""
+
+    __slots__ = ()
+    min: int
+    max: int
+    mean: float
+    stddev: float
+
+
+class EraseStep(Record):
+    """Superblocks that were erased ``least`` to ``most`` times."""
+
+    __slots__ = ()
+    least: int
+    most: int
+    superblocks: int
+
+
+class ModeWear(Record):
+    """How worn the superblocks in one mode are."""
+
+    __slots__ = ()
+    superblocks: int
+    superblock_bytes: int
+    programmed_bytes: int
+    cycles: float
+    """How often each cell was programmed, as a mean."""
+    erases: Erases
+    histogram: list[EraseStep]
+    """At most 16 equal steps, without empty ones."""
+
+
+class Lifetime(Record):
+    """How long the drive would last if the load went on; ``None`` is unknown."""
+
+    __slots__ = ()
+    written_bytes_per_day: float | None
+    rated_written_bytes: int | None
+    """``ftl.rated_written`` of the drive."""
+    rated_written_days: float | None
+    rated_cycles: int | None
+    """``ftl.rated_cycles`` of the drive."""
+    rated_cycles_days: float | None
+    days_per_1000_cycles: float | None
+    single_bit_days_per_1000_cycles: float | None
+
+
+class WearStats(Record):
+    """How worn a run leaves the flash."""
+
+    __slots__ = ()
+    programmed_bytes_by_cause: Mapping[str, int]
+    """And ``padding``."""
+    modes: Mapping[str, ModeWear]
+    """Superblocks in mode ``"ordinary"``, and in mode ``"single_bit"`` where there are some."""
+    lifetime: Lifetime
+
+
 class Inside(Record):
     """What happened inside the drive: the object ``lodger`` of the JSON."""
 
@@ -248,6 +307,8 @@ class Inside(Record):
     nand: NandStats
     waf: float | None
     """Write amplification; ``None`` without writes."""
+    wear: WearStats
+    """Erases, bytes programmed by cause, lifetime."""
     unwritten_reads: int
     """Pages read that were never written, which real drives answer without flash."""
     hmb: HmbStats

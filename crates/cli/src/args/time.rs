@@ -10,7 +10,7 @@ pub struct TimeArgs {
     /// Write every completion to FILE as fio's `write_lat_log` does, with offsets
     ///
     /// One line each: time (ms), completion latency (ns), direction (0 read, 1 write, 2 trim,
-    /// 3 sync), bytes, offset, priority.
+    /// 3 sync; 4 a commit of a model of database logging), bytes, offset, priority.
     #[arg(long, value_name = "FILE")]
     pub latency_log: Option<PathBuf>,
     /// Write requests, flash operations and garbage collection to FILE as slices over time, for Perfetto

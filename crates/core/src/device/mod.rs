@@ -49,7 +49,7 @@ pub use window::{DumpOutcome, WindowRecovery, WindowSent};
 
 use crate::controller::ReadCache;
 use crate::engine::EventKind;
-use crate::ftl::{Contradiction, Found, Ftl, Precondition};
+use crate::ftl::{Contradiction, Found, Ftl, Precondition, Wear};
 use crate::ids::{CommandId, DieId, Superblock};
 use crate::nand::OpKind;
 use crate::observe::{Counters, Part, Tracer, Untraced};
@@ -397,6 +397,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         counters.link_from_host_bytes = self.board.link.from_host_bytes;
         self.hmb_path.count(&mut counters);
         counters
+    }
+
+    /// How worn its flash is: in ordinary mode, and in single-bit mode.
+    #[must_use]
+    pub fn wear(&self) -> [Wear; 2] {
+        self.ftl.wear()
     }
 
     /// What is to be kept of a drive beside what its flash says, for [`Device::restore`].

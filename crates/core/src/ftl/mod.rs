@@ -14,6 +14,7 @@ mod restore;
 mod superblocks;
 mod temperature;
 mod victim;
+mod wear;
 
 pub use cleaning::{Cleaner, Cleaning, MOVERS, Move, Mover};
 pub use formula::{Formula, Precondition};
@@ -22,6 +23,7 @@ pub use pacing::{Pacer, WHOLE};
 pub use recovery::{LostUnit, Scan, Trim};
 pub use restore::{Contradiction, Found, FoundSuperblock, Rest, Written};
 pub use superblocks::{Block, Oob, State, Superblocks, Victim};
+pub use wear::Wear;
 
 use crate::ids::{Lpn, Ppn, Superblock, TranslationPage};
 use crate::nand::{Geometry, Place, SlotMask};
@@ -97,6 +99,8 @@ pub struct Ftl {
     lifespan: Lifespan,
     /// Pages of the map whose copy in flash the last recovery found old.
     found_stale: FoundStale,
+    /// Slots given out so far, padding included: in ordinary mode, in single-bit mode.
+    allocated_slots: [u64; 2],
 }
 
 impl Ftl {
@@ -149,6 +153,7 @@ impl Ftl {
             },
             lifespan: Lifespan::new(user_slots),
             found_stale: FoundStale::default(),
+            allocated_slots: [0; 2],
         }
     }
 
@@ -288,6 +293,7 @@ impl Ftl {
         let slots = self.geometry.unit_slots(slc);
         let ppn = Ppn(self.geometry.first_ppn(superblock).0 + open.next_slot);
         open.next_slot += slots;
+        self.allocated_slots[usize::from(slc)] += u64::from(slots);
         let block = &mut self.blocks[superblock];
         block.programs += 1;
         block.programmed_at = sequence;

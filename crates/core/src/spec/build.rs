@@ -165,6 +165,8 @@ fn ftl(values: &Values) -> Result<FtlSpec, SpecError> {
         hot_cold_streams: values.flag("ftl.hot_cold_streams"),
         wear_dynamic: values.flag("ftl.wear_dynamic"),
         wear_static_threshold: values.small("ftl.wear_static_threshold"),
+        rated_written_bytes: values.number("ftl.rated_written"),
+        rated_cycles: values.small("ftl.rated_cycles"),
         map_slc: values.flag("ftl.map_slc"),
         slc_superblocks: values.small("ftl.slc_superblocks"),
         slc_dynamic_permille: match values.has("ftl.slc_dynamic") {

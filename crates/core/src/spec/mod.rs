@@ -271,6 +271,10 @@ pub struct FtlSpec {
     pub wear_dynamic: bool,
     /// Difference of erase counts that makes static wear levelling move cold data; 0 turns it off.
     pub wear_static_threshold: u32,
+    /// Bytes that the host may write, as the maker rates the drive; 0: not known.
+    pub rated_written_bytes: u64,
+    /// Times that the flash may be programmed and erased, as its maker rates it; 0: not known.
+    pub rated_cycles: u32,
     /// Translation pages are kept in single-bit mode and read as fast.
     pub map_slc: bool,
     /// Superblocks run in single-bit mode as a write cache; 0 for none.

@@ -252,7 +252,9 @@ fn size_text(bytes: f64) -> String {
         value /= 1024.0;
         unit += 1;
     }
-    format!("{value:.4} {}", units[unit]).replace(".0000", "")
+    let number = format!("{value:.4}");
+    let number = number.trim_end_matches('0').trim_end_matches('.');
+    format!("{number} {}", units[unit])
 }
 
 fn held_text(held: &Held) -> String {

@@ -11,7 +11,7 @@ const COLOURS: [&str; 8] = [
     "#1b6ca8", "#c4501b", "#2e8540", "#7b3fa0", "#8a6d1d", "#555555", "#c2185b", "#00838f",
 ];
 /// Widths of a picture alone, and of one beside another.
-const WIDTH: f64 = 760.0;
+const WIDTH: f64 = 520.0;
 const WIDTH_BESIDE: f64 = 420.0;
 
 /// A picture, or two: host memory on beside off.

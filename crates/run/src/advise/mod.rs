@@ -27,6 +27,7 @@ mod tests;
 mod text;
 
 pub use goal::{Goal, Slo, parse_within};
+pub use measure::Watch;
 pub(crate) use text::parse_time_ns;
 
 use crate::Error;
@@ -37,7 +38,7 @@ use curve::Curve;
 use lodger_core::host::hmb::LINUX_CAP_BYTES;
 use lodger_core::spec::{DriveSpec, Encoding, Tier};
 use lodger_workload::Source;
-use measure::{Run, Tally, Watch};
+use measure::{Run, Tally};
 use place::Place;
 use search::{Found, Make, Runs};
 use stream::{Method, Stream};

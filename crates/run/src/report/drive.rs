@@ -89,6 +89,7 @@ pub(crate) fn json(report: Report<'_>) -> Value {
         "logging": crate::logging::json(&result.jobs),
         "nand": nand_json(counters),
         "waf": waf(counters),
+        "wear": super::wear::json(report),
         "unwritten_reads": counters.unwritten_slots,
         "hmb": {
             "requested_bytes": result.hmb.requested_bytes,
@@ -323,6 +324,7 @@ fn write_text(out: &mut String, report: Report<'_>) -> std::fmt::Result {
     }
     write_window(out, counters)?;
     write_flash(out, counters)?;
+    super::wear::write_text(out, report)?;
     if counters.unwritten_slots > 0 {
         writeln!(
             out,

@@ -11,6 +11,7 @@ mod steady;
 mod terse;
 mod text;
 mod trace;
+mod wear;
 
 pub(crate) use drive::programmed_bytes;
 pub use drive::{counted, toml_value, waf};

@@ -61,6 +61,12 @@ pub trait Observer {
         let _ = (job, request, completion);
     }
 
+    /// A database's transaction is acknowledged, so long after its own work had ended.
+    #[inline]
+    fn committed(&mut self, now_ps: u64, latency_ns: u64) {
+        let _ = (now_ps, latency_ns);
+    }
+
     /// Where the time of a request went that has just [counted](Observer::counts), in a run that follows requests.
     #[inline]
     fn went(&mut self, job: usize, request: &Request, completion: &Completion, parts_ps: &PartsPs) {
@@ -121,6 +127,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.1.counts(job, request, completion);
     }
 
+    fn committed(&mut self, now_ps: u64, latency_ns: u64) {
+        self.0.committed(now_ps, latency_ns);
+        self.1.committed(now_ps, latency_ns);
+    }
+
     fn went(&mut self, job: usize, request: &Request, completion: &Completion, parts_ps: &PartsPs) {
         self.0.went(job, request, completion, parts_ps);
         self.1.went(job, request, completion, parts_ps);
@@ -173,6 +184,12 @@ impl<A: Observer> Observer for Option<A> {
     fn counts(&mut self, job: usize, request: &Request, completion: &Completion) {
         if let Some(observer) = self {
             observer.counts(job, request, completion);
+        }
+    }
+
+    fn committed(&mut self, now_ps: u64, latency_ns: u64) {
+        if let Some(observer) = self {
+            observer.committed(now_ps, latency_ns);
         }
     }
 

@@ -15,7 +15,7 @@ use crate::stats::direction_of;
 use lodger_core::observe::Histogram;
 use lodger_core::time::{NS, S, US};
 use lodger_core::{Completion, DriveSpec, Request, Status};
-use row::{COUNTED, Requests, Row, State, counted};
+use row::{COMMITS_AT, COUNTED, KINDS, Requests, Row, State, counted};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use table::Has;
@@ -60,8 +60,8 @@ impl std::str::FromStr for Interval {
 /// Requests of the interval under way.
 #[derive(Clone, Debug, Default)]
 struct Open {
-    bytes: [u64; 4],
-    latencies: [Option<Box<Histogram>>; 4],
+    bytes: [u64; KINDS],
+    latencies: [Option<Box<Histogram>>; KINDS],
 }
 
 impl Open {
@@ -72,7 +72,7 @@ impl Open {
             .record(clat_ns);
     }
 
-    fn close(&mut self) -> [Requests; 4] {
+    fn close(&mut self) -> [Requests; KINDS] {
         let Open { bytes, latencies } = std::mem::take(self);
         std::array::from_fn(|at| match &latencies[at] {
             Some(latencies) => Requests::new(bytes[at], latencies),
@@ -87,11 +87,11 @@ struct Ramp {
     counted_from_ps: u64,
     open: Open,
     /// By number of the row.
-    rows: BTreeMap<usize, [Requests; 4]>,
+    rows: BTreeMap<usize, [Requests; KINDS]>,
 }
 
 impl Ramp {
-    fn add(&mut self, row: usize, requests: &[Requests; 4]) {
+    fn add(&mut self, row: usize, requests: &[Requests; KINDS]) {
         let ours = self.rows.entry(row).or_default();
         for (ours, theirs) in ours.iter_mut().zip(requests) {
             ours.merge(theirs);
@@ -246,6 +246,7 @@ impl Timeline {
             hpb: self.hpb,
             read_cache: self.read_cache,
             slc_superblocks: self.slc_superblocks,
+            database: result.jobs.iter().any(|job| job.logging.is_some()),
         };
         Ok(Table::new(&self.rows, self.interval_ps, &has))
     }
@@ -285,6 +286,10 @@ impl Observer for Timeline {
             false => &mut self.open,
         };
         open.add(direction, request.length_bytes, clat_ns);
+    }
+
+    fn committed(&mut self, _now_ps: u64, latency_ns: u64) {
+        self.open.add(COMMITS_AT, 0, latency_ns);
     }
 
     #[inline]

@@ -4,8 +4,12 @@ use crate::report::programmed_bytes;
 use lodger_core::observe::{Counters, Histogram, TIERS_MAX};
 use lodger_core::time::S;
 
-/// Directions, in the order of [`Row::requests`].
-pub(super) const DIRECTIONS: [&str; 4] = ["read", "write", "trim", "sync"];
+/// Directions, in the order of [`Row::requests`]; the last has a database's commits.
+pub(super) const DIRECTIONS: [&str; KINDS] = ["read", "write", "trim", "sync", "commit"];
+/// Number of [`DIRECTIONS`].
+pub(super) const KINDS: usize = 5;
+/// Place of commits.
+pub(super) const COMMITS_AT: usize = 4;
 
 /// What the drive counts that is told by interval: name of the column, and where it comes from.
 type Count = (&'static str, fn(&Counters) -> u64);
@@ -112,7 +116,7 @@ pub(super) struct State {
 pub(super) struct Row {
     pub(super) start_ps: u64,
     pub(super) length_ps: u64,
-    pub(super) requests: [Requests; 4],
+    pub(super) requests: [Requests; KINDS],
     /// What the drive has counted meanwhile, as [`COUNTS`].
     pub(super) counts: [u64; COUNTED],
     pub(super) state: State,
@@ -129,7 +133,7 @@ impl Row {
         self.state = next.state;
     }
 
-    pub(super) fn add(&mut self, requests: &[Requests; 4]) {
+    pub(super) fn add(&mut self, requests: &[Requests; KINDS]) {
         for (ours, theirs) in self.requests.iter_mut().zip(requests) {
             ours.merge(theirs);
         }

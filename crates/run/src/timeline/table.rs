@@ -1,7 +1,7 @@
 //! A timeline as columns of equal length, and as text.
 
 use super::row::{
-    COUNTS, DIRECTIONS, HITS_AT, HOST_HITS_AT, PROGRAMMED_AT, Requests, Row, WRITTEN_AT,
+    COMMITS_AT, COUNTS, DIRECTIONS, HITS_AT, HOST_HITS_AT, PROGRAMMED_AT, Requests, Row, WRITTEN_AT,
 };
 use lodger_core::observe::TIERS_MAX;
 use lodger_core::spec::Tier;
@@ -42,6 +42,7 @@ pub(super) struct Has {
     pub(super) hpb: bool,
     pub(super) read_cache: bool,
     pub(super) slc_superblocks: u32,
+    pub(super) database: bool,
 }
 
 struct Building<'a> {
@@ -62,7 +63,7 @@ impl Building<'_> {
 
     /// One direction's requests.
     fn direction(&mut self, at: usize, name: &str) {
-        let moves_bytes = name != "sync";
+        let moves_bytes = !matches!(name, "sync" | "commit");
         self.whole(format!("{name}_ios"), |row| Some(row.requests[at].ios));
         self.real(format!("{name}_iops"), |row| {
             Some(row.per_second(row.requests[at].ios))
@@ -118,7 +119,9 @@ impl Table {
         building.whole("start_ns".to_owned(), |row| Some(row.start_ps / NS));
         building.whole("length_ns".to_owned(), |row| Some(row.length_ps / NS));
         for (at, name) in DIRECTIONS.iter().enumerate() {
-            building.direction(at, name);
+            if at != COMMITS_AT || has.database {
+                building.direction(at, name);
+            }
         }
         building.counts(has);
         building.whole("free_superblocks".to_owned(), |row| {

@@ -115,6 +115,25 @@ impl Captured {
         })
     }
 
+    /// From now on each transaction that logs at all logs so many bytes.
+    ///
+    /// # Errors
+    /// If that is nothing, or more than a record can have.
+    pub fn set_log_bytes(&mut self, bytes: u64) -> Result<(), String> {
+        if !(1..=LOG_BYTES_MAX).contains(&bytes) {
+            return Err(format!(
+                "the size of transactions must be between 1 B and {} MiB, found {bytes} B",
+                LOG_BYTES_MAX >> 20
+            ));
+        }
+        for operation in &mut self.operations {
+            if operation.log_bytes.is_some() {
+                operation.log_bytes = Weighted::new([(bytes, 1)]);
+            }
+        }
+        Ok(())
+    }
+
     /// Draws the next transaction.
     pub fn draw(&self, dice: &mut Dice) -> Transaction {
         let operation = &self.operations[self.shares.draw(dice) as usize];

@@ -27,6 +27,10 @@ pub struct Context<'a> {
     pub commit: Option<Commit>,
     /// Number of clients instead of the file's.
     pub clients: Option<u32>,
+    /// Number of transactions instead of the file's.
+    pub transactions: Option<u64>,
+    /// Bytes that each transaction logs which logs at all, instead of what was captured.
+    pub transaction_bytes: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -84,7 +88,10 @@ pub fn parse(text: &str, context: &Context<'_>) -> Result<Workload, WorkloadErro
     let File { logging: table } = toml(text, context.file_name)?;
     let wrong = |message: String| WorkloadError::new(format!("{message} ({})", context.file_name));
     let settings = settings(&table, context).map_err(wrong)?;
-    let captured = captured(&table.captured, context)?;
+    let mut captured = captured(&table.captured, context)?;
+    if let Some(bytes) = context.transaction_bytes {
+        captured.set_log_bytes(bytes).map_err(wrong)?;
+    }
     let name = table.database.name();
     let commit = settings.commit.name();
     let options = [("database", name), ("commit", commit)];
@@ -149,12 +156,13 @@ fn settings(table: &Table, context: &Context<'_>) -> Result<Settings, String> {
     };
     let clients = context.clients.unwrap_or(table.clients);
     let commit = context.commit.unwrap_or(table.commit);
+    let transactions = context.transactions.unwrap_or(table.transactions);
     within("clients", clients.into(), 1, 100_000)?;
     within("cores", table.cores.into(), 1, 10_000)?;
     within("client_ns", table.client_ns, 0, 1_000_000_000)?;
     within("switch_ns", table.switch_ns, 0, 1_000_000_000)?;
     within("locks", table.locks.into(), 0, 1_000_000)?;
-    within("transactions", table.transactions, 1, 1_000_000_000)?;
+    within("transactions", transactions, 1, 1_000_000_000)?;
     within("log_mib", table.log_mib, 16, 1 << 20)?;
     within("segment_kib", table.segment_kib, 4, 1 << 20)?;
     let (log_bytes, segment_bytes) = (table.log_mib << 20, table.segment_kib << 10);
@@ -193,7 +201,7 @@ fn settings(table: &Table, context: &Context<'_>) -> Result<Settings, String> {
         client_ps: table.client_ns * NS,
         switch_ps: table.switch_ns * NS,
         locks: table.locks,
-        transactions: table.transactions,
+        transactions,
         log_offset_bytes: JOURNAL_BYTES,
         log_bytes,
         segment_bytes,

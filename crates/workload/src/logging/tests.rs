@@ -450,6 +450,8 @@ fn a_refusal_ends_the_run() {
 
 fn error(text: &str, window_bytes: u64) -> String {
     let context = Context {
+        transactions: None,
+        transaction_bytes: None,
         file_name: "dir/model.toml",
         known: &|_| None,
         include: &|path| {

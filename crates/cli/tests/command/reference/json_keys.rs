@@ -156,6 +156,59 @@ const MEANINGS: &[(&str, &str)] = &[
         "Write amplification: bytes programmed over bytes the host wrote, less than 1 where data still stands in the buffer; `null` without writes",
     ),
     (
+        "wear.programmed_bytes_by_cause.<cause>",
+        "Bytes programmed by cause, and `padding`: what the flash wears for",
+    ),
+    (
+        "wear.modes.<mode>.superblocks",
+        "Superblocks that run in mode `ordinary`, and in mode `single_bit` where there are some",
+    ),
+    ("wear.modes.<mode>.superblock_bytes", "Bytes that one holds"),
+    (
+        "wear.modes.<mode>.programmed_bytes",
+        "Bytes programmed there, padding included",
+    ),
+    (
+        "wear.modes.<mode>.cycles",
+        "How often each cell was programmed, as a mean: each time costs it an erase, now or later",
+    ),
+    (
+        "wear.modes.<mode>.erases.<of>",
+        "Erases of a superblock since the run began: `min`, `max`, `mean`, `stddev`",
+    ),
+    (
+        "wear.modes.<mode>.histogram",
+        "Of them, at most 16 equal steps: erased `least` to `most` times, how many `superblocks`; empty steps are left out",
+    ),
+    (
+        "wear.lifetime.written_bytes_per_day",
+        "What the host would write in a day of this load; `null` where nothing was programmed",
+    ),
+    (
+        "wear.lifetime.rated_written_bytes",
+        "`ftl.rated_written` of the drive; `null` where none is known",
+    ),
+    (
+        "wear.lifetime.rated_written_days",
+        "Days of this load until that is written",
+    ),
+    (
+        "wear.lifetime.rated_cycles",
+        "`ftl.rated_cycles` of the drive; `null` where none is known",
+    ),
+    (
+        "wear.lifetime.rated_cycles_days",
+        "Days of this load until cells in ordinary mode were programmed so often",
+    ),
+    (
+        "wear.lifetime.days_per_1000_cycles",
+        "Days of this load until cells in ordinary mode were programmed 1000 times",
+    ),
+    (
+        "wear.lifetime.single_bit_days_per_1000_cycles",
+        "The same of cells in single-bit mode",
+    ),
+    (
         "unwritten_reads",
         "Pages read that hold no data, answered without flash: a warning sign",
     ),
@@ -214,6 +267,9 @@ const NAMED: &[(&str, &str)] = &[
     ("nand.reads_by_cause", "<cause>"),
     ("nand.programs_by_cause", "<cause>"),
     ("utilisation", "<resource>"),
+    ("wear.programmed_bytes_by_cause", "<cause>"),
+    ("wear.modes", "<mode>"),
+    ("wear.modes.<mode>.erases", "<of>"),
     ("breakdown", "<direction>"),
     ("breakdown.<direction>", "<of>"),
     ("breakdown.<direction>.<of>.parts_ns", "<part>"),

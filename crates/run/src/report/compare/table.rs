@@ -6,7 +6,7 @@ use crate::hmb::HmbChoice;
 use crate::logging::LoggingResult;
 use crate::report::forms;
 use crate::report::number::{duration_ns, grouped, short};
-use crate::report::{DIRECTIONS, Entry, drive, entries, waf};
+use crate::report::{DIRECTIONS, Entry, drive, entries, waf, wear};
 use crate::size;
 
 /// Tables for people are no wider, as the command's help is, unless one name alone is.
@@ -210,6 +210,13 @@ fn drive_rows(variants: &[Variant<'_>]) -> Vec<Row> {
     rows.push(row("  write amplification", variants, |v| {
         waf(&v.report.result.counters).map_or("-".to_owned(), |waf| format!("{waf:.2}"))
     }));
+    let lives = row("  1000 cycles last", variants, |v| {
+        let days = wear::days_per_1000_cycles(v.report);
+        days.map_or("-".to_owned(), wear::days_text)
+    });
+    if lives.1.iter().any(|cell| cell != "-") {
+        rows.push(lives);
+    }
     rows.push(row("  host memory used", variants, |v| {
         size::show(v.report.result.hmb.used_bytes)
     }));

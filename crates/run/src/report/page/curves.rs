@@ -131,6 +131,7 @@ pub(super) fn all(directions: &[(&str, Direction)], table: &Table) -> Vec<Curves
         let says = "of the requests that completed in each interval";
         all.push((title, says, plot("time, s", "latency, us", true, curves)));
     }
+    all.extend(commits(&time));
     all.push((
         "Latency by rank",
         "one request in so many takes longer than that; the last point is the longest",
@@ -138,6 +139,32 @@ pub(super) fn all(directions: &[(&str, Direction)], table: &Table) -> Vec<Curves
     ));
     all.extend(of_the_drive(&time));
     all
+}
+
+/// What a database's clients see.
+fn commits(time: &OverTime<'_>) -> Vec<Curves> {
+    let names = ["p50", "p99", "max"].map(|name| {
+        let column = format!("commit_clat_{name}_ns");
+        (column, format!("commits, {name}"))
+    });
+    let rate = time.curves(&named(&[("commit_iops", "")]), |iops, _| iops);
+    vec![
+        (
+            "Commits over time",
+            "transactions that were acknowledged, a second",
+            plot("time, s", "commits a second", false, rate),
+        ),
+        (
+            "Commit latency over time",
+            "from the end of a transaction's own work to its acknowledgement",
+            plot(
+                "time, s",
+                "latency, us",
+                true,
+                time.curves(&names, |ns, _| ns / 1e3),
+            ),
+        ),
+    ]
 }
 
 /// Latency against how few take longer, a curve for each direction.

@@ -54,6 +54,7 @@ pub fn page(workload: &str, report: Report<'_>, over_time: &Table) -> String {
     if let Some(breakdown) = &report.result.breakdown {
         where_time_went(breakdown, &mut out);
     }
+    super::wear::write_page(&mut out, report);
     show_printed(&text(report), &mut out);
     show_drives(&[&report.config.drive], &mut out);
     out + &foot()

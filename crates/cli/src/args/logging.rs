@@ -1,0 +1,36 @@
+//! Options of models of database logging.
+
+use clap::Args;
+use lodger_run::{Error, LoggingChoice, size};
+
+/// What is chosen of a model of database logging instead of what its file says.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Database logging")]
+pub struct LoggingArgs {
+    /// When a transaction is acknowledged: `block`, `ba` (through the byte window) or `async`
+    #[arg(long, value_name = "MODE")]
+    pub commit: Option<String>,
+    /// Number of clients
+    #[arg(long, value_name = "N")]
+    pub clients: Option<u32>,
+    /// What each transaction logs that logs at all, such as `4KiB`, instead of what was captured
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    pub transaction_size: Option<String>,
+}
+
+impl LoggingArgs {
+    /// As the model wants it.
+    ///
+    /// # Errors
+    /// If there is no such commit mode, or the size is wrong.
+    pub fn choice(&self) -> Result<LoggingChoice, Error> {
+        let bytes = self.transaction_size.as_deref();
+        let bytes = bytes.map(|text| size::parse("--transaction-size", text, None));
+        Ok(LoggingChoice {
+            commit: self.commit.as_deref().map(str::parse).transpose()?,
+            clients: self.clients,
+            transactions: None,
+            transaction_bytes: bytes.transpose()?,
+        })
+    }
+}
