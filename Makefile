@@ -3,7 +3,7 @@
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo page wheel static window test test-live vm bench reproduce reproduce-full fuzz lint docs
+.PHONY: help fio-examples demo page wheel static window test test-live vm bench reproduce reproduce-full fuzz lint docs
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' \
@@ -40,6 +40,10 @@ test-live: ## Linux in QEMU on served drives; fetches what is missing (LIVE="--k
 vm: ## A shell in a virtual machine with a drive attached (VM="--drive bg4 --kernel 6.1")
 	$(CARGO) build --release -q -p lodger --bins
 	scripts/live/shell.py --lodger target/release/lodger $(VM)
+
+fio-examples: ## Run fio's own example job files and count them (Debian's package fio-examples)
+	$(CARGO) build --release -q -p lodger --bins
+	scripts/fio-examples.py --lodger target/release/lodger
 
 bench: ## Measure the simulator's speed
 	$(CARGO) bench -p lodger-run --bench throughput

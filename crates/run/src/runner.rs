@@ -103,8 +103,10 @@ pub fn run_traced<O: Observer, T: Tracer>(
     for (result, job) in runner.results.iter_mut().zip(&mut runner.jobs) {
         result.ended(job)?;
     }
+    let too_slow: Vec<String> = summary::too_slow(&runner.results).collect();
     let (mut result, tracer) = runner.finish(made.hmb, interrupted);
     result.warnings.splice(0..0, made.warning);
+    result.warnings.extend(too_slow);
     result
         .warnings
         .extend(window_study::shortfall(config.spec()));

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::logging::LoggingResult;
 use crate::steady::SteadyResult;
 use lodger_core::observe::Histogram;
-use lodger_core::time::{MS, NS, S};
+use lodger_core::time::{MS, NS, S, US};
 use lodger_core::{Completion, Op, Request, Status};
 use lodger_workload::trace::{PERCENTILES, Recorded};
 use lodger_workload::{Counting, Job, Source};
@@ -137,6 +137,21 @@ impl Direction {
     }
 }
 
+/// What came of fio's `latency_target`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LatencyFound {
+    /// The target, nanoseconds.
+    pub target_ns: u64,
+    /// The window, microseconds.
+    pub window_us: u64,
+    /// Share of requests that had to keep it, per cent.
+    pub percentile: f64,
+    /// Depth at the end.
+    pub depth: u32,
+    /// One request at a time took too long, too.
+    pub missed: bool,
+}
+
 /// What one job did.
 #[derive(Clone, Debug)]
 pub struct JobResult {
@@ -184,6 +199,8 @@ pub struct JobResult {
     pub logging: Option<Box<LoggingResult>>,
     /// How long its requests took when they were recorded, of a trace that says so.
     pub trace: Option<Box<Recorded>>,
+    /// The latency it was to keep, and the depth that does.
+    pub latency: Option<LatencyFound>,
     /// Whether its rate kept still, if it was to end then.
     pub steady: Option<Box<SteadyResult>>,
     slat_ps: u64,
@@ -245,6 +262,7 @@ impl JobResult {
             first_error: None,
             logging: None,
             trace: None,
+            latency: None,
             steady: None,
             slat_ps: 0,
             sample_at_ps: 0,
@@ -286,7 +304,12 @@ impl JobResult {
     /// The ramp is over: what was counted in it is forgotten. As in fio, a job that ends before is counted whole.
     #[cold]
     fn end_ramp(&mut self) {
-        self.begin_counting(self.ramp_end_ps);
+        self.forget(self.ramp_end_ps);
+    }
+
+    /// Counting begins anew.
+    fn forget(&mut self, now_ps: u64) {
+        self.begin_counting(now_ps);
         self.ramp_end_ps = u64::MAX;
         for direction in [
             &mut self.read,
@@ -304,6 +327,11 @@ impl JobResult {
     /// The job was asked what it wants to do. `committed` hears of a database's commits.
     #[inline]
     pub(crate) fn asked(&mut self, job: &mut Job, now_ps: u64, committed: impl FnMut(u64)) {
+        if let Source::Fio(generator) = &mut job.source
+            && generator.found_its_depth()
+        {
+            self.forget(now_ps);
+        }
         if job.is_reading_back() != self.reading_back_since_ps.is_some() {
             self.turned(now_ps);
         }
@@ -350,6 +378,13 @@ impl JobResult {
 
     /// The job is done.
     pub(crate) fn ended(&mut self, job: &mut Job) -> Result<(), Error> {
+        self.latency = job.latency().map(|(goal, depth, missed)| LatencyFound {
+            target_ns: goal.target_ps / NS,
+            window_us: goal.window_ps / US,
+            percentile: goal.percentile,
+            depth,
+            missed,
+        });
         match (&mut self.logging, &mut job.source) {
             (Some(logging), Source::Logging(model)) => logging.finish(model),
             _ => Ok(()),

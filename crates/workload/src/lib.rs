@@ -147,6 +147,15 @@ impl Job {
         }
     }
 
+    /// The latency that it is to keep, the depth that does, and whether none did (fio's `latency_target`).
+    #[must_use]
+    pub fn latency(&self) -> Option<(fio::LatencyGoal, u32, bool)> {
+        match &self.source {
+            Source::Fio(generator) => generator.latency(),
+            Source::Trace(_) | Source::Logging(_) => None,
+        }
+    }
+
     /// How long the job runs from its stage's start, if its runtime bounds that, picoseconds.
     #[must_use]
     pub fn runs_ps(&self) -> Option<u64> {

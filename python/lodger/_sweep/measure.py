@@ -33,6 +33,7 @@ METRICS: Mapping[str, str] = {
     "flash_reads": "pages read",
     "programs": "pages programmed",
     "erases": "blocks erased",
+    "days_per_1000_cycles": "days of this load until flash was programmed 1000 times; none without writes",
     "transactions_per_s": "of a model of database logging",
     "commit_mean_us": "of a model of database logging",
     "commit_p99_us": "of a model of database logging",

@@ -101,10 +101,19 @@ fn job(
     put("latency_ns", shares(&names[..10], &ranges.ns));
     put("latency_us", shares(&names[..10], &ranges.us));
     put("latency_ms", shares(&names, &ranges.ms));
-    put("latency_depth", json!(entry.job.queue_depth));
-    put("latency_target", json!(0));
-    put("latency_percentile", json!(100.0));
-    put("latency_window", json!(0));
+    let latency = entry.job.latency;
+    let depth = latency.map_or(entry.job.queue_depth, |found| found.depth);
+    put("latency_depth", json!(depth));
+    put(
+        "latency_target",
+        json!(latency.map_or(0, |found| found.target_ns)),
+    );
+    let percentile = latency.map_or(100.0, |found| found.percentile);
+    put("latency_percentile", json!(percentile));
+    put(
+        "latency_window",
+        json!(latency.map_or(0, |found| found.window_us)),
+    );
     if let Some(steady) = &entry.job.steady {
         put("steadystate", super::steady::json(steady));
     }

@@ -125,10 +125,18 @@ fn write_entry(out: &mut String, entry: &Entry, entries: &[Entry]) -> fmt::Resul
         "     issued rwts: total={},{},{},{} short=0,0,0,0 dropped=0,0,0,0",
         job.read.ios, job.write.ios, job.trim.ios, job.sync.ios
     )?;
+    let (target, window, percentile, depth) = match &job.latency {
+        Some(found) => (
+            found.target_ns,
+            found.window_us,
+            found.percentile,
+            found.depth,
+        ),
+        None => (0, 0, 100.0, job.queue_depth),
+    };
     writeln!(
         out,
-        "     latency   : target=0, window=0, percentile=100.00%, depth={}",
-        job.queue_depth
+        "     latency   : target={target}, window={window}, percentile={percentile:.2}%, depth={depth}"
     )?;
     match &job.steady {
         Some(steady) => writeln!(out, "{}", super::steady::text(steady)),

@@ -46,6 +46,20 @@ pub(crate) fn utilisation<T: Tracer>(
     busy.map(|(name, busy)| (name, share(busy))).collect()
 }
 
+/// A word about jobs that no depth lets keep their latency.
+pub(crate) fn too_slow(jobs: &[JobResult]) -> impl Iterator<Item = String> + '_ {
+    let missed = jobs.iter().filter_map(|job| {
+        let found = job.latency.filter(|found| found.missed)?;
+        Some((job, found))
+    });
+    missed.map(|(job, found)| {
+        format!(
+            "job `{}` ended early: one request at a time misses its `latency_target` of {} ns, too",
+            job.name, found.target_ns
+        )
+    })
+}
+
 /// A word about requests that the drive refused.
 pub(crate) fn refused(jobs: &[JobResult]) -> Option<String> {
     let errors: u64 = jobs.iter().map(|job| job.errors).sum();

@@ -150,10 +150,13 @@ impl Builder<'_> {
     /// Options that contradict each other.
     fn check(&self) -> Result<(), WorkloadError> {
         let o = self.options;
-        if o.time_based && o.runtime_ps == 0 {
+        if o.latency.goal().is_some_and(|goal| goal.window_ps == 0) {
             return Err(self
-                .error(&["time_based"], "`time_based` needs a `runtime`")
-                .hint("add `runtime=10s`"));
+                .error(
+                    &["latency_target"],
+                    "`latency_target` needs a `latency_window`",
+                )
+                .hint("add `latency_window=5s`: depths are judged after so much time"));
         }
         if o.rate.iter().any(|r| *r > 0) && o.rate_iops.iter().any(|r| *r > 0) {
             let message = "`rate` and `rate_iops` exclude each other";
@@ -272,15 +275,17 @@ impl Builder<'_> {
             requests_max: match o.number_ios {
                 0 => u64::MAX,
                 // As in fio, which looks at the time only.
-                _ if o.time_based => u64::MAX,
+                _ if o.time_based && o.runtime_ps > 0 => u64::MAX,
                 n => n.saturating_mul(o.loops),
             },
-            time_based: o.time_based,
+            // Without a runtime it means nothing, as in fio.
+            time_based: o.time_based && o.runtime_ps > 0,
             repeat: o.randrepeat && o.randseed.is_none(),
             delay_ps: delay_low + below(&mut rng, delay_high - delay_low + 1),
             ramp_ps: o.ramp_ps,
             runtime_ps: (o.runtime_ps > 0).then_some(o.runtime_ps),
             backlog: (o.backlog.0, o.batch()),
+            latency: o.latency.goal(),
             pace: self.pace(&layout, rng.next_u64()),
             seed: rng.next_u64(),
             layout,

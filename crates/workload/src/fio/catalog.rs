@@ -123,6 +123,10 @@ const HONOURED: &[&str] = &[
     "ioengine",
     "kb_base",
     "lat_percentiles",
+    "latency_percentile",
+    "latency_run",
+    "latency_target",
+    "latency_window",
     "log_alternate_epoch",
     "log_avg_msec",
     "log_issue_time",
@@ -195,7 +199,6 @@ const HONOURED: &[&str] = &[
 
 const ZONES: &str = "zoned namespaces are not modelled; leave it out";
 const REPLAY: &str = "give the trace itself as the workload: `lodger simulate TRACE`";
-const LATENCY: &str = "run several depths and compare them instead";
 const STOPS: &str = "runs end by `size`, `io_size`, `number_ios` or `runtime`; leave it out";
 const ONE_DRIVE: &str = "a job addresses one range of one drive; use `offset` and `size`";
 const PLACEMENT: &str = "data placement is not modelled; leave it out";
@@ -250,10 +253,6 @@ const UNSUPPORTED: &[(&str, &[&str], &str)] = &[
     ("flow_watermark", &[], LEAVE_OUT),
     ("ignore_zone_limits", &["0"], ZONES),
     ("job_max_open_zones", &["0"], ZONES),
-    ("latency_percentile", &[], LATENCY),
-    ("latency_run", &["0"], LATENCY),
-    ("latency_target", &["0"], LATENCY),
-    ("latency_window", &["0"], LATENCY),
     (
         "lockfile",
         &["none"],

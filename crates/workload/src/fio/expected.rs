@@ -19,6 +19,7 @@ pub(super) fn requests_expected(plan: &Plan) -> Option<u64> {
         && layout.files == 1
         && layout.strides.is_none()
         && plan.backlog == (0, 0)
+        && plan.latency.is_none()
         // Two positions move through the range: which one ends the pass is chance.
         && (!matches!(plan.choice, Choice::Mix { .. }) || layout.random)
         && !matches!(layout.visits, Visits::Cut { .. })

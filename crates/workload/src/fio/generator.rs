@@ -4,6 +4,7 @@ use super::backlog::Backlog;
 use super::distribution::below;
 use super::files::Files;
 use super::flow::{Flow, Held};
+use super::latency::{LatencyGoal, Search, Wish};
 use super::offsets::{Direction, READ, TRIM, WRITE};
 use super::pacing::{Gate, Pacer};
 use super::plan::{Choice, Plan};
@@ -61,6 +62,9 @@ pub struct Generator {
     starts: [Option<u64>; 2],
     pacer: Option<Box<Pacer>>,
     flow: Option<Box<Flow>>,
+    latency: Option<Box<Search>>,
+    /// Other jobs, what was written or a latency to be kept may decide what is next.
+    is_bound: bool,
     backlog: Backlog,
     plan: Plan,
     start_ps: u64,
@@ -101,6 +105,8 @@ impl Generator {
             starts: [None; 2],
             pacer: plan.pace.clone().map(|pace| Box::new(Pacer::new(pace))),
             flow: None,
+            latency: (plan.latency).map(|goal| Box::new(Search::new(goal, plan.depth))),
+            is_bound: plan.backlog.0 > 0 || plan.latency.is_some(),
             backlog: Backlog::new(plan.backlog),
             start_ps: 0,
             passes_left: plan.loops,
@@ -149,6 +155,7 @@ impl Generator {
     /// Binds its rate to that of the other jobs of its flow.
     pub(super) fn set_flow(&mut self, flow: Flow) {
         self.flow = Some(Box::new(flow));
+        self.is_bound = true;
     }
 
     /// The flow that the job belongs to: what one of its jobs does may let others go on.
@@ -193,7 +200,7 @@ impl Generator {
         if self.pass_left_bytes == 0 || self.total_left_bytes == 0 || self.requests_left == 0 {
             return self.end_pass(now_ps);
         }
-        if self.is_bound()
+        if self.is_bound
             && let Some(next) = self.next_bound(now_ps)
         {
             return next;
@@ -220,6 +227,11 @@ impl Generator {
         } else {
             (self.flush_in_flight, self.tail_in_flight) = (false, false);
         }
+        if let Some(search) = &mut self.latency
+            && completion.op != Op::Flush
+        {
+            search.completed(completion.completed_ps - completion.submitted_ps);
+        }
         if let Some(pacer) = &mut self.pacer
             && completion.op != Op::Flush
             && self.phase != Phase::Verifying
@@ -228,14 +240,30 @@ impl Generator {
         }
     }
 
-    /// Whether other jobs, or what was written, may decide what is next.
-    #[inline]
-    fn is_bound(&self) -> bool {
-        self.flow.is_some() || self.plan.backlog.0 > 0
+    /// The latency that it is to keep, the depth that does, and whether none did.
+    #[must_use]
+    pub fn latency(&self) -> Option<(LatencyGoal, u32, bool)> {
+        let search = self.latency.as_ref()?;
+        Some((search.goal(), search.depth(), search.has_missed()))
+    }
+
+    /// Whether what has completed so far does not count, as the depth was being searched for; asked once.
+    pub fn found_its_depth(&mut self) -> bool {
+        (self.latency.as_mut()).is_some_and(|search| search.begins_last())
     }
 
     #[cold]
     fn next_bound(&mut self, now_ps: u64) -> Option<Next> {
+        if let Some(search) = &mut self.latency {
+            match search.look(now_ps, self.in_flight) {
+                Wish::Go => {}
+                Wish::Blocked => return Some(Next::Blocked),
+                Wish::End => {
+                    self.finished = true;
+                    return Some(self.end_pass(now_ps));
+                }
+            }
+        }
         if let Some(flow) = &mut self.flow {
             match flow.held(now_ps, self.in_flight) {
                 None => {}
@@ -351,7 +379,7 @@ impl Generator {
             pacer.issued(direction, length);
         }
         let request = self.request(op, offset + self.plan.layout.base, length);
-        if self.is_bound() {
+        if self.is_bound {
             if let Some(flow) = &mut self.flow {
                 flow.issued();
             }
@@ -515,6 +543,9 @@ impl Generator {
         }
         if let Some(flow) = &mut self.flow {
             flow.join();
+        }
+        if let Some(search) = &mut self.latency {
+            search.start(self.start_ps);
         }
     }
 

@@ -16,6 +16,7 @@ mod flow;
 mod generator;
 mod ignored;
 mod ini;
+mod latency;
 mod lists;
 mod logs;
 mod offsets;
@@ -38,6 +39,7 @@ mod tests;
 pub use beside::{Beside, parse_beside};
 pub use catalog::{KnownOption, Standing, is_known, known_options, takes_no_value};
 pub use generator::Generator;
+pub use latency::LatencyGoal;
 pub use logs::Logs;
 pub use steady::Steady;
 

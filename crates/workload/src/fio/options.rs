@@ -6,6 +6,7 @@ use super::Context;
 use super::catalog::{self, Standing};
 use super::flow::FlowOptions;
 use super::ini::Setting;
+use super::latency::LatencyOptions;
 use super::logs::LogOptions;
 use super::offsets::{Between, Direction, READ, Sizes, Spread, TRIM, WRITE};
 use super::replay::ReplayOptions;
@@ -72,6 +73,7 @@ pub(super) struct Options {
     pub(super) flow: FlowOptions,
     pub(super) zones: ZoneOptions,
     pub(super) steady: SteadyOptions,
+    pub(super) latency: LatencyOptions,
     pub(super) replay: ReplayOptions,
     /// Writes after which some are read back, and how many; 0 for never and for all.
     pub(super) backlog: (u64, u64),
@@ -150,6 +152,7 @@ impl Default for Options {
             flow: FlowOptions::default(),
             zones: ZoneOptions::default(),
             steady: SteadyOptions::default(),
+            latency: LatencyOptions::default(),
             replay: ReplayOptions::default(),
             backlog: (0, 0),
             filesize: None,
@@ -271,6 +274,7 @@ impl Options {
             || self.logs.apply(name, &setting)?
             || self.flow.apply(name, &setting)?
             || self.steady.apply(name, &setting)?
+            || self.latency.apply(name, &setting)?
             || self.replay.apply(name, &setting)?
             || self.zones.apply(name, &setting, self.kb_base)?
             || self.apply_rest(name, &setting)?;

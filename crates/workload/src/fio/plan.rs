@@ -1,5 +1,6 @@
 //! Everything that one job does, as the generator takes it.
 
+use super::latency::LatencyGoal;
 use super::offsets::{Direction, Layout};
 use super::pacing::Pace;
 
@@ -57,6 +58,8 @@ pub(super) struct Plan {
     /// After the ramp; `None` for no limit.
     pub(super) runtime_ps: Option<u64>,
     pub(super) pace: Option<Pace>,
+    /// The depth is searched for that keeps this latency.
+    pub(super) latency: Option<LatencyGoal>,
     /// After how many writes some are read back, and how many.
     pub(super) backlog: (u64, u64),
     pub(super) seed: u64,

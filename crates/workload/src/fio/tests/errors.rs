@@ -172,7 +172,7 @@ fn unknown_options_come_with_the_nearest_known_one() {
 fn unsupported_options_say_so() {
     for option in [
         "zone_reset_frequency=0.1",
-        "latency_target=1ms",
+        "max_latency=1ms",
         "trim_percentage=5",
         "serialize_overlap=1",
         "bs_unaligned",
@@ -194,8 +194,8 @@ fn unsupported_options_say_so() {
 fn contradictions() {
     for (options, expected) in [
         (
-            "bs=4k\ntime_based",
-            "`time_based` needs a `runtime` (job.fio:3)",
+            "bs=4k\nlatency_target=1ms",
+            "`latency_target` needs a `latency_window` (job.fio:3)",
         ),
         (
             "zonemode=zbd",
