@@ -2,7 +2,7 @@
 
 use super::Ftl;
 
-/// The superblocks that run in one mode, ordinary or single-bit.
+/// The superblocks that run in one mode, ordinary or single-bit: with `ftl.slc_dynamic`, those that do so now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wear {
     /// How often each has been erased.
