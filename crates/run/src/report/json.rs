@@ -101,23 +101,28 @@ fn job(
     put("latency_ns", shares(&names[..10], &ranges.ns));
     put("latency_us", shares(&names[..10], &ranges.us));
     put("latency_ms", shares(&names, &ranges.ms));
-    let latency = entry.job.latency;
-    let depth = latency.map_or(entry.job.queue_depth, |found| found.depth);
+    let (target_ns, window_us, percentile, depth) = latency_sought(entry);
     put("latency_depth", json!(depth));
-    put(
-        "latency_target",
-        json!(latency.map_or(0, |found| found.target_ns)),
-    );
-    let percentile = latency.map_or(100.0, |found| found.percentile);
+    put("latency_target", json!(target_ns));
     put("latency_percentile", json!(percentile));
-    put(
-        "latency_window",
-        json!(latency.map_or(0, |found| found.window_us)),
-    );
+    put("latency_window", json!(window_us));
     if let Some(steady) = &entry.job.steady {
         put("steadystate", super::steady::json(steady));
     }
     Value::Object(out)
+}
+
+/// What fio says of `latency_target`: target in nanoseconds, window in microseconds, percentile, depth.
+pub(super) fn latency_sought(entry: &Entry) -> (u64, u64, f64, u32) {
+    match &entry.job.latency {
+        Some(found) => (
+            found.target_ns,
+            found.window_us,
+            found.percentile,
+            found.depth,
+        ),
+        None => (0, 0, 100.0, entry.job.queue_depth),
+    }
 }
 
 fn shares(names: &[&str], values: &[f64]) -> Value {

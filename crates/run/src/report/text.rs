@@ -125,15 +125,7 @@ fn write_entry(out: &mut String, entry: &Entry, entries: &[Entry]) -> fmt::Resul
         "     issued rwts: total={},{},{},{} short=0,0,0,0 dropped=0,0,0,0",
         job.read.ios, job.write.ios, job.trim.ios, job.sync.ios
     )?;
-    let (target, window, percentile, depth) = match &job.latency {
-        Some(found) => (
-            found.target_ns,
-            found.window_us,
-            found.percentile,
-            found.depth,
-        ),
-        None => (0, 0, 100.0, job.queue_depth),
-    };
+    let (target, window, percentile, depth) = super::json::latency_sought(entry);
     writeln!(
         out,
         "     latency   : target={target}, window={window}, percentile={percentile:.2}%, depth={depth}"

@@ -71,7 +71,7 @@ pub(super) fn clones(
             stage: numbering.stage,
             after: Vec::new(),
             ends: None,
-            steady: options.steady.steady(),
+            steady: options.sought.0.steady(),
             group_reporting: options.group_reporting,
             options: Vec::new(),
             global_options: Vec::new(),
@@ -150,7 +150,7 @@ impl Builder<'_> {
     /// Options that contradict each other.
     fn check(&self) -> Result<(), WorkloadError> {
         let o = self.options;
-        if o.latency.goal().is_some_and(|goal| goal.window_ps == 0) {
+        if o.sought.1.goal().is_some_and(|goal| goal.window_ps == 0) {
             return Err(self
                 .error(
                     &["latency_target"],
@@ -285,7 +285,7 @@ impl Builder<'_> {
             ramp_ps: o.ramp_ps,
             runtime_ps: (o.runtime_ps > 0).then_some(o.runtime_ps),
             backlog: (o.backlog.0, o.batch()),
-            latency: o.latency.goal(),
+            latency: o.sought.1.goal(),
             pace: self.pace(&layout, rng.next_u64()),
             seed: rng.next_u64(),
             layout,

@@ -72,8 +72,8 @@ pub(super) struct Options {
     pub(super) files: u64,
     pub(super) flow: FlowOptions,
     pub(super) zones: ZoneOptions,
-    pub(super) steady: SteadyOptions,
-    pub(super) latency: LatencyOptions,
+    /// What is looked for while it runs: a rate that keeps still, the depth that keeps a latency.
+    pub(super) sought: (SteadyOptions, LatencyOptions),
     pub(super) replay: ReplayOptions,
     /// Writes after which some are read back, and how many; 0 for never and for all.
     pub(super) backlog: (u64, u64),
@@ -151,8 +151,7 @@ impl Default for Options {
             files: 1,
             flow: FlowOptions::default(),
             zones: ZoneOptions::default(),
-            steady: SteadyOptions::default(),
-            latency: LatencyOptions::default(),
+            sought: Default::default(),
             replay: ReplayOptions::default(),
             backlog: (0, 0),
             filesize: None,
@@ -273,8 +272,8 @@ impl Options {
             || self.apply_time(name, &setting)?
             || self.logs.apply(name, &setting)?
             || self.flow.apply(name, &setting)?
-            || self.steady.apply(name, &setting)?
-            || self.latency.apply(name, &setting)?
+            || self.sought.0.apply(name, &setting)?
+            || self.sought.1.apply(name, &setting)?
             || self.replay.apply(name, &setting)?
             || self.zones.apply(name, &setting, self.kb_base)?
             || self.apply_rest(name, &setting)?;

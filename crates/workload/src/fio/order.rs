@@ -50,7 +50,7 @@ impl Order {
         options: &Options,
         clones: &[Job],
     ) -> Result<(), WorkloadError> {
-        let Some((steady, job)) = options.steady.steady().zip(clones.first()) else {
+        let Some((steady, job)) = options.sought.0.steady().zip(clones.first()) else {
             return Ok(());
         };
         let (group, before) = *self.steady.get_or_insert((job.group, steady));
