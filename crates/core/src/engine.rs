@@ -220,7 +220,7 @@ impl<T: Tracer> Engine<T> {
     }
 
     /// Moves the clock forward when no event is left before `to_ps`.
-    pub fn settle(&mut self, to_ps: u64) {
+    pub fn idle_until(&mut self, to_ps: u64) {
         debug_assert!(self.next_time_ps().is_none_or(|next| next > to_ps));
         self.now_ps = self.now_ps.max(to_ps);
     }

@@ -61,6 +61,9 @@ pub enum Status {
     /// The drive takes no more data, only reads: it has numbered as many program operations and trims as it can
     /// ([`crate::ftl::LAST_FOR_NEW_DATA`]; NVMe: Namespace is Write Protected).
     ReadOnly,
+    /// The host has asked for that before the drive had begun ([`crate::Device::abort`]; NVMe: Command Abort
+    /// Requested).
+    Aborted,
 }
 
 /// What the host hears back.

@@ -154,6 +154,27 @@ impl Queue {
         self.head = index;
     }
 
+    /// Takes a place out of the queue, wherever it stands; false: it is not there.
+    pub fn remove<T: Linked>(&mut self, slab: &mut Slab<T>, index: u32) -> bool {
+        let mut before = NONE;
+        let mut at = self.head;
+        while at != NONE && at != index {
+            (before, at) = (at, slab[at].next());
+        }
+        if at == NONE {
+            return false;
+        }
+        let next = slab[at].next();
+        match before {
+            NONE => self.head = next,
+            before => slab[before].set_next(next),
+        }
+        if self.tail == at {
+            self.tail = before;
+        }
+        true
+    }
+
     /// Takes the place at the front out of the queue.
     #[inline]
     pub fn pop_front<T: Linked>(&mut self, slab: &mut Slab<T>) -> Option<u32> {
@@ -190,6 +211,25 @@ mod tests {
         let rest: Vec<_> = std::iter::from_fn(|| queue.pop_front(&mut slab)).collect();
         assert_eq!(rest, &ids[1..]);
         assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn what_is_removed_leaves_the_others_in_order() {
+        for removed in 0..4 {
+            let mut slab = Slab::default();
+            let ids: Vec<u32> = (0..5).map(|_| slab.insert(Node(NONE))).collect();
+            let mut queue = Queue::default();
+            for &id in &ids[..4] {
+                queue.push_back(&mut slab, id);
+            }
+            assert!(queue.remove(&mut slab, ids[removed]));
+            assert!(!queue.remove(&mut slab, ids[removed]));
+            queue.push_back(&mut slab, ids[4]);
+            let rest: Vec<_> = std::iter::from_fn(|| queue.pop_front(&mut slab)).collect();
+            let expected = ids.iter().filter(|&&id| id != ids[removed]);
+            assert!(rest.iter().eq(expected), "{removed}: {rest:?}");
+            assert!(queue.is_empty());
+        }
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! Runs the experiments of a role again, until it is as sure as was asked for.
 
 use crate::bench::{Bench, Stop};
-use crate::course::{self, Course};
 use crate::experiment;
 use crate::findings::{Findings, Quantity};
 use crate::infer::{self, Verdict};
 use crate::probe::{Options, reference};
 use crate::replicate::{self, Outlook};
 use crate::role::Role;
+use crate::schedule::{self, Schedule};
 use crate::stats::Estimate;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,7 +98,7 @@ impl Runs {
 pub(crate) fn verdicts(
     bench: &mut Bench<'_>,
     findings: &mut Findings,
-    course: &mut Course<'_>,
+    schedule: &mut Schedule<'_>,
     options: &Options,
     writes: bool,
 ) -> BTreeMap<&'static str, Verdict> {
@@ -117,7 +117,7 @@ pub(crate) fn verdicts(
             all: Vec::new(),
         };
         runs.push(first_findings.clone(), first.clone());
-        let reason = settle(bench, &mut runs, course, options);
+        let reason = settle(bench, &mut runs, schedule, options);
         let mut verdict = runs.verdict().unwrap_or(first);
         if runs.all.len() > 1 {
             runs.merge_into(findings);
@@ -136,7 +136,7 @@ pub(crate) fn verdicts(
 fn settle(
     bench: &mut Bench<'_>,
     runs: &mut Runs,
-    course: &mut Course<'_>,
+    schedule: &mut Schedule<'_>,
     options: &Options,
 ) -> Option<String> {
     loop {
@@ -148,34 +148,34 @@ fn settle(
         if runs.drifted() >= DRIFTED_MAX {
             return Some("the drive's own latency moves whenever it is measured".to_owned());
         }
-        if course.ended {
+        if schedule.ended {
             return Some("the probe ended before it could be repeated".to_owned());
         }
-        let planned = course.planned(runs.role.experiments());
+        let planned = schedule.planned(runs.role.experiments());
         if planned.is_empty() {
             return Some("its experiments were not done to the end".to_owned());
         }
-        let (takes, left) = (course.spent(&planned), course.left(bench.now()));
-        let (kept, names) = course.kept_for_writes(left, runs.role.is_read_only());
+        let (takes, left) = (schedule.spent(&planned), schedule.left(bench.now()));
+        let (kept, names) = schedule.kept_for_writes(left, runs.role.is_read_only());
         if takes.time + kept > left {
-            let [takes, left] = [takes.time, left].map(course::show);
+            let [takes, left] = [takes.time, left].map(schedule::show);
             return Some(format!(
                 "another run takes {takes}, and {left} of the budget are left{names}"
             ));
         }
-        if course.limit_again(bench, kept) < takes.written_bytes {
+        if schedule.limit_again(bench, kept) < takes.written_bytes {
             return Some("another run would write more than was announced".to_owned());
         }
         let number = runs.all.len() + 1;
         let stream = (runs.role as u64 + 1) << 32 | number as u64;
         bench.begin_run(options.seed ^ stream, number);
         let mut found = runs.all[0].findings.without(runs.role);
-        match once(bench, runs.role, &planned, course, &mut found) {
+        match once(bench, runs.role, &planned, schedule, &mut found) {
             Ok(()) => {}
             Err(Stop::Budget) => return Some("the budget ended during another run".to_owned()),
             Err(Stop::Skip(reason)) => return Some(reason),
             Err(stop) => {
-                course.note(planned[0], Err(stop));
+                schedule.note(planned[0], Err(stop));
                 return Some("another run was not finished".to_owned());
             }
         }
@@ -190,7 +190,7 @@ fn once(
     bench: &mut Bench<'_>,
     role: Role,
     planned: &[&'static str],
-    course: &mut Course<'_>,
+    schedule: &mut Schedule<'_>,
     found: &mut Findings,
 ) -> Result<(), Stop> {
     let mut first = None;
@@ -198,8 +198,10 @@ fn once(
         if !planned.contains(&about.name) {
             continue;
         }
-        let ends = bench.now().saturating_add(course.spent(&[about.name]).time);
-        course.begin(about.name, ends);
+        let ends = bench
+            .now()
+            .saturating_add(schedule.spent(&[about.name]).time);
+        schedule.begin(about.name, ends);
         if role.is_read_only() {
             reference(bench, found, &mut first)?;
         }

@@ -7,7 +7,6 @@
 mod again;
 pub mod bench;
 pub mod cost;
-mod course;
 pub mod experiment;
 pub mod findings;
 pub mod infer;
@@ -18,6 +17,7 @@ pub mod report;
 mod role;
 #[cfg(target_os = "linux")]
 pub mod safety;
+mod schedule;
 pub mod stats;
 pub mod target;
 

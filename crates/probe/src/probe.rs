@@ -3,12 +3,12 @@
 use crate::again;
 use crate::bench::{Bench, Stop};
 use crate::cost::Scale;
-use crate::course::{At, Course};
 use crate::experiment::{ALL, About, enter, page_of};
 use crate::findings::Findings;
 use crate::infer::{self, Verdict};
 use crate::outcome::{Expected, Outcome, Spent};
 use crate::role::Role;
+use crate::schedule::{Position, Schedule};
 use crate::stats;
 use crate::target::{Description, HmbState, Target};
 use std::cell::Cell;
@@ -103,7 +103,7 @@ pub fn probe_and_keep(
     let description = target.describe().clone();
     let started = target.now();
     let plan = plan(&options.experiments).unwrap_or_default();
-    let at = Cell::new(At::default());
+    let at = Cell::new(Position::default());
     let mut look = |now: Duration| {
         let at = at.get();
         let of_this = at.ends.saturating_sub(now);
@@ -118,7 +118,7 @@ pub fn probe_and_keep(
     let deadline = started.saturating_add(options.budget);
     let mut bench = Bench::new(target, deadline, options.may_write, options.seed, &mut look);
     let expected = expected(&plan, &description, options.may_write);
-    let mut course = Course::new(&plan, &at, &description, expected.clone(), deadline);
+    let mut schedule = Schedule::new(&plan, &at, &description, expected.clone(), deadline);
     let mut findings = Findings::default();
     let mut roles = BTreeMap::new();
     // What reads tell is settled before the first write, which changes what reads take.
@@ -126,16 +126,16 @@ pub fn probe_and_keep(
         if bench.run() > 1 {
             bench.begin_run(options.seed ^ AFTER_READS, 1);
         }
-        let mut keep = |bench: &Bench<'_>, course: &Course<'_>, findings: &Findings| {
+        let mut keep = |bench: &Bench<'_>, schedule: &Schedule<'_>, findings: &Findings| {
             let so_far = Sofar {
                 started,
                 roles: &roles,
                 expected: &expected,
             };
-            keep(&so_far.outcome(bench, course, findings));
+            keep(&so_far.outcome(bench, schedule, findings));
         };
-        first_runs(&mut bench, &mut course, &mut findings, writes, &mut keep);
-        let settled = again::verdicts(&mut bench, &mut findings, &mut course, options, writes);
+        first_runs(&mut bench, &mut schedule, &mut findings, writes, &mut keep);
+        let settled = again::verdicts(&mut bench, &mut findings, &mut schedule, options, writes);
         roles.extend(settled);
     }
     if description.transport.hides().is_some() {
@@ -148,15 +148,15 @@ pub fn probe_and_keep(
         target: description,
         roles,
         findings,
-        skipped: course.skipped,
-        partial: course.partial,
-        interrupted: course.interrupted,
-        failed: course.failed,
+        skipped: schedule.skipped,
+        partial: schedule.partial,
+        interrupted: schedule.interrupted,
+        failed: schedule.failed,
         usage,
         raw,
         elapsed,
         expected,
-        spent: course.spent,
+        spent: schedule.spent,
     }
 }
 
@@ -168,7 +168,7 @@ struct Sofar<'a> {
 }
 
 impl Sofar<'_> {
-    fn outcome(&self, bench: &Bench<'_>, course: &Course<'_>, findings: &Findings) -> Outcome {
+    fn outcome(&self, bench: &Bench<'_>, schedule: &Schedule<'_>, findings: &Findings) -> Outcome {
         let mut findings = findings.clone();
         let target = bench.description().clone();
         let mut roles = self.roles.clone();
@@ -184,21 +184,21 @@ impl Sofar<'_> {
             target,
             roles,
             findings,
-            skipped: course.skipped.clone(),
+            skipped: schedule.skipped.clone(),
             partial: true,
-            interrupted: course.interrupted,
-            failed: course.failed.clone(),
+            interrupted: schedule.interrupted,
+            failed: schedule.failed.clone(),
             usage: bench.usage,
             raw: bench.raw.clone(),
             elapsed: bench.now().saturating_sub(self.started),
             expected: self.expected.to_vec(),
-            spent: course.spent.clone(),
+            spent: schedule.spent.clone(),
         }
     }
 }
 
 /// Hears of every experiment that was done.
-type Keep<'a> = dyn FnMut(&Bench<'_>, &Course<'_>, &Findings) + 'a;
+type Keep<'a> = dyn FnMut(&Bench<'_>, &Schedule<'_>, &Findings) + 'a;
 
 /// Stream of random numbers of what writes, where reads were repeated: none that a repetition has.
 const AFTER_READS: u64 = 1 << 40;
@@ -206,17 +206,21 @@ const AFTER_READS: u64 = 1 << 40;
 /// Every planned experiment that writes, or of those that do not, once, as far as the budget goes.
 fn first_runs(
     bench: &mut Bench<'_>,
-    course: &mut Course<'_>,
+    schedule: &mut Schedule<'_>,
     findings: &mut Findings,
     writes: bool,
     keep: &mut Keep<'_>,
 ) {
     let mut first = None;
     for (about, run) in ALL.iter().filter(|(about, _)| about.writes == writes) {
-        if !course.plan.iter().any(|planned| planned.name == about.name) {
+        if !schedule
+            .plan
+            .iter()
+            .any(|planned| planned.name == about.name)
+        {
             continue;
         }
-        if !course.start(bench, about) {
+        if !schedule.start(bench, about) {
             continue;
         }
         let (began, used) = (bench.now(), bench.usage);
@@ -227,11 +231,11 @@ fn first_runs(
             reference(bench, findings, &mut first)
         };
         if let Some(latency_ns) = first {
-            course.scale.read = Duration::from_nanos(latency_ns.estimate as u64);
+            schedule.scale.read = Duration::from_nanos(latency_ns.estimate as u64);
         }
         let mut result = looked.and_then(|()| run(bench, findings));
         if let Err(Stop::Target(error)) = &result
-            && course.goes_on(error)
+            && schedule.goes_on(error)
         {
             // One place of a drive may be bad: elsewhere, once more.
             let said = format!("{}: {error}; it was done again from the start", about.name);
@@ -243,11 +247,11 @@ fn first_runs(
             read_bytes: bench.usage.read_bytes - used.read_bytes,
             written_bytes: bench.usage.written_bytes - used.written_bytes,
         };
-        course.spent.insert(about.name, spent);
-        course.note(about.name, result);
-        keep(bench, course, findings);
+        schedule.spent.insert(about.name, spent);
+        schedule.note(about.name, result);
+        keep(bench, schedule, findings);
     }
-    if !course.ended && first.is_some() {
+    if !schedule.ended && first.is_some() {
         // The last experiment is done: what ends here is only the look at the drift.
         let _ = reference(bench, findings, &mut first);
     }

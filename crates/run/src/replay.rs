@@ -235,7 +235,7 @@ impl<'o, O: Observer> Replay<'o, O> {
                 }
                 continue;
             }
-            self.host.drive.settle(until_ps);
+            self.host.drive.idle_until(until_ps);
             while let Some(&Reverse((at_ps, number))) = self.due.peek()
                 && at_ps <= until_ps
             {
@@ -307,6 +307,14 @@ impl<'o, O: Observer> Replay<'o, O> {
                 self.host.drive.set_hmb(bytes);
             }
             Event::Shutdown => self.host.drive.begin_shutdown(),
+            Event::Abort(number) => {
+                // On another drive it may have completed.
+                let under = self.place(number).and_then(|under| under.as_ref());
+                let waits = under.filter(|under| under.arrives_ps.is_none());
+                if let Some(command) = waits.map(|under| under.command) {
+                    self.host.drive.abort(command);
+                }
+            }
             // `advance` has worked off what is due.
             Event::Ran | Event::Doubt(_) | Event::End => {}
         }

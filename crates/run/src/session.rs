@@ -306,7 +306,7 @@ impl Session {
         self.hmb = hmb;
         self.warning = warning;
         self.host.set_hmb(self.hmb.granted_bytes);
-        while self.host.hmb_is_settling() {
+        while self.host.hmb_is_being_saved() {
             let Some(at_ps) = self.host.next_time() else {
                 break;
             };

@@ -5,6 +5,8 @@ mod simulated;
 
 use driver::mix::Mix;
 use driver::{MEMORY_BYTES, Port};
+use lodger_serve::controller::identity::Unservable;
+use lodger_serve::controller::{Controller, Settings};
 use lodger_wire::memory::GuestMemory;
 use lodger_wire::status::Status;
 use simulated::{Simulated, ram, spec};
@@ -290,4 +292,65 @@ fn a_grant_of_nothing_can_be_taken_back() {
     let grant = [0xd, 1, 8, 0xa000, 0, 1];
     driver.admin(9, 0, &grant).expect("nothing is granted");
     driver.take_host_memory_back().expect("and taken back");
+}
+
+#[test]
+fn commands_that_the_drive_has_not_begun_are_aborted_on_demand_and_with_their_queue() {
+    let (ram, spec) = (ram(), spec(&[("controller.command_slots", "4")]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    driver.enable();
+    driver.create_queues(1);
+    let submit = |driver: &mut driver::Driver<Simulated<'_>>| {
+        let commands = (0..40).map(|at| {
+            let entry = driver.entry(1, 1, 8 * at, 8);
+            driver.submit(1, entry);
+            entry.command().0
+        });
+        commands.collect::<Vec<u16>>()
+    };
+    let commands = submit(&mut driver);
+    let (first, last) = (commands[0], commands[39]);
+    assert!(driver.port.wait(), "all are fetched");
+    for (command, not_aborted) in [(last, 0), (last, 1), (first, 1)] {
+        let dword10 = 1 | u32::from(command) << 16;
+        assert_eq!(driver.admin(8, 0, &[dword10]), Ok(not_aborted));
+    }
+    let mut ended = driver.reap(1);
+    while ended.len() < 40 {
+        assert!(driver.port.wait(), "{} have ended", ended.len());
+        ended.extend(driver.reap(1));
+    }
+    for (command, outcome) in ended {
+        let expected = match command == last {
+            true => Status::ABORT_REQUESTED,
+            false => Status::SUCCESS,
+        };
+        assert!(outcome.status.is(expected), "{command}: {outcome:?}");
+    }
+    submit(&mut driver);
+    assert!(driver.port.wait(), "all are fetched");
+    driver.admin(0, 0, &[1]).expect("the queue is deleted");
+    let ended = driver.reap(1);
+    let deleted = |(_, outcome): &&(u16, _)| {
+        let outcome: &lodger_wire::entry::Outcome = outcome;
+        outcome.status.is(Status::ABORTED_QUEUE_DELETED)
+    };
+    let aborted = ended.iter().filter(deleted).count();
+    assert_eq!(ended.len(), 40);
+    assert!((30..40).contains(&aborted), "{aborted}");
+}
+
+#[test]
+fn a_map_that_host_memory_cannot_hold_as_bytes_is_refused_and_panics_nowhere() {
+    let ram = ram();
+    for sets in [
+        [("role.map.encoding.hmb", "runs")],
+        [("role.map.bytes_per_page.hmb", "3.5")],
+    ] {
+        let refused = Controller::new(&spec(&sets), &Settings::default(), &ram).err();
+        assert!(
+            matches!(refused, Some(Unservable::MapInHostMemory)),
+            "{sets:?}"
+        );
+    }
 }

@@ -275,3 +275,19 @@ fn a_reset_takes_a_formats_command_away_and_the_drive_is_whole() {
     mix.run(&mut driver, 300, 16);
     mix.check_all(&mut driver);
 }
+
+#[test]
+fn memory_follows_what_the_drive_holds_and_not_what_it_held() {
+    let (ram, spec) = (ram(), spec(&[]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    driver.enable();
+    driver.create_queues(1);
+    for _ in 0..300 {
+        write(&mut driver, 0).expect("the same blocks again");
+        let entry = driver.entry(1, 0, 0, 0);
+        driver.run(1, entry).expect("a flush");
+    }
+    let device = driver.port.controller.device();
+    assert!(device.contents.pages_in_flash() <= 2);
+    assert!(device.counters().programs_by_cause[0] >= 300);
+}

@@ -28,6 +28,7 @@ const HOST_MEMORY: u8 = 3;
 const SHUTDOWN: u8 = 4;
 const RAN: u8 = 5;
 const DOUBT: u8 = 6;
+const ABORT: u8 = 7;
 
 /// What a recording is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +76,8 @@ pub enum Event {
     HostMemory(u64),
     /// A shutdown begins.
     Shutdown,
+    /// The host has asked for a command, by its number, to be aborted.
+    Abort(u64),
     /// The drive has worked off what is due, though time stands still.
     Ran,
     /// From here on completions may differ.
@@ -107,13 +110,14 @@ fn put_number(mut number: u64, to: &mut Vec<u8>) {
     to.push(number as u8);
 }
 
-const STATUSES: [Status; 6] = [
+const STATUSES: [Status; 7] = [
     Status::Success,
     Status::OutOfRange,
     Status::InvalidField,
     Status::AccessDenied,
     Status::MediaError,
     Status::ReadOnly,
+    Status::Aborted,
 ];
 const OPS: [Op; 4] = [Op::Read, Op::Write, Op::Flush, Op::Trim];
 
@@ -169,6 +173,7 @@ impl<W: Write> Writer<W> {
             Event::Taken { status, .. } => (TAKEN, place(&STATUSES, status)),
             Event::HostMemory(_) => (HOST_MEMORY, 0),
             Event::Shutdown => (SHUTDOWN, 0),
+            Event::Abort(_) => (ABORT, 0),
             Event::Ran => (RAN, 0),
             Event::Doubt(Doubt::HostMemory) => (DOUBT, 0),
             Event::Doubt(Doubt::Past) => (DOUBT, 1),
@@ -198,6 +203,9 @@ impl<W: Write> Writer<W> {
                 put_number(self.at_ps.saturating_sub(arrived_ps), bytes);
             }
             Event::HostMemory(granted_bytes) => put_number(granted_bytes, bytes),
+            Event::Abort(command) => {
+                put_number(self.commands.saturating_sub(command + 1), bytes);
+            }
             _ => {}
         }
         self.to.write_all(&self.scratch)
@@ -387,12 +395,7 @@ impl<R: BufRead> Reader<R> {
             (END, 0) => Event::End,
             (COMMAND, 0..8) => self.command(parameter)?,
             (TAKEN, _) if usize::from(parameter) < STATUSES.len() => {
-                let back = self.number()?;
-                let command = self
-                    .commands
-                    .checked_sub(1)
-                    .and_then(|last| last.checked_sub(back));
-                let command = command.ok_or_else(|| self.malformed("there is no such command"))?;
+                let command = self.earlier()?;
                 let late_ps = self.number()?;
                 let arrived_ps = at_ps.checked_sub(late_ps);
                 Event::Taken {
@@ -404,6 +407,7 @@ impl<R: BufRead> Reader<R> {
             }
             (HOST_MEMORY, 0) => Event::HostMemory(self.number()?),
             (SHUTDOWN, 0) => Event::Shutdown,
+            (ABORT, 0) => Event::Abort(self.earlier()?),
             (RAN, 0) => Event::Ran,
             (DOUBT, 0) => Event::Doubt(Doubt::HostMemory),
             (DOUBT, 1) => Event::Doubt(Doubt::Past),
@@ -412,6 +416,14 @@ impl<R: BufRead> Reader<R> {
             _ => return Err(self.malformed("there is no such record")),
         };
         Ok(Recorded { at_ps, event })
+    }
+
+    /// The number of a command, as so many before the last.
+    fn earlier(&mut self) -> Result<u64, ReadError> {
+        let back = self.number()?;
+        let last = self.commands.checked_sub(1);
+        let command = last.and_then(|last| last.checked_sub(back));
+        command.ok_or_else(|| self.malformed("there is no such command"))
     }
 
     fn command(&mut self, parameter: u8) -> Result<Event, ReadError> {

@@ -305,7 +305,7 @@ impl HpbDevice {
 
     /// A changed page's newest data is in flash (or gone): its entry can be handed out.
     #[inline]
-    pub fn settled(&mut self, lpn: Lpn) {
+    pub fn entry_is_stable(&mut self, lpn: Lpn) {
         if self.pages.get(lpn.0) == Some(PENDING) {
             self.pages.insert(lpn.0, READY);
             if self.jedec.is_none() {

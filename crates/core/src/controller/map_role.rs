@@ -14,7 +14,7 @@ mod recovery;
 
 pub use host::Moved;
 
-use super::Crossings;
+use super::TierMigrations;
 use super::cache::{Cache, Direct, Inserted};
 use super::encoding::Encoder;
 use crate::ids::{BufferSlot, NONE, TranslationPage};
@@ -28,11 +28,26 @@ use std::collections::VecDeque;
 
 /// What a look-up found.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum Lookup {
     /// In this memory, by its index in the role's list.
     Tier(usize),
+    /// In no memory, and in flash neither: nothing of it was ever written, or all was trimmed. The directory says so.
+    Unmapped,
     /// In no memory: the translation page must be read from flash.
     Nowhere,
+}
+
+impl Lookup {
+    /// Memory that the answer comes from, by its index in the role's list: the directory stands in the nearest.
+    #[inline]
+    #[must_use]
+    pub fn answered_by(self) -> Option<usize> {
+        match self {
+            Lookup::Tier(place) => Some(place),
+            Lookup::Unmapped => Some(0),
+            Lookup::Nowhere => None,
+        }
+    }
 }
 
 /// A translation page that is being read for commands or updates.
@@ -102,7 +117,7 @@ pub struct MapRole {
     /// Units that gave way, by tier.
     pub evictions: [u64; crate::observe::TIERS_MAX],
     /// Exclusive tiers: units that moved to host memory and from it and were not charged yet.
-    pub crossings: Crossings,
+    pub migrations: TierMigrations,
     /// Whether any memory holds compressed pages.
     compresses: bool,
     encoder: Encoder,
@@ -131,7 +146,7 @@ impl MapRole {
             fills_issued: 0,
             waiters: Slab::default(),
             filling: Filling::new(spec.background_reads),
-            crossings: Crossings::default(),
+            migrations: TierMigrations::default(),
             evictions: [0; crate::observe::TIERS_MAX],
             compresses: spec
                 .tiers
@@ -198,19 +213,19 @@ impl MapRole {
 
     /// Looks a page up on the role's memories, nearest first, and counts the use.
     #[inline]
-    pub fn look_up(&mut self, page: TranslationPage) -> Found {
+    pub fn look_up(&mut self, page: TranslationPage) -> Lookup {
         for (place, tier) in self.tiers.iter_mut().enumerate() {
             if tier.holds_all || tier.cache.touch(page.0 / tier.unit_pages) {
                 if place > 0 && self.spec.exclusive {
                     self.promote(page, place);
                 }
-                return Found::Tier(place);
+                return Lookup::Tier(place);
             }
         }
         if self.staged.get(page.0).is_some() {
-            return Found::Tier(0);
+            return Lookup::Tier(0);
         }
-        Found::Nowhere
+        Lookup::Nowhere
     }
 
     /// Exclusive tiers: what is used moves to the nearest memory; out of one that holds all anyway it
@@ -222,7 +237,7 @@ impl MapRole {
             return;
         }
         self.tiers[from].cache.remove(unit);
-        self.cross(from, unit, false);
+        self.migrate(from, unit, false);
         if let Some(compressed) = &mut self.tiers[from].compressed {
             compressed.let_go(unit);
         }
@@ -253,7 +268,7 @@ impl MapRole {
     fn gave_way(&mut self, place: usize, gone: u32) {
         self.evictions[place] += 1;
         if self.spec.exclusive && place + 1 < self.tiers.len() {
-            self.cross(place + 1, gone, true);
+            self.migrate(place + 1, gone, true);
             self.install(place + 1, gone);
         }
         self.left(place, gone);
@@ -300,22 +315,22 @@ impl MapRole {
     /// An entry of a page changes. Returns the memory that takes the change; `Nowhere` when the page
     /// must be brought in first ([`MapRole::fill`]) or made ([`MapRole::create`]).
     #[inline]
-    pub fn update(&mut self, page: TranslationPage) -> Found {
+    pub fn update(&mut self, page: TranslationPage) -> Lookup {
         // The farthest copy is the one that outlives the others.
         for place in (0..self.tiers.len()).rev() {
             let tier = &self.tiers[place];
             if tier.holds_all {
-                return Found::Tier(place);
+                return Lookup::Tier(place);
             }
             if tier.cache.contains(tier.unit(page)) {
                 self.mark(page);
-                return Found::Tier(place);
+                return Lookup::Tier(place);
             }
         }
         if self.staged.get(page.0).is_some() {
-            return Found::Tier(0);
+            return Lookup::Tier(0);
         }
-        Found::Nowhere
+        Lookup::Nowhere
     }
 
     /// A page of which nothing is in flash gets its first entry: it starts empty, nothing needs to

@@ -3,28 +3,28 @@
 
 pub mod cache;
 mod cores;
-mod crossings;
+mod data_in_hmb;
 pub mod dump;
 pub mod encoding;
-mod host_data;
-mod host_map;
 pub mod host_memory;
 pub mod hpb;
 pub mod integrity;
 mod lost;
+mod map_in_hmb;
 mod map_role;
+mod migrations;
 mod read_ahead;
 mod read_cache;
 mod window;
 mod write_buffer;
 
 pub use cores::Cores;
-pub use crossings::Crossings;
-pub use host_data::{HostData, PageBytes};
-pub use host_map::{EPOCH_BITS, HostMap};
+pub use data_in_hmb::{DataInHmb, PageBytes};
 pub use host_memory::{Bytes, HostMemory, Lent, Modelled, OutOfReach};
 pub use lost::Lost;
-pub use map_role::{Fill, Found, MapRole, Moved, Waiter};
+pub use map_in_hmb::{EPOCH_BITS, MapInHmb};
+pub use map_role::{Fill, Lookup, MapRole, Moved, Waiter};
+pub use migrations::TierMigrations;
 pub use read_ahead::ReadAhead;
 pub use read_cache::ReadCache;
 pub use window::{Entry, Verdict, Window};

@@ -1,6 +1,7 @@
 //! Role `window`: the table of pinned ranges, what may be called when, and the gate that keeps block
 //! commands off what is pinned (Bae et al., "2B-SSD", ISCA 2018: BA-buffer manager, LBA checker).
 
+use crate::ids::Lpn;
 use crate::request::{EntryId, EntryInfo, EntryState, WindowError};
 use crate::spec::{Gate, SLOT_BYTES, WindowSpec};
 use serde::{Deserialize, Serialize};
@@ -32,9 +33,9 @@ impl Entry {
 
     /// First page of the window that a page of the drive stands in.
     #[must_use]
-    pub fn window_slot(&self, lpn: u32) -> u32 {
+    pub fn window_slot(&self, lpn: Lpn) -> u32 {
         let first = (self.info.drive_offset_bytes / SLOT_BYTES) as u32;
-        (self.info.window_offset_bytes / SLOT_BYTES) as u32 + (lpn - first)
+        (self.info.window_offset_bytes / SLOT_BYTES) as u32 + (lpn.0 - first)
     }
 }
 

@@ -41,7 +41,7 @@ struct Slot {
     /// Sequence number of the trim that invalidated its data; 0 if none did.
     trimmed_at: u32,
     /// Its epoch does not wait for it any more.
-    settled: bool,
+    released: bool,
     /// In the second queue.
     cold: bool,
     // Only with a log.
@@ -68,7 +68,7 @@ impl Slot {
             order: 0,
             waiter: NONE,
             trimmed_at: 0,
-            settled: false,
+            released: false,
             cold: false,
             log: LogState::None,
             superseded: false,
@@ -217,7 +217,7 @@ impl WriteBuffer {
         for &slot in &slots {
             self.slots[slot].epoch = 0;
             self.slots[slot].waiter = NONE;
-            self.slots[slot].settled = false;
+            self.slots[slot].released = false;
             self.queue(BufferSlot(slot), false);
         }
         slots.iter().map(|&slot| self.slots[slot].lpn).collect()
@@ -453,7 +453,7 @@ impl WriteBuffer {
         if self.newest.get(lpn.0) == Some(slot.0) {
             self.newest.remove(lpn.0);
         }
-        self.settle(slot.0, done);
+        self.release_waiters(slot.0, done);
         if self.has_log() {
             self.remove_version(slot.0, done);
         }
@@ -462,17 +462,17 @@ impl WriteBuffer {
 
     /// A slot's data is safe: its epoch and who waits for it alone need not wait any more.
     #[inline]
-    fn settle(&mut self, slot: u32, done: &mut Vec<u32>) {
+    fn release_waiters(&mut self, slot: u32, done: &mut Vec<u32>) {
         let Slot {
             epoch,
             waiter,
-            settled,
+            released,
             ..
         } = self.slots[slot];
-        if settled {
+        if released {
             return;
         }
-        self.slots[slot].settled = true;
+        self.slots[slot].released = true;
         self.slots[slot].waiter = NONE;
         self.epochs[(epoch - self.first_epoch) as usize].slots -= 1;
         let mut at = waiter;
@@ -546,10 +546,10 @@ impl WriteBuffer {
         let Slot {
             epoch,
             waiter,
-            settled,
+            released,
             ..
         } = self.slots[slot.0];
-        if settled {
+        if released {
             return;
         }
         self.epochs[(epoch - self.first_epoch) as usize].failed = true;

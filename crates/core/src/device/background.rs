@@ -4,7 +4,7 @@
 use super::{Contents, Device, HostMemory, Lent};
 use crate::controller::ReadCache;
 use crate::engine::{EventKind, INDEX_MAX};
-use crate::ftl::{Cleaner, Move, Pacer};
+use crate::ftl::{Collector, Move, Pacer};
 use crate::ids::Superblock;
 use crate::observe::Tracer;
 use crate::spec::{DriveSpec, Tier};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub(super) struct Background {
     /// Who empties superblocks, one for each [`crate::ftl::Mover`].
-    pub cleaners: [Cleaner; crate::ftl::MOVERS],
+    pub collectors: [Collector; crate::ftl::MOVERS],
     /// Whose turn it is between new data and moved data.
     pub pacer: Pacer,
     /// Order of the last program when no victim would have given anything; looking again before
@@ -45,25 +45,25 @@ pub(super) fn usable_bytes(spec: &DriveSpec, granted_bytes: u64) -> u64 {
 
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Starts whatever can start now.
-    pub(super) fn pump(&mut self) {
+    pub(super) fn dispatch(&mut self) {
         self.serve_buffer_queue();
-        self.pump_map();
+        self.dispatch_map();
         if self.buffer.slots.log_wanted() {
-            self.pump_log();
+            self.dispatch_log();
         }
         if self.rests() {
             return;
         }
         // New data first: its turn is no more than what garbage collection has made room for.
-        self.pump_writes();
-        self.pump_gc();
+        self.dispatch_writes();
+        self.dispatch_gc();
         // Which may have given it another turn.
-        self.pump_writes();
+        self.dispatch_writes();
         self.background.rests_at = self.comes_to_rest().then(|| self.ftl.sequence());
     }
 
     /// Starts the reads and writes of translation pages that can start now.
-    pub(super) fn pump_map(&mut self) {
+    pub(super) fn dispatch_map(&mut self) {
         while let Some(absent) = self.map.start_fills(&mut self.board, &mut self.ftl) {
             self.on_filled(absent);
         }
@@ -90,7 +90,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn comes_to_rest(&self) -> bool {
         self.buffer.slots.dirty(false) + self.buffer.slots.dirty(true) == 0
             && self.ftl.blocks.victims().is_empty()
-            && self.background.cleaners.iter().all(Cleaner::is_idle)
+            && self.background.collectors.iter().all(Collector::is_idle)
             && !self.ftl.blocks.apart_is_full()
             && !self.room_is_short()
     }
@@ -113,7 +113,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     pub(super) fn on_idle(&mut self, period: u32) {
         if period == self.background.idle_period && self.commands.is_empty() {
             self.background.folding = true;
-            self.pump();
+            self.dispatch();
         }
     }
 
@@ -122,7 +122,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     pub fn debug_state(&self) -> String {
         let movers: Vec<String> = self
             .background
-            .cleaners
+            .collectors
             .iter()
             .map(|c| c.to_string())
             .collect();
@@ -159,14 +159,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// The host gives `granted_bytes` of memory, or takes it back (0). Returns at once; while
-    /// [`Device::hmb_is_settling`] the drive still saves what stood there, and a host must wait
+    /// [`Device::hmb_is_being_saved`] the drive still saves what stood there, and a host must wait
     /// before it reuses the memory: [`super::News::HmbReturned`] says when it need not any more.
     pub fn set_hmb(&mut self, granted_bytes: u64) {
         let usable = usable_bytes(&self.spec, granted_bytes);
         self.map.drain();
         self.buffer.give_up_hmb(&mut self.board);
         self.place_roles(usable);
-        self.pump();
+        self.dispatch();
         self.front.returning_hmb = true;
         self.front.attention = true;
     }
@@ -195,7 +195,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// serves the data roles first: their sizes are fixed, the map takes what is left.
     pub(super) fn place_roles(&mut self, usable: u64) {
         if Self::PAGES_IN_HOST {
-            let (data, around) = self.data_in_hmb();
+            let (data, around) = self.hmb_pages();
             data.rescue(around);
         }
         let mut left = usable;
@@ -226,7 +226,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let buffer_pages = self.buffer.place(&self.spec, buffer_bytes, at_once);
         if Self::PAGES_IN_HOST {
             let cache = self.read_cache.as_ref();
-            self.data_in_hmb.lay_out(buffer_pages, cache_base, cache);
+            self.hmb_pages.lay_out(buffer_pages, cache_base, cache);
         }
         let (board, memory) = (&mut self.board, &mut self.host_memory);
         self.map.place(board, &self.ftl, memory, (left, usable));
@@ -234,7 +234,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Whether the drive still saves what stood in host memory that was taken back.
     #[must_use]
-    pub fn hmb_is_settling(&self) -> bool {
+    pub fn hmb_is_being_saved(&self) -> bool {
         self.map.is_draining() || self.buffer.is_saving()
     }
 }

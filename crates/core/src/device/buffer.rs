@@ -7,7 +7,7 @@ use super::hmb_path::HmbPath;
 use super::programs::{Fetched, Program, Programs};
 use crate::controller::WriteBuffer;
 use crate::engine::EventKind;
-use crate::ftl::Unit;
+use crate::ftl::ProgramUnit;
 use crate::ids::{BufferSlot, NONE};
 use crate::memory::STAGING;
 use crate::observe::Tracer;
@@ -191,9 +191,9 @@ impl Buffer {
         let (mut held, mut part_bytes) = (0, 0);
         while slot != NONE {
             let lpn = self.slots.lpn(BufferSlot(slot));
-            if command.sectors_in(lpn.0) != u8::MAX && self.slots.find(lpn).is_some() {
+            if command.sectors_in(lpn) != u8::MAX && self.slots.find(lpn).is_some() {
                 held += SLOT_BYTES;
-                part_bytes += command.bytes_in(lpn.0);
+                part_bytes += command.bytes_in(lpn);
             }
             slot = self.slots.chained(BufferSlot(slot));
         }
@@ -247,7 +247,7 @@ impl Buffer {
         board: &mut Board<impl Tracer>,
         path: &mut HmbPath,
         programs: &mut Programs,
-        (unit, program): (Unit, Program),
+        (unit, program): (ProgramUnit, Program),
         (filled, logged): (u32, u32),
     ) {
         let mut at_ps = board.engine.now().ps();

@@ -1,7 +1,7 @@
 //! A command inside the drive.
 
 use super::SECTOR_BYTES;
-use crate::ids::{NONE, Ppn};
+use crate::ids::{Lpn, NONE, Ppn, TranslationPage};
 use crate::request::{Request, Status};
 use crate::slab::Linked;
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
@@ -32,7 +32,7 @@ pub(super) struct Command {
     /// An entry must come from host memory first.
     pub(super) awaits_entry: bool,
     /// A piece of a pin or flush of the byte window: the drive's own, its tag is the entry.
-    pub(super) internal: bool,
+    pub(super) window_io: bool,
     /// Slots whose data was asked for so far (write).
     pub(super) slots_taken: u32,
     /// Bytes of parts that need no flash.
@@ -40,7 +40,7 @@ pub(super) struct Command {
     /// What the host's entries say of where its data is.
     pub(super) told_by_host: ToldByHost,
     /// It is a READ BUFFER or HPB WRITE BUFFER of the host's driver, not a request.
-    pub(super) from_driver: bool,
+    pub(super) hpb_command: bool,
     pub(super) status: Status,
 }
 
@@ -62,11 +62,11 @@ impl Command {
             pending: 0,
             missed: 0,
             awaits_entry: false,
-            internal: false,
+            window_io: false,
             slots_taken: 0,
             part_bytes: 0,
             told_by_host: ToldByHost::Nothing,
-            from_driver: false,
+            hpb_command: false,
             status,
         }
     }
@@ -91,17 +91,17 @@ impl Command {
     }
 
     /// Logical pages within one translation page: the first, and one past the last.
-    pub(super) fn pages_within(&self, page: u32) -> (u32, u32) {
+    pub(super) fn pages_within(&self, page: TranslationPage) -> (u32, u32) {
         let per_page = ENTRIES_PER_TRANSLATION_PAGE as u32;
-        let first = self.first_lpn().max(page * per_page);
-        let end = (u64::from(page) + 1) * u64::from(per_page);
+        let first = self.first_lpn().max(page.0 * per_page);
+        let end = (u64::from(page.0) + 1) * u64::from(per_page);
         (first, u64::from(self.end_lpn()).min(end) as u32)
     }
 
     /// Bytes of one page that the command covers.
     #[inline]
-    pub(super) fn bytes_in(&self, lpn: u32) -> u64 {
-        let start = u64::from(lpn) * SLOT_BYTES;
+    pub(super) fn bytes_in(&self, lpn: Lpn) -> u64 {
+        let start = u64::from(lpn.0) * SLOT_BYTES;
         let end = start + SLOT_BYTES;
         let Request {
             offset_bytes,
@@ -113,8 +113,8 @@ impl Command {
 
     /// Sectors of one page that the command covers, a bit each.
     #[inline]
-    pub(super) fn sectors_in(&self, lpn: u32) -> u8 {
-        let start = u64::from(lpn) * SLOT_BYTES;
+    pub(super) fn sectors_in(&self, lpn: Lpn) -> u8 {
+        let start = u64::from(lpn.0) * SLOT_BYTES;
         let from = self.request.offset_bytes.saturating_sub(start) / SECTOR_BYTES;
         let count = self.bytes_in(lpn) / SECTOR_BYTES;
         (((1u16 << count) - 1) << from) as u8

@@ -3,7 +3,7 @@
 use super::board::Board;
 use super::programs::Programs;
 use super::trims::Trims;
-use crate::ftl::{Cleaner, Ftl, MOVERS, State};
+use crate::ftl::{Collector, Ftl, MOVERS, State};
 use crate::ids::{DieId, Superblock};
 use crate::nand::{Class, FlashOp};
 use crate::observe::Tracer;
@@ -15,7 +15,7 @@ pub(super) struct Around<'a, T> {
     pub ftl: &'a mut Ftl,
     pub programs: &'a mut Programs,
     pub trims: &'a mut Trims,
-    pub cleaners: &'a [Cleaner; MOVERS],
+    pub collectors: &'a [Collector; MOVERS],
     /// Recovery waits for room.
     pub reclaiming: bool,
 }
@@ -41,12 +41,15 @@ impl Erases {
     /// Erases a victim once nothing of it is needed any more.
     pub(super) fn begin(&mut self, around: &mut Around<'_, impl Tracer>, superblock: Superblock) {
         let block = &around.ftl.blocks[superblock];
-        let mut under_way = around.cleaners.iter().filter_map(|cleaner| cleaner.current);
-        if block.state != State::Cleaning
+        let mut under_way = around
+            .collectors
+            .iter()
+            .filter_map(|collector| collector.current);
+        if block.state != State::Collecting
             || block.reads > 0
             || block.moves > 0
             || block.programs > 0
-            || under_way.any(|cleaning| cleaning.victim == superblock)
+            || under_way.any(|collecting| collecting.victim == superblock)
         {
             return;
         }

@@ -4,7 +4,7 @@
 use super::erases::{self, Erases};
 use super::programs::Program;
 use super::{Contents, Device, HostMemory};
-use crate::ftl::{Cleaner, Move, Mover, Owned, State, Stream, WHOLE};
+use crate::ftl::{Collector, Move, Mover, Owned, State, Stream, WHOLE};
 use crate::ids::{Ppn, Superblock};
 use crate::nand::{Cause, Class, FlashOp};
 use crate::observe::Tracer;
@@ -12,8 +12,8 @@ use crate::spec::{GcPolicy, MOVES_PROGRAMMED_PER_DIE, MOVES_STAGED_PER_DIE};
 use std::collections::VecDeque;
 
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
-    fn cleaner(&mut self, mover: Mover) -> &mut Cleaner {
-        &mut self.background.cleaners[mover as usize]
+    fn collector(&mut self, mover: Mover) -> &mut Collector {
+        &mut self.background.collectors[mover as usize]
     }
 
     /// Whether new data may be programmed, as far as room goes. Of data that has waited for much of the buffer to
@@ -31,7 +31,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             return true;
         }
         if self.gc_has_nothing() {
-            self.pump_mover(Mover::Gc);
+            self.dispatch_mover(Mover::Gc);
         }
         self.gc_has_nothing()
     }
@@ -47,34 +47,34 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Nothing is being collected: waiting for it would be in vain.
     fn gc_has_nothing(&self) -> bool {
         let mut victims = self.ftl.blocks.victims().iter();
-        self.background.cleaners[Mover::Gc as usize].is_idle()
+        self.background.collectors[Mover::Gc as usize].is_idle()
             && victims.all(|victim| victim.is_apart)
     }
 
     /// Reads from victims, and programs what was read.
-    pub(super) fn pump_gc(&mut self) {
-        self.pump_mover(Mover::Map);
-        self.pump_mover(Mover::Gc);
+    pub(super) fn dispatch_gc(&mut self) {
+        self.dispatch_mover(Mover::Map);
+        self.dispatch_mover(Mover::Gc);
         if self.spec.ftl.has_slc() {
-            self.pump_mover(Mover::Fold);
+            self.dispatch_mover(Mover::Fold);
         }
     }
 
-    fn pump_mover(&mut self, mover: Mover) {
+    fn dispatch_mover(&mut self, mover: Mover) {
         loop {
             if mover == Mover::Fold && self.room_is_short() {
                 // What is folded takes room like new data, and can wait.
                 return;
             }
             self.program_moves(mover, false);
-            if self.background.cleaners[mover as usize].current.is_none() {
+            if self.background.collectors[mover as usize].current.is_none() {
                 if !self.start_victim(mover) {
                     return;
                 }
                 self.note_victim(mover);
             }
             self.read_victim(mover);
-            if self.background.cleaners[mover as usize].current.is_some() {
+            if self.background.collectors[mover as usize].current.is_some() {
                 return;
             }
         }
@@ -83,7 +83,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// A victim has been chosen.
     fn note_victim(&mut self, mover: Mover) {
         if T::ON
-            && let Some(read) = self.background.cleaners[mover as usize].current
+            && let Some(read) = self.background.collectors[mover as usize].current
         {
             let valid = self.ftl.blocks[read.victim].valid;
             let engine = &mut self.board.engine;
@@ -100,17 +100,17 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let reads_max = geometry.dies * (geometry.unit_slots / geometry.group_slots);
         let staged_max = (MOVES_STAGED_PER_DIE * geometry.dies * geometry.unit_slots) as usize;
         loop {
-            let cleaner = &mut self.background.cleaners[mover as usize];
-            let staged = cleaner.staged.len().max(cleaner.staged_pages.len());
-            if cleaner.reads >= reads_max || staged >= staged_max {
+            let collector = &mut self.background.collectors[mover as usize];
+            let staged = collector.staged.len().max(collector.staged_pages.len());
+            if collector.reads >= reads_max || staged >= staged_max {
                 return;
             }
-            let Some((group, mask, cause)) = cleaner.next_group(&self.ftl) else {
-                let read = cleaner.current.take().expect("a victim was being read");
+            let Some((group, mask, cause)) = collector.next_group(&self.ftl) else {
+                let read = collector.current.take().expect("a victim was being read");
                 self.try_erase(read.victim);
                 return;
             };
-            cleaner.reads += 1;
+            collector.reads += 1;
             let place = self.ftl.place(group);
             self.board.read_flash(
                 &mut self.ftl,
@@ -162,18 +162,18 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let gain = self.ftl.geometry().superblock_slots - valid;
             let starts = cause == Cause::Wear || self.leaves_room_beside_map(valid, gain);
             if starts {
-                self.background.cleaners[Mover::Gc as usize].start(&mut self.ftl, victim, cause);
+                self.background.collectors[Mover::Gc as usize].start(&mut self.ftl, victim, cause);
             }
             return starts;
         }
         // Moved translation pages have the map read nothing, and data beside them keeps it at work.
-        if self.background.cleaners[Mover::Map as usize]
+        if self.background.collectors[Mover::Map as usize]
             .current
             .is_some()
         {
             return false;
         }
-        self.background.cleaners[Mover::Map as usize].start(&mut self.ftl, victim, cause);
+        self.background.collectors[Mover::Map as usize].start(&mut self.ftl, victim, cause);
         self.read_victim(Mover::Map);
         self.start_gc()
     }
@@ -225,7 +225,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Whether what the last look at all superblocks saw is enough to say that nothing can start beside
     /// the superblock of translation pages under way: another look would find the same.
     fn waits_for_map_victim(&mut self) -> bool {
-        if self.background.cleaners[Mover::Map as usize]
+        if self.background.collectors[Mover::Map as usize]
             .current
             .is_none()
             || self.gc_policy() != GcPolicy::Greedy
@@ -246,7 +246,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// each that is moved and new data may open a superblock, and both leave the reserve alone.
     /// It has so many slots in use, and gives as many as the rest.
     fn leaves_room_beside_map(&self, valid: u32, gain: u32) -> bool {
-        let Some(beside) = self.background.cleaners[Mover::Map as usize].current else {
+        let Some(beside) = self.background.collectors[Mover::Map as usize].current else {
             return true;
         };
         let slots = i64::from(self.ftl.geometry().superblock_slots);
@@ -267,7 +267,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             // Of many superblocks one after the other comes to be the emptiest of all.
             return false;
         }
-        let Some(current) = self.background.cleaners[Mover::Gc as usize].current else {
+        let Some(current) = self.background.collectors[Mover::Gc as usize].current else {
             return false;
         };
         let Some(emptiest) = self.ftl.blocks.emptiest_of_map() else {
@@ -281,17 +281,17 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         {
             return false;
         }
-        self.background.cleaners[Mover::Map as usize].start(&mut self.ftl, emptiest, Cause::Gc);
+        self.background.collectors[Mover::Map as usize].start(&mut self.ftl, emptiest, Cause::Gc);
         true
     }
 
     /// Nothing can be read any more and room is short: what has been read is programmed, even if it
     /// fills no program operation, so that its victims can be erased. Never starts a victim.
     fn finish_moves(&mut self) -> bool {
-        let cleaner = &self.background.cleaners[Mover::Gc as usize];
-        let waits = !cleaner.staged.is_empty() || !cleaner.staged_pages.is_empty();
+        let collector = &self.background.collectors[Mover::Gc as usize];
+        let waits = !collector.staged.is_empty() || !collector.staged_pages.is_empty();
         let erases = self.ftl.erasing_slots() > 0 || self.erases.held() > 0;
-        let nothing_comes = cleaner.reads == 0 && cleaner.programs == 0 && !erases;
+        let nothing_comes = collector.reads == 0 && collector.programs == 0 && !erases;
         if waits && nothing_comes && self.room_is_short() {
             self.program_moves(Mover::Gc, true);
         }
@@ -305,34 +305,34 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let Some(victim) = self.ftl.blocks.next_to_fold(idle) else {
             return false;
         };
-        self.background.cleaners[Mover::Fold as usize].start(&mut self.ftl, victim, Cause::Fold);
+        self.background.collectors[Mover::Fold as usize].start(&mut self.ftl, victim, Cause::Fold);
         true
     }
 
     /// A group of a victim has been read.
     pub(super) fn on_victim_read(&mut self, op: &FlashOp) {
-        let cleaner = &mut self.background.cleaners[op.owner as usize];
-        cleaner.reads -= 1;
-        cleaner.stage(&mut self.ftl, op.ppn, op.mask, op.cause);
+        let collector = &mut self.background.collectors[op.owner as usize];
+        collector.reads -= 1;
+        collector.stage(&mut self.ftl, op.ppn, op.mask, op.cause);
     }
 
     /// A read of a superblock has ended; what it brought of a victim is staged.
     pub(super) fn end_read(&mut self, op: &FlashOp) {
         let block = &mut self.ftl.blocks[op.superblock];
         block.reads -= 1;
-        if block.reads == 0 && block.state == State::Cleaning {
+        if block.reads == 0 && block.state == State::Collecting {
             self.try_erase(op.superblock);
         }
         if op.class == Class::GcRead {
             // Only now: if that was the last of the victim, its rest waits for no more.
-            self.pump();
+            self.dispatch();
         }
     }
 
     /// Programs staged moves by full units (or what there is, when `partial`).
     fn program_moves(&mut self, mover: Mover, partial: bool) {
-        let cleaner = &self.background.cleaners[mover as usize];
-        if cleaner.staged.is_empty() && cleaner.staged_pages.is_empty() {
+        let collector = &self.background.collectors[mover as usize];
+        if collector.staged.is_empty() && collector.staged_pages.is_empty() {
             return;
         }
         let unit_slots = self.ftl.geometry().unit_slots as usize;
@@ -357,17 +357,17 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// its program operation with: data beside data, translation pages beside such. Left waiting, it
     /// would keep a whole superblock from its erase.
     fn is_rest(&self, mover: Mover, pages: bool) -> bool {
-        let cleaner = &self.background.cleaners[mover as usize];
+        let collector = &self.background.collectors[mover as usize];
         let staged = match pages {
-            true => cleaner.staged_pages.front(),
-            false => cleaner.staged.front(),
+            true => collector.staged_pages.front(),
+            false => collector.staged.front(),
         };
         let Some(first) = staged else {
             return false;
         };
         let victim = self.ftl.geometry().superblock(first.from);
         let is_read = self.ftl.blocks[victim].reads == 0;
-        match cleaner.current {
+        match collector.current {
             None => pages && is_read,
             Some(current) => {
                 let more = self.ftl.blocks[current.victim].is_map() == pages;
@@ -381,7 +381,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// keep those from being moved that give it room.
     fn may_move(&self, mover: Mover, pages: bool) -> bool {
         let programs_max = MOVES_PROGRAMMED_PER_DIE * self.ftl.geometry().dies;
-        self.background.cleaners[mover as usize].programs < programs_max
+        self.background.collectors[mover as usize].programs < programs_max
             && (pages || !self.map.delays_moves(&self.ftl))
     }
 
@@ -418,7 +418,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.map.measure_changed_pages(&mut self.board, &self.ftl);
         let mut program = Program::new(&unit);
         program.moved_by = Some(mover);
-        self.cleaner(mover).programs += 1;
+        self.collector(mover).programs += 1;
         if mover != Mover::Fold {
             let unit_slots = self.ftl.geometry().unit_slots;
             self.background.pacer.moved(filled, unit_slots);
@@ -439,8 +439,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     fn staged(&mut self, mover: Mover, pages: bool) -> &mut VecDeque<Move> {
         match pages {
-            true => &mut self.cleaner(mover).staged_pages,
-            false => &mut self.cleaner(mover).staged,
+            true => &mut self.collector(mover).staged_pages,
+            false => &mut self.collector(mover).staged,
         }
     }
 
@@ -461,8 +461,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     fn relocate(&mut self, m: &Move, to: Ppn) {
-        if Self::PAGES_IN_HOST && self.data_in_hmb.lost.any() {
-            self.data_in_hmb.lost.relocate(m.from, to);
+        if Self::PAGES_IN_HOST && self.hmb_pages.lost.any() {
+            self.hmb_pages.lost.relocate(m.from, to);
         }
         let Some(owner) = m.owner.get() else {
             unreachable!("what holds nothing is not moved")
@@ -488,7 +488,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let Some(mover) = program.moved_by else {
             return;
         };
-        self.cleaner(mover).programs -= 1;
+        self.collector(mover).programs -= 1;
         let mut sources = std::mem::take(&mut self.background.sources[index as usize]);
         for victim in sources.drain(..) {
             self.ftl.blocks[victim].moves -= 1;
@@ -504,7 +504,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             ftl: &mut self.ftl,
             programs: &mut self.programs,
             trims: &mut self.trims,
-            cleaners: &self.background.cleaners,
+            collectors: &self.background.collectors,
             reclaiming: self.background.reclaiming,
         };
         (&mut self.erases, around)
@@ -537,11 +537,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if C::HEARS_OF_DEAD {
             self.dead.erased(first, slots);
         }
-        if Self::PAGES_IN_HOST && self.data_in_hmb.lost.any() {
-            self.data_in_hmb.lost.erase(first, slots);
+        if Self::PAGES_IN_HOST && self.hmb_pages.lost.any() {
+            self.hmb_pages.lost.erase(first, slots);
         }
         self.ftl.blocks.erased(superblock);
-        self.pump();
+        self.dispatch();
     }
 
     /// Something has got to flash: erases may have waited for it.

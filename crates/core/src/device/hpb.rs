@@ -12,11 +12,11 @@ use super::command::{Command, ToldByHost};
 use crate::controller::WriteBuffer;
 use crate::controller::hpb::{HostEntry, HpbDevice, Message, NO_ENTRY, Refusal};
 use crate::ftl::{Ftl, Owned};
-use crate::ids::{Lpn, Ppn};
+use crate::ids::{Lpn, Ppn, TranslationPage};
 use crate::observe::Tracer;
 use crate::request::{Op, Request};
 use crate::spec::{DriveSpec, HpbSpec, LinkProtocol, SLOT_BYTES};
-use ahead::Ahead;
+use ahead::PrefetchedEntries;
 use serde::{Deserialize, Serialize};
 
 /// What a response grows by when it says something about entries. UFS: two bytes of length and 18 of
@@ -34,11 +34,11 @@ const GROUP_HEADER_BYTES: u64 = 4;
 
 /// What belongs to a command, beside the command.
 #[derive(Clone, Serialize, Deserialize, Debug, Default)]
-struct Extra {
+struct CommandState {
     /// The entry that came with it.
     entry: Option<HostEntry>,
     /// Entries that came ahead of it, one for each page.
-    ahead: Ahead,
+    ahead: PrefetchedEntries,
     /// Bit i: its i-th translation page is not at hand, but the entry makes up for it.
     covered: u64,
     /// What its response says.
@@ -52,7 +52,7 @@ struct Extra {
 #[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub struct HpbAnswer {
     /// The command was one of the host's driver, not a request.
-    pub from_driver: bool,
+    pub hpb_command: bool,
     /// What the response says.
     pub message: Message,
     /// What a READ BUFFER brought: the group, its entries and its version.
@@ -67,7 +67,7 @@ pub(super) struct Hpb {
     protocol: LinkProtocol,
     /// The host keeps entries.
     enabled: bool,
-    extras: Vec<Extra>,
+    states: Vec<CommandState>,
 }
 
 impl Hpb {
@@ -78,7 +78,7 @@ impl Hpb {
             spec: spec.clone(),
             protocol: drive.link.protocol,
             enabled: true,
-            extras: Vec::new(),
+            states: Vec::new(),
         }))
     }
 
@@ -92,7 +92,7 @@ impl Hpb {
     /// of pages that the buffer still holds change once these are in flash.
     pub(super) fn restart(&mut self, ftl: &Ftl, seed: u64, buffered: &[Lpn]) {
         self.device = HpbDevice::new(&self.spec, ftl.user_slots(), physical_slots(ftl), seed);
-        self.extras.clear();
+        self.states.clear();
         self.device.void_all();
         for &lpn in buffered {
             self.device.changed(lpn);
@@ -101,19 +101,19 @@ impl Hpb {
 
     /// Nothing belongs to the command yet.
     pub(super) fn begin(&mut self, command: u32) {
-        let extra = self.extra(command);
-        extra.entry = None;
-        extra.covered = 0;
-        extra.message = Message::None;
-        extra.ahead.clear();
+        let state = self.state(command);
+        state.entry = None;
+        state.covered = 0;
+        state.message = Message::None;
+        state.ahead.clear();
     }
 
-    fn extra(&mut self, command: u32) -> &mut Extra {
+    fn state(&mut self, command: u32) -> &mut CommandState {
         let place = command as usize;
-        if self.extras.len() <= place {
-            self.extras.resize_with(place + 1, Extra::default);
+        if self.states.len() <= place {
+            self.states.resize_with(place + 1, CommandState::default);
         }
-        &mut self.extras[place]
+        &mut self.states[place]
     }
 
     /// Pages of a group; none if there is no such group.
@@ -126,7 +126,7 @@ impl Hpb {
 
     /// The host sends an entry along with a read.
     pub(super) fn attach(&mut self, read: u32, entry: HostEntry) {
-        self.extra(read).entry = Some(entry);
+        self.state(read).entry = Some(entry);
     }
 
     /// The read that a READ BUFFER of a group stands for; `None` if there is no such group.
@@ -144,19 +144,19 @@ impl Hpb {
 
     /// The command is a READ BUFFER of a group.
     pub(super) fn begin_group(&mut self, command: u32, group: u32) {
-        self.extra(command).group = group;
+        self.state(command).group = group;
     }
 
     /// What the host learns of a command when it has its response.
     pub(super) fn take_answer(&mut self, id: u32, command: &Command) -> HpbAnswer {
-        let extra = self.extra(id);
-        extra.entry = None;
-        extra.ahead.clear();
-        let group = extra.group;
-        let entries = extra.group_entries.take();
+        let state = self.state(id);
+        state.entry = None;
+        state.ahead.clear();
+        let group = state.group;
+        let entries = state.group_entries.take();
         HpbAnswer {
-            from_driver: command.from_driver,
-            message: std::mem::take(&mut extra.message),
+            hpb_command: command.hpb_command,
+            message: std::mem::take(&mut state.message),
             group: entries.map(|(entries, version)| (group, entries, version)),
         }
     }
@@ -176,8 +176,8 @@ impl Hpb {
     /// Core time of looking at what came with a read; 0 if nothing did.
     #[inline]
     pub(super) fn check_ps(&self, id: u32) -> u64 {
-        self.extras.get(id as usize).map_or(0, |extra| {
-            let entries = usize::from(extra.entry.is_some()) + extra.ahead.len();
+        self.states.get(id as usize).map_or(0, |state| {
+            let entries = usize::from(state.entry.is_some()) + state.ahead.len();
             entries as u64 * self.spec.check_ps
         })
     }
@@ -196,27 +196,27 @@ impl Hpb {
         board: &mut Board<impl Tracer>,
         id: u32,
         command: &mut Command,
-        page: u32,
+        page: TranslationPage,
     ) -> bool {
-        if self.extra(id).ahead.len() > 0 {
+        if self.state(id).ahead.len() > 0 {
             return self.ahead_covers(board, id, command, page);
         }
-        let bit = page - command.translation_pages().0;
+        let bit = page.0 - command.translation_pages().0;
         if command.told_by_host != ToldByHost::Nothing {
-            self.extra(id).covered |= 1 << bit;
+            self.state(id).covered |= 1 << bit;
             board.counters.hpb.used += 1;
             return true;
         }
-        let Some(entry) = self.extra(id).entry.take() else {
+        let Some(entry) = self.state(id).entry.take() else {
             return false;
         };
         let first = command.first_lpn();
         let pages = command.end_lpn() - first;
         match self.device.check(Lpn(first), pages, entry) {
             Ok(ppn) => {
-                let extra = self.extra(id);
-                extra.covered = 1 << bit;
-                extra.entry = Some(entry);
+                let state = self.state(id);
+                state.covered = 1 << bit;
+                state.entry = Some(entry);
                 command.told_by_host = ToldByHost::First(ppn);
                 board.counters.hpb.used += 1;
                 true
@@ -241,8 +241,8 @@ impl Hpb {
         }
         let first = command.first_lpn();
         let pages = command.end_lpn() - first;
-        let extra = self.extra(id);
-        let (covered, entry) = (extra.covered, extra.entry.unwrap_or_default());
+        let state = self.state(id);
+        let (covered, entry) = (state.covered, state.entry.unwrap_or_default());
         if let Err(refusal) = self.device.check(Lpn(first), pages, entry) {
             command.told_by_host = ToldByHost::Nothing;
             command.missed |= covered;
@@ -265,17 +265,17 @@ impl Hpb {
     #[inline]
     pub(super) fn is_gone(&mut self, lpn: Lpn) {
         self.device.changed(lpn);
-        self.device.settled(lpn);
+        self.device.entry_is_stable(lpn);
     }
 
     /// A program operation has ended: the entries of what is current in it can be handed out.
-    pub(super) fn settle(&mut self, ftl: &Ftl, buffer: &WriteBuffer, unit: Ppn) {
+    pub(super) fn programmed(&mut self, ftl: &Ftl, buffer: &WriteBuffer, unit: Ppn) {
         let slc = ftl.blocks.is_slc(unit);
         for offset in 0..ftl.geometry().unit_slots(slc) {
             if let Some(Owned::Data(lpn)) = ftl.current_owner(Ppn(unit.0 + offset))
                 && buffer.find(lpn).is_none()
             {
-                self.device.settled(lpn);
+                self.device.entry_is_stable(lpn);
             }
         }
     }
@@ -288,7 +288,7 @@ impl Hpb {
         id: u32,
         command: &mut Command,
     ) -> u64 {
-        if command.from_driver && !self.extra(id).ahead.is_write_buffer() {
+        if command.hpb_command && !self.state(id).ahead.is_write_buffer() {
             let bytes = self.hand_out(ftl, id);
             command.data_end_ps = board.link.write(board.engine.now(), bytes);
         }
@@ -296,7 +296,7 @@ impl Hpb {
             return 0;
         }
         let message = self.device.next_message(|lpn| ftl.locate(lpn));
-        self.extra(id).message = message;
+        self.state(id).message = message;
         match message {
             Message::None => return 0,
             Message::Entry { .. } => board.counters.hpb.entries_delivered += 1,
@@ -309,7 +309,7 @@ impl Hpb {
 
     /// The entries of the group that a READ BUFFER asks for; returns how many bytes that is.
     fn hand_out(&mut self, ftl: &Ftl, id: u32) -> u64 {
-        let group = self.extra(id).group;
+        let group = self.state(id).group;
         let pages = self.pages(group, ftl.user_slots());
         let version = self.device.hand_out(group, pages.clone());
         let entries: Box<[u64]> = pages
@@ -319,14 +319,14 @@ impl Hpb {
             })
             .collect();
         let bytes = entries.len() as u64 * self.device.entry_bytes() + GROUP_HEADER_BYTES;
-        self.extra(id).group_entries = Some((entries, version));
+        self.state(id).group_entries = Some((entries, version));
         bytes
     }
 
     /// Core time of a READ BUFFER or an HPB WRITE BUFFER, and whether it is the former, which needs
     /// translation pages.
     pub(super) fn driver_command_ps(&mut self, id: u32) -> (u64, bool) {
-        match self.extra(id).ahead.is_write_buffer() {
+        match self.state(id).ahead.is_write_buffer() {
             true => (self.spec.write_buffer_ps, false),
             false => (self.spec.read_buffer_ps, true),
         }

@@ -212,7 +212,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if self.has_sent() || self.has_window_sent() {
             return Some(News::Sent);
         }
-        if self.front.returning_hmb && !self.hmb_is_settling() {
+        if self.front.returning_hmb && !self.hmb_is_being_saved() {
             self.front.returning_hmb = false;
             return Some(News::HmbReturned);
         }
@@ -227,8 +227,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Moves the clock forward when no event is left before `to_ps`.
     #[inline]
-    pub fn settle(&mut self, to_ps: u64) {
-        self.board.engine.settle(to_ps);
+    pub fn idle_until(&mut self, to_ps: u64) {
+        self.board.engine.idle_until(to_ps);
     }
 
     /// Whether completions are on their way that [`Device::take_sent`] has not handed out.
@@ -271,10 +271,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let Command {
             request,
             status,
-            from_driver,
+            hpb_command,
             ..
         } = self.commands[command.0];
-        self.board.counters.completions += u64::from(!from_driver);
+        self.board.counters.completions += u64::from(!hpb_command);
         self.commands.remove(command.0);
         if self.board.link.host_frees_slots()
             && let Some((next, _)) = self.front.queues.release(self.board.engine.now().ps())
@@ -338,7 +338,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     fn insert_of_driver(&mut self, request: Request) -> CommandId {
         let mut command = Command::new(request, Status::Success);
-        command.from_driver = true;
+        command.hpb_command = true;
         self.insert(command)
     }
 

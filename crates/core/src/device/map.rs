@@ -7,11 +7,11 @@ mod in_hmb;
 use super::board::Board;
 use super::programs::{Program, Programs};
 use super::{Contents, HostMemory, Lent, MapEntries};
-use crate::controller::{Crossings, EPOCH_BITS, Found, HostMap, MapRole, Waiter};
+use crate::controller::{EPOCH_BITS, Lookup, MapInHmb, MapRole, TierMigrations, Waiter};
 use crate::engine::{Now, Occupancy};
 use crate::ftl::{Ftl, Stream};
 use crate::ids::{Lpn, NONE, Ppn, TranslationPage};
-use crate::memory::LookUp;
+use crate::memory::Access;
 use crate::nand::{Cause, Class, FlashOp, slot_mask};
 use crate::observe::Tracer;
 use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, Integrity, Tier};
@@ -87,7 +87,7 @@ pub(super) struct Map {
     /// Which pages stand in which memory.
     role: MapRole,
     /// Its share of host memory, where that is kept as bytes.
-    in_hmb: HostMap,
+    in_hmb: MapInHmb,
     costs: Costs,
     /// Host memory that the drive can use, for whichever role, bytes.
     hmb_bytes: u64,
@@ -113,7 +113,7 @@ impl Map {
         role.records_moves = keeps_bytes;
         Map {
             role,
-            in_hmb: HostMap::new(integrity(spec), seed, EPOCH_BITS),
+            in_hmb: MapInHmb::new(integrity(spec), seed, EPOCH_BITS),
             costs: Costs::new(spec),
             hmb_bytes: 0,
             reads: Occupancy::default(),
@@ -136,7 +136,7 @@ impl Map {
     ) {
         let before = std::mem::replace(self, Map::new(spec, ftl, seed, self.role.records_moves));
         self.role.evictions = before.role.evictions;
-        self.in_hmb = HostMap::new(integrity(spec), key_seed, EPOCH_BITS);
+        self.in_hmb = MapInHmb::new(integrity(spec), key_seed, EPOCH_BITS);
         self.reads = before.reads;
         self.reads.drop_all(now);
     }
@@ -164,12 +164,12 @@ impl Map {
     /// Looks a translation page up. Of a page that was never written the directory, in the drive's
     /// own memory, knows that it has no entries.
     #[inline]
-    pub(super) fn look_up(&mut self, ftl: &Ftl, page: TranslationPage) -> Found {
+    pub(super) fn look_up(&mut self, ftl: &Ftl, page: TranslationPage) -> Lookup {
         if self.role.compresses() && self.role.is_unmeasured(page) {
             self.measure_page(ftl, page);
         }
         match self.role.look_up(page) {
-            Found::Nowhere if ftl.locate_translation(page).is_none() => Found::Tier(0),
+            Lookup::Nowhere if ftl.locate_translation(page).is_none() => Lookup::Unmapped,
             found => found,
         }
     }
@@ -194,17 +194,17 @@ impl Map {
         let begin_ps = board.cores.begin_ps(board.engine.now());
         let tier = self.role.tier(place);
         match board.memories.look_up(tier, begin_ps, steps) {
-            LookUp::Load { core_ps } => Some(core_ps),
+            Access::Load { core_ps } => Some(core_ps),
             // Without host memory only pages that were never written are found: by the directory.
-            LookUp::LinkRead if self.hmb_bytes == 0 => Some(0),
-            LookUp::LinkRead if self.costs.stalls_core => {
+            Access::LinkRead if self.hmb_bytes == 0 => Some(0),
+            Access::LinkRead if self.costs.stalls_core => {
                 let bytes = self.look_up_bytes(page);
                 board.counters.hmb_read_bytes += bytes;
                 let link = &mut board.link;
                 link.from_host_bytes += bytes;
                 Some(link.round_trip_ps() + link.wire_ps(bytes) + self.costs.check_ps)
             }
-            LookUp::LinkRead => None,
+            Access::LinkRead => None,
         }
     }
 
@@ -263,7 +263,7 @@ impl Map {
     fn update_page(&mut self, board: &mut Board<impl Tracer>, ftl: &Ftl, page: TranslationPage) {
         self.note_changed_page(page);
         match self.role.update(page) {
-            Found::Tier(place) if self.role.tier(place).is_granted() && self.hmb_bytes > 0 => {
+            Lookup::Tier(place) if self.role.tier(place).is_granted() && self.hmb_bytes > 0 => {
                 self.move_units(board);
                 // A page that is compressed there is written as a whole, once for a batch.
                 let held = self.role.compressed_page(place, page);
@@ -271,14 +271,14 @@ impl Map {
                     self.update_hmb_line(board);
                 }
             }
-            Found::Tier(_) => {}
-            Found::Nowhere if ftl.locate_translation(page).is_none() => {
+            Lookup::Tier(_) => {}
+            Lookup::Unmapped | Lookup::Nowhere if ftl.locate_translation(page).is_none() => {
                 if self.role.compresses() {
                     self.measure_page(ftl, page);
                 }
                 self.role.create(page);
             }
-            Found::Nowhere => {
+            Lookup::Unmapped | Lookup::Nowhere => {
                 self.role.fill(page, None);
             }
         }
@@ -327,26 +327,26 @@ impl Map {
     /// back is waited for by nobody: the command's own entry is fetched by itself.
     #[inline]
     fn move_units(&mut self, board: &mut Board<impl Tracer>) {
-        let crossings = std::mem::take(&mut self.role.crossings);
-        if crossings == Crossings::default() || self.hmb_bytes == 0 {
+        let migrations = std::mem::take(&mut self.role.migrations);
+        if migrations == TierMigrations::default() || self.hmb_bytes == 0 {
             return;
         }
         let now = board.engine.now();
-        if crossings.from_host_bytes > 0 {
-            board.counters.hmb_read_bytes += crossings.from_host_bytes;
-            board.link.read(now, crossings.from_host_bytes);
+        if migrations.from_host_bytes > 0 {
+            board.counters.hmb_read_bytes += migrations.from_host_bytes;
+            board.link.read(now, migrations.from_host_bytes);
         }
-        if crossings.to_host_bytes > 0 {
-            board.counters.hmb_written_bytes += crossings.to_host_bytes;
-            board.link.write(now, crossings.to_host_bytes);
+        if migrations.to_host_bytes > 0 {
+            board.counters.hmb_written_bytes += migrations.to_host_bytes;
+            board.link.write(now, migrations.to_host_bytes);
         }
         // Exclusive tiers have units of one translation page (spec).
         let page_bytes = self.costs.page_bytes;
-        for _ in 0..crossings.from_host {
+        for _ in 0..migrations.from_host {
             board.counters.hmb_read_bytes += page_bytes;
             board.link.read(now, page_bytes);
         }
-        for _ in 0..crossings.to_host {
+        for _ in 0..migrations.to_host {
             board.counters.hmb_written_bytes += page_bytes;
             board.link.write(now, page_bytes);
         }

@@ -17,10 +17,10 @@ mod board;
 mod buffer;
 mod command;
 mod contents;
-mod data_in_hmb;
 mod dead;
 mod erases;
 mod gc;
+mod hmb_pages;
 mod hmb_path;
 mod hpb;
 mod interface;
@@ -77,7 +77,7 @@ pub struct Device<C = NoContents, M = Modelled, T = Untraced> {
     front: interface::Front,
     map: map::Map,
     /// Pages of data in host memory that is kept as bytes.
-    data_in_hmb: data_in_hmb::DataInHmb,
+    hmb_pages: hmb_pages::HmbPages,
     read_cache: Option<ReadCache>,
     buffer: buffer::Buffer,
     /// How data gets into host memory, and out of it.
@@ -151,7 +151,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             commands: Slab::default(),
             front: interface::Front::new(spec),
             map: map::Map::new(spec, &ftl, seed, M::KEEPS_BYTES),
-            data_in_hmb: data_in_hmb::DataInHmb::new(spec, seed),
+            hmb_pages: hmb_pages::HmbPages::new(spec, seed),
             read_cache: None,
             buffer: buffer::Buffer::new(spec),
             hmb_path: hmb_path::HmbPath::new(spec),
@@ -288,7 +288,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             Next::Nothing => {}
             Next::Move(request) => {
                 let mut command = Command::new(request, self.validate(&request));
-                command.internal = true;
+                command.window_io = true;
                 let command = self.commands.insert(command);
                 if request.op == Op::Read {
                     // Looks the map up; what it costs is part of the firmware's time for a page.
@@ -340,7 +340,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// One of the things a command waited for has happened.
     #[inline]
-    fn settle_one(&mut self, command: u32) {
+    fn end_part(&mut self, command: u32) {
         let pending = &mut self.commands[command].pending;
         *pending -= 1;
         if *pending == 0 {
@@ -352,13 +352,25 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn finish(&mut self, command: u32) {
         if let Some(window) = &mut self.window {
             let done = self.commands[command];
-            if done.internal {
+            if done.window_io {
                 self.commands.remove(command);
                 window.on_piece_moved(&mut self.board, &done);
                 return;
             }
             window.leave_gate(&mut self.board, command);
         }
+        self.respond(command);
+        let now_ps = self.board.engine.now().ps();
+        if !self.board.link.host_frees_slots()
+            && let Some((next, known_ps)) = self.front.queues.release(now_ps)
+        {
+            self.fetch(next.0, known_ps.max(now_ps), false);
+        }
+    }
+
+    /// Sends the completion of a command.
+    #[inline]
+    fn respond(&mut self, command: u32) {
         let now = self.board.engine.now();
         let extra_bytes = self.hpb.as_mut().map_or(0, |hpb| {
             let answered = &mut self.commands[command];
@@ -376,11 +388,32 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             command: CommandId(command),
             arrives_ps,
         });
-        if !self.board.link.host_frees_slots()
-            && let Some((next, known_ps)) = self.front.queues.release(now.ps())
-        {
-            self.fetch(next.0, known_ps.max(now.ps()), false);
+    }
+
+    /// The host asks for a command to be aborted. One that the drive has not begun, because it waits in its queue or
+    /// for room in the write buffer, ends with [`Status::Aborted`]; its completion is sent as any other, and true is
+    /// returned. False: it is under way, and ends by itself.
+    pub fn abort(&mut self, command: CommandId) -> bool {
+        let id = command.0;
+        let Command {
+            request,
+            slots_taken,
+            ..
+        } = self.commands[id];
+        // Hosts that free slots keep what waits, and have no need to ask.
+        let waits_outside = !self.board.link.host_frees_slots()
+            && self.front.queues.withdraw(request.queue, command);
+        let waits_inside =
+            !waits_outside && slots_taken == 0 && self.buffer.queue.remove(&mut self.commands, id);
+        if waits_outside || waits_inside {
+            self.commands[id].status = Status::Aborted;
         }
+        if waits_outside {
+            self.respond(id);
+        } else if waits_inside {
+            self.end_part(id);
+        }
+        waits_outside || waits_inside
     }
 
     /// What the drive has counted.
@@ -428,12 +461,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// If a drive like this cannot have left what was found; then this one is of no use any more.
     pub fn restore(&mut self, rest: &Rest, mut found: Found) -> Result<(), Contradiction> {
         for &(ppn, sectors) in &found.lost {
-            self.data_in_hmb.lost.restore(ppn, sectors);
+            self.hmb_pages.lost.restore(ppn, sectors);
         }
         self.trims.saved.clone_from(&found.trims);
         found.settled_to = found.settled_to.max(rest.settled_to);
         self.ftl.restore(&rest.ftl, found)?;
-        self.board.engine.settle(rest.now_ps);
+        self.board.engine.idle_until(rest.now_ps);
         (self.power.restarts, self.power.checkpoint) = (rest.restarts, rest.checkpoint);
         self.trims.die = rest.trims_die % self.ftl.geometry().dies;
         self.board.counters = rest.counters.clone();

@@ -183,16 +183,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let lost = self.programs.lost_units(&self.board, power_fails);
         for unit in &lost {
             self.contents.tear(unit.ppn, unit.slots);
-            self.data_in_hmb.lost.erase(unit.ppn, unit.slots);
+            self.hmb_pages.lost.erase(unit.ppn, unit.slots);
         }
         let begun = self.begun_erases(power_fails);
         for &superblock in &begun {
             let geometry = self.ftl.geometry();
             let first = geometry.first_ppn(superblock);
             self.contents.tear(first, geometry.superblock_slots);
-            self.data_in_hmb
-                .lost
-                .erase(first, geometry.superblock_slots);
+            self.hmb_pages.lost.erase(first, geometry.superblock_slots);
         }
         let undone = self.trims.restart(!power_fails);
         let trims = std::mem::take(&mut self.trims.saved);
@@ -268,7 +266,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.power.restart = Some(restart);
         if self.lacks_reserve() {
             self.background.reclaiming = true;
-            self.pump();
+            self.dispatch();
         }
         self.front.attention = true;
     }
@@ -299,7 +297,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 hpb.restart(&self.ftl, key_seed, &buffered);
             }
         }
-        self.pump();
+        self.dispatch();
         true
     }
 
@@ -352,7 +350,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let now = self.board.engine.now();
         self.map
             .restart(&self.spec, &self.ftl, now, (self.power.seed, key_seed));
-        self.data_in_hmb.restart(&self.spec, key_seed);
+        self.hmb_pages.restart(&self.spec, key_seed);
         self.hmb_path.drop_all();
         self.read_cache = None;
         self.buffer.drop_all();
@@ -399,7 +397,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.map.save();
         self.trims
             .write(&mut self.board, &mut self.programs, &self.ftl);
-        self.pump();
+        self.dispatch();
         !self.buffer.is_saving()
             && self.buffer.slots.used() == 0
             && self.map.is_saved()

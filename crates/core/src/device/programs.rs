@@ -1,7 +1,7 @@
 //! Program operations under way: put together, perhaps waiting for data from host memory, handed to the array.
 
 use super::board::Board;
-use crate::ftl::{Ftl, LostUnit, Mover, Unit};
+use crate::ftl::{Ftl, LostUnit, Mover, ProgramUnit};
 use crate::ids::{DieId, NONE, Ppn};
 use crate::nand::{Cause, Class, FlashOp, OpKind};
 use crate::observe::Tracer;
@@ -42,7 +42,7 @@ impl Program {
         }
     }
 
-    pub(super) fn new(unit: &Unit) -> Self {
+    pub(super) fn new(unit: &ProgramUnit) -> Self {
         Program {
             ppn: unit.ppn,
             slots: unit.slots,
@@ -59,7 +59,7 @@ impl Program {
 /// Write data on its way from host memory back to the drive, to be programmed.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub(super) struct Fetched {
-    pub unit: Unit,
+    pub unit: ProgramUnit,
     pub program: Program,
     /// Slots of the unit that hold data.
     pub filled: u32,
@@ -83,7 +83,7 @@ impl Programs {
         &mut self,
         board: &mut Board<impl Tracer>,
         ftl: &Ftl,
-        unit: Unit,
+        unit: ProgramUnit,
         program: Program,
         (cause, filled): (Cause, u32),
     ) -> u32 {

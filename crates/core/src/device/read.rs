@@ -3,10 +3,10 @@
 use super::command::ToldByHost;
 use super::pieces::{FromMemory, PIECE_BYTES, Run, pieces, read_cache_serves};
 use super::{Command, Contents, Device, HostMemory, Source};
-use crate::controller::{Found, ReadAhead, Waiter};
+use crate::controller::{Lookup, ReadAhead, Waiter};
 use crate::engine::EventKind;
 use crate::ftl::Owned;
-use crate::ids::{Lpn, Ppn, TranslationPage};
+use crate::ids::{BufferSlot, Lpn, Ppn, TranslationPage};
 use crate::memory::{self, GRANTED};
 use crate::nand::{Cause, Class, FlashOp};
 use crate::observe::{Part, Tracer};
@@ -16,7 +16,7 @@ use std::ops::Range;
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Looks the command's map entries up and returns the core time it takes.
     pub(super) fn read_core_ps(&mut self, command: u32) -> u64 {
-        if self.commands[command].from_driver {
+        if self.commands[command].hpb_command {
             return self.driver_core_ps(command);
         }
         let slots = {
@@ -34,8 +34,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         for page in first..=last {
             self.board.counters.map.lookups += 1;
             let page_id = TranslationPage(page);
-            match self.map.look_up(&self.ftl, page_id) {
-                Found::Tier(place) => {
+            match self.map.look_up(&self.ftl, page_id).answered_by() {
+                Some(place) => {
                     self.board.counters.map.hits[place] += 1;
                     let entry_ps = self.map.entry_core_ps(&mut self.board, place, page_id);
                     self.commands[command].awaits_entry |= entry_ps.is_none();
@@ -44,8 +44,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                     self.board.engine.tracer.looks_up(command, part, entry_ps);
                     core_ps += entry_ps;
                 }
-                Found::Nowhere if self.is_covered(command, page) => {}
-                Found::Nowhere => {
+                None if self.is_covered(command, page_id) => {}
+                None => {
                     self.board.counters.map.misses += 1;
                     self.commands[command].missed |= 1 << (page - first);
                     core_ps += map_fill_ps;
@@ -56,7 +56,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// Whether entries of the host make up for a translation page that is not at hand.
-    fn is_covered(&mut self, id: u32, page: u32) -> bool {
+    fn is_covered(&mut self, id: u32, page: TranslationPage) -> bool {
         let Some(hpb) = &mut self.hpb else {
             return false;
         };
@@ -77,7 +77,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if needs_map {
             let (first, last) = self.commands[id].translation_pages();
             for page in first..=last {
-                if self.map.look_up(&self.ftl, TranslationPage(page)) == Found::Nowhere {
+                if self.map.look_up(&self.ftl, TranslationPage(page)) == Lookup::Nowhere {
                     self.commands[id].missed |= 1 << (page - first);
                     core_ps += self.spec.controller.map_fill_ps;
                 }
@@ -100,7 +100,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     pub(super) fn start_read(&mut self, id: u32) {
         let engine = &mut self.board.engine;
         engine.tracer.mark(id, Part::MapHmb, engine.now().ps());
-        if self.commands[id].from_driver {
+        if self.commands[id].hpb_command {
             if let Some(hpb) = &mut self.hpb
                 && !hpb.take_entries(&mut self.board, id)
             {
@@ -109,7 +109,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             return;
         }
         if Self::PAGES_IN_HOST {
-            let (data, around) = self.data_in_hmb();
+            let (data, around) = self.hmb_pages();
             let rejected_bytes = data.reject_cached(around, id);
             if rejected_bytes > 0 {
                 // They have crossed the link in vain: the command begins anew.
@@ -136,7 +136,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             }
         }
         let command = self.commands[id];
-        if !command.internal {
+        if !command.window_io {
             self.board.counters.host_read_bytes += command.request.length_bytes;
         }
         // One thing pending until everything has been started, so that it cannot finish early.
@@ -147,7 +147,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.start_missing_read(id, &command);
         }
         self.read_ahead_of(&command);
-        self.settle_one(id);
+        self.end_part(id);
     }
 
     /// What is expected to be asked for after a read is read from flash into the read cache, as far as the map is at
@@ -156,7 +156,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn read_ahead_of(&mut self, command: &Command) {
         if let Some(cache) = &mut self.read_cache
             && let Some(ahead) = &mut cache.ahead
-            && !command.internal
+            && !command.window_io
         {
             let request = &command.request;
             let bytes = request.offset_bytes..request.offset_bytes + request.length_bytes;
@@ -255,7 +255,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let (first, last) = command.translation_pages();
         for page in first..=last {
             if command.missed >> (page - first) & 1 == 0 {
-                let (from, to) = command.pages_within(page);
+                let (from, to) = command.pages_within(TranslationPage(page));
                 self.read_pages(id, from, to);
                 continue;
             }
@@ -264,7 +264,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 self.board.counters.map.shared_misses += 1;
             }
         }
-        self.pump_map();
+        self.dispatch_map();
     }
 
     /// The translation pages of a group are read as far as they are not at hand.
@@ -279,9 +279,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             }
         }
         if missed != 0 {
-            self.pump_map();
+            self.dispatch_map();
         }
-        self.settle_one(id);
+        self.end_part(id);
     }
 
     /// A translation page that was waited for has arrived.
@@ -295,17 +295,17 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             }
         }
         self.map.give_back(waiting);
-        self.pump();
+        self.dispatch();
     }
 
     /// A translation page the command waited for is here.
     fn read_after_fill(&mut self, id: u32, page: TranslationPage) {
         let command = self.commands[id];
-        if !command.from_driver {
-            let (from, to) = command.pages_within(page.0);
+        if !command.hpb_command {
+            let (from, to) = command.pages_within(page);
             self.read_pages(id, from, to);
         }
-        self.settle_one(id);
+        self.end_part(id);
     }
 
     /// Reads logical pages `from..to` of a command, whose map entries are at hand.
@@ -316,7 +316,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let cache = self.read_cache.as_ref();
         let cached = read_cache_serves(cache, &self.buffer.slots, &self.ftl, from, to);
         for lpn in from..to {
-            let bytes = command.bytes_in(lpn);
+            let bytes = command.bytes_in(Lpn(lpn));
             let source = self.source_of(id, Lpn(lpn), &command, bytes, cached, &mut from_memory);
             let Some(ppn) = source else { continue };
             let group_slots = self.ftl.geometry().group_slots;
@@ -349,7 +349,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         cached: bool,
         from_memory: &mut FromMemory,
     ) -> Option<Ppn> {
-        let sectors = command.sectors_in(lpn.0);
+        let sectors = command.sectors_in(lpn);
         if let Some(slot) = self.buffer.slots.find(lpn) {
             self.board.counters.buffer_read_hits += 1;
             let tier = match self.buffer.is_in_hmb() {
@@ -359,7 +359,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             from_memory.add(tier, bytes);
             let mut known = true;
             if Self::PAGES_IN_HOST {
-                let (data, around) = self.data_in_hmb();
+                let (data, around) = self.hmb_pages();
                 known = data.read_buffered(around, id, slot, sectors);
             }
             if known {
@@ -395,7 +395,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 if !from_host || self.read_cached(id, lpn, sectors) {
                     self.board.counters.read_cache_hits += 1;
                     from_memory.add(tier, bytes);
-                    if !from_host || command.internal {
+                    if !from_host || command.window_io {
                         self.note_read(id, lpn, Source::Flash(ppn), sectors);
                     }
                     return None;
@@ -412,14 +412,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// A command reads a page that the read cache holds in host memory. Returns whether it could.
     fn read_cached(&mut self, id: u32, lpn: Lpn, sectors: u8) -> bool {
-        let (data, mut around) = self.data_in_hmb();
+        let (data, mut around) = self.hmb_pages();
         let Some(page) = data.get_cached(&mut around, lpn) else {
             return false;
         };
         let Command {
-            internal, request, ..
+            window_io, request, ..
         } = self.commands[id];
-        if !internal {
+        if !window_io {
             self.contents.read_bytes(request.tag, lpn, &page, sectors);
         }
         true
@@ -430,13 +430,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     pub(super) fn note_read(&mut self, id: u32, lpn: Lpn, source: Source, sectors: u8) {
         if Self::PAGES_IN_HOST {
             let command = &mut self.commands[id];
-            if self.data_in_hmb.reads_lost(command, source, sectors) {
+            if self.hmb_pages.reads_lost(command, source, sectors) {
                 return;
             }
         }
         let command = &self.commands[id];
         match &mut self.window {
-            Some(window) if command.internal => {
+            Some(window) if command.window_io => {
                 let window_slot = window.slot_of(command, lpn);
                 self.contents.pin(window_slot, lpn, source);
             }
@@ -502,13 +502,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if bytes > 0 {
             self.send(id, bytes);
         }
-        self.settle_one(id);
+        self.end_part(id);
     }
 
     /// Sends read data to the host.
     #[inline]
     fn send(&mut self, id: u32, bytes: u64) {
-        let end_ps = if self.commands[id].internal {
+        let end_ps = if self.commands[id].window_io {
             self.board.protected_ps(bytes)
         } else {
             if T::ON {
@@ -525,7 +525,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     #[inline]
     fn deliver(&mut self, id: u32, bytes: u64) {
         self.send(id, bytes);
-        self.settle_one(id);
+        self.end_part(id);
     }
 
     /// Data of a flash read has passed bus and decoder.
@@ -556,9 +556,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             (Cause::Map, Class::MapRead) => self.on_filled(op.owner),
             (Cause::Map, _) => {
                 self.map.background_filled(&mut self.board, &op);
-                self.pump();
+                self.dispatch();
             }
-            (Cause::Merge, _) => self.on_merged(op.owner),
+            (Cause::Merge, _) => self.on_merged(BufferSlot(op.owner)),
             (Cause::Gc | Cause::Wear | Cause::Fold, _) => self.on_victim_read(&op),
         }
         self.end_read(&op);
@@ -578,7 +578,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             // Overwritten while the read ran: not to be kept.
             if let Some(Owned::Data(lpn)) = self.ftl.current_owner(ppn)
                 && self.buffer.slots.find(lpn).is_none()
-                && !(Self::PAGES_IN_HOST && self.data_in_hmb.lost.in_flash(ppn) != 0)
+                && !(Self::PAGES_IN_HOST && self.hmb_pages.lost.in_flash(ppn) != 0)
             {
                 cache.keep(lpn);
                 kept += crate::spec::SLOT_BYTES;
@@ -586,7 +586,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         let in_host = cache.tier.is_granted() && cache.holds_any();
         if Self::PAGES_IN_HOST && in_host {
-            let (data, around) = self.data_in_hmb();
+            let (data, around) = self.hmb_pages();
             data.put_read(around, op);
         }
         if in_host { kept } else { 0 }

@@ -245,7 +245,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.map.measure_changed_pages(&mut self.board, &self.ftl);
         self.commands[id].pending = 1;
         self.trims.hold(id);
-        self.pump();
+        self.dispatch();
     }
 
     pub(super) fn on_trims_saved(&mut self) {
@@ -254,7 +254,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.contents.record_trims(&self.trims.saved);
         self.discard_dead();
         for command in done.drain(..) {
-            self.settle_one(command);
+            self.end_part(command);
         }
         self.scratch = done;
         if others_wait {
@@ -262,7 +262,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 .write(&mut self.board, &mut self.programs, &self.ftl);
         }
         self.retry_held_erases();
-        self.pump();
+        self.dispatch();
     }
 
     /// Memory keeps nothing of pages that are being trimmed.

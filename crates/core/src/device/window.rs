@@ -337,7 +337,7 @@ impl WindowRole {
     /// Page of the window in which a page of the drive stands that a command of ours moves.
     pub(super) fn slot_of(&mut self, moving: &Command, lpn: Lpn) -> u32 {
         let entry = self.window.find(EntryId(moving.request.tag));
-        entry.expect("pieces belong to an entry").window_slot(lpn.0)
+        entry.expect("pieces belong to an entry").window_slot(lpn)
     }
 
     /// A piece has been moved between window and flash.

@@ -4,9 +4,9 @@ use super::buffer::Transfer;
 use super::map::translation_page;
 use super::programs::{Fetched, Program};
 use super::{Command, Contents, Device, HostMemory, Source, spare};
-use crate::controller::{Fate, Flusher, Found, Landing, SlotState, Waiter};
+use crate::controller::{Fate, Flusher, Landing, Lookup, SlotState, Waiter};
 use crate::engine::EventKind;
-use crate::ftl::{Stream, Unit};
+use crate::ftl::{ProgramUnit, Stream};
 use crate::ids::{BufferSlot, Lpn, NONE, Ppn};
 use crate::nand::{Cause, Class, FlashOp};
 use crate::observe::Tracer;
@@ -49,7 +49,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 self.buffer.slots.chain(BufferSlot(tail), slot);
             }
             tail = slot.0;
-            bytes += command.bytes_in(lpn);
+            bytes += command.bytes_in(Lpn(lpn));
             lpn += 1;
         }
         let taken = lpn - first - command.slots_taken;
@@ -60,7 +60,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.commands[id].pending += 1;
             let engine = &mut self.board.engine;
             engine.tracer.transfer(transfer, engine.now().ps(), 0);
-            if command.internal {
+            if command.window_io {
                 let at_ps = self.board.protected_ps(bytes);
                 self.board
                     .engine
@@ -85,7 +85,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if lpn < end {
             return false;
         }
-        self.settle_one(id);
+        self.end_part(id);
         true
     }
 
@@ -168,8 +168,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             slot = next;
         }
         self.buffer.landed(&transfer);
-        self.settle_one(id);
-        self.pump();
+        self.end_part(id);
+        self.dispatch();
     }
 
     /// One page's data has arrived in its slot.
@@ -177,7 +177,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn land(&mut self, id: u32, slot: BufferSlot) {
         let command = self.commands[id];
         let lpn = self.buffer.slots.lpn(slot);
-        let sectors = command.sectors_in(lpn.0);
+        let sectors = command.sectors_in(lpn);
         self.board.counters.buffer_writes += 1;
         self.note_arrival(&command, lpn, slot);
         if let Some(hpb) = &mut self.hpb {
@@ -200,7 +200,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             Landing::Absorbed(held) => {
                 self.board.counters.buffer_absorbed += 1;
                 if Self::PAGES_IN_HOST {
-                    let (data, around) = self.data_in_hmb();
+                    let (data, around) = self.hmb_pages();
                     data.fetch_absorbing(around, held, sectors);
                 }
                 self.contents.absorb(slot, held, sectors);
@@ -214,7 +214,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                     (None, None) => Some(Source::Unwritten),
                 };
                 if Self::PAGES_IN_HOST {
-                    let (data, around) = self.data_in_hmb();
+                    let (data, around) = self.hmb_pages();
                     data.fetch_merging(around, slot, source, sectors);
                 }
                 if let Some(source) = source {
@@ -224,7 +224,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             }
         };
         if Self::PAGES_IN_HOST && self.buffer.tier.is_granted() {
-            let (data, around) = self.data_in_hmb();
+            let (data, around) = self.hmb_pages();
             data.put(around, held);
         }
         // Power-protected memory is non-volatile to the host.
@@ -245,11 +245,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     #[inline]
     fn note_arrival(&mut self, command: &Command, lpn: Lpn, slot: BufferSlot) {
         match &mut self.window {
-            Some(window) if command.internal => {
+            Some(window) if command.window_io => {
                 self.contents.unpin(window.slot_of(command, lpn), slot);
             }
             _ => {
-                let sectors = command.sectors_in(lpn.0);
+                let sectors = command.sectors_in(lpn);
                 let tag = command.request.tag;
                 self.contents.arrive(tag, lpn, slot, sectors);
             }
@@ -260,12 +260,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn start_merge(&mut self, slot: BufferSlot, lpn: Lpn) {
         let page = translation_page(lpn);
         match self.map.look_up(&self.ftl, page) {
-            Found::Tier(_) if !(M::KEEPS_BYTES && self.rejects_entry(lpn)) => {
+            Lookup::Tier(_) | Lookup::Unmapped if !(M::KEEPS_BYTES && self.rejects_entry(lpn)) => {
                 self.read_for_merge(slot);
             }
-            Found::Tier(_) | Found::Nowhere => {
+            Lookup::Tier(_) | Lookup::Unmapped | Lookup::Nowhere => {
                 self.map.fill(page, Waiter::Merge(slot));
-                self.pump_map();
+                self.dispatch_map();
             }
         }
     }
@@ -279,7 +279,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let lpn = self.buffer.slots.lpn(slot);
         // Trimmed, or moved, while the map entry was on its way: the map of now counts.
         let Some(ppn) = self.ftl.locate(lpn) else {
-            self.on_merged(slot.0);
+            self.on_merged(slot);
             return;
         };
         let place = self.ftl.place(ppn);
@@ -290,11 +290,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         );
     }
 
-    pub(super) fn on_merged(&mut self, slot: u32) {
-        let slot = BufferSlot(slot);
+    pub(super) fn on_merged(&mut self, slot: BufferSlot) {
         debug_assert_eq!(self.buffer.slots.state(slot), SlotState::Merging);
         self.buffer.slots.merged(slot, false);
-        self.pump();
+        self.dispatch();
     }
 
     pub(super) fn start_flush(&mut self, id: u32) {
@@ -308,15 +307,15 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             if self.buffer.slots.take_failure() {
                 self.commands[id].status = Status::MediaError;
             }
-            self.settle_one(id);
+            self.end_part(id);
         } else {
             self.board.counters.buffer_drains += 1;
-            self.pump();
+            self.dispatch();
         }
     }
 
     /// Programs what should be programmed now, as far as there is room.
-    pub(super) fn pump_writes(&mut self) {
+    pub(super) fn dispatch_writes(&mut self) {
         for cold in [false, true] {
             if cold && !self.spec.ftl.hot_cold_streams {
                 break;
@@ -360,7 +359,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
     }
 
-    fn program_host_data(&mut self, unit: Unit, wanted: u32, cold: bool) {
+    fn program_host_data(&mut self, unit: ProgramUnit, wanted: u32, cold: bool) {
         let mut head = NONE;
         let mut tail = NONE;
         let mut filled = 0;
@@ -373,9 +372,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let lpn = self.buffer.slots.lpn(slot);
             let fate = self.buffer.slots.fate(slot);
             if Self::PAGES_IN_HOST && fate != Fate::Nothing {
-                let (data, around) = self.data_in_hmb();
+                let (data, around) = self.hmb_pages();
                 data.make_safe(around, slot);
-                self.data_in_hmb.lost.program(slot, ppn);
+                self.hmb_pages.lost.program(slot, ppn);
             }
             match fate {
                 Fate::Current => {
@@ -440,7 +439,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// Starts to copy slots into the log.
-    pub(super) fn pump_log(&mut self) {
+    pub(super) fn dispatch_log(&mut self) {
         let slots = self.buffer.slots.start_log();
         if slots == 0 {
             return;
@@ -448,7 +447,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if Self::PAGES_IN_HOST {
             for at in 0..slots as usize {
                 let slot = self.buffer.slots.log_batch(at);
-                let (data, around) = self.data_in_hmb();
+                let (data, around) = self.hmb_pages();
                 data.make_safe(around, slot);
             }
         }
@@ -460,7 +459,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let mut done = std::mem::take(&mut self.scratch);
         self.buffer.slots.logged(&mut done);
         self.go_on(done);
-        self.pump();
+        self.dispatch();
     }
 
     pub(super) fn on_programmed(&mut self, index: u32) {
@@ -471,7 +470,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         if self.contents.keeps_spare() {
             let settled_to = spare::settled_to(&self.programs, &self.trims, &self.ftl);
-            let (contents, lost) = (&mut self.contents, &self.data_in_hmb.lost);
+            let (contents, lost) = (&mut self.contents, &self.hmb_pages.lost);
             spare::tell(contents, &self.ftl, lost, &program, settled_to);
         }
         self.ftl.programmed(program.ppn);
@@ -480,13 +479,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.release_slots(program.first_slot);
         }
         if let Some(hpb) = &mut self.hpb {
-            hpb.settle(&self.ftl, &self.buffer.slots, program.ppn);
+            hpb.programmed(&self.ftl, &self.buffer.slots, program.ppn);
         }
         self.on_moves_programmed(index, &program);
         self.retry_held_erases();
         let superblock = self.ftl.geometry().superblock(program.ppn);
         self.try_erase(superblock);
-        self.pump();
+        self.dispatch();
     }
 
     /// Buffer slots are in flash: they are free, and who waited for them goes on.
@@ -496,7 +495,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         while slot != NONE {
             let next = self.buffer.slots.chained(BufferSlot(slot));
             if Self::PAGES_IN_HOST {
-                self.data_in_hmb.release(BufferSlot(slot));
+                self.hmb_pages.release(BufferSlot(slot));
             }
             self.buffer.slots.programmed(BufferSlot(slot), &mut done);
             slot = next;
@@ -507,7 +506,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Commands that waited for slots alone (`done`, the list to be reused) and flushes go on.
     fn go_on(&mut self, mut done: Vec<u32>) {
         for command in done.drain(..) {
-            self.settle_one(command);
+            self.end_part(command);
         }
         self.scratch = done;
         while let Some((flush, failed)) = self.buffer.slots.pop_flushed() {
@@ -521,7 +520,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                     if failed {
                         self.commands[command].status = Status::MediaError;
                     }
-                    self.settle_one(command);
+                    self.end_part(command);
                 }
             }
         }

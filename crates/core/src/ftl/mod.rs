@@ -1,8 +1,8 @@
-//! Flash translation layer: where data lies, where new data goes, what is cleaned next.
+//! Flash translation layer: where data lies, where new data goes, what is collected next.
 //!
 //! Nothing here takes time: the device asks, is told what to read and program, and does so.
 
-mod cleaning;
+mod collecting;
 mod directory;
 mod formula;
 mod owner;
@@ -16,7 +16,7 @@ mod temperature;
 mod victim;
 mod wear;
 
-pub use cleaning::{Cleaner, Cleaning, MOVERS, Move, Mover};
+pub use collecting::{Collecting, Collector, MOVERS, Move, Mover};
 pub use formula::{Formula, Precondition};
 pub use owner::{Owned, Owner};
 pub use pacing::{Pacer, WHOLE};
@@ -60,7 +60,7 @@ pub const LAST_FOR_NEW_DATA: u32 = u32::MAX - (1 << 28);
 
 /// Room for one program operation.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
-pub struct Unit {
+pub struct ProgramUnit {
     /// Physical page number of its first slot.
     pub ppn: Ppn,
     /// Number of slots.
@@ -272,7 +272,7 @@ impl Ftl {
     ///
     /// # Panics
     /// After 2^28 of them beyond [`LAST_FOR_NEW_DATA`]: without new data a drive has not so much to do.
-    pub fn allocate(&mut self, stream: Stream, relocating: bool) -> Option<Unit> {
+    pub fn allocate(&mut self, stream: Stream, relocating: bool) -> Option<ProgramUnit> {
         let slc = stream == Stream::Slc;
         let usable = self.geometry.usable_slots(slc);
         if !relocating && !self.has_room(stream) {
@@ -301,7 +301,7 @@ impl Ftl {
             open.superblock = None;
             self.blocks.close(superblock);
         }
-        Some(Unit {
+        Some(ProgramUnit {
             ppn,
             slots,
             slc,
@@ -354,7 +354,7 @@ impl Ftl {
     pub fn bind(&mut self, lpn: Lpn, ppn: Ppn, sequence: u32) {
         let before = self.map.set(lpn, Some(ppn));
         self.supersede(before);
-        self.occupy(ppn, Owner::data(lpn), sequence);
+        self.mark_valid(ppn, Owner::data(lpn), sequence);
     }
 
     /// Touches what [`Ftl::bind`] of these pages comes to next: entry and old place of each. With a drive
@@ -372,7 +372,7 @@ impl Ftl {
     pub fn bind_translation(&mut self, page: TranslationPage, ppn: Ppn, sequence: u32) {
         let before = self.directory.set(page, Some(ppn));
         self.supersede(before);
-        self.occupy(ppn, Owner::map(page), sequence);
+        self.mark_valid(ppn, Owner::map(page), sequence);
     }
 
     /// A trim begins; returns its sequence number. The number before it is that of the data it voids on the
@@ -385,8 +385,8 @@ impl Ftl {
     /// Data already trimmed goes to `ppn`: nothing points to it, but until the trim is safe a power
     /// cut brings it back.
     pub fn leave_trimmed(&mut self, lpn: Lpn, ppn: Ppn, trim: u32) {
-        self.occupy(ppn, Owner::data(lpn), trim - 1);
-        let block = self.bury(ppn);
+        self.mark_valid(ppn, Owner::data(lpn), trim - 1);
+        let block = self.invalidate(ppn);
         block.trimmed_at = block.trimmed_at.max(trim);
     }
 
@@ -398,7 +398,7 @@ impl Ftl {
         self.map.clear(from, to, void, |ppn| {
             let superblock = geometry.superblock(ppn);
             let offset = ppn.0 - geometry.first_ppn(superblock).0;
-            blocks.bury(superblock, offset).trimmed_at = sequence;
+            blocks.invalidate(superblock, offset).trimmed_at = sequence;
             dead(ppn);
         })
     }
@@ -426,26 +426,26 @@ impl Ftl {
     fn supersede(&mut self, before: Option<Ppn>) {
         if let Some(ppn) = before {
             let sequence = self.sequence;
-            self.bury(ppn).superseded_at = sequence;
+            self.invalidate(ppn).superseded_at = sequence;
         }
     }
 
     fn trim(&mut self, before: Option<Ppn>) {
         if let Some(ppn) = before {
             let sequence = self.sequence;
-            self.bury(ppn).trimmed_at = sequence;
+            self.invalidate(ppn).trimmed_at = sequence;
         }
     }
 
     #[inline]
-    fn bury(&mut self, ppn: Ppn) -> &mut Block {
+    fn invalidate(&mut self, ppn: Ppn) -> &mut Block {
         let superblock = self.geometry.superblock(ppn);
         let offset = ppn.0 - self.geometry.first_ppn(superblock).0;
-        self.blocks.bury(superblock, offset)
+        self.blocks.invalidate(superblock, offset)
     }
 
     #[inline]
-    fn occupy(&mut self, ppn: Ppn, owner: Owner, sequence: u32) {
+    fn mark_valid(&mut self, ppn: Ppn, owner: Owner, sequence: u32) {
         let superblock = self.geometry.superblock(ppn);
         let offset = ppn.0 - self.geometry.first_ppn(superblock).0;
         let block = &mut self.blocks[superblock];

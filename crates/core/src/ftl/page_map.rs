@@ -252,7 +252,7 @@ impl PageMap {
     /// what was found (`Some(None)`: trimmed). `keep` says whether the page lies where the formula
     /// has it; if not, and nothing was found, it has no data. With `void` nothing lies where the
     /// formula has it, and pages of which nothing was found are left out.
-    pub fn settle(
+    pub fn adopt_found(
         &mut self,
         void: bool,
         mut keep: impl FnMut(Lpn, Option<Ppn>, Option<Option<Ppn>>) -> bool,

@@ -103,7 +103,7 @@ impl Ftl {
                 scan.erase_again.push(superblock);
             } else if matches!(
                 self.blocks[superblock].state,
-                State::Cleaning | State::Erasing
+                State::Collecting | State::Erasing
             ) {
                 self.blocks[superblock].state = State::Closed;
             }
@@ -268,18 +268,18 @@ impl Ftl {
         }
         let blocks = &mut self.blocks;
         let superblock = |ppn: Ppn| geometry.superblock(ppn);
-        self.map.settle(void, |lpn, initial, found| {
+        self.map.adopt_found(void, |lpn, initial, found| {
             let initial = initial.filter(|_| !void);
             if let Some(ppn) = initial.filter(|&ppn| blocks[superblock(ppn)].is_initial()) {
                 if found.is_none() {
                     return true;
                 }
                 let offset = ppn.0 - geometry.first_ppn(superblock(ppn)).0;
-                blocks.bury(superblock(ppn), offset);
+                blocks.invalidate(superblock(ppn), offset);
             }
             if let Some(Some(ppn)) = found {
                 let block = &mut blocks[superblock(ppn)];
-                block.unearth(ppn.0 - geometry.first_ppn(superblock(ppn)).0);
+                block.revalidate(ppn.0 - geometry.first_ppn(superblock(ppn)).0);
                 scan.entries += 1;
                 let page = lpn.index() / ENTRIES_PER_TRANSLATION_PAGE as usize;
                 stale[page] |= page_sequences[page].unwrap_or(0) < block.programmed_at;
@@ -294,12 +294,12 @@ impl Ftl {
                     continue;
                 }
                 let offset = ppn.0 - geometry.first_ppn(superblock(ppn)).0;
-                blocks.bury(superblock(ppn), offset);
+                blocks.invalidate(superblock(ppn), offset);
             }
             match self.directory.get(page).filter(|_| found) {
                 Some(ppn) => {
                     let offset = ppn.0 - geometry.first_ppn(superblock(ppn)).0;
-                    blocks[superblock(ppn)].unearth(offset);
+                    blocks[superblock(ppn)].revalidate(offset);
                 }
                 None => {
                     self.directory.set(page, None);

@@ -22,7 +22,7 @@ pub enum State {
     /// Full: it takes no more data.
     Closed,
     /// A victim whose valid data is being moved.
-    Cleaning,
+    Collecting,
     /// Holds nothing valid; its erase is under way.
     Erasing,
 }
@@ -109,7 +109,7 @@ impl Block {
 
     /// The data of a slot has been superseded.
     #[inline]
-    fn bury(&mut self, offset: u32, slots: u32) {
+    fn invalidate(&mut self, offset: u32, slots: u32) {
         debug_assert!(self.valid > 0);
         self.valid -= 1;
         let dead = self
@@ -120,7 +120,7 @@ impl Block {
     }
 
     /// The data of a slot turns out to be current after all (recovery).
-    pub fn unearth(&mut self, offset: u32) {
+    pub fn revalidate(&mut self, offset: u32) {
         let dead = self.dead.as_mut().expect("everything was buried");
         assert!(
             dead[offset as usize / 64] >> (offset % 64) & 1 != 0,
@@ -152,7 +152,7 @@ impl Block {
         self.oob = Some(vec![Oob::NOTHING; slots as usize].into_boxed_slice());
         self.dead = None;
         self.valid = 0;
-        self.state = State::Cleaning;
+        self.state = State::Collecting;
     }
 
     /// Whether the data of a slot was superseded.
@@ -276,9 +276,9 @@ impl Superblocks {
         self.looks.forget();
         let is_apart = self.is_apart(superblock);
         let block = &mut self.blocks[superblock.index()];
-        assert!(matches!(block.state, State::Closed | State::Cleaning));
+        assert!(matches!(block.state, State::Closed | State::Collecting));
         assert_eq!(block.programs, 0);
-        block.state = State::Cleaning;
+        block.state = State::Collecting;
         if block.is_map() {
             self.closed_map.retain(|&closed| closed != superblock);
         }
@@ -431,10 +431,10 @@ impl Superblocks {
 
     /// The data of a slot has been superseded.
     #[inline]
-    pub fn bury(&mut self, superblock: Superblock, offset: u32) -> &mut Block {
+    pub fn invalidate(&mut self, superblock: Superblock, offset: u32) -> &mut Block {
         self.looks.buried();
         let block = &mut self.blocks[superblock.index()];
-        block.bury(offset, self.geometry.superblock_slots);
+        block.invalidate(offset, self.geometry.superblock_slots);
         block
     }
 

@@ -205,7 +205,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
     /// to `completions` in the order they happen.
     pub fn advance(&mut self, to_ps: u64, completions: &mut Vec<Completion>) {
         while self.step(to_ps).is_some() {}
-        self.drive.settle(to_ps);
+        self.drive.idle_until(to_ps);
         completions.append(&mut self.completions);
     }
 
@@ -225,7 +225,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
         }
         let nothing_done = self.completions.is_empty() && self.window.done.is_empty();
         if nothing_done && to_ps != u64::MAX {
-            self.drive.settle(to_ps);
+            self.drive.idle_until(to_ps);
         }
         completions.append(&mut self.completions);
     }
@@ -258,13 +258,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
     /// The completion handler has run.
     fn on_handled(&mut self, command: CommandId) {
         let now_ps = self.drive.now_ps();
-        let mut from_driver = false;
+        let mut hpb_command = false;
         if self.hpb.is_some() {
-            from_driver = self.learn_entries(command);
-            self.note_idle(from_driver, 1);
+            hpb_command = self.learn_entries(command);
+            self.note_idle(hpb_command, 1);
         }
         let (request, status) = self.drive.consume(command, now_ps + self.submit_ps);
-        if !from_driver {
+        if !hpb_command {
             self.drive.tracer().completed(command.0, now_ps);
             let submitted_ps = self.submitted_ps[command.0 as usize];
             if let Some(status) = self.splits.completed(command, status) {
@@ -297,8 +297,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
 
     /// Whether the drive still saves what stood in host memory that was taken back.
     #[must_use]
-    pub fn hmb_is_settling(&self) -> bool {
-        self.drive.hmb_is_settling()
+    pub fn hmb_is_being_saved(&self) -> bool {
+        self.drive.hmb_is_being_saved()
     }
 
     /// NVMe shutdown notification ([`Device::begin_shutdown`]); returns once it is done.
@@ -319,7 +319,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
         self.restart(|drive| {
             drive.begin_power_cut();
             if drive.run(again_ps).is_none() {
-                drive.settle(again_ps);
+                drive.idle_until(again_ps);
             }
             drive.begin_power_cut();
         })

@@ -40,7 +40,7 @@ pub const fn look_up_part(tier: Tier) -> Part {
         Tier::Slc => Part::MapFlash,
         Tier::Pm => Part::MapPm,
         Tier::Cxl => Part::MapCxl,
-        Tier::Host => Part::MapHost,
+        Tier::HpbCache => Part::MapHost,
     }
 }
 
@@ -73,14 +73,14 @@ impl TierSpecs {
         match tier {
             Tier::Pm => true,
             Tier::Cxl => self.cxl.as_ref().is_some_and(|cxl| cxl.persistent),
-            Tier::Sram | Tier::Dram | Tier::Hmb | Tier::Slc | Tier::Host => false,
+            Tier::Sram | Tier::Dram | Tier::Hmb | Tier::Slc | Tier::HpbCache => false,
         }
     }
 }
 
 /// How a look-up in a memory is made.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
-pub enum LookUp {
+pub enum Access {
     /// By the firmware core, which waits so long.
     Load {
         /// Time for which the core waits.
@@ -178,16 +178,16 @@ impl Memories {
     /// How a map entry there is looked up, in so many steps, by a core that begins then.
     #[inline]
     #[must_use]
-    pub fn look_up(&mut self, tier: Tier, begin_ps: u64, steps: u64) -> LookUp {
+    pub fn look_up(&mut self, tier: Tier, begin_ps: u64, steps: u64) -> Access {
         if tier.is_granted() {
-            return LookUp::LinkRead;
+            return Access::LinkRead;
         }
         let memory = &mut self.all[tier as usize];
         let moved_ps = steps * memory.line_ps;
         let end_ps = memory.look_ups.book_from(begin_ps, moved_ps);
         let behind_ps = end_ps - moved_ps - begin_ps;
         let waits_ps = behind_ps.saturating_sub(LINES_QUEUED * memory.line_ps);
-        LookUp::Load {
+        Access::Load {
             core_ps: steps * memory.access_ps + waits_ps,
         }
     }

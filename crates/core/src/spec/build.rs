@@ -23,12 +23,12 @@ const PHYSICAL_SLOTS: u64 = (1 << 32) - 2;
 /// Blocks of a plane, and so superblocks, at most; what `nand.blocks_per_plane` may say, too.
 const SUPERBLOCKS_MAX: u64 = 1 << 20;
 /// Program operations of a superblock at least. What does not fill an operation is padded, pages of the
-/// map above all: shorter superblocks take as much room to be cleaned as they give.
+/// map above all: shorter superblocks take as much room to be emptied as they give.
 const OPERATIONS_MIN: u64 = 4;
 /// Word lines of a block at least. A power cut costs what is left of the word line being programmed, on each
 /// die: with one word line to a block each cut would cost a superblock, and a few in a row the drive.
 const WORD_LINES_MIN: u32 = 2;
-/// Superblocks of spare without which cleaning may find nothing to gain.
+/// Superblocks of spare without which garbage collection may find nothing to gain.
 const SPARE_SUPERBLOCKS: u64 = 2;
 
 /// The drive that the values describe.
@@ -218,7 +218,7 @@ fn blocks(
         return Err(values.contradiction(path, &must));
     }
     superblocks_can_be_cleaned(values, nand, &layout)?;
-    garbage_is_worth_cleaning(values, nand, &layout)?;
+    garbage_is_worth_collecting(values, nand, &layout)?;
     nand.blocks_per_plane = u32::try_from(layout.superblocks()).expect("fewer than slots");
     if !given {
         values.derive("nand.blocks_per_plane", Value::Number(layout.superblocks()));
@@ -226,11 +226,11 @@ fn blocks(
     Ok(())
 }
 
-/// That there is so much spare that cleaning gives more than it takes. The last program operation of a victim is
+/// That there is so much spare that garbage collection gives more than it takes. The last program operation of a victim is
 /// seldom full, so that one with less garbage than an operation gives nothing; the emptiest of many superblocks
 /// has about twice the garbage of the mean one where there is little (greedy choice, uniform random writes:
 /// Desnoyers, SYSTOR 2012).
-fn garbage_is_worth_cleaning(
+fn garbage_is_worth_collecting(
     values: &Values,
     nand: &NandSpec,
     layout: &Layout,
@@ -358,7 +358,7 @@ fn tier_there(values: &Values, path: &str, tier: Tier) -> Result<(), SpecError> 
         Tier::Hmb => "tier.hmb.preferred",
         Tier::Pm => "tier.pm.size",
         Tier::Cxl => "tier.cxl.size",
-        Tier::Host => unreachable!("no role is placed there"),
+        Tier::HpbCache => unreachable!("no role is placed there"),
         Tier::Slc if values.small("ftl.slc_superblocks") > 0 => return Ok(()),
         Tier::Slc => {
             let must = "needs a single-bit cache (`ftl.slc_superblocks`)";
@@ -423,7 +423,7 @@ fn share_left(values: &Values, tiers: &TierSpecs, tier: Tier) -> Result<u64, Spe
             let cxl = tiers.cxl.as_ref();
             ("tier.cxl.size", cxl.map_or(0, |cxl| cxl.memory.bytes))
         }
-        Tier::Slc | Tier::Host => return Ok(0),
+        Tier::Slc | Tier::HpbCache => return Ok(0),
         Tier::Hmb => (
             "tier.hmb.preferred",
             tiers.hmb.as_ref().map_or(0, |hmb| hmb.preferred_bytes),
@@ -475,7 +475,7 @@ fn map_tier(values: &mut Values, tiers: &TierSpecs, tier: Tier) -> Result<MapTie
         Tier::Sram => share(values, "role.map.size.sram", left)?,
         Tier::Dram => share(values, "role.map.size.dram", left)?,
         Tier::Cxl => share(values, "role.map.size.cxl", left)?,
-        Tier::Pm | Tier::Host => unreachable!("`role.map.tiers` does not name it"),
+        Tier::Pm | Tier::HpbCache => unreachable!("`role.map.tiers` does not name it"),
     };
     let map_tier = MapTierSpec {
         tier,

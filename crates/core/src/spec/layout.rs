@@ -4,15 +4,15 @@
 //!
 //! | term | superblocks | why |
 //! |---|---|---|
-//! | data | ceil(user slots x (1 + over-provisioning) / slots of a superblock) | user data and the spare that makes cleaning cheap |
-//! | map | ceil(translation pages x 9/8 / slots of a superblock) + 1 | the map's own pages, an eighth more so that cleaning them is cheap, one being written |
-//! | reserve | `gc_start_superblocks` + open superblocks | what cleaning keeps free, and one open superblock of each data stream (host writes, a second one with hot/cold streams, one of cleaning's own) |
-//! | under way | program operations of moved data under way / those of a block | what cleaning gives back only later; none where blocks are long |
+//! | data | ceil(user slots x (1 + over-provisioning) / slots of a superblock) | user data and the spare that makes garbage collection cheap |
+//! | map | ceil(translation pages x 9/8 / slots of a superblock) + 1 | the map's own pages, an eighth more so that collecting them is cheap, one being written |
+//! | reserve | `gc_start_superblocks` + open superblocks | what garbage collection keeps free, and one open superblock of each data stream (host writes, a second one with hot/cold streams, one of garbage collection's own) |
+//! | under way | program operations of moved data under way / those of a block | what garbage collection gives back only later; none where blocks are long |
 //! | single-bit | `slc_superblocks` | the write cache, apart |
 //!
 //! In steady state the pacer (`ftl/pacing.rs`) keeps `gc_start_superblocks` + 2 and a part of one as room, and what
 //! is invalid in a small map counts as room, too. So data fills about one superblock more than the data term (1.7 with
-//! a stream of cleaning's own, 0.7 without), and the spare factor that write-amplification formulas speak of is just
+//! a stream of garbage collection's own, 0.7 without), and the spare factor that write-amplification formulas speak of is just
 //! about 1 - user slots / (data superblocks x slots of a superblock) where there are hundreds of them: the map, the
 //! reserve and the single-bit cache do not dilute it.
 //!

@@ -255,11 +255,11 @@ pub struct SuspendSpec {
 pub struct FtlSpec {
     /// Physical over user capacity, minus one. Validation turns it into `blocks_per_plane`.
     pub overprovisioning: f64,
-    /// How a block is chosen for cleaning.
+    /// How a superblock is chosen for garbage collection.
     pub gc_policy: GcPolicy,
-    /// Free superblocks at or below which cleaning starts.
+    /// Free superblocks at or below which garbage collection starts.
     pub gc_start_superblocks: u32,
-    /// Free superblocks at or below which only cleaning may write.
+    /// Free superblocks at or below which only garbage collection may write.
     pub gc_reserve_superblocks: u32,
     /// Relocated data goes to a stream of its own rather than beside new data.
     pub gc_own_stream: bool,

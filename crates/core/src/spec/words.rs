@@ -85,7 +85,7 @@ words! {
         Slc "slc", "Flash run in single-bit mode";
         Pm "pm", "Memory on the drive that keeps its contents when power fails (DRAM with capacitors)";
         Cxl "cxl", "Memory attached to the host that the drive reaches by load and store (CXL.mem)";
-        Host "host", "DRAM of the host that the host's driver owns (Host Performance Booster). No role is placed there: the host decides what it keeps";
+        HpbCache "host", "DRAM of the host that the host's driver owns (Host Performance Booster). No role is placed there: the host decides what it keeps";
     }
 }
 

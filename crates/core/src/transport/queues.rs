@@ -56,6 +56,17 @@ impl SubmissionQueues {
         false
     }
 
+    /// A command is taken out of its queue again; false: it does not wait in one any more.
+    pub fn withdraw(&mut self, queue: u16, command: CommandId) -> bool {
+        let Some(queue) = self.queues.get_mut(usize::from(queue)) else {
+            return false;
+        };
+        let at = queue.iter().position(|waiting| waiting.command == command);
+        let is_there = at.and_then(|at| queue.remove(at)).is_some();
+        self.waiting -= usize::from(is_there);
+        is_there
+    }
+
     /// A command has left the drive at `now_ps`. Returns the next one to take, which inherits its
     /// slot, and when the drive knows of it.
     #[inline]
@@ -119,6 +130,22 @@ mod tests {
         let order: Vec<u32> = std::iter::from_fn(next).collect();
         assert_eq!(order, [0, 1, 10, 11, 2, 3, 12, 13]);
         assert!(queues.submit(1, CommandId(5), 0), "the slot is free again");
+    }
+
+    #[test]
+    fn a_command_that_is_withdrawn_is_not_taken_and_leaves_the_others_as_they_were() {
+        let mut queues = SubmissionQueues::new(1, 2);
+        assert!(queues.submit(0, CommandId(99), 0));
+        for n in 0..3 {
+            queues.submit(0, CommandId(n), 0);
+            queues.submit(1, CommandId(10 + n), 0);
+        }
+        assert!(queues.withdraw(0, CommandId(1)) && !queues.withdraw(0, CommandId(1)));
+        assert!(!queues.withdraw(7, CommandId(2)) && !queues.withdraw(0, CommandId(10)));
+        let next = || queues.release(0).map(|(command, _)| command.0);
+        let order: Vec<u32> = std::iter::from_fn(next).collect();
+        assert_eq!(order, [0, 2, 10, 11, 12]);
+        assert!(queues.submit(0, CommandId(5), 0), "the slot is free again");
     }
 
     #[test]

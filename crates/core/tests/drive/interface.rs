@@ -2,10 +2,11 @@
 //! exchanged and a shutdown asked for while commands are under way. Does every command end exactly once,
 //! and is what a host may say at the wrong time answered instead of believed?
 
+use crate::common::contents::Tags;
 use crate::common::{drive, pages};
 use lodger_core::controller::hpb::HostEntry;
-use lodger_core::device::{Bytes, Device, News, NoContents, Recovery, Sent};
-use lodger_core::ids::CommandId;
+use lodger_core::device::{Bytes, Device, Modelled, News, NoContents, Recovery, Sent};
+use lodger_core::ids::{CommandId, Lpn};
 use lodger_core::rng::Rng;
 use lodger_core::{EntryId, Op, Precondition, Status, WindowCall, WindowError};
 use std::collections::HashSet;
@@ -98,7 +99,7 @@ fn host_memory_is_exchanged_under_load_and_said_to_be_free_once_each_time() {
             while live.times(News::HmbReturned) == said {
                 assert!(live.step(), "the host hears of it");
             }
-            assert!(!live.drive.hmb_is_settling());
+            assert!(!live.drive.hmb_is_being_saved());
         }
         while live.open.len() > rng.below(16) as usize {
             assert!(live.step());
@@ -159,4 +160,61 @@ fn a_host_cannot_name_groups_or_pages_that_do_not_exist() {
     let read = drive.enqueue(pages(Op::Read, 0, 4));
     let entries = [HostEntry::default(); 3];
     assert_eq!(drive.enqueue_write_buffer(read, &entries), None, "too few");
+}
+
+#[test]
+fn what_the_drive_has_not_begun_can_be_aborted_and_the_rest_ends_by_itself() {
+    // Few commands at once, and a buffer that six of them fill.
+    let sets = [
+        ("controller.command_slots", "6"),
+        ("role.write_buffer.size", "96KiB"),
+    ];
+    let spec = drive("tiny", &sets);
+    let contents = (Tags::default(), Modelled);
+    let mut drive = Device::with_memory(&spec, Precondition::None, 0, 3, contents.0, contents.1);
+    let mut rng = Rng::new(11);
+    let mut open: Vec<(CommandId, bool)> = Vec::new();
+    let mut ended = [0; 2];
+    let mut written = Vec::new();
+    for tag in 1..=6_000u32 {
+        // Each write has pages of its own.
+        let lpn = u64::from(tag) * 4;
+        let mut request = match rng.below(4) {
+            0 => pages(Op::Read, u64::from(rng.below(tag)) * 4, 4),
+            1 if tag % 50 == 0 => pages(Op::Flush, 0, 0),
+            _ => pages(Op::Write, lpn, 4),
+        };
+        request.tag = tag;
+        let command = drive.enqueue(request);
+        drive.ring(command, drive.now_ps());
+        open.push((command, false));
+        let place = rng.below(open.len() as u32) as usize;
+        if rng.below(3) == 0 && !open[place].1 {
+            open[place].1 = drive.abort(open[place].0);
+            assert!(!drive.abort(open[place].0), "it waits no more");
+        }
+        let most = if tag == 6_000 { 0 } else { 40 };
+        while open.len() > most {
+            assert!(drive.run(u64::MAX).is_some(), "{}", drive.debug_state());
+            let mut sent = Vec::new();
+            drive.take_sent(&mut sent);
+            for sent in sent {
+                let place = open.iter().position(|(id, _)| *id == sent.command);
+                let (_, aborted) = open.swap_remove(place.expect("it completes once"));
+                let (request, status) = drive.consume(sent.command, drive.now_ps());
+                assert_eq!(status == Status::Aborted, aborted, "{request:?}");
+                ended[usize::from(aborted)] += 1;
+                if request.op == Op::Write {
+                    written.push((request.offset_bytes / 4096, request.tag, aborted));
+                }
+            }
+        }
+    }
+    let [done, aborted] = ended;
+    assert!(done > 3_000 && aborted > 500, "{ended:?}");
+    for (lpn, tag, aborted) in written {
+        let held = drive.contents.at(drive.source(Lpn(lpn as u32)));
+        assert_eq!(held, [if aborted { 0 } else { tag }; 8]);
+    }
+    assert_eq!(drive.in_flight(), 0);
 }

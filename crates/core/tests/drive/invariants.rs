@@ -180,7 +180,7 @@ fn host_memory_taken_back_in_full_flight_is_given_up_in_order() {
         let mut done = Vec::new();
         host.advance(host.now_ps() + 2_000_000_000, &mut done);
         host.set_hmb(if round % 2 == 0 { 0 } else { 256 << 10 });
-        while host.hmb_is_settling() {
+        while host.hmb_is_being_saved() {
             let at = host.next_time().expect("saving what stood there goes on");
             host.advance(at, &mut done);
         }

@@ -192,8 +192,8 @@ fn withdrawing_host_memory_drains_it_and_what_was_on_its_way() {
     host.advance(300_000_000, &mut done);
     assert!((1..64).contains(&done.len()), "{}", done.len());
     host.set_hmb(0);
-    assert!(host.hmb_is_settling());
-    while host.hmb_is_settling() {
+    assert!(host.hmb_is_being_saved());
+    while host.hmb_is_being_saved() {
         let at = host.next_time().expect("saving goes on");
         host.advance(at, &mut done);
     }

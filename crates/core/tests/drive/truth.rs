@@ -45,7 +45,7 @@ fn entry_ps(spec: &DriveSpec, tier: Tier) -> u64 {
         Tier::Dram => spec.tiers.dram.as_ref().unwrap().access_ps,
         Tier::Hmb => round_trip_ps(spec) + wire_ps(&spec.link, LINE_BYTES),
         Tier::Cxl => spec.tiers.cxl.as_ref().unwrap().memory.access_ps,
-        Tier::Slc | Tier::Pm | Tier::Host => unreachable!(),
+        Tier::Slc | Tier::Pm | Tier::HpbCache => unreachable!(),
     }
 }
 

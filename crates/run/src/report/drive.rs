@@ -170,7 +170,7 @@ fn map_json(tiers: &[Tier], counters: &Counters) -> Value {
         .collect();
     if counters.hpb.present {
         let used = counters.hpb.used;
-        hits.insert(Tier::Host.name().to_owned(), json!(used));
+        hits.insert(Tier::HpbCache.name().to_owned(), json!(used));
     }
     json!({
         "lookups": map.lookups,
@@ -378,7 +378,7 @@ fn write_map(out: &mut String, result: &RunResult) -> std::fmt::Result {
     }
     if result.counters.hpb.present {
         let used = super::percent(result.counters.hpb.used, map.lookups);
-        write!(out, " {}={used:.2}%,", Tier::Host.name())?;
+        write!(out, " {}={used:.2}%,", Tier::HpbCache.name())?;
     }
     writeln!(
         out,

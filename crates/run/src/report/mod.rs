@@ -24,6 +24,7 @@ pub use trace::trace_json;
 use crate::config::RunConfig;
 use crate::runner::RunResult;
 use crate::stats::{Direction, JobResult};
+use lodger_core::Status;
 use lodger_core::observe::Histogram;
 use lodger_core::time::{MS, S};
 
@@ -99,13 +100,13 @@ impl Entry {
 
     /// fio's `error`: 0, or the errno that Linux makes of the drive's answer.
     pub(crate) fn errno(&self) -> u64 {
-        // EINVAL for a malformed command, EIO for a range beyond the drive, or a drive that takes no data (blk_status_to_errno).
+        // EINVAL for a malformed command, EIO for a range beyond the drive, a drive that takes no data, or what was aborted (blk_status_to_errno).
         match self.job.first_error {
-            None | Some(lodger_core::Status::Success) => 0,
-            Some(lodger_core::Status::InvalidField) => 22,
-            Some(lodger_core::Status::OutOfRange | lodger_core::Status::ReadOnly) => 5,
+            None | Some(Status::Success) => 0,
+            Some(Status::InvalidField) => 22,
+            Some(Status::OutOfRange | Status::ReadOnly | Status::Aborted) => 5,
             // ENODATA: what Linux makes of Access Denied, Unrecovered Read Error and Write Fault.
-            Some(lodger_core::Status::AccessDenied | lodger_core::Status::MediaError) => 61,
+            Some(Status::AccessDenied | Status::MediaError) => 61,
         }
     }
 }

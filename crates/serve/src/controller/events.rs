@@ -86,8 +86,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
     }
 
-    /// Abort (§5.1): requests for events are; commands that the drive has begun come to their end soon enough.
-    /// Dword 0 is 1 if the command was not aborted.
+    /// Abort (§5.1): requests for events are, and commands that the drive has not begun; others come to their end
+    /// soon enough. Dword 0 is 1 if the command was not aborted.
     pub(super) fn abort(&mut self, queue: QueueId, command: CommandId) -> Outcome {
         if queue == QueueId::ADMIN
             && let Some(permit) = self.events.take(command)
@@ -95,6 +95,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
             self.complete(permit, Status::ABORT_REQUESTED.into());
             return Outcome::with_result(0);
         }
-        Outcome::with_result(1)
+        let is_it =
+            |permit: &Permit| permit.submission_queue() == queue && permit.command() == command;
+        let aborted = self.abort_waiting(is_it);
+        Outcome::with_result(u32::from(aborted == 0))
     }
 }

@@ -3,6 +3,7 @@
 use super::identity::NAMESPACE;
 use super::window::Call;
 use super::{Controller, Statistics};
+use lodger_core::ids::CommandId;
 use lodger_core::{Op, Request, Status as DriveStatus};
 use lodger_wire::command::{Access, DatasetManagement, DsmRange, IoCommand, Parsed, WriteZeroes};
 use lodger_wire::entry::{Outcome, SubmissionEntry};
@@ -49,6 +50,9 @@ struct Flight {
     /// What it has written, or was written before, must be safe as it completes.
     is_safe: bool,
     call: Option<Call>,
+    /// How many requests of the drive it has become so far, and the first, while it is the only one.
+    requests: u32,
+    only: Option<CommandId>,
 }
 
 /// Commands under way, by tag.
@@ -106,6 +110,16 @@ impl Flights {
         self.free.len() == self.flights.len()
     }
 
+    /// Requests of the drive that are all there is to a command that somebody waits for.
+    fn only(&self, is_it: impl Fn(&Permit) -> bool) -> Vec<CommandId> {
+        let waited_for = |flight: &&Flight| {
+            let permit = flight.permit.as_ref();
+            permit.is_some_and(&is_it) && !flight.then_flush
+        };
+        let flights = self.flights.iter().filter(waited_for);
+        flights.filter_map(|flight| flight.only).collect()
+    }
+
     /// Their queues are gone: they come to their end, and nobody hears of it.
     pub(super) fn orphan(&mut self, statistics: &mut Statistics) {
         for permit in self
@@ -126,6 +140,7 @@ fn status_of(failure: DriveStatus, is_write: bool) -> Status {
         DriveStatus::OutOfRange => Status::LBA_OUT_OF_RANGE,
         DriveStatus::InvalidField => Status::INVALID_FIELD,
         DriveStatus::AccessDenied => Status::ACCESS_DENIED,
+        DriveStatus::Aborted => Status::ABORT_REQUESTED,
         DriveStatus::ReadOnly => Status::NAMESPACE_WRITE_PROTECTED,
         DriveStatus::MediaError if is_write => Status::WRITE_FAULT,
         DriveStatus::MediaError => Status::UNRECOVERED_READ_ERROR,
@@ -211,6 +226,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
             length_bytes,
         };
         let command = self.device.enqueue(request);
+        let flight = &mut self.flights.flights[tag as usize];
+        flight.requests += 1;
+        flight.only = (flight.requests == 1).then_some(command);
         let now_ps = self.device.now_ps();
         if let Some(recorder) = &mut self.recorder {
             recorder.command(now_ps, command, request);
@@ -314,6 +332,21 @@ impl<M: GuestMemory + Clone> Controller<M> {
         Ok(())
     }
 
+    /// Commands that the drive has not begun yet end as aborted, in their time; how many.
+    pub(super) fn abort_waiting(&mut self, is_it: impl Fn(&Permit) -> bool) -> usize {
+        let now_ps = self.device.now_ps();
+        let mut aborted = 0;
+        for command in self.flights.only(is_it) {
+            if self.device.abort(command) {
+                aborted += 1;
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.abort(now_ps, command);
+                }
+            }
+        }
+        aborted
+    }
+
     /// The drive has done a part of a command.
     pub(super) fn part_done(&mut self, tag: u32, status: DriveStatus) {
         let Some(flight) = self.flights.flights.get_mut(tag as usize) else {
@@ -347,6 +380,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 return;
             }
             (None, ..) => Ok(()),
+            (Some(permit), Some(DriveStatus::Aborted), _) => {
+                Err(self.queues.aborted(permit.submission_queue()))
+            }
             (_, Some(failure), kind) => Err(status_of(failure, kind == Kind::Write)),
             (_, None, Kind::Read) => contents
                 .was_read(tag)

@@ -356,7 +356,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     /// What was waited for and is over.
     fn end_waits(&mut self) {
-        if self.hmb_settles && !self.device.hmb_is_settling() {
+        if self.hmb_settles && !self.device.hmb_is_being_saved() {
             self.hmb_settles = false;
             self.device.host_memory.memory.take_back();
             if let Some(permit) = self.hmb_waiting.take() {
@@ -442,7 +442,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 News::Recovered => self.recovered(),
             }
         }
-        self.device.settle(now_ps);
+        self.device.idle_until(now_ps);
     }
 }
 

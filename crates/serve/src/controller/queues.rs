@@ -139,6 +139,15 @@ impl Queues {
         place.map_or(0, |submission| submission.queue.head())
     }
 
+    /// What a command of a queue that was aborted ends with.
+    pub(super) fn aborted(&self, queue: QueueId) -> Status {
+        let place = self.submissions.get(index(queue)).and_then(Option::as_ref);
+        match place.is_some_and(|submission| submission.deletion.is_some()) {
+            true => Status::ABORTED_QUEUE_DELETED,
+            false => Status::ABORT_REQUESTED,
+        }
+    }
+
     /// Whether some I/O queue has commands.
     pub(super) fn has_io_commands(&self) -> bool {
         let mut queues = self.submissions.iter().skip(1).flatten();
@@ -359,8 +368,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
         Ok(())
     }
 
-    /// Deletes a queue, once its commands under way are complete: `permit` is used up then. Those that were not
-    /// fetched are gone.
+    /// Deletes a queue, once its commands under way are complete: `permit` is used up then. Those that the drive has
+    /// not begun are aborted, those that were not fetched are gone.
     ///
     /// # Errors
     /// The permit, and why not.
@@ -374,6 +383,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             Some(submission) if queue != QueueId::ADMIN && submission.deletion.is_none() => {
                 submission.deletion = Some(permit);
                 self.queues.deletes = true;
+                self.abort_waiting(|permit| permit.submission_queue() == queue);
                 self.end_deletions();
                 Ok(())
             }

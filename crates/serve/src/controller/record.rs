@@ -1,6 +1,6 @@
 //! What enters the drive and leaves it, written to a file as it happens, so that a simulation can do it again.
 //!
-//! All that the drive's time depends on goes through here: commands, completions taken, host memory, shutdowns. What the
+//! All that the drive's time depends on goes through here: commands, completions taken, host memory, aborts, shutdowns. What the
 //! guest's bytes are it does not depend on, as long as host memory holds what the drive has put there.
 
 use super::Controller;
@@ -73,6 +73,11 @@ impl Recorder {
 
     pub(super) fn host_memory(&mut self, at_ps: u64, bytes: u64) {
         self.put(at_ps, Event::HostMemory(bytes));
+    }
+
+    pub(super) fn abort(&mut self, at_ps: u64, command: CommandId) {
+        let number = self.numbers[command.0 as usize];
+        self.put(at_ps, Event::Abort(number));
     }
 
     pub(super) fn shutdown(&mut self, at_ps: u64) {

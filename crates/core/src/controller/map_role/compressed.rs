@@ -140,22 +140,22 @@ impl MapRole {
     }
 
     /// Exclusive tiers: a unit moves to host memory or from it, if `place` is that.
-    pub(super) fn cross(&mut self, place: usize, unit: u32, to_host: bool) {
+    pub(super) fn migrate(&mut self, place: usize, unit: u32, to_host: bool) {
         let tier = &self.tiers[place];
         if !tier.tier.is_granted() {
             return;
         }
-        let crossings = &mut self.crossings;
+        let migrations = &mut self.migrations;
         let bytes = tier
             .compressed
             .as_ref()
             .map(|held| held.sizes[unit as usize]);
         let bytes = bytes.map(u64::from);
         match (bytes, to_host) {
-            (None, true) => crossings.to_host += 1,
-            (None, false) => crossings.from_host += 1,
-            (Some(bytes), true) => crossings.to_host_bytes += bytes,
-            (Some(bytes), false) => crossings.from_host_bytes += bytes,
+            (None, true) => migrations.to_host += 1,
+            (None, false) => migrations.from_host += 1,
+            (Some(bytes), true) => migrations.to_host_bytes += bytes,
+            (Some(bytes), false) => migrations.from_host_bytes += bytes,
         }
     }
 

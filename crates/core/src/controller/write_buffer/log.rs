@@ -12,7 +12,7 @@ use crate::table::Table;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Most slots copied at a time (assumed): a long flush overlaps its crossings little, a short one
+/// Most slots copied at a time (assumed): a long flush overlaps its migrations little, a short one
 /// does not wait for a long one.
 const BATCH_SLOTS: usize = 32;
 
@@ -180,7 +180,7 @@ impl WriteBuffer {
             }
             self.slots[slot].log = LogState::Held;
             self.supersede(self.slots[slot].older, done);
-            self.settle(slot, done);
+            self.release_waiters(slot, done);
         }
         self.log.batch = batch;
     }
@@ -268,7 +268,7 @@ impl WriteBuffer {
         while at != NONE && !self.slots[at].superseded {
             self.slots[at].superseded = true;
             self.leave_log(at);
-            self.settle(at, done);
+            self.release_waiters(at, done);
             at = self.slots[at].older;
         }
     }
@@ -361,7 +361,7 @@ impl WriteBuffer {
             let held = slot.log == LogState::Held;
             *slot = Slot {
                 log: if held { LogState::Held } else { LogState::None },
-                settled: held,
+                released: held,
                 ..Slot::new(slot.lpn)
             };
             open.slots += u32::from(!held);

@@ -10,7 +10,7 @@
 use super::{Board, Command, Hpb, ToldByHost, refuse};
 use crate::controller::hpb::{HostEntry, HpbDevice, Refusal};
 use crate::engine::EventKind;
-use crate::ids::{Lpn, NONE, Ppn};
+use crate::ids::{Lpn, NONE, Ppn, TranslationPage};
 use crate::observe::Tracer;
 use serde::{Deserialize, Serialize};
 
@@ -19,34 +19,34 @@ const ENTRY_BYTES: u64 = 8;
 
 /// Where the entries of a read are.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, Default, PartialEq, Eq)]
-enum Way {
+enum Delivery {
     /// With the drive, if there are any.
     #[default]
     There,
-    /// On their way.
+    /// On their delivery.
     Sent,
-    /// On their way, and the read waits for them.
+    /// On their delivery, and the read waits for them.
     Awaited,
 }
 
 /// Entries sent ahead of a read, or the command that brings them.
 #[derive(Clone, Serialize, Deserialize, Debug, Default)]
-pub(super) struct Ahead {
+pub(super) struct PrefetchedEntries {
     /// By page of the read.
     entries: Vec<HostEntry>,
     /// What they say, by page; [`NONE`]: the drive's own map counts.
     places: Vec<u32>,
-    way: Way,
+    delivery: Delivery,
     /// Of an HPB WRITE BUFFER: the read that its entries are for.
     read: Option<u32>,
 }
 
-impl Ahead {
+impl PrefetchedEntries {
     /// Nothing is sent ahead.
     pub fn clear(&mut self) {
         self.entries.clear();
         self.places.clear();
-        self.way = Way::There;
+        self.delivery = Delivery::There;
         self.read = None;
     }
 
@@ -91,19 +91,19 @@ impl Hpb {
         read: u32,
         entries: &[HostEntry],
     ) {
-        self.extra(bringer).ahead.read = Some(read);
-        let ahead = &mut self.extra(read).ahead;
+        self.state(bringer).ahead.read = Some(read);
+        let ahead = &mut self.state(read).ahead;
         ahead.entries.extend_from_slice(entries);
-        ahead.way = Way::Sent;
+        ahead.delivery = Delivery::Sent;
     }
 
     /// Whether a read that the drive has fetched must wait for its entries.
     pub(in crate::device) fn awaits_entries(&mut self, id: u32) -> bool {
-        let way = &mut self.extra(id).ahead.way;
-        if *way == Way::Sent {
-            *way = Way::Awaited;
+        let delivery = &mut self.state(id).ahead.delivery;
+        if *delivery == Delivery::Sent {
+            *delivery = Delivery::Awaited;
         }
-        *way == Way::Awaited
+        *delivery == Delivery::Awaited
     }
 
     /// An HPB WRITE BUFFER has been looked at: its data is sent for. Returns false for other commands.
@@ -112,10 +112,10 @@ impl Hpb {
         board: &mut Board<impl Tracer>,
         id: u32,
     ) -> bool {
-        let Some(read) = self.extra(id).ahead.read else {
+        let Some(read) = self.state(id).ahead.read else {
             return false;
         };
-        let bytes = self.extra(read).ahead.len() as u64 * ENTRY_BYTES;
+        let bytes = self.state(read).ahead.len() as u64 * ENTRY_BYTES;
         let at_ps = board.link.read(board.engine.now(), bytes);
         board
             .engine
@@ -125,9 +125,9 @@ impl Hpb {
 
     /// The entries are there; returns the read that has waited for them, if it has.
     pub(in crate::device) fn entries_arrived(&mut self, id: u32) -> Option<u32> {
-        let read = self.extra(id).ahead.read?;
-        let way = std::mem::take(&mut self.extra(read).ahead.way);
-        (way == Way::Awaited).then_some(read)
+        let read = self.state(id).ahead.read?;
+        let delivery = std::mem::take(&mut self.state(read).ahead.delivery);
+        (delivery == Delivery::Awaited).then_some(read)
     }
 
     /// Whether the entries sent ahead make up for a translation page that is not at hand.
@@ -136,12 +136,12 @@ impl Hpb {
         board: &mut Board<impl Tracer>,
         id: u32,
         command: &mut Command,
-        page: u32,
+        page: TranslationPage,
     ) -> bool {
-        let bit = page - command.translation_pages().0;
+        let bit = page.0 - command.translation_pages().0;
         match self.check_ahead(id, command, page) {
             Ok(()) => {
-                self.extra(id).covered |= 1 << bit;
+                self.state(id).covered |= 1 << bit;
                 command.told_by_host = ToldByHost::Each;
                 board.counters.hpb.used += 1;
                 true
@@ -163,11 +163,11 @@ impl Hpb {
         let (first, last) = command.translation_pages();
         for page in first..=last {
             let bit = 1 << (page - first);
-            if self.extra(id).covered & bit == 0 {
+            if self.state(id).covered & bit == 0 {
                 continue;
             }
-            if let Err(refusal) = self.check_ahead(id, command, page) {
-                self.extra(id).covered &= !bit;
+            if let Err(refusal) = self.check_ahead(id, command, TranslationPage(page)) {
+                self.state(id).covered &= !bit;
                 command.missed |= bit;
                 board.counters.hpb.used -= 1;
                 board.counters.map.misses += 1;
@@ -176,16 +176,21 @@ impl Hpb {
         }
     }
 
-    fn check_ahead(&mut self, id: u32, command: &Command, page: u32) -> Result<(), Refusal> {
+    fn check_ahead(
+        &mut self,
+        id: u32,
+        command: &Command,
+        page: TranslationPage,
+    ) -> Result<(), Refusal> {
         let within = command.pages_within(page);
-        let ahead = &mut self.extras[id as usize].ahead;
+        let ahead = &mut self.states[id as usize].ahead;
         ahead.check(&mut self.device, command.first_lpn(), within)
     }
 
     /// What the entry of one page of the read says, if it is used.
     #[inline]
     pub(in crate::device) fn place_of(&self, id: u32, at: u32) -> Option<Ppn> {
-        let place = *self.extras[id as usize].ahead.places.get(at as usize)?;
+        let place = *self.states[id as usize].ahead.places.get(at as usize)?;
         (place != NONE).then_some(Ppn(place))
     }
 }

@@ -153,7 +153,7 @@ impl Map {
             if missed & bit != 0 || !self.is_served_by_hmb(memory, TranslationPage(page)) {
                 continue;
             }
-            let (from, to) = command.pages_within(page);
+            let (from, to) = command.pages_within(TranslationPage(page));
             for lpn in from..to {
                 if self.entry_in_hmb(ftl, memory, Lpn(lpn)).is_err() {
                     board.counters.map.rejected_entries += 1;

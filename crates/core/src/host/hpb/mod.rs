@@ -191,7 +191,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
         if loaded {
             self.load_next();
         }
-        answer.from_driver
+        answer.hpb_command
     }
 
     /// Nothing may be asked for a while, apart from `ending` commands that are just ending: then the

@@ -65,7 +65,7 @@ fn log(values: &Values, tiers: &TierSpecs, tier: Tier) -> Result<u64, SpecError>
     let volatile = match tier {
         Tier::Sram | Tier::Dram | Tier::Hmb => true,
         Tier::Cxl => !persistent,
-        Tier::Pm | Tier::Slc | Tier::Host => false,
+        Tier::Pm | Tier::Slc | Tier::HpbCache => false,
     };
     if !volatile || acknowledges_programmed(values) {
         let must = "needs a buffer in volatile memory that acknowledges what is not in flash";

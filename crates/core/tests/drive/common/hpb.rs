@@ -176,10 +176,10 @@ impl Untrusted {
         if loaded {
             self.load_next();
         }
-        self.note_idle(answer.from_driver, 1);
+        self.note_idle(answer.hpb_command, 1);
         let now_ps = self.drive.now_ps();
         let (request, status) = self.drive.consume(command, now_ps + self.submit_ps);
-        if !answer.from_driver {
+        if !answer.hpb_command {
             self.completions.push(Completion {
                 tag: request.tag,
                 op: request.op,
@@ -264,7 +264,7 @@ impl User for Untrusted {
                 _ => {}
             }
         }
-        self.drive.settle(to_ps);
+        self.drive.idle_until(to_ps);
         completions.append(&mut self.completions);
     }
 

@@ -126,7 +126,7 @@ fn hits(runs: &[Told<'_>]) -> String {
         Tier::Sram,
         Tier::Dram,
         Tier::Hmb,
-        Tier::Host,
+        Tier::HpbCache,
         Tier::Cxl,
         Tier::Pm,
     ];
@@ -140,7 +140,7 @@ fn hits(runs: &[Told<'_>]) -> String {
         let part = |(tier, colour): (&Tier, &&'static str)| {
             let place = result.map_tiers.iter().position(|other| other == tier);
             let found = match place {
-                None if *tier == Tier::Host => result.counters.hpb.used,
+                None if *tier == Tier::HpbCache => result.counters.hpb.used,
                 None => 0,
                 Some(place) => map.hits[place],
             };

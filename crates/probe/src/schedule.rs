@@ -20,7 +20,7 @@ const ERRORS_MAX: u32 = 12;
 
 /// Where a probe is.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct At {
+pub(crate) struct Position {
     pub(crate) experiment: &'static str,
     pub(crate) index: usize,
     /// When this experiment should end, on the target's clock.
@@ -30,9 +30,9 @@ pub(crate) struct At {
 }
 
 /// How a probe went so far.
-pub(crate) struct Course<'a> {
+pub(crate) struct Schedule<'a> {
     pub(crate) plan: &'a [&'static About],
-    at: &'a Cell<At>,
+    at: &'a Cell<Position>,
     expected: Vec<Expected>,
     deadline: Duration,
     /// What costs depend on, as far as it is known by now.
@@ -50,15 +50,15 @@ pub(crate) struct Course<'a> {
     pub(crate) interrupted: bool,
 }
 
-impl<'a> Course<'a> {
+impl<'a> Schedule<'a> {
     pub(crate) fn new(
         plan: &'a [&'static About],
-        at: &'a Cell<At>,
+        at: &'a Cell<Position>,
         drive: &Description,
         expected: Vec<Expected>,
         deadline: Duration,
     ) -> Self {
-        Course {
+        Schedule {
             plan,
             at,
             expected,
@@ -163,7 +163,7 @@ impl<'a> Course<'a> {
             .iter()
             .filter(|about| !self.spent.contains_key(about.name));
         let then = later.map(|about| self.takes(about.name)).sum();
-        self.at.set(At {
+        self.at.set(Position {
             experiment,
             index,
             ends,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Units of the map on the link.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Crossings {
+pub struct TierMigrations {
     /// Evicted from nearer memory.
     pub to_host: u32,
     /// Taken back because they were used.

@@ -49,7 +49,7 @@ impl Move {
 
 /// A superblock whose valid data is being read.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
-pub struct Cleaning {
+pub struct Collecting {
     /// Superblock that is emptied.
     pub victim: Superblock,
     /// What it is emptied for.
@@ -62,9 +62,9 @@ pub struct Cleaning {
 /// Garbage collection of superblocks: one victim is read at a time, while earlier ones may still wait for
 /// their last relocations.
 #[derive(Clone, Serialize, Deserialize, Debug, Default)]
-pub struct Cleaner {
+pub struct Collector {
     /// The victim being read.
-    pub current: Option<Cleaning>,
+    pub current: Option<Collecting>,
     /// Data slots read and waiting for a program unit of their own.
     pub staged: VecDeque<Move>,
     /// Translation pages likewise.
@@ -75,7 +75,7 @@ pub struct Cleaner {
     pub programs: u32,
 }
 
-impl Cleaner {
+impl Collector {
     /// Starts to empty a superblock.
     pub fn start(&mut self, ftl: &mut Ftl, victim: Superblock, cause: Cause) {
         assert!(self.current.is_none());
@@ -83,7 +83,7 @@ impl Cleaner {
         ftl.blocks.add_victim(victim);
         let first = ftl.geometry.first_ppn(victim).0;
         let usable = ftl.geometry.usable_slots(ftl.blocks[victim].slc);
-        self.current = Some(Cleaning {
+        self.current = Some(Collecting {
             victim,
             cause,
             cursor: first,
@@ -104,14 +104,14 @@ impl Cleaner {
     /// The next group of the victim that holds current data: its first slot and a bit for each
     /// such slot. `None` when the victim has been read to its end.
     pub fn next_group(&mut self, ftl: &Ftl) -> Option<(Ppn, SlotMask, Cause)> {
-        let cleaning = self.current.as_mut()?;
+        let collecting = self.current.as_mut()?;
         let group_slots = ftl.geometry.group_slots;
-        while cleaning.cursor < cleaning.end {
-            let group = cleaning.cursor;
-            cleaning.cursor += group_slots;
+        while collecting.cursor < collecting.end {
+            let group = collecting.cursor;
+            collecting.cursor += group_slots;
             let mask = ftl.current_slots(Ppn(group));
             if mask != 0 {
-                return Some((Ppn(group), mask, cleaning.cause));
+                return Some((Ppn(group), mask, collecting.cause));
             }
         }
         None
@@ -143,11 +143,11 @@ impl Cleaner {
     }
 }
 
-impl std::fmt::Display for Cleaner {
+impl std::fmt::Display for Collector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let reading = self.current.map(|current| current.victim.0);
         let staged = self.staged.len() + self.staged_pages.len();
-        let Cleaner {
+        let Collector {
             reads, programs, ..
         } = self;
         write!(

@@ -108,7 +108,7 @@ impl Versions {
 
 /// Where the map stands in host memory, and what the drive keeps to trust it.
 #[derive(Clone, Serialize, Deserialize, Debug)]
-pub struct HostMap {
+pub struct MapInHmb {
     integrity: Integrity,
     keys: Keys,
     epochs: Epochs,
@@ -118,15 +118,15 @@ pub struct HostMap {
     unit_pages: u32,
     /// Frame of each unit held.
     frames: BTreeMap<u32, u32>,
-    /// The keys were rotated: every page held must be written anew ([`HostMap::write_page`]).
+    /// The keys were rotated: every page held must be written anew ([`MapInHmb::write_page`]).
     pub rotated: bool,
 }
 
-impl HostMap {
+impl MapInHmb {
     /// A map without a place.
     #[must_use]
     pub fn new(integrity: Integrity, seed: u64, epoch_bits: u32) -> Self {
-        HostMap {
+        MapInHmb {
             integrity,
             keys: Keys::new(seed),
             epochs: Epochs::new(0, epoch_bits),
@@ -486,15 +486,15 @@ mod tests {
     use std::collections::HashMap;
 
     /// Two units of one page, with epochs of few bits so that they wrap.
-    fn host_map(integrity: Integrity, epoch_bits: u32) -> (HostMap, Lent<Bytes>) {
-        let mut map = HostMap::new(integrity, 1, epoch_bits);
+    fn map_in_hmb(integrity: Integrity, epoch_bits: u32) -> (MapInHmb, Lent<Bytes>) {
+        let mut map = MapInHmb::new(integrity, 1, epoch_bits);
         let unit_bytes = integrity.plain_page_bytes();
         map.lay_out(64, 2, unit_bytes, 1);
         let memory = Lent::new(Bytes(vec![0; 64 + 2 * unit_bytes as usize]));
         (map, memory)
     }
 
-    fn rewrite(map: &mut HostMap, memory: &mut Lent<Bytes>, naive: &HashMap<u32, u32>) {
+    fn rewrite(map: &mut MapInHmb, memory: &mut Lent<Bytes>, naive: &HashMap<u32, u32>) {
         while std::mem::take(&mut map.rotated) {
             let pages: Vec<_> = map.pages().collect();
             for page in pages {
@@ -514,7 +514,7 @@ mod tests {
             "14 entries a line, one line of versions"
         );
         // 38 MiB of host memory: 8301 places, 33 KiB of the drive's memory.
-        let mut map = HostMap::new(Integrity::Mac, 1, EPOCH_BITS);
+        let mut map = MapInHmb::new(Integrity::Mac, 1, EPOCH_BITS);
         map.lay_out(0, (38 << 20) / 4800, 4800, 1);
         assert_eq!(map.drive_memory_bits().div_ceil(8 << 10), 33);
     }
@@ -529,7 +529,7 @@ mod tests {
             which in 0usize..3,
         ) {
             let integrity = [Integrity::None, Integrity::Crc, Integrity::Mac][which];
-            let (mut map, mut memory) = host_map(integrity, 6);
+            let (mut map, mut memory) = map_in_hmb(integrity, 6);
             let mut naive: HashMap<u32, u32> = (0..3 * ENTRIES).map(|lpn| (lpn, !lpn)).collect();
             let mut old = vec![memory.memory.0.clone()];
             for (page, index, hot, value) in changes {
@@ -559,7 +559,7 @@ mod tests {
 
     /// Plays old lines of a page back: one of its lines, and all of them.
     fn replay(
-        map: &HostMap,
+        map: &MapInHmb,
         memory: &Lent<Bytes>,
         old: &[Vec<u8>],
         page: TranslationPage,
@@ -579,7 +579,7 @@ mod tests {
 
     #[test]
     fn the_same_entries_never_look_the_same_twice() {
-        let (mut map, mut memory) = host_map(Integrity::Mac, EPOCH_BITS);
+        let (mut map, mut memory) = map_in_hmb(Integrity::Mac, EPOCH_BITS);
         map.came(0, 0);
         let mut seen = std::collections::BTreeSet::new();
         for _ in 0..20 {

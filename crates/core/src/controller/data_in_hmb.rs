@@ -2,7 +2,7 @@
 //!
 //! A page stands in a place of 4 KiB and is read and written whole. What the drive keeps of it is its
 //! check, in its own memory: with `mac` a tag of 64 bits, with `crc` a CRC-32, a 512th or a 1024th of
-//! the page (128 or 64 KiB for 64 MiB). The map (`host_map.rs`) keeps its tags in host memory, under
+//! the page (128 or 64 KiB for 64 MiB). The map (`map_in_hmb.rs`) keeps its tags in host memory, under
 //! epochs in the drive, because a tag for each of its lines would be an eighth of what it protects. Of
 //! pages the tags themselves are affordable, and then nothing else is needed: an old page is not the
 //! one whose tag the drive has, so there is no counter, nothing that wraps, and not a byte more on the
@@ -24,7 +24,7 @@ pub type PageBytes = [u8; SLOT_BYTES as usize];
 
 /// Where pages stand in host memory, and what the drive keeps to trust them.
 #[derive(Clone, Serialize, Deserialize, Debug)]
-pub struct HostData {
+pub struct DataInHmb {
     integrity: Integrity,
     keys: Keys,
     /// Place of each slot of the write buffer; `NONE`: what it holds is in the drive.
@@ -38,11 +38,11 @@ pub struct HostData {
     cache_checks: Vec<u64>,
 }
 
-impl HostData {
+impl DataInHmb {
     /// No host memory has been granted.
     #[must_use]
     pub fn new(integrity: Integrity, seed: u64) -> Self {
-        HostData {
+        DataInHmb {
             integrity,
             keys: Keys::new(seed),
             places: Vec::new(),

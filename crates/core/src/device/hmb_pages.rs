@@ -4,9 +4,9 @@
 //! bytes, none of this is ever called.
 
 use super::{Command, Contents, Device, HostMemory, Lent, PageBytes, Source};
-use crate::controller::{HostData, Lost, ReadCache, WriteBuffer};
+use crate::controller::{DataInHmb, Lost, ReadCache, WriteBuffer};
 use crate::ftl::{Ftl, Owned};
-use crate::ids::{BufferSlot, Lpn, Ppn};
+use crate::ids::{BufferSlot, Lpn, Ppn, TranslationPage};
 use crate::nand::{FlashOp, SlotMask};
 use crate::observe::{Counters, Tracer};
 use crate::request::Status;
@@ -27,26 +27,26 @@ pub(super) struct Around<'a, C, M> {
 
 /// Where pages stand in host memory, and what was lost there.
 #[derive(Clone, Serialize, Deserialize, Debug)]
-pub(super) struct DataInHmb {
-    pages: HostData,
+pub(super) struct HmbPages {
+    pages: DataInHmb,
     /// Sectors of the write buffer that were lost.
     pub lost: Lost,
 }
 
-impl DataInHmb {
+impl HmbPages {
     /// Nothing is there. `seed`: of the keys.
     pub(super) fn new(spec: &DriveSpec, seed: u64) -> Self {
         // Other keys than the map's.
         let key_seed = crate::rng::mix(seed);
-        DataInHmb {
-            pages: HostData::new(super::map::integrity(spec), key_seed),
+        HmbPages {
+            pages: DataInHmb::new(super::map::integrity(spec), key_seed),
             lost: Lost::default(),
         }
     }
 
     /// The controller starts anew, with new keys. What was lost stays lost.
     pub(super) fn restart(&mut self, spec: &DriveSpec, key_seed: u64) {
-        self.pages = DataInHmb::new(spec, key_seed).pages;
+        self.pages = HmbPages::new(spec, key_seed).pages;
     }
 
     /// A new layout of host memory: `buffer_pages` at its start, the read cache from `cache_base` on.
@@ -199,9 +199,9 @@ impl DataInHmb {
         sectors: u8,
     ) -> bool {
         let Command {
-            internal, request, ..
+            window_io, request, ..
         } = around.commands[id];
-        if internal || !self.pages.holds(slot) {
+        if window_io || !self.pages.holds(slot) {
             self.fetch(&mut around, slot);
             return true;
         }
@@ -274,7 +274,7 @@ impl DataInHmb {
         let (first, last) = command.translation_pages();
         let mut bytes = 0;
         for page in first..=last {
-            let (from, to) = command.pages_within(page);
+            let (from, to) = command.pages_within(TranslationPage(page));
             let (buffer, ftl) = (&*around.buffer, around.ftl);
             let cache = around.cache.as_deref();
             if !super::pieces::read_cache_serves(cache, buffer, ftl, from, to) {
@@ -300,7 +300,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     pub(super) const PAGES_IN_HOST: bool = M::KEEPS_BYTES && C::HAS_BYTES;
 
     /// Pages in host memory, and what they are handed.
-    pub(super) fn data_in_hmb(&mut self) -> (&mut DataInHmb, Around<'_, C, M>) {
+    pub(super) fn hmb_pages(&mut self) -> (&mut HmbPages, Around<'_, C, M>) {
         let around = Around {
             contents: &mut self.contents,
             memory: &mut self.host_memory,
@@ -310,6 +310,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             commands: &mut self.commands,
             counters: &mut self.board.counters,
         };
-        (&mut self.data_in_hmb, around)
+        (&mut self.hmb_pages, around)
     }
 }
