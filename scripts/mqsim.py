@@ -189,7 +189,8 @@ CASES = [
         "random",
         (500_000, 1_500_000),
         (1_500_000, 1_800_000),
-        device={"Ideal_Mapping_Table": "true", "Overprovisioning_Ratio": 0.15},
+        # Its ideal map fails while it collects ("Inconsistency in the global mapping table"): all of it cached.
+        device={"CMT_Capacity": 64 << 20, "Overprovisioning_Ratio": 0.15},
         flash={"Block_No_Per_Plane": 74, "Page_No_Per_Block": 64},
         flow={"Read_Percentage": 0},
     ),
@@ -254,9 +255,7 @@ def run_mqsim(mqsim, case, requests, folder):
 def run_lodger(lodger, case, requests, folder):
     """Seconds, and pages written and moved."""
     (folder / "load.fio").write_text(
-        f"[load]\n{case.job}\niodepth=32\nnumber_ios={requests}\n"
-        + ("time_based=0\nloops=1000\n" if "rand" not in case.job else ""),
-        encoding="ascii",
+        f"[load]\n{case.job}\niodepth=32\nnumber_ios={requests}\n", encoding="ascii"
     )
     command = [lodger, "simulate", "load.fio", "--drive", case.drive, "--output-format", "json"]
     command += ["--precondition", case.precondition]

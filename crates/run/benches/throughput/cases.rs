@@ -139,7 +139,7 @@ impl Case {
     /// The text of the workload file, with so many requests.
     pub fn text(&self, count: u64) -> String {
         match self.work {
-            Work::Fio(options) => format!("[j]\n{options}\nloops=1000\nnumber_ios={count}\n"),
+            Work::Fio(options) => format!("[j]\n{options}\nnumber_ios={count}\n"),
             Work::Window => format!(
                 "[logging]\ndatabase = \"postgresql\"\ncommit = \"ba\"\ncaptured = \"linkbench\"\n\
                  clients = 64\ncores = 36\ntransactions = {count}\n"

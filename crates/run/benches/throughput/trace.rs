@@ -51,7 +51,7 @@ impl Text {
                 writeln!(line, "{} 1 {} 8 {op}", at * 4_000, offset / 512)
             }
             _ => {
-                let op = if is_write { "write" } else { "read" };
+                let op = if is_write { 'W' } else { 'R' };
                 if at == 0 {
                     line.push_str("time_us,op,offset_bytes,length_bytes\n");
                 }
