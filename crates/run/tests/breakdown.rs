@@ -208,6 +208,28 @@ fn an_unloaded_read_is_told_apart_as_the_drive_file_says() {
     }
 }
 
+/// A request that is split is over with the last of its commands, whose parts are its own.
+#[test]
+fn requests_in_parts_and_reads_ahead_are_told_apart_without_a_rest() {
+    let split = [("host.max_request", "12KiB")];
+    let ahead = [
+        ("role.read_cache.size", "256KiB"),
+        ("controller.read_ahead.window", "64KiB"),
+        ("controller.read_ahead.streams", "4"),
+    ];
+    let in_order = "[r]\nrw=read\nbs=16k\nsize=16m\niodepth=2\n".to_owned();
+    for (drive, sets) in [("970-pro", &split[..]), ("tiny", &split), ("tiny", &ahead)] {
+        let config = config(drive, sets);
+        for job in jobs().into_iter().step_by(4).chain([in_order.clone()]) {
+            let file = WorkloadFile::fio("parts.fio", &job);
+            let (result, _) = traced(&config, &file);
+            let (workload, _) = file.workload(config.spec(), 3).expect("it fits");
+            let plain = run(&config, workload, &mut ()).expect("it runs");
+            assert_eq!(told(&config, &result), told(&config, &plain), "{job}");
+        }
+    }
+}
+
 /// The null of every attribution: what is made slower alone becomes longer, and by as much.
 #[test]
 fn what_is_made_slower_is_the_part_that_grows() {

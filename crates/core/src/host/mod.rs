@@ -265,9 +265,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
         }
         let (request, status) = self.drive.consume(command, now_ps + self.submit_ps);
         if !hpb_command {
-            self.drive.tracer().completed(command.0, now_ps);
             let submitted_ps = self.submitted_ps[command.0 as usize];
-            if let Some(status) = self.splits.completed(command, status) {
+            let ended = self.splits.completed(command, status);
+            let tracer = self.drive.tracer();
+            tracer.completed(command.0, now_ps, ended.is_some());
+            if let Some(status) = ended {
                 self.completions.push(Completion {
                     tag: request.tag,
                     op: request.op,

@@ -174,9 +174,10 @@ pub trait Tracer {
     #[inline]
     fn settled(&mut self, command: u32, at_ps: u64, unloaded_ps: u64, arrives_ps: u64) {}
 
-    /// The host has handled a command's completion: the request is over.
+    /// The host has handled a command's completion: the request is over, if `ends_request`, or goes on with other
+    /// commands that it was split into.
     #[inline]
-    fn completed(&mut self, command: u32, at_ps: u64) {}
+    fn completed(&mut self, command: u32, at_ps: u64, ends_request: bool) {}
 
     /// The parts of the requests that are over, first come, first served; each is told once.
     #[inline]

@@ -276,13 +276,15 @@ impl Tracer for Recorder {
         request.mark(Part::Link, arrives_ps);
     }
 
-    fn completed(&mut self, command: u32, at_ps: u64) {
+    fn completed(&mut self, command: u32, at_ps: u64, ends_request: bool) {
         let request = self.request(command);
         request.mark(Part::Completion, at_ps);
         request.active = false;
         let (parts_ps, info, start_ps) = (request.parts_ps, request.info, request.start_ps);
         let slices = request.slices.take();
-        self.done.push_back(parts_ps);
+        if ends_request {
+            self.done.push_back(parts_ps);
+        }
         if let (Some(events), Some(slices)) = (&mut self.events, slices) {
             events.request(command, &info, start_ps, &slices, at_ps);
         }
