@@ -103,3 +103,29 @@ fn jedecs_pinned_regions_are_fetched_from_the_start_on_only_if_loaded() {
     settle(&mut waits);
     assert_eq!(waits.counters().hpb.groups_fetched, 5);
 }
+
+/// The kernel wants half of the memory back, and gives it again later.
+#[test]
+fn memory_given_back_costs_its_share_of_hits_until_it_comes_back() {
+    let mut host = host(&[]);
+    let hits = |host: &mut Host| {
+        let before = host.counters().hpb;
+        closed_loop(host, 1, 4_000, |rng| {
+            pages(Op::Read, u64::from(rng.below(GROUPS as u32 * 4096)), 1)
+        });
+        let after = host.counters().hpb;
+        (after.hits - before.hits) as f64 / 4_000.0
+    };
+    assert_eq!(hits(&mut host), 1.0);
+    assert!(host.set_hpb_groups(GROUPS as u32 / 2));
+    assert_eq!(host.counters().hpb.evictions, GROUPS / 2);
+    let half = hits(&mut host);
+    assert!((0.45..0.55).contains(&half), "{half}");
+    assert!(host.set_hpb_groups(GROUPS as u32));
+    settle(&mut host);
+    assert_eq!(hits(&mut host), 1.0, "fetched when nothing else was asked");
+    // With JEDEC's protocol the drive says how many regions there are.
+    let spec = phone(&[("hpb.protocol", "jedec")]);
+    let mut jedec = Host::new(&spec, Precondition::Sequential, 0, 1);
+    assert!(!jedec.set_hpb_groups(1));
+}

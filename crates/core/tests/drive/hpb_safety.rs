@@ -124,9 +124,13 @@ fn random_request(rng: &mut Rng, sectors: u64, write_percent: u32) -> Request {
     }
 }
 
+/// Bit of a shape: the host's memory for entries changes.
+const RESIZES: u32 = 1 << 8;
+
 fn run(shape: u32, integrity: &'static str, protocol: &'static str, requests: u32) -> HpbCounters {
     let spec = with_entries_in_the_host(shape, integrity, protocol);
     let mut rng = Rng::new(u64::from(shape));
+    let resizes = shape & RESIZES != 0;
     let precondition = match rng.below(3) {
         0 => Precondition::None,
         1 => Precondition::Sequential,
@@ -137,14 +141,19 @@ fn run(shape: u32, integrity: &'static str, protocol: &'static str, requests: u3
         let faults = Faults::new(rng.below(200), rng.below(200), seed);
         if protocol == "paper" {
             let host = Untrusted::new(&spec, precondition, seed, faults);
-            return play(Run::new(host), &spec, &mut rng, requests);
+            return play(Run::new(host), &spec, &mut rng, (requests, resizes));
         }
     }
     let host = Host::with_contents(&spec, precondition, 0, seed, Tags::default());
-    play(Run::new(host), &spec, &mut rng, requests)
+    play(Run::new(host), &spec, &mut rng, (requests, resizes))
 }
 
-fn play<H: User>(mut run: Run<H>, spec: &DriveSpec, rng: &mut Rng, requests: u32) -> HpbCounters {
+fn play<H: User>(
+    mut run: Run<H>,
+    spec: &DriveSpec,
+    rng: &mut Rng,
+    (requests, resizes): (u32, bool),
+) -> HpbCounters {
     let sectors = spec.capacity_bytes / 512;
     let mut done = Vec::new();
     for step in 0..requests {
@@ -156,6 +165,7 @@ fn play<H: User>(mut run: Run<H>, spec: &DriveSpec, rng: &mut Rng, requests: u32
         match rng.below(4000) {
             0 => run.host.set_hpb_enabled(false),
             1..8 => run.host.set_hpb_enabled(true),
+            80..100 if resizes => run.host.set_hpb_groups(1 + rng.below(12)),
             8..80 => {
                 // Some idle time: groups are fetched.
                 run.drain_to(0, &mut done);
@@ -201,6 +211,18 @@ fn a_million_operations_return_no_stale_or_wrong_byte() {
     );
     assert!(all.groups_fetched > 1_000 && all.evictions > 100, "{all:?}");
     assert_eq!(all.refused[2], 0, "nobody forged anything");
+}
+
+#[test]
+fn the_same_while_the_host_gives_memory_back_and_takes_more() {
+    let mut all = HpbCounters::default();
+    for shape in 0..10 {
+        add(
+            &mut all,
+            &run(shape * 13 % 256 | RESIZES, "none", "paper", 20_000),
+        );
+    }
+    assert!(all.used > 150 && all.evictions > 5_000, "{all:?}");
 }
 
 #[test]

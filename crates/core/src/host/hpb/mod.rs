@@ -276,6 +276,21 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
         self.note_idle(false, 0);
     }
 
+    /// The host keeps so many groups of entries at most from now on: it gives memory back to its kernel at run time, or takes
+    /// more. What gives way is not told to the drive, as with any other group. Returns false where that
+    /// cannot be: without the feature, and with JEDEC's protocol, where the drive says how much there is.
+    pub fn set_hpb_groups(&mut self, groups: u32) -> bool {
+        let Some(hpb) = &mut self.hpb else {
+            return false;
+        };
+        let Driver::Paper(driver) = &mut hpb.driver else {
+            return false;
+        };
+        driver.resize(groups.max(1));
+        self.note_idle(false, 0);
+        true
+    }
+
     /// The driver starts or stops keeping map entries. It begins with none.
     pub fn set_hpb_enabled(&mut self, enabled: bool) {
         let Some(hpb) = &mut self.hpb else { return };

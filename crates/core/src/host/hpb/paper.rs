@@ -4,7 +4,7 @@
 use crate::controller::cache::{Cache, Direct, Inserted};
 use crate::controller::hpb::{HostEntry, Message, NO_ENTRY};
 use crate::ids::{Lpn, Ppn};
-use crate::spec::HpbSpec;
+use crate::spec::{HpbSpec, Replacement};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -45,6 +45,8 @@ pub struct PaperDriver {
     /// Groups to load at boot; 0 if their entries are there when the drive first starts.
     boot_groups: u32,
     enabled: bool,
+    replacement: Replacement,
+    seed: u64,
     /// Groups that gave way.
     pub evictions: u64,
 }
@@ -78,6 +80,8 @@ impl PaperDriver {
             loading: 0..boot_groups,
             boot_groups,
             enabled: true,
+            replacement: spec.replacement,
+            seed,
             evictions: 0,
         }
     }
@@ -254,10 +258,7 @@ impl PaperDriver {
             match cache.insert(number, false) {
                 Inserted::Evicted(gone) => {
                     self.evictions += 1;
-                    self.groups[gone as usize] = Group {
-                        wanted: self.groups[gone as usize].wanted,
-                        ..Group::default()
-                    };
+                    Self::gave_way(&mut self.groups, gone);
                 }
                 Inserted::Free => {}
                 Inserted::Full => return,
@@ -267,6 +268,58 @@ impl PaperDriver {
         group.entries = Entries::Held(entries);
         group.version = version;
         group.broken = false;
+    }
+
+    /// The driver has memory for so many groups from now on: some was given back to the kernel, in the order in which
+    /// groups give way, or it was given more.
+    pub fn resize(&mut self, host_groups: u32) {
+        let count = self.groups.len() as u32;
+        if let Some(cache) = &mut self.cache {
+            while cache.len() > host_groups
+                && let Some(gone) = cache.evict()
+            {
+                Self::gave_way(&mut self.groups, gone);
+                self.evictions += 1;
+            }
+        }
+        let held: Vec<u32> = match &self.cache {
+            Some(cache) => cache.keys().collect(),
+            None => (0..count).filter(|&number| self.holds(number)).collect(),
+        };
+        let index = Direct::new(count);
+        self.cache = (host_groups < count)
+            .then(|| Cache::new(index, host_groups, self.replacement, self.seed));
+        match &mut self.cache {
+            Some(cache) => {
+                for number in held {
+                    if cache.len() < host_groups {
+                        cache.insert(number, false);
+                    } else {
+                        Self::gave_way(&mut self.groups, number);
+                        self.evictions += 1;
+                    }
+                }
+            }
+            // What is missing nobody would ask for.
+            None => (0..count)
+                .filter(|&number| !self.has(number))
+                .collect::<Vec<u32>>()
+                .into_iter()
+                .for_each(|number| self.want(number)),
+        }
+    }
+
+    /// A group's entries are given up.
+    fn gave_way(groups: &mut [Group], gone: u32) {
+        groups[gone as usize] = Group {
+            wanted: groups[gone as usize].wanted,
+            ..Group::default()
+        };
+    }
+
+    /// Whether a group's entries take memory.
+    fn holds(&self, number: u32) -> bool {
+        !matches!(self.groups[number as usize].entries, Entries::Absent)
     }
 
     /// The driver starts or stops using it. What it held is gone either way.

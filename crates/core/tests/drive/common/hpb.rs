@@ -18,6 +18,8 @@ pub trait User {
     fn next_time(&self) -> Option<u64>;
     fn advance(&mut self, to_ps: u64, completions: &mut Vec<Completion>);
     fn set_hpb_enabled(&mut self, enabled: bool);
+    /// A host that has memory of its own for entries keeps so many groups at most.
+    fn set_hpb_groups(&mut self, _groups: u32) {}
     fn counters(&self) -> Counters;
 }
 
@@ -36,6 +38,9 @@ impl User for Host<Tags> {
     }
     fn set_hpb_enabled(&mut self, enabled: bool) {
         Host::set_hpb_enabled(self, enabled);
+    }
+    fn set_hpb_groups(&mut self, groups: u32) {
+        Host::set_hpb_groups(self, groups);
     }
     fn counters(&self) -> Counters {
         Host::counters(self)
