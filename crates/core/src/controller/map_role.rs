@@ -381,6 +381,13 @@ impl MapRole {
         self.spec.fills_in_flight
     }
 
+    /// Whether [`MapRole::next_fill`] has one.
+    #[inline]
+    #[must_use]
+    pub fn may_fill(&self) -> bool {
+        self.fills_issued < self.spec.fills_in_flight && !self.fill_queue.is_empty()
+    }
+
     /// The next page to read, if another may be read now.
     pub fn next_fill(&mut self) -> Option<(u32, TranslationPage)> {
         if self.fills_issued >= self.spec.fills_in_flight {

@@ -63,7 +63,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// Starts the reads and writes of translation pages that can start now.
+    #[inline]
     pub(super) fn dispatch_map(&mut self) {
+        if self.map.has_work() {
+            self.dispatch_map_work();
+        }
+    }
+
+    fn dispatch_map_work(&mut self) {
         while let Some(absent) = self.map.start_fills(&mut self.board, &mut self.ftl) {
             self.on_filled(absent);
         }

@@ -376,6 +376,13 @@ impl Map {
         self.role.writebacks() > WRITEBACKS_WAITING * unit_slots
     }
 
+    /// Whether anything may have to be read or written: mostly it is asked in vain.
+    #[inline]
+    pub(super) fn has_work(&self) -> bool {
+        let role = &self.role;
+        role.may_fill() || role.next_background().is_some() || role.writebacks() > 0 || self.drains
+    }
+
     /// Starts the reads of pages that are waited for, as many as can start now. Returns one that needs no
     /// read: it was trimmed while it waited, and [`Map::filled`] is to follow.
     pub(super) fn start_fills(
