@@ -46,9 +46,13 @@ fn borrowed(host: &Host) -> u32 {
     counted
 }
 
+/// Superblocks that garbage collection keeps, with what it has under way where blocks are short.
+fn kept(spec: &DriveSpec) -> u32 {
+    spec.ftl.gc_start_superblocks + spec.layout().superblocks_under_way as u32 + 4
+}
+
 /// As many as the share allows, one after the other, of a drive that opens nothing else meanwhile.
-fn naive(free: u32, gc_start: u32, permille: u32) -> u32 {
-    let kept = gc_start + 4;
+fn naive(free: u32, kept: u32, permille: u32) -> u32 {
     (0..)
         .find(|&taken| {
             let left = free - taken;
@@ -91,7 +95,7 @@ proptest! {
         let spec = spec(share.leak(), &[]);
         let mut host = empty(&spec);
         let chunks = u64::from(host.drive.ftl().user_slots()) / CHUNK;
-        let kept = spec.ftl.gc_start_superblocks + 4;
+        let kept = kept(&spec);
         let mut rng = Rng::new(seed);
         let mut next = 0;
         let mut both = [0, 0];
@@ -132,7 +136,7 @@ fn an_empty_drive_has_the_naive_drives_cache() {
         let mut host = empty(&spec);
         let free = host.drive.ftl().blocks.free_count(false);
         // Nothing but such superblocks is opened until they are full.
-        let expected = naive(free, spec.ftl.gc_start_superblocks, permille);
+        let expected = naive(free, kept(&spec), permille);
         let per_superblock = u64::from(host.drive.geometry().usable_slots(true));
         let slots = (u64::from(expected) * per_superblock).max(CHUNK);
         write(&mut host, 0, (slots / CHUNK) * CHUNK);
