@@ -52,6 +52,8 @@ impl OutputFile {
         let failed = |error: &io::Error| cannot_write(&shown, &reason(error));
         let target = match std::fs::canonicalize(path) {
             Ok(target) => target,
+            // `/dev/stdout` and what a shell puts for `>(command)` lead to pipes that have no name of their own.
+            Err(_) if std::fs::metadata(path).is_ok() => path.to_owned(),
             Err(_) if path.is_symlink() => {
                 return Err(cannot_write(
                     &shown,

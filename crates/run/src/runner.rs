@@ -22,7 +22,7 @@ use lodger_core::ftl::Wear;
 use lodger_core::observe::{Counters, PartsPs, Tracer, Untraced};
 use lodger_core::spec::Tier;
 use lodger_core::time::S;
-use lodger_core::{Completion, Request, WindowCompletion};
+use lodger_core::{Completion, Op, Request, WindowCompletion};
 use lodger_workload::{Counting, Job, Next, Workload};
 pub use observer::{DriveState, Observer, Progress};
 use std::cmp::Reverse;
@@ -33,8 +33,10 @@ pub(crate) use summary::{hmb_used_bytes, refused, utilisation};
 
 /// Simulated time must stay below this: a `u64` of picoseconds ends at 213 days.
 const SIMULATED_PS_MAX: u64 = 200 * 24 * 3600 * S;
-/// The observer is asked once in this many instants: some milliseconds of work.
+/// The observer is asked once in this much work, an instant being one: some milliseconds.
 const PROGRESS_EVERY: u64 = 1 << 14;
+/// Trimming so many bytes, each page of which is looked up, takes the simulator as long as an instant at least.
+const TRIMMED_BYTES: u64 = 64 << 10;
 /// The drive is left to itself no longer than this: a drive that is busy for ever must not keep
 /// the loop from noticing.
 const STEP_PS: u64 = S;
@@ -155,7 +157,8 @@ struct Runner<'o, O, T> {
     done_requests: u64,
     expected: Option<u64>,
     expected_ps: Option<u64>,
-    instants: u64,
+    /// Instants, and long trims by their length, since the observer was asked.
+    work: u64,
     /// The drive's events up to the last completion.
     events_at_completion: u64,
     busy_since_ps: u64,
@@ -185,7 +188,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
             done_requests: 0,
             expected: jobs.iter().map(|job| job.requests_expected).sum(),
             expected_ps: expected_ps(&jobs),
-            instants: 0,
+            work: 0,
             events_at_completion: 0,
             busy_since_ps: 0,
             busy_ps: 0,
@@ -234,8 +237,9 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
             if self.host.now_ps() >= self.observer.next_look_ps() {
                 self.observer.look(&DriveState::of(&self.host));
             }
-            self.instants += 1;
-            if self.instants.is_multiple_of(PROGRESS_EVERY) || self.is_waiting_long() {
+            self.work += 1;
+            if self.work >= PROGRESS_EVERY || self.is_waiting_long() {
+                self.work = 0;
                 let progress = Progress {
                     requests: self.done_requests,
                     expected: self.expected,
@@ -338,6 +342,9 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
         let InFlight { request, job } = self.in_flight[completion.tag as usize];
         self.free.push(completion.tag);
         self.done_requests += 1;
+        if request.op == Op::Trim {
+            self.work += request.length_bytes / TRIMMED_BYTES;
+        }
         if self.free.len() == self.in_flight.len() {
             self.busy_ps += completion.completed_ps - self.busy_since_ps;
         }

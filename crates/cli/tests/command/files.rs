@@ -163,6 +163,23 @@ fn a_link_to_nowhere_is_not_replaced() {
     assert!(sandbox.dir.join("link").is_symlink());
 }
 
+/// It was "a link to a file that is not there".
+#[test]
+fn a_pipe_without_a_name_is_written() {
+    let sandbox = Sandbox::new();
+    sandbox.file("job.fio", JOB);
+    let args = [
+        "simulate",
+        "job.fio",
+        "--drive",
+        "tiny",
+        "--output",
+        "/dev/stdout",
+    ];
+    let outcome = sandbox.ok(&args);
+    assert!(outcome.stdout.contains("read: IOPS="), "{}", outcome.stdout);
+}
+
 #[test]
 fn byte_order_marks_are_understood_or_named() {
     let sandbox = Sandbox::new();

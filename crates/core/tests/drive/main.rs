@@ -34,6 +34,7 @@ mod spec_errors;
 mod spec_hints;
 mod spec_values;
 mod steady;
+mod steady_drawn;
 mod steady_state;
 mod swarm;
 mod transfers;
