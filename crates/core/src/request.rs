@@ -59,7 +59,7 @@ pub enum Status {
     /// Fault).
     MediaError,
     /// The drive takes no more data, only reads: it has numbered as many program operations and trims as it can
-    /// ([`crate::ftl::LAST_FOR_NEW_DATA`]; NVMe: Namespace is Write Protected).
+    /// ([`crate::ftl::LAST_FOR_NEW_DATA`]), or its flash is worn out (NVMe: Namespace is Write Protected).
     ReadOnly,
     /// The host has asked for that before the drive had begun ([`crate::Device::abort`]; NVMe: Command Abort
     /// Requested).

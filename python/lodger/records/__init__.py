@@ -20,6 +20,7 @@ from .advice import (
 )
 from .breakdown import Breakdown, Parts, PartsNear, TimeOf
 from .drive import (
+    AgeingStats,
     BufferStats,
     ByCause,
     CacheStats,
@@ -58,6 +59,7 @@ __all__ = [
     "AdviceReport",
     "AdvisedDrive",
     "AdvisedWorkload",
+    "AgeingStats",
     "Answer",
     "Breakdown",
     "BufferStats",

@@ -161,6 +161,31 @@ class ByCause(Record):
     """Read for a write smaller than 4 KiB."""
 
 
+class AgeingStats(Record):
+    """Flash that fails, of drives with a table ``[nand.ageing]``."""
+
+    __slots__ = ()
+    retries: int
+    """Reads done again because the decoder did not correct what they brought, soft reads included."""
+    soft_reads: int
+    uncorrectable: int
+    """Reads whose data is lost."""
+    program_failures: int
+    erase_failures: int
+    replaced_blocks: int
+    """Bad blocks that spare ones have taken the place of."""
+    retired_superblocks: int
+    """Given up for want of spare blocks."""
+    refreshes: int
+    """Superblocks written anew because reads of them had become hard."""
+    refused: int
+    """Writes and trims refused at the end of the drive's life."""
+    mean_erases: int
+    """Erases of a block at the end, those before the run included."""
+    spare_blocks: int
+    """Spare blocks left at the end."""
+
+
 class NandStats(Record):
     """Operations of the flash."""
 
@@ -175,6 +200,7 @@ class NandStats(Record):
     """All causes, padding included."""
     padded_bytes: int
     """Programmed without data, to fill a program operation."""
+    ageing: AgeingStats | None
 
 
 class HmbTraffic(Record):

@@ -1,11 +1,12 @@
 //! What the drive does without being asked, beside garbage collection: deciding that the host is idle,
 //! giving memory to roles, and host memory back.
 
-use super::{Contents, Device, HostMemory, Lent};
+use super::{Contents, Device, HostMemory, Lent, wear};
 use crate::controller::ReadCache;
 use crate::engine::{EventKind, INDEX_MAX};
-use crate::ftl::{Collector, Move, Pacer};
-use crate::ids::Superblock;
+use crate::ftl::{Collector, Move, Owned, Pacer};
+use crate::ids::{Lpn, Superblock};
+use crate::nand::{Cause, FlashOp};
 use crate::observe::Tracer;
 use crate::spec::{DriveSpec, Tier};
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,8 @@ pub(super) struct Background {
     pub reclaiming: bool,
     /// Superblocks that the moves of each program operation were taken from.
     pub sources: Vec<Vec<Superblock>>,
+    /// Superblocks to be written anew.
+    pub upkeep: wear::Upkeep,
     /// Order of the last program when nothing was being written or collected, or had to be.
     #[serde(skip)]
     rests_at: Option<u32>,
@@ -90,6 +93,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             && self.buffer.slots.dirty(false) + self.buffer.slots.dirty(true) == 0
             && !background.reclaiming
             && !background.folding
+            && !background.upkeep.is_due()
     }
 
     /// Whether nothing can have to be written or collected before new data comes or something is
@@ -100,6 +104,71 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             && self.background.collectors.iter().all(Collector::is_idle)
             && !self.ftl.blocks.apart_is_full()
             && !self.room_is_short()
+    }
+
+    /// A program operation has failed. What it carried goes elsewhere; returns false where there is no room for it: then
+    /// the drive has come to its end, and it stays where it is.
+    #[cold]
+    pub(super) fn rewrite(&mut self, index: u32, cause: Cause) -> bool {
+        let program = *self.programs.of(index);
+        let mut current = std::mem::take(&mut self.scratch);
+        let (contents, lost) = (&mut self.contents, &mut self.hmb_pages.lost);
+        let dead = &mut self.dead;
+        dead.erased(program.ppn, program.slots);
+        let found = wear::relocate(&mut self.ftl, &self.board.array, &program, |moved| {
+            contents.relocate(moved.owner, moved.from, moved.to);
+            lost.relocate(moved.from, moved.to);
+            match moved.owner {
+                _ if !moved.is_current && C::HEARS_OF_DEAD => dead.add(moved.sequence, moved.to),
+                Owned::Data(lpn) if moved.is_current => current.push(lpn.0),
+                _ => {}
+            }
+        });
+        let is_placed = found.is_some();
+        if let Some((unit, filled)) = found {
+            self.contents.tear(program.ppn, program.slots);
+            self.ftl.programmed(program.ppn);
+            let (board, ftl) = (&mut self.board, &self.ftl);
+            for lpn in current.drain(..).map(Lpn) {
+                if let Some(hpb) = &mut self.hpb {
+                    hpb.changes(lpn);
+                }
+                self.map.update(board, ftl, &mut self.host_memory, lpn);
+            }
+            self.map.measure_changed_pages(board, ftl);
+            self.programs
+                .again(board, ftl, unit, index, (cause, filled));
+        } else {
+            wear::end(&mut self.board, &mut self.ftl);
+        }
+        self.scratch = current;
+        is_placed
+    }
+
+    /// A superblock has been erased on a die.
+    pub(super) fn on_erased(&mut self, op: &FlashOp) {
+        // Whether it has failed counts when the last die is done.
+        wear::has_failed(&mut self.board, op);
+        let superblock = Superblock(op.owner);
+        let block = &mut self.ftl.blocks[superblock];
+        block.erasing -= 1;
+        if block.erasing > 0 {
+            return;
+        }
+        let engine = &mut self.board.engine;
+        let now_ps = engine.now().ps();
+        engine.tracer.erased(superblock.0, now_ps);
+        let geometry = self.ftl.geometry();
+        let (first, slots) = (geometry.first_ppn(superblock), geometry.superblock_slots);
+        self.contents.erase(first, slots);
+        if C::HEARS_OF_DEAD {
+            self.dead.erased(first, slots);
+        }
+        if self.hmb_pages.lost.any() {
+            self.hmb_pages.lost.erase(first, slots);
+        }
+        wear::free(&mut self.board, &mut self.ftl, superblock);
+        self.dispatch();
     }
 
     /// The host has just been served: an idle period may begin.

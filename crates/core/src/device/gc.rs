@@ -3,7 +3,7 @@
 
 use super::erases::{self, Erases};
 use super::programs::Program;
-use super::{Contents, Device, HostMemory};
+use super::{Contents, Device, HostMemory, wear};
 use crate::ftl::{Collector, Move, Mover, Owned, State, Stream, WHOLE};
 use crate::ids::{Ppn, Superblock};
 use crate::nand::{Cause, Class, FlashOp};
@@ -121,7 +121,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     fn start_victim(&mut self, mover: Mover) -> bool {
         match mover {
-            Mover::Gc => self.start_gc() || self.finish_moves(),
+            Mover::Gc => {
+                let (board, ftl) = (&mut self.board, &mut self.ftl);
+                let refreshes = wear::refresh(board, &mut self.background, ftl);
+                refreshes || self.start_gc() || self.finish_moves()
+            }
             Mover::Map => self.start_map_gc(),
             Mover::Fold => self.start_folding(),
         }
@@ -323,7 +327,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if block.reads == 0 && block.state == State::Collecting {
             self.try_erase(op.superblock);
         }
-        if op.class == Class::GcRead {
+        if op.class == Class::GcRead || self.background.upkeep.is_due() {
             // Only now: if that was the last of the victim, its rest waits for no more.
             self.dispatch();
         }
@@ -397,7 +401,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         };
         let enough = !batch.is_empty() && (batch.len() == unit_slots || partial);
         let unit = if enough {
-            self.ftl.allocate(stream, true)
+            wear::allocate(&mut self.ftl, &self.board.array, stream, true)
         } else {
             None
         };
@@ -461,7 +465,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     fn relocate(&mut self, m: &Move, to: Ppn) {
-        if Self::PAGES_IN_HOST && self.hmb_pages.lost.any() {
+        if self.hmb_pages.lost.any() {
             self.hmb_pages.lost.relocate(m.from, to);
         }
         let Some(owner) = m.owner.get() else {
@@ -520,28 +524,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     pub(super) fn erase_again(&mut self, superblock: Superblock) {
         self.ftl.blocks.add_victim(superblock);
         self.try_erase(superblock);
-    }
-
-    pub(super) fn on_erased(&mut self, superblock: Superblock) {
-        let block = &mut self.ftl.blocks[superblock];
-        block.erasing -= 1;
-        if block.erasing > 0 {
-            return;
-        }
-        let engine = &mut self.board.engine;
-        let now_ps = engine.now().ps();
-        engine.tracer.erased(superblock.0, now_ps);
-        let geometry = self.ftl.geometry();
-        let (first, slots) = (geometry.first_ppn(superblock), geometry.superblock_slots);
-        self.contents.erase(first, slots);
-        if C::HEARS_OF_DEAD {
-            self.dead.erased(first, slots);
-        }
-        if Self::PAGES_IN_HOST && self.hmb_pages.lost.any() {
-            self.hmb_pages.lost.erase(first, slots);
-        }
-        self.ftl.blocks.erased(superblock);
-        self.dispatch();
     }
 
     /// Something has got to flash: erases may have waited for it.

@@ -112,6 +112,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     pub fn enqueue(&mut self, request: Request) -> CommandId {
         self.board.counters.requests += 1;
         let status = self.validate(&request);
+        self.board.counters.ageing.refused += u64::from(status == Status::ReadOnly);
         self.insert(Command::new(request, status))
     }
 

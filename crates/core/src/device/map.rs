@@ -6,7 +6,7 @@ mod in_hmb;
 
 use super::board::Board;
 use super::programs::{Program, Programs};
-use super::{Contents, HostMemory, Lent, MapEntries};
+use super::{Contents, HostMemory, Lent, MapEntries, wear};
 use crate::controller::{EPOCH_BITS, Lookup, MapInHmb, MapRole, TierMigrations, Waiter};
 use crate::engine::{Now, Occupancy};
 use crate::ftl::{Ftl, Stream};
@@ -447,7 +447,7 @@ impl Map {
             if self.programs >= WRITEBACKS_PER_DIE * ftl.geometry().dies {
                 return;
             }
-            let Some(unit) = ftl.allocate(Stream::Map, false) else {
+            let Some(unit) = wear::allocate(ftl, &board.array, Stream::Map, false) else {
                 return;
             };
             let mut filled = 0;

@@ -32,6 +32,7 @@ mod programs;
 mod read;
 mod spare;
 mod trims;
+mod wear;
 mod window;
 mod write;
 
@@ -50,8 +51,8 @@ pub use window::{DumpOutcome, WindowRecovery, WindowSent};
 use crate::controller::ReadCache;
 use crate::engine::EventKind;
 use crate::ftl::{Contradiction, Found, Ftl, Precondition, Wear};
-use crate::ids::{CommandId, DieId, Superblock};
-use crate::nand::OpKind;
+use crate::ids::{BufferSlot, CommandId, DieId};
+use crate::nand::{Cause, Class, Decoded, FlashAge, OpKind};
 use crate::observe::{Counters, Part, Tracer, Untraced};
 use crate::request::{Op, Status};
 use crate::slab::Slab;
@@ -199,7 +200,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             EventKind::WriteBackArrived => self.on_write_back_arrived(index),
             EventKind::LogRead => self.buffer.on_log_read(&mut self.board),
             EventKind::LogStored => self.on_log_stored(),
-            EventKind::DataReady => self.on_data_ready(index),
+            EventKind::DataReady => {
+                if self.board.array.ops[index].tries == 0 || self.decodes(index) {
+                    self.on_data_ready(index);
+                }
+            }
             EventKind::DieFree => self
                 .board
                 .array
@@ -319,6 +324,24 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
     }
 
+    /// What a read has brought has passed the decoder, or has not. Returns false if it is to be read again.
+    #[cold]
+    fn decodes(&mut self, index: u32) -> bool {
+        let op = self.board.array.ops[index];
+        let parts = (&mut self.background, &self.ftl, &mut self.hmb_pages.lost);
+        match wear::decode(&mut self.board, parts, index) {
+            Decoded::Again => return false,
+            Decoded::Never if op.cause == Cause::Merge => {
+                self.hmb_pages.lost.lose(BufferSlot(op.owner));
+            }
+            Decoded::Never if op.cause == Cause::Host && op.class == Class::HostRead => {
+                self.commands[op.owner].status = Status::MediaError;
+            }
+            Decoded::Yes | Decoded::Never => {}
+        }
+        true
+    }
+
     fn on_array_done(&mut self, index: u32) {
         if !self
             .board
@@ -332,9 +355,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let op = self.board.array.ops[index];
         self.board.array.ops.remove(index);
         if op.kind == OpKind::Erase {
-            self.on_erased(Superblock(op.owner));
+            self.on_erased(&op);
         } else {
-            self.on_programmed(op.owner);
+            self.on_programmed(&op);
         }
     }
 
@@ -422,6 +445,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let mut counters = self.board.counters.clone();
         counters.map.evictions = self.map.role().evictions;
         counters.hpb.present = self.hpb.is_some();
+        if let Some(age) = self.flash_age() {
+            counters.ageing.present = true;
+            counters.ageing.mean_erases = age.erases[1];
+            counters.ageing.spare_blocks = age.spare_blocks.into();
+        }
         counters.buffer_high_water_slots = u64::from(self.buffer.slots.high_water);
         if let Some(window) = &self.window {
             window.count_packets(&mut counters.window);
@@ -438,6 +466,25 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.ftl.wear()
     }
 
+    /// How far its flash has aged, where it does.
+    #[must_use]
+    pub fn flash_age(&self) -> Option<FlashAge> {
+        self.board.array.flash_age()
+    }
+
+    /// Programs and erases that have failed so far, each of which has made a block bad.
+    #[must_use]
+    pub fn block_failures(&self) -> u64 {
+        let counted = &self.board.counters.ageing;
+        counted.program_failures + counted.erase_failures
+    }
+
+    /// Whether it has come to the end of its life: it takes no writes and trims.
+    #[must_use]
+    pub fn is_worn_out(&self) -> bool {
+        self.ftl.is_worn_out()
+    }
+
     /// What is to be kept of a drive beside what its flash says, for [`Device::restore`].
     #[must_use]
     pub fn rest(&self) -> Rest {
@@ -449,6 +496,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             trims_die: self.trims.die,
             settled_to: spare::settled_to(&self.programs, &self.trims, &self.ftl),
             ftl: self.ftl.rest(),
+            ageing: self.board.array.aged().cloned(),
         }
     }
 
@@ -465,6 +513,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         self.trims.saved.clone_from(&found.trims);
         found.settled_to = found.settled_to.max(rest.settled_to);
+        wear::restore(&mut self.board, rest.ageing.as_ref(), &found)?;
         self.ftl.restore(&rest.ftl, found)?;
         self.board.engine.idle_until(rest.now_ps);
         (self.power.restarts, self.power.checkpoint) = (rest.restarts, rest.checkpoint);

@@ -13,8 +13,11 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Program {
     pub ppn: Ppn,
     pub slots: u32,
-    /// Sequence number; `None` once it has ended, and for records of trims, which stand outside it.
+    /// Sequence number; `None` once it has ended, and for records of trims, which stand outside it. Done again
+    /// elsewhere, because it has failed, it keeps it: what it supersedes is needed until then.
     pub sequence: Option<u32>,
+    /// Sequence number of where it is programmed.
+    pub programmed_at: u32,
     /// First buffer slot (host data), chained; `NONE` otherwise.
     pub first_slot: u32,
     /// Translation pages that stood in host memory which was taken back.
@@ -34,6 +37,7 @@ impl Program {
             ppn: Ppn(0),
             slots: 0,
             sequence: None,
+            programmed_at: 0,
             first_slot: NONE,
             saves_hmb: false,
             is_writeback: false,
@@ -47,6 +51,7 @@ impl Program {
             ppn: unit.ppn,
             slots: unit.slots,
             sequence: Some(unit.sequence),
+            programmed_at: unit.sequence,
             first_slot: NONE,
             saves_hmb: false,
             is_writeback: false,
@@ -85,8 +90,36 @@ impl Programs {
         ftl: &Ftl,
         unit: ProgramUnit,
         program: Program,
-        (cause, filled): (Cause, u32),
+        for_what: (Cause, u32),
     ) -> u32 {
+        self.of_host_data += u32::from(program.first_slot != NONE);
+        let owner = self.in_array.insert(program);
+        Self::issue(board, ftl, unit, owner, for_what);
+        owner
+    }
+
+    /// One that has failed is handed to the array again, for another place.
+    pub(super) fn again(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        ftl: &Ftl,
+        unit: ProgramUnit,
+        index: u32,
+        for_what: (Cause, u32),
+    ) {
+        let program = &mut self.in_array[index];
+        (program.ppn, program.slots, program.programmed_at) = (unit.ppn, unit.slots, unit.sequence);
+        Self::issue(board, ftl, unit, index, for_what);
+    }
+
+    #[inline]
+    fn issue(
+        board: &mut Board<impl Tracer>,
+        ftl: &Ftl,
+        unit: ProgramUnit,
+        owner: u32,
+        (cause, filled): (Cause, u32),
+    ) {
         let counters = &mut board.counters;
         counters.programs_by_cause[cause as usize] += 1;
         counters.programmed_slots_by_cause[cause as usize] += u64::from(filled);
@@ -95,11 +128,14 @@ impl Programs {
             Cause::Host | Cause::Map | Cause::Merge => Class::HostProgram,
             Cause::Gc | Cause::Wear | Cause::Fold => Class::Background,
         };
-        self.of_host_data += u32::from(program.first_slot != NONE);
-        let owner = self.in_array.insert(program);
         let op = FlashOp::program(class, cause, owner, &ftl.place(unit.ppn));
         board.array.enqueue(&mut board.engine, op, unit.slc);
-        owner
+    }
+
+    /// One that the array was handed.
+    #[inline]
+    pub(super) fn of(&self, index: u32) -> &Program {
+        &self.in_array[index]
     }
 
     /// Hands a page of records of trims to the array, for a block of the system area on that die.

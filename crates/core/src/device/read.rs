@@ -8,8 +8,9 @@ use crate::engine::EventKind;
 use crate::ftl::Owned;
 use crate::ids::{BufferSlot, Lpn, Ppn, TranslationPage};
 use crate::memory::{self, GRANTED};
-use crate::nand::{Cause, Class, FlashOp};
+use crate::nand::{Cause, Class, Decoded, FlashOp};
 use crate::observe::{Part, Tracer};
+use crate::request::Status;
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES, Tier};
 use std::ops::Range;
 
@@ -243,6 +244,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.keep_in_read_cache(op);
         let next = |device: &mut Self| device.read_ahead_state()?.next_waiting(op.owner);
         while let Some((command, bytes)) = next(self) {
+            if op.decoded() == Decoded::Never {
+                self.commands[command].status = Status::MediaError;
+            }
             self.deliver(command, u64::from(bytes));
         }
         if let Some(ahead) = self.read_ahead_state() {
@@ -428,7 +432,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// A command takes a page's data from `source`.
     #[inline]
     pub(super) fn note_read(&mut self, id: u32, lpn: Lpn, source: Source, sectors: u8) {
-        if Self::PAGES_IN_HOST {
+        if self.hmb_pages.lost.any() {
             let command = &mut self.commands[id];
             if self.hmb_pages.reads_lost(command, source, sectors) {
                 return;
@@ -578,7 +582,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             // Overwritten while the read ran: not to be kept.
             if let Some(Owned::Data(lpn)) = self.ftl.current_owner(ppn)
                 && self.buffer.slots.find(lpn).is_none()
-                && !(Self::PAGES_IN_HOST && self.hmb_pages.lost.in_flash(ppn) != 0)
+                && !(self.hmb_pages.lost.any() && self.hmb_pages.lost.in_flash(ppn) != 0)
             {
                 cache.keep(lpn);
                 kept += crate::spec::SLOT_BYTES;

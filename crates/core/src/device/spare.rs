@@ -46,6 +46,7 @@ pub struct Rest {
     pub(super) trims_die: u32,
     pub(super) settled_to: u32,
     pub(super) ftl: crate::ftl::Rest,
+    pub(super) ageing: Option<crate::nand::Ageing>,
 }
 
 /// The highest sequence number up to which all programs have ended and all trims are recorded.
@@ -64,7 +65,7 @@ pub(super) fn tell(
 ) {
     let superblock = ftl.geometry().superblock(program.ppn);
     let block = &ftl.blocks[superblock];
-    let (Some(oob), Some(sequence)) = (&block.oob, program.sequence) else {
+    let Some(oob) = &block.oob else {
         return;
     };
     let at = (program.ppn.0 - ftl.geometry().first_ppn(superblock).0) as usize;
@@ -72,7 +73,7 @@ pub(super) fn tell(
         first: program.ppn,
         slots: program.slots,
         stream: block.stream,
-        sequence,
+        sequence: program.programmed_at,
         settled_to,
     };
     let slots = (program.ppn.0..).zip(&oob[at..at + program.slots as usize]);

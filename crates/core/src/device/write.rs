@@ -3,7 +3,7 @@
 use super::buffer::Transfer;
 use super::map::translation_page;
 use super::programs::{Fetched, Program};
-use super::{Command, Contents, Device, HostMemory, Source, spare};
+use super::{Command, Contents, Device, HostMemory, Source, spare, wear};
 use crate::controller::{Fate, Flusher, Landing, Lookup, SlotState, Waiter};
 use crate::engine::EventKind;
 use crate::ftl::{ProgramUnit, Stream};
@@ -199,7 +199,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let held = match self.buffer.slots.land(slot, merge, cold) {
             Landing::Absorbed(held) => {
                 self.board.counters.buffer_absorbed += 1;
-                if Self::PAGES_IN_HOST {
+                if Self::PAGES_IN_HOST || self.hmb_pages.lost.any() {
                     let (data, around) = self.hmb_pages();
                     data.fetch_absorbing(around, held, sectors);
                 }
@@ -213,7 +213,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                     (None, Some(ppn)) => Some(Source::Flash(ppn)),
                     (None, None) => Some(Source::Unwritten),
                 };
-                if Self::PAGES_IN_HOST {
+                if Self::PAGES_IN_HOST || self.hmb_pages.lost.any() {
                     let (data, around) = self.hmb_pages();
                     data.fetch_merging(around, slot, source, sectors);
                 }
@@ -331,7 +331,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                     break;
                 }
                 let share = self.ftl.new_data_share();
-                let Some(unit) = self.ftl.allocate(stream, false) else {
+                let array = &self.board.array;
+                let Some(unit) = wear::allocate(&mut self.ftl, array, stream, false) else {
                     break;
                 };
                 self.take_turn(stream, share);
@@ -371,7 +372,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let ppn = Ppn(unit.ppn.0 + filled);
             let lpn = self.buffer.slots.lpn(slot);
             let fate = self.buffer.slots.fate(slot);
-            if Self::PAGES_IN_HOST && fate != Fate::Nothing {
+            if fate != Fate::Nothing && (Self::PAGES_IN_HOST || self.hmb_pages.lost.any()) {
                 let (data, around) = self.hmb_pages();
                 data.make_safe(around, slot);
                 self.hmb_pages.lost.program(slot, ppn);
@@ -444,7 +445,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if slots == 0 {
             return;
         }
-        if Self::PAGES_IN_HOST {
+        if Self::PAGES_IN_HOST || self.hmb_pages.lost.any() {
             for at in 0..slots as usize {
                 let slot = self.buffer.slots.log_batch(at);
                 let (data, around) = self.hmb_pages();
@@ -462,7 +463,15 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.dispatch();
     }
 
-    pub(super) fn on_programmed(&mut self, index: u32) {
+    pub(super) fn on_programmed(&mut self, op: &FlashOp) {
+        let index = op.owner;
+        if self.board.array.ages()
+            && !self.programs.of(index).saves_trims
+            && wear::has_failed(&mut self.board, op)
+            && self.rewrite(index, op.cause)
+        {
+            return;
+        }
         let program = self.programs.end(index);
         if program.saves_trims {
             self.on_trims_saved();

@@ -11,6 +11,7 @@ mod page_map;
 mod permutation;
 mod recovery;
 mod restore;
+mod rewrite;
 mod superblocks;
 mod temperature;
 mod victim;
@@ -22,6 +23,7 @@ pub use owner::{Owned, Owner};
 pub use pacing::{Pacer, WHOLE};
 pub use recovery::{LostUnit, Scan, Trim};
 pub use restore::{Contradiction, Found, FoundSuperblock, Rest, Written};
+pub use rewrite::Moved;
 pub use superblocks::{Block, Oob, State, Superblocks, Victim};
 pub use wear::Wear;
 
@@ -91,6 +93,8 @@ pub struct Ftl {
     reserve: u32,
     /// `gc_start_superblocks`, and those that short blocks have under way.
     gc_start: u32,
+    /// Superblocks without which it still can be cleaned.
+    retirable: u32,
     /// Share of the flash that holds nothing which may run in single-bit mode, in thousandths.
     slc_dynamic_permille: u32,
     /// Stream that relocated data goes to: one of its own, or one of host data.
@@ -144,6 +148,10 @@ impl Ftl {
             sequence: 0,
             reserve: ftl.gc_reserve_superblocks,
             gc_start: ftl.gc_start_superblocks + spec.layout().superblocks_under_way as u32,
+            retirable: {
+                let program_slots = u64::from(geometry.unit_slots);
+                spec.layout().retirable_superblocks(program_slots) as u32
+            },
             slc_dynamic_permille: ftl.slc_dynamic_permille,
             relocation_stream: match (ftl.gc_own_stream, ftl.hot_cold_streams) {
                 (true, _) => Stream::Gc,
@@ -315,11 +323,11 @@ impl Ftl {
         self.relocation_stream
     }
 
-    /// Whether there are sequence numbers left for what the host writes and trims.
+    /// Whether there are sequence numbers left for what the host writes and trims, and flash that is not worn out.
     #[inline]
     #[must_use]
     pub fn takes_new_data(&self) -> bool {
-        self.sequence < LAST_FOR_NEW_DATA
+        self.sequence < LAST_FOR_NEW_DATA && !self.is_worn_out()
     }
 
     /// Sequence number of the last program operation or trim.

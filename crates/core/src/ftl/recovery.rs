@@ -225,7 +225,7 @@ impl Ftl {
         let mut page_sequences = vec![None; self.directory.pages() as usize];
         self.directory.restart();
         for (number, block) in (0u32..).zip(self.blocks.all()) {
-            scan.superblocks += u32::from(block.state != State::Free);
+            scan.superblocks += u32::from(!matches!(block.state, State::Free | State::Retired));
             let Some(oob) = &block.oob else { continue };
             scan.slots += oob.len() as u64;
             let first = number * self.geometry.superblock_slots;

@@ -25,6 +25,8 @@ pub enum State {
     Collecting,
     /// Holds nothing valid; its erase is under way.
     Erasing,
+    /// A block of it is bad, and no spare one is left: it is not used any more.
+    Retired,
 }
 
 /// What a page's spare area says beside its data: out-of-band data, which recovery reads.
@@ -205,6 +207,8 @@ pub struct Superblocks {
     wear_dynamic: bool,
     closings: u64,
     freeings: u64,
+    retired: u32,
+    worn_out: bool,
     rng: Rng,
     /// What the last looks at all of them found.
     #[serde(skip)]
@@ -238,6 +242,8 @@ impl Superblocks {
             wear_dynamic,
             closings: 0,
             freeings: u64::from(geometry.superblocks),
+            retired: 0,
+            worn_out: false,
             rng: Rng::new(seed),
             looks: Looks::default(),
         }
@@ -458,6 +464,34 @@ impl Superblocks {
         self.set_free(superblock);
         self.victims
             .retain(|victim| victim.superblock != superblock);
+    }
+
+    /// A superblock whose last die has been erased is not used any more.
+    pub fn retire(&mut self, superblock: Superblock) {
+        self.erased(superblock);
+        let block = &mut self.blocks[superblock.index()];
+        block.state = State::Retired;
+        let is_ordinary = !block.slc;
+        self.free[usize::from(block.slc)].retain(|free| free.number != superblock.0);
+        self.retired += u32::from(is_ordinary);
+    }
+
+    /// Superblocks of ordinary mode that are not used any more.
+    #[must_use]
+    pub fn retired(&self) -> u32 {
+        self.retired
+    }
+
+    /// No new data is taken.
+    pub fn wear_out(&mut self) {
+        self.worn_out = true;
+    }
+
+    /// Whether no new data is taken.
+    #[inline]
+    #[must_use]
+    pub fn is_worn_out(&self) -> bool {
+        self.worn_out
     }
 
     /// Slots of the superblock of a physical page run in single-bit mode.

@@ -1,10 +1,11 @@
 //! When flash operations start and end: dies are scheduled, buses serve in turn.
 
+use super::ageing::{Ageing, FlashAge, SOFT, TRIES};
 use super::geometry::Geometry;
 use super::operation::{CLASSES, Class, FlashOp, OpKind};
 use super::variation::Variation;
 use crate::engine::{Engine, EventKind, Timeline};
-use crate::ids::DieId;
+use crate::ids::{DieId, Ppn, Superblock};
 use crate::observe::{OpInfo, OpStep, Tracer};
 use crate::slab::{Queue, Slab};
 use crate::spec::{NandSpec, SLOT_BYTES};
@@ -65,6 +66,7 @@ pub struct Array {
     slot_transfer_ps: u64,
     page_load_ps: u64,
     variation: Option<Variation>,
+    ageing: Option<Box<Ageing>>,
     /// Operations waiting or under way.
     pub ops: Slab<FlashOp>,
 }
@@ -83,6 +85,9 @@ impl Array {
             slot_transfer_ps: transfer_ps(slot_bytes, nand.channel_bytes_per_s),
             page_load_ps: transfer_ps(slot_bytes * slots_per_page, nand.channel_bytes_per_s),
             variation: nand.variation.map(|spec| Variation::new(spec, seed)),
+            ageing: nand
+                .ageing
+                .map(|spec| Box::new(Ageing::new(&spec, geometry, nand.planes, seed))),
             nand: nand.clone(),
             ops: Slab::default(),
         }
@@ -110,6 +115,9 @@ impl Array {
         if let Some(variation) = &self.variation {
             op.array_ps = variation.array_ps(&op, op.array_ps);
         }
+        if let Some(ageing) = &mut self.ageing {
+            ageing.begin(&mut op, slc, engine.now().ps());
+        }
         let class = op.class;
         let die_id = op.die;
         let info = OpInfo {
@@ -124,6 +132,13 @@ impl Array {
         let die = &mut self.dies[die_id.index()];
         die.queues[class as usize].push_back(&mut self.ops, index);
         die.waiting |= 1 << class as u8;
+        self.wake(engine, die_id, class);
+    }
+
+    /// Something of that class waits for a die from now on.
+    #[inline(always)]
+    fn wake(&mut self, engine: &mut Engine<impl Tracer>, die_id: DieId, class: Class) {
+        let die = &self.dies[die_id.index()];
         if die.running {
             if die.current == 0 {
                 return;
@@ -136,6 +151,76 @@ impl Array {
         } else {
             self.dispatch(engine, die_id);
         }
+    }
+
+    /// A read that could not be decoded is done again, before others of its class.
+    pub fn retry(&mut self, engine: &mut Engine<impl Tracer>, index: u32) {
+        let op = &mut self.ops[index];
+        op.tries -= 1;
+        if op.tries & TRIES == 0
+            && op.tries & SOFT != 0
+            && let Some(ageing) = &self.ageing
+        {
+            ageing.read_softly(op);
+        }
+        let (class, die_id) = (op.class, op.die);
+        let die = &mut self.dies[die_id.index()];
+        die.queues[class as usize].push_front(&mut self.ops, index);
+        die.waiting |= 1 << class as u8;
+        self.wake(engine, die_id, class);
+    }
+
+    /// Whether it ages.
+    #[inline]
+    #[must_use]
+    pub fn ages(&self) -> bool {
+        self.ageing.is_some()
+    }
+
+    /// Whether the block that a unit lies in has failed.
+    #[inline]
+    #[must_use]
+    pub fn is_bad(&self, ppn: Ppn, slc: bool) -> bool {
+        let ageing = self.ageing.as_ref();
+        ageing.is_some_and(|ageing| ageing.is_bad(ppn, slc))
+    }
+
+    /// Whether a program or erase that has ended has failed.
+    #[inline]
+    pub fn has_failed(&mut self, op: &FlashOp) -> bool {
+        let ageing = self.ageing.as_mut();
+        ageing.is_some_and(|ageing| ageing.has_failed(op))
+    }
+
+    /// Whether a superblock is better written anew, as a read of it must be tried again.
+    #[must_use]
+    pub fn wants_refresh(&self, op: &FlashOp, now_ps: u64) -> bool {
+        let ageing = self.ageing.as_ref();
+        ageing.is_some_and(|ageing| ageing.wants_refresh(op, now_ps))
+    }
+
+    /// A superblock has been erased on all dies. How many of its blocks spare ones have taken the place of, and
+    /// whether all that have failed.
+    pub fn erased(&mut self, superblock: Superblock) -> (u32, bool) {
+        let ageing = self.ageing.as_mut();
+        ageing.map_or((0, true), |ageing| ageing.erased(superblock))
+    }
+
+    /// How worn the flash is, where it ages.
+    #[must_use]
+    pub fn flash_age(&self) -> Option<FlashAge> {
+        self.ageing.as_ref().map(|ageing| ageing.flash_age())
+    }
+
+    /// What ages, to be kept, and to be told that no more is to be retired.
+    pub fn ageing(&mut self) -> Option<&mut Ageing> {
+        self.ageing.as_deref_mut()
+    }
+
+    /// What is to be kept of how flash has aged.
+    #[must_use]
+    pub fn aged(&self) -> Option<&Ageing> {
+        self.ageing.as_deref()
     }
 
     fn program_ps(&self, page_type: u32, slc: bool) -> u64 {
@@ -299,7 +384,8 @@ impl Array {
             tracer.step(index, OpStep::ArrayDone, now.ps());
             tracer.step(index, OpStep::Transfer, end_ps - transfer_ps);
             tracer.step(index, OpStep::Transferred, end_ps);
-            engine.schedule(end_ps + self.nand.ecc_ps, EventKind::DataReady, index);
+            let decoded_ps = end_ps + self.nand.ecc_ps + op.end_ps;
+            engine.schedule(decoded_ps, EventKind::DataReady, index);
             die.free_at_ps = if self.nand.cache_read {
                 now.ps().max(die.transfer_end_ps)
             } else {

@@ -133,11 +133,14 @@ pub struct FlashOp {
     pub link_bytes: u32,
     /// Pieces still to be loaded into the die (program).
     pub pieces_left: u8,
+    /// Reads that are still to come because what this one brings cannot be decoded, and how they end; see
+    /// [`super::Ageing`].
+    pub tries: u8,
     /// Times it has been suspended.
     pub suspensions: u16,
     /// Array time, or what is left of it after a suspension.
     pub array_ps: u64,
-    /// When the array work under way ends.
+    /// When the array work under way ends (program, erase); what decoding takes beyond the least (read).
     pub end_ps: u64,
 }
 
@@ -162,6 +165,7 @@ impl FlashOp {
             mask,
             link_bytes: 0,
             pieces_left: 0,
+            tries: 0,
             suspensions: 0,
             array_ps: 0,
             end_ps: 0,

@@ -117,6 +117,45 @@ pub struct HpbCounters {
     pub write_buffers: u64,
 }
 
+/// Flash that fails, where it ages.
+#[derive(Clone, Serialize, Deserialize, Debug, Default, PartialEq, Eq)]
+pub struct AgeingCounters {
+    /// The drive's flash ages.
+    pub present: bool,
+    /// Reads done again because the decoder did not correct what they brought, soft reads included.
+    pub retries: u64,
+    /// Reads decoded, or not, from soft reads.
+    pub soft_reads: u64,
+    /// Reads that could not be decoded at all.
+    pub uncorrectable: u64,
+    /// Program operations that have failed: what they carried was programmed again elsewhere.
+    pub program_failures: u64,
+    /// Erases of a superblock's block on a die that have failed.
+    pub erase_failures: u64,
+    /// Bad blocks that spare ones have taken the place of.
+    pub replaced_blocks: u64,
+    /// Superblocks given up for want of spare blocks.
+    pub retired_superblocks: u64,
+    /// Superblocks written anew because reads of them had become hard.
+    pub refreshes: u64,
+    /// Writes and trims refused because the drive has come to the end of its life.
+    pub refused: u64,
+    /// Erases of a block in the mean, those before the run included: of now, not counted.
+    pub mean_erases: u64,
+    /// Spare blocks of all dies that are left: of now, too.
+    pub spare_blocks: u64,
+}
+
+impl AgeingCounters {
+    /// An operation of the array has failed.
+    pub fn count_failure(&mut self, is_erase: bool) {
+        match is_erase {
+            true => self.erase_failures += 1,
+            false => self.program_failures += 1,
+        }
+    }
+}
+
 /// Everything the drive counts.
 #[derive(Clone, Serialize, Deserialize, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -186,4 +225,7 @@ pub struct Counters {
     pub link_from_host_bytes: u64,
     /// Times that the drive gave host memory up because a write did not reach it.
     pub hmb_given_up: u64,
+    /// Flash that fails.
+    #[serde(default)]
+    pub ageing: AgeingCounters,
 }

@@ -4,6 +4,8 @@ mod counters;
 mod histogram;
 mod tracer;
 
-pub use counters::{CAUSES, Counters, HpbCounters, MapCounters, TIERS_MAX, WindowCounters};
+pub use counters::{
+    AgeingCounters, CAUSES, Counters, HpbCounters, MapCounters, TIERS_MAX, WindowCounters,
+};
 pub use histogram::Histogram;
 pub use tracer::{OpInfo, OpStep, PARTS, Part, PartsPs, RequestInfo, Tracer, Untraced};

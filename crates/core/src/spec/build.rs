@@ -8,7 +8,7 @@ mod window;
 mod write_buffer;
 
 use super::error::SpecError;
-use super::layout::Layout;
+use super::layout::{Layout, SPARE_SUPERBLOCKS};
 use super::parse::Values;
 use super::units::show_size;
 use super::value::Value;
@@ -28,8 +28,6 @@ const OPERATIONS_MIN: u64 = 4;
 /// Word lines of a block at least. A power cut costs what is left of the word line being programmed, on each
 /// die: with one word line to a block each cut would cost a superblock, and a few in a row the drive.
 const WORD_LINES_MIN: u32 = 2;
-/// Superblocks of spare without which garbage collection may find nothing to gain.
-const SPARE_SUPERBLOCKS: u64 = 2;
 
 /// The drive that the values describe.
 pub(super) fn drive(values: &mut Values) -> Result<DriveSpec, SpecError> {
@@ -123,6 +121,7 @@ fn nand(values: &Values) -> Result<NandSpec, SpecError> {
         cache_program: values.flag("nand.cache_program"),
         suspend: suspend.filter(|suspend| suspend.max_per_operation > 0),
         variation: flash::variation(values),
+        ageing: None,
     })
 }
 
@@ -217,6 +216,7 @@ fn blocks(
         );
         return Err(values.contradiction(path, &must));
     }
+    nand.ageing = flash::ageing(values, nand)?;
     superblocks_can_be_cleaned(values, nand, &layout)?;
     garbage_is_worth_collecting(values, nand, &layout)?;
     nand.blocks_per_plane = u32::try_from(layout.superblocks()).expect("fewer than slots");
@@ -252,9 +252,7 @@ fn garbage_is_worth_collecting(
         );
         return Err(values.contradiction("ftl.overprovisioning", &must));
     }
-    // 2 spare / superblocks >= operation, with (user + spare) / superblock of them.
-    let least = layout.user_slots * program_slots;
-    let least = least.div_ceil(2 * superblock_slots - program_slots);
+    let least = layout.least_spare_slots(program_slots);
     if spare < least {
         let must = format!(
             "must be at least {:.4} with superblocks of {superblock} and program operations of {}: where \

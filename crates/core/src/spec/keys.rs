@@ -65,6 +65,7 @@ pub(super) const OPTIONAL_TABLES: &[&str] = &[
     "controller.read_ahead",
     "nand.suspend",
     "nand.variation",
+    "nand.ageing",
     "tier.sram",
     "tier.dram",
     "tier.cxl",

@@ -27,6 +27,9 @@ pub(crate) const MOVES_PROGRAMMED_PER_DIE: u32 = 3;
 /// Program operations' worth of data that garbage collection reads ahead of them, for each die.
 pub(crate) const MOVES_STAGED_PER_DIE: u32 = 2;
 
+/// Superblocks of spare without which cleaning may find nothing to gain.
+pub(super) const SPARE_SUPERBLOCKS: u64 = 2;
+
 /// Superblocks by purpose, and the sizes they follow from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -97,6 +100,22 @@ impl Layout {
     #[must_use]
     pub fn spare_factor(&self) -> f64 {
         1.0 - self.user_slots as f64 / self.data_slots() as f64
+    }
+
+    /// Spare, in slots, with which the emptiest superblock has more garbage than a program operation of
+    /// `program_slots` takes: 2 spare / superblocks >= operation, with (user + spare) / superblock of them.
+    pub(super) fn least_spare_slots(&self, program_slots: u64) -> u64 {
+        let least = self.user_slots * program_slots;
+        least.div_ceil(2 * self.slots_per_superblock - program_slots)
+    }
+
+    /// Data superblocks that the drive can do without, and still be cleaned with one less.
+    #[must_use]
+    pub fn retirable_superblocks(&self, program_slots: u64) -> u64 {
+        let least = self.least_spare_slots(program_slots);
+        let least = least.max(SPARE_SUPERBLOCKS * self.slots_per_superblock);
+        let needed = (self.user_slots + least).div_ceil(self.slots_per_superblock);
+        self.data_superblocks.saturating_sub(needed + 1)
     }
 
     /// Slots of all data superblocks.

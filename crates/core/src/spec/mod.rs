@@ -26,7 +26,7 @@ mod window;
 mod words;
 
 pub use error::{Place, Problem, SpecError};
-pub use flash::VariationSpec;
+pub use flash::{AgeingSpec, ErrorSpec, VariationSpec};
 pub use integrity::{LINE_BYTES, VERSIONS_PER_LINE};
 pub use keys::{KeyReference, reference, reference_markdown, words_markdown};
 pub use layout::Layout;
@@ -235,6 +235,8 @@ pub struct NandSpec {
     pub suspend: Option<SuspendSpec>,
     /// How far array times scatter; `None`: not at all.
     pub variation: Option<VariationSpec>,
+    /// How it ages; `None`: not at all.
+    pub ageing: Option<AgeingSpec>,
 }
 
 /// Program and erase suspend.

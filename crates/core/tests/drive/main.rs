@@ -1,6 +1,7 @@
 //! What the drive is asked: one program, for each file would compile the model again.
 //! One file of it: `cargo test -p lodger-core --test drive truth::`.
 
+mod ageing;
 mod branch;
 mod common;
 mod compressed_map;

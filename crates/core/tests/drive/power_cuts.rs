@@ -6,6 +6,8 @@
 //! Ten thousand cuts are part of the ordinary tests. A longer soak:
 //! `LODGER_CASES=1000000 cargo test --release -p lodger-core --test drive power_cuts:: -- --nocapture`
 
+mod ageing;
+
 use crate::common::contents::Media;
 use crate::common::drives::LOG;
 use crate::common::durable::Model;
@@ -260,7 +262,17 @@ impl Run {
     fn complete(&mut self, done: &[Completion]) {
         for completion in done {
             let request = self.open.remove(&completion.tag).expect("completes once");
-            assert_eq!(completion.status, Status::Success);
+            if completion.status != Status::Success {
+                let counted = self.host.counters().ageing;
+                match completion.status {
+                    Status::MediaError => assert!(counted.uncorrectable > 0, "{}", self.name),
+                    Status::ReadOnly => assert!(counted.refused > 0, "{}", self.name),
+                    status => panic!("{}: {status:?}", self.name),
+                }
+                let refused = completion.status == Status::ReadOnly;
+                self.model.fail(&request, refused);
+                continue;
+            }
             let durable = match request.op {
                 Op::Write => request.fua || self.unbuffered() || self.is_protected(),
                 _ => self.is_protected(),

@@ -60,6 +60,8 @@ fn seen(spec: &DriveSpec, precondition: Precondition) -> String {
     ] {
         counters = counters.replace(&format!(", {counter}: 0"), "");
     }
+    let ageing = lodger_core::observe::AgeingCounters::default();
+    counters = counters.replace(&format!(", ageing: {ageing:?}"), "");
     writeln!(text, "{counters} {}", host.now_ps()).unwrap();
     if slots < 1 << 20 {
         host.drive.ftl().check();

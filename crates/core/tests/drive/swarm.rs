@@ -242,11 +242,25 @@ impl Run {
         for completion in done {
             self.idle_events = 0;
             let request = self.open.remove(&completion.tag).expect("completes once");
-            assert_eq!(completion.status, Status::Success);
+            if completion.status != Status::Success {
+                self.fail(&request, completion.status);
+                continue;
+            }
             assert!(completion.completed_ps >= completion.submitted_ps);
             let forced = request.op == Op::Write && (request.fua || unbuffered);
             self.model.complete(&request, forced || is_pm);
         }
+    }
+
+    /// Only flash that ages fails commands, and counts them.
+    fn fail(&mut self, request: &Request, status: Status) {
+        let counted = self.host.counters().ageing;
+        match status {
+            Status::MediaError => assert!(counted.uncorrectable > 0, "{request:?}"),
+            Status::ReadOnly => assert!(counted.refused > 0 && request.op != Op::Flush),
+            _ => panic!("{status:?}: {request:?}"),
+        }
+        self.model.fail(request, status == Status::ReadOnly);
     }
 
     fn rest(&mut self) {

@@ -236,7 +236,7 @@ fn write_window(out: &mut String, counters: &Counters) -> std::fmt::Result {
 }
 
 fn nand_json(counters: &Counters) -> Value {
-    json!({
+    let mut nand = json!({
         "reads": counters.reads_by_cause.iter().sum::<u64>(),
         "programs": counters.programs_by_cause.iter().sum::<u64>(),
         "erases": counters.erases,
@@ -244,7 +244,11 @@ fn nand_json(counters: &Counters) -> Value {
         "programs_by_cause": by_cause(&counters.programs_by_cause),
         "programmed_bytes": programmed_bytes(counters),
         "padded_bytes": counters.padded_slots * SLOT_BYTES,
-    })
+    });
+    if counters.ageing.present {
+        nand["ageing"] = super::ageing::json(&counters.ageing);
+    }
+    nand
 }
 
 /// The end of the text: what happened inside the drive.
@@ -351,6 +355,9 @@ fn write_flash(out: &mut String, counters: &Counters) -> std::fmt::Result {
     write_operations(out, "flash reads  ", &counters.reads_by_cause)?;
     write_operations(out, "programs     ", &counters.programs_by_cause)?;
     writeln!(out, "     erases    : {}", grouped(counters.erases))?;
+    if counters.ageing.present {
+        super::ageing::write_text(out, &counters.ageing)?;
+    }
     if let Some(waf) = waf(counters) {
         writeln!(
             out,

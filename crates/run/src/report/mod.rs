@@ -1,5 +1,6 @@
 //! What a run found out, in fio's words and in Lodger's.
 
+mod ageing;
 pub mod compare;
 mod drive;
 pub(crate) mod forms;

@@ -38,6 +38,7 @@ pub(super) struct Keeping {
     pub unsafe_shutdowns: u64,
     saved_ps: u64,
     saved_commands: u64,
+    saved_failures: u64,
     /// Time that passes between two savings if that is longer than [`SAVE_EVERY_PS`].
     save_gap_ps: u64,
 }
@@ -226,6 +227,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let bytes = rmp_serde::to_vec_named(&saved).expect("numbers and lists can be written");
         self.keeping.saved_ps = self.device.now_ps();
         self.keeping.saved_commands = self.statistics.commands;
+        self.keeping.saved_failures = self.device.block_failures();
         if let Some(backing) = self.device.contents.backing() {
             backing.keep_rest(bytes, is_off);
         }
@@ -289,7 +291,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let gap_ps = self.keeping.save_gap_ps.max(SAVE_EVERY_PS);
         let is_due = now_ps.saturating_sub(self.keeping.saved_ps) >= gap_ps
             && self.statistics.commands != self.keeping.saved_commands;
-        if is_due {
+        // Which blocks are bad is to be known whatever becomes of this process.
+        if is_due || self.device.block_failures() != self.keeping.saved_failures {
             self.keep_rest(false);
         }
         let Some(passed) = self.device.contents.passed() else {

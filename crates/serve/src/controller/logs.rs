@@ -2,15 +2,17 @@
 
 use super::Controller;
 use super::identity::ERROR_ENTRIES_Z;
+use lodger_core::nand::FlashAge;
 use lodger_wire::QueueId;
 use lodger_wire::command::window::opcode;
 use lodger_wire::command::{AdminCommand, GetLogPage};
 use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::identify::controller::FR;
+use lodger_wire::layout::Short;
 use lodger_wire::log::{
-    ErrorEntry, FirmwareSlots, Health, LogId, OcpHealth, answer, changed_namespaces,
-    command_effects, counters_page, data_units, empty_self_test, error_page, feature_effects,
-    supported_pages,
+    CriticalWarning, ErrorEntry, FirmwareSlots, Health, LogId, OcpHealth, answer,
+    changed_namespaces, command_effects, counters_page, data_units, empty_self_test, error_page,
+    feature_effects, supported_pages,
 };
 use lodger_wire::memory::GuestMemory;
 use lodger_wire::opcode::AdminOpcode;
@@ -140,14 +142,28 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     fn health(&self) -> Health {
         let statistics = self.statistics;
+        let wear = self.device.flash_age();
+        let ageing = self.device.counters().ageing;
+        let spare_percent = wear.as_ref().map_or(100, FlashAge::spare_percent);
+        let worn = [
+            (
+                spare_percent < SPARE_THRESHOLD_PERCENT,
+                CriticalWarning::Spare,
+            ),
+            (self.device.is_worn_out(), CriticalWarning::ReadOnly),
+        ];
+        let worn = worn.into_iter().filter(|(holds, _)| *holds);
+        let worn = worn.fold(0, |bits, (_, warning)| bits | warning as u8);
         let plight = self.health_of_plight(TEMPERATURE_KELVIN);
         Health {
-            critical_warning: plight.warnings,
+            critical_warning: plight.warnings | worn,
+            used_percent: wear.as_ref().map_or(0, FlashAge::used_percent),
+            media_errors: ageing.uncorrectable.into(),
             temperature_kelvin: plight.temperature_kelvin,
             warning_minutes: plight.hot_s / 60,
             heavy_throttles: plight.throttles,
             heavy_throttle_s: plight.hot_s,
-            available_spare_percent: 100,
+            available_spare_percent: spare_percent,
             spare_threshold_percent: SPARE_THRESHOLD_PERCENT,
             data_units_read: data_units(statistics.read_bytes.into()),
             data_units_written: data_units(statistics.written_bytes.into()),
@@ -186,7 +202,20 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     fn ocp_health(&self) -> OcpHealth {
         let geometry = self.device.geometry();
+        let ageing = self.device.counters().ageing;
+        let wear = self.device.flash_age();
+        let [fewest, mean, most] = wear.map_or([0; 3], |wear| wear.erases);
+        let least = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let grown = ageing.replaced_blocks + wear.map_or(0, |wear| wear.factory_bad_blocks.into());
         OcpHealth {
+            uncorrectable_reads: ageing.uncorrectable,
+            soft_ecc_errors: ageing.soft_reads,
+            refreshes: Short::saturating(ageing.refreshes),
+            bad_user_blocks: Short::saturating(grown),
+            bad_user_blocks_normalized: wear.as_ref().map_or(100, FlashAge::spare_percent).into(),
+            user_erases_min: least(fewest),
+            user_erases_max: least(most),
+            erases_mean: mean,
             media_bytes_written: self.media_bytes_written().into(),
             used_blocks: self.identity.size_blocks,
             dies: u16::try_from(geometry.dies).unwrap_or(u16::MAX),

@@ -152,6 +152,10 @@ const MEANINGS: &[(&str, &str)] = &[
         "Programmed without data, to fill a program operation",
     ),
     (
+        "nand.ageing",
+        "Flash that ages ([what is counted](../concepts/aging.md#what-is-counted)); only of drives with `[nand.ageing]`",
+    ),
+    (
         "waf",
         "Write amplification: bytes programmed over bytes the host wrote, less than 1 where data still stands in the buffer; `null` without writes",
     ),

@@ -161,7 +161,8 @@ impl Superblocks {
     }
 
     fn look_for_worn(&self, threshold: u32) -> Option<Superblock> {
-        let ordinary = self.blocks.iter().filter(|block| !block.slc);
+        let in_use = |block: &&Block| !block.slc && block.state != State::Retired;
+        let ordinary = self.blocks.iter().filter(in_use);
         let most = ordinary.map(|block| block.erases).max()?;
         let (superblock, coldest) = self
             .closed(false)

@@ -24,6 +24,8 @@ impl Superblocks {
             wear_dynamic: self.wear_dynamic,
             closings: self.closings,
             freeings: self.freeings,
+            retired: self.retired,
+            worn_out: self.worn_out,
             rng: self.rng.clone(),
             looks: Looks::default(),
         }
@@ -36,6 +38,11 @@ impl Superblocks {
         let apart = self.is_apart(superblock);
         let was = &mut self.blocks[superblock.index()];
         let is_known = was.erases == found.erases && was.state != State::Free;
+        if was.state == State::Retired && found.written.is_none() {
+            was.erases = found.erases;
+            return true;
+        }
+        self.retired -= u32::from(was.state == State::Retired && !was.slc);
         let was_free = was.state == State::Free;
         if was_free && found.written.is_none() && was.erases == found.erases {
             return true;

@@ -85,6 +85,24 @@ impl Model {
         }
     }
 
+    /// A command has ended with an error: a flush has promised nothing; a write or trim (`refused`) has not been
+    /// carried out, or otherwise may be lost again.
+    pub fn fail(&mut self, request: &Request, refused: bool) {
+        if refused {
+            self.clock += 1;
+            self.open.remove(&request.tag).expect("was submitted");
+            for (page, _) in covered(request) {
+                let all = self.wrote.get_mut(&page).expect("was written");
+                all.retain(|wrote| wrote.tag != request.tag);
+            }
+        } else if matches!(request.op, Op::Write | Op::Trim) {
+            self.complete(request, false);
+        } else {
+            self.clock += 1;
+            self.open.remove(&request.tag).expect("was submitted");
+        }
+    }
+
     pub fn complete(&mut self, request: &Request, durable: bool) {
         self.clock += 1;
         let submitted = self.open.remove(&request.tag).expect("was submitted");

@@ -16,6 +16,9 @@ const SIZES: &[&str] = &[
 const READS: &[&str] = &["100ns", "3436421ps", "50us", "1ms"];
 const PROGRAMS: &[&str] = &["1ns", "300us", "1.5ms", "20ms"];
 const SPREADS: &[&str] = &["0", "0.05", "0.3"];
+const RATES_OF_ERRORS: &[&str] = &["0", "0.0000001", "0.002", "0.009"];
+const POWERS: &[&str] = &["0", "0.5", "2.05"];
+const FAILURES: &[&str] = &["0", "0.001", "0.05", "0.5"];
 const COUNTS: &[&str] = &["1", "2", "4", "64"];
 
 /// What each key is drawn from, apart from the shape of the flash and what follows from it.
@@ -74,6 +77,32 @@ const VALUES: &[(&str, &[&str])] = &[
     ("nand.variation.erase", SPREADS),
     ("nand.variation.block", SPREADS),
     ("nand.variation.die", SPREADS),
+    ("nand.ageing.endurance", &["3", "40", "3000"]),
+    ("nand.ageing.erased", &["0", "5", "3000"]),
+    ("nand.ageing.age_days", &["0", "0.5", "400"]),
+    ("nand.ageing.acceleration", &["1", "3", "1000000"]),
+    ("nand.ageing.errors.base", RATES_OF_ERRORS),
+    ("nand.ageing.errors.wear", RATES_OF_ERRORS),
+    ("nand.ageing.errors.wear_power", POWERS),
+    ("nand.ageing.errors.retention", RATES_OF_ERRORS),
+    ("nand.ageing.errors.retention_wear_power", POWERS),
+    ("nand.ageing.errors.retention_power", POWERS),
+    ("nand.ageing.errors.disturb", RATES_OF_ERRORS),
+    ("nand.ageing.errors.disturb_wear_power", POWERS),
+    ("nand.ageing.errors.disturb_power", POWERS),
+    ("nand.ageing.errors.spread", SPREADS),
+    ("nand.ageing.correctable", &["0", "0.004", "0.01", "0.5"]),
+    ("nand.ageing.decode", TIMES),
+    ("nand.ageing.retries", &["0", "1", "3", "60"]),
+    ("nand.ageing.retry_gain", &["0.5", "0.9", "1"]),
+    ("nand.ageing.soft_reads", &["0", "1", "16"]),
+    ("nand.ageing.soft_correctable", &["0.004", "0.012", "0.5"]),
+    ("nand.ageing.soft_decode", TIMES),
+    ("nand.ageing.refresh", &["0", "1", "3"]),
+    ("nand.ageing.spare_blocks", &["0", "1", "8", "500"]),
+    ("nand.ageing.factory_bad", &["0", "0.01", "0.2"]),
+    ("nand.ageing.program_failures", FAILURES),
+    ("nand.ageing.erase_failures", FAILURES),
     ("ftl.overprovisioning", &["0.07", "0.2", "0.6", "1.5"]),
     (
         "ftl.gc_policy",
@@ -230,11 +259,12 @@ const ALWAYS: [&str; 10] = [
 ];
 
 /// Tables that a drive may do without, and the keys they cannot do without.
-const TABLES: [(&str, &[&str]); 11] = [
+const TABLES: [(&str, &[&str]); 12] = [
     ("host.dma.", &["host.dma.rate"]),
     ("controller.read_ahead.", &["controller.read_ahead.window"]),
     ("nand.suspend.", &["nand.suspend.program"]),
     ("nand.variation.", &["nand.variation.read"]),
+    ("nand.ageing.", &["nand.ageing.endurance"]),
     ("tier.dram.", &["tier.dram.size"]),
     ("tier.hmb.", &["tier.hmb.preferred", "tier.hmb.min"]),
     ("tier.pm.", &["tier.pm.size"]),

@@ -1,0 +1,101 @@
+//! Flash that fails: what a program operation carried that has failed is programmed again elsewhere, superblocks are not used
+//! any more, and in the end no new data is taken.
+//!
+//! It keeps the sequence numbers it had, so that of two copies of a page the newer one wins after a power cut as
+//! before. What has been superseded or trimmed meanwhile goes along: what superseded it may be lost in a power cut, and
+//! then it is what counts.
+
+use super::{Ftl, Oob, Owned, ProgramUnit};
+use crate::ids::{Ppn, Superblock};
+
+/// What a slot of a program operation carried has another place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// Whose page it is.
+    pub owner: Owned,
+    /// Where it was to be.
+    pub from: Ppn,
+    /// Where it is to be now.
+    pub to: Ppn,
+    /// Sequence number of the operation that is to program it there.
+    pub sequence: u32,
+    /// It was not superseded or trimmed meanwhile.
+    pub is_current: bool,
+}
+
+impl Ftl {
+    /// What the operation of `slots` slots from `from` on carried goes to `to`, the last unit allocated. `moved` hears
+    /// of each slot. Returns how many there are.
+    pub fn rewrite(
+        &mut self,
+        from: Ppn,
+        slots: u32,
+        to: &ProgramUnit,
+        mut moved: impl FnMut(Moved),
+    ) -> u32 {
+        let superblock = self.geometry.superblock(from);
+        let first = from.0 - self.geometry.first_ppn(superblock).0;
+        let mut filled = 0;
+        for slot in 0..slots {
+            let (old, offset) = (Ppn(from.0 + slot), first + slot);
+            let block = &self.blocks[superblock];
+            let (is_dead, superseded_at, trimmed_at) =
+                (block.is_dead(offset), block.superseded_at, block.trimmed_at);
+            let oob = block
+                .oob
+                .as_ref()
+                .map_or(Oob::NOTHING, |oob| oob[offset as usize]);
+            let Some(owned) = oob.owner.get() else {
+                continue;
+            };
+            let new = Ppn(to.ppn.0 + filled);
+            filled += 1;
+            match owned {
+                _ if is_dead => {
+                    self.mark_valid(new, oob.owner, oob.sequence);
+                    let block = self.invalidate(new);
+                    block.superseded_at = block.superseded_at.max(superseded_at);
+                    block.trimmed_at = block.trimmed_at.max(trimmed_at);
+                }
+                Owned::Data(lpn) => self.bind(lpn, new, oob.sequence),
+                Owned::Map(page) => self.bind_translation(page, new, oob.sequence),
+            }
+            if let Some(oob) = &mut self.blocks[superblock].oob {
+                oob[offset as usize] = Oob::NOTHING;
+            }
+            moved(Moved {
+                owner: owned,
+                from: old,
+                to: new,
+                sequence: to.sequence,
+                is_current: !is_dead,
+            });
+        }
+        filled
+    }
+
+    /// A unit has been given out whose block has failed: nothing is programmed there.
+    pub fn skip(&mut self, unit: &ProgramUnit) {
+        self.programmed(unit.ppn);
+    }
+
+    /// A superblock is not used any more. Without too many of them no new data is taken.
+    pub fn retire(&mut self, superblock: Superblock) {
+        self.blocks.retire(superblock);
+        if self.blocks.retired() > self.retirable {
+            self.wear_out();
+        }
+    }
+
+    /// No new data is taken any more.
+    pub fn wear_out(&mut self) {
+        self.blocks.wear_out();
+    }
+
+    /// Whether no new data is taken any more because flash is worn out.
+    #[inline]
+    #[must_use]
+    pub fn is_worn_out(&self) -> bool {
+        self.blocks.is_worn_out()
+    }
+}

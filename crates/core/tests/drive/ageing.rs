@@ -1,0 +1,251 @@
+//! Does flash that ages do what the drive file says: reads are tried again, decoded from soft reads, lost; programs and
+//! erases fail and blocks are replaced; data is written anew in time; and the drive comes to its end?
+
+use crate::common::contents::Tags;
+use crate::common::{closed_loop, drive, latency, pages, settle};
+use lodger_core::device::Contents;
+use lodger_core::rng::Rng;
+use lodger_core::time::transfer_ps;
+use lodger_core::{Completion, DriveSpec, Host, Op, Precondition, Status};
+
+/// Tiny, without what blurs a single read: one time for all page types, no caches, the map at hand.
+fn spec(sets: &[(&str, &str)]) -> DriveSpec {
+    let plain = [
+        ("nand.read", "60us"),
+        ("role.read_cache.size", "0B"),
+        ("role.map.tiers", "[\"sram\"]"),
+        ("role.map.size.sram", "512KiB"),
+        ("ftl.map_slc", "true"),
+        ("ftl.slc_superblocks", "0"),
+    ];
+    drive("tiny", &[&plain, sets].concat())
+}
+
+/// Flash that has the errors of `base`, and a decoder that corrects a hundredth.
+fn with_errors<'a>(base: &'a str, more: &[(&'a str, &'a str)]) -> DriveSpec {
+    let ages = [
+        ("nand.ageing.endurance", "3000"),
+        ("nand.ageing.errors.base", base),
+        ("nand.ageing.correctable", "0.01"),
+        ("nand.ageing.decode", "4us"),
+        ("nand.ageing.retries", "3"),
+        ("nand.ageing.retry_gain", "0.5"),
+    ];
+    spec(&[&ages, more].concat())
+}
+
+/// What a read of 4 KiB takes whose map entry is at hand, and the host.
+fn read(spec: &DriveSpec) -> (u64, Host<Tags>) {
+    let seed = 1;
+    let mut host = Host::with_contents(spec, Precondition::Sequential, 0, seed, Tags::default());
+    latency(&mut host, pages(Op::Read, 0, 1));
+    settle(&mut host);
+    let read_ps = latency(&mut host, pages(Op::Read, 40, 1));
+    settle(&mut host);
+    (read_ps, host)
+}
+
+/// One more array read and what follows it.
+fn try_ps(spec: &DriveSpec, array_reads: u64) -> u64 {
+    let nand = &spec.nand;
+    let slot_ps = transfer_ps(u64::from(nand.codeword_bytes), nand.channel_bytes_per_s);
+    nand.command_ps + array_reads * nand.read_ps[0] + slot_ps + nand.ecc_ps
+}
+
+const DECODE_PS: u64 = 4_000_000;
+
+#[test]
+fn a_read_is_tried_until_the_decoder_corrects_it_and_takes_the_sum_of_its_tries() {
+    let (plain_ps, _) = read(&spec(&[]));
+    let takes = |base: &str, more: &[(&str, &str)], tries_ps: u64| {
+        let (read_ps, host) = read(&with_errors(base, more));
+        // Rates are whole numbers, rounded down.
+        let off_ps = read_ps.abs_diff(plain_ps + tries_ps);
+        assert!(off_ps <= 1, "{base} {more:?}: {off_ps}");
+        host.counters().ageing
+    };
+    // Decoding takes longer where there is more to correct.
+    assert_eq!(takes("0.0025", &[], DECODE_PS / 4).retries, 0);
+    let one = try_ps(&spec(&[]), 1);
+    // 0.016 is 0.008 after a retry; 0.07 takes three.
+    assert_eq!(takes("0.016", &[], one + 2 * DECODE_PS).retries, 2);
+    assert_eq!(takes("0.07", &[], 3 * one + 4 * DECODE_PS).retries, 6);
+    // 0.16 is 0.02 after three: soft decoding does it, from five reads.
+    let soft = [
+        ("nand.ageing.soft_reads", "5"),
+        ("nand.ageing.soft_correctable", "0.03"),
+        ("nand.ageing.soft_decode", "90us"),
+    ];
+    let five = try_ps(&spec(&[]), 5);
+    let tries_ps = 3 * one + 4 * DECODE_PS + five + 90_000_000;
+    let counted = takes("0.16", &soft, tries_ps);
+    assert_eq!((counted.retries, counted.soft_reads), (8, 2));
+    assert_eq!(counted.uncorrectable, 0);
+}
+
+fn ask<C: Contents>(host: &mut Host<C>, op: Op, lpn: u64, count: u64) -> Status {
+    host.submit(pages(op, lpn, count));
+    let done: Vec<Completion> = settle(host);
+    assert_eq!(done.len(), 1);
+    done[0].status
+}
+
+#[test]
+fn what_cannot_be_decoded_is_an_error_of_the_command_until_it_is_written_again() {
+    let (_, mut host) = read(&with_errors("0.16", &[]));
+    assert_eq!(host.counters().ageing.uncorrectable, 2);
+    assert_eq!(ask(&mut host, Op::Read, 40, 1), Status::MediaError);
+    host.drive.contents.seen.clear();
+    // Marked: neither a part nor its neighbours that come with it are handed out.
+    assert_eq!(ask(&mut host, Op::Read, 40, 4), Status::MediaError);
+    assert!(
+        host.drive
+            .contents
+            .seen
+            .iter()
+            .all(|&(_, lpn, ..)| lpn != 40)
+    );
+    assert_eq!(ask(&mut host, Op::Write, 40, 1), Status::Success);
+    assert_eq!(ask(&mut host, Op::Read, 40, 1), Status::Success);
+    assert_eq!(ask(&mut host, Op::Trim, 40, 1), Status::Success);
+    assert_eq!(ask(&mut host, Op::Read, 40, 1), Status::Success);
+}
+
+/// So many writes at random, 32 KiB each; returns how many were refused.
+fn write_at_random(host: &mut Host<Tags>, seed: u64, writes: u32) -> u32 {
+    let mut rng = Rng::new(seed);
+    let slots = host.drive.ftl().user_slots() - 8;
+    let mut done: Vec<Completion> = Vec::new();
+    let mut refused = 0;
+    let mut count = |done: &mut Vec<Completion>| {
+        for done in done.drain(..) {
+            let known = [Status::Success, Status::ReadOnly];
+            assert!(known.contains(&done.status));
+            refused += u32::from(done.status == Status::ReadOnly);
+        }
+    };
+    for tag in 0..writes {
+        let mut request = pages(Op::Write, u64::from(rng.below(slots)), 8);
+        request.tag = tag + 1;
+        host.submit(request);
+        while host.in_flight() > 16 {
+            host.advance_to_completion(u64::MAX, &mut done);
+        }
+        count(&mut done);
+    }
+    count(&mut settle(host));
+    refused
+}
+
+fn failing(share: &'static str, spares: &'static str) -> DriveSpec {
+    spec(&[
+        ("capacity", "64MiB"),
+        ("nand.pages_per_block", "12"),
+        ("ftl.overprovisioning", "0.5"),
+        ("nand.ageing.endurance", "20"),
+        ("nand.ageing.spare_blocks", spares),
+        ("nand.ageing.program_failures", share),
+        ("nand.ageing.erase_failures", share),
+    ])
+}
+
+#[test]
+fn blocks_that_fail_are_replaced_as_long_as_there_are_spare_ones() {
+    let spec = failing("0.05", "200");
+    let mut host = Host::with_contents(&spec, Precondition::Random, 0, 1, Tags::default());
+    let before = host.drive.flash_age().expect("it ages").spare_blocks;
+    assert_eq!(write_at_random(&mut host, 1, 60_000), 0);
+    let (counted, wear) = (
+        host.counters().ageing,
+        host.drive.flash_age().expect("it ages"),
+    );
+    println!("{counted:?} {wear:?}");
+    assert!(counted.program_failures > 20 && counted.erase_failures > 20);
+    assert_eq!(counted.retired_superblocks, 0);
+    assert_eq!(
+        u64::from(before - wear.spare_blocks),
+        counted.replaced_blocks
+    );
+    host.drive.ftl().check();
+    // What has failed is what the hazard comes to over the erases of each block: a cube of what was used of the rated
+    // endurance.
+    let hazards = |erases: u32| {
+        (1..=erases)
+            .map(|c| 3.0 * f64::from(c).powi(2))
+            .sum::<f64>()
+    };
+    let blocks = host.drive.ftl().blocks.all().iter();
+    let erased: f64 = blocks.map(|block| hazards(block.erases)).sum();
+    let expected = 0.05 * erased / 20f64.powi(3) * f64::from(host.drive.geometry().dies);
+    let failed = counted.erase_failures as f64;
+    // Some sixty: three standard deviations.
+    assert!((failed / expected - 1.0).abs() < 0.4, "{failed} {expected}");
+}
+
+#[test]
+fn without_spare_blocks_superblocks_are_retired_until_the_drive_takes_no_more_writes() {
+    let spec = failing("0.05", "1");
+    let mut host = Host::with_contents(&spec, Precondition::Random, 0, 1, Tags::default());
+    let mut refused = 0;
+    for round in 0..40 {
+        refused += write_at_random(&mut host, round, 8_000);
+        if refused > 0 {
+            break;
+        }
+    }
+    let counted = host.counters().ageing;
+    println!("{refused} {counted:?}");
+    assert!(counted.retired_superblocks > 3);
+    assert!(refused > 0 && u64::from(refused) == counted.refused);
+    host.drive.ftl().check();
+    // What it holds can be read, through a power cut, too.
+    host.power_cut();
+    for lpn in (0..host.drive.ftl().user_slots()).step_by(8) {
+        assert_eq!(ask(&mut host, Op::Read, u64::from(lpn), 8), Status::Success);
+    }
+    assert_eq!(ask(&mut host, Op::Write, 0, 1), Status::ReadOnly);
+    assert_eq!(ask(&mut host, Op::Trim, 0, 1), Status::ReadOnly);
+    assert_eq!(ask(&mut host, Op::Flush, 0, 0), Status::Success);
+}
+
+#[test]
+fn data_that_is_read_again_and_again_is_written_anew_before_it_is_lost() {
+    let reads = |refresh| {
+        let spec = with_errors(
+            "0.004",
+            &[
+                ("capacity", "64MiB"),
+                ("nand.pages_per_block", "12"),
+                ("ftl.overprovisioning", "0.5"),
+                ("nand.ageing.errors.disturb", "0.00001"),
+                ("nand.ageing.errors.disturb_power", "1"),
+                ("nand.ageing.refresh", refresh),
+            ],
+        );
+        let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
+        // 48 pages a superblock: after 48 times 8000 reads its errors pass eight times the limit.
+        closed_loop(&mut host, 1, 600_000, |rng| {
+            pages(Op::Read, u64::from(rng.below(100)), 1)
+        });
+        settle(&mut host);
+        host.counters().ageing
+    };
+    let (never, in_time) = (reads("0"), reads("1"));
+    println!("{never:?} {in_time:?}");
+    assert!(never.refreshes == 0 && never.uncorrectable > 0);
+    assert!(in_time.refreshes > 3 && in_time.uncorrectable == 0);
+    assert!(in_time.retries < never.retries / 100);
+}
+
+#[test]
+fn a_table_without_errors_and_failures_changes_nothing() {
+    let run = |sets: &[(&str, &str)]| {
+        let mut host =
+            Host::with_contents(&spec(sets), Precondition::Random, 0, 1, Tags::default());
+        write_at_random(&mut host, 4, 3_000);
+        let mut counters = host.counters();
+        counters.ageing = Default::default();
+        (counters, host.now_ps())
+    };
+    assert_eq!(run(&[("nand.ageing.endurance", "1")]), run(&[]));
+}
