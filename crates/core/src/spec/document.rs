@@ -69,13 +69,22 @@ pub(super) fn read(
     let mut names = Vec::new();
     while let Some((name, place)) = layers[layers.len() - 1].extends.clone() {
         let fail = |message, hint| Err(SpecError::new(Problem::Extends, &place, message, hint));
-        if names.contains(&name) || layers.len() > EXTENDS_DEPTH {
+        if names.contains(&name) {
             return fail(
                 format!(
                     "`extends` must not lead in a circle, found `{}`",
                     quoted(&name)
                 ),
                 "one of them has to stand alone, with all keys of a drive",
+            );
+        }
+        if layers.len() > EXTENDS_DEPTH {
+            return fail(
+                format!(
+                    "`extends` must lead to a whole drive in at most {EXTENDS_DEPTH} steps, found `{}` after as many",
+                    quoted(&name)
+                ),
+                "put some of these files together",
             );
         }
         let Some(base) = extends(&name) else {

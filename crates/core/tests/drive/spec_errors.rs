@@ -400,6 +400,14 @@ fn extends_that_lead_nowhere() {
         error_of("extends = \"self\"").to_string(),
         "`extends` must not lead in a circle, found `self` (self.toml:1)"
     );
+    let chain = parse("extends = \"d1\"", "d0.toml", &[], &|name| {
+        let next: u32 = name[1..].parse().unwrap();
+        Some(format!("extends = \"d{}\"", next + 1))
+    });
+    assert_eq!(
+        chain.unwrap_err().to_string(),
+        "`extends` must lead to a whole drive in at most 8 steps, found `d9` after as many (d8.toml:1)"
+    );
     check_set("extends", "bg4", "unknown key `extends`");
 }
 

@@ -8,6 +8,17 @@ use std::io::{BufRead, Read};
 /// bytes; a binary file without newlines must not be read into memory whole.
 pub(crate) const LINE_MAX_BYTES: usize = 64 * 1024;
 
+/// What is said of a line that is longer than [`LINE_MAX_BYTES`].
+pub(crate) fn too_long(line: &[u8], name: &str, number: u64) -> WorkloadError {
+    let message = format!(
+        "a line may be at most {LINE_MAX_BYTES} bytes long; this one begins `{}`",
+        excerpt(line)
+    );
+    WorkloadError::new(message)
+        .at(name, number)
+        .hint("a block trace is a text file with one request a line")
+}
+
 /// One line, without its line ending.
 pub(crate) struct Line<'a> {
     pub(crate) bytes: &'a [u8],
@@ -52,13 +63,7 @@ impl<'r> Lines<'r> {
         let terminated = self.buffer.last() == Some(&b'\n');
         let bytes = trim_line(&self.buffer);
         if bytes.len() > LINE_MAX_BYTES {
-            let message = format!(
-                "a line may be at most {LINE_MAX_BYTES} bytes long; this one begins `{}`",
-                excerpt(bytes)
-            );
-            return Err(WorkloadError::new(message)
-                .at(self.name, self.number)
-                .hint("a block trace is a text file with one request a line"));
+            return Err(too_long(bytes, self.name, self.number));
         }
         Ok(Some(Line {
             bytes,

@@ -3,7 +3,7 @@
 use super::field::{Parsed, bare, same_header};
 use super::{Format, Parser, Sign, TimeUnit, csv};
 use crate::WorkloadError;
-use crate::trace::lines::{is_significant, trim_line};
+use crate::trace::lines::{LINE_MAX_BYTES, is_significant, too_long, trim_line};
 use crate::trace::text::excerpt;
 
 /// Lines looked at for formats with one request a line; the others are searched further, because
@@ -25,6 +25,11 @@ pub(crate) fn recognise(head: &[u8], whole: bool, name: &str) -> Result<Recognis
     reject_foreign(head, name)?;
     let lines = significant_lines(head, whole);
     let Some(&first) = lines.first() else {
+        // What has been read ends within a line, of which nothing else is known.
+        let begun = all_lines(head).last().unwrap_or_default();
+        if !whole && begun.len() > LINE_MAX_BYTES {
+            return Err(too_long(begun, name, all_lines(head).count() as u64));
+        }
         return Err(
             WorkloadError::new(format!("`{name}` holds no request: it is empty"))
                 .hint("a trace is a text file with one request a line"),

@@ -33,6 +33,20 @@ fn empty_files_say_so() {
 }
 
 #[test]
+fn a_trace_of_one_long_line_is_not_called_empty() {
+    for above in ["", "# comment\n"] {
+        let text = format!("{above}{}", "1 0 0 8 0".repeat(40_000));
+        let error = read(&text).unwrap_err();
+        assert!(
+            error.message.contains("may be at most 65536 bytes long"),
+            "{error}"
+        );
+        let line = 1 + above.lines().count() as u64;
+        assert_eq!(error.place.unwrap().line, line);
+    }
+}
+
+#[test]
 fn a_bad_line_names_its_place_its_column_and_the_way_out() {
     // The format is clear enough for the line to be blamed, not the file.
     let error = read("1,R,0,512,1000\n1,R,-5,512,1001\n1,R,0,512,1002\n").unwrap_err();
