@@ -349,17 +349,13 @@ fn keep<F: FrontEnd>(
     Ok(())
 }
 
-fn gb(spec: &DriveSpec) -> f64 {
-    spec.capacity_bytes as f64 / 1e9
-}
-
 fn greeting(spec: &DriveSpec, socket: &Path) -> String {
     let device = format!(
         "{{\"driver\":\"vfio-user-pci\",\"socket\":{{\"type\":\"unix\",\"path\":\"{}\"}}}}",
         socket.display()
     );
     format!(
-        "{name} ({gb:.0} GB) waits at {socket}\n\n\
+        "{name} ({size}) waits at {socket}\n\n\
          QEMU 10.1 or newer attaches it to a machine whose memory is shared:\n  \
          qemu-system-x86_64 -machine q35,memory-backend=mem -m 1G \\\n  \
          -object memory-backend-memfd,id=mem,size=1G,share=on \\\n  \
@@ -370,7 +366,7 @@ fn greeting(spec: &DriveSpec, socket: &Path) -> String {
          --kernel KERNEL --disk path=DISK-IMAGE\n\n\
          Ctrl-C ends it.\n",
         name = spec.name,
-        gb = gb(spec),
+        size = size::show_decimal(spec.capacity_bytes),
         socket = socket.display(),
     )
 }
@@ -392,14 +388,14 @@ fn nbd_greeting(spec: &DriveSpec, address: &Address, addresses: &[SocketAddr]) -
         (Address::Tcp(..), None) => (address.to_string(), address.to_string()),
     };
     format!(
-        "{name} ({gb:.0} GB) waits at {uri}\n\n\
+        "{name} ({size}) waits at {uri}\n\n\
          fio --name=job --ioengine=nbd --uri='{uri}' --rw=randread --bs=4k --iodepth=32\n\
          qemu-system-x86_64 ... -drive file='{uri}',format=raw,if=virtio\n\
          nbdinfo '{uri}'\n\
          nbd-client {kernel} /dev/nbd0        as root\n\n\
          Ctrl-C ends it.\n",
         name = spec.name,
-        gb = gb(spec),
+        size = size::show_decimal(spec.capacity_bytes),
     )
 }
 

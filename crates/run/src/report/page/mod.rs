@@ -62,7 +62,7 @@ pub fn page(workload: &str, report: Report<'_>, over_time: &Table) -> String {
 
 /// What people look for first.
 fn answer(report: Report<'_>, directions: &[(&str, Direction)], out: &mut String) {
-    let mut cards = Vec::new();
+    let mut cards = commits(report);
     for (name, direction) in directions {
         let Some(clat) = direction.clat() else {
             continue;
@@ -110,6 +110,30 @@ fn answer(report: Report<'_>, directions: &[(&str, Direction)], out: &mut String
     }
 }
 
+/// What a database's clients saw, of a run that has one.
+fn commits(report: Report<'_>) -> Vec<Card> {
+    let mut jobs = report.result.jobs.iter();
+    let Some(logging) = jobs.find_map(|job| job.logging.as_ref()) else {
+        return Vec::new();
+    };
+    let latency = &logging.latency;
+    let rate = logging.statistics.transactions_per_s().round() as u64;
+    let clients = format!("commit {}, {} clients", logging.commit, logging.clients);
+    let tail = format!(
+        "99 %: {}, longest {}",
+        duration_ns(latency.percentile_ns(99.0) as f64),
+        duration_ns(latency.max_ns() as f64)
+    );
+    vec![
+        ("transactions a second".to_owned(), grouped(rate), clients),
+        (
+            "commit latency, mean".to_owned(),
+            duration_ns(latency.mean_ns()),
+            tail,
+        ),
+    ]
+}
+
 /// What is told, its value, and more about it.
 pub(crate) type Card = (String, String, String);
 
@@ -127,8 +151,10 @@ pub(crate) fn show_cards(cards: &[Card], out: &mut String) {
 }
 
 fn where_time_went(breakdown: &Breakdown, out: &mut String) {
-    *out += "<h2>Where the time of requests went</h2>\n";
-    for (name, requests, rows) in breakdown::rows(breakdown) {
+    for (at, (name, requests, rows)) in breakdown::rows(breakdown).into_iter().enumerate() {
+        if at == 0 {
+            *out += "<h2>Where the time of requests went</h2>\n";
+        }
         let _ = write!(
             out,
             "<h3>{} {name} requests</h3><div class=\"wide\"><table><tr><th>part<th class=\"r\">mean\
