@@ -151,7 +151,7 @@ fn wrong_job_file() {
             "contradiction.fio",
             "[a]\nrw=randread\nrate=1m\nrate_iops=10\n",
         ),
-        ("endless.fio", "[a]\nrw=randread\ntime_based\n"),
+        ("promise.fio", "[a]\nrw=randread\nlatency_target=1ms\n"),
         ("include.fio", "[a]\ninclude missing.fio\nrw=read\n"),
         ("unaligned.fio", "[a]\nrw=randread\nbs=1000\nsize=1m\n"),
         (
@@ -176,7 +176,7 @@ fn wrong_job_file() {
         "unit.fio",
         "overflow.fio",
         "contradiction.fio",
-        "endless.fio",
+        "promise.fio",
         "include.fio",
         "unaligned.fio",
         "late.fio",
