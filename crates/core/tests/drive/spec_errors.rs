@@ -598,11 +598,3 @@ fn host_memory_that_contradicts_itself() {
         "`tier.hmb.min` must be a multiple of 4KiB, found `5KB`",
     );
 }
-
-#[test]
-fn a_long_or_strange_value_is_quoted_safely() {
-    let value = format!("a\u{1b}[31m\n{}", "x".repeat(200));
-    let message = error(TINY, &[("nand.cell", &value)]).to_string();
-    assert!(message.contains("found `a\\u{1b}[31m\\nxxx"), "{message}");
-    assert!(message.len() < 200, "{message}");
-}

@@ -1,4 +1,4 @@
-//! Do the hints of a wrong drive file fit what is wrong with it?
+//! Do the hints of a wrong drive file fit what is wrong with it, and is what it says quoted safely?
 
 use lodger_core::spec::parse;
 
@@ -33,4 +33,19 @@ fn hints_fit_what_is_wrong() {
     }
     let source = hint_of("[sources]\n\"nand.read\" = 3");
     assert!(source.contains("kind = \"datasheet\""));
+}
+
+#[test]
+fn a_long_or_strange_value_is_quoted_safely() {
+    let value = format!("a\u{1b}[31m\n{}", "x".repeat(200));
+    let tiny = include_str!("../../../../drives/tiny.toml");
+    let parsed = parse(
+        tiny,
+        "my-drive.toml",
+        &[("nand.cell", &value)],
+        &|_: &str| None,
+    );
+    let message = parsed.err().unwrap().to_string();
+    assert!(message.contains("found `a\\u{1b}[31m\\nxxx"), "{message}");
+    assert!(message.len() < 200, "{message}");
 }
