@@ -38,6 +38,7 @@ def reports() -> list[Record]:
     )
     for drive in ("tiny", "2b-ssd", "galaxy-s7", "cxl-512"):
         made.append(lodger.simulate(jobs, drive, breakdown=True).report)
+    made.append(lodger.simulate(jobs, ROOT / "examples/aging-tlc.toml").report)
     made.append(lodger.simulate(lodger.Workload.from_fio(trimmed), "tiny").report)
     made.append(lodger.simulate(lodger.Workload.from_fio(SLAT), "tiny").report)
     model = lodger.Workload.from_logging(MODEL)
