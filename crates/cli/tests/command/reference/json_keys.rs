@@ -152,7 +152,7 @@ const MEANINGS: &[(&str, &str)] = &[
         "Programmed without data, to fill a program operation",
     ),
     (
-        "nand.ageing",
+        "nand.ageing.<count>",
         "Flash that ages ([what is counted](../concepts/aging.md#what-is-counted)); only of drives with `[nand.ageing]`",
     ),
     (
@@ -277,6 +277,7 @@ const NAMED: &[(&str, &str)] = &[
     ("breakdown", "<direction>"),
     ("breakdown.<direction>", "<of>"),
     ("breakdown.<direction>.<of>.parts_ns", "<part>"),
+    ("nand.ageing", "<count>"),
     ("clat_ns.percentile", "<percentile>"),
     ("clat_ns.bins", "<ns>"),
     ("lat_ns.percentile", "<percentile>"),
@@ -338,16 +339,26 @@ pub fn page() -> String {
     let result = result("tiny");
     let mut ours = Vec::new();
     paths(&result["lodger"], "", &mut ours);
-    // What only some drives have stands behind the `null` of the others.
-    let mut window = Vec::new();
-    paths(
-        &self::result("2b-ssd")["lodger"]["window"],
-        "window",
-        &mut window,
-    );
-    let place = ours.iter().position(|key| key == "window");
-    let place = place.expect("every drive has the key") + 1;
-    ours.splice(place..place, window);
+    let ageing_drive = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/aging-tlc.toml");
+    let ageing_drive = ageing_drive.to_string_lossy();
+    // What only some drives have stands behind what all have.
+    for (drive, table, key, after) in [
+        ("2b-ssd", "/window", "window", "window"),
+        (
+            &*ageing_drive,
+            "/nand/ageing",
+            "nand.ageing",
+            "nand.padded_bytes",
+        ),
+    ] {
+        let mut more = Vec::new();
+        let result = self::result(drive);
+        let table = result["lodger"].pointer(table);
+        paths(table.expect("the drive has it"), key, &mut more);
+        let place = ours.iter().position(|key| key == after);
+        let place = place.expect("every drive has the key") + 1;
+        ours.splice(place..place, more);
+    }
     let explained: BTreeSet<&str> = MEANINGS.iter().map(|(key, _)| *key).collect();
     let found: BTreeSet<&str> = ours.iter().map(String::as_str).collect();
     let differing: Vec<_> = explained.symmetric_difference(&found).collect();
