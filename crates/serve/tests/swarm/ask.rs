@@ -32,7 +32,11 @@ impl Host<'_> {
             Kind::DeleteQueue => {
                 if let Some(id) = self.live_queue(true) {
                     let pair = self.io.iter_mut().find(|pair| pair.id == id);
-                    pair.expect("it is live").life = Life::DeletingSubmission;
+                    let pair = pair.expect("it is live");
+                    pair.life = Life::DeletingSubmission;
+                    for asked in pair.under_way.values_mut() {
+                        asked.was_deleted = true;
+                    }
                     self.submit(
                         ADMIN,
                         0,
@@ -42,7 +46,8 @@ impl Host<'_> {
                 }
             }
             Kind::Shadows if !self.has_shadows && self.io.is_empty() => self.use_shadows(),
-            Kind::WriteCache if self.is_volatile => {
+            // Writes under way could meet either.
+            Kind::WriteCache if self.is_volatile && self.has_no_io() => {
                 let is_on = self.rng.below(2) == 0;
                 let asked = Asked::new(What::WriteCache(is_on), None);
                 // Until it is complete, nobody knows.
@@ -62,6 +67,10 @@ impl Host<'_> {
             Kind::Wipe => self.wipe(),
             _ => self.ask_for_data(kind),
         }
+    }
+
+    fn has_no_io(&self) -> bool {
+        self.io.iter().all(|pair| pair.under_way.is_empty())
     }
 
     /// A queue that takes commands.

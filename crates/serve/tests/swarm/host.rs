@@ -345,7 +345,8 @@ impl<'a> Host<'a> {
         let is_excused = asked.is_hurt && status.is(Status::DATA_TRANSFER_ERROR)
             || asked.was_read_only && status.is(Status::WRITE_FAULT)
             || asked.was_wiping && status.is(Status::FORMAT_IN_PROGRESS)
-            || asked.was_aborted && status.is(Status::ABORT_REQUESTED);
+            || asked.was_aborted && status.is(Status::ABORT_REQUESTED)
+            || asked.was_deleted && status.is(Status::ABORTED_QUEUE_DELETED);
         let is_good = status.is_success();
         self.refused += u64::from(status.is(Status::FORMAT_IN_PROGRESS));
         let mut is_expected = is_good || is_excused;

@@ -71,6 +71,8 @@ pub struct Asked {
     pub was_read_only: bool,
     pub was_wiping: bool,
     pub was_aborted: bool,
+    /// Its queue was, with what had not begun (Delete I/O Submission Queue).
+    pub was_deleted: bool,
 }
 
 impl Asked {
@@ -82,6 +84,7 @@ impl Asked {
             was_read_only: false,
             was_wiping: false,
             was_aborted: false,
+            was_deleted: false,
         }
     }
 }

@@ -43,7 +43,7 @@ fn log2(of: u64) -> i64 {
     };
     let mut fraction = 0;
     for _ in 0..16 {
-        mantissa = mantissa * mantissa >> 31;
+        mantissa = (mantissa * mantissa) >> 31;
         let bit = mantissa >> 32;
         mantissa >>= bit;
         fraction = fraction << 1 | bit as i64;
@@ -63,7 +63,7 @@ fn exp2(exponent: i64) -> ErrorRate {
     let mut mantissa = 1u64 << 32;
     for (bit, root) in (0..16).rev().zip(ROOTS) {
         if fraction >> bit & 1 != 0 {
-            mantissa = (u128::from(mantissa) * u128::from(root) >> 32) as u64;
+            mantissa = ((u128::from(mantissa) * u128::from(root)) >> 32) as u64;
         }
     }
     (u128::from(mantissa) << whole >> 32) as u64
@@ -93,7 +93,7 @@ impl Law {
     fn rate(&self, log2_erases: Option<i64>, log2_other: Option<i64>) -> ErrorRate {
         let power = |log2: Option<i64>, power: i64| match (log2, power) {
             (_, 0) => Some(0),
-            (Some(log2), power) => Some((i128::from(log2) * i128::from(power) >> 16) as i64),
+            (Some(log2), power) => Some(((i128::from(log2) * i128::from(power)) >> 16) as i64),
             (None, _) => None,
         };
         let exponent = self.log2.and_then(|factor| {
@@ -171,7 +171,7 @@ impl Rates {
 
     /// What a read with references that fit better has left of it.
     pub fn after_retry(&self, errors: ErrorRate) -> ErrorRate {
-        errors * self.left >> 16
+        (errors * self.left) >> 16
     }
 
     /// What of `most_ps` decoding takes: iterations grow with the errors, and are most where it just succeeds.

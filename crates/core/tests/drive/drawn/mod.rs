@@ -115,6 +115,8 @@ const VALUES: &[(&str, &[&str])] = &[
     ("ftl.hot_cold_streams", FLAGS),
     ("ftl.wear_dynamic", FLAGS),
     ("ftl.wear_static_threshold", &["0", "2", "4"]),
+    ("ftl.rated_written", &["0B", "1GiB"]),
+    ("ftl.rated_cycles", &["0", "3000"]),
     ("ftl.map_slc", FLAGS),
     ("ftl.slc_superblocks", &["0", "1", "2", "3", "5"]),
     ("ftl.slc_dynamic", &["0", "0.3", "1"]),
