@@ -219,7 +219,7 @@ fn the_same_while_the_host_gives_memory_back_and_takes_more() {
     for shape in 0..10 {
         add(
             &mut all,
-            &run(shape * 13 % 256 | RESIZES, "none", "paper", 20_000),
+            &run((shape * 13 % 256) | RESIZES, "none", "paper", 20_000),
         );
     }
     assert!(all.used > 150 && all.evictions > 5_000, "{all:?}");
