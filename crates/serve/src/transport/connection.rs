@@ -352,10 +352,14 @@ fn region_info(
         answer.extend_from_slice(&0u64.to_le_bytes());
         return Ok(None);
     };
-    // Who has no room for what can be mapped hears how much it takes, and asks again.
+    // Who has no room for what can be mapped hears how much it takes, and asks again. QEMU takes nothing that has
+    // capabilities, and no place where they begin.
     let has_room = room >= REGION_INFO_BYTES + SPARSE_BYTES;
-    let flags = flags | REGION_MAPPABLE | REGION_HAS_CAPABILITIES;
-    let capability = if has_room { REGION_INFO_BYTES } else { 0 };
+    let flags = flags | REGION_MAPPABLE;
+    let (flags, capability) = match has_room {
+        true => (flags | REGION_HAS_CAPABILITIES, REGION_INFO_BYTES),
+        false => (flags, 0),
+    };
     let head = [REGION_INFO_BYTES + SPARSE_BYTES, flags, index, capability];
     dwords(&head, answer);
     answer.extend_from_slice(&bytes.to_le_bytes());
