@@ -334,14 +334,10 @@ fn result(drive: &str) -> Value {
     serde_json::from_slice(&out).expect("a result is JSON")
 }
 
-/// The page.
-pub fn page() -> String {
-    let result = result("tiny");
-    let mut ours = Vec::new();
-    paths(&result["lodger"], "", &mut ours);
+/// What only some drives have stands behind what all have.
+fn add_of_some(ours: &mut Vec<String>) {
     let ageing_drive = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/aging-tlc.toml");
     let ageing_drive = ageing_drive.to_string_lossy();
-    // What only some drives have stands behind what all have.
     for (drive, table, key, after) in [
         ("2b-ssd", "/window", "window", "window"),
         (
@@ -352,13 +348,21 @@ pub fn page() -> String {
         ),
     ] {
         let mut more = Vec::new();
-        let result = self::result(drive);
+        let result = result(drive);
         let table = result["lodger"].pointer(table);
         paths(table.expect("the drive has it"), key, &mut more);
         let place = ours.iter().position(|key| key == after);
         let place = place.expect("every drive has the key") + 1;
         ours.splice(place..place, more);
     }
+}
+
+/// The page.
+pub fn page() -> String {
+    let result = result("tiny");
+    let mut ours = Vec::new();
+    paths(&result["lodger"], "", &mut ours);
+    add_of_some(&mut ours);
     let explained: BTreeSet<&str> = MEANINGS.iter().map(|(key, _)| *key).collect();
     let found: BTreeSet<&str> = ours.iter().map(String::as_str).collect();
     let differing: Vec<_> = explained.symmetric_difference(&found).collect();
