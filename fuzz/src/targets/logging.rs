@@ -27,6 +27,8 @@ pub fn file(data: &[u8]) {
             seed: 1,
             commit: None,
             clients: None,
+            transactions: None,
+            transaction_bytes: None,
         };
         match parse(text, &context) {
             Ok(mut workload) => follow(&mut workload, DRIVE_BYTES),

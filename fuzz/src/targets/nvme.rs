@@ -34,7 +34,7 @@ impl Commands for Replies {
                 assert_eq!(bytes, data.len() as u64, "a drive would move {bytes} bytes");
                 4
             }
-            Command::Flush(_) | Command::Deallocate(_) => 5,
+            Command::Flush(_) | Command::Deallocate(_) | Command::Window(..) => 5,
         };
         let [errno, status] = [0, 1].map(|at| self.0.get(2 * index + at).copied().unwrap_or(0));
         if errno > 200 {
