@@ -89,6 +89,9 @@ impl<M: GuestMemory> LentMemory<M> {
 
     /// Turns so many bits of it over, drawn at random.
     pub fn corrupt(&mut self, bits: u32, rng: &mut Rng) {
+        if self.is_withdrawn {
+            return;
+        }
         for _ in 0..bits {
             let Some((_, range)) = self
                 .pieces

@@ -77,6 +77,51 @@ fn a_delay_is_exact_and_others_overtake() {
 }
 
 #[test]
+fn a_command_that_waits_is_aborted_and_one_that_is_under_way_is_not() {
+    let ram = ram();
+    let mut driver = with(&ram, "delay 5s opcode=write times=2");
+    let write = |driver: &mut Driver<Simulated<'_>>| {
+        let entry = driver.entry(1, WRITE, 0, 8);
+        let command = entry.command().0;
+        driver.submit(1, entry);
+        let now_ps = driver.port.now_ps;
+        driver.port.controller.poll(now_ps);
+        command
+    };
+    let abort = |driver: &mut Driver<Simulated<'_>>, command: u16| {
+        driver.admin(8, 0, &[u32::from(command) << 16 | 1])
+    };
+    let (first, second) = (write(&mut driver), write(&mut driver));
+    assert_eq!(abort(&mut driver, first), Ok(0));
+    let ended = driver.reap(1);
+    assert_eq!(ended.len(), 1, "the other still waits");
+    assert_eq!(ended[0].0, first);
+    assert!(ended[0].1.status.is(Status::ABORT_REQUESTED));
+    assert_eq!(abort(&mut driver, first), Ok(1), "it is over");
+    // The third is not held up: it is under way.
+    let third = write(&mut driver);
+    assert_eq!(abort(&mut driver, third), Ok(1));
+    let mut ended = Vec::new();
+    while ended.len() < 2 {
+        ended.extend(driver.reap(1));
+        assert!(driver.port.wait());
+    }
+    assert_eq!(
+        ended
+            .iter()
+            .map(|(command, _)| *command)
+            .collect::<Vec<_>>(),
+        [third, second]
+    );
+    assert!(ended.iter().all(|(_, outcome)| outcome.status.is_success()));
+    assert_eq!(
+        driver.port.controller.statistics().writes,
+        2,
+        "nothing of the first was done"
+    );
+}
+
+#[test]
 fn what_is_dropped_is_gone_until_a_reset_and_nothing_else_is() {
     let ram = ram();
     let rules = "drop opcode=write times=1\ndelay 1h opcode=flush\n".replace("1h", "3600s");

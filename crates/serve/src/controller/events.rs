@@ -86,12 +86,15 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
     }
 
-    /// Abort (§5.1): requests for events are, and commands that the drive has not begun; others come to their end
-    /// soon enough. Dword 0 is 1 if the command was not aborted.
+    /// Abort (§5.1): requests for events are, commands that wait before the drive, and those that it has not begun; others
+    /// come to their end soon enough. Dword 0 is 1 if the command was not aborted.
     pub(super) fn abort(&mut self, queue: QueueId, command: CommandId) -> Outcome {
-        if queue == QueueId::ADMIN
-            && let Some(permit) = self.events.take(command)
-        {
+        let event = match queue {
+            QueueId::ADMIN => self.events.take(command),
+            _ => None,
+        };
+        if let Some(permit) = event.or_else(|| self.kept.take_held(queue, command)) {
+            // Before the Abort itself does.
             self.complete(permit, Status::ABORT_REQUESTED.into());
             return Outcome::with_result(0);
         }

@@ -71,6 +71,15 @@ impl Kept {
         self.held.insert(place, (at_ps, *entry, permit));
     }
 
+    /// A command that waits, if it does, goes on no more.
+    pub(super) fn take_held(&mut self, queue: QueueId, command: CommandId) -> Option<Permit> {
+        let is_it = |(.., permit): &(u64, SubmissionEntry, Permit)| {
+            permit.submission_queue() == queue && permit.command() == command
+        };
+        let at = self.held.iter().position(is_it)?;
+        self.held.remove(at).map(|(.., permit)| permit)
+    }
+
     /// A reset: their queues are gone.
     pub(super) fn stop(&mut self) {
         self.changed.clear();
