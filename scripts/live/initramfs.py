@@ -19,6 +19,7 @@ PROGRAMS = [
     "usr/sbin/e2fsck",
     "usr/sbin/mkfs.xfs",
     "usr/sbin/xfs_repair",
+    "usr/bin/sqlite3",
 ]
 # What file systems have that the oldest kernel can mount.
 XFS_OPTIONS = "usr/share/xfsprogs/mkfs/lts_6.1.conf"
@@ -153,8 +154,8 @@ class Kernel:
         return list(ordered.items())
 
 
-def build(tree: Tree, kernel: Kernel, scripts: Path) -> bytes:
-    """The archive of a guest's root."""
+def build(tree: Tree, kernel: Kernel, scripts: Path, preload: Path | None = None) -> bytes:
+    """The archive of a guest's root; `preload`: what programs there preload."""
     archive = Archive()
     for folder in ("dev", "proc", "sys", "tmp", "mnt", "usr/lib"):
         archive.add(folder, DIRECTORY)
@@ -170,6 +171,10 @@ def build(tree: Tree, kernel: Kernel, scripts: Path) -> bytes:
         archive.add(f"bin/{program.name}", FILE, program.read_bytes())
         for library in tree.libraries(program):
             archive.add(f"usr/lib/{library.name}", FILE, library.read_bytes())
+    if preload:
+        archive.add(f"usr/lib/{preload.name}", FILE, preload.read_bytes())
+        for needed in tree.libraries(preload):
+            archive.add(f"usr/lib/{needed.name}", FILE, needed.read_bytes())
     archive.add("bin/mkfs.ext4", LINK, b"mke2fs")
     archive.add("etc/xfs.conf", FILE, (tree.root / XFS_OPTIONS).read_bytes())
     for folder, names in (("modules", MODULES), ("modules/later", LATER)):

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import time
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,7 @@ TOOLS = [
     "nvme-cli",
     "e2fsprogs",
     "xfsprogs",
+    "sqlite3",
 ]
 # Kernels by what --kernel calls them, and the suites that have them.
 KERNELS = {"newest": NEWEST, "6.12": "trixie", "6.1": "bookworm"}
@@ -221,8 +223,9 @@ def unpacked(name: str, fetch) -> Path:
 
 
 def tools(log) -> Path:
-    """QEMU and the guest's programs, with their libraries."""
-    return unpacked("tools", lambda: Suite(NEWEST, log).with_libraries(TOOLS))
+    """QEMU and the guest's programs, with their libraries: a tree for each list of them."""
+    name = f"tools-{zlib.crc32(' '.join(TOOLS).encode()):08x}"
+    return unpacked(name, lambda: Suite(NEWEST, log).with_libraries(TOOLS))
 
 
 def kernel(name: str, log) -> Path:

@@ -32,6 +32,8 @@ class Boot:
     append: str = ""
     # The machine ends as by a power cut when its checks are done, and the drive stays for the next.
     is_cut: bool = False
+    # The drive's power fails then, too.
+    is_drive_cut: bool = False
 
 
 def boot(name: str, checks: str, **other) -> Boot:
@@ -53,8 +55,25 @@ AFTER_CUT = boot("after the cut", "read_after_cut random_mix")
 WITHOUT = boot(
     "without host memory", "no_host_memory random_mix", append="nvme.max_host_mem_size_mb=0"
 )
+# With `iomem=relaxed` a program may map the window while the driver is bound.
+ON_WINDOW = {"append": "iomem=relaxed", "is_cut": True, "is_drive_cut": True}
+WINDOW = [
+    boot("window", "window_latency window_commits", **ON_WINDOW),
+    *2 * [boot("window after a power cut", "window_kept window_commits", **ON_WINDOW)],
+    boot("window after power cuts", "window_kept", append="iomem=relaxed"),
+]
 # Each drive with the guests that follow each other on it.
-PLANS = {"commands": [COMMANDS], "data": [DATA], "cut": [CUT, AFTER_CUT], "without": [WITHOUT]}
+PLANS = {
+    "commands": [COMMANDS],
+    "data": [DATA],
+    "cut": [CUT, AFTER_CUT],
+    "without": [WITHOUT],
+    "window": WINDOW,
+}
+# Of the collection, where it is not the one that is asked for.
+DRIVES = {"window": "2b-ssd"}
+# What programs in the guest preload, beside the program itself.
+PRELOAD = "liblodger_window_preload.so"
 # What fits into a minute or two.
 QUICK = boot(
     "quick",
@@ -72,6 +91,8 @@ class Run:
         self.failed = 0
         self.left_out: list[str] = []
         self.until = float("inf")
+        # The last commit that a guest has said it had made.
+        self.committed = 0
 
     def say(self, text: str):
         print(text, flush=True)
@@ -94,7 +115,7 @@ class Run:
             self.left_out.append(f"{boot.name}: the time is over\n  left out: {', '.join(wanted)}")
             return
         qemu, kernel, archive = machine
-        append = f"live={','.join(wanted)} {boot.append}"
+        append = f"live={','.join(wanted)} live.committed={self.committed} {boot.append}"
         guest = vm.Guest(qemu, kernel.image, archive, folder, drive, append)
         began = time.monotonic()
         waiting = list(wanted)
@@ -111,6 +132,8 @@ class Run:
                     )
                 elif word == "begin":
                     began = time.monotonic()
+                elif word == "committed":
+                    self.committed = int(rest)
                 elif word in ("ok", "not") and waiting:
                     check = waiting.pop(0)
                     text = rest.partition(" - ")[2]
@@ -122,6 +145,13 @@ class Run:
         finally:
             if boot.is_cut:
                 guest.process.kill()
+                guest.process.wait()
+                # What it has said meanwhile counts.
+                while line := guest.line(0):
+                    if line.startswith("committed "):
+                        self.committed = int(line.split()[1])
+                if boot.is_drive_cut:
+                    drive.cut_power()
             elif not waiting:
                 guest.wait()
             guest.end()
@@ -140,9 +170,8 @@ class Run:
         if not any(self.is_wanted(check) for boot in boots for check in boot.checks):
             return
         folder.mkdir(parents=True)
-        drive = vm.Drive(
-            self.options.lodger, folder, self.options.drive, *shlex.split(self.options.serve)
-        )
+        of = DRIVES.get(name, self.options.drive)
+        drive = vm.Drive(self.options.lodger, folder, of, *shlex.split(self.options.serve))
         try:
             for boot in boots:
                 self.boot(boot, machine, drive, folder)
@@ -165,7 +194,10 @@ def machine(kernel: str, folder: Path, options, log):
     tree = initramfs.Tree(packages.tools(log))
     found = initramfs.Kernel(packages.kernel(kernel, log))
     archive = folder / f"root-{kernel}.cpio"
-    archive.write_bytes(initramfs.build(tree, found, HERE / "guest"))
+    library = options.lodger.parent / PRELOAD
+    archive.write_bytes(
+        initramfs.build(tree, found, HERE / "guest", library if library.is_file() else None)
+    )
     qemu = vm.find_qemu(tree)
     if options.accelerator != "tcg":
         vm.choose_accelerator(qemu, found.image, archive)
@@ -225,6 +257,12 @@ def main() -> int:
             continue
         run.until = min(run.until, time.monotonic() + options.seconds)
         for name, boots in plans.items():
+            library = options.lodger.parent / PRELOAD
+            if name == "window" and not library.is_file():
+                checks = {check for boot in boots for check in boot.checks if run.is_wanted(check)}
+                if checks:
+                    run.left_out.append(f"{library}\n  left out: {', '.join(sorted(checks))}")
+                continue
             run.plan(name, boots, ready, folder / f"{kernel}-{name}")
     for text in run.left_out:
         run.say(f"left out: {text}")

@@ -134,6 +134,7 @@ class Drive:
     """`lodger serve` with its socket."""
 
     def __init__(self, lodger: Path, folder: Path, drive: str, *options: str):
+        self.lodger = lodger
         self.socket = folder / "drive"
         self.said = folder / "drive.log"
         words = [str(lodger), "serve", "--drive", drive, "--socket", str(self.socket), *options]
@@ -147,6 +148,11 @@ class Drive:
                 self.end()
                 raise RuntimeError(f"the drive is not served: {self.said.read_text().strip()}")
             time.sleep(0.02)
+
+    def cut_power(self):
+        """Power fails and comes back."""
+        words = [str(self.lodger), "ctl", str(self.socket), "power-cut"]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, timeout=END_SECONDS)
 
     def end(self):
         end(self.process)
