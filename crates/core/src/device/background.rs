@@ -115,7 +115,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let (contents, lost) = (&mut self.contents, &mut self.hmb_pages.lost);
         let dead = &mut self.dead;
         dead.erased(program.ppn, program.slots);
-        let found = wear::relocate(&mut self.ftl, &self.board.array, &program, |moved| {
+        let found = wear::relocate(&mut self.ftl, &mut self.board.array, &program, |moved| {
             contents.relocate(moved.owner, moved.from, moved.to);
             lost.relocate(moved.from, moved.to);
             match moved.owner {
@@ -139,7 +139,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.programs
                 .again(board, ftl, unit, index, (cause, filled));
         } else {
-            wear::end(&mut self.board, &mut self.ftl);
+            wear::end(&mut self.board.array, &mut self.ftl);
         }
         self.scratch = current;
         is_placed

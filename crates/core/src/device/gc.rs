@@ -401,7 +401,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         };
         let enough = !batch.is_empty() && (batch.len() == unit_slots || partial);
         let unit = if enough {
-            wear::allocate(&mut self.ftl, &self.board.array, stream, true)
+            wear::allocate(&mut self.ftl, &mut self.board.array, stream, true)
         } else {
             None
         };

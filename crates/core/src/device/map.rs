@@ -447,7 +447,7 @@ impl Map {
             if self.programs >= WRITEBACKS_PER_DIE * ftl.geometry().dies {
                 return;
             }
-            let Some(unit) = wear::allocate(ftl, &board.array, Stream::Map, false) else {
+            let Some(unit) = wear::allocate(ftl, &mut board.array, Stream::Map, false) else {
                 return;
             };
             let mut filled = 0;

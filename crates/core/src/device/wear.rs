@@ -4,7 +4,7 @@
 //! A superblock whose block has failed on a die is used on, without the rest of that block, until it is collected in its
 //! turn. After its erase a spare block of the die takes the place of the bad one. A die without spares left costs the
 //! superblock: it is retired, and the drive has less room to clean in. When one more retirement would leave less than
-//! cleaning needs, the drive takes no more writes and trims; all it holds can be read.
+//! cleaning needs, in the long run or at that moment, the drive takes no more writes and trims; all it holds can be read.
 
 use super::background::Background;
 use super::board::Board;
@@ -19,17 +19,22 @@ use serde::{Deserialize, Serialize};
 /// Superblocks that wait to be written anew: more are asked for again by the reads that find them so.
 const REFRESHES_MAX: usize = 64;
 
-/// Room for one program operation, where no block has failed.
+/// Room for one program operation, where no block has failed. What has failed is left out as long as there is enough
+/// without it; then the drive comes to its end.
 #[inline]
 pub(super) fn allocate(
     ftl: &mut Ftl,
-    array: &Array,
+    array: &mut Array,
     stream: Stream,
     relocating: bool,
 ) -> Option<ProgramUnit> {
     loop {
         let unit = ftl.allocate(stream, relocating)?;
         if !array.is_bad(unit.ppn, unit.slc) {
+            return Some(unit);
+        }
+        if ftl.shares_room(stream) && !ftl.can_lose(unit.slots) {
+            end(array, ftl);
             return Some(unit);
         }
         ftl.skip(&unit);
@@ -128,15 +133,20 @@ pub(super) fn refresh(
 /// where it went, and how many of its slots hold something.
 pub(super) fn relocate(
     ftl: &mut Ftl,
-    array: &Array,
+    array: &mut Array,
     program: &Program,
     moved: impl FnMut(Moved),
 ) -> Option<(ProgramUnit, u32)> {
     let stream = ftl.blocks[ftl.geometry().superblock(program.ppn)].stream;
-    let fallback = ftl.relocation_stream();
-    let unit = allocate(ftl, array, stream, true).or_else(|| {
-        (stream == Stream::Slc)
-            .then(|| allocate(ftl, array, fallback, true))
+    let (beside, within) = match ftl.shares_room(stream) {
+        true => (None, stream),
+        // As new data, or else as what is moved.
+        false => (Some(stream), ftl.relocation_stream()),
+    };
+    let unit = beside.and_then(|stream| allocate(ftl, array, stream, false));
+    let unit = unit.or_else(|| {
+        ftl.can_lose(program.slots)
+            .then(|| allocate(ftl, array, within, true))
             .flatten()
     })?;
     let filled = ftl.rewrite(program.ppn, program.slots, &unit, moved);
@@ -151,22 +161,22 @@ pub(super) fn free(board: &mut Board<impl Tracer>, ftl: &mut Ftl, superblock: Su
         return;
     }
     board.counters.ageing.replaced_blocks += u64::from(replaced);
-    if is_whole {
-        ftl.blocks.erased(superblock);
+    if !is_whole && ftl.can_retire(superblock) {
+        board.counters.ageing.retired_superblocks += 1;
+        ftl.retire(superblock);
         return;
     }
-    board.counters.ageing.retired_superblocks += 1;
-    ftl.retire(superblock);
-    if ftl.is_worn_out() {
-        end(board, ftl);
+    if !is_whole {
+        end(&mut board.array, ftl);
     }
+    ftl.blocks.erased(superblock);
 }
 
 /// The drive has come to the end of its life: no new data is taken, and nothing fails any more. What is still to be
 /// written is the rest of what it holds, and a model that let that fail, too, would have to lose it.
-pub(super) fn end(board: &mut Board<impl Tracer>, ftl: &mut Ftl) {
+pub(super) fn end(array: &mut Array, ftl: &mut Ftl) {
     ftl.wear_out();
-    if let Some(ageing) = board.array.ageing() {
+    if let Some(ageing) = array.ageing() {
         ageing.end();
     }
 }

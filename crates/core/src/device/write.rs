@@ -331,7 +331,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                     break;
                 }
                 let share = self.ftl.new_data_share();
-                let array = &self.board.array;
+                let array = &mut self.board.array;
                 let Some(unit) = wear::allocate(&mut self.ftl, array, stream, false) else {
                     break;
                 };

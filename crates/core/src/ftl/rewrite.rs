@@ -5,7 +5,7 @@
 //! before. What has been superseded or trimmed meanwhile goes along: what superseded it may be lost in a power cut, and
 //! then it is what counts.
 
-use super::{Ftl, Oob, Owned, ProgramUnit};
+use super::{Ftl, Oob, Owned, ProgramUnit, Stream};
 use crate::ids::{Ppn, Superblock};
 
 /// What a slot of a program operation carried has another place.
@@ -79,12 +79,32 @@ impl Ftl {
         self.programmed(unit.ppn);
     }
 
-    /// A superblock is not used any more. Without too many of them no new data is taken.
+    /// Whether what a stream opens counts as room for what garbage collection moves.
+    #[must_use]
+    pub fn shares_room(&self, stream: Stream) -> bool {
+        stream == Stream::Map || stream == self.relocation_stream
+    }
+
+    /// Whether so many slots of that room can be done without now, because a block has failed: another victim can still be
+    /// emptied then. Each loss is checked so, what is being erased included: one that is not allowed does not happen, since
+    /// with it the drive's life has ended. So what counts as room always is.
+    #[must_use]
+    pub fn can_lose(&self, slots: u32) -> bool {
+        let left = self.gc_slots_left() + self.erasing_slots() - i64::from(slots);
+        left >= i64::from(self.geometry.superblock_slots)
+    }
+
+    /// Whether a superblock that has been erased can be done without: in the long run, and now.
+    #[must_use]
+    pub fn can_retire(&self, superblock: Superblock) -> bool {
+        self.blocks.is_apart(superblock)
+            || self.blocks.retired() < self.retirable
+                && self.can_lose(self.geometry.superblock_slots)
+    }
+
+    /// A superblock is not used any more.
     pub fn retire(&mut self, superblock: Superblock) {
         self.blocks.retire(superblock);
-        if self.blocks.retired() > self.retirable {
-            self.wear_out();
-        }
     }
 
     /// No new data is taken any more.

@@ -265,7 +265,7 @@ impl Ageing {
 
     /// Whether the block of a program operation has failed.
     pub(super) fn is_bad(&self, ppn: Ppn, slc: bool) -> bool {
-        !self.bad.is_empty() && {
+        !self.bad.is_empty() && !self.has_ended && {
             let place = self.geometry.place(ppn, slc);
             self.is_bad_die(place.superblock, place.die)
         }

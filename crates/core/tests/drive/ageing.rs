@@ -208,6 +208,81 @@ fn without_spare_blocks_superblocks_are_retired_until_the_drive_takes_no_more_wr
     assert_eq!(ask(&mut host, Op::Flush, 0, 0), Status::Success);
 }
 
+/// A small drive with blocks of two word lines, and failures as often as `sets` say.
+fn worn_out(sets: &[(&'static str, &'static str)]) -> DriveSpec {
+    let shape = [
+        ("name", "Worn out"),
+        ("capacity", "1MiB"),
+        ("link.pcie", "3.0 x2"),
+        ("controller.read", "3us"),
+        ("controller.write", "50us"),
+        ("nand.cell", "tlc"),
+        ("nand.channels", "1"),
+        ("nand.dies_per_channel", "2"),
+        ("nand.planes", "2"),
+        ("nand.pages_per_block", "6"),
+        ("nand.page_size", "4KiB"),
+        ("nand.blocks_per_plane", "216"),
+        ("nand.channel_mt_s", "4800"),
+        ("nand.read", "50us"),
+        ("nand.program", "300us"),
+        ("ftl.overprovisioning", "0.6"),
+        ("role.map.tiers", "dram"),
+        ("role.write_buffer.size", "1MiB"),
+        ("tier.dram.size", "96KiB"),
+        ("tier.sram.size", "3MiB"),
+        ("nand.ageing.endurance", "40"),
+        ("nand.ageing.erased", "3000"),
+    ];
+    let keys = shape.iter().chain(sets);
+    let keys = keys.map(|&(key, value)| (key, value.to_owned()));
+    crate::drawn::build(&keys.collect()).expect("a valid drive")
+}
+
+/// Found by `swarm::` (LODGER_SEED=8): with 75 times the wear it is rated for each erase failed, and superblocks were retired
+/// down to the last free one while a victim waited to be moved. Nothing was answered any more.
+#[test]
+fn a_drive_whose_erases_keep_failing_comes_to_its_end_and_does_not_stop() {
+    for (key, share) in [
+        ("nand.ageing.erase_failures", "0.05"),
+        ("nand.ageing.erase_failures", "0.001"),
+        ("nand.ageing.program_failures", "0.05"),
+        ("nand.ageing.program_failures", "0.001"),
+        ("nand.ageing.program_failures", "0.0001"),
+    ] {
+        for hot_cold in ["false", "true"] {
+            let sets = [(key, share), ("ftl.hot_cold_streams", hot_cold)];
+            let (spec, mut rng) = (worn_out(&sets), Rng::new(8));
+            let mut host = Host::with_contents(&spec, Precondition::Random, 0, 8, Tags::default());
+            let mut done: Vec<Completion> = Vec::new();
+            let mut tag = 0;
+            while !done.iter().any(|done| done.status == Status::ReadOnly) {
+                assert!(tag < 100_000, "{sets:?}: {:?}", host.counters().ageing);
+                done.clear();
+                tag += 1;
+                let count = 1 + rng.below(8);
+                let mut request = pages(Op::Write, u64::from(rng.below(248)), u64::from(count));
+                request.tag = tag;
+                host.submit(request);
+                while host.in_flight() >= 4 {
+                    let next = host.next_time();
+                    let state = || host.drive.debug_state();
+                    let at = next.unwrap_or_else(|| panic!("{sets:?} stops: {}", state()));
+                    host.advance(at, &mut done);
+                }
+            }
+            println!("{sets:?} after {tag} writes: {:?}", host.counters().ageing);
+            settle(&mut host);
+            assert_eq!(host.in_flight(), 0, "{sets:?} stops");
+            assert_eq!(ask(&mut host, Op::Flush, 0, 0), Status::Success);
+            for lpn in 0..256 {
+                assert_eq!(ask(&mut host, Op::Read, lpn, 1), Status::Success);
+            }
+            host.drive.ftl().check();
+        }
+    }
+}
+
 #[test]
 fn data_that_is_read_again_and_again_is_written_anew_before_it_is_lost() {
     let reads = |refresh| {

@@ -18,9 +18,7 @@ const PROGRAMS: &[&str] = &["1ns", "300us", "1.5ms", "20ms"];
 const SPREADS: &[&str] = &["0", "0.05", "0.3"];
 const RATES_OF_ERRORS: &[&str] = &["0", "0.0000001", "0.002", "0.009"];
 const POWERS: &[&str] = &["0", "0.5", "2.05"];
-/// None: a drive whose erases keep failing may run out of superblocks while a victim waits to be moved, and answer
-/// no more (docs/concepts/aging.md). `power_cuts::ageing` has failures, and drives that get over them.
-const FAILURES: &[&str] = &["0"];
+const FAILURES: &[&str] = &["0", "0.001", "0.05", "0.5"];
 const COUNTS: &[&str] = &["1", "2", "4", "64"];
 
 /// What each key is drawn from, apart from the shape of the flash and what follows from it.
