@@ -1,5 +1,6 @@
 //! The state of every superblock, and which one to open or clean next.
 
+mod free;
 mod looks;
 mod restore;
 
@@ -8,9 +9,9 @@ use super::Stream;
 use crate::ids::{Ppn, Superblock};
 use crate::nand::Geometry;
 use crate::rng::Rng;
+use free::{Free, FreeList};
 use looks::Looks;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 
 /// What a superblock is used for at present.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
@@ -167,15 +168,6 @@ impl Block {
     }
 }
 
-/// A free superblock. Sorted by wear, where that decides which is opened, then in the order they were
-/// freed.
-#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Free {
-    erases: u32,
-    freed_at: u64,
-    number: u32,
-}
-
 /// A superblock that is being emptied or erased.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub struct Victim {
@@ -197,7 +189,7 @@ pub struct Superblocks {
     /// The first of those that always run in single-bit mode.
     first_apart: u32,
     /// Free ordinary superblocks, and those that stand apart for single-bit mode.
-    free: [BTreeSet<Free>; 2],
+    free: [FreeList; 2],
     /// Ordinary ones that run in single-bit mode until they are erased.
     borrowed: u32,
     /// Being emptied or erased, in the order they were chosen.
@@ -223,19 +215,14 @@ impl Superblocks {
         let blocks = (0..geometry.superblocks)
             .map(|number| Block::new(number >= ordinary))
             .collect();
-        let never_used = |number| Free {
-            erases: 0,
-            freed_at: u64::from(number),
-            number,
-        };
         Superblocks {
             geometry,
             blocks,
             first_apart: ordinary,
             borrowed: 0,
             free: [
-                (0..ordinary).map(never_used).collect(),
-                (ordinary..geometry.superblocks).map(never_used).collect(),
+                FreeList::new(0..ordinary),
+                FreeList::new(ordinary..geometry.superblocks),
             ],
             victims: Vec::new(),
             closed_map: Vec::new(),
@@ -344,20 +331,7 @@ impl Superblocks {
         let slc = stream == Stream::Slc;
         let cold = matches!(stream, Stream::Gc | Stream::Cold);
         let apart = slc && self.free_count(true) > 0;
-        let free = &mut self.free[usize::from(apart)];
-        let next = if cold {
-            let erases = free.last()?.erases;
-            let first_worn = Free {
-                erases,
-                freed_at: 0,
-                number: 0,
-            };
-            *free.range(first_worn..).next()?
-        } else {
-            *free.first()?
-        };
-        free.remove(&next);
-        let number = next.number;
+        let number = self.free[usize::from(apart)].take(cold)?;
         let slots = self.geometry.usable_slots(slc) as usize;
         let block = &mut self.blocks[number as usize];
         assert_eq!(block.state, State::Free);
@@ -379,11 +353,9 @@ impl Superblocks {
             block.valid = valid;
             block.stream = if is_map { Stream::Map } else { Stream::Host };
             block.state = State::Open;
+            self.free[0].remove(number);
             self.close(Superblock(number));
         }
-        let blocks = &self.blocks;
-        let is_free = |free: &Free| blocks[free.number as usize].state == State::Free;
-        self.free[0].retain(is_free);
     }
 
     /// A superblock is free from now on.
@@ -472,7 +444,7 @@ impl Superblocks {
         let block = &mut self.blocks[superblock.index()];
         block.state = State::Retired;
         let is_ordinary = !block.slc;
-        self.free[usize::from(block.slc)].retain(|free| free.number != superblock.0);
+        self.free[usize::from(block.slc)].remove(superblock.0);
         self.retired += u32::from(is_ordinary);
     }
 

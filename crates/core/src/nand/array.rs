@@ -124,7 +124,7 @@ impl Array {
             kind: op.kind.name(),
             cause: op.cause.name(),
             die: op.die.0,
-            channel: op.die.0 % self.geometry.channels,
+            channel: self.geometry.channel(op.die),
             superblock: op.superblock.0,
         };
         let index = self.ops.insert(op);
@@ -315,7 +315,7 @@ impl Array {
     fn load_piece(&mut self, engine: &mut Engine<impl Tracer>, index: u32) {
         let op = &mut self.ops[index];
         op.pieces_left -= 1;
-        let channel = op.die.0 % self.geometry.channels;
+        let channel = self.geometry.channel(op.die);
         let end_ps = self.channels[channel as usize].book(engine.now(), self.page_load_ps);
         engine.schedule(end_ps, EventKind::DataLoaded, index);
     }
@@ -378,7 +378,7 @@ impl Array {
         let die = &mut self.dies[die_id.index()];
         if op.kind == OpKind::Read {
             let transfer_ps = self.slot_transfer_ps * u64::from(op.mask.count_ones());
-            let channel = (die_id.0 % self.geometry.channels) as usize;
+            let channel = self.geometry.channel(die_id) as usize;
             let end_ps = self.channels[channel].book(now, transfer_ps);
             let tracer = &mut engine.tracer;
             tracer.step(index, OpStep::ArrayDone, now.ps());

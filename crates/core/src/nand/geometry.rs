@@ -12,6 +12,7 @@
 //! what one program operation writes: a group, or with one-shot programming all pages of a word
 //! line.
 
+use super::divisor::Divisor;
 use crate::ids::{DieId, Ppn, Superblock};
 use crate::spec::{NandSpec, SLOT_BYTES};
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,18 @@ pub struct Geometry {
     pub bits: u32,
     /// Pages of a word line are programmed together.
     pub one_shot: bool,
+    divisors: Divisors,
+}
+
+/// What page numbers are divided by.
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
+struct Divisors {
+    superblock: Divisor,
+    /// Of ordinary and of single-bit mode.
+    unit: [Divisor; 2],
+    group: Divisor,
+    dies: Divisor,
+    channels: Divisor,
 }
 
 /// Where a physical page lies.
@@ -52,23 +65,44 @@ pub struct Place {
     pub page_type: u32,
 }
 
+impl Divisors {
+    fn new(superblock: u32, units: [u32; 2], dies: u32, channels: u32) -> Self {
+        Divisors {
+            superblock: Divisor::new(superblock),
+            unit: units.map(Divisor::new),
+            // In single-bit mode a group is a unit.
+            group: Divisor::new(units[1]),
+            dies: Divisor::new(dies),
+            channels: Divisor::new(channels),
+        }
+    }
+}
+
 impl Geometry {
     /// Shape described by a validated spec.
     #[must_use]
     pub fn new(nand: &NandSpec) -> Self {
-        let bits = nand.cell.bits();
         let slots_per_page = nand.page_bytes / SLOT_BYTES as u32;
         let group_slots = slots_per_page * nand.planes;
+        let bits = nand.cell.bits();
+        let unit_slots = group_slots * if nand.one_shot { bits } else { 1 };
         let dies = nand.channels * nand.dies_per_channel;
+        let superblock_slots = group_slots * dies * nand.pages_per_block;
         Geometry {
             dies,
             channels: nand.channels,
             superblocks: nand.blocks_per_plane,
             group_slots,
-            unit_slots: group_slots * if nand.one_shot { bits } else { 1 },
-            superblock_slots: group_slots * dies * nand.pages_per_block,
+            unit_slots,
+            superblock_slots,
             bits,
             one_shot: nand.one_shot,
+            divisors: Divisors::new(
+                superblock_slots,
+                [unit_slots, group_slots],
+                dies,
+                nand.channels,
+            ),
         }
     }
 
@@ -98,7 +132,22 @@ impl Geometry {
     #[inline]
     #[must_use]
     pub fn superblock(&self, ppn: Ppn) -> Superblock {
-        Superblock(ppn.0 / self.superblock_slots)
+        Superblock(self.divisors.superblock.divide(ppn.0).0)
+    }
+
+    /// Superblock of a physical page, and its slot in it.
+    #[inline]
+    #[must_use]
+    pub fn split(&self, ppn: Ppn) -> (Superblock, u32) {
+        let (superblock, offset) = self.divisors.superblock.divide(ppn.0);
+        (Superblock(superblock), offset)
+    }
+
+    /// Channel of a die.
+    #[inline]
+    #[must_use]
+    pub fn channel(&self, die: DieId) -> u32 {
+        self.divisors.channels.divide(die.0).1
     }
 
     /// First physical page of a superblock.
@@ -112,21 +161,18 @@ impl Geometry {
     #[inline]
     #[must_use]
     pub fn place(&self, ppn: Ppn, slc: bool) -> Place {
-        let superblock = self.superblock(ppn);
-        let offset = ppn.0 - superblock.0 * self.superblock_slots;
-        let unit_slots = self.unit_slots(slc);
-        let unit = offset / unit_slots;
-        let in_unit = offset - unit * unit_slots;
-        let group = in_unit / self.group_slots;
-        let slot = in_unit - group * self.group_slots;
+        let (superblock, offset) = self.split(ppn);
+        let (unit, in_unit) = self.divisors.unit[usize::from(slc)].divide(offset);
+        let (group, slot) = self.divisors.group.divide(in_unit);
+        let (word_line, die) = self.divisors.dies.divide(unit);
         let page_type = match (slc, self.one_shot) {
             (true, _) => 0,
             (false, true) => group,
-            (false, false) => (unit / self.dies) % self.bits,
+            (false, false) => word_line % self.bits,
         };
         Place {
             superblock,
-            die: DieId(unit % self.dies),
+            die: DieId(die),
             group: Ppn(ppn.0 - slot),
             slot,
             page_type,
@@ -139,15 +185,18 @@ mod tests {
     use super::*;
 
     fn tlc(one_shot: bool) -> Geometry {
+        let unit_slots = if one_shot { 24 } else { 8 };
+        let superblock_slots = 8 * 4 * 12;
         Geometry {
             dies: 4,
             channels: 2,
             superblocks: 10,
             group_slots: 8,
-            unit_slots: if one_shot { 24 } else { 8 },
-            superblock_slots: 8 * 4 * 12,
+            unit_slots,
+            superblock_slots,
             bits: 3,
             one_shot,
+            divisors: Divisors::new(superblock_slots, [unit_slots, 8], 4, 2),
         }
     }
 

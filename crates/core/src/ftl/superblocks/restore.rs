@@ -48,7 +48,7 @@ impl Superblocks {
             return true;
         }
         if was_free {
-            self.free[usize::from(apart)].retain(|free| free.number != superblock.0);
+            self.free[usize::from(apart)].remove(superblock.0);
         }
         was.erases = found.erases;
         let Some(written) = found.written else {
