@@ -16,6 +16,7 @@ pub mod observe;
 pub mod request;
 pub mod rng;
 pub mod slab;
+pub mod sparse;
 pub mod spec;
 pub mod table;
 pub mod time;

@@ -56,8 +56,9 @@ const CRATES: &[(&str, &[&str])] = &[
 /// The way of a request through the core: each folder sees only those after it.
 const WAY: [&str; 5] = ["transport", "memory", "controller", "ftl", "nand"];
 /// What stands beside the way: seen by all of it, sees none of it.
-const BESIDE: [&str; 10] = [
-    "arrays", "engine", "ids", "observe", "request", "rng", "slab", "spec", "table", "time",
+const BESIDE: [&str; 11] = [
+    "arrays", "engine", "ids", "observe", "request", "rng", "slab", "sparse", "spec", "table",
+    "time",
 ];
 
 /// Parts of `std` by which the outside world, or chance, would come into the model. The standard

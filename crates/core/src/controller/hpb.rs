@@ -24,6 +24,7 @@
 use super::cache::{Cache, Direct, Inserted};
 use super::integrity::{EntryCodec, Epochs};
 use crate::ids::{Lpn, Ppn};
+use crate::sparse::Sparse;
 use crate::spec::{HpbProtocol, HpbSpec, Integrity, Replacement};
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,8 @@ struct Group {
     noticed: bool,
     /// The host was given its entries (JEDEC).
     handed_out: bool,
+    /// Map misses since it was last recommended (JEDEC).
+    misses: u16,
 }
 
 /// What a response says about entries.
@@ -108,7 +111,11 @@ pub enum Refusal {
 #[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct HpbDevice {
     group_pages: u32,
-    groups: Vec<Group>,
+    group_count: u32,
+    /// Those that are not as all others.
+    groups: Sparse<Group>,
+    /// All others.
+    untouched: Group,
     epochs: Epochs,
     codec: EntryCodec,
     integrity: Integrity,
@@ -132,8 +139,6 @@ struct Jedec {
     host_control: bool,
     groups_per_region: u32,
     misses_max: u32,
-    /// Map misses by sub-region since it was last recommended.
-    misses: Vec<u16>,
     /// Regions recommended (device control).
     active: Cache<Direct>,
     recommendations: VecDeque<(u32, Option<u32>)>,
@@ -149,7 +154,6 @@ impl Jedec {
             host_control: spec.host_control,
             groups_per_region,
             misses_max: spec.recommend_misses,
-            misses: vec![0; groups as usize],
             active: Cache::new(Direct::new(regions), active, Replacement::Lru, seed),
             recommendations: VecDeque::new(),
         }
@@ -157,7 +161,6 @@ impl Jedec {
 
     /// Recommends a sub-region; returns the region that should make room.
     fn recommend(&mut self, group: u32) -> Option<u32> {
-        self.misses[group as usize] = 0;
         let region = group / self.groups_per_region;
         let mut gone = None;
         if !self.host_control
@@ -178,7 +181,9 @@ impl HpbDevice {
         let groups = user_slots.div_ceil(spec.group_pages);
         HpbDevice {
             group_pages: spec.group_pages,
-            groups: vec![Group::default(); groups as usize],
+            group_count: groups,
+            groups: Sparse::default(),
+            untouched: Group::default(),
             epochs: Epochs::new(groups, spec.epoch_bits),
             codec: EntryCodec::new(spec.integrity, seed),
             integrity: spec.integrity,
@@ -191,24 +196,47 @@ impl HpbDevice {
         }
     }
 
+    #[inline]
+    fn group_state(&self, number: u32) -> Group {
+        assert!(number < self.group_count, "a group of this drive");
+        self.groups.get(number).copied().unwrap_or(self.untouched)
+    }
+
+    #[inline]
+    fn group_mut(&mut self, number: u32) -> &mut Group {
+        assert!(number < self.group_count, "a group of this drive");
+        let untouched = self.untouched;
+        self.groups.touch(number, || untouched)
+    }
+
     /// A look-up in this group missed the map: maybe the host should have the group.
-    pub fn missed(&mut self, group: u32) {
-        let Some(jedec) = &mut self.jedec else { return };
+    pub fn missed(&mut self, number: u32) {
+        let Some((host_control, misses_max)) = self
+            .jedec
+            .as_ref()
+            .map(|jedec| (jedec.host_control, jedec.misses_max))
+        else {
+            return;
+        };
         // What the host has is worth having again once a sixteenth of it has changed.
-        let known = &self.groups[group as usize];
-        if known.handed_out && !known.refetch && known.stale * 16 < self.group_pages {
+        let group_pages = self.group_pages;
+        let group = self.group_mut(number);
+        if group.handed_out && !group.refetch && group.stale * 16 < group_pages {
             return;
         }
-        let misses = &mut jedec.misses[group as usize];
-        *misses = misses.saturating_add(1);
-        if jedec.host_control || u32::from(*misses) < jedec.misses_max {
+        group.misses = group.misses.saturating_add(1);
+        if host_control || u32::from(group.misses) < misses_max {
             return;
         }
-        if let Some(gone) = jedec.recommend(group) {
-            let first = gone * jedec.groups_per_region;
-            let end = (first + jedec.groups_per_region).min(self.groups.len() as u32);
-            for group in first..end {
-                self.groups[group as usize].handed_out = false;
+        group.misses = 0;
+        let Some(jedec) = &mut self.jedec else { return };
+        let Some(gone) = jedec.recommend(number) else {
+            return;
+        };
+        let first = gone * jedec.groups_per_region;
+        for number in first..(first + jedec.groups_per_region).min(self.group_count) {
+            if let Some(group) = self.groups.get_mut(number) {
+                group.handed_out = false;
             }
         }
     }
@@ -267,8 +295,7 @@ impl HpbDevice {
         let number = self.group(lpn);
         let known = self.pages.get(lpn.0).is_some();
         if !known {
-            let group = &mut self.groups[number as usize];
-            if group.refetch {
+            if self.group_state(number).refetch {
                 return;
             }
             // Where single entries are refused, those of other pages stay good.
@@ -277,28 +304,28 @@ impl HpbDevice {
                 self.give_up(number);
                 return;
             }
-            group.stale += 1;
+            self.group_mut(number).stale += 1;
         }
         self.pages.insert(lpn.0, PENDING);
     }
 
     /// Only a READ BUFFER makes this group clean again.
     fn give_up(&mut self, group: u32) {
-        self.groups[group as usize].refetch = true;
+        self.group_mut(group).refetch = true;
         self.notice(group);
     }
 
     fn notice(&mut self, number: u32) {
-        let group = &mut self.groups[number as usize];
-        if let Some(jedec) = &mut self.jedec {
-            if group.refetch && !group.noticed {
-                group.noticed = true;
-                jedec.recommend(number);
-            }
+        let is_jedec = self.jedec.is_some();
+        let group = self.group_mut(number);
+        if group.noticed || (is_jedec && !group.refetch) {
             return;
         }
-        if !group.noticed {
-            group.noticed = true;
+        group.noticed = true;
+        if let Some(jedec) = &mut self.jedec {
+            jedec.recommend(number);
+            self.group_mut(number).misses = 0;
+        } else {
             self.notices.push_back(number);
         }
     }
@@ -319,7 +346,9 @@ impl HpbDevice {
         if let Some(jedec) = &mut self.jedec {
             let next = jedec.recommendations.pop_front();
             return next.map_or(Message::None, |(group, inactivate)| {
-                self.groups[group as usize].noticed = false;
+                if let Some(group) = self.groups.get_mut(group) {
+                    group.noticed = false;
+                }
                 Message::Recommendation {
                     activate: Some(group),
                     inactivate,
@@ -333,7 +362,7 @@ impl HpbDevice {
             let lpn = Lpn(page);
             let number = self.group(lpn);
             self.forget(lpn);
-            if self.groups[number as usize].refetch {
+            if self.group_state(number).refetch {
                 // The READ BUFFER to come will bring it.
                 continue;
             }
@@ -349,8 +378,9 @@ impl HpbDevice {
         let Some(group) = self.notices.pop_front() else {
             return Message::None;
         };
-        self.groups[group as usize].noticed = false;
-        let known = !self.groups[group as usize].refetch;
+        let state = self.group_mut(group);
+        state.noticed = false;
+        let known = !state.refetch;
         Message::Dirty {
             group,
             version: known.then(|| self.epochs.get(group)),
@@ -360,7 +390,7 @@ impl HpbDevice {
     fn forget(&mut self, lpn: Lpn) {
         let group = self.group(lpn);
         if self.pages.remove(lpn.0).is_some() {
-            self.groups[group as usize].stale -= 1;
+            self.group_mut(group).stale -= 1;
         }
     }
 
@@ -377,8 +407,8 @@ impl HpbDevice {
     pub fn void_all(&mut self) {
         self.ready.clear();
         self.pages = Table::with_capacity(64);
-        for number in 0..self.groups.len() as u32 {
-            let group = &mut self.groups[number as usize];
+        let touched = self.groups.iter_mut().map(|(_, group)| group);
+        for group in touched.chain([&mut self.untouched]) {
             group.stale = 0;
             group.handed_out = false;
             group.refetch = true;
@@ -388,7 +418,7 @@ impl HpbDevice {
     /// The host fetches a group: the entries of this instant are handed out. Pages whose new data is
     /// not in flash yet stay stale.
     pub fn hand_out(&mut self, group: u32, pages: std::ops::Range<u32>) -> u32 {
-        let mut left = self.groups[group as usize].stale;
+        let mut left = self.group_state(group).stale;
         for page in pages {
             if left == 0 {
                 break;
@@ -401,8 +431,9 @@ impl HpbDevice {
             left -= 1;
         }
         self.advance(group);
-        self.groups[group as usize].refetch = false;
-        self.groups[group as usize].handed_out = true;
+        let state = self.group_mut(group);
+        state.refetch = false;
+        state.handed_out = true;
         self.epochs.get(group)
     }
 
@@ -412,7 +443,7 @@ impl HpbDevice {
     /// Why the drive must use its own map.
     pub fn check(&mut self, lpn: Lpn, count: u32, entry: HostEntry) -> Result<Ppn, Refusal> {
         let number = self.group(lpn);
-        let group = self.groups[number as usize];
+        let group = self.group_state(number);
         let stale = match &self.jedec {
             // The host knows of its own writes, and the drive refuses page by page.
             Some(_) => (lpn.0..lpn.0 + count).any(|page| self.pages.get(page).is_some()),
@@ -456,7 +487,7 @@ impl HpbDevice {
     /// Whether the host's entries of a group can be used at all now.
     #[must_use]
     pub fn is_clean(&self, group: u32) -> bool {
-        let group = &self.groups[group as usize];
+        let group = self.group_state(group);
         group.stale == 0 && !group.refetch
     }
 }

@@ -196,6 +196,7 @@ fn checksum(lpn: Lpn, epoch: u32, entry: u32) -> u32 {
 /// all groups then need new entries, once in 2^bits changes of one group.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Epochs {
+    #[serde(with = "crate::arrays::sparse")]
     of: Vec<u32>,
     bits: u32,
 }

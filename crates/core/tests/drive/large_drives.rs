@@ -78,6 +78,42 @@ fn a_trim_of_eight_tebibytes_takes_no_more_time_than_its_map_pages() {
     }
 }
 
+/// 134 million groups: drive and driver once kept something of each, 5 to 10 GB.
+#[test]
+fn map_entries_kept_by_the_host_of_eight_tebibytes_take_no_more_memory_than_what_is_touched() {
+    let small = [
+        ("capacity", "8TiB"),
+        ("hpb.enabled", "true"),
+        ("hpb.group", "64KiB"),
+    ];
+    let jedec = [("hpb.protocol", "jedec"), ("hpb.region", "64KiB")];
+    let by_host = [&jedec[..], &[("hpb.control", "host")]].concat();
+    let boot = [("hpb.boot", "load")];
+    for sets in [&[], &boot[..], &jedec[..], &by_host] {
+        let start = Instant::now();
+        let spec = drive("galaxy-s7", &[&small, sets].concat());
+        let mut host = Host::new(&spec, Precondition::Random, 0, 1);
+        let page = |at: u64| at * 7_919 % (spec.capacity_bytes / 4096 - 4);
+        for round in 0..3 {
+            for at in 0..300 {
+                let op = [Op::Read, Op::Write][at as usize % 2];
+                latency(&mut host, pages(op, page(at * 7_000_003), 4));
+                latency(&mut host, pages(Op::Read, page(at), 1));
+            }
+            match round {
+                0 => _ = host.power_cut(),
+                _ => [false, true]
+                    .into_iter()
+                    .for_each(|on| host.set_hpb_enabled(on)),
+            }
+        }
+        let state = postcard::to_stdvec(&host).expect("a drive can be saved");
+        let (took, mib) = (start.elapsed(), state.len() >> 20);
+        println!("{sets:?}: {took:?}, {mib} MiB saved");
+        assert!(took < SOON && mib < 32, "{sets:?}: {took:?}, {mib} MiB");
+    }
+}
+
 #[test]
 fn superblocks_too_many_or_too_short_are_refused() {
     let text = crate::common::drives::text("tiny").expect("it is there");

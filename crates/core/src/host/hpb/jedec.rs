@@ -9,6 +9,7 @@
 use crate::controller::hpb::{HostEntry, NO_ENTRY};
 use crate::ids::Lpn;
 use crate::request::Op;
+use crate::sparse::Sparse;
 use crate::spec::HpbSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -38,11 +39,10 @@ enum RegionState {
     Pinned,
 }
 
-#[derive(Clone, Serialize, Deserialize, Debug, Default)]
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default)]
 struct Region {
     state: RegionState,
     reads: u32,
-    dirty: bool,
     /// Without a read until then, its time has expired.
     deadline_ps: u64,
     expiries: u32,
@@ -78,8 +78,15 @@ pub struct JedecDriver {
     sub_pages: u32,
     subs_per_region: u32,
     active_max: usize,
-    regions: Vec<Region>,
-    subs: Vec<Sub>,
+    region_count: u32,
+    /// Those that are not as at the start.
+    regions: Sparse<Region>,
+    /// Bit per region: written since its sub-regions last came.
+    #[serde(with = "crate::arrays::sparse")]
+    dirty: Vec<u32>,
+    sub_count: u32,
+    /// Those that are not as at the start.
+    subs: Sparse<Sub>,
     /// Active regions that are not pinned, the one activated longest ago first.
     lru: VecDeque<u32>,
     /// Sub-regions to be fetched.
@@ -101,13 +108,7 @@ impl JedecDriver {
     #[must_use]
     pub fn new(spec: &HpbSpec, user_slots: u32) -> Self {
         let subs_per_region = spec.region_pages / spec.group_pages;
-        let mut regions = Vec::new();
-        regions.resize_with(
-            user_slots.div_ceil(spec.region_pages) as usize,
-            Region::default,
-        );
-        let mut subs = Vec::new();
-        subs.resize_with(user_slots.div_ceil(spec.group_pages) as usize, Sub::default);
+        let region_count = user_slots.div_ceil(spec.region_pages);
         let active = (spec.host_groups / subs_per_region).max(1);
         let mut driver = JedecDriver {
             host_control: spec.host_control,
@@ -115,8 +116,11 @@ impl JedecDriver {
             sub_pages: spec.group_pages,
             subs_per_region,
             active_max: active.saturating_sub(spec.pinned_regions) as usize,
-            regions,
-            subs,
+            region_count,
+            regions: Sparse::default(),
+            dirty: vec![0; region_count.div_ceil(32) as usize],
+            sub_count: user_slots.div_ceil(spec.group_pages),
+            subs: Sparse::default(),
             lru: VecDeque::new(),
             listed: VecDeque::new(),
             in_flight: 0,
@@ -132,12 +136,34 @@ impl JedecDriver {
     }
 
     fn pin(&mut self) {
-        for region in 0..self.pinned.min(self.regions.len() as u32) {
-            self.regions[region as usize].state = RegionState::Pinned;
+        for region in 0..self.pinned.min(self.region_count) {
+            self.region_mut(region).state = RegionState::Pinned;
             for sub in self.subs_of(region) {
                 self.list(sub);
             }
         }
+    }
+
+    fn region_state(&self, number: u32) -> Region {
+        self.regions.get(number).copied().unwrap_or_default()
+    }
+
+    fn region_mut(&mut self, number: u32) -> &mut Region {
+        self.regions.touch(number, Region::default)
+    }
+
+    fn sub_state(&self, number: u32) -> SubState {
+        self.subs
+            .get(number)
+            .map_or(SubState::default(), |sub| sub.state)
+    }
+
+    fn sub_mut(&mut self, number: u32) -> &mut Sub {
+        self.subs.touch(number, Sub::default)
+    }
+
+    fn is_dirty(&self, region: u32) -> bool {
+        self.dirty[region as usize / 32] >> (region % 32) & 1 != 0
     }
 
     fn region(&self, sub: u32) -> u32 {
@@ -146,11 +172,11 @@ impl JedecDriver {
 
     fn subs_of(&self, region: u32) -> std::ops::Range<u32> {
         let first = region * self.subs_per_region;
-        first..(first + self.subs_per_region).min(self.subs.len() as u32)
+        first..(first + self.subs_per_region).min(self.sub_count)
     }
 
     fn list(&mut self, sub: u32) {
-        let found = &mut self.subs[sub as usize];
+        let found = self.sub_mut(sub);
         if !found.listed {
             found.listed = true;
             self.listed.push_back(sub);
@@ -198,7 +224,7 @@ impl JedecDriver {
 
     /// What the driver holds of a page, if it takes it for good.
     fn entry(&self, lpn: Lpn) -> Option<HostEntry> {
-        let found = &self.subs[(lpn.0 / self.sub_pages) as usize];
+        let found = self.subs.get(lpn.0 / self.sub_pages)?;
         let at = (lpn.0 % self.sub_pages) as usize;
         let is_dirty = || found.dirty[at / 64] >> (at % 64) & 1 != 0;
         if found.state != SubState::Valid || is_dirty() || found.entries[at] == NO_ENTRY {
@@ -213,56 +239,69 @@ impl JedecDriver {
     fn set_dirty(&mut self, from: u32, to: u32) {
         for sub in from / self.sub_pages..=(to - 1) / self.sub_pages {
             let region = self.region(sub);
+            if self.host_control {
+                self.dirty[region as usize / 32] |= 1 << (region % 32);
+            }
+            let Some(found) = self.subs.get_mut(sub) else {
+                continue;
+            };
             let first = sub * self.sub_pages;
-            let found = &mut self.subs[sub as usize];
             if found.state == SubState::Valid {
                 for page in from.max(first)..to.min(first + self.sub_pages) {
                     let at = (page - first) as usize;
                     found.dirty[at / 64] |= 1 << (at % 64);
                 }
             }
-            if self.host_control {
-                let region = &mut self.regions[region as usize];
-                region.reads = region.reads.saturating_sub(found.reads);
-                region.dirty = true;
-                found.reads = 0;
+            if self.host_control && found.reads > 0 {
+                let reads = std::mem::take(&mut found.reads);
+                let region = self.region_mut(region);
+                region.reads = region.reads.saturating_sub(reads);
             }
         }
     }
 
     fn count_read(&mut self, sub: u32, now_ps: u64) {
         let number = self.region(sub);
-        let region = &mut self.regions[number as usize];
-        let found = &mut self.subs[sub as usize];
-        region.reads += 1;
+        let found = self.sub_mut(sub);
         found.reads += 1;
+        let sub_reads = found.reads;
+        let region = self.region_mut(number);
+        region.reads += 1;
+        let reads = region.reads;
         if region.state == RegionState::Active {
             region.deadline_ps = now_ps + READ_TIMEOUT_PS;
             region.expiries = READ_TIMEOUT_EXPIRIES;
         }
-        if found.reads == ACTIVATION_READS {
+        if sub_reads == ACTIVATION_READS {
             self.activations += 1;
             self.list(sub);
         }
-        if self.regions[number as usize].reads > self.sub_pages {
+        if reads > self.sub_pages {
             self.normalize();
         }
     }
 
     /// Keeps counters small; active regions that nobody reads become inactive.
     fn normalize(&mut self) {
-        for number in 0..self.regions.len() as u32 {
-            let mut reads = 0;
-            for sub in self.subs_of(number) {
-                let sub = &mut self.subs[sub as usize];
-                sub.reads >>= NORMALIZATION_SHIFT;
-                reads += sub.reads;
+        for (_, region) in self.regions.iter_mut() {
+            region.reads = 0;
+        }
+        for (number, sub) in self.subs.iter_mut() {
+            sub.reads >>= NORMALIZATION_SHIFT;
+            if sub.reads > 0 {
+                let region = self
+                    .regions
+                    .touch(number / self.subs_per_region, Region::default);
+                region.reads += sub.reads;
             }
-            let region = &mut self.regions[number as usize];
-            region.reads = reads;
-            if region.state == RegionState::Active && reads == 0 {
-                self.inactivate(number);
-            }
+        }
+        let active = |region: &Region| region.state == RegionState::Active && region.reads == 0;
+        let regions = self.regions.iter();
+        let unread: Vec<u32> = regions
+            .filter_map(|(number, region)| active(region).then_some(number))
+            .collect();
+        for number in unread {
+            self.inactivate(number);
         }
     }
 
@@ -276,13 +315,14 @@ impl JedecDriver {
         let mut at = 0;
         while at < self.lru.len() {
             let number = self.lru[at];
-            let region = &mut self.regions[number as usize];
+            let is_dirty = self.is_dirty(number);
+            let region = self.region_mut(number);
             if now_ps > region.deadline_ps {
                 let late = (now_ps - region.deadline_ps) / READ_TIMEOUT_PS + 1;
                 let late = u32::try_from(late.min(polls)).unwrap_or(u32::MAX);
                 region.expiries = region.expiries.saturating_sub(late);
                 region.deadline_ps = now_ps + READ_TIMEOUT_PS;
-                if (region.dirty || region.expiries == 0) && self.inactivate(number) {
+                if (is_dirty || region.expiries == 0) && self.inactivate(number) {
                     continue;
                 }
             }
@@ -298,17 +338,18 @@ impl JedecDriver {
 
     fn evict(&mut self, number: u32) -> bool {
         let subs = self.subs_of(number);
-        let issued = |sub: u32| self.subs[sub as usize].state == SubState::Issued;
-        if self.regions[number as usize].state != RegionState::Active || subs.clone().any(issued) {
+        let issued = |sub: u32| self.sub_state(sub) == SubState::Issued;
+        if self.region_state(number).state != RegionState::Active || subs.clone().any(issued) {
             return false;
         }
         for sub in subs {
-            let sub = &mut self.subs[sub as usize];
-            sub.state = SubState::Unused;
-            sub.entries = Box::default();
+            if let Some(sub) = self.subs.get_mut(sub) {
+                sub.state = SubState::Unused;
+                sub.entries = Box::default();
+            }
         }
         self.unmap_requests += u64::from(self.host_control);
-        self.regions[number as usize].state = RegionState::Inactive;
+        self.region_mut(number).state = RegionState::Inactive;
         self.lru.retain(|&region| region != number);
         true
     }
@@ -319,12 +360,13 @@ impl JedecDriver {
             return;
         }
         if let Some(sub) = activate {
-            let region = &self.regions[self.region(sub) as usize];
-            let ignored = region.state != RegionState::Active || region.dirty;
+            let region = self.region(sub);
+            let is_active = self.region_state(region).state == RegionState::Active;
+            let ignored = !is_active || self.is_dirty(region);
             if !(self.host_control && ignored) {
                 self.activations += 1;
                 self.list(sub);
-                let found = &mut self.subs[sub as usize];
+                let found = self.sub_mut(sub);
                 if found.state == SubState::Valid {
                     found.state = SubState::Invalid;
                 }
@@ -343,12 +385,13 @@ impl JedecDriver {
                 return None;
             }
             let sub = self.listed.pop_front()?;
-            self.subs[sub as usize].listed = false;
-            if self.subs[sub as usize].state == SubState::Issued {
+            let found = self.sub_mut(sub);
+            found.listed = false;
+            if found.state == SubState::Issued {
                 continue;
             }
             if self.add_region(self.region(sub), now_ps) {
-                self.subs[sub as usize].state = SubState::Issued;
+                self.sub_mut(sub).state = SubState::Issued;
                 self.in_flight += 1;
                 return Some(sub);
             }
@@ -359,7 +402,7 @@ impl JedecDriver {
     }
 
     fn add_region(&mut self, number: u32, now_ps: u64) -> bool {
-        if self.regions[number as usize].state != RegionState::Inactive {
+        if self.region_state(number).state != RegionState::Inactive {
             if let Some(at) = self.lru.iter().position(|&region| region == number) {
                 self.lru.remove(at);
                 self.lru.push_back(number);
@@ -367,15 +410,15 @@ impl JedecDriver {
             return true;
         }
         if self.lru.len() >= self.active_max {
-            let reads = self.regions[number as usize].reads;
+            let reads = self.region_state(number).reads;
             if self.host_control && reads < ENTER_READS {
                 return false;
             }
             let may_go = |region: &u32| {
-                let cold = self.regions[*region as usize].reads <= EXIT_READS;
+                let cold = self.region_state(*region).reads <= EXIT_READS;
                 let mut subs = self.subs_of(*region);
                 (cold || !self.host_control)
-                    && subs.all(|sub| self.subs[sub as usize].state != SubState::Issued)
+                    && subs.all(|sub| self.sub_state(sub) != SubState::Issued)
             };
             let Some(victim) = self.lru.iter().copied().find(may_go) else {
                 return false;
@@ -385,7 +428,7 @@ impl JedecDriver {
         if self.lru.len() >= self.active_max {
             return false;
         }
-        let region = &mut self.regions[number as usize];
+        let region = self.region_mut(number);
         region.state = RegionState::Active;
         region.deadline_ps = now_ps + READ_TIMEOUT_PS;
         region.expiries = READ_TIMEOUT_EXPIRIES;
@@ -396,9 +439,9 @@ impl JedecDriver {
     /// A sub-region's entries have come.
     pub fn on_group(&mut self, sub: u32, entries: Box<[u64]>, version: u32) {
         self.in_flight -= 1;
-        let region = self.region(sub) as usize;
-        let found = &mut self.subs[sub as usize];
-        if !self.enabled || found.state != SubState::Issued {
+        let (region, is_enabled) = (self.region(sub), self.enabled);
+        let found = self.sub_mut(sub);
+        if !is_enabled || found.state != SubState::Issued {
             found.state = SubState::Unused;
             return;
         }
@@ -406,18 +449,15 @@ impl JedecDriver {
         found.entries = entries;
         found.version = version;
         found.state = SubState::Valid;
-        self.regions[region].dirty = false;
+        self.dirty[region as usize / 32] &= !(1 << (region % 32));
     }
 
     /// The driver starts or stops using it. What it held is gone either way.
     pub fn set_enabled(&mut self, enabled: bool) {
         self.enabled = enabled;
-        for sub in &mut self.subs {
-            *sub = Sub::default();
-        }
-        for region in &mut self.regions {
-            *region = Region::default();
-        }
+        self.subs.clear();
+        self.regions.clear();
+        self.dirty = vec![0; self.dirty.len()];
         self.lru.clear();
         self.listed.clear();
         if enabled {
@@ -506,7 +546,7 @@ mod tests {
         read(&mut driver, 256, 100);
         assert_eq!(driver.next_fetch(0), None, "fewer than {ENTER_READS} reads");
         assert_eq!(driver.lru, [0]);
-        driver.regions[1].reads = ENTER_READS;
+        driver.region_mut(1).reads = ENTER_READS;
         assert_eq!(driver.next_fetch(0), Some(2));
         assert_eq!((driver.lru.front(), driver.unmap_requests), (Some(&1), 1));
     }

@@ -4,9 +4,11 @@
 use crate::controller::cache::{Cache, Direct, Inserted};
 use crate::controller::hpb::{HostEntry, Message, NO_ENTRY};
 use crate::ids::{Lpn, Ppn};
+use crate::sparse::Sparse;
 use crate::spec::{HpbSpec, Replacement};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// What the host holds of a group.
 #[derive(Clone, Serialize, Deserialize, Debug, Default)]
@@ -26,8 +28,16 @@ struct Group {
     version: u32,
     /// Something was missed: the entries are not used.
     broken: bool,
-    /// Stands among those to be fetched.
+    /// Stands by itself among those to be fetched.
     wanted: bool,
+}
+
+/// What is to be fetched next.
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
+enum Wanted {
+    Group(u32),
+    /// The next of the first range of groups.
+    Range,
 }
 
 /// The driver of the paper.
@@ -35,13 +45,19 @@ struct Group {
 pub struct PaperDriver {
     group_pages: u32,
     user_slots: u32,
-    groups: Vec<Group>,
+    count: u32,
+    /// Those that are not as they were at boot.
+    groups: Sparse<Group>,
+    /// Of all others, those below have what was loaded at boot.
+    booted: u32,
     /// Which groups are held, where not all fit.
     cache: Option<Cache<Direct>>,
     /// Groups to be fetched once the drive is idle.
-    wanted: VecDeque<u32>,
+    wanted: VecDeque<Wanted>,
+    /// Ranges of them; a group stands in none or one, or by itself.
+    ranges: VecDeque<Range<u32>>,
     /// Groups still to be loaded at boot.
-    loading: std::ops::Range<u32>,
+    loading: Range<u32>,
     /// Groups to load at boot; 0 if their entries are there when the drive first starts.
     boot_groups: u32,
     enabled: bool,
@@ -56,8 +72,6 @@ impl PaperDriver {
     #[must_use]
     pub fn new(spec: &HpbSpec, user_slots: u32, seed: u64) -> Self {
         let count = user_slots.div_ceil(spec.group_pages);
-        let mut groups = Vec::new();
-        groups.resize_with(count as usize, Group::default);
         let mut cache = (spec.host_groups < count)
             .then(|| Cache::new(Direct::new(count), spec.host_groups, spec.replacement, seed));
         let fitting = spec.host_groups.min(count);
@@ -65,18 +79,18 @@ impl PaperDriver {
             true => (0, fitting),
             false => (fitting, 0),
         };
-        for number in 0..loaded {
-            groups[number as usize].entries = Entries::Boot;
-            if let Some(cache) = &mut cache {
-                cache.insert(number, false);
-            }
+        if let Some(cache) = &mut cache {
+            (0..loaded).for_each(|number| _ = cache.insert(number, false));
         }
         PaperDriver {
             group_pages: spec.group_pages,
             user_slots,
-            groups,
+            count,
+            groups: Sparse::default(),
+            booted: loaded,
             cache,
             wanted: VecDeque::new(),
+            ranges: VecDeque::new(),
             loading: 0..boot_groups,
             boot_groups,
             enabled: true,
@@ -93,9 +107,30 @@ impl PaperDriver {
         lpn.0 / self.group_pages
     }
 
+    /// A group as it was at boot.
+    fn untouched(booted: u32, number: u32) -> Group {
+        Group {
+            entries: match number < booted {
+                true => Entries::Boot,
+                false => Entries::Absent,
+            },
+            ..Group::default()
+        }
+    }
+
+    fn group_mut(&mut self, number: u32) -> &mut Group {
+        let booted = self.booted;
+        self.groups
+            .touch(number, || Self::untouched(booted, number))
+    }
+
+    fn version(&self, number: u32) -> u32 {
+        self.groups.get(number).map_or(0, |group| group.version)
+    }
+
     /// Pages of a group.
     #[must_use]
-    pub fn pages(&self, group: u32) -> std::ops::Range<u32> {
+    pub fn pages(&self, group: u32) -> Range<u32> {
         let first = group * self.group_pages;
         first..(first + self.group_pages).min(self.user_slots)
     }
@@ -120,7 +155,8 @@ impl PaperDriver {
             self.want(number);
             return None;
         }
-        let group = &self.groups[number as usize];
+        let untouched = Self::untouched(self.booted, number);
+        let group = self.groups.get(number).unwrap_or(&untouched);
         let first_page = number * self.group_pages;
         let at = |page: u32| match &group.entries {
             Entries::Absent => NO_ENTRY,
@@ -148,7 +184,7 @@ impl PaperDriver {
             // The latter is another driver's.
             Message::None | Message::Recommendation { .. } => {}
             Message::Dirty { group, version } => {
-                if version != Some(self.groups[group as usize].version) {
+                if version != Some(self.version(group)) {
                     self.miss(group);
                 }
             }
@@ -169,11 +205,11 @@ impl PaperDriver {
         boot: &impl Fn(Lpn) -> u64,
     ) {
         let number = self.group(lpn);
-        let pages = self.pages(number);
-        let group = &mut self.groups[number as usize];
-        if matches!(group.entries, Entries::Absent) || group.broken {
+        if !self.has(number) {
             return;
         }
+        let pages = self.pages(number);
+        let group = self.group_mut(number);
         if group.version != before {
             self.miss(number);
             return;
@@ -191,20 +227,51 @@ impl PaperDriver {
 
     /// Something about a group was missed: its entries are useless until it is fetched.
     fn miss(&mut self, number: u32) {
-        let group = &mut self.groups[number as usize];
-        if matches!(group.entries, Entries::Absent) {
-            return;
+        if self.holds(number) {
+            self.group_mut(number).broken = true;
+            self.want(number);
         }
-        group.broken = true;
-        self.want(number);
     }
 
     fn want(&mut self, number: u32) {
-        let group = &mut self.groups[number as usize];
+        if self.ranges.iter().any(|range| range.contains(&number)) {
+            return;
+        }
+        let group = self.group_mut(number);
         if !group.wanted {
             group.wanted = true;
-            self.wanted.push_back(number);
+            self.wanted.push_back(Wanted::Group(number));
         }
+    }
+
+    /// What is of no use is wanted, all of it, the lowest first. Ranges take no memory for each group.
+    fn want_all(&mut self) {
+        let known: Vec<Range<u32>> = self.ranges.iter().cloned().collect();
+        let mut first_untouched = 0;
+        for number in self.groups.numbers() {
+            self.want_range(&known, first_untouched.max(self.booted)..number);
+            first_untouched = number + 1;
+            if !self.has(number) {
+                self.want(number);
+            }
+        }
+        self.want_range(&known, first_untouched.max(self.booted)..self.count);
+    }
+
+    /// A range of groups that nobody has touched is wanted, apart from ranges that are already.
+    fn want_range(&mut self, known: &[Range<u32>], range: Range<u32>) {
+        if range.is_empty() {
+            return;
+        }
+        for (at, taken) in known.iter().enumerate() {
+            if taken.start < range.end && range.start < taken.end {
+                self.want_range(&known[at + 1..], range.start..taken.start);
+                self.want_range(&known[at + 1..], taken.end..range.end);
+                return;
+            }
+        }
+        self.wanted.push_back(Wanted::Range);
+        self.ranges.push_back(range);
     }
 
     /// Whether there is something to fetch.
@@ -217,8 +284,22 @@ impl PaperDriver {
     /// The next group to be fetched.
     pub fn next_wanted(&mut self) -> Option<u32> {
         loop {
-            let number = self.wanted.pop_front()?;
-            self.groups[number as usize].wanted = false;
+            let number = match *self.wanted.front()? {
+                Wanted::Group(number) => {
+                    self.wanted.pop_front();
+                    self.group_mut(number).wanted = false;
+                    number
+                }
+                Wanted::Range => {
+                    let range = self.ranges.front_mut().expect("as many as there are");
+                    let number = range.next().expect("ranges are not empty");
+                    if range.start == range.end {
+                        self.ranges.pop_front();
+                        self.wanted.pop_front();
+                    }
+                    number
+                }
+            };
             // Loaded at boot meanwhile.
             if !self.has(number) {
                 return Some(number);
@@ -228,8 +309,7 @@ impl PaperDriver {
 
     /// Whether a group's entries are there and of use.
     fn has(&self, number: u32) -> bool {
-        let group = &self.groups[number as usize];
-        !group.broken && !matches!(group.entries, Entries::Absent)
+        self.holds(number) && self.groups.get(number).is_none_or(|group| !group.broken)
     }
 
     /// The next group to be loaded at boot. What came in another way is left out, and a full memory
@@ -256,15 +336,12 @@ impl PaperDriver {
             && !cache.contains(number)
         {
             match cache.insert(number, false) {
-                Inserted::Evicted(gone) => {
-                    self.evictions += 1;
-                    Self::gave_way(&mut self.groups, gone);
-                }
+                Inserted::Evicted(gone) => self.gave_way(gone),
                 Inserted::Free => {}
                 Inserted::Full => return,
             }
         }
-        let group = &mut self.groups[number as usize];
+        let group = self.group_mut(number);
         group.entries = Entries::Held(entries);
         group.version = version;
         group.broken = false;
@@ -273,61 +350,75 @@ impl PaperDriver {
     /// The driver has memory for so many groups from now on: some was given back to the kernel, in the order in which
     /// groups give way, or it was given more.
     pub fn resize(&mut self, host_groups: u32) {
-        let count = self.groups.len() as u32;
-        if let Some(cache) = &mut self.cache {
-            while cache.len() > host_groups
-                && let Some(gone) = cache.evict()
-            {
-                Self::gave_way(&mut self.groups, gone);
-                self.evictions += 1;
-            }
+        let count = self.count;
+        while let Some(cache) = &mut self.cache
+            && cache.len() > host_groups
+            && let Some(gone) = cache.evict()
+        {
+            self.gave_way(gone);
         }
-        let held: Vec<u32> = match &self.cache {
-            Some(cache) => cache.keys().collect(),
-            None => (0..count).filter(|&number| self.holds(number)).collect(),
-        };
         let index = Direct::new(count);
-        self.cache = (host_groups < count)
+        let mut cache = (host_groups < count)
             .then(|| Cache::new(index, host_groups, self.replacement, self.seed));
-        match &mut self.cache {
-            Some(cache) => {
-                for number in held {
-                    if cache.len() < host_groups {
-                        cache.insert(number, false);
-                    } else {
-                        Self::gave_way(&mut self.groups, number);
-                        self.evictions += 1;
-                    }
+        match (&mut cache, &self.cache) {
+            // What is missing nobody would ask for.
+            (None, _) => self.want_all(),
+            (Some(cache), Some(before)) => {
+                before
+                    .keys()
+                    .for_each(|number| _ = cache.insert(number, false));
+            }
+            (Some(cache), None) => {
+                let mut held = (0..count).filter(|&number| self.holds(number));
+                let fitting = held.by_ref().take(host_groups as usize);
+                fitting.for_each(|number| _ = cache.insert(number, false));
+                if let Some(first) = held.next() {
+                    self.give_way_from(first);
                 }
             }
-            // What is missing nobody would ask for.
-            None => (0..count)
-                .filter(|&number| !self.has(number))
-                .collect::<Vec<u32>>()
-                .into_iter()
-                .for_each(|number| self.want(number)),
+        }
+        self.cache = cache;
+    }
+
+    /// The entries of a group, and of all after it, are given up.
+    fn give_way_from(&mut self, first: u32) {
+        let touched = self.groups.numbers();
+        let touched = &touched[touched.partition_point(|&number| number < first)..];
+        let of_boot = touched.partition_point(|&number| number < self.booted);
+        let untouched = self.booted.saturating_sub(first) - of_boot as u32;
+        self.evictions += u64::from(untouched);
+        self.booted = self.booted.min(first);
+        for &number in touched {
+            if self.holds(number) {
+                self.gave_way(number);
+            }
         }
     }
 
     /// A group's entries are given up.
-    fn gave_way(groups: &mut [Group], gone: u32) {
-        groups[gone as usize] = Group {
-            wanted: groups[gone as usize].wanted,
+    fn gave_way(&mut self, gone: u32) {
+        let group = self.group_mut(gone);
+        *group = Group {
+            wanted: group.wanted,
             ..Group::default()
         };
+        self.evictions += 1;
     }
 
     /// Whether a group's entries take memory.
     fn holds(&self, number: u32) -> bool {
-        !matches!(self.groups[number as usize].entries, Entries::Absent)
+        match self.groups.get(number) {
+            Some(group) => !matches!(group.entries, Entries::Absent),
+            None => number < self.booted,
+        }
     }
 
     /// The driver starts or stops using it. What it held is gone either way.
     pub fn set_enabled(&mut self, enabled: bool) {
         self.enabled = enabled;
         self.loading = 0..self.boot_groups;
-        for number in 0..self.groups.len() as u32 {
-            let group = &mut self.groups[number as usize];
+        self.booted = 0;
+        for (_, group) in self.groups.iter_mut() {
             group.entries = Entries::Absent;
             group.broken = false;
         }
@@ -335,7 +426,7 @@ impl PaperDriver {
             let held: Vec<u32> = cache.keys().collect();
             held.into_iter().for_each(|group| cache.remove(group));
         } else if enabled && self.boot_groups == 0 {
-            (0..self.groups.len() as u32).for_each(|group| self.want(group));
+            self.want_all();
         }
     }
 
@@ -343,5 +434,132 @@ impl PaperDriver {
     #[must_use]
     pub fn is_enabled(&self) -> bool {
         self.enabled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{HpbProtocol, Integrity};
+    use proptest::prelude::*;
+
+    const GROUPS: u32 = 24;
+
+    fn driver() -> PaperDriver {
+        let spec = HpbSpec {
+            protocol: HpbProtocol::Paper,
+            group_pages: 16,
+            region_pages: 16,
+            host_groups: GROUPS,
+            host_control: false,
+            pinned_regions: 0,
+            recommend_misses: 1,
+            blocks_max: 1,
+            write_buffer_ps: 0,
+            replacement: Replacement::Lru,
+            loads_at_boot: false,
+            idle_ps: 0,
+            check_ps: 0,
+            read_buffer_ps: 0,
+            stale_pages: 64,
+            integrity: Integrity::None,
+            epoch_bits: 32,
+        };
+        PaperDriver::new(&spec, GROUPS * 16, 1)
+    }
+
+    /// One place for each group, and one queue.
+    #[derive(Default)]
+    struct Naive {
+        held: Vec<bool>,
+        broken: Vec<bool>,
+        wanted: VecDeque<u32>,
+    }
+
+    impl Naive {
+        fn has(&self, number: u32) -> bool {
+            self.held[number as usize] && !self.broken[number as usize]
+        }
+
+        fn want(&mut self, number: u32) {
+            if !self.wanted.contains(&number) {
+                self.wanted.push_back(number);
+            }
+        }
+
+        fn want_all(&mut self) {
+            let lacking: Vec<u32> = (0..GROUPS).filter(|&number| !self.has(number)).collect();
+            lacking.into_iter().for_each(|number| self.want(number));
+        }
+
+        fn next_wanted(&mut self) -> Option<u32> {
+            loop {
+                let number = self.wanted.pop_front()?;
+                if !self.has(number) {
+                    return Some(number);
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
+        #[test]
+        fn ranges_and_formulas_do_what_a_place_for_each_group_does(
+            steps in prop::collection::vec((0u32..12, 0..GROUPS), 0..120),
+            left in 1..GROUPS,
+        ) {
+            let mut driver = driver();
+            let mut naive = Naive {
+                held: vec![true; GROUPS as usize],
+                broken: vec![false; GROUPS as usize],
+                wanted: VecDeque::new(),
+            };
+            for (step, number) in steps {
+                match step {
+                    0 => {
+                        driver.set_enabled(false);
+                        driver.set_enabled(true);
+                        naive.held.fill(false);
+                        naive.broken.fill(false);
+                        naive.want_all();
+                    }
+                    1 => {
+                        driver.resize(GROUPS);
+                        naive.want_all();
+                    }
+                    2..6 => {
+                        let message = Message::Dirty { group: number, version: None };
+                        driver.on_message(message, |_| 0);
+                        if naive.held[number as usize] {
+                            naive.broken[number as usize] = true;
+                            naive.want(number);
+                        }
+                    }
+                    _ => {
+                        let next = driver.next_wanted();
+                        prop_assert_eq!(next, naive.next_wanted());
+                        // Some responses are lost.
+                        if let Some(next) = next.filter(|_| step > 6) {
+                            driver.on_group(next, vec![0; 16].into(), 1);
+                            naive.held[next as usize] = true;
+                            naive.broken[next as usize] = false;
+                        }
+                    }
+                }
+            }
+            for number in 0..GROUPS {
+                prop_assert_eq!(driver.has(number), naive.has(number));
+            }
+            driver.resize(left);
+            let mut held = 0;
+            for number in 0..GROUPS {
+                held += u32::from(naive.held[number as usize]);
+                let stays = naive.held[number as usize] && held <= left;
+                prop_assert_eq!(driver.holds(number), stays);
+            }
+            prop_assert_eq!(driver.evictions, u64::from(held.saturating_sub(left)));
+        }
     }
 }
