@@ -4,8 +4,10 @@ mod driver;
 mod simulated;
 
 use driver::{Driver, Port};
-use lodger_wire::memory::GuestMemory;
+use lodger_wire::entry::SubmissionEntry;
+use lodger_wire::memory::{GuestMemory, Ram};
 use lodger_wire::status::Status;
+use lodger_wire::{CommandId, NamespaceId};
 use simulated::{Simulated, ram, spec};
 
 const SET: u8 = 9;
@@ -121,4 +123,72 @@ fn an_idle_drive_rests_as_the_hosts_table_says() {
     driver.port.now_ps += 101 * PS_PER_MS;
     driver.port.controller.poll(driver.port.now_ps);
     assert_eq!(read_takes_ps(&mut driver), 3 * PS_PER_MS + awake_ps);
+}
+
+/// The drive's accesses to host memory so far, bytes.
+fn touched(driver: &Driver<Simulated<'_>>) -> u64 {
+    let look = driver.port.controller.look();
+    look.hmb_read_bytes + look.hmb_written_bytes
+}
+
+/// A drive asked to rest in the middle of writes, with host memory granted by the flags of Set Features.
+fn resting<'a>(ram: &'a Ram, flags: u32) -> Driver<Simulated<'a>> {
+    let spec = spec(&[
+        ("role.write_buffer.tier", "hmb"),
+        ("tier.hmb.preferred", "1MiB"),
+        ("tier.hmb.integrity", "mac"),
+    ]);
+    let mut driver = Simulated::driver(&spec, ram);
+    driver.enable();
+    driver.create_queues(1);
+    driver
+        .grant_host_memory_with(1 << 20, flags)
+        .expect("host memory");
+    for lba in 0..20 {
+        let entry = driver.entry(1, 1, lba * 8, 8);
+        driver.submit(1, entry);
+    }
+    driver.port.controller.poll(driver.port.now_ps);
+    driver.admin(SET, 0, &[POWER, 1]).expect("state 1");
+    driver
+}
+
+#[test]
+fn a_drive_that_rests_keeps_off_restricted_host_memory() {
+    // Enabled, and with HMNARE: bit 3 says in Get Features that it is not touched now.
+    for (flags, says, is_touched) in [(0b001, 0b0001, true), (0b101, 0b1101, false)] {
+        let ram = ram();
+        let mut driver = resting(&ram, flags);
+        let before = touched(&driver);
+        assert_eq!(get(&mut driver, 0xd), says);
+        driver.port.now_ps += 10_000 * PS_PER_MS;
+        driver.port.controller.poll(driver.port.now_ps);
+        assert_eq!(get(&mut driver, POWER), 1, "no command has come");
+        assert_eq!(touched(&driver) > before, is_touched, "flags {flags:#b}");
+        driver
+            .take_host_memory_back()
+            .expect("what is there is saved");
+        let is_awake = get(&mut driver, POWER) == 0;
+        assert_eq!(
+            is_awake, !is_touched,
+            "to save it, a restricted drive wakes"
+        );
+    }
+}
+
+#[test]
+fn a_drive_that_waits_for_rest_is_reset_like_any() {
+    let ram = ram();
+    let mut driver = resting(&ram, 0b101);
+    let write = driver.entry(1, 1, 0, 8);
+    driver.submit(1, write);
+    driver.port.controller.poll(driver.port.now_ps);
+    let command = CommandId(driver.free_command(0));
+    let ask = SubmissionEntry::new(SET, command, NamespaceId(0)).with_dword(10, POWER);
+    driver.submit(0, ask.with_dword(11, 1));
+    driver.port.controller.poll(driver.port.now_ps);
+    assert!(driver.reap(0).is_empty(), "the write is under way");
+    driver.enable();
+    assert_eq!(get(&mut driver, POWER), 0);
+    assert_eq!(get(&mut driver, 0xd), 0);
 }

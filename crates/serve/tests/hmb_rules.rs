@@ -303,9 +303,54 @@ fn rules_of_memory<P: Port>() -> Vec<Rule<P>> {
     ]
 }
 
+/// What a drive that rests may do (HMNARE).
+fn rules_of_rest<P: Port>() -> Vec<Rule<P>> {
+    vec![
+        rule(
+            "TP4104",
+            "access is restricted (HMNARE) where CTRATT offers that, and nowhere else",
+            |bench| {
+                let attributes = &bench.driver.identify(1, 0)[96..100];
+                let is_offered = attributes[2] & 2 != 0;
+                let pages = (bench.bytes() / PAGE) as u32;
+                let granted = bench.grant_list(&[(0, pages)], 0b101, 0);
+                match is_offered {
+                    true => is(granted.is_ok(), "it is refused"),
+                    false => ends(granted, Status::INVALID_FIELD),
+                }
+            },
+        ),
+        rule(
+            "TP4104",
+            "Get Features says whether access is restricted, and nothing is written while the drive rests",
+            |bench| {
+                let pages = (bench.bytes() / PAGE) as u32;
+                if bench.grant_list(&[(0, pages)], 0b101, 0).is_err() {
+                    return Ok(()); // Not offered.
+                }
+                bench.load(300);
+                let state = bench.driver.identify(1, 0)[263];
+                let rested = bench.driver.admin(9, 0, &[2, u32::from(state)]);
+                rested.map_err(|status| format!("state {state}: {status}"))?;
+                let says = bench.driver.admin(0xa, 0, &[0xd]);
+                let before = bench.driver.host_memory(bench.bytes());
+                is(
+                    says.is_ok_and(|dword| dword & 0b1101 == 0b1101),
+                    "it does not say so",
+                )?;
+                for _ in 0..200 {
+                    bench.driver.port.wait();
+                }
+                bench.is_left_alone(Some(&before))
+            },
+        ),
+    ]
+}
+
 fn rules<P: Port>() -> Vec<Rule<P>> {
-    let parts = [rules_of_the_feature(), rules_of_lists(), rules_of_memory()];
-    parts.into_iter().flatten().collect()
+    let first = [rules_of_the_feature(), rules_of_lists()];
+    let then = [rules_of_memory(), rules_of_rest()];
+    first.into_iter().chain(then).flatten().collect()
 }
 
 /// Tries each rule; what became of each.
@@ -380,6 +425,10 @@ fn drives_that_break_a_rule_are_found() {
         (
             "touch former on=reset after=1ms times=100",
             "a reset ends the grant",
+        ),
+        (
+            "touch inside on=rest after=1us",
+            "nothing is written while the drive rests",
         ),
         (
             "change 0 0102030405060708 opcode=read every=9",

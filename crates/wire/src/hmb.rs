@@ -213,6 +213,12 @@ impl HmbFeature {
         self.request.enable
     }
 
+    /// Whether the controller has to keep off the memory in power states without I/O (HMNARE).
+    #[must_use]
+    pub fn is_restricted(&self) -> bool {
+        self.request.restrict_non_operational
+    }
+
     /// A Set Features command.
     ///
     /// # Errors

@@ -18,10 +18,12 @@ Examples:
   lodger ctl drive vanish --for 5s                          beside it, while it runs
   lodger serve --drive bg4 --socket drive --metrics unix:metrics   then `lodger top metrics`
   lodger serve --drive rc100-480 --socket drive --backing drive.flash
+  lodger serve --drive bg4 --socket one --drive pm963 --socket two        two drives of a machine
 
 With --socket, what a guest sees is an NVMe controller with one namespace. QEMU 10.1 or newer
 attaches it with the line that is printed; so does any client of vfio-user. Guests may come and
-go, one at a time.
+go, one at a time. Several drives of one command share its options, but for those that name a file
+or a place; their seeds, and so their serial numbers, follow each other from --seed on.
 
 A recording (--record) is done again by `lodger simulate FILE --drive NAME`, with the same --seed
 and --set: every completion comes at the picosecond at which it came live. With another drive it
@@ -36,20 +38,24 @@ The drive's data is in memory and gone when the command ends, unless --backing n
 then the drive comes back with the next command as it was, with its wear, counters and saved features.
 Ctrl-C ends it and prints what was done, and how late completions were beside the model.
 
-Not there yet: firmware, self-test and vendor commands (invalid opcode), several namespaces, the
-byte window; a file for drives whose write buffer is power-protected.";
+Not there yet: firmware, self-test and vendor commands (invalid opcode), several namespaces;
+a file for drives whose write buffer is power-protected.";
 
 /// `lodger serve`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group(ArgGroup::new("place").required(true).args(["socket", "nbd"])))]
 pub struct ServeArgs {
-    /// Drive of the collection (`lodger drives list`) or a drive file; UFS drives cannot be served
-    #[arg(long, value_name = "NAME|FILE")]
-    pub drive: String,
+    /// Drive of the collection (`lodger drives list`) or a drive file; may be repeated, with a --socket for each
+    ///
+    /// UFS drives cannot be served.
+    #[arg(long = "drive", value_name = "NAME|FILE", required = true)]
+    pub drives: Vec<String>,
     /// Where clients of vfio-user find it: a socket that only you can connect to, gone with the command
-    #[arg(long, value_name = "PATH")]
-    pub socket: Option<PathBuf>,
+    ///
+    /// The first drive is at the first socket, the second at the second, and so on.
+    #[arg(long = "socket", id = "socket", value_name = "PATH")]
+    pub sockets: Vec<PathBuf>,
     /// Where clients of NBD find it: a socket that only you can connect to, or a port
     ///
     /// Without a host (`:10809`) the port is this machine's alone. Whoever reaches another can read and write the
@@ -122,4 +128,18 @@ pub struct ServeArgs {
         allow_negative_numbers = true
     )]
     pub seed: u64,
+}
+
+impl ServeArgs {
+    /// The drive, or the first of several.
+    #[must_use]
+    pub fn drive(&self) -> &str {
+        self.drives.first().map_or("", String::as_str)
+    }
+
+    /// Its socket.
+    #[must_use]
+    pub fn socket(&self) -> Option<&PathBuf> {
+        self.sockets.first()
+    }
 }

@@ -10,6 +10,8 @@ mod outside;
 mod probe;
 #[cfg_attr(not(target_os = "linux"), path = "serve_elsewhere.rs")]
 mod serve;
+#[cfg(target_os = "linux")]
+mod serve_several;
 mod simulate;
 mod top;
 mod trace;

@@ -1,6 +1,6 @@
 //! `lodger serve`: a drive as a real NVMe device, or as blocks over NBD, until the user stops it.
 
-use super::{Streams, ctl};
+use super::{Streams, ctl, serve_several};
 use crate::args::ServeArgs;
 use crate::error::Error;
 use crate::progress::{Meter, about, left};
@@ -11,7 +11,7 @@ use lodger_serve::backing::{Backing, BackingError};
 use lodger_serve::clock::Speed;
 use lodger_serve::control::cannot_go;
 use lodger_serve::controller::Settings;
-use lodger_serve::controller::identity::Unservable;
+use lodger_serve::controller::identity::{Identity, Unservable};
 use lodger_serve::faults::Faults;
 use lodger_serve::nbd::{GRANT_BYTES_MAX, Nbd};
 use lodger_serve::server::{
@@ -23,7 +23,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
-    let drive = inputs::drive(&args.drive, &args.sets)?;
+    if args.drives.len() > 1 || args.sockets.len() > 1 {
+        return serve_several::run(args, streams);
+    }
+    let drive = inputs::drive(args.drive(), &args.sets)?;
     let speed = Speed::new(args.speed).map_err(|error| wrong("--speed", &error))?;
     let backing = open_backing(args, drive.spec(), streams)?;
     let settings = Settings {
@@ -31,17 +34,11 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
         seed: args.seed,
         ..Settings::default()
     };
-    match (&args.socket, &args.nbd) {
+    match (args.socket(), &args.nbd) {
         (Some(socket), _) => {
-            if args.hmb.choice()? != HmbChoice::default() {
-                let message = "`--hmb` and `--hmb-offer` go with `--nbd`";
-                return Err(Error::input(message).hint(
-                    "with `--socket` the guest gives host memory: \
-                     `nvme.max_host_mem_size_mb=0` on its kernel's command line gives none",
-                ));
-            }
+            guest_gives_memory(args)?;
             let front = VfioUser::new(drive.spec(), &settings, socket);
-            let front = front.map_err(|error| refused(args, error, "--socket"))?;
+            let front = front.map_err(|error| refused(args.drive(), error, "--socket"))?;
             let path = std::path::absolute(socket).unwrap_or_else(|_| socket.clone());
             serve(args, backing, Server::new(front, speed), streams, |_| {
                 greeting(drive.spec(), &path)
@@ -52,13 +49,25 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
             let address = place.parse().map_err(|error| wrong("--nbd", &error))?;
             let granted_bytes = granted_bytes(args, drive.spec(), streams)?;
             let front = Nbd::new(drive.spec(), &settings, granted_bytes, &address);
-            let front = front.map_err(|error| refused(args, error, "--nbd"))?;
+            let front = front.map_err(|error| refused(args.drive(), error, "--nbd"))?;
             warn(&front.addresses(), "read and write the drive", streams);
             serve(args, backing, Server::new(front, speed), streams, |front| {
                 nbd_greeting(drive.spec(), &address, &front.addresses())
             })
         }
     }
+}
+
+/// With a guest, host memory is the guest's to give.
+pub(super) fn guest_gives_memory(args: &ServeArgs) -> Result<(), Error> {
+    if args.hmb.choice()? == HmbChoice::default() {
+        return Ok(());
+    }
+    let message = "`--hmb` and `--hmb-offer` go with `--nbd`";
+    Err(Error::input(message).hint(
+        "with `--socket` the guest gives host memory: \
+         `nvme.max_host_mem_size_mb=0` on its kernel's command line gives none",
+    ))
 }
 
 /// A word about places that are not this machine's alone.
@@ -78,7 +87,8 @@ fn exporter(
         return Ok(None);
     };
     let address: Address = place.parse().map_err(|error| wrong("--metrics", &error))?;
-    let exporter = Exporter::new(&address).map_err(|error| refused(args, error, "--metrics"))?;
+    let exporter =
+        Exporter::new(&address).map_err(|error| refused(args.drive(), error, "--metrics"))?;
     warn(&exporter.addresses(), "see what the drive counts", streams);
     let place = match exporter.addresses().first() {
         Some(at) => at.to_string(),
@@ -108,7 +118,7 @@ fn rules<F: FrontEnd>(
         assigned.map_err(|error| at(error.to_string(), *line))?;
     }
     match faults.takes_drive_away() {
-        Some(act) if args.socket.is_none() => Err(Error::input(format!(
+        Some(act) if args.sockets.is_empty() => Err(Error::input(format!(
             "`--faults {}`: {}",
             path.display(),
             cannot_go(&act)
@@ -123,32 +133,32 @@ fn control(
     streams: &mut Streams<'_>,
 ) -> Result<Option<(Control, PathBuf)>, Error> {
     let nbd = args.nbd.as_deref().unwrap_or_default();
-    let beside = args.socket.clone();
+    let beside = args.socket().cloned();
     let beside = beside.or_else(|| nbd.strip_prefix("unix:").map(PathBuf::from));
     let (path, named) = match (&args.ctl, beside) {
         (Some(path), _) => (path.clone(), path.clone()),
         (None, Some(beside)) => (ctl::control_path(&beside), beside),
         (None, None) => return Ok(None),
     };
-    match Control::new(&path, args.socket.is_some()) {
+    match Control::new(&path, args.socket().is_some()) {
         Ok(control) => Ok(Some((control, named))),
         // The drive is what was asked for.
         Err(error) if args.ctl.is_none() => {
             streams.warning(&format!("`lodger ctl` cannot be used: {error}"));
             Ok(None)
         }
-        Err(error) => Err(refused(args, error, "--ctl")),
+        Err(error) => Err(refused(args.drive(), error, "--ctl")),
     }
 }
 
-fn wrong(option: &str, error: &dyn Display) -> Error {
+pub(super) fn wrong(option: &str, error: &dyn Display) -> Error {
     Error::input(format!("`{option}`: {error}")).hint("`lodger serve --help` says what fits")
 }
 
-fn refused(args: &ServeArgs, error: ServeError, option: &str) -> Error {
+pub(super) fn refused(drive: &str, error: ServeError, option: &str) -> Error {
     match error {
         ServeError::Drive(error @ Unservable::Block(_)) => wrong("--block", &error),
-        ServeError::Drive(error) => Error::input(format!("`{}`: {error}", args.drive)),
+        ServeError::Drive(error) => Error::input(format!("`{drive}`: {error}")),
         ServeError::Socket { .. } if !["--socket", "--ctl"].contains(&option) => {
             Error::input(error.to_string()).hint(format!(
                 "`{option}` names a place in a folder that you may write to, or a port that is free"
@@ -183,6 +193,20 @@ fn granted_bytes(
     Ok(granted.granted_bytes)
 }
 
+/// Sets fields of what a drive says of itself.
+pub(super) fn identify(args: &ServeArgs, identity: &mut Identity) -> Result<(), Error> {
+    for assignment in &args.identify {
+        identity.assign(assignment).map_err(|error| {
+            let told = wrong("--identify", &error);
+            match error.hint() {
+                Some(hint) => told.hint(hint),
+                None => told,
+            }
+        })?;
+    }
+    Ok(())
+}
+
 /// Serves until the user has had enough.
 fn serve<F: FrontEnd>(
     args: &ServeArgs,
@@ -194,16 +218,7 @@ fn serve<F: FrontEnd>(
     if let Some(backing) = backing {
         keep(args, backing, &mut server, streams)?;
     }
-    let identity = server.controller_mut().identity_mut();
-    for assignment in &args.identify {
-        identity.assign(assignment).map_err(|error| {
-            let told = wrong("--identify", &error);
-            match error.hint() {
-                Some(hint) => told.hint(hint),
-                None => told,
-            }
-        })?;
-    }
+    identify(args, server.controller_mut().identity_mut())?;
     let rules = match &args.faults {
         Some(path) => rules(path, args, &mut server)?,
         None => Faults::seeded(args.seed),
@@ -349,7 +364,7 @@ fn keep<F: FrontEnd>(
     Ok(())
 }
 
-fn greeting(spec: &DriveSpec, socket: &Path) -> String {
+pub(super) fn greeting(spec: &DriveSpec, socket: &Path) -> String {
     let device = format!(
         "{{\"driver\":\"vfio-user-pci\",\"socket\":{{\"type\":\"unix\",\"path\":\"{}\"}}}}",
         socket.display()
@@ -399,7 +414,7 @@ fn nbd_greeting(spec: &DriveSpec, address: &Address, addresses: &[SocketAddr]) -
     )
 }
 
-fn summary(report: &Report) -> String {
+pub(super) fn summary(report: &Report) -> String {
     let statistics = report.statistics;
     let mut text = format!(
         "clients: {}, resets: {}, commands: {}, read: {} MB, written: {} MB\n",

@@ -4,7 +4,8 @@ use crate::common::{Outcome, Sandbox};
 use std::io::{Read, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -23,6 +24,97 @@ fn shake_hands(stream: &mut UnixStream) -> Vec<u8> {
     answer
 }
 
+/// Waits for a drive that is being started.
+fn connected(socket: &Path) -> UnixStream {
+    let start = Instant::now();
+    loop {
+        match UnixStream::connect(socket) {
+            Ok(stream) => return stream,
+            Err(_) => assert!(start.elapsed() < PATIENCE, "no socket"),
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Ends it as a service manager does.
+fn ended(mut child: Child) -> Outcome {
+    let start = Instant::now();
+    let pid = child.id().to_string();
+    let kill = Command::new("kill").args(["-TERM", &pid]).status();
+    assert!(kill.unwrap().success());
+    while child.try_wait().unwrap().is_none() {
+        assert!(start.elapsed() < PATIENCE, "it does not end");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Outcome::of(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn several_drives_of_one_command_have_a_socket_each() {
+    let sandbox = Sandbox::new();
+    let args = [
+        "serve", "--drive", "tiny", "--socket", "one", "--drive", "bg4", "--socket", "two",
+    ];
+    let mut command = sandbox.command(&args);
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Both at once: neither waits for the other's client to go.
+    let mut clients = ["one", "two"].map(|name| connected(&sandbox.dir.join(name)));
+    for client in &mut clients {
+        let answer = shake_hands(client);
+        assert_eq!((answer[0], answer[2], answer[8]), (7, 1, 1), "{answer:?}");
+    }
+    let ended = ended(child);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let lines: Vec<_> = ended
+        .stdout
+        .lines()
+        .filter(|line| line.starts_with("clients: 1, "))
+        .collect();
+    assert_eq!(lines.len(), 2, "{}", ended.stdout);
+    assert!(ended.stdout.contains("bg4 at two"), "{}", ended.stdout);
+    for name in ["one", "two"] {
+        assert!(!sandbox.dir.join(name).exists());
+    }
+}
+
+#[test]
+fn several_drives_of_which_one_cannot_be_are_none() {
+    let sandbox = Sandbox::new();
+    for (args, says) in [
+        (
+            &[
+                "--drive", "tiny", "--socket", "one", "--drive", "tiny", "--socket", "no/such",
+            ][..],
+            "no/such",
+        ),
+        (
+            &["--drive", "tiny", "--drive", "bg4", "--socket", "one"],
+            "found 2 and 1",
+        ),
+        (
+            &["--drive", "tiny", "--drive", "bg4", "--nbd", "unix:one"],
+            "found 2 and 0",
+        ),
+        (
+            &[
+                "--drive", "tiny", "--socket", "one", "--drive", "bg4", "--socket", "two",
+                "--record", "r",
+            ],
+            "`--record` goes with a single",
+        ),
+    ] {
+        let args: Vec<_> = ["serve"].iter().chain(args).copied().collect();
+        let outcome = sandbox.run(&args);
+        assert_eq!(outcome.code, Some(2), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(says), "{}", outcome.stderr);
+        assert!(!sandbox.dir.join("one").exists());
+    }
+}
+
 #[test]
 fn a_drive_waits_for_clients_until_it_is_told_to_stop() {
     let sandbox = Sandbox::new();
@@ -35,21 +127,14 @@ fn a_drive_waits_for_clients_until_it_is_told_to_stop() {
         "--identify",
         "HMPRE=0",
     ];
-    let mut child = sandbox
-        .command(&args)
+    let mut command = sandbox.command(&args);
+    let child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let socket = sandbox.dir.join("drive");
-    let start = Instant::now();
-    let mut stream = loop {
-        match UnixStream::connect(&socket) {
-            Ok(stream) => break stream,
-            Err(_) => assert!(start.elapsed() < PATIENCE, "no socket"),
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    };
+    let mut stream = connected(&socket);
     assert!(std::fs::metadata(&socket).unwrap().file_type().is_socket());
     let answer = shake_hands(&mut stream);
     assert_eq!((answer[0], answer[2], answer[8]), (7, 1, 1), "{answer:?}");
@@ -60,19 +145,7 @@ fn a_drive_waits_for_clients_until_it_is_told_to_stop() {
         "{}",
         second.stderr
     );
-    let pid = child.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-TERM", &pid])
-            .status()
-            .unwrap()
-            .success()
-    );
-    while child.try_wait().unwrap().is_none() {
-        assert!(start.elapsed() < PATIENCE, "it does not end");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let ended = Outcome::of(child.wait_with_output().unwrap());
+    let ended = ended(child);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stdout.starts_with("clients: 1, "), "{}", ended.stdout);
     assert!(ended.stderr.contains("vfio-user-pci"), "{}", ended.stderr);

@@ -6,7 +6,6 @@
 
 use super::Controller;
 use super::io::Flights;
-use super::power::Power;
 use super::wipe::SavedWipe;
 use crate::faults::{Act, Due, Event, TouchWhere};
 use lodger_wire::QueueId;
@@ -296,8 +295,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.window_lost_power();
         self.device.host_memory.memory.take_back();
         self.hmb_settles = false;
-        self.power = Power::default();
-        self.power.note_activity(now_ps);
+        self.power.stop(now_ps);
         self.registers.function_reset();
         let wipe = std::mem::take(&mut self.wipe).saved();
         // Power that fails again finds what it found the first time.

@@ -245,6 +245,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
             };
         }
         match self.set_feature(set, data) {
+            Ok(_) if let Feature::PowerManagement(power) = set.feature => {
+                if set.save {
+                    self.keep_rest(false);
+                }
+                self.ask_for_power(power.state, permit);
+            }
             Ok(outcome) if set.save => {
                 self.keep_rest(false);
                 self.complete_when_safe(permit, outcome);
@@ -278,10 +284,6 @@ impl<M: GuestMemory + Clone> Controller<M> {
             self.features.write_cache = is_on;
         }
         self.features.set(id, feature.dword(), bytes, set.save);
-        if let Feature::PowerManagement(power) = feature {
-            self.set_power(power.state);
-            self.power.note_activity(self.device.now_ps());
-        }
         Ok(match id {
             FeatureId::NumberOfQueues => Outcome::with_result(feature.dword()),
             _ => Outcome::SUCCESS,
@@ -298,6 +300,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
             // What was taken back is still being saved from.
             return Err((permit, Status::COMMAND_SEQUENCE_ERROR));
         }
+        // What was lent is saved from before it is the host's again.
+        self.leave_rest_for_memory();
         let limits = self.identity.host_memory;
         match self.hmb.set(request, &limits) {
             Err(status) => Err((permit, status)),
@@ -357,7 +361,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let mut dword = self.features.dword_of(values, id, get.dword11);
         if id == FeatureId::HostMemoryBuffer {
             let (says, attributes) = match is_current {
-                true => self.hmb.get(false),
+                true => self.hmb.get(self.keeps_off_host_memory()),
                 false => (0, HmbAttributes::default()),
             };
             dword = says;
@@ -368,7 +372,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
         if id == FeatureId::PowerManagement && is_current {
             // It may have gone elsewhere by itself.
-            dword = dword & !31 | u32::from(self.power.state);
+            dword = dword & !31 | u32::from(self.power.wanted());
         }
         data.write(&self.memory, self.page, bytes)?;
         Ok(Outcome::with_result(dword))

@@ -106,7 +106,7 @@ fn limits(spec: &DriveSpec) -> HmbLimits {
         min_4kib: units(hmb.min_bytes),
         descriptor_min_4kib: units(hmb.min_descriptor_bytes),
         descriptors_max: u16::try_from(hmb.max_descriptors).unwrap_or(u16::MAX),
-        restrictable: false,
+        restrictable: true,
     }
 }
 

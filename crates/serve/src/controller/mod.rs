@@ -298,9 +298,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.kept.stop();
         self.keeping.stop();
         self.features.reset();
-        self.power = Power::default();
-        self.power.note_activity(self.device.now_ps());
-        self.set_power(self.features.power_state());
+        self.power.stop(self.device.now_ps());
         if let Some(permit) = self.hmb_waiting.take() {
             permit.abandon();
         }
@@ -308,6 +306,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.to_enable = None;
         self.hmb.reset();
         self.give_host_memory_back();
+        self.set_power(self.features.power_state());
         self.is_resetting = true;
         self.is_shutting_down = false;
         self.end_waits();
@@ -342,6 +341,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
     fn begin_shutdown(&mut self) {
         // Nothing is begun any more once the drive shuts down.
         self.go_on_with_held(u64::MAX);
+        self.leave_rest_for_memory();
         self.is_shutting_down = true;
         self.is_saved = false;
         self.keeping.begin_shutdown();
@@ -455,6 +455,7 @@ impl<M: GuestMemory + Clone> Drop for Controller<M> {
         self.wipe.stop();
         self.kept.stop();
         self.keeping.stop();
+        self.power.stop(0);
         if let Some(permit) = self.hmb_waiting.take() {
             permit.abandon();
         }

@@ -1,18 +1,23 @@
 //! Power states (Base 2.0 §8.15): the host sets one, or has the drive go there by itself when idle (§8.15.2). States
 //! that process no I/O commands are left for the first of them, which waits as long as Identify says that takes.
 //!
+//! A host may keep the drive off the host memory it has granted while the drive rests (HMNARE, TP4104). All that the drive does may need
+//! that memory for the map, so such a state is entered once nothing goes on any more, and left before anything is begun.
+//!
 //! What a state costs is for Identify to say (`PSD1.EXLAT` and so on): drive files do not.
 
 use super::Controller;
 use crate::faults::Event;
 use lodger_wire::command::feature::{FeatureId, PowerTransition, PowerTransitions};
+use lodger_wire::entry::Outcome;
 use lodger_wire::memory::GuestMemory;
+use lodger_wire::queue::Permit;
 
 const PS_PER_US: u64 = 1_000_000;
 const PS_PER_MS: u64 = 1_000_000_000;
 
 /// The state the drive is in.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Power {
     pub state: u8,
     /// Whether it processes no I/O commands.
@@ -23,6 +28,10 @@ pub(super) struct Power {
     awake_ps: Option<u64>,
     /// Since when no I/O command is under way.
     idle_since_ps: u64,
+    /// The state to be entered once nothing goes on that may need host memory.
+    going: Option<u8>,
+    /// Commands that have asked for it: they end when it is entered (§5.27.1.2).
+    asked: Vec<Permit>,
 }
 
 impl Power {
@@ -35,10 +44,78 @@ impl Power {
     pub(super) fn is_waking(&self) -> bool {
         self.awake_ps.is_some()
     }
+
+    /// Whether a state is to be entered, and is not yet.
+    pub(super) fn is_going(&self) -> bool {
+        self.going.is_some()
+    }
+
+    /// The state that was asked for last, or that the drive has gone to by itself.
+    pub(super) fn wanted(&self) -> u8 {
+        self.going.unwrap_or(self.state)
+    }
+
+    /// As after a reset; nobody hears of what was asked for.
+    pub(super) fn stop(&mut self, now_ps: u64) {
+        for permit in self.asked.drain(..) {
+            permit.abandon();
+        }
+        *self = Power {
+            idle_since_ps: now_ps,
+            ..Power::default()
+        };
+    }
 }
 
 impl<M: GuestMemory + Clone> Controller<M> {
-    /// Goes to a state.
+    /// Whether the drive has to keep off the host's memory while it rests.
+    fn is_restricted(&self) -> bool {
+        self.hmb.is_restricted() && self.device.host_memory.memory.is_lent()
+    }
+
+    /// Whether it has to keep off it now.
+    pub(super) fn keeps_off_host_memory(&self) -> bool {
+        self.power.rests && self.is_restricted()
+    }
+
+    /// Whether nothing goes on, in the drive either, that may need host memory.
+    fn is_quiet(&self) -> bool {
+        let is_idle = self.flights.is_empty() && !self.wipe.is_under_way() && !self.hmb_settles;
+        is_idle && self.device.next_time().is_none()
+    }
+
+    /// A host asks for a state; the command ends when the drive is in it.
+    pub(super) fn ask_for_power(&mut self, state: u8, permit: Permit) {
+        self.power.asked.push(permit);
+        self.power.going = Some(state);
+        self.power.note_activity(self.device.now_ps());
+        self.go_on_to_power();
+    }
+
+    /// Enters the state that is to be entered, if it can be.
+    pub(super) fn go_on_to_power(&mut self) {
+        let Some(state) = self.power.going else {
+            return;
+        };
+        let rests = !self.identity.power_state(state).is_operational();
+        if rests && self.is_restricted() && !self.is_quiet() {
+            return;
+        }
+        self.power.going = None;
+        self.set_power(state);
+        for permit in std::mem::take(&mut self.power.asked) {
+            self.complete_when_safe(permit, Outcome::SUCCESS);
+        }
+    }
+
+    /// Something is to be done that may need host memory.
+    pub(super) fn leave_rest_for_memory(&mut self) {
+        if self.keeps_off_host_memory() {
+            self.set_power(self.power.operational);
+        }
+    }
+
+    /// Is in a state from now on.
     pub(super) fn set_power(&mut self, state: u8) {
         let rested = self.power.rests;
         self.power.state = state;
@@ -52,7 +129,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     /// When the drive goes to another state by itself, and to which.
     fn next_transition(&self) -> Option<(u64, u8)> {
-        if !self.flights.is_empty() || self.power.is_waking() {
+        if !self.flights.is_empty() || self.power.is_waking() || self.power.is_going() {
             return None;
         }
         let id = FeatureId::AutonomousPowerState;
@@ -78,7 +155,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
     pub(super) fn is_awake(&mut self) -> bool {
         let now_ps = self.device.now_ps();
         self.power.awake_ps = self.power.awake_ps.filter(|awake_ps| *awake_ps > now_ps);
-        if self.power.is_waking() {
+        if self.power.is_waking() || self.power.is_going() {
             return false;
         }
         if !self.power.rests || !self.queues.has_io_commands() {
@@ -97,8 +174,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
         for _ in 0..32 {
             match self.next_transition() {
                 Some((at_ps, state)) if at_ps <= self.device.now_ps() => {
-                    self.set_power(state);
+                    self.power.going = Some(state);
                     self.power.note_activity(at_ps);
+                    self.go_on_to_power();
                 }
                 _ => return,
             }

@@ -31,6 +31,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             self.look_at_shadows();
             self.go_on_with_held(now_ps);
             self.serve_queues();
+            self.go_on_to_power();
             self.rest_when_idle();
             self.tell_events();
         }
@@ -80,6 +81,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             || self.wipe.is_under_way()
             || self.kept.is_holding()
             || self.power.is_waking()
+            || self.power.is_going()
             || self.hmb_settles
             || self.is_resetting
             || self.is_shutting_down

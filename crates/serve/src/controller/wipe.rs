@@ -222,6 +222,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
     }
 
     fn begin_wipe(&mut self, what: What, erase: Erase) {
+        self.leave_rest_for_memory();
         self.wipe.work = Some(Work {
             what,
             erase,

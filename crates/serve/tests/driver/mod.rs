@@ -305,6 +305,11 @@ impl<P: Port> Driver<P> {
 
     /// Grants host memory in pieces of 32 KiB, every other one. `again`: the same memory as before.
     pub fn grant_host_memory(&mut self, bytes: u64, again: bool) -> Result<u32, Status> {
+        self.grant_host_memory_with(bytes, 1 | u32::from(again) << 1)
+    }
+
+    /// With the flags of dword 11.
+    pub fn grant_host_memory_with(&mut self, bytes: u64, flags: u32) -> Result<u32, Status> {
         let pieces = bytes.div_ceil(32 << 10);
         for piece in 0..pieces {
             let mut descriptor = [0; 16];
@@ -317,7 +322,6 @@ impl<P: Port> Driver<P> {
                 .unwrap();
         }
         let size = (pieces * 8) as u32;
-        let flags = 1 | u32::from(again) << 1;
         self.admin(9, 0, &[0xd, flags, size, LIST_AT as u32, 0, pieces as u32])
     }
 

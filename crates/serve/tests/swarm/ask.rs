@@ -138,9 +138,11 @@ impl Host<'_> {
             }
         };
         let (low, high) = (at as u32, (at >> 32) as u32);
+        // With HMNARE, now and then.
+        let restricted = self.rng.below(2) << 2;
         let dwords = [
             (10, 0xd),
-            (11, 1),
+            (11, 1 | restricted),
             (12, size),
             (13, low),
             (14, high),
