@@ -66,6 +66,8 @@ pub struct Findings {
     pub cliff_bytes: Option<Estimate>,
     /// Two reads of one die take longer than two of different dies: the marks of flash.
     pub collisions: Option<bool>,
+    /// What the second of two reads of one die waits for, ns: about what a read of flash takes.
+    pub flash_wait_ns: Option<f64>,
     /// Median page read, random and sequential, ns.
     pub read_ahead: Option<(f64, f64)>,
     /// Mean latency of random reads over a span of so many bytes, ns, by state of host memory.

@@ -113,14 +113,15 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
             None => scattered(bench, findings, kind, room),
         };
     }
+    let wait_ns = (slow - fast) * kind.unit_ns();
     findings.collisions = Some(true);
+    findings.flash_wait_ns = Some(wait_ns);
     let shares = collisions(bench, kind, threshold, room)?;
     let layout = layout::of(&shares);
     let stripe = layout.map(|layout| layout.stripe());
     let Some(stripe) = stripe.or_else(|| layout::first_triangle(&shares)) else {
         return Ok(());
     };
-    let wait_ns = (slow - fast) * kind.unit_ns();
     let flash_page = flash_page::measure(bench, wait_ns, stripe, room)?;
     note(findings, page as f64, layout, stripe, flash_page);
     Ok(())

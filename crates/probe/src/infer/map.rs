@@ -203,7 +203,8 @@ pub(super) fn verdict(findings: &mut Findings, about: &Description) -> Verdict {
         Arms::Missing => Verdict::undecided(INTERRUPTED),
         Arms::Both(on, off) => {
             let (on, off) = (*on, *off);
-            map_switched(findings, about, &on, &off)
+            let verdict = map_switched(findings, about, &on, &off);
+            contest::by_copies(about, &off, verdict)
         }
         Arms::DriveOnly(arm) | Arms::Unswitched(arm, _) if is_open(arm) => Verdict::unclear(KINDS),
         Arms::DriveOnly(arm) if is_flat(arm) && flash => {
@@ -292,6 +293,7 @@ fn map_on_drive(arm: &MapArm, capacity: f64) -> Verdict {
             rules::NOWHERE,
             seen("no two places stay at hand"),
         ),
+        Held::Everything(_) if kind => met_none("all places are at hand after one round"),
         Held::Everything(_) => {
             let all = Estimate::new(capacity, capacity, capacity);
             let text = seen("after one round, all places are at hand");

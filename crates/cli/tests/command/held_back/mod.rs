@@ -193,11 +193,96 @@ pub const MAPS: &[HeldBack] = &[
         ..RC100
     },
     HeldBack {
+        name: "a read cache over a link as slow as single-bit flash of 5 us",
+        extends: "sz985",
+        text: "[nand]\nread = \"5us\"\n[tier.cxl]\nsize = \"1MiB\"\naccess = \"5us\"\n[tier.sram]\nsize = \"4MiB\"\n[role.map]\n\
+               tiers = [\"sram\"]\nsize = { sram = \"180KiB\" }\n[role.read_cache]\ntier = \"cxl\"\nsize = \"256KiB\"\n",
+        map: open("device"),
+        read_cache: open("device"),
+        ..DRAM
+    },
+    HeldBack {
+        name: "what was just written is read from single-bit flash in a third of the time",
+        text: "[nand]\nread = \"75us\"\nslc_read = \"25us\"\n[ftl]\nslc_superblocks = 96\nslc_idle = \"10s\"\n",
+        map: open("hmb"),
+        ..RC100
+    },
+    HeldBack {
+        name: "a controller that takes 45 us for each read",
+        text: "[controller]\nread = \"45us\"\n[tier.hmb]\npreferred = \"32MiB\"\n",
+        map: open("hmb"),
+        ..RC100
+    },
+    HeldBack {
+        name: "more host memory asked for than any host gives",
+        text: "[tier.hmb]\npreferred = \"256MiB\"\nmin = \"256MiB\"\n",
+        map: open("device"),
+        ..RC100
+    },
+    HeldBack {
+        name: "a read cache in host memory, the whole map in DRAM",
+        text: "[tier.hmb]\npreferred = \"64MiB\"\nmin = \"16MiB\"\n[role.read_cache]\ntier = \"hmb\"\n\
+               size = \"48MiB\"\n",
+        map: open("device"),
+        read_cache: open("hmb"),
+        ..DRAM
+    },
+    HeldBack {
+        name: "host memory that holds no more of the map than the drive's own memory, in copies",
+        extends: "tiny",
+        text: "[link]\nhost_memory = \"5us\"\n[tier.hmb]\npreferred = \"64KiB\"\nmin = \"64KiB\"\n[tier.sram]\n\
+               size = \"2MiB\"\n[role.map]\nsize = { sram = \"420KiB\" }\nunit = \"64KiB\"\nbytes_per_page = 4\n\
+               [role.write_buffer]\nsize = \"1MiB\"\n",
+        map: found("undecided"),
+        read_cache: open("device"),
+        ..RC100
+    },
+    HeldBack {
+        name: "as much host memory as the drive has itself, in copies",
+        text: "capacity = \"8GiB\"\n[ftl]\noverprovisioning = 0.2\n[tier.sram]\nsize = \"4MiB\"\n[tier.hmb]\npreferred = \"1232KiB\"\nmin = \"1232KiB\"\nrounding = \"none\"\n[role.map]\n\
+               size = { sram = \"1232KiB\" }\nunit = { sram = \"32KiB\", hmb = \"32KiB\" }\n\
+               bytes_per_page = { sram = 4, hmb = 4 }\n",
+        map: found("undecided"),
+        ..RC100
+    },
+    HeldBack {
+        name: "flash of 5 us that all of a map in DRAM leads to, a read cache over a link as slow",
+        extends: "sz985",
+        text: "[controller]\nread = \"8us\"\n[nand]\nread = \"5us\"\n[tier.cxl]\nsize = \"1MiB\"\naccess = \"5us\"\n\
+               [role.read_cache]\ntier = \"cxl\"\nsize = \"256KiB\"\n",
+        map: open("device"),
+        read_cache: open("device"),
+        ..DRAM
+    },
+    HeldBack {
         name: "entries with the host's driver",
         extends: "galaxy-s7",
         map: found("undecided"),
         write_buffer: open("device"),
         ..RC100
+    },
+];
+
+/// Maps whose end pages of several kinds hide: 75 GiB, in units of 256 MiB.
+pub const ENDS_HIDDEN: &[HeldBack] = &[
+    HeldBack {
+        name: "pages of 40, 75 and 140 us, three fifths of the map in DRAM, units of 256 MiB",
+        text: "capacity = \"128GiB\"\n[controller]\nread = \"6us\"\nwrite = \"6us\"\n[nand]\ncell = \"tlc\"\nchannels = 4\n\
+               dies_per_channel = 1\nplanes = 1\npages_per_block = 384\nread = [\"40us\", \"75us\", \"140us\"]\n\
+               program = \"2ms\"\n[tier.dram]\nsize = \"80MiB\"\n[tier.sram]\nsize = \"1MiB\"\n[role.map]\n\
+               size = { dram = \"76800KiB\" }\nunit = \"256KiB\"\n[role.write_buffer]\ntier = \"sram\"\nsize = \"512KiB\"\n",
+        map: open("device"),
+        ..DRAM
+    },
+    HeldBack {
+        name: "the same with four bits a cell, pages of 90 to 360 us",
+        text: "capacity = \"128GiB\"\n[controller]\nread = \"6us\"\nwrite = \"6us\"\n[nand]\ncell = \"qlc\"\nchannels = 4\n\
+               dies_per_channel = 1\nplanes = 1\npages_per_block = 256\n\
+               read = [\"90us\", \"140us\", \"230us\", \"360us\"]\nprogram = \"6ms\"\n[tier.dram]\nsize = \"80MiB\"\n\
+               [tier.sram]\nsize = \"1MiB\"\n[role.map]\nsize = { dram = \"76800KiB\" }\nunit = \"256KiB\"\n\
+               [role.write_buffer]\ntier = \"sram\"\nsize = \"512KiB\"\n",
+        map: open("device"),
+        ..DRAM
     },
 ];
 
@@ -228,6 +313,19 @@ pub const BUFFERS: &[HeldBack] = &[
         text: "[nand]\npage_size = \"16KiB\"\nplanes = 1\n[tier.sram]\nsize = \"4MiB\"\n[role.write_buffer]\n\
                tier = \"sram\"\nsize = \"96KiB\"\n",
         write_buffer: sized("device", 0.09375),
+        ..DRAM
+    },
+    HeldBack {
+        name: "a write buffer of 64 MiB that fills before it is emptied",
+        text: "[tier.dram]\nsize = \"2GiB\"\n[role.write_buffer]\ntier = \"dram\"\nsize = \"64MiB\"\nhigh = 1.0\nlow = 0.5\n",
+        write_buffer: open("device"),
+        ..DRAM
+    },
+    HeldBack {
+        name: "two dies of four bits a cell behind 3 MiB of power-protected memory",
+        text: "[nand]\ncell = \"qlc\"\nchannels = 2\ndies_per_channel = 1\npages_per_block = 1024\nread = \"120us\"\n\
+               program = \"4ms\"\n[tier.pm]\nsize = \"4MiB\"\n[role.write_buffer]\ntier = \"pm\"\nsize = \"3MiB\"\n",
+        write_buffer: open("device"),
         ..DRAM
     },
     HeldBack {

@@ -2,6 +2,8 @@
 
 use crate::findings::{Findings, Held};
 use crate::infer::map::MapArm;
+use crate::infer::{Tier, Verdict};
+use crate::target::Description;
 
 /// Of one look at the map: a page in each stretch that a translation page covers, where units are not known.
 const PAGE_BYTES: f64 = 4096.0;
@@ -80,6 +82,23 @@ pub(super) fn against_no_difference(findings: &Findings) -> Option<String> {
             crate::infer::size_text(*span)
         )
     })
+}
+
+/// Copies in host memory of what the drive's own memory holds add nothing to the reach: where what is given has no room
+/// for much more, even as a power of two, "no difference" does not tell that none of it is used.
+pub(super) fn by_copies(about: &Description, off: &MapArm, verdict: Verdict) -> Verdict {
+    let (Held::UpTo(own), Some(granted)) = (off.reach_bytes, about.hmb.granted_bytes()) else {
+        return verdict;
+    };
+    let used = (granted.max(1) as f64).log2().floor().exp2();
+    if verdict.tier != Tier::Device || used > super::SAME * own.estimate * super::MAP_SHARE_MAX {
+        return verdict;
+    }
+    verdict.withdrawn(&format!(
+        "the drive's own memory answers, but {} of host memory may hold no more of the map than that does, and copies \
+         there would not show",
+        crate::infer::size_text(granted as f64)
+    ))
 }
 
 #[cfg(test)]
