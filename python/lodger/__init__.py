@@ -7,9 +7,10 @@
 >>> result.lodger.map.misses
 
 Drives are :class:`Drive`, workloads :class:`Workload`; :func:`simulate`, :func:`compare`,
-:func:`sweep` and :func:`advise` run them, a :class:`Session` asks a drive command by command, and
-:func:`probe` finds out what is inside one. :func:`trace_info` and :func:`trace_convert` are about
-traces. What comes back is typed (:mod:`lodger.records`), and a table for Arrow, pandas and polars.
+:func:`sweep`, :func:`advise` and :func:`advise_window` run them, a :class:`Session` asks a drive
+command by command, and :func:`probe` finds out what is inside one. :func:`trace_info` and
+:func:`trace_convert` are about traces. What comes back is typed (:mod:`lodger.records`), and a table
+for Arrow, pandas and polars.
 Sizes are in bytes and times in nanoseconds; in results the names are fio's, whose ``runtime`` is in
 milliseconds and ``simulated_s`` in seconds. Time is simulated and starts at zero, so equal calls
 give equal results.
@@ -19,11 +20,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._advice import Advice
+from ._advice import Advice, WindowAdvice
 from ._comparison import Comparison
 from ._native import Drive, Stop, Value, Workload, __version__, drives
 from ._probe import Probed, probe
-from ._run import advise, compare, logging, simulate
+from ._run import advise, advise_window, compare, logging, simulate
 from ._session import Session
 from ._sweep import Point, Sweep, sweep
 from ._trace import TraceInfo, trace_convert, trace_info
@@ -65,9 +66,11 @@ __all__ = [
     "Timeline",
     "TraceInfo",
     "Value",
+    "WindowAdvice",
     "Workload",
     "__version__",
     "advise",
+    "advise_window",
     "compare",
     "drives",
     "logging",

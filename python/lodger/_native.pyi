@@ -17,6 +17,7 @@ __all__ = [
     "Workload",
     "__version__",
     "advise",
+    "advise_window",
     "check_run",
     "compare_page",
     "compare_text",
@@ -267,7 +268,7 @@ class Session:
 @final
 class Advice:
     @property
-    def found(self) -> bool: ...
+    def is_yes(self) -> bool: ...
     def json(self) -> str: ...
     def text(self) -> str: ...
     def page(self, workload: str) -> str: ...
@@ -314,6 +315,8 @@ def check_run(
     """Raise what :func:`simulate` would raise before the first request; return the bytes of host
     memory that the drive would be granted."""
 
+def page_head(title: str) -> str: ...
+def page_foot() -> str: ...
 def compare_page(workload: str, runs: Sequence[Run]) -> str | None: ...
 def compare_text(runs: Sequence[Run]) -> str: ...
 def advise(
@@ -322,6 +325,15 @@ def advise(
     *,
     slo: str | None,
     within: str | None,
+    precondition: str,
+    seed: int,
+    progress: Callable[[int, int | None, float], object] | None,
+    stop: Stop | None,
+) -> Advice: ...
+def advise_window(
+    workload: Workload,
+    drive: Drive,
+    *,
     precondition: str,
     seed: int,
     progress: Callable[[int, int | None, float], object] | None,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, TypeAlias, cast
 
 from . import _check, _native
-from ._advice import Advice
+from ._advice import Advice, WindowAdvice
 from ._check import one_or_many, public
 from ._comparison import Comparison
 from ._native import Drive, Stop, Workload
@@ -277,6 +277,8 @@ def advise(
 ) -> Advice:
     """Find out how much host memory is enough for a workload.
 
+    For database logging on a drive with a byte window, :func:`advise_window` is asked.
+
     Args:
         slo: What must hold: ``"p99=200us"``, ``"mean=90us"`` or ``"iops=100k"``.
         within: How much worse than with the memory that Linux gives by default: ``"5%"`` (which it
@@ -298,3 +300,39 @@ def advise(
         stop=stop,
     )
     return Advice(made, os.path.basename(asked.name))
+
+
+@public(
+    workload=_a_workload,
+    drive=_a_drive,
+    precondition=_PRECONDITION,
+    seed=_SEED,
+    changes=_check.changes,
+    progress=_check.function,
+    stop=_STOP,
+)
+def advise_window(
+    workload: WorkloadLike,
+    drive: DriveLike,
+    *,
+    precondition: Precondition = "sequential",
+    seed: int = 0,
+    changes: Mapping[str, object] | None = None,
+    progress: Progress | None = None,
+    stop: Stop | None = None,
+) -> WindowAdvice:
+    """Find out whether a drive's byte window pays for a database's commits, and from which size of
+    transactions and number of clients.
+
+    The arguments are those of :func:`simulate`; the workload is a model of database logging.
+    """
+    asked = as_workload(workload)
+    made = _native.advise_window(
+        asked,
+        as_drive(drive, changes),
+        precondition=precondition,
+        seed=seed,
+        progress=progress,
+        stop=stop,
+    )
+    return WindowAdvice(made, os.path.basename(asked.name))

@@ -21,13 +21,13 @@ FILES = [
 
 GROUPS: dict[str, list[str]] = {
     "Functions": [
-        *("simulate", "compare", "sweep", "advise", "logging", "probe"),
+        *("simulate", "compare", "sweep", "advise", "advise_window", "logging", "probe"),
         *("trace_info", "trace_convert", "drives"),
     ],
     "Drives, workloads, sessions": ["Drive", "Value", "Workload", "Session", "Stop"],
     "What comes back": [
         *("Result", "Comparison", "Sweep", "Point", "Log", "Timeline", "BreakdownTable"),
-        *("Advice", "Probed", "TraceInfo", "OPS"),
+        *("Advice", "WindowAdvice", "Probed", "TraceInfo", "OPS"),
     ],
     "Errors": [
         *("Error", "InputError", "ArgumentError", "MissingLibraryError"),

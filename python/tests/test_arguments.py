@@ -36,6 +36,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "compare": (lodger.compare, {"workload": JOB, "drives": "tiny"}),
     "sweep": (lodger.sweep, {"workload": JOB, "drive": "tiny"}),
     "advise": (lodger.advise, {"workload": JOB, "drive": "tiny"}),
+    "advise_window": (lodger.advise_window, {"workload": MODEL, "drive": "2b-ssd"}),
     "probe": (lodger.probe, {"drive": "tiny", "experiments": "read-ahead"}),
     "trace_info": (lodger.trace_info, {"trace": TRACE}),
     "trace_convert": (lodger.trace_convert, {"trace": TRACE, "to": "csv"}),

@@ -68,6 +68,7 @@ def shown() -> dict[str, Any]:
         "Session": lodger.Session(drive),
         "TraceInfo": lodger.trace_info(trace),
         "Advice": lodger.advise(job, drive),
+        "WindowAdvice": tables()["window advice"],
         "Probed": lodger.probe(drive, experiments="map-cache"),
     }
 
@@ -80,7 +81,7 @@ def test_what_users_name_is_text_and_no_markup(name: str) -> None:
     html = SHOWN[name]._repr_html_()
     parser = read(html)
     assert "<script" not in html
-    if name not in ("Value", "Advice", "Point"):
+    if name not in ("Value", "Advice", "WindowAdvice", "Point"):
         assert EVIL in parser.text
 
 

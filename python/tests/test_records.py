@@ -49,6 +49,8 @@ def reports() -> list[Record]:
         made.append(session.counters)
     for goal in ({"within": 0.05}, {"slo": "p99=1ns"}, {"slo": "mean=1s"}, {"slo": "iops=1"}):
         made.append(lodger.advise(jobs, "tiny", **goal).report)
+    model = lodger.Workload.from_logging(MODEL)
+    made.append(lodger.advise_window(model, "2b-ssd").report)
     made.append(lodger.probe("tiny", destroy_data=True).report)
     made.append(lodger.probe("tiny", experiments=["read-ahead", "flush"]).report)
     arrays = lodger.Workload.from_arrays(
@@ -174,6 +176,8 @@ compared = lodger.compare("job.fio", ["tiny", "bg4"], hmb="off")
 print(compared[0].lodger.hmb.granted_bytes, compared.rows())
 advice = lodger.advise("job.fio", "tiny", within=0.05)
 print(advice.report.answer.enough_bytes, [point.hit_ratio for point in advice.report.runs])
+window_pays = lodger.advise_window("redis.toml", "2b-ssd").report.break_even[0]
+print(window_pays.clients, [span.to_bytes for span in window_pays.pays])
 found = lodger.probe("tiny", experiments="map-cache").report.roles["map"]
 print(found.tier, lodger.trace_info("trace.csv").report.read.sequential_share)
 swept = lodger.sweep("job.fio", "tiny", vary={"nand.read": ["50us", "80us"]})

@@ -9,7 +9,7 @@ import pytest
 
 import lodger
 
-from .conftest import output
+from .conftest import ROOT, output
 
 SPAN = "[span]\nrw=randread\nbs=4k\niodepth=4\nnumber_ios=1000\nsize=${size}\n"
 
@@ -44,6 +44,26 @@ def test_advice_is_that_of_the_command(jobs: Path, command: list[str]) -> None:
     assert advice.enough_bytes == advice.report.answer.enough_bytes
     assert all(0 <= ratio <= 1 for _, ratio in advice.curve())
     assert "<table>" in advice._repr_html_()
+
+
+def test_advice_on_a_byte_window_is_that_of_the_command(command: list[str]) -> None:
+    model = ROOT / "workloads/logging/redis.toml"
+    advice = lodger.advise_window(model, "2b-ssd")
+    run = [*command, "advise", str(model), "--drive", "2b-ssd"]
+    status, text, _ = output(run)
+    assert (status == 0) == advice.pays
+    assert text == advice.text()
+    assert json.loads(output([*run, "--output-format", "json"])[1]) == advice.to_dict()
+    assert len(advice.rows()) == len(advice.report.points)
+    for clients, spans in advice.break_even().items():
+        rows = [row for row in advice.rows() if row["clients"] == clients and row["pays"]]
+        paying = {row["transaction_bytes"] for row in rows}
+        ends = {end for span in spans for end in span if end is not None}
+        assert ends <= paying
+        assert bool(spans) == bool(paying)
+    with pytest.raises(lodger.InputError, match="byte window pays") as refused:
+        lodger.advise(model, "2b-ssd")
+    assert "advise_window" in str(refused.value.hint)
 
 
 def test_a_sweep_is_every_combination() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +170,10 @@ def test_a_study_from_end_to_end(tmp_path: Path, command: list[str]) -> None:
     curve = found["series"]["on"]
     assert check["measured"] == pytest.approx(curve["y"][-1] / curve["y"][0])
     html = page.read_text()
-    assert html.count("<svg") == 1 and "<script" not in html
+    # One picture, for wide windows and for narrow ones, whose marks say their values.
+    assert html.count("<figure") == 1 and html.count("<svg") == 2
+    assert "http" not in html.replace("http://www.w3.org", "") and "src=" not in html
+    assert re.search(r'aria-label="[^"]*: [\d.,]+ at \d+"', html)
     assert "More in flight are faster" in html and ">met<" in html
     file.write_text(wrong)
     status, text, _ = output([*command, "study", "run", str(file), "--output-format", "json"])

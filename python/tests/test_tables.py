@@ -14,9 +14,10 @@ import pytest
 
 import lodger
 from lodger._sweep.measure import METRICS
+from lodger._advice import Advised
 from lodger._table import Tabular
 
-from .conftest import JOBS
+from .conftest import JOBS, ROOT
 
 WORKLOAD = lodger.Workload.from_fio(JOBS)
 ARRAYS = lodger.Workload.from_arrays(
@@ -36,6 +37,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "comparison": lambda: lodger.compare(WORKLOAD, ["tiny", "bg4"], hmb=["off", None]),
     "sweep": lambda: lodger.sweep(WORKLOAD, ["tiny", "bg4"], hmb=["off", "1MiB"], iodepth=[1, 2]),
     "advice": lambda: lodger.advise(WORKLOAD, "tiny"),
+    "window advice": lambda: lodger.advise_window(ROOT / "workloads/logging/redis.toml", "2b-ssd"),
     "probe": lambda: lodger.probe("tiny"),
     "trace": lambda: lodger.trace_info(ARRAYS),
 }
@@ -230,7 +232,7 @@ def test_everything_with_rows_is_tried_here() -> None:
         subclasses: list[type] = of.__subclasses__()
         return {of, *(inner for one in subclasses for inner in below(one))}
 
-    assert {type(one) for one in tables().values()} == below(Tabular) - {Tabular}
+    assert {type(one) for one in tables().values()} == below(Tabular) - {Tabular, Advised}
 
 
 def test_the_page_of_a_comparison_is_that_of_the_command(command: list[str], tmp_path: Any) -> None:
@@ -249,5 +251,5 @@ def test_the_page_of_a_comparison_is_that_of_the_command(command: list[str], tmp
 
 
 def test_there_are_pages_of_advice_and_probes() -> None:
-    for name in ("advice", "probe"):
+    for name in ("advice", "window advice", "probe"):
         assert tables()[name].page().startswith("<!")

@@ -152,6 +152,9 @@ pub struct SimulateArgs {
     /// One file that needs nothing else and no network.
     #[arg(long = "report", value_name = "FILE.html", help_heading = "Report")]
     pub page: Option<PathBuf>,
+    /// When a transaction is acknowledged: `block`, `ba` (through the byte window) or `async`
+    #[arg(long, value_name = "MODE", help_heading = "Database logging")]
+    pub commit: Option<String>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub logging: LoggingArgs,
@@ -170,8 +173,9 @@ Examples:
   lodger compare randread.fio --drive bg4 --hmb off,default --hmb-offer 64MiB
   lodger compare trace.csv --drive a80 --drive ex900 --hmb off,64MiB --output-format csv
   lodger compare randread.fio --drive bg4 --hmb off,32MiB,default --report compare.html
+  lodger compare redis.toml --drive 2b-ssd --commit block,ba,async
 
-Every drive is run with every amount of host memory.";
+Every drive is run with every amount of host memory and every way to commit.";
 
 /// `lodger compare`.
 #[derive(Debug, Args)]
@@ -205,6 +209,14 @@ pub struct CompareArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub trace: TraceArgs,
+    /// When a transaction is acknowledged: `block`, `ba` (through the byte window), `async`, or several as `block,ba`
+    #[arg(
+        long,
+        value_name = "MODE,...",
+        value_delimiter = ',',
+        help_heading = "Database logging"
+    )]
+    pub commit: Vec<String>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub logging: LoggingArgs,

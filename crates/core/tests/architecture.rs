@@ -49,7 +49,15 @@ const CRATES: &[(&str, &[&str])] = &[
     ("sim-target", &["core", "run", "probe"]),
     (
         "python",
-        &["lodger", "core", "workload", "run", "probe", "sim-target"],
+        &[
+            "lodger",
+            "core",
+            "workload",
+            "run",
+            "page",
+            "probe",
+            "sim-target",
+        ],
     ),
 ];
 

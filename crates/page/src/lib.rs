@@ -6,10 +6,11 @@ mod plot;
 pub use bars::{Bar, Part, bars};
 pub use plot::{Line, Mark, Plot, beside, bytes_text, count_text, digits, escaped};
 
-use std::fmt::Write as _;
-
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("page.js");
+
+/// Width of a picture, in its own units: about its size on a page, so that its text is as large as other text.
+pub const WIDTH: f64 = 420.0;
 
 /// Colours that the colour-blind can tell apart (Okabe and Ito, 2008).
 pub const COLOURS: [&str; 6] = [
@@ -36,15 +37,30 @@ pub fn foot() -> String {
 /// A picture with what it shows; nothing where there is nothing to see.
 #[must_use]
 pub fn figure(title: &str, says: &str, plot: &Plot) -> String {
-    let mut out = String::new();
-    let Some(svg) = beside(&[plot]).pop().filter(|svg| !svg.is_empty()) else {
-        return out;
-    };
-    let (title, says) = (escaped(title), escaped(says));
-    let _ = writeln!(
-        out,
-        "<figure><figcaption>{title}<span>{says}</span></figcaption>{svg}<p class=\"tip\"></p>{}</figure>",
-        plot.legend()
+    framed(title, says, plot, &beside(&[plot]).concat())
+}
+
+/// Pictures of one thing side by side, on one vertical scale, with what they show above all of them.
+#[must_use]
+pub fn figures(title: &str, says: &str, plots: &[(String, Plot)]) -> String {
+    let drawn = beside(&plots.iter().map(|(_, plot)| plot).collect::<Vec<_>>());
+    let mut out = format!(
+        "<div class=\"all\"><h3>{}</h3>\n<p class=\"small\">{}</p>\n<div class=\"charts\">\n",
+        escaped(title),
+        escaped(says)
     );
-    out
+    for ((name, plot), svg) in plots.iter().zip(drawn) {
+        out += &framed(name, "", plot, &svg);
+    }
+    out + "</div></div>\n"
+}
+
+fn framed(title: &str, says: &str, plot: &Plot, svg: &str) -> String {
+    if svg.is_empty() {
+        return String::new();
+    }
+    let (title, says, legend) = (escaped(title), escaped(says), plot.legend());
+    format!(
+        "<figure><figcaption>{title}<span>{says}</span></figcaption>{svg}<p class=\"tip\"></p>{legend}</figure>\n"
+    )
 }

@@ -19,6 +19,14 @@ function toggles(figure, hide) {
   });
 }
 
+// Beside the pointer, on the side where there is room, and so that it never covers the place under it.
+function place(tip, figure, event) {
+  const base = figure.getBoundingClientRect(), left = event.clientX - base.left < base.width / 2;
+  tip.style.top = event.clientY - base.top + 18 + "px";
+  tip.style.left = left ? event.clientX - base.left + 8 + "px" : "auto";
+  tip.style.right = left ? "auto" : base.right - event.clientX + 8 + "px";
+}
+
 function curves(figure, svg, tip) {
   const lines = [...svg.querySelectorAll("g.line")].map((group) => ({
     group,
@@ -38,11 +46,7 @@ function curves(figure, svg, tip) {
       return (line.name ? line.name + ": " : "") + line.says[best];
     });
     tip.textContent = said.join("\n");
-    // Beside the pointer, on the side where there is room, and so that it never covers the place under it.
-    const base = figure.getBoundingClientRect();
-    tip.style.top = event.clientY - base.top + 18 + "px";
-    tip.style.left = share < 0.5 ? event.clientX - base.left + 8 + "px" : "auto";
-    tip.style.right = share < 0.5 ? "auto" : base.right - event.clientX + 8 + "px";
+    place(tip, figure, event);
   };
   svg.addEventListener("pointermove", show);
   svg.addEventListener("pointerdown", show);
@@ -50,8 +54,34 @@ function curves(figure, svg, tip) {
   toggles(figure, (at, off) => lines[at].group.classList.toggle("off", off));
 }
 
+// Pictures that Vega drew, which tell series apart by their colours: every mark says what it is.
+function pictures(figure, tip) {
+  const colours = [...figure.querySelectorAll(".legend i")].map((entry) => entry.dataset.colour);
+  const marks = [...figure.querySelectorAll("svg .role-mark [aria-label]")].map((mark) => ({
+    mark,
+    colour: [mark.getAttribute("fill"), mark.getAttribute("stroke")].find((colour) => colour && colour.startsWith("#")),
+    says: mark.closest(".mark-line") ? "" : mark.getAttribute("aria-label"),
+  }));
+  figure.querySelectorAll("svg").forEach((svg) => {
+    svg.addEventListener("pointermove", (event) => {
+      const nearest = new Map();
+      for (const { mark, colour, says } of marks) {
+        if (!says || mark.classList.contains("off") || !svg.contains(mark)) continue;
+        const box = mark.getBoundingClientRect(), away = Math.abs((box.left + box.right) / 2 - event.clientX);
+        if (!(nearest.get(colour)?.away <= away)) nearest.set(colour, { away, says });
+      }
+      tip.textContent = [...nearest.values()].map((one) => one.says).join("\n");
+      place(tip, figure, event);
+    });
+    svg.addEventListener("pointerleave", () => (tip.textContent = ""));
+  });
+  toggles(figure, (at, off) =>
+    marks.filter((one) => one.colour === colours[at]).forEach((one) => one.mark.classList.toggle("off", off)));
+}
+
 function enliven(figure) {
   const svg = figure.querySelector("svg"), tip = figure.querySelector(".tip");
+  if (figure.classList.contains("drawn")) return pictures(figure, tip);
   if (svg && tip) curves(figure, svg, tip);
   if (figure.classList.contains("bars")) {
     toggles(figure, (at, off) =>

@@ -5,14 +5,19 @@ use crate::errors::OrRaise;
 use crate::simulate::precondition;
 use crate::supervise::{Stop, supervise};
 use crate::workload::Workload;
-use lodger_run::advise::{self as advising, Goal, parse_within};
-use lodger_run::{Error, HmbChoice, RunConfig};
+use lodger_run::advise::{self as advising, Advised, Goal, parse_within};
+use lodger_run::{Error, HmbChoice, RunConfig, window_advice};
 use pyo3::prelude::*;
 
-/// Advice on host memory.
+/// Advice on host memory or on a byte window.
 #[pyclass(frozen, module = "lodger._native")]
-#[derive(Debug)]
-pub struct Advice(advising::Advice);
+pub struct Advice(Box<dyn Advised + Send + Sync>);
+
+impl std::fmt::Debug for Advice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.text())
+    }
+}
 
 #[pymethods]
 impl Advice {
@@ -31,10 +36,10 @@ impl Advice {
         self.0.page(workload)
     }
 
-    /// Whether some size meets the goal.
+    /// Whether some size meets the goal, or the window pays.
     #[getter]
-    fn found(&self) -> bool {
-        self.0.is_met()
+    fn is_yes(&self) -> bool {
+        self.0.is_yes()
     }
 }
 
@@ -62,17 +67,46 @@ pub fn advise(
         (None, Some(within)) => parse_within(within).or_raise(py)?,
         (None, None) => Goal::default(),
     };
-    let config = RunConfig {
-        drive: drive.to_run(),
-        hmb: HmbChoice::Negotiated,
-        precondition: self::precondition(precondition).or_raise(py)?,
-        seed,
-    };
+    let config = config(py, drive, precondition, seed)?;
     let source = workload.source();
     let spec = config.spec();
+    if source.is_logging() && spec.roles.window.is_some() {
+        let message =
+            "for database logging on this drive the question is whether its byte window pays";
+        return Err(Error::input(message).hint("call `lodger.advise_window`")).or_raise(py);
+    }
     let make = || Ok(source.workload(spec, seed)?.0);
     let advice = supervise(py, progress.as_ref(), stop, |control| {
         advising::advise(&config, &make, goal, &|progress, _| control.beat(progress))
     })?;
-    Ok(Advice(advice.or_raise(py)?))
+    Ok(Advice(Box::new(advice.or_raise(py)?)))
+}
+
+/// Finds out whether a byte window pays for a database's commits.
+#[pyfunction]
+#[pyo3(signature = (workload, drive, *, precondition, seed, progress, stop))]
+pub fn advise_window(
+    py: Python<'_>,
+    workload: &Workload,
+    drive: &Drive,
+    precondition: &str,
+    seed: u64,
+    progress: Option<Py<PyAny>>,
+    stop: Option<&Stop>,
+) -> PyResult<Advice> {
+    let config = config(py, drive, precondition, seed)?;
+    let source = workload.source();
+    let advice = supervise(py, progress.as_ref(), stop, |control| {
+        window_advice::advise(&config, &source, &|progress, _| control.beat(progress))
+    })?;
+    Ok(Advice(Box::new(advice.or_raise(py)?)))
+}
+
+fn config(py: Python<'_>, drive: &Drive, precondition: &str, seed: u64) -> PyResult<RunConfig> {
+    Ok(RunConfig {
+        drive: drive.to_run(),
+        hmb: HmbChoice::Negotiated,
+        precondition: self::precondition(precondition).or_raise(py)?,
+        seed,
+    })
 }

@@ -12,6 +12,7 @@ mod drive;
 mod errors;
 mod hmb_study;
 mod log;
+mod page;
 mod probe;
 mod session;
 mod simulate;
@@ -27,13 +28,15 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::advise::{Advice, advise};
+    use super::advise::{Advice, advise, advise_window};
     #[pymodule_export]
     use super::command::main;
     #[pymodule_export]
     use super::drive::{Drive, Value, drives, restore_drive};
     #[pymodule_export]
     use super::hmb_study::hmb_study;
+    #[pymodule_export]
+    use super::page::{page_foot, page_head};
     #[pymodule_export]
     use super::probe::{Probed, experiments, probe};
     #[pymodule_export]

@@ -213,8 +213,10 @@ impl LoggingResult {
         let mut out = String::new();
         let mut line = |text: String| writeln!(out, "{text}").expect("a string takes all");
         line(format!(
-            "\nDatabase {}, commit {}, {} clients:",
-            self.database, self.commit, self.clients
+            "\nDatabase {}, commit {}, {}:",
+            self.database,
+            self.commit,
+            logging::clients_text(self.clients)
         ));
         line(format!(
             "  transactions : {} ({:.0}/s), of which {} commit in {} groups",

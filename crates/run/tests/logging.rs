@@ -1,5 +1,6 @@
 //! Does database logging hold on whole drives? The workload files that come with Lodger, shortened.
 
+use lodger_run::advise::Advised;
 use lodger_run::report::{Report, json_value};
 use lodger_run::{
     Drive, Error, LoggingChoice, RunConfig, TraceOptions, WorkloadFile, run as run_on,

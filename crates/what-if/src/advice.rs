@@ -1,7 +1,7 @@
 //! How much host memory a trace needs.
 
 use crate::question::{Advise, too_long, within_limits};
-use lodger_run::advise::{Goal, advise};
+use lodger_run::advise::{Advised, Goal, advise};
 use lodger_run::{Error, ErrorKind, WorkloadFile};
 use lodger_workload::trace::{self, Fit, Mode};
 use serde_json::{Value, json};

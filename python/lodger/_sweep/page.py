@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import re
 from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from .. import _page
 from .._native import __version__
 from ..errors import Error
-from ..study.chart import COLOURS, config, svg
-from ..study.page import STYLE
 from .front import Objective
 from .report import cell, columns, errors, headline
 from .store import TEXTS
@@ -22,43 +19,27 @@ if TYPE_CHECKING:
 
 _ROWS_MAX = 1_000
 """Settings in the table; all of them are in the Parquet files."""
-_COLOURS_MAX = len(COLOURS)
+_COLOURS_MAX = len(_page.COLOURS)
 _KEYS_MAX = 8
 _SPREAD = 30
+_SAYS = {"field": "says", "type": "nominal"}
 _UNITS = (("_us", 1.0, "us"), ("bw_bytes", 1e-6, "MB/s"), ("_bytes", 2.0**-20, "MiB"))
 
-_MORE = """
-.front td:first-child { font-weight: 600; } .wide { display: block; } .narrow { display: none; }
-details table { margin-top: .8rem; } td.set { white-space: nowrap; }
-h3 { font-size: 1rem; margin: 1.4rem 0 0; }
-@media (max-width: 640px) { .wide { display: none; } .narrow { display: block; }
-  body { padding: 1rem .7rem 3rem; } section { padding: .8rem .9rem; overflow-wrap: anywhere; }
-  table.cards thead { display: none; } table.cards, .cards tbody { display: block; }
-  .cards tr { display: block; border-bottom: 2px solid var(--line); padding: .5rem 0; }
-  .cards td, .cards td.n { display: flex; justify-content: space-between; gap: 1rem; border: 0;
-    padding: .1rem 0; text-align: right; white-space: normal; }
-  .cards td::before { content: attr(data-name); color: var(--dim); text-align: left; } }
-@media print { section { break-inside: avoid; border: 0; padding: 0; } }
-"""
-
-
 def page(sweep: Sweep, command: str) -> str:
-    """The whole page. Needs no network, and no script runs in it."""
-    title = f"Sweep of {sweep.workload}"
+    """The whole page. Needs no network."""
     goals = ", ".join(_goal(one) for one in sweep.objectives)
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Lodger: {escape(title)}</title><style>{STYLE}{_MORE}</style></head><body>
-<h1>{escape(title)}</h1>
-<p class="dim">Lodger {escape(__version__)}. {escape(headline(sweep))}. Wanted: {escape(goals)}.</p>
-{_front(sweep)}
-{_figures(sweep)}
-{_failed(sweep)}
-{_all(sweep)}
-{_about(sweep, command)}
-</body></html>
-"""
+    parts = [
+        _page.head(f"Sweep of {sweep.workload}"),
+        _front(sweep),
+        f'<p class="small">Lodger {escape(__version__)}. {escape(headline(sweep))}. '
+        f"Wanted: {escape(goals)}.</p>",
+        _figures(sweep),
+        _failed(sweep),
+        _all(sweep),
+        _about(sweep, command),
+        _page.foot(),
+    ]
+    return "\n".join(part for part in parts if part)
 
 
 def _goal(one: Objective) -> str:
@@ -69,26 +50,34 @@ def _front(sweep: Sweep) -> str:
     front = sweep.front
     if not front:
         return "<section><h2>No setting has results</h2></section>"
-    first = sweep.objectives[0]
-    best = front[0]
-    setting = ", ".join(f"{key} = {best.setting[key]}" for key in sweep.keys) or "the one setting"
-    answer = f"{first.name} is {cell(best, first.name)} at best, with {setting}"
     table = _table(sweep, front[:_ROWS_MAX])
     note = (
         "No other setting is at least as good in everything that is wanted, and better in one: "
         "what lies between these is a matter of choice."
     )
     return (
-        f"<section><h2>{escape(answer)}</h2><h3>Pareto front: {len(front)} of "
-        f'{len(sweep.groups)} settings</h3><p class="dim">{note}</p>{table}'
-        "</section>"
+        f"{_page.answers([_best(sweep, one) for one in sweep.objectives])}"
+        f"<section><h2>Pareto front: {len(front)} of {len(sweep.groups)} settings</h2>"
+        f'<p class="small">{note}</p>{table}</section>'
     )
+
+
+def _best(sweep: Sweep, one: Objective) -> tuple[str, str, str]:
+    """The best there is of what is wanted, and with which setting."""
+
+    def mean(group: Group) -> float:
+        found = group.mean(one.name)
+        return math.nan if found is None else found
+
+    best = (max if one.most else min)(sweep.front, key=mean)
+    setting = ", ".join(f"{key} = {best.setting[key]}" for key in sweep.keys) or "the one setting"
+    return (_goal(one), cell(best, one.name), setting)
 
 
 def _table(sweep: Sweep, groups: Sequence[Group]) -> str:
     keys, names = sweep.keys, columns(sweep)
     heads = "".join(f"<th>{escape(key)}</th>" for key in keys)
-    heads += "".join(f'<th class="n">{escape(name)}</th>' for name in names)
+    heads += "".join(f'<th class="r">{escape(name)}</th>' for name in names)
     rows = []
     for group in groups:
         cells = [
@@ -96,7 +85,7 @@ def _table(sweep: Sweep, groups: Sequence[Group]) -> str:
             for key in keys
         ]
         cells += [
-            f'<td class="n" data-name="{escape(name)}">{escape(cell(group, name))}</td>'
+            f'<td class="r" data-name="{escape(name)}">{escape(cell(group, name))}</td>'
             for name in names
         ]
         rows.append(f"<tr>{''.join(cells)}</tr>")
@@ -108,40 +97,35 @@ def _table(sweep: Sweep, groups: Sequence[Group]) -> str:
 
 def _figures(sweep: Sweep) -> str:
     try:
-        trade = _both(sweep, _trade_off) if len(sweep.objectives) > 1 else ""
+        several = len(sweep.objectives) > 1
+        colour = _colour(sweep)
+        trade = _drawn(sweep, _trade_off(sweep), colour, "settings") if several else ""
         effects = "".join(
-            f"<h3>{escape(key)}</h3>{_both(sweep, _effect, key)}" for key in sweep.keys[:_KEYS_MAX]
+            _drawn(sweep, _effect(sweep, key), _colour(sweep, key), key)
+            for key in sweep.keys[:_KEYS_MAX]
         )
     except Error as error:
         hint = f" ({error.hint})" if error.hint else ""
-        return f'<section><p class="dim">No pictures: {escape(str(error) + hint)}.</p></section>'
+        return f'<section><p class="small">No pictures: {escape(str(error) + hint)}.</p></section>'
     parts = []
     if trade:
         parts.append(f"<section><h2>What one costs in the other</h2>{trade}</section>")
     if effects:
         what = escape(sweep.objectives[0].name)
         parts.append(
-            f"<section><h2>What each key does to {what}</h2><p class='dim'>A dot is a setting, the "
-            f"line or bar is at the middle one of those with a value.</p>{effects}</section>"
+            f"<section><h2>What each key does to {what}</h2><p class='small'>A dot is a setting, "
+            f"the line or bar is at the middle one of those with a value.</p>{effects}</section>"
         )
     return "".join(parts)
 
 
-_numbers = itertools.count()
+def _drawn(sweep: Sweep, specification: dict[str, Any], key: str | None, title: str = "") -> str:
+    labels = _labels(sweep, key) if key else []
+    return _page.figure(specification, title and f"{title}, by {key}" if key else title, labels)
 
 
-def _both(sweep: Sweep, make: Any, *arguments: Any) -> str:
-    """A figure for wide windows, and one for narrow ones, where its text would be too small."""
-    made = []
-    for name, width in (("wide", 760), ("narrow", 250)):
-        specification = make(sweep, *arguments)
-        specification |= {"width": width, "height": 300, "background": None, "config": config()}
-        specification["$schema"] = "https://vega.github.io/schema/vega-lite/v5.json"
-        drawn = svg(specification)
-        # What is clipped by an element of a hidden picture is not shown at all.
-        drawn = re.sub(r'(id="|url\(#)clip', rf"\1f{next(_numbers)}-clip", drawn)
-        made.append(f'<figure class="{name}">{drawn}</figure>')
-    return "".join(made)
+def _labels(sweep: Sweep, key: str) -> list[str]:
+    return list(dict.fromkeys(str(group.setting[key]) for group in sweep.groups))
 
 
 def _scaled(name: str) -> tuple[float, str]:
@@ -163,15 +147,9 @@ def _colour(sweep: Sweep, but: str | None = None) -> str | None:
 
 def _encoding(sweep: Sweep, key: str | None) -> dict[str, Any]:
     if key is None:
-        return {"value": COLOURS[0]}
-    labels = list(dict.fromkeys(str(group.setting[key]) for group in sweep.groups))
-    return {
-        "field": "colour",
-        "type": "nominal",
-        "title": key,
-        "scale": {"domain": labels, "range": COLOURS},
-        "legend": {"orient": "top", "columns": 3, "titleOrient": "left", "titlePadding": 10},
-    }
+        return {"value": _page.COLOURS[0]}
+    scale = {"domain": _labels(sweep, key), "range": _page.COLOURS}
+    return {"field": "colour", "type": "nominal", "scale": scale, "legend": None}
 
 
 def _rows(
@@ -186,7 +164,9 @@ def _rows(
                 for axis, name, mean in zip("yx", names, means, strict=False)
                 if mean is not None
             }
-            rows.append({**axes, "colour": str(group.setting[key]) if key else ""})
+            says = ", ".join(f"{one} = {group.setting[one]}" for one in sweep.keys)
+            says += ": " + ", ".join(f"{name} {cell(group, name)}" for name in names)
+            rows.append({**axes, "colour": str(group.setting[key]) if key else "", "says": says})
     return rows
 
 
@@ -217,7 +197,7 @@ def _trade_off(sweep: Sweep) -> dict[str, Any]:
         {
             "data": {"values": dots},
             "mark": {"type": "point", "filled": True, "size": 45, "opacity": 0.55},
-            "encoding": {"x": x, "y": y, "color": _encoding(sweep, key)},
+            "encoding": {"x": x, "y": y, "color": _encoding(sweep, key), "description": _SAYS},
         },
         {
             "data": {"values": front},
@@ -261,7 +241,7 @@ def _effect(sweep: Sweep, key: str) -> dict[str, Any]:
         "layer": [
             {
                 "mark": {"type": "point", "filled": True, "size": 40, "opacity": 0.55},
-                "encoding": {"x": x, "y": y, "color": shade},
+                "encoding": {"x": x, "y": y, "color": shade, "description": _SAYS},
             },
             {
                 "mark": line if ordered else tick,
@@ -276,13 +256,13 @@ def _failed(sweep: Sweep) -> str:
     if not found:
         return ""
     rows = "".join(
-        f'<tr><td class="n" data-name="points">{number}</td>'
+        f'<tr><td class="r" data-name="points">{number}</td>'
         f'<td data-name="error">{escape(message)}</td></tr>'
         for message, number in found
     )
     return (
         f'<section><h2 class="missed">{len(sweep.failed)} of {len(sweep)} points failed</h2>'
-        f'<table class="cards"><thead><tr><th class="n">points</th><th>error</th></tr></thead>'
+        f'<table class="cards"><thead><tr><th class="r">points</th><th>error</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></section>"
     )
 
@@ -290,7 +270,7 @@ def _failed(sweep: Sweep) -> str:
 def _all(sweep: Sweep) -> str:
     groups = sweep.groups[:_ROWS_MAX]
     left = len(sweep.groups) - len(groups)
-    more = f'<p class="dim">{left} more are in the Parquet files.</p>' if left else ""
+    more = f'<p class="small">{left} more are in the Parquet files.</p>' if left else ""
     return (
         f"<section><details><summary>All {len(sweep.groups)} settings</summary>"
         f"{_table(sweep, groups)}{more}</details></section>"
@@ -314,7 +294,7 @@ def _about(sweep: Sweep, command: str) -> str:
     if sweep.folder is not None:
         listed = ", ".join(f"<code>{name}</code>" for name in TEXTS)
         where = (
-            "<p class='dim'>Every point is a row of the Parquet files in <code>"
+            "<p class='small'>Every point is a row of the Parquet files in <code>"
             f"{escape(str(sweep.folder / 'points'))}</code>; beside numbers it has {listed}.</p>"
         )
     return f"<section><h2>What was varied</h2>{keys}{again}{where}{job}</section>"

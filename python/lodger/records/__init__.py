@@ -54,6 +54,7 @@ from .probe import (
     Usage,
 )
 from .trace import Gaps, OpCount, Recorded, SizeCount, Took, TraceReport
+from .window_advice import BreakEven, CommitPair, CommitSide, PayingSpan, WindowReport
 
 __all__ = [
     "AdviceReport",
@@ -61,10 +62,13 @@ __all__ = [
     "AdvisedWorkload",
     "AgeingStats",
     "Answer",
+    "BreakEven",
     "Breakdown",
     "BufferStats",
     "ByCause",
     "CacheStats",
+    "CommitPair",
+    "CommitSide",
     "Counters",
     "Curve",
     "CurvePoint",
@@ -96,6 +100,7 @@ __all__ = [
     "OpCount",
     "Parts",
     "PartsNear",
+    "PayingSpan",
     "ProbeReport",
     "ProbedDrive",
     "Quantity",
@@ -111,5 +116,6 @@ __all__ = [
     "TriedSize",
     "Usage",
     "WearStats",
+    "WindowReport",
     "WindowStats",
 ]

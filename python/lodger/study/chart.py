@@ -1,4 +1,4 @@
-"""Figures of studies as SVG, drawn by Vega-Lite. No network, no script in what comes out.
+"""Figures of studies, drawn by Vega-Lite.
 
 Needs vl-convert: ``pip install 'lodger[plots]'``.
 """
@@ -6,45 +6,28 @@ Needs vl-convert: ``pip install 'lodger[plots]'``.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
 from typing import Any
 
-from ..errors import Error
-from .checks import Outcome
+from .. import _page
+from .checks import Outcome, number
 from .file import Plot
 from .run import Found
 from .series import Series
 
-_INK = "currentColor"
-"""Text and axes take the colour of the page around them, light or dark."""
-COLOURS = ["#3b82c4", "#e07b39", "#c2528b", "#8a6fd1", "#b39122", "#5f8a9e", "#a0622d", "#7d7d7d"]
-"""Of middle lightness, readable on white and on near black."""
 _BAND = "#2f9e77"
 _POINTS_MAX = 2_000
 """More cannot be told apart in a figure of this width."""
 
 
-def svg(spec: dict[str, Any]) -> str:
-    """The picture of a Vega-Lite specification."""
-    try:
-        import vl_convert
-    except ImportError as error:
-        hint = "pip install 'lodger[plots]'"
-        raise Error("figures need vl-convert, which is not installed", hint) from error
-    drawn = str(vl_convert.vegalite_to_svg(spec))
-    # Scales with the page instead of having a size of its own.
-    return re.sub(
-        r'<svg([^>]*?) width="([\d.]+)" height="[\d.]+"',
-        r'<svg\1 style="max-width:\2px"',
-        drawn,
-        count=1,
-    )
+def figure(found: Found, plot: Plot, place: int) -> str:
+    """A plot of a study with the targets of its checks drawn in, and its legend."""
+    labels = _labels(_rows(_shown(found, plot).values()))
+    return _page.figure(specification(found, plot, place), plot.title or "", labels)
 
 
-def figure(found: Found, plot: Plot, number: int) -> str:
-    """A plot of a study with the targets of its checks drawn in."""
-    return svg(specification(found, plot, number))
+def _labels(rows: Iterable[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(row["series"] for row in rows))
 
 
 def _shown(found: Found, plot: Plot) -> dict[str, tuple[str, Series | float]]:
@@ -66,18 +49,23 @@ def _rows(shown: Iterable[tuple[str, Series | float]]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for label, value in shown:
         if not isinstance(value, Series):
-            rows.append({"x": label, "y": value, "series": label})
+            says = f"{label}: {number(value)}"
+            rows.append({"x": label, "y": value, "series": label, "says": says})
             continue
         step = max(1, math.ceil(len(value.x) / _POINTS_MAX))
         pairs = zip(value.x[::step], value.y[::step], strict=True)
-        rows += [{"x": x, "y": float(y), "series": label} for x, y in pairs if math.isfinite(y)]
+        rows += [
+            {"x": x, "y": float(y), "series": label, "says": f"{label}: {number(y)} at {x}"}
+            for x, y in pairs
+            if math.isfinite(y)
+        ]
     return rows
 
 
-def specification(found: Found, plot: Plot, number: int) -> dict[str, Any]:
+def specification(found: Found, plot: Plot, place: int) -> dict[str, Any]:
     """The plot as Vega-Lite has it."""
     rows = _rows(_shown(found, plot).values())
-    labels = list(dict.fromkeys(row["series"] for row in rows))
+    labels = _labels(rows)
     numeric = plot.kind != "bars" and all(
         isinstance(row["x"], (int, float)) and not isinstance(row["x"], bool) for row in rows
     )
@@ -98,23 +86,20 @@ def specification(found: Found, plot: Plot, number: int) -> dict[str, Any]:
         "type": "nominal",
         "sort": None,
         "title": None,
-        "scale": {"domain": labels, "range": COLOURS},
-        "legend": {"orient": "top", "columns": 2, "labelLimit": 340} if len(labels) > 1 else None,
+        "scale": {"domain": labels, "range": _page.COLOURS},
+        "legend": None,
     }
-    main: dict[str, Any] = {"data": {"values": rows}, "encoding": {"x": x, "y": y, "color": colour}}
+    says = {"field": "says", "type": "nominal"}
+    main: dict[str, Any] = {
+        "data": {"values": rows},
+        "encoding": {"x": x, "y": y, "color": colour, "description": says},
+    }
     main["mark"] = _mark(plot.kind, len(rows) / max(1, len(labels)))
     if plot.kind == "bars" and any(row["x"] != row["series"] for row in rows):
         main["encoding"]["xOffset"] = {"field": "series", "sort": None, "type": "nominal"}
-    marked = [o for o in found.outcomes if o.check.mark and o.check.plot == number]
+    marked = [o for o in found.outcomes if o.check.mark and o.check.plot == place]
     layers = [layer for outcome in marked for layer in _band(outcome, rows, numeric, plot)]
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "width": 760,
-        "height": 300,
-        "background": None,
-        "layer": [*layers, main],
-        "config": config(),
-    }
+    return {"layer": [*layers, main]}
 
 
 def _mark(kind: str, points: float) -> dict[str, Any]:
@@ -123,8 +108,8 @@ def _mark(kind: str, points: float) -> dict[str, Any]:
     if kind == "points":
         return {"type": "circle", "size": 14, "opacity": 0.7}
     mark: dict[str, Any] = {"type": "line", "strokeWidth": 2.2}
-    if points <= 40:
-        mark["point"] = {"size": 34, "filled": True}
+    # The points of a longer line are not seen, but say their values.
+    mark["point"] = {"size": 34, "filled": True} if points <= 40 else "transparent"
     return mark
 
 
@@ -149,35 +134,17 @@ def _band(
     layers: list[dict[str, Any]] = [
         {
             "data": {"values": [ends]},
-            "mark": {"type": "rect", "fill": _BAND, "fillOpacity": 0.18, "stroke": None},
+            "mark": {
+                **{"type": "rect", "fill": _BAND, "fillOpacity": 0.18, "stroke": None},
+                "description": f"wanted: {number(ends['low'])} to {number(ends['high'])}",
+            },
             "encoding": encoding,
         }
     ]
     if check.goal == "target":
         middle = {"values": [{"at": float(check.target)}]}  # type: ignore[arg-type]
         rule = {"type": "rule", "stroke": _BAND, "strokeDash": [5, 4], "strokeWidth": 1.5}
+        rule["aria"] = False
         at = {axis: {"field": "at", "type": "quantitative"}}
         layers.append({"data": middle, "mark": rule, "encoding": at})
     return layers
-
-
-def config() -> dict[str, Any]:
-    """How all our figures look."""
-    text = {"labelColor": _INK, "titleColor": _INK, "labelFontSize": 12, "titleFontSize": 12}
-    axis = {
-        **text,
-        "titleFontWeight": "normal",
-        "domainColor": _INK,
-        "domainOpacity": 0.5,
-        "tickColor": _INK,
-        "tickOpacity": 0.5,
-        "gridColor": _INK,
-        "gridOpacity": 0.12,
-        "labelOverlap": True,
-    }
-    return {
-        "font": "Arial, Helvetica, sans-serif",
-        "view": {"stroke": None},
-        "axis": axis,
-        "legend": {**text, "columnPadding": 28},
-    }

@@ -7,9 +7,6 @@ use lodger_run::{Error, LoggingChoice, size};
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Database logging")]
 pub struct LoggingArgs {
-    /// When a transaction is acknowledged: `block`, `ba` (through the byte window) or `async`
-    #[arg(long, value_name = "MODE")]
-    pub commit: Option<String>,
     /// Number of clients
     #[arg(long, value_name = "N")]
     pub clients: Option<u32>,
@@ -19,15 +16,15 @@ pub struct LoggingArgs {
 }
 
 impl LoggingArgs {
-    /// As the model wants it.
+    /// As the model wants it, committed as `commit` says, or as the file does.
     ///
     /// # Errors
     /// If there is no such commit mode, or the size is wrong.
-    pub fn choice(&self) -> Result<LoggingChoice, Error> {
+    pub fn choice(&self, commit: Option<&str>) -> Result<LoggingChoice, Error> {
         let bytes = self.transaction_size.as_deref();
         let bytes = bytes.map(|text| size::parse("--transaction-size", text, None));
         Ok(LoggingChoice {
-            commit: self.commit.as_deref().map(str::parse).transpose()?,
+            commit: commit.map(str::parse).transpose()?,
             clients: self.clients,
             transactions: None,
             transaction_bytes: bytes.transpose()?,

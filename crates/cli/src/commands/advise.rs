@@ -7,8 +7,8 @@ use crate::inputs;
 use crate::interrupt;
 use crate::output::{self, OutputFile};
 use crate::progress::Meter;
-use lodger_run::advise::{self, Goal, parse_within};
-use lodger_run::{HmbChoice, Progress, RunConfig, WorkloadFile, window_advice};
+use lodger_run::advise::{self, Advised, Goal, parse_within};
+use lodger_run::{HmbChoice, Progress, window_advice};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
@@ -21,10 +21,41 @@ pub(super) fn run(args: &AdviseArgs, streams: &mut Streams<'_>) -> Result<u8, Er
     for note in source.workload(config.spec(), config.seed)?.1 {
         streams.note(&note);
     }
-    if source.is_logging() && config.spec().roles.window.is_some() {
-        return on_window(args, &config, &source, streams);
+    let is_on_window = source.is_logging() && config.spec().roles.window.is_some();
+    let goal = goal(args, is_on_window)?;
+    let outputs = Outputs::begin(args)?;
+    let meter = Mutex::new(Meter::new());
+    interrupt::check()?;
+    let advice = match goal {
+        Some(goal) => {
+            let make = || Ok(source.workload(config.spec(), config.seed)?.0);
+            let advice = advise::advise(&config, &make, goal, &watch(&meter));
+            advice.map(|advice| Box::new(advice) as Box<dyn Advised>)
+        }
+        None => {
+            let advice = window_advice::advise(&config, &source, &watch(&meter));
+            advice.map(|advice| Box::new(advice) as Box<dyn Advised>)
+        }
+    };
+    drop(meter);
+    let advice = advice?;
+    outputs.finish(advice.as_ref(), args, streams)?;
+    Ok(u8::from(!advice.is_yes()))
+}
+
+/// What host memory must be enough for; nothing where the advice is on a byte window.
+fn goal(args: &AdviseArgs, is_on_window: bool) -> Result<Option<Goal>, Error> {
+    if is_on_window && (args.slo.is_some() || args.within.is_some()) {
+        let message =
+            "`--slo` and `--within` are about host memory, and this advice is about a byte window";
+        return Err(Error::input(message).hint("leave them out"));
     }
-    on_host_memory(args, &config, &source, streams)
+    Ok(match (&args.slo, &args.within) {
+        _ if is_on_window => None,
+        (Some(slo), _) => Some(Goal::Slo(slo.parse()?)),
+        (None, Some(within)) => Some(parse_within(within)?),
+        (None, None) => Some(Goal::default()),
+    })
 }
 
 /// Where the report and the page go; begun before the runs, so that a wrong place is told at once.
@@ -43,12 +74,21 @@ impl Outputs {
 
     fn finish(
         self,
-        report: &str,
-        page: impl FnOnce() -> String,
+        advice: &dyn Advised,
+        args: &AdviseArgs,
         streams: &mut Streams<'_>,
     ) -> Result<(), Error> {
-        let page = self.page.map(|file| file.holding(&page())).transpose()?;
-        output::finish(self.report, streams.stdout, report)?;
+        let page = self
+            .page
+            .map(|file| file.holding(&advice.page(&inputs::shown(&args.workload))));
+        let page = page.transpose()?;
+        let report = match args.output.format {
+            TableFormat::Normal => advice.text(),
+            TableFormat::Json => format!("{:#}\n", advice.json()),
+            TableFormat::Markdown => advice.markdown(),
+            TableFormat::Csv => advice.csv(),
+        };
+        output::finish(self.report, streams.stdout, &report)?;
         page.map_or(Ok(()), OutputFile::commit)
     }
 }
@@ -67,67 +107,4 @@ fn watch<'m>(
         }
         ControlFlow::Continue(())
     }
-}
-
-fn on_host_memory(
-    args: &AdviseArgs,
-    config: &RunConfig,
-    source: &WorkloadFile,
-    streams: &mut Streams<'_>,
-) -> Result<u8, Error> {
-    let goal = match (&args.slo, &args.within) {
-        (Some(slo), _) => Goal::Slo(slo.parse()?),
-        (None, Some(within)) => parse_within(within)?,
-        (None, None) => Goal::default(),
-    };
-    let outputs = Outputs::begin(args)?;
-    let make = || Ok(source.workload(config.spec(), config.seed)?.0);
-    let meter = Mutex::new(Meter::new());
-    interrupt::check()?;
-    let advice = advise::advise(config, &make, goal, &watch(&meter));
-    drop(meter);
-    let advice = advice?;
-    let text = match args.output.format {
-        TableFormat::Normal => advice.text(),
-        TableFormat::Json => format!("{:#}\n", advice.json()),
-        TableFormat::Markdown => advice.markdown(),
-        TableFormat::Csv => advice.csv(),
-    };
-    outputs.finish(
-        &text,
-        || advice.page(&inputs::shown(&args.workload)),
-        streams,
-    )?;
-    Ok(u8::from(!advice.is_met()))
-}
-
-fn on_window(
-    args: &AdviseArgs,
-    config: &RunConfig,
-    source: &WorkloadFile,
-    streams: &mut Streams<'_>,
-) -> Result<u8, Error> {
-    if args.slo.is_some() || args.within.is_some() {
-        let message =
-            "`--slo` and `--within` are about host memory, and this advice is about a byte window";
-        return Err(Error::input(message).hint("leave them out"));
-    }
-    let outputs = Outputs::begin(args)?;
-    let meter = Mutex::new(Meter::new());
-    interrupt::check()?;
-    let advice = window_advice::advise(config, source, &watch(&meter));
-    drop(meter);
-    let advice = advice?;
-    let text = match args.output.format {
-        TableFormat::Normal => advice.text(),
-        TableFormat::Json => format!("{:#}\n", advice.json()),
-        TableFormat::Markdown => advice.markdown(),
-        TableFormat::Csv => advice.csv(),
-    };
-    outputs.finish(
-        &text,
-        || advice.page(&inputs::shown(&args.workload)),
-        streams,
-    )?;
-    Ok(u8::from(!advice.pays()))
 }

@@ -15,55 +15,34 @@ use std::time::Instant;
 
 pub(super) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
     let given = given(args);
-    let choices = given
-        .iter()
-        .map(|given| HmbChoice::parse(given.hmb, given.hmb_offer));
-    let choices = choices.collect::<Result<Vec<HmbChoice>, Error>>()?;
-    if args.drives.len() * given.len() < 2 {
-        let message = "there is nothing to compare: one drive with one amount of host memory";
-        return Err(Error::input(message).hint(
-            "give `--drive` twice or `--hmb off,64MiB`; `lodger simulate` runs a single drive",
-        ));
-    }
-    once("--drive", args.drives.iter().map(String::as_str))?;
-    once("--hmb", args.hmb.iter().map(|text| text.trim()))?;
-    once("--hmb-offer", args.hmb_offer.iter().map(|text| text.trim()))?;
-    let mut configs: Vec<(Given<'_>, RunConfig)> = Vec::new();
-    for drive in &args.drives {
-        for (given, &choice) in given.iter().zip(&choices) {
-            configs.push((*given, inputs::config(drive, choice, &args.run)?));
-        }
-    }
-    let source = inputs::workload(&args.workload, &args.trace)?.choose(args.logging.choice()?)?;
-    for note in source.notes() {
-        streams.note(&note);
-    }
-    // Read once before any output is begun, with all that it includes.
-    if let Some((_, config)) = configs.first() {
-        source.workload(config.spec(), config.seed)?;
-    }
+    check(args, &given)?;
+    let sources = sources(args, streams)?;
+    let runs = planned(args, &given, &sources)?;
     let file = output::begin(args.output.file.as_deref())?;
     let page = output::begin(args.page.as_deref())?;
     let mut results: Vec<RunResult> = Vec::new();
     let mut over_time: Vec<Table> = Vec::new();
     let started = Instant::now();
-    for (index, (given, config)) in configs.iter().enumerate() {
+    for (index, planned) in runs.iter().enumerate() {
         let run = Run {
             index,
-            count: configs.len(),
-            name: called(config, *given),
+            count: runs.len(),
+            name: planned.called(),
             started,
         };
-        let (result, table) = run_one(config, run, &source, page.is_some(), streams)?;
+        let (result, table) = run_one(planned, run, page.is_some(), streams)?;
         results.push(result);
         over_time.extend(table);
     }
-    let variants: Vec<Variant<'_>> = configs
+    let variants: Vec<Variant<'_>> = runs
         .iter()
         .zip(&results)
-        .map(|((given, config), result)| Variant {
-            given: *given,
-            report: Report { config, result },
+        .map(|(run, result)| Variant {
+            given: run.given,
+            report: Report {
+                config: &run.config,
+                result,
+            },
         })
         .collect();
     let text = match args.output.format {
@@ -77,6 +56,94 @@ pub(super) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), E
     let page = page.transpose()?;
     output::finish(file, streams.stdout, &text)?;
     page.map_or(Ok(()), OutputFile::commit)
+}
+
+/// A run to be.
+struct Planned<'a> {
+    given: Given<'a>,
+    config: RunConfig,
+    commit: Option<&'a str>,
+    source: &'a WorkloadFile,
+}
+
+impl Planned<'_> {
+    /// What messages call it.
+    fn called(&self) -> String {
+        let mut options = Vec::new();
+        match (self.given.hmb, self.given.hmb_offer) {
+            (Some(hmb), _) => options.push(format!("`--hmb {hmb}`")),
+            (None, Some(offer)) => options.push(format!("`--hmb-offer {offer}`")),
+            (None, None) => {}
+        }
+        options.extend(self.commit.map(|commit| format!("`--commit {commit}`")));
+        match &self.config.drive.name {
+            drive if options.is_empty() => drive.clone(),
+            drive => format!("{drive} with {}", options.join(" and ")),
+        }
+    }
+}
+
+/// Whether there are runs to compare, and none of them twice.
+fn check(args: &CompareArgs, given: &[Given<'_>]) -> Result<(), Error> {
+    if args.drives.len() * given.len() * args.commit.len().max(1) < 2 {
+        let message = "there is nothing to compare: one drive with one amount of host memory";
+        return Err(Error::input(message).hint(
+            "give `--drive` twice or `--hmb off,64MiB`; `lodger simulate` runs a single drive",
+        ));
+    }
+    once("--drive", args.drives.iter().map(String::as_str))?;
+    once("--hmb", args.hmb.iter().map(|text| text.trim()))?;
+    once("--hmb-offer", args.hmb_offer.iter().map(|text| text.trim()))?;
+    once("--commit", args.commit.iter().map(|text| text.trim()))?;
+    let choices = given.iter();
+    let mut choices = choices.map(|given| HmbChoice::parse(given.hmb, given.hmb_offer));
+    choices.try_for_each(|choice| choice.map(drop))
+}
+
+/// Every drive with every amount of host memory and every way to commit.
+fn planned<'a>(
+    args: &'a CompareArgs,
+    given: &[Given<'a>],
+    sources: &'a [(Option<&'a str>, WorkloadFile)],
+) -> Result<Vec<Planned<'a>>, Error> {
+    let mut runs = Vec::new();
+    for drive in &args.drives {
+        for given in given {
+            let choice = HmbChoice::parse(given.hmb, given.hmb_offer)?;
+            let config = inputs::config(drive, choice, &args.run)?;
+            runs.extend(sources.iter().map(|(commit, source)| Planned {
+                given: *given,
+                config: config.clone(),
+                commit: *commit,
+                source,
+            }));
+        }
+    }
+    // Read before any output is begun, with all that is included; not every drive can commit in every way.
+    for (at, run) in runs.iter().enumerate() {
+        if at == 0 || run.source.is_logging() {
+            run.source.workload(run.config.spec(), run.config.seed)?;
+        }
+    }
+    Ok(runs)
+}
+
+/// The workload, once for each way to commit.
+fn sources<'a>(
+    args: &'a CompareArgs,
+    streams: &mut Streams<'_>,
+) -> Result<Vec<(Option<&'a str>, WorkloadFile)>, Error> {
+    let source = inputs::workload(&args.workload, &args.trace)?;
+    for note in source.notes() {
+        streams.note(&note);
+    }
+    if args.commit.is_empty() {
+        return Ok(vec![(None, source.choose(args.logging.choice(None)?)?)]);
+    }
+    let commits = args.commit.iter().map(|text| Some(text.trim()));
+    commits
+        .map(|commit| Ok((commit, source.clone().choose(args.logging.choice(commit)?)?)))
+        .collect()
 }
 
 /// What is said of host memory, a column of each drive each.
@@ -111,25 +178,15 @@ fn once<'a>(option: &str, values: impl Iterator<Item = &'a str>) -> Result<(), E
     Ok(())
 }
 
-/// What messages call a run.
-fn called(config: &RunConfig, given: Given<'_>) -> String {
-    let drive = &config.drive.name;
-    match (given.hmb, given.hmb_offer) {
-        (Some(hmb), _) => format!("{drive} with `--hmb {hmb}`"),
-        (None, Some(offer)) => format!("{drive} with `--hmb-offer {offer}`"),
-        (None, None) => drive.clone(),
-    }
-}
-
 /// A run, and what it did over time if that is asked for.
 fn run_one(
-    config: &RunConfig,
+    planned: &Planned<'_>,
     run: Run,
-    source: &WorkloadFile,
     is_told_over_time: bool,
     streams: &mut Streams<'_>,
 ) -> Result<(RunResult, Option<Table>), Error> {
-    let (workload, notes) = source.workload(config.spec(), config.seed)?;
+    let config = &planned.config;
+    let (workload, notes) = planned.source.workload(config.spec(), config.seed)?;
     let which = run.name.clone();
     for note in notes {
         streams.note(&format!("{which}: {note}"));

@@ -29,7 +29,7 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<u8, 
     }
     let config = inputs::config(&args.drive, args.hmb.choice()?, &args.run)?;
     let source = inputs::workloads(&args.workload, &args.fio, &args.trace)?;
-    let source = source.choose(args.logging.choice()?)?;
+    let source = source.choose(args.logging.choice(args.commit.as_deref())?)?;
     for note in source.notes() {
         streams.note(&note);
     }

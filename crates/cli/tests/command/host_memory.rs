@@ -148,8 +148,8 @@ fn a_drive_or_an_amount_given_twice_is_said() {
     }
 }
 
-#[test]
-fn comparing_databases_shows_transactions_and_commit_latency() {
+/// A database that is done soon.
+fn short_logging() -> Sandbox {
     let text = std::fs::read_to_string(repository("workloads/logging/linkbench.toml")).unwrap();
     let short = |line: &str| match line.split_once(" = ") {
         Some(("transactions", _)) => "transactions = 4000".to_owned(),
@@ -158,6 +158,12 @@ fn comparing_databases_shows_transactions_and_commit_latency() {
     let text: Vec<String> = text.lines().map(short).collect();
     let sandbox = Sandbox::new();
     sandbox.file("log.toml", text.join("\n"));
+    sandbox
+}
+
+#[test]
+fn comparing_databases_shows_transactions_and_commit_latency() {
+    let sandbox = short_logging();
     let table = sandbox.ok(&[
         "compare",
         "log.toml",
@@ -188,4 +194,62 @@ fn comparing_databases_shows_transactions_and_commit_latency() {
         clients.split_whitespace().collect::<Vec<_>>(),
         ["clients", "4", "4"]
     );
+}
+
+/// The values of a row of the table.
+fn cells<'t>(table: &'t str, name: &str) -> Vec<&'t str> {
+    let row = table
+        .lines()
+        .find_map(|line| line.trim_start().strip_prefix(name));
+    row.unwrap_or_else(|| panic!("no {name}\n{table}"))
+        .split_whitespace()
+        .collect()
+}
+
+/// Each way to commit is a run, and what it says is what `simulate` says.
+#[test]
+fn ways_to_commit_stand_side_by_side() {
+    let sandbox = short_logging();
+    let drive = ["log.toml", "--drive", "2b-ssd", "--clients", "1"];
+    let three = [
+        &["compare"],
+        &drive[..],
+        &["--commit", "block,ba,async", "--report", "page.html"],
+    ]
+    .concat();
+    let table = sandbox.ok(&three).stdout;
+    assert_eq!(cells(&table, "commit mode"), ["block", "ba", "async"]);
+    let page = std::fs::read_to_string(sandbox.dir.join("page.html")).unwrap();
+    assert!(page.contains("Commit latency over time"), "{page}");
+    // What the log asks of the drive is no answer.
+    assert!(page.contains("most transactions a second") && !page.contains("most writes a second"));
+    let json = sandbox
+        .ok(&[&three[..], &["--output-format", "json"]].concat())
+        .stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    for (at, commit) in ["block", "ba", "async"].into_iter().enumerate() {
+        assert!(page.contains(&format!("2b-ssd, commit {commit}")), "{page}");
+        let alone = [
+            &["simulate"],
+            &drive[..],
+            &["--commit", commit, "--output-format", "json"],
+        ]
+        .concat();
+        let alone: serde_json::Value = serde_json::from_str(&sandbox.ok(&alone).stdout).unwrap();
+        let of = |value: &serde_json::Value| value["lodger"]["logging"].clone();
+        assert_eq!(of(&json["compare"][at]["result"]), of(&alone), "{commit}");
+    }
+    let one = [&["simulate"], &drive[..], &["--commit", "ba"]].concat();
+    let text = sandbox.ok(&one).stdout;
+    assert!(text.contains("commit ba, 1 client:"), "{text}");
+    for wrong in [
+        &["--commit", "ba,block,ba"][..],
+        &["--commit", "ba,never"],
+        &["--drive", "pm963", "--commit", "block,ba"],
+    ] {
+        let outcome =
+            sandbox.run(&[&["compare"], &drive[..], wrong, &["--output", "none.txt"]].concat());
+        assert_eq!(outcome.code, Some(2), "{wrong:?}\n{}", outcome.stdout);
+        assert!(!sandbox.dir.join("none.txt").exists(), "{wrong:?}");
+    }
 }

@@ -35,6 +35,11 @@ fn the_report_is_text_json_and_a_page() {
         assert!(page.contains(part), "{part}");
     }
     assert!(!page.contains("http"), "the page needs nothing else");
+    // Every picture can be asked for its values and has curves that can be hidden, as on other pages.
+    let count = |part: &str| page.matches(part).count();
+    assert!(count("<svg") > 3, "{page}");
+    assert_eq!(count("<figure>"), count("<svg"), "{page}");
+    assert_eq!(count("class=\"tip\""), count("<svg"), "{page}");
     let report = json(
         &sandbox
             .ok(&[&args[..8], &["--output-format", "json"]].concat())

@@ -4,15 +4,11 @@ use crate::bench::Series;
 use crate::outcome::Outcome;
 use crate::role::Role;
 use crate::stats::Estimate;
-use lodger_page::{Line, Mark, Plot};
+use lodger_page::{COLOURS, Line, Mark, Plot, WIDTH};
 use std::collections::{BTreeMap, BTreeSet};
 
-const COLOURS: [&str; 8] = [
-    "#1b6ca8", "#c4501b", "#2e8540", "#7b3fa0", "#8a6d1d", "#555555", "#c2185b", "#00838f",
-];
-/// Widths of a picture alone, and of one beside another.
-const WIDTH: f64 = 520.0;
-const WIDTH_BESIDE: f64 = 420.0;
+/// One more than other pages have: where points are drawn and no lines, dashes tell no two of a colour apart.
+const GREY: &str = "#777777";
 
 /// A picture, or two: host memory on beside off.
 #[derive(Debug)]
@@ -139,17 +135,14 @@ pub(super) fn plots(outcome: &Outcome, figure: &Figure<'_>) -> Vec<(String, Plot
             .or_default()
             .push((line, series));
     }
-    let width = if panels.len() > 1 {
-        WIDTH_BESIDE
-    } else {
-        WIDTH
-    };
     let plots = panels.into_iter().map(|((_, panel), mut lines)| {
         lines.sort_by(|a, b| rank(a.0).cmp(&rank(b.0)).then(b.0.cmp(a.0)));
         let (x, y) = lines
             .first()
             .map_or(("", ""), |(_, series)| (series.x, series.y));
-        let lines = lines.into_iter().zip(COLOURS.iter().cycle());
+        let lines = lines
+            .into_iter()
+            .zip(COLOURS.into_iter().chain([GREY]).cycle());
         let lines = lines.map(|((name, series), colour)| Line {
             name: shown(name),
             points: series.points.clone(),
@@ -162,7 +155,7 @@ pub(super) fn plots(outcome: &Outcome, figure: &Figure<'_>) -> Vec<(String, Plot
             y,
             log_y: figure.apart,
             dots: figure.dots,
-            width,
+            width: WIDTH,
         };
         (shown(panel), plot)
     });

@@ -7,7 +7,7 @@ use crate::infer::{Tier, Verdict};
 use crate::outcome::Outcome;
 use crate::role::Role;
 use crate::stats::Estimate;
-use lodger_page::{Plot, beside, bytes_text, digits, escaped, foot};
+use lodger_page::{Plot, bytes_text, digits, escaped, figure, figures, foot};
 use std::fmt::Write as _;
 
 /// The page.
@@ -64,7 +64,7 @@ const fn place(tier: Tier) -> &'static str {
 }
 
 fn verdicts(outcome: &Outcome, out: &mut String) {
-    *out += "<h2>What lives where</h2>\n<table><tr><th>what<th>where<th>how sure<th>size\n";
+    *out += "<h2>What lives where</h2>\n<div class=\"wide\"><table><tr><th>what<th>where<th>how sure<th>size\n";
     for role in Role::ALL {
         let title = role.about().subject;
         let Some(verdict) = outcome.roles.get(role.name()) else {
@@ -88,7 +88,7 @@ fn verdicts(outcome: &Outcome, out: &mut String) {
             escaped(policy)
         );
     }
-    *out += "</table>\n";
+    *out += "</table></div>\n";
     *out += "<p class=\"small\">In the curves a dashed line is what was found, the band around it its \
              interval.</p>\n";
     for role in Role::ALL {
@@ -109,10 +109,12 @@ fn why(outcome: &Outcome, role: Role, verdict: &Verdict, out: &mut String) {
         verdict.tier.name(),
         escaped(&verdict.evidence)
     );
+    *out += "<div class=\"charts\">\n";
     for figure in role.about().figures {
-        let says = format!("{} <b>{}</b>", figure.says, escaped(figure.expects));
+        let says = format!("{} {}", figure.says, figure.expects);
         show(figure.title, &says, &plots(outcome, figure), out);
     }
+    *out += "</div>\n";
 }
 
 fn sureness(verdict: &Verdict) -> String {
@@ -175,7 +177,7 @@ fn not_done(outcome: &Outcome, out: &mut String) {
     if outcome.skipped.is_empty() {
         return;
     }
-    *out += "<h2>What was not done</h2>\n<table><tr><th>experiment<th>reason\n";
+    *out += "<h2>What was not done</h2>\n<div class=\"wide\"><table><tr><th>experiment<th>reason\n";
     for skipped in &outcome.skipped {
         let reason = escaped(&skipped.reason);
         let _ = writeln!(
@@ -184,14 +186,14 @@ fn not_done(outcome: &Outcome, out: &mut String) {
             skipped.experiment
         );
     }
-    *out += "</table>\n";
+    *out += "</table></div>\n";
 }
 
 fn numbers(outcome: &Outcome, out: &mut String) {
     if outcome.findings.quantities.is_empty() {
         return;
     }
-    *out += "<h2>Numbers</h2>\n<table><tr><th>name<th>what it is<th>estimate<th>interval\n";
+    *out += "<h2>Numbers</h2>\n<div class=\"wide\"><table><tr><th>name<th>what it is<th>estimate<th>interval\n";
     for (name, quantity) in &outcome.findings.quantities {
         // A few bytes are no size.
         let unit = match quantity.unit {
@@ -202,54 +204,38 @@ fn numbers(outcome: &Outcome, out: &mut String) {
         let (name, means) = (escaped(name), super::names::meaning(name));
         let _ = writeln!(out, "<tr><td>{name}<td>{means}<td>{value}<td>{interval}");
     }
-    *out += "</table>\n";
+    *out += "</table></div>\n";
 }
 
 fn curves(outcome: &Outcome, out: &mut String) {
-    *out += "<h2>Other curves</h2>\n";
+    *out += "<h2>Other curves</h2>\n<div class=\"charts\">\n";
     for figure in FIGURES {
         show(figure.title, figure.says, &plots(outcome, figure), out);
     }
+    *out += "</div>\n";
     let others = others(outcome);
     if others.is_empty() {
         return;
     }
-    *out += "<details><summary>More curves</summary>\n";
+    *out += "<details><summary>More curves</summary>\n<div class=\"charts\">\n";
     for group in &others {
         let figure = Figure::plain(group);
         show(group, "", &plots(outcome, &figure), out);
     }
-    *out += "</details>\n";
+    *out += "</div></details>\n";
 }
 
 fn show(title: &str, says: &str, plots: &[(String, Plot)], out: &mut String) {
-    let Some((_, first)) = plots.first() else {
-        return;
+    *out += &match plots {
+        [] => return,
+        [(_, only)] => figure(title, says, only),
+        several => figures(title, says, several),
     };
-    let _ = write!(
-        out,
-        "<h3>{}</h3>\n<p class=\"small\">{says}</p>\n",
-        escaped(title)
-    );
-    *out += &first.legend();
-    let (names, plots): (Vec<&String>, Vec<&Plot>) =
-        plots.iter().map(|(name, plot)| (name, plot)).unzip();
-    let drawn = beside(&plots);
-    if let [only] = &drawn[..] {
-        *out += only;
-        out.push('\n');
-        return;
-    }
-    *out += "<div class=\"pair\">";
-    for (name, drawn) in names.iter().zip(&drawn) {
-        let _ = write!(out, "<div><h4>{}</h4>{drawn}</div>", escaped(name));
-    }
-    *out += "</div>\n";
 }
 
 fn methods(outcome: &Outcome, out: &mut String) {
     *out += "<h2>How it was measured</h2>\n\
-             <table><tr><th>experiment<th>question and method<th>what it cannot tell\n";
+             <div class=\"wide\"><table><tr><th>experiment<th>question and method<th>what it cannot tell\n";
     for (about, _) in ALL {
         let _ = writeln!(
             out,
@@ -260,7 +246,7 @@ fn methods(outcome: &Outcome, out: &mut String) {
             escaped(about.limits)
         );
     }
-    *out += "</table>\n<ul>\n";
+    *out += "</table></div>\n<ul>\n";
     for note in outcome.target.notes.iter().chain(&outcome.findings.notes) {
         let _ = writeln!(out, "<li>{}", escaped(note));
     }

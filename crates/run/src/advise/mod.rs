@@ -213,43 +213,49 @@ fn direct_grants(spec: &DriveSpec, place: &Place, sizes: &[u64]) -> Vec<u64> {
     grants
 }
 
-impl Advice {
+/// What an advice says, whatever it is about.
+pub trait Advised {
     /// The report for people.
-    #[must_use]
-    pub fn text(&self) -> String {
+    fn text(&self) -> String;
+    /// The report for programs.
+    fn json(&self) -> serde_json::Value;
+    /// The report as Markdown.
+    fn markdown(&self) -> String;
+    /// A row for each thing tried, as comma-separated values.
+    fn csv(&self) -> String;
+    /// The report as a page with curves; the workload is named as the user does.
+    fn page(&self, workload: &str) -> String;
+    /// Whether it is a yes: some size meets the goal, the window pays.
+    fn is_yes(&self) -> bool;
+}
+
+impl Advised for Advice {
+    fn text(&self) -> String {
         report::text(self)
     }
 
-    /// The report for programs.
-    #[must_use]
-    pub fn json(&self) -> serde_json::Value {
+    fn json(&self) -> serde_json::Value {
         json::value(self)
     }
 
-    /// The report as Markdown.
-    #[must_use]
-    pub fn markdown(&self) -> String {
+    fn markdown(&self) -> String {
         forms::markdown(self)
     }
 
-    /// A row for each size, as comma-separated values.
-    #[must_use]
-    pub fn csv(&self) -> String {
+    fn csv(&self) -> String {
         forms::csv(self)
     }
 
-    /// The report as a page with curves; the workload is named as the user does.
-    #[must_use]
-    pub fn page(&self, workload: &str) -> String {
+    fn page(&self, workload: &str) -> String {
         page::page(self, workload)
     }
 
-    /// Whether some size meets the goal.
-    #[must_use]
-    pub fn is_met(&self) -> bool {
+    fn is_yes(&self) -> bool {
         !matches!(self.found, Found::Nothing { .. })
     }
+}
 
+impl Advice {
     /// The run that stands for a size.
     fn run(&self, hmb_bytes: u64) -> Option<&Run> {
         let row = self.rows.iter().find(|(size, _)| *size == hmb_bytes);

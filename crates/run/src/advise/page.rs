@@ -5,13 +5,10 @@ use super::measure::Run;
 use super::report::{self, HEADER};
 use super::search::Found;
 use super::text::{count, percent, size, time};
-use super::{Advice, RASPBERRY_PI_BYTES};
+use super::{Advice, Advised, RASPBERRY_PI_BYTES};
 use crate::report::page::{Card, show_cards, show_drives, show_printed};
-use lodger_page::{COLOURS, Line, Mark, Plot, escaped, figure, foot, head};
+use lodger_page::{COLOURS, Line, Mark, Plot, WIDTH, escaped, figure, foot, head};
 use std::fmt::Write as _;
-
-/// Width of a picture, in its own units.
-const WIDTH: f64 = 420.0;
 
 /// The page.
 pub(super) fn page(advice: &Advice, workload: &str) -> String {
@@ -19,7 +16,7 @@ pub(super) fn page(advice: &Advice, workload: &str) -> String {
         "How much host memory {} needs for {workload}",
         advice.drive.name
     ));
-    let class = if advice.is_met() {
+    let class = if advice.is_yes() {
         ""
     } else {
         " class=\"partial\""

@@ -8,13 +8,13 @@ mod page;
 mod text;
 
 use crate::Error;
-use crate::advise::Watch;
+use crate::advise::{Advised, Watch};
 use crate::config::RunConfig;
 use crate::drives::Drive;
 use crate::logging::LoggingChoice;
 use crate::runner::{self, Observer, Progress};
 use crate::workload_file::WorkloadFile;
-use lodger_workload::logging::Commit;
+use lodger_workload::logging::{Commit, clients_text};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -122,7 +122,7 @@ pub fn advise(
     let description = format!(
         "database logging: {}, {}",
         workload.jobs[0].name,
-        text::clients(clients)
+        clients_text(clients)
     );
     let mut all_clients = CLIENTS.to_vec();
     all_clients.push(clients);
@@ -298,40 +298,28 @@ impl Observer for Watched<'_> {
     }
 }
 
-impl WindowAdvice {
-    /// The report for people.
-    #[must_use]
-    pub fn text(&self) -> String {
+impl Advised for WindowAdvice {
+    fn text(&self) -> String {
         text::text(self)
     }
 
-    /// The report as Markdown.
-    #[must_use]
-    pub fn markdown(&self) -> String {
+    fn markdown(&self) -> String {
         text::markdown(self)
     }
 
-    /// A row for each number of clients and size, as comma-separated values.
-    #[must_use]
-    pub fn csv(&self) -> String {
+    fn csv(&self) -> String {
         text::csv(self)
     }
 
-    /// The report as a page with curves; the workload is named as the user does.
-    #[must_use]
-    pub fn page(&self, workload: &str) -> String {
+    fn page(&self, workload: &str) -> String {
         page::page(self, workload)
     }
 
-    /// Whether the window pays for the workload as it was captured.
-    #[must_use]
-    pub fn pays(&self) -> bool {
+    fn is_yes(&self) -> bool {
         self.own.pays()
     }
 
-    /// The report for programs.
-    #[must_use]
-    pub fn json(&self) -> Value {
+    fn json(&self) -> Value {
         let side = |side: &Side| {
             json!({
                 "transactions_per_s": side.transactions_per_s,

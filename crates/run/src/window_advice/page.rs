@@ -1,14 +1,13 @@
 //! The advice on a byte window as a page: the answer, the curves, the break-even, the drive and its sources.
 
-use super::text::{answer, clients as said, legend, more, where_it_pays};
+use super::text::{answer, legend, more, where_it_pays};
 use super::{PAYS, WindowAdvice};
+use crate::advise::Advised;
 use crate::report::number::{duration_ns, grouped};
 use crate::report::page::{Card, show_cards, show_drives, show_printed};
-use lodger_page::{COLOURS, Line, Plot, escaped, figure, foot, head};
+use lodger_page::{COLOURS, Line, Plot, WIDTH, escaped, figure, foot, head};
+use lodger_workload::logging::clients_text as said;
 use std::fmt::Write as _;
-
-/// Width of a picture, in its own units.
-const WIDTH: f64 = 420.0;
 
 /// The page.
 pub(super) fn page(advice: &WindowAdvice, workload: &str) -> String {
@@ -16,7 +15,7 @@ pub(super) fn page(advice: &WindowAdvice, workload: &str) -> String {
     let mut out = head(&format!(
         "Does the byte window of {drive} pay for {workload}?"
     ));
-    let class = if advice.pays() {
+    let class = if advice.is_yes() {
         ""
     } else {
         " class=\"partial\""

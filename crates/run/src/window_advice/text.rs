@@ -1,9 +1,11 @@
 //! The advice on a byte window in words and tables.
 
 use super::{BreakEven, PAYS, Pair, Point, SIZES, Span, WindowAdvice};
+use crate::advise::Advised;
 use crate::report::forms;
 use crate::report::number::{duration_ns, grouped};
 use lodger_page::bytes_text;
+use lodger_workload::logging::clients_text;
 use std::fmt::Write;
 
 /// Bytes that a transaction logs, to two digits that count: a break-even is not known better.
@@ -23,13 +25,6 @@ pub(super) fn size(bytes: u64) -> String {
                     format!("{number:.1} {unit}")
                 }
             })
-    }
-}
-
-pub(super) fn clients(clients: u32) -> String {
-    match clients {
-        1 => "1 client".to_owned(),
-        more => format!("{more} clients"),
     }
 }
 
@@ -59,14 +54,14 @@ pub(super) fn where_it_pays(found: &BreakEven) -> String {
 /// What people look for.
 pub(super) fn answer(advice: &WindowAdvice) -> String {
     let own = &advice.own;
-    let verdict = if advice.pays() {
+    let verdict = if advice.is_yes() {
         "pays"
     } else {
         "does not pay"
     };
     format!(
         "With {} the byte window {verdict} for this workload: {} transactions a second, a commit takes {} instead of {}",
-        clients(advice.own_clients),
+        clients_text(advice.own_clients),
         more(own),
         duration_ns(own.ba.commit_mean_ns),
         duration_ns(own.block.commit_mean_ns),
@@ -88,7 +83,7 @@ fn columns(advice: &WindowAdvice) -> Vec<u32> {
 
 fn head(advice: &WindowAdvice) -> Vec<String> {
     let mut head = vec!["a transaction logs".to_owned()];
-    head.extend(columns(advice).into_iter().map(clients));
+    head.extend(columns(advice).into_iter().map(clients_text));
     head
 }
 
@@ -132,7 +127,7 @@ pub(super) fn text(advice: &WindowAdvice) -> String {
         let _ = writeln!(
             out,
             "  {:<12}{}",
-            clients(found.clients),
+            clients_text(found.clients),
             where_it_pays(found)
         );
     }
@@ -167,7 +162,7 @@ pub(super) fn markdown(advice: &WindowAdvice) -> String {
         let _ = writeln!(
             out,
             "- {}: {}",
-            clients(found.clients),
+            clients_text(found.clients),
             where_it_pays(found)
         );
     }

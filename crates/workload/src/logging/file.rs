@@ -1,6 +1,6 @@
 //! The workload file: `[logging]` and the captured distributions it names.
 
-use super::{Captured, Commit, Database, Model, Settings};
+use super::{Captured, Commit, Database, Model, Settings, clients_text};
 use crate::{Job, Source, Workload, WorkloadError};
 use lodger_core::time::NS;
 use serde::Deserialize;
@@ -100,8 +100,9 @@ pub fn parse(text: &str, context: &Context<'_>) -> Result<Workload, WorkloadErro
         .into();
     options.push(("clients".to_owned(), settings.clients.to_string()));
     let description = format!(
-        "database logging: {name}, commit {commit}, {} clients, {} transactions",
-        settings.clients, settings.transactions
+        "database logging: {name}, commit {commit}, {}, {} transactions",
+        clients_text(settings.clients),
+        settings.transactions
     );
     let job = Job {
         name: name.to_owned(),

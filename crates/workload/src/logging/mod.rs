@@ -35,6 +35,15 @@ pub use captured::Captured;
 pub use file::{Context, parse};
 pub use model::{Model, Statistics};
 
+/// How many clients, as people say it.
+#[must_use]
+pub fn clients_text(clients: u32) -> String {
+    match clients {
+        1 => "1 client".to_owned(),
+        more => format!("{more} clients"),
+    }
+}
+
 /// Which server's way of committing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -23,7 +23,7 @@ pub(super) fn run(
     let given = [
         (args.hmb.choice()? != HmbChoice::default(), "--hmb"),
         (
-            args.logging.choice()? != LoggingChoice::default(),
+            args.logging.choice(args.commit.as_deref())? != LoggingChoice::default(),
             "--commit",
         ),
         (

@@ -65,7 +65,7 @@ fn the_size_below_the_answer_is_not_enough() {
         "Enough: {} KiB (within 10 % of 256 KiB: ",
         enough_bytes / KIB
     )));
-    assert!(advice.is_met());
+    assert!(advice.is_yes());
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_promise_that_no_size_keeps_names_the_best_and_fails() {
     assert!(
         text.starts_with("Not enough at any size that the drive asks for: p99 at most 1.00 us cannot be met, the best")
     );
-    assert!(!advice.is_met());
+    assert!(!advice.is_yes());
     let json = advice.json();
     assert_eq!(json["answer"]["met"], false);
     assert!(json["answer"]["enough_bytes"].is_null());

@@ -8,7 +8,7 @@ mod traces;
 use super::measure::{self, Run, Tally};
 use super::place::Place;
 use super::stream::{Learnt, Stream};
-use super::{Advice, Goal, advise};
+use super::{Advice, Advised, Goal, advise};
 use crate::config::RunConfig;
 use crate::drives::Drive;
 use lodger_core::Precondition;

@@ -98,8 +98,7 @@ fn of_requests(entry: &Entry) -> Vec<Vec<String>> {
 
 /// What a database did; empty cells where there is none.
 fn of_the_database(variant: &Variant<'_>) -> Vec<String> {
-    let mut jobs = variant.report.result.jobs.iter();
-    let Some(logging) = jobs.find_map(|job| job.logging.as_ref()) else {
+    let Some(logging) = variant.logging() else {
         return vec![String::new(); 8];
     };
     let mut cells = vec![

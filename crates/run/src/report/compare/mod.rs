@@ -5,6 +5,7 @@ mod table;
 
 use super::{Report, json_value};
 use crate::hmb::HmbChoice;
+use crate::logging::LoggingResult;
 use crate::size;
 use serde_json::{Value, json};
 
@@ -48,6 +49,17 @@ impl Variant<'_> {
         &self.report.config.drive.name
     }
 
+    /// What its database did, if it is of one.
+    pub(super) fn logging(&self) -> Option<&LoggingResult> {
+        let mut jobs = self.report.result.jobs.iter();
+        jobs.find_map(|job| job.logging.as_deref())
+    }
+
+    /// When its transactions are acknowledged.
+    pub(super) fn commit(&self) -> Option<&'static str> {
+        self.logging().map(|logging| logging.commit)
+    }
+
     /// What the host gives.
     pub(super) fn host_gives(&self) -> String {
         match self.report.config.hmb {
@@ -63,6 +75,13 @@ impl Variant<'_> {
 pub(super) fn hosts_differ(variants: &[Variant<'_>]) -> bool {
     let mut choices = variants.iter().map(|variant| variant.report.config.hmb);
     choices.any(|hmb| hmb != HmbChoice::Negotiated)
+}
+
+/// Whether runs differ in when their transactions are acknowledged.
+pub(super) fn commits_differ(variants: &[Variant<'_>]) -> bool {
+    let mut commits = variants.iter().map(Variant::commit);
+    let first = commits.next();
+    commits.any(|commit| Some(commit) != first)
 }
 
 /// `{"compare": [{"drive", "hmb", "hmb_offer", "result"}]}`, where `result` is what `simulate` writes.

@@ -1,7 +1,7 @@
 //! The table of a comparison. Few runs have a column each, with a row for each quantity; many have a row each, in as
 //! many tables as there are kinds of quantities.
 
-use super::{Variant, hosts_differ};
+use super::{Variant, commits_differ, hosts_differ};
 use crate::hmb::HmbChoice;
 use crate::logging::LoggingResult;
 use crate::report::forms;
@@ -58,6 +58,11 @@ fn rows(variants: &[Variant<'_>]) -> Vec<Row> {
         .map(|variant| entries(&variant.report.result.jobs))
         .collect();
     let mut rows = vec![row("", variants, |v| v.drive().to_owned())];
+    if commits_differ(variants) {
+        rows.push(row("commit mode", variants, |v| {
+            v.commit().unwrap_or("-").to_owned()
+        }));
+    }
     rows.extend(host_memory_rows(variants));
     rows.extend(logging_rows(variants));
     for place in 0..all.first().map_or(0, Vec::len) {
@@ -106,25 +111,24 @@ fn host_memory_rows(variants: &[Variant<'_>]) -> Vec<Row> {
 
 /// What a database did, if the runs are of one.
 fn logging_rows(variants: &[Variant<'_>]) -> Vec<Row> {
-    let found = |v: &Variant<'_>| {
-        let mut jobs = v.report.result.jobs.iter();
-        jobs.find_map(|job| job.logging.clone())
-    };
-    let all: Vec<_> = variants.iter().map(found).collect();
+    let all: Vec<_> = variants.iter().map(Variant::logging).collect();
     let Some(first) = all.iter().flatten().next() else {
         return Vec::new();
     };
     let row = |label: &str, cell: &dyn Fn(&LoggingResult) -> String| -> Row {
         let cells = all.iter();
-        let cells = cells.map(|logging| logging.as_ref().map_or("-".to_owned(), |l| cell(l)));
+        let cells = cells.map(|logging| logging.map_or("-".to_owned(), cell));
         (format!("  {label}"), cells.collect())
     };
     let percentile = |percent: f64| {
         move |l: &LoggingResult| duration_ns(l.latency.percentile_ns(percent) as f64)
     };
-    vec![
-        (format!("database {}", first.database), Vec::new()),
-        row("commit mode", &|l| l.commit.to_owned()),
+    let mut rows = vec![(format!("database {}", first.database), Vec::new())];
+    // Where runs differ in it, it stands above, where they are told apart.
+    if !commits_differ(variants) {
+        rows.push(row("commit mode", &|l| l.commit.to_owned()));
+    }
+    rows.extend([
         row("clients", &|l| l.clients.to_string()),
         row("transactions/s", &|l| {
             short(l.statistics.transactions_per_s(), 4, 1000, "")
@@ -137,7 +141,8 @@ fn logging_rows(variants: &[Variant<'_>]) -> Vec<Row> {
             let amplification = l.statistics.write_amplification();
             amplification.map_or("-".to_owned(), |a| format!("{a:.2}"))
         }),
-    ]
+    ]);
+    rows
 }
 
 fn row(name: &str, variants: &[Variant<'_>], cell: impl Fn(&Variant<'_>) -> String) -> Row {
@@ -266,7 +271,8 @@ struct RunTable {
 
 /// The tables of many runs, a heading each. What a drive takes of host memory stands with the drive.
 fn by_run(rows: &[Row], variants: &[Variant<'_>]) -> Vec<RunTable> {
-    let told_apart = 1 + usize::from(hosts_differ(variants));
+    let told_apart =
+        1 + usize::from(commits_differ(variants)) + usize::from(hosts_differ(variants));
     let first_heading = rows.iter().position(|(_, cells)| cells.is_empty());
     let (before, rest) = rows.split_at(first_heading.unwrap_or(rows.len()));
     let (runs, host_memory) = before.split_at(told_apart.min(before.len()));

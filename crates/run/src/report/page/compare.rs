@@ -2,15 +2,16 @@
 //! then all values, then the drives and their sources.
 
 use super::curves::{self, OverTime, Points, plot};
-use super::quantity::{Quantity, SAME, first_letter_large, quantities};
+use super::quantity::{Quantity, first_letter_large, quantities};
 use super::{Card, directions, show_cards, show_drives, show_printed};
 use crate::drives::Drive;
 use crate::logging::LoggingResult;
-use crate::report::compare::{self, Variant, hosts_differ};
+use crate::report::compare::{self, Variant, commits_differ, hosts_differ};
 use crate::report::number::grouped;
 use crate::report::percent;
 use crate::stats::Direction;
 use crate::timeline::Table;
+use lodger_core::observe::Histogram;
 use lodger_core::spec::Tier;
 use lodger_page::{Bar, COLOURS, Part, bars, escaped, figure, foot, head};
 use std::fmt::Write as _;
@@ -30,22 +31,30 @@ impl<'a> Told<'a> {
         found.map(|(_, direction)| direction)
     }
 
+    /// Latencies of a direction, or of commits.
+    fn latency(&self, kind: &str) -> Option<&Histogram> {
+        let latency = match kind {
+            "commit" => Some(&self.logging()?.latency),
+            direction => self.direction(direction)?.clat(),
+        };
+        latency.filter(|latency| latency.count() > 0)
+    }
+
     pub(super) fn logging(&self) -> Option<&'a LoggingResult> {
-        let mut jobs = self.variant.report.result.jobs.iter();
-        jobs.find_map(|job| job.logging.as_deref())
+        self.variant.logging()
     }
 }
 
 /// The page of a comparison; `over_time` has a table for each run.
 #[must_use]
 pub fn page(workload: &str, variants: &[Variant<'_>], over_time: &[Table]) -> String {
-    let with_host = hosts_differ(variants);
+    let (with_host, with_commit) = (hosts_differ(variants), commits_differ(variants));
     let told: Vec<Told<'_>> = variants
         .iter()
         .zip(over_time)
         .zip(COLOURS.iter().cycle())
         .map(|((variant, table), &colour)| Told {
-            name: name(variant, with_host),
+            name: name(variant, with_host, with_commit),
             colour,
             variant,
             directions: directions(variant.report),
@@ -87,16 +96,19 @@ pub fn page(workload: &str, variants: &[Variant<'_>], over_time: &[Table]) -> St
     out + &foot()
 }
 
-/// The drive, and what the host gives where that was spoken of.
-fn name(variant: &Variant<'_>, with_host: bool) -> String {
-    let drive = variant.drive();
-    if !with_host {
-        return drive.to_owned();
+/// The drive, what the host gives where that was spoken of, and how commits are made where runs differ in that.
+fn name(variant: &Variant<'_>, with_host: bool, with_commit: bool) -> String {
+    let mut name = variant.drive().to_owned();
+    if with_host {
+        name += &match variant.host_gives().as_str() {
+            "none" => ", no host memory".to_owned(),
+            gives => format!(", {gives}"),
+        };
     }
-    match variant.host_gives().as_str() {
-        "none" => format!("{drive}, no host memory"),
-        gives => format!("{drive}, {gives}"),
+    if let Some(commit) = variant.commit().filter(|_| with_commit) {
+        name += &format!(", commit {commit}");
     }
+    name
 }
 
 /// Best of each quantity that leads, in which run.
@@ -180,19 +192,19 @@ fn latencies(runs: &[Told<'_>]) -> Pictures {
         lines.collect()
     };
     let by_rank = "one request in so many takes longer than that; the last point is the longest";
-    let commits = lines(&|run| {
-        let latency = &run.logging()?.latency;
-        (latency.count() > 0).then(|| curves::rank(latency))
-    });
-    let x = "one request in";
-    all.push((
-        "Commit latency by rank".to_owned(),
-        "one commit in so many takes longer than that",
-        plot("one commit in", "latency, us", true, commits),
-    ));
-    for kind in ["read", "write", "trim"] {
+    for (kind, by_rank, x, rate) in [
+        (
+            "commit",
+            "one commit in so many takes longer than that",
+            "one commit in",
+            "commits a second",
+        ),
+        ("read", by_rank, "one request in", "requests a second"),
+        ("write", by_rank, "one request in", "requests a second"),
+        ("trim", by_rank, "one request in", "requests a second"),
+    ] {
         let title = first_letter_large(kind);
-        let ranks = lines(&|run| Some(curves::rank(run.direction(kind)?.clat()?)));
+        let ranks = lines(&|run| Some(curves::rank(run.latency(kind)?)));
         all.push((
             format!("{title} latency by rank"),
             by_rank,
@@ -201,8 +213,8 @@ fn latencies(runs: &[Told<'_>]) -> Pictures {
         let iops = lines(&|run| run.over_time.curve(&format!("{kind}_iops"), |iops, _| iops));
         all.push((
             format!("{title}s over time"),
-            "completed a second; a silence goes down to 0",
-            plot("time, s", "requests a second", false, iops),
+            "completed a second; 0 in a silence, and in `ramp_time`, which does not count",
+            plot("time, s", rate, false, iops),
         ));
         let p99 = lines(&|run| {
             run.over_time
@@ -210,7 +222,7 @@ fn latencies(runs: &[Told<'_>]) -> Pictures {
         });
         all.push((
             format!("{title} latency over time"),
-            "99 % of the requests that completed in each interval took at most so long",
+            "99 % of those that completed in each interval took at most so long",
             plot("time, s", "latency, us", true, p99),
         ));
     }
@@ -241,7 +253,7 @@ fn table(runs: &[Told<'_>], quantities: &[Quantity], out: &mut String) {
         let _ = write!(out, "\n<tr><td>{}", escaped(&run.name));
         for quantity in quantities {
             let best = quantity.ends().is_some_and(|(best, _)| best == at);
-            let differs = quantity.factor().is_none_or(|factor| factor >= SAME);
+            let differs = quantity.differs();
             let class = if best && differs { "r best" } else { "r" };
             let value = quantity.values[at].map_or("-".to_owned(), quantity.text);
             let _ = write!(out, "<td class=\"{class}\">{}", escaped(&value));

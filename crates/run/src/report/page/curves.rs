@@ -3,10 +3,8 @@
 use crate::stats::Direction;
 use crate::timeline::{Table, Values};
 use lodger_core::observe::Histogram;
-use lodger_page::{COLOURS, Line, Plot};
+use lodger_page::{COLOURS, Line, Plot, WIDTH};
 
-/// Width of a picture, in its own units: about its size on a page, so that its text is as large as other text.
-const WIDTH: f64 = 420.0;
 /// Shares of requests whose latency is drawn: one in so many takes longer.
 const ONE_IN: [f64; 13] = [
     1.25, 2.0, 4.0, 10.0, 20.0, 50.0, 100.0, 200.0, 1e3, 1e4, 1e5, 1e6, 1e7,
@@ -102,7 +100,7 @@ pub(super) fn all(directions: &[(&str, Direction)], table: &Table) -> Vec<Curves
     let time = OverTime::new(table);
     let mut all = vec![(
         "Requests over time",
-        "completed a second; a silence goes down to 0",
+        "completed a second; 0 in a silence, and in `ramp_time`, which does not count",
         plot(
             "time, s",
             "requests a second",

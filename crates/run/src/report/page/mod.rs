@@ -12,6 +12,7 @@ use crate::drives::Drive;
 use crate::stats::Direction;
 use crate::timeline::Table;
 use lodger_page::{bytes_text, escaped, figure, foot, head};
+use lodger_workload::logging::clients_text;
 use std::fmt::Write as _;
 
 /// Directions as people call them, and what became of them in all jobs together.
@@ -118,7 +119,8 @@ fn commits(report: Report<'_>) -> Vec<Card> {
     };
     let latency = &logging.latency;
     let rate = logging.statistics.transactions_per_s().round() as u64;
-    let clients = format!("commit {}, {} clients", logging.commit, logging.clients);
+    let clients = clients_text(logging.clients);
+    let clients = format!("commit {}, {clients}", logging.commit);
     let tail = format!(
         "99 %: {}, longest {}",
         duration_ns(latency.percentile_ns(99.0) as f64),

@@ -9,7 +9,7 @@ use crate::stats::Direction;
 use lodger_page::{Bar, Part, bars};
 
 /// Less is no difference worth a word.
-pub(super) const SAME: f64 = 1.01;
+const SAME: f64 = 1.01;
 
 /// What is compared: a number of each run that has it.
 pub(super) struct Quantity {
@@ -17,6 +17,8 @@ pub(super) struct Quantity {
     pub(super) name: String,
     /// More is better.
     more_is_better: bool,
+    /// Neither is better: what a database's log asks of the drive is what it takes, not what is wanted.
+    is_a_means: bool,
     /// It stands among the answers, and has bars.
     pub(super) leads: bool,
     /// Of each run; nothing where it has none.
@@ -42,8 +44,19 @@ impl Quantity {
         })
     }
 
+    /// Whether it makes a difference which run one takes, and one that people can see.
+    pub(super) fn differs(&self) -> bool {
+        let Some((best, worst)) = self.ends() else {
+            return false;
+        };
+        let text = |at: usize| self.values[at].map(self.text);
+        !self.is_a_means
+            && self.factor().is_none_or(|factor| factor >= SAME)
+            && text(best) != text(worst)
+    }
+
     /// How many times the worst and the best are apart.
-    pub(super) fn factor(&self) -> Option<f64> {
+    fn factor(&self) -> Option<f64> {
         let (best, worst) = self.ends()?;
         let (best, worst) = (self.values[best]?, self.values[worst]?);
         let factor = if self.more_is_better {
@@ -61,9 +74,7 @@ impl Quantity {
         let what = format!("{lead} {}", self.name);
         let (best, worst) = (&runs[best].name, &runs[worst].name);
         Some(match self.factor() {
-            Some(factor) if factor < SAME => {
-                (self.name.clone(), value, "the same in all runs".to_owned())
-            }
+            _ if !self.differs() => (self.name.clone(), value, "the same in all runs".to_owned()),
             Some(factor) if self.more_is_better => {
                 (what, value, format!("{best}; {factor:.2} times {worst}"))
             }
@@ -121,6 +132,8 @@ enum Kind {
     More,
     /// A column: less is better.
     Less,
+    /// A column: neither is better.
+    Means,
 }
 
 /// Quantities that some run has.
@@ -141,6 +154,7 @@ impl Quantities<'_> {
         if values.iter().any(Option::is_some) {
             self.all.push(Quantity {
                 name: name.into(),
+                is_a_means: matches!(kind, Kind::Means),
                 more_is_better: matches!(kind, Kind::Speed | Kind::More),
                 leads: matches!(kind, Kind::Speed | Kind::Tail),
                 values,
@@ -164,24 +178,27 @@ impl Quantities<'_> {
 
     /// Of reads, writes or trims.
     fn of_requests(&mut self, direction: &str) {
+        let of_a_database = self.runs.iter().any(|run| run.logging().is_some());
+        let kind = |kind| if of_a_database { Kind::Means } else { kind };
         let clat = |run: &Told<'_>| run.direction(direction)?.clat().cloned();
-        self.add(format!("{direction}s a second"), Kind::Speed, rate, |run| {
+        let name = format!("{direction}s a second");
+        self.add(name, kind(Kind::Speed), rate, |run| {
             Some(run.direction(direction)?.ios_per_second())
         });
         if direction != "trim" {
             let bandwidth = |rate| short(rate, 4, 1024, "B/s");
             let name = format!("{direction} bandwidth");
-            self.add(name, Kind::More, bandwidth, |run| {
+            self.add(name, kind(Kind::More), bandwidth, |run| {
                 run.direction(direction).map(Direction::bytes_per_second)
             });
         }
         let name = format!("{direction} latency, mean");
-        self.add(name, Kind::Less, duration_ns, |run| {
+        self.add(name, kind(Kind::Less), duration_ns, |run| {
             Some(clat(run)?.mean_ns())
         });
-        for (percent, kind) in [(50.0, Kind::Less), (99.0, Kind::Less), (99.9, Kind::Tail)] {
+        for (percent, of_drives) in [(50.0, Kind::Less), (99.0, Kind::Less), (99.9, Kind::Tail)] {
             let name = format!("{direction} latency, {percent}\u{a0}%");
-            self.add(name, kind, duration_ns, |run| {
+            self.add(name, kind(of_drives), duration_ns, |run| {
                 Some(clat(run)?.percentile_ns(percent) as f64)
             });
         }
