@@ -11,6 +11,9 @@ use crate::observe::Tracer;
 use crate::spec::{GcPolicy, MOVES_PROGRAMMED_PER_DIE, MOVES_STAGED_PER_DIE};
 use std::collections::VecDeque;
 
+/// Below this share of the program operations, new data waits so long for its turn that no victim may make it wait longer.
+const SHARE_KEPT: i64 = WHOLE / 8;
+
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn collector(&mut self, mover: Mover) -> &mut Collector {
         &mut self.background.collectors[mover as usize]
@@ -199,7 +202,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let usable = device.ftl.geometry().usable_slots(false);
             (device.ftl.blocks[victim].valid < usable).then_some(victim)
         };
-        let victim = gives(self, policy).or_else(|| gives(self, GcPolicy::Greedy));
+        let mut victim = gives(self, policy);
+        if policy != GcPolicy::Greedy && !victim.is_some_and(|victim| self.keeps_pace(victim)) {
+            victim = gives(self, GcPolicy::Greedy);
+        }
         // Of what runs in single-bit mode, two bits in three are room whatever it holds.
         let borrowed = self.ftl.blocks.emptiest_borrowed(victim).map(folded);
         borrowed.or_else(|| Some((victim?, Cause::Gc)))
@@ -210,6 +216,16 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// that is not the emptiest may take more room than it gives.
     fn is_in_need(&self) -> bool {
         self.background.reclaiming || self.ftl.level() <= 0
+    }
+
+    /// Whether new data's share, which goes towards what a victim gives (`ftl/pacing.rs`), stays what it is where that is
+    /// small. Age may choose several in a row that give hardly any; what chance chooses then, nobody knows.
+    fn keeps_pace(&self, victim: Superblock) -> bool {
+        let usable = i64::from(self.ftl.geometry().usable_slots(false));
+        let gain = usable - i64::from(self.ftl.blocks[victim].valid);
+        let level = self.ftl.level();
+        let by_chance = matches!(self.spec.ftl.gc_policy, GcPolicy::DChoices(_));
+        level >= SHARE_KEPT || (!by_chance && gain * WHOLE >= level * usable)
     }
 
     fn gc_policy(&self) -> GcPolicy {
