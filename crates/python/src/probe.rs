@@ -33,7 +33,7 @@ impl Probed {
 
     /// A drive file made from the findings.
     fn drive_file(&self, py: Python<'_>) -> PyResult<String> {
-        let made = report::drive(&self.0).map_err(|reason| {
+        let made = lodger_sim_target::drive_file(&self.0).map_err(|reason| {
             Error::failed(format!("no drive file can be made: {reason}"))
                 .hint("a drive file needs what only writing shows: probe with `destroy_data=True`")
         });

@@ -1,6 +1,9 @@
 //! A simulated drive as the prober sees it: commands in, latencies out, and the noise that a real
 //! machine adds to them.
 
+mod emitted;
+
+pub use emitted::drive_file;
 use lodger_core::observe::Counters;
 use lodger_core::rng::Rng;
 use lodger_core::time::{MS, NS};

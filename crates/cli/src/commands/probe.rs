@@ -81,7 +81,7 @@ pub(super) fn run(args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<u8, Err
     }
     // Last: the report is there even if the findings make no drive.
     if let Some(drive) = drive {
-        let text = report::drive(&outcome)
+        let text = crate::probe_target::drive_file(&outcome)
             .map_err(|reason| Error::failed(format!("no drive file can be made: {reason}")))?;
         Files::default().parse_drive(&text, "the probed drive", &[])?;
         output::finish(drive, streams.stdout, &text)?;

@@ -1,8 +1,8 @@
 //! Does a drive file written from a probe behave as the drive that was probed?
 
-use lodger::probe_target::{Noise, SimTarget};
+use lodger::probe_target::{Noise, SimTarget, drive_file};
 use lodger_probe::stats::Estimate;
-use lodger_probe::{Io, Options, Outcome, Target, probe, report};
+use lodger_probe::{Io, Options, Outcome, Target, probe};
 use lodger_run::{Drive, RunConfig};
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ fn of_collection(name: &str) -> Drive {
 }
 
 fn emitted(outcome: &Outcome) -> String {
-    report::drive(outcome).expect("a drive file")
+    drive_file(outcome).expect("a drive file")
 }
 
 fn from_text(text: &str) -> Drive {
@@ -149,6 +149,105 @@ fn burst_ms(drive: Drive) -> Vec<f64> {
     BURSTS.iter().map(burst).collect()
 }
 
+/// When the writes of a burst of so many bytes complete, in turn, ms: the second of two, after a flush each.
+fn completions_ms(drive: Drive, write: u64, depth: u32, bytes: u64) -> Vec<f64> {
+    let mut target = SimTarget::open(&RunConfig::new(drive), Noise::NONE, 1).expect("it opens");
+    let capacity = target.describe().capacity_bytes;
+    let room = (capacity / 4).min(512 << 20) / write * write;
+    let start = capacity / 2 / write * write;
+    let writes: Vec<Io> = (0..bytes.div_ceil(write))
+        .map(|i| Io::write(start + i * write % room, write as u32))
+        .collect();
+    let mut samples = Vec::new();
+    for _ in 0..2 {
+        target.flush().expect("it flushes");
+        target.idle(Duration::from_millis(30));
+        target.run(&writes, depth, &mut samples).expect("it writes");
+    }
+    let done = samples
+        .iter()
+        .map(|sample| sample.completed_ns() as f64 / 1e6);
+    let mut done: Vec<f64> = done.collect();
+    done.sort_unstable_by(f64::total_cmp);
+    done
+}
+
+/// What the head says of bursts is so, on the drive that was probed and from the file.
+fn head_holds(name: &str, drive: impl Fn() -> Drive, text: &str) {
+    let head = text.split("\nname = ").next().unwrap();
+    assert!(!head.contains("within a"), "{name}\n{head}");
+    assert!(head.contains("were not compared"), "{name}\n{head}");
+    let numbers = |line: &str| -> Vec<f64> {
+        let words = line
+            .split([' ', '(', ')'])
+            .filter_map(|word| word.parse().ok());
+        words.collect()
+    };
+    let writes = head.lines().find(|line| line.starts_with("# Writes of"));
+    let [kib, depth] = numbers(writes.unwrap_or_else(|| panic!("{name}\n{text}")))[..2] else {
+        panic!("{name}\n{head}")
+    };
+    let said: Vec<Vec<f64>> = head
+        .lines()
+        .filter(|line| line.starts_with("#   "))
+        .map(numbers)
+        .collect();
+    let write = kib as u64 * 1024;
+    let bytes = |mib: f64| (mib * f64::from(1 << 20)) as u64;
+    let all = bytes(said.last().unwrap_or_else(|| panic!("{name}\n{head}"))[0]);
+    let there = completions_ms(drive(), write, depth as u32, all);
+    let here = completions_ms(from_text(text), write, depth as u32, all);
+    for line in &said {
+        let at = bytes(line[0]).div_ceil(write) as usize - 1;
+        // A drive that writes back by steps stands still in between, now a little earlier and now later.
+        let steps = if at + 1 == there.len() { 0.1 } else { 0.3 };
+        for (said, found, share) in [(line[1], there[at], steps), (line[2], here[at], 0.01)] {
+            let place = format!("{name}, {line:?}: {said} said, {found} found\n{head}");
+            assert!((said / found - 1.0).abs() < share, "{place}");
+        }
+    }
+}
+
+/// Heads said of these that bursts take as long within a tenth, and they took from half to eight times as long: firmware
+/// that several cores share, slow firmware behind a fast link, writing back that starts at a full buffer.
+#[test]
+fn what_an_emitted_file_says_of_bursts_is_so_for_drives_whose_bursts_it_does_not_explain() {
+    let common = "[tier.dram]\nsize = \"32MiB\"\n[role.map]\ntiers = [\"dram\"]\nunit = \"4KiB\"\n[role.write_buffer]\n\
+                  tier = \"sram\"\n";
+    let drives = [
+        (
+            "four cores, host memory 25 us away, writing back between 0.9 and 0.5",
+            "capacity = \"16GiB\"\nlink = { pcie = \"4.0 x4\", host_memory = \"25us\" }\n\
+             controller = { cores = 4, read = \"40us\", write = \"3us\" }\n\
+             [nand]\ncell = \"mlc\"\nchannels = 4\ndies_per_channel = 1\nplanes = 4\npages_per_block = 256\npage_size = \"8KiB\"\n\
+             read = \"60us\"\nprogram = \"300us\"\none_shot = false\nchannel_mt_s = 2400\n[tier.sram]\nsize = \"10MiB\"\n",
+            "size = \"8MiB\"\nhigh = 0.9\nlow = 0.5\n",
+        ),
+        (
+            "one core that takes 40 us a write",
+            "capacity = \"16GiB\"\nlink = { pcie = \"3.0 x4\", host_memory = \"25us\" }\n\
+             controller = { cores = 1, read = \"1us\", write = \"40us\" }\n\
+             [nand]\ncell = \"slc\"\nchannels = 2\ndies_per_channel = 4\nplanes = 6\npages_per_block = 128\npage_size = \"32KiB\"\n\
+             read = \"2.5us\"\nprogram = \"50us\"\none_shot = false\nchannel_mt_s = 1200\n[tier.sram]\nsize = \"4MiB\"\n",
+            "size = \"3MiB\"\n",
+        ),
+        (
+            "four bits a cell, page by page, writing back from a full buffer",
+            "capacity = \"16GiB\"\nlink = { pcie = \"3.0 x2\" }\ncontroller = { cores = 2, read = \"6us\", write = \"3us\" }\n\
+             [nand]\ncell = \"qlc\"\nchannels = 4\ndies_per_channel = 1\nplanes = 1\npages_per_block = 512\npage_size = \"32KiB\"\n\
+             read = \"60us\"\nprogram = \"500us\"\none_shot = false\nchannel_mt_s = 533\n[tier.sram]\nsize = \"4MiB\"\n",
+            "size = \"1MiB\"\nhigh = 1.0\nlow = 0.5\n",
+        ),
+    ];
+    for (name, file, buffer) in drives {
+        let drive = || from_text(&format!("name = \"p\"\n{file}{common}{buffer}"));
+        let experiments = &["map-cache", "parallelism", "flush", "write-buffer"];
+        let text = emitted(&probed_by(name, drive(), experiments, 5));
+        println!("{name}\n{}", text.split("\nname = ").next().unwrap());
+        head_holds(name, drive, &text);
+    }
+}
+
 /// The head once said of every drive that bursts take from two thirds of the time to two and a half times as long.
 #[test]
 fn bursts_take_as_long_from_an_emitted_file_as_its_head_says() {
@@ -156,12 +255,7 @@ fn bursts_take_as_long_from_an_emitted_file_as_its_head_says() {
     let not_measured = [("pm963", 0.9..=4.0)];
     for (name, allowed) in measured.into_iter().chain(not_measured) {
         let text = emitted(&probed_by(name, of_collection(name), WRITES_AND_UNITS, 1));
-        let says = if *allowed.end() < 2.0 {
-            "within a tenth"
-        } else {
-            "No burst of writes was measured"
-        };
-        assert!(text.contains(says), "{name}\n{text}");
+        head_holds(name, || of_collection(name), &text);
         let (there, here) = (burst_ms(of_collection(name)), burst_ms(from_text(&text)));
         for (bytes, (there, here)) in BURSTS.iter().zip(there.iter().zip(&here)) {
             let place = format!("{name}, {bytes} bytes: {there} ms there, {here} ms here\n{text}");

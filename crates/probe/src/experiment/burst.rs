@@ -7,7 +7,7 @@ use crate::target::Io;
 use std::time::Duration;
 
 /// Longest burst, bytes.
-pub(super) const LAST_BURST: u64 = 512 << 20;
+pub(crate) const LAST_BURST: u64 = 512 << 20;
 /// What the host's noise may move the last completion before a standstill by, ns.
 const SETTLED_NS: f64 = 30_000.0;
 /// How finely what is ahead of flash is looked for, as a share of it.

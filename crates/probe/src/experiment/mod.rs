@@ -1,7 +1,7 @@
 //! The experiments: one file each, with its method, what it costs, and what it can and cannot tell.
 
 mod buffer_ends;
-mod burst;
+pub(crate) mod burst;
 mod flash_page;
 pub mod flush;
 mod grants;

@@ -86,7 +86,7 @@ fn cost(scale: &Scale) -> Cost {
 /// command holds them up so that the buffer does not fill, larger ones may fill it.
 const CHUNKS: [u64; 2] = [32 << 10, 64 << 10];
 /// Bytes in flight.
-const IN_FLIGHT: u64 = 6 << 20;
+pub(crate) const IN_FLIGHT: u64 = 6 << 20;
 /// Time for fast flash to be emptied between states of host memory.
 const RECOVERY: Duration = Duration::from_secs(15);
 /// Length of the first burst, bytes; each is twice as long as the one before.

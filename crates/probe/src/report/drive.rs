@@ -1,12 +1,14 @@
 //! A drive file from what was found, for the simulator. It knows the keys of a drive file and what they
 //! mean (`docs/reference/drive-file.md`), and nothing else of the simulator.
 
+mod bursts;
 mod costs;
 mod flash;
 mod memory;
 
 use crate::outcome::Outcome;
 use crate::stats::Estimate;
+pub use bursts::Burst;
 use std::fmt::Write as _;
 
 const KIB: f64 = 1024.0;
@@ -21,29 +23,6 @@ const HEAD: &str = "\
 # how single-bit flash is emptied, protection of what is in host memory, compressed maps, and what single-bit
 # flash still holds when a burst begins.
 ";
-
-/// What is known of bursts of writes, which depend on more than one number of the file. How far off they are is held by
-/// `bursts_take_as_long_from_an_emitted_file_as_its_head_says` in `crates/cli/tests/command/probe_emit.rs`.
-fn bursts(outcome: &Outcome) -> String {
-    let arms = outcome.findings.roles.write_buffer.arms.values();
-    let measured = arms.filter(|arm| arm.fill_rate > 0.0);
-    let fastest = measured.max_by(|a, b| a.fill_rate.total_cmp(&b.fill_rate));
-    let Some(arm) = fastest else {
-        return "\
-# No burst of writes was measured, for nothing told when one is in flash. From this file they may take up to four
-# times as long as on the drive probed: what a buffer takes at once is not known.
-"
-        .to_owned();
-    };
-    format!(
-        "\
-# Bursts of writes were taken at {:.0} MB/s into an empty buffer and at {:.0} MB/s in the end. From such a file they
-# take as long within a tenth, within a fifth where the buffer holds less than 1 MiB.
-",
-        arm.fill_rate / 1e6,
-        arm.drain_rate / 1e6
-    )
-}
 
 /// Keys with their values and where they come from.
 #[derive(Default)]
@@ -115,11 +94,30 @@ fn of_state(outcome: &Outcome, name: &str, state: &str) -> Option<f64> {
     found.map(|value| value.estimate)
 }
 
-/// The drive file, or why there is none.
+/// The drive file, or why there is none. Its head says nothing of how long bursts of writes take.
 ///
 /// # Errors
 /// If too little was found.
 pub fn drive(outcome: &Outcome) -> Result<String, String> {
+    drive_compared(outcome, |_, _| None)
+}
+
+/// The same, with what its head says of bursts held against the burst that was measured: `simulate` has a file and that
+/// burst, and gives when each of its writes completes on a simulated drive of that file, sorted, ms since the first.
+///
+/// # Errors
+/// If too little was found.
+pub fn drive_compared(
+    outcome: &Outcome,
+    simulate: impl FnOnce(&str, &Burst) -> Option<Vec<f64>>,
+) -> Result<String, String> {
+    let file = keys(outcome)?;
+    let bursts = bursts::told(outcome, |burst| simulate(&file, burst));
+    Ok(format!("{HEAD}{bursts}{file}"))
+}
+
+/// All of it but the head.
+fn keys(outcome: &Outcome) -> Result<String, String> {
     let map = &outcome.findings.roles.map.arms;
     let near_state = ["on", "as found"]
         .into_iter()
@@ -130,8 +128,6 @@ pub fn drive(outcome: &Outcome) -> Result<String, String> {
         from: format!("lodger probe of {}", plain(&outcome.target.name)),
         ..Drive::default()
     };
-    drive.text += HEAD;
-    drive.text += &bursts(outcome);
     if let Some(why) = outcome.target.transport.hides() {
         let _ = writeln!(drive.text, "# This need not be like any drive: {why}.");
     }

@@ -7,7 +7,7 @@ mod json;
 mod names;
 mod text;
 
-pub use drive::drive;
+pub use drive::{Burst, drive, drive_compared};
 pub(crate) use figures::Figure;
 pub use html::html;
 pub use json::json;

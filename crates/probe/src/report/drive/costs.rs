@@ -1,5 +1,6 @@
 //! What a command takes, taken apart: host, link, firmware, flash.
 
+use super::bursts::Burst;
 use super::{Drive, micros, of_state, quantity};
 use crate::findings::Held;
 use crate::infer::Tier;
@@ -29,7 +30,7 @@ const LINK_RATE: f64 = 3.6e9;
 /// What the writes tell, and what of it reads need.
 pub(super) struct Writes {
     /// Data over the link, bytes/s; whether that was measured.
-    link_rate: f64,
+    pub link_rate: f64,
     is_measured: bool,
     /// Rate of the host's engine that moves data of a buffer in host memory, bytes/s.
     dma_rate: Option<f64>,
@@ -100,9 +101,11 @@ impl Writes {
     }
 
     fn cores(&self, outcome: &Outcome) -> f64 {
-        let (Some(first), Some(next)) = (self.write_us, self.next_us) else {
+        let Some(first) = self.write_us else {
             return 1.0;
         };
+        // What a page more takes is part of it, and is not known everywhere.
+        let next = self.next_us.unwrap_or(0.0);
         let chunk = chunk(outcome).unwrap_or(64.0 * 1024.0);
         let core_us = first + (chunk / PAGE_BYTES - 1.0) * next;
         (self.link_rate * core_us * 1e-6 / chunk)
@@ -152,6 +155,9 @@ fn wire(data_rate: f64) -> f64 {
 fn fastest(outcome: &Outcome, state: &str) -> f64 {
     let arm = outcome.findings.roles.write_buffer.arms.get(state);
     let burst = arm.map_or(0.0, |arm| arm.fill_rate);
+    // Larger writes than those may have been faster where firmware is the limit.
+    let last = Burst::of_state(outcome, state).map_or(0.0, |burst| burst.first_rate());
+    let burst = burst.max(last);
     slope(outcome, state).map_or(burst, |slope| burst.max(1.0 / slope))
 }
 

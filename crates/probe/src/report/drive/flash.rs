@@ -1,5 +1,6 @@
 //! The flash array: how many units there are, what one operation writes and takes.
 
+use super::bursts::Burst;
 use super::costs::{CHANNEL_MT_S, Reads, Writes};
 use super::{Drive, KIB, bytes, micros, nearest_power, quantity};
 use crate::infer::Tier;
@@ -15,6 +16,21 @@ const OPERATION_BYTES: f64 = 96.0 * KIB;
 const PROGRAM_US: f64 = 1700.0;
 /// Single-bit flash of which no end was seen, bytes.
 const SINGLE_BIT_BYTES: f64 = 4e9;
+
+/// What the rate of a full buffer may say of an operation's time, as a multiple of what a flush waits for: how much
+/// dies and planes do at once is told to a power of two.
+const RATE_GOES_WITH: std::ops::Range<f64> = 0.6..1.7;
+
+/// Rate at which a full buffer is emptied, bytes/s.
+#[derive(Clone, Copy)]
+struct Drain {
+    rate: f64,
+    /// Flash kept up with the link: it may be faster.
+    is_least: bool,
+}
+
+/// Flash that takes more than this share of what the link brings keeps up with it.
+const KEEPS_UP: f64 = 0.9;
 
 /// What is written in one operation of a unit.
 struct Programs {
@@ -50,10 +66,12 @@ fn bus_us(bytes: f64) -> f64 {
 
 /// Array time of an operation of so many bytes, us: what the rate of a full buffer says, for bursts depend on it, if
 /// that goes with what a flush waits for; else what is left of the latter.
-fn array_us(us: f64, bytes: f64, drain: f64, units: f64) -> f64 {
+fn array_us(us: f64, bytes: f64, drain: Drain, units: f64) -> f64 {
     let left = us - bus_us(bytes);
-    let by_rate = units * bytes / drain * 1e6;
-    if (0.75..1.25).contains(&(by_rate / left)) {
+    let by_rate = units * bytes / drain.rate * 1e6;
+    if drain.is_least {
+        left.min(by_rate)
+    } else if RATE_GOES_WITH.contains(&(by_rate / left)) {
         by_rate
     } else {
         left
@@ -87,7 +105,12 @@ impl Flash {
         });
         let stripe = quantity(outcome, "round").map(|round| round.estimate / units);
         let arms = outcome.findings.roles.write_buffer.arms.values();
-        let mut drain = arms.map(|arm| arm.drain_rate).fold(0.0, f64::max);
+        // Where nothing filled the buffer the last burst was of larger writes than that rate is of.
+        let role = outcome.roles.get("write_buffer");
+        let is_open = role.is_none_or(|role| role.size_bytes.is_none());
+        let last = Burst::of(outcome).filter(|_| is_open);
+        let last = last.map_or(0.0, |burst| burst.last_rate());
+        let mut drain = arms.map(|arm| arm.drain_rate).fold(last, f64::max);
         if drain < 1e6 {
             // Where no buffer fills, long writes run at the rate of flash.
             drain = quantity(outcome, "write_rate_fast").map_or(0.0, |rate| rate.estimate * 1e6);
@@ -100,6 +123,10 @@ impl Flash {
             let bus = bus_us(1.0) - bus_us(0.0);
             (rate * (us - bus_us(0.0)) / (units + rate * bus), us)
         });
+        let drain = Drain {
+            rate: drain,
+            is_least: is_open && drain > KEEPS_UP * writes.link_rate,
+        };
         let slow = quantity(outcome, "write_rate_slow").map(|rate| rate.estimate * 1e6);
         let cliff = outcome.findings.cliff_bytes;
         let cliff = cliff.map(|cliff| cliff.estimate + left_there(outcome));
@@ -119,7 +146,6 @@ impl Flash {
         {
             flash.use_single_bit(stripe, wrote, (us, drain), slow, cliff);
         }
-        let role = outcome.roles.get("write_buffer");
         if role.is_some_and(|role| role.tier == Tier::Slc) && flash.single_bit.is_none() {
             // All that was timed is single-bit flash.
             flash.single_bit = Some(SingleBit {
@@ -144,7 +170,7 @@ impl Flash {
         &mut self,
         stripe: f64,
         wrote: f64,
-        (us, drain): (f64, f64),
+        (us, drain): (f64, Drain),
         slow: f64,
         cliff: f64,
     ) {
@@ -273,11 +299,11 @@ fn left_there(outcome: &Outcome) -> f64 {
 }
 
 /// Flash that is written in one mode only.
-fn plain(stripe: Option<f64>, wrote: Option<(f64, f64)>, drain: f64, units: f64) -> Programs {
+fn plain(stripe: Option<f64>, wrote: Option<(f64, f64)>, drain: Drain, units: f64) -> Programs {
     let Some((wrote, us)) = wrote else {
         let (bytes, bits) = stripe.map_or((OPERATION_BYTES, 3.0), operation);
-        let us = if drain > 1e6 {
-            units * bytes / drain * 1e6 - bus_us(bytes)
+        let us = if drain.rate > 1e6 {
+            units * bytes / drain.rate * 1e6 - bus_us(bytes)
         } else {
             PROGRAM_US
         };
@@ -285,7 +311,7 @@ fn plain(stripe: Option<f64>, wrote: Option<(f64, f64)>, drain: f64, units: f64)
             bytes,
             bits,
             us: us.clamp(10.0, 50_000.0),
-            is_measured: drain > 1e6,
+            is_measured: drain.rate > 1e6,
         };
     };
     let same = stripe.filter(|stripe| (0.6..1.6).contains(&(stripe / wrote)));

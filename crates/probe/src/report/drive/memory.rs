@@ -1,5 +1,6 @@
 //! What is kept close, and where.
 
+use super::bursts::Burst;
 use super::{Drive, KIB, bytes, nearest_power, of_state, quantity, whole};
 use crate::findings::Held;
 use crate::infer::Tier;
@@ -133,7 +134,13 @@ fn write_buffer(outcome: &Outcome, host: Option<&HostMemory>, cache: Option<&Dat
         // Larger than that, and by how much does not show.
         (None, Some(burst)) if burst.high.is_infinite() => (burst.estimate, None),
         (None, Some(burst)) => (burst.estimate, Some("bytes ahead of flash")),
-        (None, None) => (BUFFER_BYTES, None),
+        (None, None) => {
+            let ahead = Burst::of(outcome).filter(|_| tier != "slc");
+            (
+                ahead.map_or(0.0, |burst| burst.ahead()).max(BUFFER_BYTES),
+                None,
+            )
+        }
     };
     let mut buffer = Data {
         tier,
@@ -330,7 +337,7 @@ fn role(section: &str, data: &Data, drive: &mut Drive) {
     match data.how {
         Some(how) => drive.measured(section, "size", &bytes(data.bytes), how),
         None => {
-            let why = "its size does not show from outside";
+            let why = "its size does not show; what a burst was ahead of the rate of its end, and 1 MiB at least";
             drive.assumed(section, "size", &bytes(data.bytes), why);
         }
     }
