@@ -192,7 +192,9 @@ def _trade_off(sweep: Sweep) -> dict[str, Any]:
         for axis, name in zip("yx", names, strict=True)
     )
     front = _rows(sweep, sweep.front, names, key)
-    line = {"type": "line", "interpolate": "step-after", "stroke": "currentColor", "opacity": 0.5}
+    line: dict[str, Any] = {"type": "line", "interpolate": "step-after", "aria": False}
+    line |= {"stroke": "currentColor", "opacity": 0.5}
+    ring: dict[str, Any] = {"type": "point", "filled": False, "size": 150, "aria": False}
     layers: list[dict[str, Any]] = [
         {
             "data": {"values": dots},
@@ -201,7 +203,7 @@ def _trade_off(sweep: Sweep) -> dict[str, Any]:
         },
         {
             "data": {"values": front},
-            "mark": {"type": "point", "filled": False, "size": 150, "stroke": "currentColor"},
+            "mark": {**ring, "stroke": "currentColor"},
             "encoding": {"x": x, "y": y},
         },
     ]
