@@ -255,6 +255,33 @@ pub const MAPS: &[HeldBack] = &[
         ..DRAM
     },
     HeldBack {
+        name: "a read cache over a link 25 us away, pages of several kinds, map in SRAM",
+        text: "capacity = \"64GiB\"\n[nand]\ncell = \"tlc\"\npages_per_block = 768\nchannels = 4\ndies_per_channel = 2\nplanes = 2\n\
+               read = [\"38us\", \"52us\", \"70us\"]\nprogram = \"900us\"\n[tier.cxl]\nsize = \"64MiB\"\naccess = \"25us\"\n\
+               [tier.sram]\nsize = \"10MiB\"\n[role.map]\ntiers = [\"sram\"]\nsize = { sram = \"6MiB\" }\nunit = \"16KiB\"\n\
+               [role.read_cache]\ntier = \"cxl\"\nsize = \"24MiB\"\n[role.write_buffer]\ntier = \"sram\"\nsize = \"2MiB\"\n",
+        map: open("device"),
+        read_cache: sized("device", 24.0),
+        ..DRAM
+    },
+    HeldBack {
+        name: "a read cache over a link 600 ns away, the whole map in DRAM, pages of several kinds",
+        text: "[nand]\ncell = \"tlc\"\npages_per_block = 768\nread = [\"38us\", \"52us\", \"70us\"]\n[tier.cxl]\nsize = \"64MiB\"\naccess = \"600ns\"\n\
+               [role.read_cache]\ntier = \"cxl\"\nsize = \"24MiB\"\n",
+        map: open("device"),
+        read_cache: sized("device", 24.0),
+        ..DRAM
+    },
+    HeldBack {
+        name: "a read cache in host memory, which does not serve the map in SRAM",
+        text: "[tier.hmb]\npreferred = \"32MiB\"\nmin = \"32MiB\"\nrounding = \"none\"\n[role.map]\ntiers = [\"sram\"]\n\
+               size = { sram = \"1MiB\" }\nunit = { sram = \"32KiB\" }\nbytes_per_page = { sram = 4 }\n[role.read_cache]\n\
+               tier = \"hmb\"\nsize = \"24MiB\"\n",
+        map: found("device"),
+        read_cache: sized("hmb", 24.0),
+        ..RC100
+    },
+    HeldBack {
         name: "entries with the host's driver",
         extends: "galaxy-s7",
         map: found("undecided"),
@@ -319,6 +346,12 @@ pub const BUFFERS: &[HeldBack] = &[
         name: "a write buffer of 64 MiB that fills before it is emptied",
         text: "[tier.dram]\nsize = \"2GiB\"\n[role.write_buffer]\ntier = \"dram\"\nsize = \"64MiB\"\nhigh = 1.0\nlow = 0.5\n",
         write_buffer: open("device"),
+        ..DRAM
+    },
+    HeldBack {
+        name: "a write buffer of 24 MiB, written back from 0.6 to 0.2",
+        text: "[tier.dram]\nsize = \"1GiB\"\n[role.write_buffer]\ntier = \"dram\"\nsize = \"24MiB\"\nhigh = 0.6\nlow = 0.2\n",
+        write_buffer: sized("device", 24.0),
         ..DRAM
     },
     HeldBack {

@@ -16,7 +16,7 @@ const ALIKE: f64 = 0.1;
 /// Bursts whose times were not compared.
 const OTHERS: &str = "\
 # Requests of other sizes, fewer in flight, and longer bursts were not compared: what firmware, link and buffer have a
-# share in differs with them, and they may take several times as long or as short.
+# share in differs with them, and they may take many times as long or as short.
 ";
 
 /// A burst of writes into an empty buffer, as it was measured.
@@ -155,7 +155,7 @@ impl Burst {
 
 /// The same where nothing is compared.
 const NOT_COMPARED: &str = "\
-# How long bursts of writes take from this file was not compared with the drive: they may take several times as long
+# How long bursts of writes take from this file was not compared with the drive: they may take many times as long
 # or as short.
 ";
 
