@@ -26,6 +26,8 @@ __all__ = [
     "fio_options",
     "hmb_study",
     "main",
+    "page_foot",
+    "page_head",
     "probe",
     "restore_drive",
     "restore_fio",
