@@ -213,7 +213,7 @@ fn latencies(runs: &[Told<'_>]) -> Pictures {
         let iops = lines(&|run| run.over_time.curve(&format!("{kind}_iops"), |iops, _| iops));
         all.push((
             format!("{title}s over time"),
-            "completed a second; 0 in a silence, and in `ramp_time`, which does not count",
+            "completed a second; 0 in a silence, and in a ramp_time, which does not count",
             plot("time, s", rate, false, iops),
         ));
         let p99 = lines(&|run| {

@@ -100,7 +100,7 @@ pub(super) fn all(directions: &[(&str, Direction)], table: &Table) -> Vec<Curves
     let time = OverTime::new(table);
     let mut all = vec![(
         "Requests over time",
-        "completed a second; 0 in a silence, and in `ramp_time`, which does not count",
+        "completed a second; 0 in a silence, and in a ramp_time, which does not count",
         plot(
             "time, s",
             "requests a second",
