@@ -358,7 +358,8 @@ impl Ftl {
     }
 
     /// A logical page's data with that sequence number goes to `ppn`, in the last unit allocated.
-    #[inline]
+    // Called from three places, one of which needs it once in a drive's life, it was inlined no more: 1.6 % of a write.
+    #[inline(always)]
     pub fn bind(&mut self, lpn: Lpn, ppn: Ppn, sequence: u32) {
         let before = self.map.set(lpn, Some(ppn));
         self.supersede(before);

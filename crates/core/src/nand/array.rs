@@ -115,8 +115,8 @@ impl Array {
         if let Some(variation) = &self.variation {
             op.array_ps = variation.array_ps(&op, op.array_ps);
         }
-        if let Some(ageing) = &mut self.ageing {
-            ageing.begin(&mut op, slc, engine.now().ps());
+        if self.ageing.is_some() {
+            op = self.age(op, slc, engine.now().ps());
         }
         let class = op.class;
         let die_id = op.die;
@@ -133,6 +133,16 @@ impl Array {
         die.queues[class as usize].push_back(&mut self.ops, index);
         die.waiting |= 1 << class as u8;
         self.wake(engine, die_id, class);
+    }
+
+    /// What the age of flash makes of an operation. By value: taken by reference it would stand in memory for those that do
+    /// not age, too.
+    #[cold]
+    fn age(&mut self, mut op: FlashOp, slc: bool, now_ps: u64) -> FlashOp {
+        if let Some(ageing) = &mut self.ageing {
+            ageing.begin(&mut op, slc, now_ps);
+        }
+        op
     }
 
     /// Something of that class waits for a die from now on.
