@@ -183,6 +183,29 @@ fn where_pages_of_several_kinds_hide_the_end_of_a_map_no_size_is_given_that_is_n
     }
 }
 
+/// Single writes of 372 KiB left the line of the smaller ones, which noise had made too flat, and that was "372 KiB (372 to
+/// 383), 99.2 % sure".
+#[test]
+fn a_line_of_small_writes_that_is_too_flat_shows_no_end_of_a_buffer() {
+    let drive = HeldBack {
+        name: "firmware that takes 40 us for each write ahead of 3 MiB, host memory 25 us away",
+        extends: "970-pro",
+        text: "capacity = \"16GiB\"\n[link]\nhost_memory = \"25us\"\n[controller]\ncores = 1\nread = \"1us\"\nwrite = \"40us\"\n\
+               [nand]\ncell = \"slc\"\nchannels = 2\ndies_per_channel = 4\nplanes = 6\npages_per_block = 128\n\
+               page_size = \"32KiB\"\nread = \"2.5us\"\nprogram = \"50us\"\none_shot = false\nchannel_mt_s = 1200\n\
+               [tier.sram]\nsize = \"4MiB\"\n[role.write_buffer]\ntier = \"sram\"\nsize = \"3MiB\"\n",
+        ..crate::held_back::RC100
+    };
+    for seed in 1..=8 {
+        let outcome = probed(&drive, &["flush", "write-buffer"], seed);
+        let found = &outcome.roles["write_buffer"];
+        let size = found.size_bytes;
+        let truth = 3.0 * f64::from(1 << 20);
+        let covers = size.is_none_or(|size| size.low <= truth && truth <= size.high);
+        assert!(covers, "{seed}: {size:?}: {}", found.evidence);
+    }
+}
+
 #[test]
 fn maps_are_never_taken_for_what_they_are_not() {
     let experiments = ["map-cache", "read-cache", "parallelism", "queue-depth"];

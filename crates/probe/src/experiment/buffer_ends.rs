@@ -20,6 +20,8 @@ const LINE_PAGES: u64 = 4;
 const EACH: usize = 7;
 /// Flash may take part of a write that takes longer to arrive than this share of what a flush waits for.
 const ARRIVES: f64 = 0.6;
+/// Share of the wait by which a write that overflows a buffer takes longer than the largest that does not.
+const JUMPS: f64 = 0.5;
 /// At its end a burst must be ahead of flash by so many times what it was at its middle: less, and flash keeps
 /// up with it.
 const GROWS: f64 = 1.1;
@@ -63,7 +65,13 @@ pub(super) fn smaller(
     let Some(high) = high.filter(|high| per_page * *high as f64 <= ARRIVES * flush_ns) else {
         return Ok(None);
     };
-    let [low, high] = [low.max(1), high].map(|pages| (pages * page) as f64);
+    let low = low.max(1);
+    // A line of two points leads astray far from them. What overflows a buffer waits all at once.
+    let longer = 1.2 * per_page * (high - low) as f64 + JUMPS * waits_ns;
+    if write(bench, high)? < write(bench, low)? + longer {
+        return Ok(None);
+    }
+    let [low, high] = [low, high].map(|pages| (pages * page) as f64);
     Ok(Some(Estimate::new(low, low, high)))
 }
 
