@@ -75,7 +75,7 @@ impl Ftl {
     }
 
     /// Slots left in a stream's open superblock.
-    fn left_in(&self, stream: Stream) -> i64 {
+    pub(super) fn left_in(&self, stream: Stream) -> i64 {
         let open = &self.open[stream as usize];
         let usable = self.geometry.usable_slots(stream == Stream::Slc);
         open.superblock

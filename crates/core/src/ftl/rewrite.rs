@@ -87,10 +87,11 @@ impl Ftl {
 
     /// Whether so many slots of that room can be done without now, because a block has failed: another victim can still be
     /// emptied then. Each loss is checked so, what is being erased included: one that is not allowed does not happen, since
-    /// with it the drive's life has ended. So what counts as room always is.
+    /// with it the drive's life has ended. So what counts as room always is. What is open for translation pages is none for data.
     #[must_use]
     pub fn can_lose(&self, slots: u32) -> bool {
-        let left = self.gc_slots_left() + self.erasing_slots() - i64::from(slots);
+        let of_map = self.left_in(Stream::Map) + i64::from(slots);
+        let left = self.gc_slots_left() + self.erasing_slots() - of_map;
         left >= i64::from(self.geometry.superblock_slots)
     }
 

@@ -210,6 +210,12 @@ fn without_spare_blocks_superblocks_are_retired_until_the_drive_takes_no_more_wr
 
 /// A small drive with blocks of two word lines, and failures as often as `sets` say.
 fn worn_out(sets: &[(&'static str, &'static str)]) -> DriveSpec {
+    crate::drawn::build(&worn_out_keys(sets).collect()).expect("a valid drive")
+}
+
+fn worn_out_keys(
+    sets: &[(&'static str, &'static str)],
+) -> impl Iterator<Item = (&'static str, String)> {
     let shape = [
         ("name", "Worn out"),
         ("capacity", "1MiB"),
@@ -234,9 +240,8 @@ fn worn_out(sets: &[(&'static str, &'static str)]) -> DriveSpec {
         ("nand.ageing.endurance", "40"),
         ("nand.ageing.erased", "3000"),
     ];
-    let keys = shape.iter().chain(sets);
-    let keys = keys.map(|&(key, value)| (key, value.to_owned()));
-    crate::drawn::build(&keys.collect()).expect("a valid drive")
+    let keys = shape.into_iter().chain(sets.iter().copied());
+    keys.map(|(key, value)| (key, value.to_owned()))
 }
 
 /// Found by `swarm::` (LODGER_SEED=8): with 75 times the wear it is rated for each erase failed, and superblocks were retired
@@ -280,6 +285,39 @@ fn a_drive_whose_erases_keep_failing_comes_to_its_end_and_does_not_stop() {
             }
             host.drive.ftl().check();
         }
+    }
+}
+
+/// Found by `swarm::` (LODGER_SEED=20337): what was open for translation pages counted as room for data, and the last free
+/// superblock was given up.
+#[test]
+fn room_that_the_map_has_open_does_not_keep_a_dying_drive_going() {
+    let sets = [
+        ("capacity", "3660KiB"),
+        ("nand.channels", "2"),
+        ("nand.dies_per_channel", "1"),
+        ("nand.program", "1ns"),
+        ("role.map.tiers", "hmb"),
+        ("role.write_buffer.size", "8KiB"),
+        ("tier.hmb.min", "256KiB"),
+        ("tier.hmb.preferred", "1MiB"),
+        ("nand.ageing.endurance", "3"),
+        ("nand.ageing.acceleration", "1000000"),
+        ("nand.ageing.erase_failures", "0.5"),
+    ];
+    let shape = worn_out_keys(&sets).filter(|(key, _)| *key != "nand.blocks_per_plane");
+    let spec = crate::drawn::build(&shape.collect()).expect("a valid drive");
+    for seed in [20337, 1, 2, 3] {
+        let mut host =
+            Host::with_contents(&spec, Precondition::Random, 1 << 20, seed, Tags::default());
+        let mut rng = Rng::new(seed);
+        for _ in 0..40 {
+            host.submit(pages(Op::Write, u64::from(rng.below(800)), 33));
+            settle(&mut host);
+            assert_eq!(host.in_flight(), 0, "stops: {}", host.drive.debug_state());
+        }
+        assert!(host.drive.is_worn_out());
+        host.drive.ftl().check();
     }
 }
 
