@@ -6,9 +6,9 @@ use crate::error::Error;
 use crate::terminal::Kind;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
 /// SIGINT, as all systems number it.
@@ -16,6 +16,9 @@ const INTERRUPT: u8 = 2;
 
 /// The first signal that came; 0 if none has.
 static SIGNAL: AtomicU8 = AtomicU8::new(0);
+/// The last signal, set as it arrives: the thread that hears signals comes later than what they end, a pipe's other side for
+/// one, whose end of file is then no empty input.
+static ARRIVED: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 /// How long to wait for input before looking whether the user has had enough.
 pub const WAIT: Duration = Duration::from_millis(50);
 /// Files to remove if the program ends without their owners.
@@ -29,6 +32,7 @@ fn temporary() -> MutexGuard<'static, Vec<PathBuf>> {
 pub fn listen() {
     static ONCE: Once = Once::new();
     SIGNAL.store(0, Ordering::Relaxed);
+    ARRIVED.store(0, Ordering::Relaxed);
     ONCE.call_once(hear);
 }
 
@@ -38,6 +42,10 @@ fn hear() {
     let mut heard = vec![SIGINT, SIGTERM];
     if ignored() >> (SIGHUP - 1) & 1 == 0 {
         heard.push(SIGHUP);
+    }
+    for signal in &heard {
+        // Where that fails, it is known a little later.
+        let _ = signal_hook::flag::register_usize(*signal, ARRIVED.clone(), *signal as usize);
     }
     // Where that fails, signals do what they did before.
     if let Ok(mut signals) = signal_hook::iterator::Signals::new(heard) {
@@ -93,7 +101,7 @@ fn end() -> ! {
 /// Whether the user asked to stop.
 #[must_use]
 pub fn requested() -> bool {
-    SIGNAL.load(Ordering::Relaxed) != 0
+    SIGNAL.load(Ordering::Relaxed) != 0 || ARRIVED.load(Ordering::Relaxed) != 0
 }
 
 /// Nothing, unless the user asked to stop.
@@ -110,8 +118,10 @@ pub fn check() -> Result<(), Error> {
 /// The status of a command that was stopped: 128 and the signal's number, as shells have it.
 #[must_use]
 pub fn exit_status() -> u8 {
+    let arrived = || u8::try_from(ARRIVED.load(Ordering::Relaxed)).unwrap_or(0);
     match SIGNAL.load(Ordering::Relaxed) {
-        0 => 128 + INTERRUPT,
+        0 if arrived() == 0 => 128 + INTERRUPT,
+        0 => 128 + arrived(),
         signal => 128 + signal,
     }
 }

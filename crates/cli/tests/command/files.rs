@@ -325,6 +325,26 @@ fn a_wait_for_a_pipe_or_a_silent_stdin_can_be_interrupted() {
     }
 }
 
+/// As of `cat | lodger simulate -`, where Ctrl-C ends both.
+#[test]
+fn a_signal_that_comes_with_the_end_of_stdin_is_a_signal() {
+    let sandbox = Sandbox::new();
+    for _ in 0..12 {
+        let mut command = sandbox.command(&["simulate", "-", "--drive", "tiny"]);
+        let child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        drop(child.stdin.take());
+        let outcome = Outcome::of(child.wait_with_output().unwrap());
+        assert_eq!(outcome.code, Some(130), "{}", outcome.stderr);
+    }
+}
+
 /// Ctrl-C, and what the command makes of it within some seconds.
 fn interrupted(mut child: Child) -> Outcome {
     let id = child.id().to_string();

@@ -1,11 +1,15 @@
 //! Requests that are longer than a command may be: Linux splits them at `max_sectors_kb`, which is no more than the
-//! drive's MDTS, and the request is done when the last of its parts is.
+//! drive's MDTS, and the request is done when the last of its parts is. Without either limit they are split where a
+//! command of the model ends.
 
 use crate::device::{SECTOR_BYTES, TRANSFER_BYTES_MAX};
 use crate::ids::{CommandId, NONE};
 use crate::request::{Op, Request, Status};
 use crate::slab::Slab;
 use serde::{Deserialize, Serialize};
+
+/// Longest request that is split: the longest `bs`. What is longer makes no sense, and as many parts.
+const REQUEST_BYTES_MAX: u64 = 1 << 30;
 
 /// A request of which parts are under way.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
@@ -26,10 +30,10 @@ pub(super) struct Splits {
 }
 
 impl Splits {
-    /// Of requests longer than that; `None`: no request is split.
+    /// Of requests longer than that; `None`: than a command can be.
     pub(super) fn new(part_bytes_max: Option<u64>) -> Self {
         Splits {
-            part_bytes_max: part_bytes_max.unwrap_or(u64::MAX),
+            part_bytes_max: part_bytes_max.unwrap_or(TRANSFER_BYTES_MAX),
             wholes: Slab::default(),
             whole_of: Vec::new(),
         }
@@ -103,7 +107,7 @@ impl Splits {
 /// Whether a request is one that drives could accept, if they took so much at once.
 fn is_sound(request: &Request) -> bool {
     matches!(request.op, Op::Read | Op::Write)
-        && request.length_bytes <= TRANSFER_BYTES_MAX
+        && request.length_bytes <= REQUEST_BYTES_MAX
         && request.length_bytes.is_multiple_of(SECTOR_BYTES)
         && request
             .offset_bytes

@@ -52,6 +52,30 @@ fn a_request_is_as_many_commands_as_the_smaller_limit_asks_for() {
     }
 }
 
+/// No command of the model is longer than 252 MiB; requests may be.
+#[test]
+fn requests_longer_than_any_command_are_split_as_well() {
+    for (sets, commands) in [
+        (&[("capacity", "2GiB")][..], 3),
+        (
+            &[("capacity", "2GiB"), ("controller.max_transfer", "128MiB")],
+            4,
+        ),
+        (&[("capacity", "2GiB"), ("host.max_request", "128MiB")], 4),
+    ] {
+        for op in [Op::Read, Op::Write] {
+            let mut host = host(sets);
+            let (completion, sent) = done(&mut host, pages(op, 7, 512 << 8));
+            assert_eq!(completion.status, Status::Success, "{op:?} {sets:?}");
+            assert_eq!(sent, commands, "{op:?} {sets:?}");
+        }
+    }
+    // Hostile lengths are not taken apart.
+    let mut host = host(&[]);
+    let (completion, _) = done(&mut host, pages(Op::Read, 0, u64::MAX >> 13));
+    assert_eq!(completion.status, Status::InvalidField);
+}
+
 /// A request in parts takes as long as its parts by hand, submitted one after the other, until the last is done.
 #[test]
 fn a_request_in_parts_is_done_with_the_last_of_them() {

@@ -140,7 +140,7 @@ pub(in crate::spec) const KEYS: &[Key] = &[
         "Commands the drive works on at once"),
     key("controller.arbitration_burst", count(1, 128), Is("8"),
         "Commands fetched from one submission queue before the next has its turn"),
-    key("controller.max_transfer", size(4 * KIB, 128 * MIB, 4 * KIB), From("no limit below 252 MiB; 512 KiB on a live drive"),
+    key("controller.max_transfer", size(4 * KIB, 128 * MIB, 4 * KIB), From("none (a command of the model ends at 252 MiB); 512 KiB on a live drive"),
         "Most data of one command, 4 KiB times a power of two (NVMe: MDTS); the simulated host splits what is longer, a live drive refuses it"),
     key("controller.read_ahead.window", size(4 * KIB, 64 * MIB, 4 * KIB), Required,
         "How far ahead of a stream of reads in order flash is read, into the read cache; half of it at a time"),
