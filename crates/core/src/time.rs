@@ -18,6 +18,10 @@ pub const S: u64 = 1_000_000_000_000;
 #[must_use]
 pub const fn transfer_ps(bytes: u64, bytes_per_s: u64) -> u64 {
     assert!(bytes_per_s > 0);
+    if bytes <= u64::MAX / S {
+        // Short division, as for all but the largest transfers.
+        return (bytes * S).div_ceil(bytes_per_s);
+    }
     let numerator = bytes as u128 * S as u128;
     numerator.div_ceil(bytes_per_s as u128) as u64
 }
@@ -34,5 +38,16 @@ mod tests {
         assert_eq!(at(1000), 8_192_000);
         assert_eq!(at(1200), 6_826_667);
         assert_eq!(at(4800), 1_706_667);
+    }
+
+    #[test]
+    fn short_and_long_division_agree() {
+        let longest = u64::MAX / S;
+        for bytes in [0, 1, 4096, longest - 1, longest, longest + 1, 1 << 40] {
+            for rate in [1, 3, 999_999_937, 3_200_000_000, u64::MAX] {
+                let exact = (u128::from(bytes) * u128::from(S)).div_ceil(u128::from(rate));
+                assert_eq!(transfer_ps(bytes, rate), exact as u64, "{bytes} at {rate}");
+            }
+        }
     }
 }

@@ -14,11 +14,12 @@ impl Cores {
         Cores(vec![Timeline::default(); count as usize])
     }
 
+    #[inline]
     fn first_free(&self) -> usize {
-        let mut first = 0;
-        for core in 1..self.0.len() {
-            if self.0[core].free_at_ps() < self.0[first].free_at_ps() {
-                first = core;
+        let (mut first, mut first_ps) = (0, u64::MAX);
+        for (core, timeline) in self.0.iter().enumerate() {
+            if timeline.free_at_ps() < first_ps {
+                (first, first_ps) = (core, timeline.free_at_ps());
             }
         }
         first

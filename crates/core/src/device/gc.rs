@@ -431,7 +431,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         };
         let cause = batch[0].cause;
         let filled = batch.len() as u32;
-        self.ftl.touch(batch.iter().filter_map(Move::page));
+        let pages = batch.iter().filter_map(Move::page);
+        self.ftl.touch(pages);
         for (offset, m) in batch.iter().enumerate() {
             self.relocate(m, Ppn(unit.ppn.0 + offset as u32));
         }
@@ -491,7 +492,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         // Both copies have one sequence number: recovery may take either, so that neither is of no use before the erase.
         match owner {
             Owned::Data(lpn) => {
-                self.ftl.bind(lpn, to, m.sequence);
+                self.ftl.rebind(lpn, m.from, to, m.sequence);
                 if let Some(hpb) = &mut self.hpb {
                     hpb.changes(lpn);
                 }

@@ -16,39 +16,39 @@ use std::ops::Range;
 
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Looks the command's map entries up and returns the core time it takes.
-    pub(super) fn read_core_ps(&mut self, command: u32) -> u64 {
-        if self.commands[command].hpb_command {
-            return self.driver_core_ps(command);
+    pub(super) fn read_core_ps(&mut self, id: u32) -> u64 {
+        let command = &self.commands[id];
+        if command.hpb_command {
+            return self.driver_core_ps(id);
         }
-        let slots = {
-            let command = &self.commands[command];
-            u64::from(command.end_lpn() - command.first_lpn())
-        };
+        let slots = u64::from(command.end_lpn() - command.first_lpn());
+        let (first, last) = command.translation_pages();
         let costs = &self.spec.controller;
         let mut core_ps = costs.read_ps + (slots - 1) * costs.next_slot_ps;
         let map_fill_ps = costs.map_fill_ps;
-        let check_ps = self.hpb.as_ref().map_or(0, |hpb| hpb.check_ps(command));
+        let check_ps = self.hpb.as_ref().map_or(0, |hpb| hpb.check_ps(id));
         let tracer = &mut self.board.engine.tracer;
-        tracer.looks_up(command, Part::MapHost, check_ps);
+        tracer.looks_up(id, Part::MapHost, check_ps);
         core_ps += check_ps;
-        let (first, last) = self.commands[command].translation_pages();
-        for page in first..=last {
-            self.board.counters.map.lookups += 1;
+        self.board.counters.map.lookups += u64::from(last + 1 - first);
+        for page in first..last + 1 {
             let page_id = TranslationPage(page);
             match self.map.look_up(&self.ftl, page_id).answered_by() {
                 Some(place) => {
                     self.board.counters.map.hits[place] += 1;
                     let entry_ps = self.map.entry_core_ps(&mut self.board, place, page_id);
-                    self.commands[command].awaits_entry |= entry_ps.is_none();
+                    if entry_ps.is_none() {
+                        self.commands[id].awaits_entry = true;
+                    }
                     let entry_ps = entry_ps.unwrap_or(0);
                     let part = memory::look_up_part(self.map.tier(place));
-                    self.board.engine.tracer.looks_up(command, part, entry_ps);
+                    self.board.engine.tracer.looks_up(id, part, entry_ps);
                     core_ps += entry_ps;
                 }
-                None if self.is_covered(command, page_id) => {}
+                None if self.is_covered(id, page_id) => {}
                 None => {
                     self.board.counters.map.misses += 1;
-                    self.commands[command].missed |= 1 << (page - first);
+                    self.commands[id].missed |= 1 << (page - first);
                     core_ps += map_fill_ps;
                 }
             }
@@ -315,10 +315,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Reads logical pages `from..to` of a command, whose map entries are at hand.
     fn read_pages(&mut self, id: u32, from: u32, to: u32) {
         let command = self.commands[id];
-        let mut run: Option<Run> = None;
         let mut from_memory = FromMemory::default();
         let cache = self.read_cache.as_ref();
         let cached = read_cache_serves(cache, &self.buffer.slots, &self.ftl, from, to);
+        let mut run: Option<Run> = None;
         for lpn in from..to {
             let bytes = command.bytes_in(Lpn(lpn));
             let source = self.source_of(id, Lpn(lpn), &command, bytes, cached, &mut from_memory);

@@ -365,8 +365,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let mut tail = NONE;
         let mut filled = 0;
         let mut logged = 0;
-        self.ftl
-            .touch(self.buffer.slots.dirty_pages(cold).take(wanted as usize));
+        let pages = self.buffer.slots.dirty_pages(cold);
+        self.ftl.touch_with_old(pages.take(wanted as usize));
         for _ in 0..wanted {
             let slot = self.buffer.slots.pop_dirty(cold);
             let ppn = Ppn(unit.ppn.0 + filled);

@@ -2,6 +2,7 @@
 //!
 //! Nothing here takes time: the device asks, is told what to read and program, and does so.
 
+mod batch;
 mod collecting;
 mod directory;
 mod formula;
@@ -114,7 +115,6 @@ impl Ftl {
         let geometry = Geometry::new(&spec.nand);
         let user_slots = (spec.capacity_bytes / SLOT_BYTES) as u32;
         let ftl = &spec.ftl;
-        let mut blocks = Superblocks::new(geometry, ftl.slc_superblocks, ftl.wear_dynamic, seed);
         let translation_pages = user_slots.div_ceil(ENTRIES_PER_TRANSLATION_PAGE as u32);
         let map_blocks = translation_pages.div_ceil(geometry.superblock_slots);
         let formula = match precondition {
@@ -130,13 +130,21 @@ impl Ftl {
             }
         };
         let mut directory = Directory::new(translation_pages);
-        if let Some(formula) = &formula {
-            let data_blocks = formula.superblocks();
-            let valid = |number| {
-                let valid = initial_valid(formula, translation_pages, &geometry, number);
-                (valid, number >= data_blocks)
-            };
-            blocks.precondition((0..data_blocks + map_blocks).map(valid));
+        let data_blocks = formula.as_ref().map_or(0, Formula::superblocks);
+        let written = formula.as_ref().map_or(0, |_| data_blocks + map_blocks);
+        let valid = |number| {
+            let formula = formula.as_ref()?;
+            let valid = initial_valid(formula, translation_pages, &geometry, number);
+            Some((valid, number >= data_blocks))
+        };
+        let blocks = Superblocks::new(
+            geometry,
+            ftl.slc_superblocks,
+            (0..written).filter_map(valid),
+            ftl.wear_dynamic,
+            seed,
+        );
+        if formula.is_some() {
             directory.precondition(Ppn(data_blocks * geometry.superblock_slots));
         }
         Ftl {
@@ -366,17 +374,6 @@ impl Ftl {
         self.mark_valid(ppn, Owner::data(lpn), sequence);
     }
 
-    /// Touches what [`Ftl::bind`] of these pages comes to next: entry and old place of each. With a drive
-    /// of real size all of that misses the processor's caches, and missed for all pages together it takes
-    /// a fraction of the time that it takes one page after another.
-    pub fn touch(&self, pages: impl Iterator<Item = Lpn> + Clone) {
-        self.map.touch(pages.clone());
-        let old = pages.filter_map(|lpn| self.map.get_moved(lpn));
-        let dead = old.filter(|&ppn| !self.is_current(ppn)).count();
-        debug_assert_eq!(dead, 0, "what the map points to is current");
-        std::hint::black_box(dead);
-    }
-
     /// A translation page with that sequence number goes to `ppn`, in the last unit allocated.
     pub fn bind_translation(&mut self, page: TranslationPage, ppn: Ppn, sequence: u32) {
         let before = self.directory.set(page, Some(ppn));
@@ -405,8 +402,7 @@ impl Ftl {
     pub fn unbind(&mut self, from: u32, to: u32, void: bool, mut dead: impl FnMut(Ppn)) -> bool {
         let (geometry, blocks, sequence) = (&self.geometry, &mut self.blocks, self.sequence);
         self.map.clear(from, to, void, |ppn| {
-            let superblock = geometry.superblock(ppn);
-            let offset = ppn.0 - geometry.first_ppn(superblock).0;
+            let (superblock, offset) = geometry.split(ppn);
             blocks.invalidate(superblock, offset).trimmed_at = sequence;
             dead(ppn);
         })
@@ -448,15 +444,13 @@ impl Ftl {
 
     #[inline]
     fn invalidate(&mut self, ppn: Ppn) -> &mut Block {
-        let superblock = self.geometry.superblock(ppn);
-        let offset = ppn.0 - self.geometry.first_ppn(superblock).0;
+        let (superblock, offset) = self.geometry.split(ppn);
         self.blocks.invalidate(superblock, offset)
     }
 
     #[inline]
     fn mark_valid(&mut self, ppn: Ppn, owner: Owner, sequence: u32) {
-        let superblock = self.geometry.superblock(ppn);
-        let offset = ppn.0 - self.geometry.first_ppn(superblock).0;
+        let (superblock, offset) = self.geometry.split(ppn);
         let block = &mut self.blocks[superblock];
         block.valid += 1;
         let oob = block.oob.as_mut().expect("data goes to opened superblocks");
@@ -474,8 +468,7 @@ impl Ftl {
     #[inline]
     #[must_use]
     pub fn current(&self, ppn: Ppn) -> Option<Oob> {
-        let superblock = self.geometry.superblock(ppn);
-        let offset = ppn.0 - self.geometry.first_ppn(superblock).0;
+        let (superblock, offset) = self.geometry.split(ppn);
         let block = &self.blocks[superblock];
         if block.is_dead(offset) {
             return None;
@@ -494,8 +487,7 @@ impl Ftl {
     #[inline]
     #[must_use]
     pub fn is_current(&self, ppn: Ppn) -> bool {
-        let superblock = self.geometry.superblock(ppn);
-        let offset = ppn.0 - self.geometry.first_ppn(superblock).0;
+        let (superblock, offset) = self.geometry.split(ppn);
         !self.blocks[superblock].is_dead(offset)
     }
 
@@ -503,8 +495,7 @@ impl Ftl {
     #[inline]
     #[must_use]
     pub fn current_slots(&self, group: Ppn) -> SlotMask {
-        let superblock = self.geometry.superblock(group);
-        let offset = group.0 - self.geometry.first_ppn(superblock).0;
+        let (superblock, offset) = self.geometry.split(group);
         let block = &self.blocks[superblock];
         let mut mask: SlotMask = 0;
         for slot in 0..self.geometry.group_slots {

@@ -134,15 +134,28 @@ impl Ftl {
     /// need be collected, 0 and less where new data has to wait.
     #[must_use]
     pub fn level(&self) -> i64 {
-        let slots = i64::from(self.geometry.superblock_slots);
-        let least = slots * i64::from(self.gc_start + 2);
-        (self.room() - least) * WHOLE / slots
+        self.above_least() * WHOLE / i64::from(self.geometry.superblock_slots)
+    }
+
+    /// How far room is above the least, slots.
+    fn above_least(&self) -> i64 {
+        self.room() - i64::from(self.geometry.superblock_slots) * i64::from(self.gc_start + 2)
+    }
+
+    /// Whether something need be collected for new data: the level is below [`WHOLE`].
+    fn must_collect(&self) -> bool {
+        // What is free, alone, is mostly more than enough, or else far from it.
+        let free = self.blocks.free_count(false);
+        free < self.gc_start + 3 && self.above_least() < i64::from(self.geometry.superblock_slots)
     }
 
     /// New data's share of program operations; [`WHOLE`] while nothing need be collected.
     #[must_use]
     pub fn new_data_share(&self) -> i64 {
-        self.level().clamp(SHARE_MIN, WHOLE)
+        match self.must_collect() {
+            true => self.level().clamp(SHARE_MIN, WHOLE),
+            false => WHOLE,
+        }
     }
 
     /// Slots that moved data and moved translation pages can take, less what victims under way will
@@ -183,6 +196,6 @@ impl Ftl {
     /// Whether room is short, for new data or for the map's pages.
     #[must_use]
     pub fn room_is_short(&self) -> bool {
-        self.level() < WHOLE || self.gc_slots_left() + self.erasing_slots() < self.gc_slots_wanted()
+        self.must_collect() || self.gc_slots_left() + self.erasing_slots() < self.gc_slots_wanted()
     }
 }

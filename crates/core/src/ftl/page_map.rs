@@ -70,31 +70,42 @@ impl PageMap {
 
     /// Brings the entries of all these pages close, at once.
     pub fn touch(&self, pages: impl Iterator<Item = Lpn> + Clone) {
-        let chunk = |lpn: Lpn| self.chunks[(lpn.0 / CHUNK) as usize];
-        // A loop for each level: what one pass waits for, it waits for all together.
-        std::hint::black_box(pages.clone().fold(0, |sum, lpn| sum ^ chunk(lpn)));
-        std::hint::black_box(pages.fold(0, |sum, lpn| match chunk(lpn) {
+        self.touch_chunks(pages.clone());
+        std::hint::black_box(pages.fold(0, |sum, lpn| match self.chunk(lpn) {
             CHUNK_UNTOUCHED | CHUNK_UNMAPPED => sum,
             place => sum ^ self.entries[place as usize - 1][(lpn.0 % CHUNK) as usize],
         }));
     }
 
-    /// Where a logical page lies, if that is not where the formula says.
+    /// What leads to them. A loop for each level: what one pass waits for, it waits for all together.
+    pub fn touch_chunks(&self, pages: impl Iterator<Item = Lpn>) {
+        std::hint::black_box(pages.fold(0, |sum, lpn| sum ^ self.chunk(lpn)));
+    }
+
     #[inline]
-    #[must_use]
-    pub fn get_moved(&self, lpn: Lpn) -> Option<Ppn> {
-        match self.chunks[(lpn.0 / CHUNK) as usize] {
-            CHUNK_UNTOUCHED | CHUNK_UNMAPPED => None,
-            place => match self.entries[place as usize - 1][(lpn.0 % CHUNK) as usize] {
-                UNTOUCHED | UNMAPPED => None,
-                ppn => Some(Ppn(ppn)),
-            },
-        }
+    fn chunk(&self, lpn: Lpn) -> u32 {
+        self.chunks[(lpn.0 / CHUNK) as usize]
     }
 
     /// Sets where a logical page lies; returns where it lay before.
     #[inline]
     pub fn set(&mut self, lpn: Lpn, ppn: Option<Ppn>) -> Option<Ppn> {
+        let entry = ppn.map_or(UNMAPPED, |ppn| ppn.0);
+        match std::mem::replace(self.entry(lpn), entry) {
+            UNTOUCHED => self.initial(lpn),
+            UNMAPPED => None,
+            before => Some(Ppn(before)),
+        }
+    }
+
+    /// Sets where a logical page lies, whatever was there.
+    #[inline]
+    pub fn put(&mut self, lpn: Lpn, ppn: Ppn) {
+        *self.entry(lpn) = ppn.0;
+    }
+
+    #[inline]
+    fn entry(&mut self, lpn: Lpn) -> &mut u32 {
         debug_assert!(lpn.0 < self.user_slots);
         let chunk = (lpn.0 / CHUNK) as usize;
         let place = match self.chunks[chunk] {
@@ -102,14 +113,7 @@ impl PageMap {
             CHUNK_UNMAPPED => self.grow(chunk, UNMAPPED),
             place => place,
         };
-        let entry = &mut self.entries[place as usize - 1][(lpn.0 % CHUNK) as usize];
-        let before = *entry;
-        *entry = ppn.map_or(UNMAPPED, |ppn| ppn.0);
-        match before {
-            UNTOUCHED => self.initial(lpn),
-            UNMAPPED => None,
-            ppn => Some(Ppn(ppn)),
-        }
+        &mut self.entries[place as usize - 1][(lpn.0 % CHUNK) as usize]
     }
 
     /// Pages `from..to` have no data any more. `gone` hears where each lay; with `void`, only of those

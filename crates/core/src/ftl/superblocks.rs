@@ -208,26 +208,47 @@ pub struct Superblocks {
 }
 
 impl Superblocks {
-    /// All free; the last `slc_count` stand apart for single-bit mode.
+    /// The last `slc_count` stand apart for single-bit mode. In the first ones data lies from the start: `initial` says
+    /// how many slots of each are valid, and whether they are translation pages. The others are free.
     #[must_use]
-    pub fn new(geometry: Geometry, slc_count: u32, wear_dynamic: bool, seed: u64) -> Self {
+    pub fn new(
+        geometry: Geometry,
+        slc_count: u32,
+        mut initial: impl Iterator<Item = (u32, bool)>,
+        wear_dynamic: bool,
+        seed: u64,
+    ) -> Self {
         let ordinary = geometry.superblocks - slc_count;
-        let blocks = (0..geometry.superblocks)
-            .map(|number| Block::new(number >= ordinary))
-            .collect();
+        let (mut closed_map, mut written) = (Vec::new(), 0);
+        // In one go: a drive of terabytes may have a million.
+        let block = |number| {
+            let mut block = Block::new(number >= ordinary);
+            if let Some((valid, is_map)) = initial.next() {
+                assert!(!block.slc, "data lies in ordinary superblocks");
+                block.valid = valid;
+                block.state = State::Closed;
+                block.closed_at = u64::from(number);
+                if is_map {
+                    block.stream = Stream::Map;
+                    closed_map.push(Superblock(number));
+                }
+                written += 1;
+            }
+            block
+        };
         Superblocks {
             geometry,
-            blocks,
+            blocks: (0..geometry.superblocks).map(block).collect(),
             first_apart: ordinary,
             borrowed: 0,
             free: [
-                FreeList::new(0..ordinary),
+                FreeList::new(written..ordinary),
                 FreeList::new(ordinary..geometry.superblocks),
             ],
             victims: Vec::new(),
-            closed_map: Vec::new(),
+            closed_map,
             wear_dynamic,
-            closings: 0,
+            closings: u64::from(written),
             freeings: u64::from(geometry.superblocks),
             retired: 0,
             worn_out: false,
@@ -342,20 +363,6 @@ impl Superblocks {
         self.borrowed += u32::from(slc && !apart);
         block.oob = Some(vec![Oob::NOTHING; slots].into_boxed_slice());
         Some(Superblock(number))
-    }
-
-    /// Data lies in the first superblocks from the start: so many slots of each are valid, and whether
-    /// they are translation pages.
-    pub fn precondition(&mut self, valid: impl Iterator<Item = (u32, bool)>) {
-        for (number, (valid, is_map)) in (0u32..).zip(valid) {
-            let block = &mut self.blocks[number as usize];
-            assert!(!block.slc, "data lies in ordinary superblocks");
-            block.valid = valid;
-            block.stream = if is_map { Stream::Map } else { Stream::Host };
-            block.state = State::Open;
-            self.free[0].remove(number);
-            self.close(Superblock(number));
-        }
     }
 
     /// A superblock is free from now on.

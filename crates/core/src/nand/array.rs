@@ -2,7 +2,7 @@
 
 use super::ageing::{Ageing, FlashAge, SOFT, TRIES};
 use super::geometry::Geometry;
-use super::operation::{CLASSES, Class, FlashOp, OpKind};
+use super::operation::{CLASSES, Class, FlashOp, OpKind, slots_of};
 use super::variation::Variation;
 use crate::engine::{Engine, EventKind, Timeline};
 use crate::ids::{DieId, Ppn, Superblock};
@@ -387,7 +387,7 @@ impl Array {
         let die_id = op.die;
         let die = &mut self.dies[die_id.index()];
         if op.kind == OpKind::Read {
-            let transfer_ps = self.slot_transfer_ps * u64::from(op.mask.count_ones());
+            let transfer_ps = self.slot_transfer_ps * u64::from(slots_of(op.mask));
             let channel = self.geometry.channel(die_id) as usize;
             let end_ps = self.channels[channel].book(now, transfer_ps);
             let tracer = &mut engine.tracer;

@@ -163,6 +163,56 @@ fn the_speed_guard_events_per_request() {
     );
 }
 
+/// A regime of `make bench`: drive, what it holds, reads in 100 requests, pages of a request, and of the span (0: all; 1:
+/// in sequence), events a request.
+type Regime = (&'static str, Precondition, u32, u64, u64, f64);
+
+#[test]
+fn the_speed_guard_of_each_regime() {
+    // To a thousandth, as above; 20,000 requests, 32 in flight, from the first on.
+    use Precondition::{None as Empty, Random, Sequential};
+    let regimes: [(&str, Regime); 7] = [
+        ("map hit", ("970-pro", Sequential, 100, 1, 0, 5.0)),
+        (
+            "map miss",
+            ("rc100-480", Sequential, 100, 1, 6 << 20, 6.527),
+        ),
+        ("beyond reach", ("rc100-480", Sequential, 100, 1, 0, 7.513)),
+        ("mixed", ("rc100-480", Random, 70, 1, 0, 7.361)),
+        ("steady writes", ("rc100-480", Random, 0, 1, 0, 8.125)),
+        (
+            "sequential reads",
+            ("970-pro", Sequential, 100, 32, 1, 11.012),
+        ),
+        ("sequential writes", ("970-pro", Empty, 0, 32, 1, 18.704)),
+    ];
+    for (regime, (name, precondition, reads, length, span, expected)) in regimes {
+        let sets: &[(&str, &str)] = match name {
+            "970-pro" => &[("capacity", "64GiB")],
+            _ => &[],
+        };
+        let spec = drive(name, sets);
+        let mut host = Host::new(&spec, precondition, 64 << 20, 1);
+        let all = spec.capacity_bytes / 4096 - length;
+        let mut rng = Rng::new(7);
+        let mut at = 0;
+        closed_loop(&mut host, 32, 20_000, |_| {
+            let page = match span {
+                0 => rng.next_u64() % all,
+                1 => {
+                    at += length;
+                    at
+                }
+                span => rng.next_u64() % span,
+            };
+            let is_read = reads == 100 || (reads > 0 && rng.below(100) < reads);
+            pages(if is_read { Op::Read } else { Op::Write }, page, length)
+        });
+        let found = host.events() as f64 / 20_000.0;
+        assert!((found - expected).abs() < 0.001, "{regime}: {found}");
+    }
+}
+
 #[test]
 fn host_memory_taken_back_in_full_flight_is_given_up_in_order() {
     let spec = drive("tiny", &[("role.map.size.sram", "8KiB")]);
