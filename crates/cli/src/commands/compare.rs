@@ -85,6 +85,9 @@ impl Planned<'_> {
 
 /// Whether there are runs to compare, and none of them twice.
 fn check(args: &CompareArgs, given: &[Given<'_>]) -> Result<(), Error> {
+    let choices = given.iter();
+    let mut choices = choices.map(|given| HmbChoice::parse(given.hmb, given.hmb_offer));
+    choices.try_for_each(|choice| choice.map(drop))?;
     if args.drives.len() * given.len() * args.commit.len().max(1) < 2 {
         let message = "there is nothing to compare: one drive with one amount of host memory";
         return Err(Error::input(message).hint(
@@ -94,10 +97,7 @@ fn check(args: &CompareArgs, given: &[Given<'_>]) -> Result<(), Error> {
     once("--drive", args.drives.iter().map(String::as_str))?;
     once("--hmb", args.hmb.iter().map(|text| text.trim()))?;
     once("--hmb-offer", args.hmb_offer.iter().map(|text| text.trim()))?;
-    once("--commit", args.commit.iter().map(|text| text.trim()))?;
-    let choices = given.iter();
-    let mut choices = choices.map(|given| HmbChoice::parse(given.hmb, given.hmb_offer));
-    choices.try_for_each(|choice| choice.map(drop))
+    once("--commit", args.commit.iter().map(|text| text.trim()))
 }
 
 /// Every drive with every amount of host memory and every way to commit.
