@@ -93,17 +93,19 @@ def _interval(name: str, value: object) -> object:
     raise _check.wrong(name, value, "True, False or a time such as `100ms`")
 
 
+# What is checked of every question about a run, and of those that take long.
+_RUN = {
+    "workload": _a_workload,
+    "drive": _a_drive,
+    "precondition": _PRECONDITION,
+    "seed": _SEED,
+    "changes": _check.changes,
+}
+_WATCHED = {"progress": _check.function, "stop": _STOP}
+
+
 @public(
-    workload=_a_workload,
-    drive=_a_drive,
-    precondition=_PRECONDITION,
-    seed=_SEED,
-    changes=_check.changes,
-    log=_check.boolean,
-    timeline=_interval,
-    breakdown=_check.boolean,
-    progress=_check.function,
-    stop=_STOP,
+    **_RUN, **_WATCHED, log=_check.boolean, timeline=_interval, breakdown=_check.boolean
 )
 def simulate(
     workload: WorkloadLike,
@@ -253,16 +255,7 @@ def compare(
     return Comparison(results, _native.compare_text(runs), page)
 
 
-@public(
-    workload=_a_workload,
-    drive=_a_drive,
-    slo=_check.kind("a goal such as `p99=200us` or None", str),
-    precondition=_PRECONDITION,
-    seed=_SEED,
-    changes=_check.changes,
-    progress=_check.function,
-    stop=_STOP,
-)
+@public(**_RUN, **_WATCHED, slo=_check.kind("a goal such as `p99=200us` or None", str))
 def advise(
     workload: WorkloadLike,
     drive: DriveLike,
@@ -302,15 +295,7 @@ def advise(
     return Advice(made, os.path.basename(asked.name))
 
 
-@public(
-    workload=_a_workload,
-    drive=_a_drive,
-    precondition=_PRECONDITION,
-    seed=_SEED,
-    changes=_check.changes,
-    progress=_check.function,
-    stop=_STOP,
-)
+@public(**_RUN, **_WATCHED)
 def advise_window(
     workload: WorkloadLike,
     drive: DriveLike,

@@ -33,7 +33,7 @@ fn library() -> Option<PathBuf> {
 
 struct Place {
     folder: PathBuf,
-    library: PathBuf,
+    preload: PathBuf,
 }
 
 impl Place {
@@ -42,7 +42,7 @@ impl Place {
         if has_window {
             let window = format!("file:{}", self.folder.join("window").display());
             command
-                .env("LD_PRELOAD", &self.library)
+                .env("LD_PRELOAD", &self.preload)
                 .env("LODGER_WINDOW", window);
         }
         command
@@ -100,8 +100,8 @@ fn place(name: &str) -> Option<Place> {
     let folder = std::env::temp_dir().join(format!("lodger-preload-{name}-{}", std::process::id()));
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("a folder");
-    let library = library().expect("the library is built with its tests");
-    Some(Place { folder, library })
+    let preload = library().expect("the library is built with its tests");
+    Some(Place { folder, preload })
 }
 
 fn end(place: &Path) {

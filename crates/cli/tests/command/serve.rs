@@ -24,6 +24,21 @@ fn shake_hands(stream: &mut UnixStream) -> Vec<u8> {
     answer
 }
 
+/// Starts drives.
+fn started(sandbox: &Sandbox, args: &[&str]) -> Child {
+    let mut command = sandbox.command(args);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// A client of a drive that is being started, once it has been answered.
+fn client(socket: &Path) -> UnixStream {
+    let mut stream = connected(socket);
+    let answer = shake_hands(&mut stream);
+    assert_eq!((answer[0], answer[2], answer[8]), (7, 1, 1), "{answer:?}");
+    stream
+}
+
 /// Waits for a drive that is being started.
 fn connected(socket: &Path) -> UnixStream {
     let start = Instant::now();
@@ -55,18 +70,9 @@ fn several_drives_of_one_command_have_a_socket_each() {
     let args = [
         "serve", "--drive", "tiny", "--socket", "one", "--drive", "bg4", "--socket", "two",
     ];
-    let mut command = sandbox.command(&args);
-    let child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = started(&sandbox, &args);
     // Both at once: neither waits for the other's client to go.
-    let mut clients = ["one", "two"].map(|name| connected(&sandbox.dir.join(name)));
-    for client in &mut clients {
-        let answer = shake_hands(client);
-        assert_eq!((answer[0], answer[2], answer[8]), (7, 1, 1), "{answer:?}");
-    }
+    let _clients = ["one", "two"].map(|name| client(&sandbox.dir.join(name)));
     let ended = ended(child);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let lines: Vec<_> = ended
@@ -127,17 +133,10 @@ fn a_drive_waits_for_clients_until_it_is_told_to_stop() {
         "--identify",
         "HMPRE=0",
     ];
-    let mut command = sandbox.command(&args);
-    let child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = started(&sandbox, &args);
     let socket = sandbox.dir.join("drive");
-    let mut stream = connected(&socket);
+    let _client = client(&socket);
     assert!(std::fs::metadata(&socket).unwrap().file_type().is_socket());
-    let answer = shake_hands(&mut stream);
-    assert_eq!((answer[0], answer[2], answer[8]), (7, 1, 1), "{answer:?}");
     let second = sandbox.run(&["serve", "--drive", "tiny", "--socket", "drive"]);
     assert_eq!(second.code, Some(2), "{}", second.stderr);
     assert!(

@@ -481,30 +481,19 @@ impl JedecDriver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{HpbProtocol, Integrity, Replacement};
+    use crate::host::hpb::tests::spec;
+    use crate::spec::HpbProtocol;
 
     const MS: u64 = 1_000_000_000;
 
     fn driver(host_control: bool, active: u32) -> JedecDriver {
-        let spec = HpbSpec {
-            protocol: HpbProtocol::Jedec,
-            group_pages: 128,
-            region_pages: 256,
-            host_groups: active * 2,
-            host_control,
-            pinned_regions: 0,
-            recommend_misses: 1,
-            blocks_max: 1,
-            write_buffer_ps: 0,
-            replacement: Replacement::Lru,
-            loads_at_boot: false,
-            idle_ps: 0,
-            check_ps: 0,
-            read_buffer_ps: 0,
-            stale_pages: 64,
-            integrity: Integrity::None,
-            epoch_bits: 32,
-        };
+        let spec = spec(|spec| {
+            spec.protocol = HpbProtocol::Jedec;
+            spec.group_pages = 128;
+            spec.region_pages = 256;
+            spec.host_groups = active * 2;
+            spec.host_control = host_control;
+        });
         JedecDriver::new(&spec, 4096)
     }
 

@@ -302,3 +302,34 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Integrity, Replacement};
+
+    /// What drivers are tested with, apart from what `change` says.
+    pub(super) fn spec(change: impl FnOnce(&mut HpbSpec)) -> HpbSpec {
+        let mut spec = HpbSpec {
+            protocol: HpbProtocol::Paper,
+            group_pages: 16,
+            region_pages: 16,
+            host_groups: 1,
+            host_control: false,
+            pinned_regions: 0,
+            recommend_misses: 1,
+            blocks_max: 1,
+            write_buffer_ps: 0,
+            replacement: Replacement::Lru,
+            loads_at_boot: false,
+            idle_ps: 0,
+            check_ps: 0,
+            read_buffer_ps: 0,
+            stale_pages: 64,
+            integrity: Integrity::None,
+            epoch_bits: 32,
+        };
+        change(&mut spec);
+        spec
+    }
+}

@@ -7,7 +7,7 @@ use crate::ids::{Lpn, Ppn};
 use crate::sparse::Sparse;
 use crate::spec::{HpbSpec, Replacement};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 /// What the host holds of a group.
@@ -36,8 +36,8 @@ struct Group {
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 enum Wanted {
     Group(u32),
-    /// The next of the first range of groups.
-    Range,
+    /// The next of the range of groups that ends before this one.
+    Range(u32),
 }
 
 /// The driver of the paper.
@@ -54,8 +54,8 @@ pub struct PaperDriver {
     cache: Option<Cache<Direct>>,
     /// Groups to be fetched once the drive is idle.
     wanted: VecDeque<Wanted>,
-    /// Ranges of them; a group stands in none or one, or by itself.
-    ranges: VecDeque<Range<u32>>,
+    /// Ranges of them, starts by end; a group stands in none or one, or by itself.
+    ranges: BTreeMap<u32, u32>,
     /// Groups still to be loaded at boot.
     loading: Range<u32>,
     /// Groups to load at boot; 0 if their entries are there when the drive first starts.
@@ -90,7 +90,7 @@ impl PaperDriver {
             booted: loaded,
             cache,
             wanted: VecDeque::new(),
-            ranges: VecDeque::new(),
+            ranges: BTreeMap::new(),
             loading: 0..boot_groups,
             boot_groups,
             enabled: true,
@@ -234,7 +234,9 @@ impl PaperDriver {
     }
 
     fn want(&mut self, number: u32) {
-        if self.ranges.iter().any(|range| range.contains(&number)) {
+        // Look-ups come here.
+        let range = self.ranges.range(number + 1..).next();
+        if range.is_some_and(|(_, &start)| start <= number) {
             return;
         }
         let group = self.group_mut(number);
@@ -246,32 +248,29 @@ impl PaperDriver {
 
     /// What is of no use is wanted, all of it, the lowest first. Ranges take no memory for each group.
     fn want_all(&mut self) {
-        let known: Vec<Range<u32>> = self.ranges.iter().cloned().collect();
         let mut first_untouched = 0;
         for number in self.groups.numbers() {
-            self.want_range(&known, first_untouched.max(self.booted)..number);
+            self.want_range(first_untouched.max(self.booted)..number);
             first_untouched = number + 1;
             if !self.has(number) {
                 self.want(number);
             }
         }
-        self.want_range(&known, first_untouched.max(self.booted)..self.count);
+        self.want_range(first_untouched.max(self.booted)..self.count);
     }
 
     /// A range of groups that nobody has touched is wanted, apart from ranges that are already.
-    fn want_range(&mut self, known: &[Range<u32>], range: Range<u32>) {
-        if range.is_empty() {
-            return;
-        }
-        for (at, taken) in known.iter().enumerate() {
-            if taken.start < range.end && range.start < taken.end {
-                self.want_range(&known[at + 1..], range.start..taken.start);
-                self.want_range(&known[at + 1..], taken.end..range.end);
-                return;
+    fn want_range(&mut self, mut range: Range<u32>) {
+        while range.start < range.end {
+            let taken = self.ranges.range(range.start + 1..).next();
+            let taken = taken.map_or(range.end..range.end, |(&end, &start)| start..end);
+            let free = range.start..taken.start.min(range.end);
+            if !free.is_empty() {
+                self.wanted.push_back(Wanted::Range(free.end));
+                self.ranges.insert(free.end, free.start);
             }
+            range.start = taken.end;
         }
-        self.wanted.push_back(Wanted::Range);
-        self.ranges.push_back(range);
     }
 
     /// Whether there is something to fetch.
@@ -290,11 +289,12 @@ impl PaperDriver {
                     self.group_mut(number).wanted = false;
                     number
                 }
-                Wanted::Range => {
-                    let range = self.ranges.front_mut().expect("as many as there are");
-                    let number = range.next().expect("ranges are not empty");
-                    if range.start == range.end {
-                        self.ranges.pop_front();
+                Wanted::Range(end) => {
+                    let start = self.ranges.get_mut(&end).expect("what is wanted");
+                    let number = *start;
+                    *start += 1;
+                    if *start == end {
+                        self.ranges.remove(&end);
                         self.wanted.pop_front();
                     }
                     number
@@ -440,31 +440,13 @@ impl PaperDriver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{HpbProtocol, Integrity};
+    use crate::host::hpb::tests::spec;
     use proptest::prelude::*;
 
     const GROUPS: u32 = 24;
 
     fn driver() -> PaperDriver {
-        let spec = HpbSpec {
-            protocol: HpbProtocol::Paper,
-            group_pages: 16,
-            region_pages: 16,
-            host_groups: GROUPS,
-            host_control: false,
-            pinned_regions: 0,
-            recommend_misses: 1,
-            blocks_max: 1,
-            write_buffer_ps: 0,
-            replacement: Replacement::Lru,
-            loads_at_boot: false,
-            idle_ps: 0,
-            check_ps: 0,
-            read_buffer_ps: 0,
-            stale_pages: 64,
-            integrity: Integrity::None,
-            epoch_bits: 32,
-        };
+        let spec = spec(|spec| spec.host_groups = GROUPS);
         PaperDriver::new(&spec, GROUPS * 16, 1)
     }
 
