@@ -178,9 +178,9 @@ def same_as_command(browser, lodger, page, checks):
                 job = theirs["jobs"][-1]
                 wrong += differences(point["iops"], job["read"]["iops"] + job["write"]["iops"], word)
         if browser.value("window.whatIf.state.reads") < 100:
-            browser.wait("document.documentElement.dataset.cleaned")
+            browser.wait("document.documentElement.dataset.collected")
             longer = browser.value("document.getElementById('strip-command').textContent")
-            wrong += differences(without_clock(browser.value("window.whatIf.cleaning.report")), without_clock(printed(lodger, longer, "")), "cleaning")
+            wrong += differences(without_clock(browser.value("window.whatIf.collection.report")), without_clock(printed(lodger, longer, "")), "collection")
         checks.say(f"{name}: {says[:110]}", wrong)
 
 
@@ -207,7 +207,7 @@ def every_drive_answers(browser, page, checks):
     for name in browser.value("drives.map((drive) => drive.name)"):
         begun = time.monotonic()
         browser.value(f"choose({{ ...DEFAULTS, drive: '{name}', reads: 70 }})")
-        browser.wait("document.documentElement.dataset.settled === 'wrong' || document.documentElement.dataset.cleaned === toLink(state)")
+        browser.wait("document.documentElement.dataset.settled === 'wrong' || document.documentElement.dataset.collected === toLink(state)")
         slowest = max(slowest, (time.monotonic() - begun, name))
         if browser.value("document.documentElement.dataset.settled") == "wrong" or browser.value("document.querySelectorAll('#curve svg, #strip svg').length") != 3:
             wrong.append(f"{name}: {browser.value('document.getElementById(`says`).textContent')}")
@@ -308,7 +308,7 @@ def photograph(browser, page, folder):
                 browser.open(page + link)
                 browser.wait("document.documentElement.dataset.settled")
                 if "reads=100" not in link:
-                    browser.wait("document.documentElement.dataset.cleaned")
+                    browser.wait("document.documentElement.dataset.collected")
                 browser.value("document.getElementById('trace-example').click()")
                 browser.wait("document.documentElement.dataset.advised")
                 wide = browser.value("document.documentElement.scrollWidth")

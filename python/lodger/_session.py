@@ -44,7 +44,7 @@ class Session:
 
     For experiments that decide what to ask next by what they have just heard; whole workloads are
     :func:`lodger.simulate`'s. Time is simulated, and passes only while a command runs or in
-    :meth:`idle`: what the drive does in the background (cleaning, write-back) goes on only then.
+    :meth:`idle`: what the drive does in the background (garbage collection, write-back) goes on only then.
 
     >>> session = lodger.Session("rc100-480", hmb="off")
     >>> miss_ns, hit_ns = session.read(0, 4096), session.read(0, 4096)
@@ -176,7 +176,7 @@ class Session:
         return latencies_ps / PS_PER_NS
 
     def idle(self, duration_ns: float) -> None:
-        """Leave the drive alone for so long: it cleans, folds and writes back."""
+        """Leave the drive alone for so long: it collects garbage, folds and writes back."""
         if isinstance(duration_ns, bool) or not isinstance(duration_ns, numbers.Real):
             raise wrong("duration_ns", duration_ns, "a number of nanoseconds")
         duration_ps = duration_ns * PS_PER_NS

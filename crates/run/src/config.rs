@@ -9,7 +9,7 @@ use lodger_core::spec::DriveSpec;
 use lodger_core::{Host, Precondition};
 
 /// Events without any completion while requests are in flight after which the drive counts as
-/// stuck. The longest wait that is none, a write behind cleaning, is a hundred times shorter.
+/// stuck. The longest wait that is none, a write behind garbage collection, is a hundred times shorter.
 pub(crate) const STUCK_AFTER: u64 = 50_000_000;
 
 /// Everything about a run but the workload.

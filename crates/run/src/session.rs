@@ -289,7 +289,7 @@ impl Session {
             .hint("this is a defect of the simulator: please report it")
     }
 
-    /// Leaves the drive alone for `duration_ps`: it cleans, folds, writes back.
+    /// Leaves the drive alone for `duration_ps`: it collects garbage, folds, writes back.
     pub fn idle(&mut self, duration_ps: u64) {
         let until_ps = self.host.now_ps().saturating_add(duration_ps);
         self.host.advance(until_ps, &mut self.done);

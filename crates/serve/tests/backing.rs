@@ -19,7 +19,7 @@ use simulated::{Simulated, ram, spec};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Blocks of 512 bytes that the drive has: few, so that they are cleaned.
+/// Blocks of 512 bytes that the drive has: few, so that they are collected.
 const BLOCKS: u64 = 24 << 11;
 /// Seed that [`Simulated`] gives its drives.
 const SEED: u64 = 1;

@@ -115,9 +115,9 @@ function question(drive, state) {
 }
 
 // A longer run with writes. Flash run in single-bit mode would take them for a long while before anything is collected.
-function cleaningQuestion(drive, state) {
+function collectionQuestion(drive, state) {
   const measured = Math.round(14000 / (1 - state.reads / 100));
-  const job = filled("cleaning-file", { ...loadOf(state), measured });
+  const job = filled("collection-file", { ...loadOf(state), measured });
   const more = drive.slc ? [["ftl.slc_superblocks", "0"]] : [];
   return { ask: "run", setup: setup(drive, state, more), job, timeline: true };
 }

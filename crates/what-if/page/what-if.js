@@ -133,14 +133,14 @@ async function show() {
 }
 
 async function clean(mine, drive, asked) {
-  delete document.documentElement.dataset.cleaned;
+  delete document.documentElement.dataset.collected;
   if (asked.reads === 100) {
     $("strip").replaceChildren();
     $("strip-same").hidden = true;
     $("strip-says").textContent = "Nothing is written, so nothing has to be collected: choose fewer reads.";
     return;
   }
-  const longer = cleaningQuestion(drive, asked);
+  const longer = collectionQuestion(drive, asked);
   $("strip-command").textContent = command(longer);
   $("strip-same").hidden = false;
   $("strip-says").textContent = "A longer run is under way.";
@@ -149,8 +149,8 @@ async function clean(mine, drive, asked) {
   if (mine !== generation) return;
   showStrip(lodger, answer);
   $("strip").classList.remove("busy");
-  window.whatIf.cleaning = answer;
-  document.documentElement.dataset.cleaned = toLink(asked);
+  window.whatIf.collection = answer;
+  document.documentElement.dataset.collected = toLink(asked);
 }
 
 function wrong(error) {

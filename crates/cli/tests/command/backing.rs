@@ -16,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Blocks of the drive: few, so that it is cleaned.
+/// Blocks of the drive: few, so that it collects garbage.
 const BLOCKS: u64 = 24 << 11;
 const DEPTH: usize = 12;
 const SMALL: [&str; 10] = [

@@ -3,8 +3,8 @@
 //!
 //! A superblock whose block has failed on a die is used on, without the rest of that block, until it is collected in its
 //! turn. After its erase a spare block of the die takes the place of the bad one. A die without spares left costs the
-//! superblock: it is retired, and the drive has less room to clean in. When one more retirement would leave less than
-//! cleaning needs, in the long run or at that moment, the drive takes no more writes and trims; all it holds can be read.
+//! superblock: it is retired, and the drive has less room to collect garbage in. When one more retirement would leave less than
+//! collection needs, in the long run or at that moment, the drive takes no more writes and trims; all it holds can be read.
 
 use super::background::Background;
 use super::board::Board;

@@ -94,7 +94,7 @@ pub struct Ftl {
     reserve: u32,
     /// `gc_start_superblocks`, and those that short blocks have under way.
     gc_start: u32,
-    /// Superblocks without which it still can be cleaned.
+    /// Superblocks without which garbage still can be collected.
     retirable: u32,
     /// Share of the flash that holds nothing which may run in single-bit mode, in thousandths.
     slc_dynamic_permille: u32,

@@ -1,4 +1,4 @@
-//! The state of every superblock, and which one to open or clean next.
+//! The state of every superblock, and which one to open or collect next.
 
 mod free;
 mod looks;

@@ -256,7 +256,7 @@ fn garbage_is_worth_collecting(
     if spare < least {
         let must = format!(
             "must be at least {:.4} with superblocks of {superblock} and program operations of {}: where \
-             the emptiest superblock has less garbage than an operation takes, cleaning gains nothing \
+             the emptiest superblock has less garbage than an operation takes, collecting it gains nothing \
              (or make `nand.pages_per_block` larger)",
             shown(least),
             show_size(nand.program_bytes())
@@ -277,7 +277,7 @@ fn superblocks_can_be_cleaned(
     if operations < OPERATIONS_MIN {
         let must = format!(
             "must make superblocks of at least {OPERATIONS_MIN} program operations of {} (here \
-             {operations}): shorter ones cannot be cleaned",
+             {operations}): shorter ones cannot be collected",
             show_size(nand.program_bytes())
         );
         return Err(values.contradiction("nand.pages_per_block", &must));

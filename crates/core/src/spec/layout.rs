@@ -27,7 +27,7 @@ pub(crate) const MOVES_PROGRAMMED_PER_DIE: u32 = 3;
 /// Program operations' worth of data that garbage collection reads ahead of them, for each die.
 pub(crate) const MOVES_STAGED_PER_DIE: u32 = 2;
 
-/// Superblocks of spare without which cleaning may find nothing to gain.
+/// Superblocks of spare without which garbage collection may find nothing to gain.
 pub(super) const SPARE_SUPERBLOCKS: u64 = 2;
 
 /// Superblocks by purpose, and the sizes they follow from.
@@ -109,7 +109,7 @@ impl Layout {
         least.div_ceil(2 * self.slots_per_superblock - program_slots)
     }
 
-    /// Data superblocks that the drive can do without, and still be cleaned with one less.
+    /// Data superblocks that the drive can do without, and still collect garbage with one less.
     #[must_use]
     pub fn retirable_superblocks(&self, program_slots: u64) -> u64 {
         let least = self.least_spare_slots(program_slots);

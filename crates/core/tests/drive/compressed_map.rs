@@ -87,7 +87,7 @@ fn random_overwrites_break_runs_sooner_than_segments() {
 
 proptest! {
     #![proptest_config(lodger_testing::config(24))]
-    /// Whatever is written, trimmed, cleaned, granted and taken: the size of every page held is
+    /// Whatever is written, trimmed, collected, granted and taken: the size of every page held is
     /// that of its entries now, and all of them fit.
     #[test]
     fn sizes_follow_the_map(seed: u64, shape in 0u32..32) {

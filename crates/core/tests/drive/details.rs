@@ -104,7 +104,7 @@ fn data_that_is_moved_keeps_its_place_in_the_order() {
     });
     settle(&mut host);
     let after = host.drive.ftl().locate(Lpn(5)).expect("was moved");
-    assert_ne!(before, after, "cleaning has moved it");
+    assert_ne!(before, after, "garbage collection has moved it");
     assert_eq!(host.drive.ftl().current(after), Some(written));
 }
 

@@ -1,4 +1,4 @@
-//! A host that plays back map entries it was once given. Pages are overwritten, moved by cleaning,
+//! A host that plays back map entries it was once given. Pages are overwritten, moved by garbage collection,
 //! their old places erased and used again; groups become clean with new entries; power fails;
 //! epochs wrap. Whatever the host then brings that is not the entry of now must be refused and
 //! counted, and the read return what was written last.
@@ -147,7 +147,7 @@ impl Attacker {
         }
     }
 
-    /// Most of the pages noted are overwritten, and so much else that cleaning runs.
+    /// Most of the pages noted are overwritten, and so much else that garbage collection runs.
     fn overwrite(&mut self) {
         let noted = self.saved.len().min(100);
         for at in self.saved.len() - noted..self.saved.len() {
@@ -398,7 +398,7 @@ fn an_entry_of_one_page_is_refused_in_a_read_of_several() {
 }
 
 /// Flips, swaps, entries played back, wrong versions, more pages than the entry is for: in any
-/// order, while writes, trims and cleaning go on.
+/// order, while writes, trims and garbage collection go on.
 #[test]
 fn a_hostile_host_gets_no_wrong_byte_and_each_forgery_is_counted() {
     let mut attacker = Attacker::new("mac", 6);

@@ -1,5 +1,5 @@
 //! Is data read by an entry of the host ever stale or wrong? A million random operations with
-//! cleaning, wear levelling, buffered and partial writes, trims, flushes, responses that the host's
+//! garbage collection, wear levelling, buffered and partial writes, trims, flushes, responses that the host's
 //! driver loses or sees late, and the driver switched off and on, against a naive drive.
 //!
 //! The drive really reads the flash page that the host names, so an entry wrongly taken for fresh

@@ -291,10 +291,10 @@ fn static_wear_levelling_keeps_erase_counts_together() {
     assert!(without > 2 * with, "{without} without, {with} with");
 }
 
-/// Rewriting a fragmented drive in order changes a map page for nearly every page that cleaning moves.
-/// Written back into the superblock that cleaning had opened from its reserve, they once left it none.
+/// Rewriting a fragmented drive in order changes a map page for nearly every page that garbage collection moves.
+/// Written back into the superblock that it had opened from its reserve, they once left it none.
 #[test]
-fn the_maps_own_pages_do_not_use_up_the_reserve_of_cleaning() {
+fn the_maps_own_pages_do_not_use_up_the_reserve_of_garbage_collection() {
     for (capacity, pages_per_block, overprovisioning) in [
         ("8GiB", "12", "0.07"),
         ("32GiB", "12", "0.1"),
@@ -320,7 +320,7 @@ fn the_maps_own_pages_do_not_use_up_the_reserve_of_cleaning() {
     }
 }
 
-/// With few of its pages at hand the map has one of its pages written for nearly each page that cleaning
+/// With few of its pages at hand the map has one of its pages written for nearly each page that garbage collection
 /// moves. A victim that is not the emptiest then takes more room than it gives: the drive once stopped.
 #[test]
 fn whatever_victims_a_policy_prefers_a_drive_in_need_cleans_what_gives_room() {

@@ -145,7 +145,7 @@ fn superblocks_too_many_or_too_short_are_refused() {
 }
 
 #[test]
-fn a_spare_that_cleaning_cannot_win_back_is_refused() {
+fn a_spare_that_garbage_collection_cannot_win_back_is_refused() {
     // With these a drive moved data for ever and answered nothing, or stood still.
     let text = crate::common::drives::text("tiny").expect("it is there");
     let short = [

@@ -540,7 +540,7 @@ const SHORT_BLOCKS: [(&str, &[(&str, &str)]); 8] = [
 
 #[test]
 fn a_drive_goes_on_after_many_cuts_in_a_row() {
-    // Each cut costs the open superblocks what was under way: cut in the middle of cleaning again
+    // Each cut costs the open superblocks what was under way: cut in the middle of garbage collection again
     // and again, the free ones were used up and the drive stopped for good.
     let lives = u64::from(lodger_testing::cases(10_000)) / 1600;
     let mut reclaimed = 0;
@@ -552,7 +552,7 @@ fn a_drive_goes_on_after_many_cuts_in_a_row() {
             let mut run = Run::new(title, &spec, life);
             run.work(3000);
             while run.seen.cuts < 200 {
-                // Lives differ in what gets done between cuts: from nothing to some cleaning.
+                // Lives differ in what gets done between cuts: from nothing to some garbage collection.
                 let busy = life as u32 % 6;
                 (0..run.rng.below(1 + 4 * busy)).for_each(|_| run.submit());
                 (0..run.rng.below(1 + 10 * busy)).for_each(|_| run.step(false));
@@ -567,8 +567,8 @@ fn a_drive_goes_on_after_many_cuts_in_a_row() {
             run.host.drive.ftl().check();
         }
     }
-    assert!(reclaimed > 0, "no recovery had to clean");
-    println!("{reclaimed} drives had to clean during recovery");
+    assert!(reclaimed > 0, "no recovery had to collect garbage");
+    println!("{reclaimed} drives had to collect garbage during recovery");
 }
 
 #[test]

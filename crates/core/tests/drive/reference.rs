@@ -1,6 +1,6 @@
 //! Does the drive return what was written? The model under long random sequences of reads, writes,
 //! trims, flushes and host-memory grants and withdrawals, against a naive drive: a list of who
-//! wrote each sector, no caching, no cleaning.
+//! wrote each sector, no caching, no garbage collection.
 
 use crate::common::contents::Tags;
 use crate::common::naive::Naive;

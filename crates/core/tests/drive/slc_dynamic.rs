@@ -195,7 +195,7 @@ fn idle_time_empties_the_cache() {
     host.drive.ftl().check();
 }
 
-/// On a full drive little is borrowed, and cleaning costs what it costs without.
+/// On a full drive little is borrowed, and garbage collection costs what it costs without.
 #[test]
 fn a_full_drive_writes_as_much_as_without_the_cache() {
     let amplification = |share| {

@@ -1,4 +1,4 @@
-//! Does cleaning cost what theory says? Steady state under uniform random writes against analytic
+//! Does garbage collection cost what theory says? Steady state under uniform random writes against analytic
 //! models, and the preconditioned state against really writing the drive.
 
 use crate::common::{closed_loop, drive, pages};
@@ -8,12 +8,12 @@ use lodger_core::{DriveSpec, Host, Op, Precondition};
 /// Slots of a superblock of the test drive: one die, one plane, 33 pages of 16 KiB.
 const BLOCK_SLOTS: f64 = 132.0;
 
-/// A drive whose only write amplification is cleaning: the map is in DRAM, one stream.
-fn cleaning_drive(policy: &str, spare: f64, own_stream: &str) -> DriveSpec {
-    cleaning_drive_of("512MiB", policy, spare, own_stream)
+/// A drive whose only write amplification is garbage collection: the map is in DRAM, one stream.
+fn collecting_drive(policy: &str, spare: f64, own_stream: &str) -> DriveSpec {
+    collecting_drive_of("512MiB", policy, spare, own_stream)
 }
 
-fn cleaning_drive_of(capacity: &str, policy: &str, spare: f64, own_stream: &str) -> DriveSpec {
+fn collecting_drive_of(capacity: &str, policy: &str, spare: f64, own_stream: &str) -> DriveSpec {
     let overprovisioning = (1.0 / (1.0 - spare) - 1.0).to_string();
     let (policy, choices) = policy.split_once(':').unwrap_or((policy, "10"));
     drive(
@@ -71,14 +71,14 @@ fn lambert_w(x: f64) -> f64 {
 }
 
 /// Desnoyers, SYSTOR 2012, "Analytic modeling of SSD write performance", LRU (first in, first
-/// out) cleaning: the victim's valid share u solves u = exp(-a (1 - u)), a = physical / user.
+/// out) garbage collection: the victim's valid share u solves u = exp(-a (1 - u)), a = physical / user.
 fn fifo_model(spare: f64) -> f64 {
     let a = 1.0 / (1.0 - spare);
     let u = -lambert_w(-a * (-a).exp()) / a;
     1.0 / (1.0 - u)
 }
 
-/// The same, greedy cleaning of blocks of n pages:
+/// The same, greedy garbage collection of blocks of n pages:
 /// X0 = 1/2 - (n / a) W(-(1 + 1/2n) a exp(-(1 + 1/2n) a)), A = n / (n - (X0 - 1)).
 fn greedy_model(spare: f64, n: f64) -> f64 {
     let a = 1.0 / (1.0 - spare);
@@ -91,7 +91,7 @@ fn greedy_model(spare: f64, n: f64) -> f64 {
 fn uniform_random_writes_cost_what_desnoyers_predicts() {
     for spare in [0.07, 0.15, 0.28] {
         for (policy, own_stream) in [("greedy", "false"), ("greedy", "true"), ("fifo", "false")] {
-            let spec = cleaning_drive(policy, spare, own_stream);
+            let spec = collecting_drive(policy, spare, own_stream);
             let real_spare = spec.layout().spare_factor();
             let mut host = Host::new(&spec, Precondition::Random, 0, 1);
             let slots = u64::from(host.drive.ftl().user_slots());
@@ -129,7 +129,7 @@ fn filled_superblocks(spec: &DriveSpec, amplification: f64) -> f64 {
 fn small_drives_cost_what_theory_says_of_the_superblocks_that_data_fills() {
     for capacity in ["16MiB", "32MiB", "128MiB"] {
         for own_stream in ["false", "true"] {
-            let spec = cleaning_drive_of(capacity, "greedy", 0.13, own_stream);
+            let spec = collecting_drive_of(capacity, "greedy", 0.13, own_stream);
             let mut host = Host::new(&spec, Precondition::Random, 0, 1);
             let slots = u64::from(host.drive.ftl().user_slots());
             random_writes(&mut host, 4 * slots);
@@ -154,7 +154,7 @@ fn small_drives_cost_what_theory_says_of_the_superblocks_that_data_fills() {
 #[test]
 fn more_choices_come_closer_to_greedy_and_cost_benefit_is_no_worse_than_fifo() {
     let cost = |policy: &str| {
-        let spec = cleaning_drive(policy, 0.15, "false");
+        let spec = collecting_drive(policy, 0.15, "false");
         let mut host = Host::new(&spec, Precondition::Random, 0, 1);
         let slots = u64::from(host.drive.ftl().user_slots());
         random_writes(&mut host, slots);
@@ -171,7 +171,7 @@ fn more_choices_come_closer_to_greedy_and_cost_benefit_is_no_worse_than_fifo() {
 
 #[test]
 fn a_preconditioned_drive_is_in_the_steady_state_of_one_really_written() {
-    let spec = cleaning_drive("greedy", 0.15, "true");
+    let spec = collecting_drive("greedy", 0.15, "true");
     let mut formula = Host::new(&spec, Precondition::Random, 0, 1);
     let slots = u64::from(formula.drive.ftl().user_slots());
     let mut written = Host::new(&spec, Precondition::None, 0, 1);
@@ -193,7 +193,7 @@ fn a_preconditioned_drive_is_in_the_steady_state_of_one_really_written() {
 
 /// Write amplification of writes of which `hot_share` in ten go to a tenth of the pages.
 fn skewed_amplification(policy: &str, own_stream: &str, parted: bool, hot_share: u32) -> f64 {
-    let mut spec = cleaning_drive(policy, 0.15, own_stream);
+    let mut spec = collecting_drive(policy, 0.15, own_stream);
     spec.ftl.hot_cold_streams = parted;
     let mut host = Host::new(&spec, Precondition::Random, 0, 1);
     let slots = host.drive.ftl().user_slots();
@@ -230,7 +230,7 @@ fn fifo_hot_cold_model(spare: f64, classes: &[(f64, f64)]) -> f64 {
     amplification
 }
 
-/// The least that greedy cleaning of two pools can cost, each with its own share of the spare (Desnoyers, section 5).
+/// The least that greedy garbage collection of two pools can cost, each with its own share of the spare (Desnoyers, section 5).
 fn best_pools_model(spare: f64, [hot, cold]: [(f64, f64); 2]) -> f64 {
     let extra = 1.0 / (1.0 - spare) - 1.0;
     let cost = |(writes, share): (f64, f64), extra: f64| {
@@ -245,7 +245,7 @@ fn best_pools_model(spare: f64, [hot, cold]: [(f64, f64); 2]) -> f64 {
 fn hot_and_cold_data_cost_what_theory_says() {
     let one = fifo_hot_cold_model(0.15, &[(1.0, 1.0)]);
     assert!((one / fifo_model(0.15) - 1.0).abs() < 1e-6, "{one}");
-    let spare = cleaning_drive("fifo", 0.15, "false")
+    let spare = collecting_drive("fifo", 0.15, "false")
         .layout()
         .spare_factor();
     for hot_share in [5, 7, 9] {

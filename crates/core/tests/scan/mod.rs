@@ -175,7 +175,7 @@ fn first_segments(path: &str) -> Vec<String> {
 }
 
 /// Top-level modules of the crate that a file names, by `crate::` or by enough `super::`. `module`
-/// is the file's own path (`["ftl", "cleaning"]`); `exports` says where names re-exported at the
+/// is the file's own path (`["ftl", "collecting"]`); `exports` says where names re-exported at the
 /// crate's root come from.
 pub fn modules_named(
     code: &str,

@@ -19,7 +19,7 @@
 //! at which the long burst stands still, and the longest `w` that is in flash by then is looked for by
 //! halving. The first write of each long burst has another length, so that what has come of a write that
 //! is not acknowledged yet is half a write on average. Long bursts that flash takes at different rates
-//! found it in different states (single-bit flash was used up, or it cleaned): then the drive is left
+//! found it in different states (single-bit flash was used up, or it collected garbage): then the drive is left
 //! alone for some seconds before each burst, once, and bursts at other rates do not count.
 //! What comes out is the size only if the buffer was full: no more at later moments than at earlier ones,
 //! less than half of what was acknowledged, and as much with half as many bytes in flight. Where a link

@@ -4,7 +4,7 @@
 //! (or is moved by another engine than without it), which takes time in proportion to its bytes. Writes
 //! to a drive at rest are compared, so neither the size of the buffer nor what else the drive does
 //! matters. States alternate, and each round is compared with itself, so that slow changes of the drive
-//! (cleaning, heat) fall out. Writes that a small buffer has no room for wait for flash, in which the drive may be at
+//! (garbage collection, heat) fall out. Writes that a small buffer has no room for wait for flash, in which the drive may be at
 //! work for itself: they tell nothing.
 
 use super::enter;
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     /// Seed 110035: writes of 128 KiB into a buffer of 48 KiB took 3.05 times as long with host memory, for the drive
-    /// cleaned then, and the buffer was said to be in host memory.
+    /// collected garbage then, and the buffer was said to be in host memory.
     #[test]
     fn writes_that_have_no_room_in_the_buffer_tell_no_path() {
         let in_time = [12e3, 20e3, 60e3];

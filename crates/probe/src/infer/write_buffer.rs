@@ -111,7 +111,7 @@ pub struct WriteLooks {
     pub fresh: Vec<f64>,
 }
 
-/// Of some flushes, so many find a drive that does not clean.
+/// Of some flushes, so many find a drive that collects no garbage.
 const FREE: f64 = 0.1;
 /// Share of what a flush waits for that a write which waits for flash takes longer at least.
 const WAITS: f64 = 0.4;

@@ -18,8 +18,8 @@ const HEAD: &str = "\
 # Written by `lodger probe --emit-drive`. Only sums show from outside, so their parts are a choice: a read
 # is host, link, firmware and flash; channels and dies have a product; what host and link take beyond the
 # times below is in the firmware's. Not carried over, as no experiment shows it: latencies that differ
-# by page (lower and upper), the firmware waiting for host memory, over-provisioning and how cleaning is
-# done, shares of the write buffer at which writing back starts and stops, suspended programs and erases,
+# by page (lower and upper), the firmware waiting for host memory, over-provisioning and how garbage is
+# collected, shares of the write buffer at which writing back starts and stops, suspended programs and erases,
 # how single-bit flash is emptied, protection of what is in host memory, compressed maps, and what single-bit
 # flash still holds when a burst begins.
 ";

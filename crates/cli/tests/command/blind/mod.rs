@@ -276,8 +276,8 @@ pub fn config(text: &str, precondition: Precondition, seed: u64) -> RunConfig {
 }
 
 /// Returns the superblocks in single-bit mode. A few of them run out while the prober writes; many of
-/// them take all it writes, so that a drive in the steady state of random writes does not clean. Half of
-/// the drives in that state have none and pay for every write by cleaning
+/// them take all it writes, so that a drive in the steady state of random writes collects nothing. Half of
+/// the drives in that state have none and pay for every write by garbage collection
 /// (`drives_in_the_steady_state_clean_while_they_are_probed`).
 fn flash(draw: &mut Draw, rare: &mut Rare, text: &mut String, steady: bool) -> u32 {
     let (mut cell, mut bits, mut pages, mut program) = draw.of(&[

@@ -51,7 +51,7 @@ impl Looks {
 }
 
 impl Superblocks {
-    /// Chooses the superblock to clean next among the closed ones of ordinary mode, or of those that stand apart for
+    /// Chooses the victim among the closed ones of ordinary mode, or of those that stand apart for
     /// single-bit mode.
     pub fn choose_victim(&mut self, policy: GcPolicy, slc: bool) -> Option<Superblock> {
         let mut fewest = [u32::MAX; 2];

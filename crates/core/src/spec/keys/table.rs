@@ -262,7 +262,7 @@ pub(in crate::spec) const KEYS: &[Key] = &[
     key("ftl.overprovisioning", Kind::Ratio { min: 0.0, max: 16.0 }, Is("0.07"),
         "Physical over user capacity, minus one; map, free reserve and single-bit superblocks not counted"),
     key("ftl.gc_policy", Kind::Choice(GcPolicy::CHOICES), Is("greedy"),
-        "How a superblock is chosen for cleaning"),
+        "How the victim of garbage collection is chosen"),
     key("ftl.gc_choices", count(1, 1_024), Is("10"),
         "Superblocks compared by `d-choices`"),
     key("ftl.gc_start_superblocks", count(3, 4_096), Is("4"),

@@ -1,4 +1,4 @@
-//! A naive drive: a list of who wrote each sector, no caching, no cleaning.
+//! A naive drive: a list of who wrote each sector, no caching, no garbage collection.
 
 use lodger_core::{Op, Request};
 use std::collections::HashMap;

@@ -176,7 +176,7 @@ fn conclude(bench: &mut Bench<'_>, kind: Kind, long: Long, mut looks: Looks) -> 
     let (seen, rough) = (&looks.seen, looks.ended);
     let mut sizes: Vec<f64> = seen.iter().map(|(_, ahead)| *ahead).collect();
     // Bursts that the drive took at another rate found it in another state: its fast flash was used up, or
-    // it cleaned.
+    // it collected garbage.
     let is_steady = 3 * steady.len() >= 2 * sizes.len() || kind.rest > REST && steady.len() >= 3;
     if is_steady {
         sizes = steady;

@@ -9,7 +9,7 @@ use crate::outcome::Outcome;
 /// Share of room beyond the capacity, as most drives have it.
 const OVERPROVISIONING: f64 = 0.07;
 const PAGES_PER_BLOCK: f64 = 768.0;
-/// Superblocks that this room must have, for cleaning to find one.
+/// Superblocks that this room must have, for garbage collection to find one.
 const SPARE_SUPERBLOCKS: f64 = 8.0;
 /// What one operation writes without a better guess: two planes of three pages of 16 KiB.
 const OPERATION_BYTES: f64 = 96.0 * KIB;

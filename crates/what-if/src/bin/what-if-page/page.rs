@@ -14,7 +14,7 @@ const STYLE: &str = include_str!("../../../page/what-if.css");
 const BODY: &str = include_str!("../../../page/what-if.html");
 /// Jobs, with names in braces where values go.
 const JOB: &str = include_str!("../../../page/job.fio");
-const CLEANING: &str = include_str!("../../../page/cleaning.fio");
+const COLLECTION: &str = include_str!("../../../page/collection.fio");
 const WORKER: &str = include_str!("../../../page/worker.js");
 const EXAMPLE: &str = include_str!("../../../page/example.csv");
 const SCRIPTS: [&str; 5] = [
@@ -74,7 +74,7 @@ pub fn page(module: &[u8]) -> Result<String, String> {
     let _ = writeln!(out, "<style>{STYLE}</style>{body}");
     for (name, text) in [
         ("job-file", JOB),
-        ("cleaning-file", CLEANING),
+        ("collection-file", COLLECTION),
         ("example", EXAMPLE),
         ("worker", WORKER),
     ] {
