@@ -1,6 +1,7 @@
 //! The file that `--timeline` names.
 
 use crate::args::TimeArgs;
+use crate::commands::Streams;
 use crate::error::Error;
 use crate::output::{OutputFile, cannot_write};
 use lodger_core::DriveSpec;
@@ -69,10 +70,18 @@ impl TimelineFile {
     /// Writes what was seen; the file is to be put in its place.
     ///
     /// # Errors
-    /// If it cannot be written, or there are too many rows.
-    pub(crate) fn write(self, seen: Timeline, result: &RunResult) -> Result<OutputFile, Error> {
+    /// If it cannot be written.
+    pub(crate) fn write(
+        self,
+        seen: Timeline,
+        result: &RunResult,
+        streams: &mut Streams<'_>,
+    ) -> Result<OutputFile, Error> {
         let TimelineFile { mut file, form, .. } = self;
-        let table = seen.finish(result)?;
+        let table = seen.finish(result);
+        if let Some(warning) = table.warning() {
+            streams.warning(&warning);
+        }
         let written = match form {
             Form::Csv => table.write_csv(&mut file),
             Form::JsonLines => table.write_json_lines(&mut file),

@@ -78,7 +78,9 @@ impl Run {
 
     #[getter]
     fn warnings(&self) -> Vec<String> {
-        self.result.warnings.clone()
+        let over_time = self.over_time.as_ref().and_then(Table::warning);
+        let run = self.result.warnings.iter().cloned();
+        run.chain(over_time).collect()
     }
 
     /// Columns of the log as bytes.
@@ -199,13 +201,11 @@ fn watched(
     }
     let (watch, (over_time, breakdown)) = all;
     let mut result = result;
-    let over_time = over_time.map(|seen| seen.finish(&result).map_err(in_python));
-    // Too many rows end a run, too: that is said first.
-    let over_time = over_time.transpose()?;
     if result.interrupted {
         return Err(Error::interrupted());
     }
     result.breakdown = breakdown.map(|breakdown| breakdown.finish(&result));
+    let over_time = over_time.map(|seen| seen.finish(&result));
     Ok(Ran {
         result,
         log: watch.log,

@@ -205,5 +205,5 @@ fn run_one(
         streams.warning(&format!("{which}: {warning}"));
     }
     let over_time = over_time.map(|over_time| over_time.finish(&result));
-    Ok((result, over_time.transpose()?))
+    Ok((result, over_time))
 }

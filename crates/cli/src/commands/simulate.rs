@@ -146,7 +146,7 @@ fn watched(
             config,
             result: &result,
         };
-        let over_time = for_page.finish(&result)?;
+        let over_time = for_page.finish(&result);
         let page = report::page(&inputs::all_shown(&args.workload), report, &over_time);
         files.push(file.holding(&page)?);
     }
@@ -154,7 +154,7 @@ fn watched(
         result.breakdown = None;
     }
     if let (Some(file), Some(over_time)) = (timeline, over_time) {
-        files.push(file.write(over_time, &result)?);
+        files.push(file.write(over_time, &result, streams)?);
     }
     if let (Some(file), Some(events)) = (trace_events, events) {
         let (file, text) = file.write(events)?;

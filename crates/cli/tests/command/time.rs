@@ -241,11 +241,28 @@ fn a_timeline_that_cannot_be_is_refused_and_leaves_nothing() {
         let args = ["--timeline", "t.csv", "--timeline-interval", interval];
         refused(&args, "from 1us to 86400s");
     }
+    assert_eq!(sandbox.files(), ["job.fio"]);
+}
+
+#[test]
+fn a_timeline_with_more_rows_than_it_may_have_is_written_and_says_so() {
+    let sandbox = sandbox();
     let slow = "[a]\nrw=read\nbs=4k\nsize=8m\nthinktime=1s\nnumber_ios=2\n";
     sandbox.file("job.fio", slow);
-    let fine = ["--timeline", "t.csv", "--timeline-interval", "1us"];
-    refused(&fine, "more than 100000 rows");
-    assert_eq!(sandbox.files(), ["job.fio"]);
+    let plain = sandbox.ok(&SIMULATE).stdout;
+    let fine = [
+        "--timeline",
+        "t.csv",
+        "--timeline-interval",
+        "1us",
+        "--quiet",
+    ];
+    let out = sandbox.ok(&with(&fine));
+    assert_eq!(out.stdout, plain);
+    let says = "warning: intervals of the timeline are 32 us, not 1 us";
+    assert!(out.stderr.contains(says), "{}", out.stderr);
+    let csv = std::fs::read_to_string(sandbox.dir.join("t.csv")).unwrap();
+    assert!((50_000..=100_000).contains(&csv.lines().skip(1).count()));
 }
 
 #[cfg(unix)]

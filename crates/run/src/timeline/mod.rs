@@ -10,17 +10,16 @@ pub use table::{Column, Table, Values};
 
 use crate::advise::parse_time_ns;
 use crate::error::Error;
-use crate::runner::{DriveState, Observer, Progress, RunResult};
+use crate::runner::{DriveState, Observer, RunResult};
 use crate::stats::direction_of;
 use lodger_core::observe::Histogram;
 use lodger_core::time::{NS, S, US};
 use lodger_core::{Completion, DriveSpec, Request, Status};
 use row::{COMMITS_AT, COUNTED, KINDS, Requests, Row, State, counted};
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use table::Has;
 
-/// Most rows of an interval that was asked for: some 100 MB of memory.
+/// Most rows of an interval that was asked for, some 100 MB of memory; a run that goes on has intervals twice as long.
 const ROWS_MAX: usize = 100_000;
 /// Most rows of an interval that is chosen by itself; a fifth of them is left when it grows.
 const CHOSEN_ROWS_MAX: usize = 1_000;
@@ -109,8 +108,8 @@ impl Ramp {
 /// Watches a run, interval by interval.
 #[derive(Clone, Debug)]
 pub struct Timeline {
+    asked: Interval,
     interval_ps: u64,
-    chosen: bool,
     /// The next factor of a chosen interval is 5, not 2.
     by_five: bool,
     submit_ps: u64,
@@ -124,7 +123,6 @@ pub struct Timeline {
     start_ps: u64,
     /// What the drive had counted when it began.
     counted: [u64; COUNTED],
-    too_many: bool,
 }
 
 impl Timeline {
@@ -132,13 +130,13 @@ impl Timeline {
     /// drive's spec), which fio's completion latency leaves out.
     #[must_use]
     pub fn new(interval: Interval, spec: &DriveSpec, submit_ps: u64) -> Self {
-        let (interval_ps, chosen) = match interval {
-            Interval::Chosen => (FIRST_PS, true),
-            Interval::Exactly(ps) => (ps, false),
+        let interval_ps = match interval {
+            Interval::Chosen => FIRST_PS,
+            Interval::Exactly(ps) => ps,
         };
         Timeline {
+            asked: interval,
             interval_ps,
-            chosen,
             by_five: false,
             submit_ps,
             slc_superblocks: spec.ftl.slc_superblocks,
@@ -149,7 +147,6 @@ impl Timeline {
             open: Open::default(),
             start_ps: 0,
             counted: [0; COUNTED],
-            too_many: false,
         }
     }
 
@@ -200,16 +197,21 @@ impl Timeline {
         }
         self.rows.push(row);
         self.start_ps += length_ps;
-        if self.chosen && self.rows.len() == CHOSEN_ROWS_MAX {
-            self.coarsen();
+        if self.asked == Interval::Chosen && self.rows.len() == CHOSEN_ROWS_MAX {
+            self.coarsen(if self.by_five { 5 } else { 2 });
+            self.by_five = !self.by_five;
         }
-        self.too_many = self.rows.len() > ROWS_MAX;
     }
 
-    /// Intervals become longer; the number of rows is a multiple of both factors.
-    fn coarsen(&mut self) {
-        let factor = if self.by_five { 5 } else { 2 };
-        self.by_five = !self.by_five;
+    /// There is room for one more row.
+    fn make_room(&mut self) {
+        if self.rows.len() == ROWS_MAX {
+            self.coarsen(2);
+        }
+    }
+
+    /// Intervals become longer; the number of rows is a multiple of the factor.
+    fn coarsen(&mut self, factor: usize) {
         self.interval_ps *= factor as u64;
         self.rows = merged(&self.rows, factor);
         for ramp in &mut self.ramps {
@@ -220,19 +222,8 @@ impl Timeline {
     }
 
     /// The rows, of a run that came to this.
-    ///
-    /// # Errors
-    /// If there were too many.
-    pub fn finish(mut self, result: &RunResult) -> Result<Table, Error> {
-        if self.too_many {
-            let reached_s = self.start_ps as f64 / S as f64;
-            let message = format!(
-                "the timeline would have more than {ROWS_MAX} rows: they reach {reached_s} s of simulated time"
-            );
-            return Err(Error::input(message).hint(
-                "give `--timeline-interval` a longer time, or leave it out: then one that fits is chosen",
-            ));
-        }
+    #[must_use]
+    pub fn finish(mut self, result: &RunResult) -> Table {
         for (ramp, job) in std::mem::take(&mut self.ramps).iter().zip(&result.jobs) {
             // As in fio, a job that ends before its ramp is counted whole.
             if job.start_ps < ramp.counted_from_ps {
@@ -248,7 +239,7 @@ impl Timeline {
             slc_superblocks: self.slc_superblocks,
             database: result.jobs.iter().any(|job| job.logging.is_some()),
         };
-        Ok(Table::new(&self.rows, self.interval_ps, &has))
+        Table::new(&self.rows, (self.asked, self.interval_ps), &has)
     }
 }
 
@@ -294,24 +285,24 @@ impl Observer for Timeline {
 
     #[inline]
     fn next_look_ps(&self) -> u64 {
-        match self.too_many {
-            true => u64::MAX,
-            false => self.last_ps(),
-        }
+        self.last_ps()
     }
 
     fn look(&mut self, drive: &DriveState) {
+        if drive.now_ps < self.last_ps() {
+            return;
+        }
+        self.make_room();
+        // What would have been a row more may be the first half of a longer one.
         if drive.now_ps >= self.last_ps() {
             self.close(self.interval_ps, drive);
         }
     }
 
     fn ended(&mut self, drive: &DriveState) {
-        if self.too_many {
-            return;
-        }
         let length_ps = drive.now_ps.saturating_sub(self.start_ps);
         if length_ps > 0 || self.rows.is_empty() {
+            self.make_room();
             return self.close(length_ps, drive);
         }
         // What happens at the last instant alone belongs to the interval before it.
@@ -321,12 +312,5 @@ impl Observer for Timeline {
             ramp.close(last);
         }
         self.rows[last].merge(&row);
-    }
-
-    fn progress(&mut self, _: Progress) -> ControlFlow<()> {
-        match self.too_many {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
     }
 }

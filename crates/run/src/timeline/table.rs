@@ -3,9 +3,10 @@
 use super::row::{
     COMMITS_AT, COUNTS, DIRECTIONS, HITS_AT, HOST_HITS_AT, PROGRAMMED_AT, Requests, Row, WRITTEN_AT,
 };
+use super::{Interval, ROWS_MAX};
 use lodger_core::observe::TIERS_MAX;
 use lodger_core::spec::Tier;
-use lodger_core::time::NS;
+use lodger_core::time::{MS, NS, S, US};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
@@ -30,6 +31,8 @@ pub struct Column {
 /// What a run did over time: a row for each interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
+    /// Length that was asked for.
+    pub asked: Interval,
     /// Length of all intervals but the last, picoseconds.
     pub interval_ps: u64,
     /// Columns, each with as many values.
@@ -109,8 +112,16 @@ impl Building<'_> {
     }
 }
 
+/// A length in the largest unit that makes it a whole number.
+fn shown(ps: u64) -> String {
+    let units = [(S, "s"), (MS, "ms"), (US, "us"), (NS, "ns")];
+    let whole = units.into_iter().find(|(unit, _)| ps.is_multiple_of(*unit));
+    let (unit, name) = whole.unwrap_or((1, "ps"));
+    format!("{} {name}", ps / unit)
+}
+
 impl Table {
-    pub(super) fn new(rows: &[Row], interval_ps: u64, has: &Has) -> Self {
+    pub(super) fn new(rows: &[Row], (asked, interval_ps): (Interval, u64), has: &Has) -> Self {
         debug_assert!(has.map_tiers.len() <= TIERS_MAX);
         let mut building = Building {
             rows,
@@ -137,6 +148,7 @@ impl Table {
             Some(row.state.hmb_used_bytes)
         });
         Table {
+            asked,
             interval_ps,
             columns: building.columns,
         }
@@ -150,6 +162,20 @@ impl Table {
             Some(Values::Real(values)) => values.len(),
             None => 0,
         }
+    }
+
+    /// Says that intervals are longer than was asked for, if they are.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let Interval::Exactly(asked_ps) = self.asked else {
+            return None;
+        };
+        let [asked, used] = [asked_ps, self.interval_ps].map(shown);
+        (asked_ps < self.interval_ps).then(|| {
+            format!(
+                "intervals of the timeline are {used}, not {asked}: with these it would have more than {ROWS_MAX} rows"
+            )
+        })
     }
 
     /// Writes comma-separated values: names, then a line for each row; a cell without a value is empty.

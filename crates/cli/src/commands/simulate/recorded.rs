@@ -63,7 +63,7 @@ pub(super) fn run(
     let replayed = replay::replay(&config, recording, &name, &mut watch)?;
     let (watch, observed) = watch;
     let timeline = match (timeline, observed) {
-        (Some(file), Some(observed)) => Some(file.write(observed, &replayed.result)?),
+        (Some(file), Some(observed)) => Some(file.write(observed, &replayed.result, streams)?),
         _ => None,
     };
     let (mut logs, _) = watch.finish()?;
