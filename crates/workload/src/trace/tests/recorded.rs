@@ -2,6 +2,7 @@
 
 use super::{read_well, samples};
 use crate::trace::{Format, Trace, info};
+use proptest::prelude::*;
 
 /// Latencies of reads and of writes: how many, the longest in nanoseconds.
 fn recorded(trace: &Trace) -> [(u64, u64); 2] {
@@ -89,5 +90,42 @@ fn formats_without_latencies_have_none() {
             assert!(trace.recorded().is_none(), "{format}");
             assert!(info::info(&trace).recorded.is_none());
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(lodger_testing::config(256))]
+
+    /// `cat DEVICE.blktrace.*`: a file for each CPU, one behind the other; the drive ends a request on another CPU than
+    /// it was issued on.
+    #[test]
+    fn files_of_several_cpus_one_behind_the_other_tell_what_one_in_order_does(
+        steps in prop::collection::vec((0_u64..5, 1_u64..50, 0_usize..3, any::<bool>()), 0..80),
+    ) {
+        let mut files = vec![Vec::new(); 3];
+        let mut in_order = Vec::new();
+        let mut under_way: Vec<u64> = Vec::new();
+        let mut now_us = 0;
+        // The first names the device.
+        let first = (9, 0, 0, true);
+        for (sector, wait_us, cpu, reads) in std::iter::once(first).chain(steps) {
+            now_us += wait_us;
+            let kind = if reads { "R" } else { "W" };
+            let place = under_way.iter().position(|busy| *busy == sector);
+            let action = match place.map(|place| under_way.swap_remove(place)) {
+                Some(_) => "C",
+                None => {
+                    under_way.push(sector);
+                    "D"
+                }
+            };
+            let line =
+                format!("  8,0 {cpu} 1 0.{now_us:06}000 1 {action} {kind} {sector} + 8 [fio]\n");
+            files[cpu].push(line.clone());
+            in_order.push(line);
+        }
+        let behind = read_well(&files.concat().concat()).0;
+        let told = |trace: &Trace| format!("{:?}", trace.recorded());
+        prop_assert_eq!(told(&behind), told(&read_well(&in_order.concat()).0));
     }
 }
