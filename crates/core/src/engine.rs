@@ -2,6 +2,7 @@
 
 mod heap;
 
+use crate::ids::Id;
 use crate::observe::{Tracer, Untraced};
 use heap::Heap;
 use serde::{Deserialize, Serialize};
@@ -188,10 +189,10 @@ impl<T: Tracer> Engine<T> {
 
     /// Schedules an event; never in the past.
     #[inline]
-    pub fn schedule(&mut self, at_ps: u64, kind: EventKind, index: u32) {
+    pub fn schedule(&mut self, at_ps: u64, kind: EventKind, index: impl Id) {
         debug_assert!(at_ps >= self.now_ps, "{kind:?} scheduled in the past");
         self.heap
-            .push(Event::new(at_ps, self.sequence, kind, index).0);
+            .push(Event::new(at_ps, self.sequence, kind, index.number()).0);
         self.sequence += 1;
     }
 

@@ -2,6 +2,25 @@
 
 use serde::{Deserialize, Serialize};
 
+/// What numbers the places of a [`Slab`](crate::slab::Slab).
+pub trait Id: Copy + PartialEq {
+    /// The index with that number.
+    fn new(number: u32) -> Self;
+    /// Its number.
+    fn number(self) -> u32;
+}
+
+impl Id for u32 {
+    #[inline(always)]
+    fn new(number: u32) -> Self {
+        number
+    }
+    #[inline(always)]
+    fn number(self) -> u32 {
+        self
+    }
+}
+
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -14,6 +33,17 @@ macro_rules! id {
             #[must_use]
             pub const fn index(self) -> usize {
                 self.0 as usize
+            }
+        }
+
+        impl Id for $name {
+            #[inline(always)]
+            fn new(number: u32) -> Self {
+                $name(number)
+            }
+            #[inline(always)]
+            fn number(self) -> u32 {
+                self.0
             }
         }
     };

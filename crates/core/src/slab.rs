@@ -1,42 +1,47 @@
 //! Fixed places for things that come and go, and lists threaded through them.
 
-use crate::ids::NONE;
+use crate::ids::{Id, NONE};
 use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
 
-/// Places for values, addressed by a small index and reused last freed first. Grows while the
+/// Places for values, addressed by a small index, of a type that says what is there, and reused last freed first. Grows while the
 /// largest number of values at once grows, then never allocates again.
 #[derive(Clone, Serialize, Deserialize, Debug)]
-pub struct Slab<T> {
+pub struct Slab<T, I = u32> {
     places: Vec<T>,
     free: Vec<u32>,
+    #[serde(skip)]
+    index: PhantomData<I>,
 }
 
-impl<T> Default for Slab<T> {
+impl<T, I> Default for Slab<T, I> {
     fn default() -> Self {
         Slab {
             places: Vec::new(),
             free: Vec::new(),
+            index: PhantomData,
         }
     }
 }
 
-impl<T> Slab<T> {
+impl<T, I: Id> Slab<T, I> {
     /// Puts a value in a free place.
     #[inline]
-    pub fn insert(&mut self, value: T) -> u32 {
+    pub fn insert(&mut self, value: T) -> I {
         if let Some(index) = self.free.pop() {
             self.places[index as usize] = value;
-            return index;
+            return I::new(index);
         }
         self.places.push(value);
         let index = self.places.len() as u32 - 1;
         assert!(index <= crate::engine::INDEX_MAX);
-        index
+        I::new(index)
     }
 
     /// Frees a place. Its value stays there until the place is used again.
     #[inline]
-    pub fn remove(&mut self, index: u32) {
+    pub fn remove(&mut self, index: I) {
+        let index = index.number();
         debug_assert!(!self.free.contains(&index), "place freed twice");
         self.free.push(index);
     }
@@ -48,10 +53,10 @@ impl<T> Slab<T> {
     }
 
     /// Frees all places but those of `kept`.
-    pub fn keep_only(&mut self, kept: &[u32]) {
+    pub fn keep_only(&mut self, kept: &[I]) {
         let mut free = vec![true; self.places.len()];
         for &index in kept {
-            free[index as usize] = false;
+            free[index.number() as usize] = false;
         }
         self.free = (0..self.places.len() as u32)
             .rev()
@@ -72,18 +77,18 @@ impl<T> Slab<T> {
     }
 }
 
-impl<T> std::ops::Index<u32> for Slab<T> {
+impl<T, I: Id> std::ops::Index<I> for Slab<T, I> {
     type Output = T;
     #[inline]
-    fn index(&self, index: u32) -> &T {
-        &self.places[index as usize]
+    fn index(&self, index: I) -> &T {
+        &self.places[index.number() as usize]
     }
 }
 
-impl<T> std::ops::IndexMut<u32> for Slab<T> {
+impl<T, I: Id> std::ops::IndexMut<I> for Slab<T, I> {
     #[inline]
-    fn index_mut(&mut self, index: u32) -> &mut T {
-        &mut self.places[index as usize]
+    fn index_mut(&mut self, index: I) -> &mut T {
+        &mut self.places[index.number() as usize]
     }
 }
 
@@ -97,26 +102,29 @@ pub trait Linked {
 
 /// First-in, first-out queue threaded through the places of a [`Slab`].
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
-pub struct Queue {
+pub struct Queue<I = u32> {
     head: u32,
     tail: u32,
+    #[serde(skip)]
+    index: PhantomData<I>,
 }
 
-impl Default for Queue {
+impl<I> Default for Queue<I> {
     fn default() -> Self {
         Queue {
             head: NONE,
             tail: NONE,
+            index: PhantomData,
         }
     }
 }
 
-impl Queue {
+impl<I: Id> Queue<I> {
     /// The place at the front of the queue.
     #[inline]
     #[must_use]
-    pub fn front(&self) -> Option<u32> {
-        (self.head != NONE).then_some(self.head)
+    pub fn front(&self) -> Option<I> {
+        (self.head != NONE).then(|| I::new(self.head))
     }
 
     /// Whether the queue is empty.
@@ -127,47 +135,50 @@ impl Queue {
     }
 
     /// All places in the queue, from the front.
-    pub fn iter<'a, T: Linked>(&self, slab: &'a Slab<T>) -> impl Iterator<Item = u32> + Clone + 'a {
-        let next = |index: u32| (index != NONE).then_some(index);
+    pub fn iter<'a, T: Linked>(
+        &self,
+        slab: &'a Slab<T, I>,
+    ) -> impl Iterator<Item = I> + Clone + use<'a, T, I> {
+        let next = |index: u32| (index != NONE).then(|| I::new(index));
         std::iter::successors(next(self.head), move |&index| next(slab[index].next()))
     }
 
     /// Puts a place at the end of the queue.
     #[inline]
-    pub fn push_back<T: Linked>(&mut self, slab: &mut Slab<T>, index: u32) {
+    pub fn push_back<T: Linked>(&mut self, slab: &mut Slab<T, I>, index: I) {
         slab[index].set_next(NONE);
         if self.head == NONE {
-            self.head = index;
+            self.head = index.number();
         } else {
-            slab[self.tail].set_next(index);
+            slab[I::new(self.tail)].set_next(index.number());
         }
-        self.tail = index;
+        self.tail = index.number();
     }
 
     /// Puts a place at the front of the queue.
     #[inline]
-    pub fn push_front<T: Linked>(&mut self, slab: &mut Slab<T>, index: u32) {
+    pub fn push_front<T: Linked>(&mut self, slab: &mut Slab<T, I>, index: I) {
         slab[index].set_next(self.head);
         if self.head == NONE {
-            self.tail = index;
+            self.tail = index.number();
         }
-        self.head = index;
+        self.head = index.number();
     }
 
     /// Takes a place out of the queue, wherever it stands; false: it is not there.
-    pub fn remove<T: Linked>(&mut self, slab: &mut Slab<T>, index: u32) -> bool {
+    pub fn remove<T: Linked>(&mut self, slab: &mut Slab<T, I>, index: I) -> bool {
         let mut before = NONE;
         let mut at = self.head;
-        while at != NONE && at != index {
-            (before, at) = (at, slab[at].next());
+        while at != NONE && at != index.number() {
+            (before, at) = (at, slab[I::new(at)].next());
         }
         if at == NONE {
             return false;
         }
-        let next = slab[at].next();
+        let next = slab[index].next();
         match before {
             NONE => self.head = next,
-            before => slab[before].set_next(next),
+            before => slab[I::new(before)].set_next(next),
         }
         if self.tail == at {
             self.tail = before;
@@ -177,7 +188,7 @@ impl Queue {
 
     /// Takes the place at the front out of the queue.
     #[inline]
-    pub fn pop_front<T: Linked>(&mut self, slab: &mut Slab<T>) -> Option<u32> {
+    pub fn pop_front<T: Linked>(&mut self, slab: &mut Slab<T, I>) -> Option<I> {
         let index = self.front()?;
         self.head = slab[index].next();
         Some(index)
@@ -200,9 +211,9 @@ mod tests {
 
     #[test]
     fn a_queue_keeps_order_across_pushes_at_both_ends() {
-        let mut slab = Slab::default();
+        let mut slab: Slab<_> = Slab::default();
         let ids: Vec<u32> = (0..4).map(|_| slab.insert(Node(NONE))).collect();
-        let mut queue = Queue::default();
+        let mut queue: Queue = Queue::default();
         queue.push_back(&mut slab, ids[1]);
         queue.push_back(&mut slab, ids[2]);
         queue.push_front(&mut slab, ids[0]);
@@ -216,9 +227,9 @@ mod tests {
     #[test]
     fn what_is_removed_leaves_the_others_in_order() {
         for removed in 0..4 {
-            let mut slab = Slab::default();
+            let mut slab: Slab<_> = Slab::default();
             let ids: Vec<u32> = (0..5).map(|_| slab.insert(Node(NONE))).collect();
-            let mut queue = Queue::default();
+            let mut queue: Queue = Queue::default();
             for &id in &ids[..4] {
                 queue.push_back(&mut slab, id);
             }
@@ -234,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_freed_place_is_used_again() {
-        let mut slab = Slab::default();
+        let mut slab: Slab<_> = Slab::default();
         let first = slab.insert(1);
         slab.insert(2);
         slab.remove(first);

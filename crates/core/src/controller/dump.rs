@@ -8,7 +8,7 @@
 //! in flash, written before the first pin is answered.
 
 use crate::engine::{Engine, EventKind};
-use crate::ids::Ppn;
+use crate::ids::{DieId, FlashOpId, Ppn};
 use crate::nand::{Array, Cause, Class, FlashOp, OpKind, slot_mask};
 use crate::spec::{Cell, DriveSpec, NandSpec, PowerSpec, SLOT_BYTES};
 use serde::{Deserialize, Serialize};
@@ -103,21 +103,22 @@ fn play(nand: &NandSpec, pages: u64, kind: OpKind) -> (Vec<u64>, u64) {
     let mut ends_ps = vec![0; units as usize];
     while let Some((now, kind, index)) = engine.pop(u64::MAX) {
         let done = match kind {
-            EventKind::ArrayDone => array.on_array_done(&mut engine, index),
+            EventKind::ArrayDone => array.on_array_done(&mut engine, FlashOpId(index)),
             EventKind::DataReady => true,
             EventKind::DataLoaded => {
-                array.on_data_loaded(&mut engine, index);
+                array.on_data_loaded(&mut engine, FlashOpId(index));
                 false
             }
             EventKind::DieFree => {
-                array.on_die_free(&mut engine, crate::ids::DieId(index));
+                array.on_die_free(&mut engine, DieId(index));
                 false
             }
             _ => unreachable!("{kind:?}: the array does nothing else"),
         };
         if done {
-            ends_ps[array.ops[index].owner as usize] = now.ps();
-            array.ops.remove(index);
+            let op = FlashOpId(index);
+            ends_ps[array.ops[op].owner as usize] = now.ps();
+            array.ops.remove(op);
         }
     }
     (ends_ps, u64::from(unit_slots))

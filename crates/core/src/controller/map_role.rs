@@ -17,7 +17,7 @@ pub use host::Moved;
 use super::TierMigrations;
 use super::cache::{Cache, Direct, Inserted};
 use super::encoding::Encoder;
-use crate::ids::{BufferSlot, NONE, TranslationPage};
+use crate::ids::{BufferSlot, CommandId, NONE, TranslationPage};
 use crate::slab::Slab;
 use crate::spec::{Encoding, Integrity, MapRoleSpec, MapTierSpec, Tier};
 use crate::table::Table;
@@ -67,7 +67,7 @@ pub struct Fill {
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum Waiter {
     /// A command that reads pages of it.
-    Command(u32),
+    Command(CommandId),
     /// Data in a slot of the write buffer that is to be merged with what one of its pages holds.
     Merge(BufferSlot),
 }

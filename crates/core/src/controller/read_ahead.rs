@@ -1,7 +1,7 @@
 //! Read-ahead: which reads form streams, what is expected to be asked for next, and who waits for what of it is on
 //! its way from flash. It takes no time; the drive reads what it is told.
 
-use crate::ids::{NONE, Ppn};
+use crate::ids::{CommandId, NONE, Ppn};
 use crate::nand::SlotMask;
 use crate::slab::{Linked, Queue, Slab};
 use crate::spec::{ReadAheadSpec, SLOT_BYTES};
@@ -38,7 +38,7 @@ struct Coming {
 /// A command that waits for some bytes of them.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 struct Waiting {
-    command: u32,
+    command: CommandId,
     bytes: u32,
     next: u32,
 }
@@ -166,7 +166,7 @@ impl ReadAhead {
 
     /// A command waits for so many bytes of a page, if that is on its way. Returns whether the command has one read
     /// more to wait for.
-    pub fn join(&mut self, ppn: Ppn, command: u32, bytes: u32) -> Option<bool> {
+    pub fn join(&mut self, ppn: Ppn, command: CommandId, bytes: u32) -> Option<bool> {
         if self.coming_by_ppn.is_empty() {
             return None;
         }
@@ -186,7 +186,7 @@ impl ReadAhead {
     }
 
     /// What was begun under that name is here: the next command that waits for it, and for how many bytes.
-    pub fn next_waiting(&mut self, coming: u32) -> Option<(u32, u32)> {
+    pub fn next_waiting(&mut self, coming: u32) -> Option<(CommandId, u32)> {
         let at = self.coming[coming].waiting.pop_front(&mut self.waiting)?;
         let Waiting { command, bytes, .. } = self.waiting[at];
         self.waiting.remove(at);
@@ -297,13 +297,13 @@ mod tests {
         let mut ahead = ReadAhead::new(&spec);
         let coming = ahead.begin(Ppn(40), 0b1101);
         assert!(ahead.is_coming(Ppn(40)) && !ahead.is_coming(Ppn(41)));
-        assert_eq!(ahead.join(Ppn(41), 7, 4096), None);
-        assert_eq!(ahead.join(Ppn(40), 7, 4096), Some(true));
-        assert_eq!(ahead.join(Ppn(42), 7, 512), Some(false));
-        assert_eq!(ahead.join(Ppn(42), 3, 512), Some(true));
+        assert_eq!(ahead.join(Ppn(41), CommandId(7), 4096), None);
+        assert_eq!(ahead.join(Ppn(40), CommandId(7), 4096), Some(true));
+        assert_eq!(ahead.join(Ppn(42), CommandId(7), 512), Some(false));
+        assert_eq!(ahead.join(Ppn(42), CommandId(3), 512), Some(true));
         let waiting: Vec<_> = std::iter::from_fn(|| ahead.next_waiting(coming)).collect();
-        assert_eq!(waiting, [(7, 4608), (3, 512)]);
+        assert_eq!(waiting, [(CommandId(7), 4608), (CommandId(3), 512)]);
         ahead.end(coming);
-        assert!(!ahead.is_coming(Ppn(40)) && ahead.join(Ppn(42), 1, 1).is_none());
+        assert!(!ahead.is_coming(Ppn(40)) && ahead.join(Ppn(42), CommandId(1), 1).is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! Role `window`: the table of pinned ranges, what may be called when, and the gate that keeps block
 //! commands off what is pinned (Bae et al., "2B-SSD", ISCA 2018: BA-buffer manager, LBA checker).
 
-use crate::ids::Lpn;
+use crate::ids::{CommandId, Lpn};
 use crate::request::{EntryId, EntryInfo, EntryState, WindowError};
 use crate::spec::{Gate, SLOT_BYTES, WindowSpec};
 use serde::{Deserialize, Serialize};
@@ -57,9 +57,9 @@ pub struct Window {
     capacity_bytes: u64,
     entries: Vec<Entry>,
     /// Block commands past the gate and not completed: command, from, to.
-    under_way: Vec<(u32, u64, u64)>,
+    under_way: Vec<(CommandId, u64, u64)>,
     /// Block commands that wait, in order of arrival: command, from, to.
-    held: Vec<(u32, u64, u64)>,
+    held: Vec<(CommandId, u64, u64)>,
 }
 
 impl Window {
@@ -202,7 +202,7 @@ impl Window {
     }
 
     /// Takes an entry out of the table. Block commands that waited for it go to `released`.
-    pub fn unpin(&mut self, entry: EntryId, released: &mut Vec<u32>) {
+    pub fn unpin(&mut self, entry: EntryId, released: &mut Vec<CommandId>) {
         self.entries.retain(|known| known.info.entry != entry);
         let Window { entries, held, .. } = self;
         held.retain(|&(command, from, to)| {
@@ -215,7 +215,7 @@ impl Window {
     }
 
     /// Takes out the block commands that wait: nobody is to wait for them any more.
-    pub fn take_held(&mut self) -> Vec<u32> {
+    pub fn take_held(&mut self) -> Vec<CommandId> {
         let held = self.held.drain(..);
         held.map(|(command, ..)| command).collect()
     }
@@ -226,7 +226,7 @@ impl Window {
     }
 
     /// A block command of bytes `from..to` is at the gate.
-    pub fn gate(&mut self, command: u32, from: u64, to: u64) -> Verdict {
+    pub fn gate(&mut self, command: CommandId, from: u64, to: u64) -> Verdict {
         if !self.entries.iter().any(|entry| entry.covers(from, to)) {
             self.under_way.push((command, from, to));
             return Verdict::Pass;
@@ -242,7 +242,7 @@ impl Window {
 
     /// A block command is done. Returns the call whose pin waited for it and can go on now; to be
     /// asked again until there is none.
-    pub fn leave(&mut self, command: u32) -> Option<u32> {
+    pub fn leave(&mut self, command: CommandId) -> Option<u32> {
         let place = self.under_way.iter().position(|known| known.0 == command);
         if let Some(place) = place {
             self.under_way.swap_remove(place);

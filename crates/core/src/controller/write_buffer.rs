@@ -6,7 +6,7 @@ mod pace;
 
 pub use log::Fate;
 
-use crate::ids::{BufferSlot, Lpn, NONE};
+use crate::ids::{BufferSlot, CommandId, Lpn, NONE};
 use crate::slab::{Linked, Queue, Slab};
 use crate::spec::{SLOT_BYTES, WriteBufferSpec};
 use crate::table::Table;
@@ -93,7 +93,7 @@ impl Linked for Slot {
 /// A command that waits for one slot (FUA).
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 struct Waiter {
-    command: u32,
+    command: CommandId,
     next: u32,
 }
 
@@ -101,7 +101,7 @@ struct Waiter {
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum Flusher {
     /// A flush of the host.
-    Command(u32),
+    Command(CommandId),
     /// The drive itself: host memory was taken back, or it is shut down.
     Drive,
 }
@@ -448,7 +448,7 @@ impl WriteBuffer {
     /// A slot is in flash (or needs not go there): it is free again. Commands that waited for it
     /// alone (FUA) go to `done`.
     #[inline]
-    pub fn programmed(&mut self, slot: BufferSlot, done: &mut Vec<u32>) {
+    pub fn programmed(&mut self, slot: BufferSlot, done: &mut Vec<CommandId>) {
         let lpn = self.slots[slot.0].lpn;
         if self.newest.get(lpn.0) == Some(slot.0) {
             self.newest.remove(lpn.0);
@@ -462,7 +462,7 @@ impl WriteBuffer {
 
     /// A slot's data is safe: its epoch and who waits for it alone need not wait any more.
     #[inline]
-    fn release_waiters(&mut self, slot: u32, done: &mut Vec<u32>) {
+    fn release_waiters(&mut self, slot: u32, done: &mut Vec<CommandId>) {
         let Slot {
             epoch,
             waiter,
@@ -490,7 +490,7 @@ impl WriteBuffer {
     }
 
     /// A command waits until this slot is in flash, which must be soon if `at_once` (FUA).
-    pub fn wait_for(&mut self, slot: BufferSlot, command: u32, at_once: bool) {
+    pub fn wait_for(&mut self, slot: BufferSlot, command: CommandId, at_once: bool) {
         let next = self.slots[slot.0].waiter;
         self.slots[slot.0].waiter = self.waiters.insert(Waiter { command, next });
         if at_once {
@@ -500,7 +500,7 @@ impl WriteBuffer {
 
     /// A flush waits until everything acknowledged so far is in flash, or in the log. Returns true
     /// when that is already so.
-    pub fn flush(&mut self, command: u32) -> bool {
+    pub fn flush(&mut self, command: CommandId) -> bool {
         if self.is_safe() {
             return true;
         }
@@ -542,7 +542,7 @@ impl WriteBuffer {
 
     /// A slot's data is lost, as it is to become safe: commands that wait for it alone (FUA) go to
     /// `waiting`, and the flush that covers it will fail.
-    pub fn fail(&mut self, slot: BufferSlot, waiting: &mut Vec<u32>) {
+    pub fn fail(&mut self, slot: BufferSlot, waiting: &mut Vec<CommandId>) {
         let Slot {
             epoch,
             waiter,

@@ -5,7 +5,7 @@ use super::{Contents, Device, HostMemory, Lent, wear};
 use crate::controller::ReadCache;
 use crate::engine::{EventKind, INDEX_MAX};
 use crate::ftl::{Collector, Move, Owned, Pacer};
-use crate::ids::{Lpn, Superblock};
+use crate::ids::Superblock;
 use crate::nand::{Cause, FlashOp};
 use crate::observe::Tracer;
 use crate::spec::{DriveSpec, Tier};
@@ -111,7 +111,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     #[cold]
     pub(super) fn rewrite(&mut self, index: u32, cause: Cause) -> bool {
         let program = *self.programs.of(index);
-        let mut current = std::mem::take(&mut self.scratch);
+        let mut current = Vec::new();
         let (contents, lost) = (&mut self.contents, &mut self.hmb_pages.lost);
         let dead = &mut self.dead;
         dead.erased(program.ppn, program.slots);
@@ -120,7 +120,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             lost.relocate(moved.from, moved.to);
             match moved.owner {
                 _ if !moved.is_current && C::HEARS_OF_DEAD => dead.add(moved.sequence, moved.to),
-                Owned::Data(lpn) if moved.is_current => current.push(lpn.0),
+                Owned::Data(lpn) if moved.is_current => current.push(lpn),
                 _ => {}
             }
         });
@@ -129,7 +129,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.contents.tear(program.ppn, program.slots);
             self.ftl.programmed(program.ppn);
             let (board, ftl) = (&mut self.board, &self.ftl);
-            for lpn in current.drain(..).map(Lpn) {
+            for lpn in current {
                 if let Some(hpb) = &mut self.hpb {
                     hpb.changes(lpn);
                 }
@@ -141,7 +141,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         } else {
             wear::end(&mut self.board.array, &mut self.ftl);
         }
-        self.scratch = current;
         is_placed
     }
 

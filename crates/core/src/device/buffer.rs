@@ -8,7 +8,7 @@ use super::programs::{Fetched, Program, Programs};
 use crate::controller::WriteBuffer;
 use crate::engine::EventKind;
 use crate::ftl::ProgramUnit;
-use crate::ids::{BufferSlot, NONE};
+use crate::ids::{BufferSlot, CommandId, NONE};
 use crate::memory::STAGING;
 use crate::observe::Tracer;
 use crate::slab::{Queue, Slab};
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 /// Write data on its way from the host's memory into slots of the buffer.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub(super) struct Transfer {
-    pub command: u32,
+    pub command: CommandId,
     /// First slot; the others follow by [`WriteBuffer::chained`].
     pub first_slot: u32,
     pub bytes: u64,
@@ -59,7 +59,7 @@ pub(super) struct Buffer {
     /// Memory it stands on where there is any of that.
     home: Tier,
     /// Writes that wait for room.
-    pub queue: Queue,
+    pub queue: Queue<CommandId>,
     transfers: Slab<Transfer>,
     incoming: Incoming,
     /// Bytes on their way into the log.
@@ -115,7 +115,7 @@ impl Buffer {
     }
 
     /// Data of a command is asked for, for slots chained from `first_slot` on.
-    pub(super) fn begin(&mut self, command: u32, first_slot: u32, bytes: u64) -> u32 {
+    pub(super) fn begin(&mut self, command: CommandId, first_slot: u32, bytes: u64) -> u32 {
         self.transfers.insert(Transfer {
             command,
             first_slot,
@@ -181,7 +181,11 @@ impl Buffer {
     /// Bytes of the pages that the buffer holds and that data changes in part: where a tag covers the whole
     /// page, the rest has to be read and checked first. 0 when there is nothing (more) to be read. The
     /// whole pages then go back.
-    pub(super) fn take_held_bytes(&mut self, index: u32, commands: &Slab<Command>) -> u64 {
+    pub(super) fn take_held_bytes(
+        &mut self,
+        index: u32,
+        commands: &Slab<Command, CommandId>,
+    ) -> u64 {
         let transfer = self.transfers[index];
         if transfer.merged {
             return 0;

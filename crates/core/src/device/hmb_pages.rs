@@ -6,7 +6,7 @@
 use super::{Command, Contents, Device, HostMemory, Lent, PageBytes, Source};
 use crate::controller::{DataInHmb, Lost, ReadCache, WriteBuffer};
 use crate::ftl::{Ftl, Owned};
-use crate::ids::{BufferSlot, Lpn, Ppn, TranslationPage};
+use crate::ids::{BufferSlot, CommandId, Lpn, Ppn, TranslationPage};
 use crate::nand::{FlashOp, SlotMask};
 use crate::observe::{Counters, Tracer};
 use crate::request::Status;
@@ -21,7 +21,7 @@ pub(super) struct Around<'a, C, M> {
     pub buffer: &'a mut WriteBuffer,
     pub cache: Option<&'a mut ReadCache>,
     pub ftl: &'a Ftl,
-    pub commands: &'a mut Slab<Command>,
+    pub commands: &'a mut Slab<Command, CommandId>,
     pub counters: &'a mut Counters,
 }
 
@@ -194,7 +194,7 @@ impl HmbPages {
     pub(super) fn read_buffered<C: Contents, M: HostMemory>(
         &mut self,
         mut around: Around<'_, C, M>,
-        id: u32,
+        id: CommandId,
         slot: BufferSlot,
         sectors: u8,
     ) -> bool {
@@ -264,7 +264,7 @@ impl HmbPages {
     pub(super) fn reject_cached<C: Contents, M: HostMemory>(
         &mut self,
         mut around: Around<'_, C, M>,
-        id: u32,
+        id: CommandId,
     ) -> u64 {
         let cache = around.cache.as_deref();
         if cache.is_none_or(|cache| !cache.tier.is_granted()) {

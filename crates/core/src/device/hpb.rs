@@ -12,7 +12,7 @@ use super::command::{Command, ToldByHost};
 use crate::controller::WriteBuffer;
 use crate::controller::hpb::{HostEntry, HpbDevice, Message, NO_ENTRY, Refusal};
 use crate::ftl::{Ftl, Owned};
-use crate::ids::{Lpn, Ppn, TranslationPage};
+use crate::ids::{CommandId, Lpn, Ppn, TranslationPage};
 use crate::observe::Tracer;
 use crate::request::{Op, Request};
 use crate::spec::{DriveSpec, HpbSpec, LinkProtocol, SLOT_BYTES};
@@ -100,7 +100,7 @@ impl Hpb {
     }
 
     /// Nothing belongs to the command yet.
-    pub(super) fn begin(&mut self, command: u32) {
+    pub(super) fn begin(&mut self, command: CommandId) {
         let state = self.state(command);
         state.entry = None;
         state.covered = 0;
@@ -108,8 +108,8 @@ impl Hpb {
         state.ahead.clear();
     }
 
-    fn state(&mut self, command: u32) -> &mut CommandState {
-        let place = command as usize;
+    fn state(&mut self, command: CommandId) -> &mut CommandState {
+        let place = command.index();
         if self.states.len() <= place {
             self.states.resize_with(place + 1, CommandState::default);
         }
@@ -125,7 +125,7 @@ impl Hpb {
     // What the host does.
 
     /// The host sends an entry along with a read.
-    pub(super) fn attach(&mut self, read: u32, entry: HostEntry) {
+    pub(super) fn attach(&mut self, read: CommandId, entry: HostEntry) {
         self.state(read).entry = Some(entry);
     }
 
@@ -143,12 +143,12 @@ impl Hpb {
     }
 
     /// The command is a READ BUFFER of a group.
-    pub(super) fn begin_group(&mut self, command: u32, group: u32) {
+    pub(super) fn begin_group(&mut self, command: CommandId, group: u32) {
         self.state(command).group = group;
     }
 
     /// What the host learns of a command when it has its response.
-    pub(super) fn take_answer(&mut self, id: u32, command: &Command) -> HpbAnswer {
+    pub(super) fn take_answer(&mut self, id: CommandId, command: &Command) -> HpbAnswer {
         let state = self.state(id);
         state.entry = None;
         state.ahead.clear();
@@ -175,8 +175,8 @@ impl Hpb {
 
     /// Core time of looking at what came with a read; 0 if nothing did.
     #[inline]
-    pub(super) fn check_ps(&self, id: u32) -> u64 {
-        self.states.get(id as usize).map_or(0, |state| {
+    pub(super) fn check_ps(&self, id: CommandId) -> u64 {
+        self.states.get(id.index()).map_or(0, |state| {
             let entries = usize::from(state.entry.is_some()) + state.ahead.len();
             entries as u64 * self.spec.check_ps
         })
@@ -194,7 +194,7 @@ impl Hpb {
     pub(super) fn covers(
         &mut self,
         board: &mut Board<impl Tracer>,
-        id: u32,
+        id: CommandId,
         command: &mut Command,
         page: TranslationPage,
     ) -> bool {
@@ -232,7 +232,7 @@ impl Hpb {
     pub(super) fn confirm(
         &mut self,
         board: &mut Board<impl Tracer>,
-        id: u32,
+        id: CommandId,
         command: &mut Command,
     ) {
         if command.told_by_host == ToldByHost::Each {
@@ -285,7 +285,7 @@ impl Hpb {
         &mut self,
         board: &mut Board<impl Tracer>,
         ftl: &Ftl,
-        id: u32,
+        id: CommandId,
         command: &mut Command,
     ) -> u64 {
         if command.hpb_command && !self.state(id).ahead.is_write_buffer() {
@@ -308,7 +308,7 @@ impl Hpb {
     }
 
     /// The entries of the group that a READ BUFFER asks for; returns how many bytes that is.
-    fn hand_out(&mut self, ftl: &Ftl, id: u32) -> u64 {
+    fn hand_out(&mut self, ftl: &Ftl, id: CommandId) -> u64 {
         let group = self.state(id).group;
         let pages = self.pages(group, ftl.user_slots());
         let version = self.device.hand_out(group, pages.clone());
@@ -325,7 +325,7 @@ impl Hpb {
 
     /// Core time of a READ BUFFER or an HPB WRITE BUFFER, and whether it is the former, which needs
     /// translation pages.
-    pub(super) fn driver_command_ps(&mut self, id: u32) -> (u64, bool) {
+    pub(super) fn driver_command_ps(&mut self, id: CommandId) -> (u64, bool) {
         match self.state(id).ahead.is_write_buffer() {
             true => (self.spec.write_buffer_ps, false),
             false => (self.spec.read_buffer_ps, true),

@@ -122,7 +122,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if let Some(hpb) = &mut self.hpb {
             hpb.begin(id);
         }
-        CommandId(id)
+        id
     }
 
     pub(super) fn validate(&self, request: &Request) -> Status {
@@ -155,25 +155,25 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// The doorbell of an enqueued command is rung at `doorbell_ps`, now or later.
     #[inline]
     pub fn ring(&mut self, command: CommandId, doorbell_ps: u64) {
-        let queue = self.commands[command.0].request.queue;
+        let queue = self.commands[command].request.queue;
         // Where the host frees slots, it keeps the command until one is free.
         let known_ps = match self.board.link.host_frees_slots() {
             true => 0,
             false => doorbell_ps + self.board.link.one_way_ps(),
         };
         if self.front.queues.submit(queue, command, known_ps) {
-            self.fetch(command.0, doorbell_ps, true);
+            self.fetch(command, doorbell_ps, true);
         }
     }
 
     /// A command comes over the link: asked for by a doorbell that is rung at `at_ps`, or by the
     /// drive itself then.
     #[inline]
-    pub(super) fn fetch(&mut self, command: u32, at_ps: u64, doorbell: bool) {
+    pub(super) fn fetch(&mut self, command: CommandId, at_ps: u64, doorbell: bool) {
         let fetched_ps = at_ps + self.board.link.command_ps(doorbell);
         let tracer = &mut self.board.engine.tracer;
-        tracer.mark(command, Part::Queue, at_ps);
-        tracer.mark(command, Part::Fetch, fetched_ps);
+        tracer.mark(command.0, Part::Queue, at_ps);
+        tracer.mark(command.0, Part::Fetch, fetched_ps);
         self.board
             .engine
             .schedule(fetched_ps, EventKind::Fetched, command);
@@ -252,7 +252,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let at_ps = sent.arrives_ps + handling_ps;
             self.board
                 .engine
-                .schedule(at_ps, EventKind::HostHandled, sent.command.0);
+                .schedule(at_ps, EventKind::HostHandled, sent.command);
         }
     }
 
@@ -260,7 +260,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     #[inline]
     #[must_use]
     pub fn outcome(&self, command: CommandId) -> (Request, Status) {
-        let command = &self.commands[command.0];
+        let command = &self.commands[command];
         (command.request, command.status)
     }
 
@@ -274,13 +274,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             status,
             hpb_command,
             ..
-        } = self.commands[command.0];
+        } = self.commands[command];
         self.board.counters.completions += u64::from(!hpb_command);
-        self.commands.remove(command.0);
+        self.commands.remove(command);
         if self.board.link.host_frees_slots()
             && let Some((next, _)) = self.front.queues.release(self.board.engine.now().ps())
         {
-            self.fetch(next.0, next_doorbell_ps, true);
+            self.fetch(next, next_doorbell_ps, true);
         }
         self.note_activity();
         (request, status)
@@ -302,7 +302,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// The host sends an entry along with an enqueued read.
     pub fn attach_entry(&mut self, read: CommandId, entry: HostEntry) {
         if let Some(hpb) = &mut self.hpb {
-            hpb.attach(read.0, entry);
+            hpb.attach(read, entry);
         }
     }
 
@@ -312,7 +312,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let user_slots = self.ftl.user_slots();
         let request = self.hpb.as_ref()?.group_request(group, user_slots)?;
         let id = self.insert_of_driver(request);
-        self.hpb.as_mut()?.begin_group(id.0, group);
+        self.hpb.as_mut()?.begin_group(id, group);
         Some(id)
     }
 
@@ -324,7 +324,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         read: CommandId,
         entries: &[HostEntry],
     ) -> Option<CommandId> {
-        let command = self.commands[read.0];
+        let command = self.commands[read];
         if self.hpb.is_none() || command.status != Status::Success {
             return None;
         }
@@ -333,7 +333,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             return None;
         }
         let id = self.insert_of_driver(command.request);
-        self.hpb.as_mut()?.begin_ahead(id.0, read.0, entries);
+        self.hpb.as_mut()?.begin_ahead(id, read, entries);
         Some(id)
     }
 
@@ -347,7 +347,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// has its response.
     pub fn hpb_answer(&mut self, command: CommandId) -> HpbAnswer {
         match &mut self.hpb {
-            Some(hpb) => hpb.take_answer(command.0, &self.commands[command.0]),
+            Some(hpb) => hpb.take_answer(command, &self.commands[command]),
             None => HpbAnswer::default(),
         }
     }

@@ -51,7 +51,7 @@ pub use window::{DumpOutcome, WindowRecovery, WindowSent};
 use crate::controller::ReadCache;
 use crate::engine::EventKind;
 use crate::ftl::{Contradiction, Found, Ftl, Precondition, Wear};
-use crate::ids::{BufferSlot, CommandId, DieId};
+use crate::ids::{BufferSlot, CommandId, DieId, FlashOpId};
 use crate::nand::{Cause, Class, Decoded, FlashAge, OpKind};
 use crate::observe::{Counters, Part, Tracer, Untraced};
 use crate::request::{Op, Status};
@@ -73,7 +73,7 @@ pub const SECTOR_BYTES: u64 = 512;
 pub struct Device<C = NoContents, M = Modelled, T = Untraced> {
     spec: DriveSpec,
     board: Board<T>,
-    commands: Slab<Command>,
+    commands: Slab<Command, CommandId>,
     /// What stands between the drive and its host.
     front: interface::Front,
     map: map::Map,
@@ -94,7 +94,7 @@ pub struct Device<C = NoContents, M = Modelled, T = Untraced> {
     hpb: Option<Box<hpb::Hpb>>,
     window: Option<Box<window::WindowRole>>,
     /// Reused lists, so that nothing is allocated per request.
-    scratch: Vec<u32>,
+    scratch: Vec<CommandId>,
     /// What the sectors hold.
     pub contents: C,
     /// What the drive keeps in host memory.
@@ -185,24 +185,25 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn handle(&mut self, kind: EventKind, index: u32) {
         self.board.engine.tracer.event();
         match kind {
-            EventKind::Fetched => self.on_fetched(index),
-            EventKind::Processed => self.on_processed(index),
-            EventKind::ReadInformed => self.start_read(index),
-            EventKind::HpbEntriesArrived => self.on_hpb_entries_arrived(index),
-            EventKind::PartReady => self.on_part_ready(index),
+            EventKind::Fetched => self.on_fetched(CommandId(index)),
+            EventKind::Processed => self.on_processed(CommandId(index)),
+            EventKind::ReadInformed => self.start_read(CommandId(index)),
+            EventKind::HpbEntriesArrived => self.on_hpb_entries_arrived(CommandId(index)),
+            EventKind::PartReady => self.on_part_ready(CommandId(index)),
             EventKind::DataArrived => self.on_data_arrived(index),
             EventKind::DataStored => self.on_data_stored(index),
-            EventKind::ArrayDone => self.on_array_done(index),
+            EventKind::ArrayDone => self.on_array_done(FlashOpId(index)),
             EventKind::DataLoaded => self
                 .board
                 .array
-                .on_data_loaded(&mut self.board.engine, index),
+                .on_data_loaded(&mut self.board.engine, FlashOpId(index)),
             EventKind::WriteBackArrived => self.on_write_back_arrived(index),
             EventKind::LogRead => self.buffer.on_log_read(&mut self.board),
             EventKind::LogStored => self.on_log_stored(),
             EventKind::DataReady => {
-                if self.board.array.ops[index].tries == 0 || self.decodes(index) {
-                    self.on_data_ready(index);
+                let op = FlashOpId(index);
+                if self.board.array.ops[op].tries == 0 || self.decodes(op) {
+                    self.on_data_ready(op);
                 }
             }
             EventKind::DieFree => self
@@ -230,7 +231,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
     }
 
-    fn on_fetched(&mut self, command: u32) {
+    fn on_fetched(&mut self, command: CommandId) {
         if let Some(hpb) = &mut self.hpb
             && hpb.awaits_entries(command)
         {
@@ -257,14 +258,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let now = self.board.engine.now();
         let end_ps = self.board.cores.book(now, core_ps);
         let tracer = &mut self.board.engine.tracer;
-        tracer.mark(command, Part::Gate, now.ps());
-        tracer.firmware(command, end_ps - core_ps, end_ps);
+        tracer.mark(command.0, Part::Gate, now.ps());
+        tracer.firmware(command.0, end_ps - core_ps, end_ps);
         self.board
             .engine
             .schedule(end_ps, EventKind::Processed, command);
     }
 
-    fn on_processed(&mut self, command: u32) {
+    fn on_processed(&mut self, command: CommandId) {
         let Command {
             request,
             status,
@@ -315,7 +316,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// The entries that the host sends ahead of a read are there.
-    fn on_hpb_entries_arrived(&mut self, bringer: u32) {
+    fn on_hpb_entries_arrived(&mut self, bringer: CommandId) {
         let Some(hpb) = &mut self.hpb else { return };
         let awaited_by = hpb.entries_arrived(bringer);
         self.finish(bringer);
@@ -326,7 +327,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// What a read has brought has passed the decoder, or has not. Returns false if it is to be read again.
     #[cold]
-    fn decodes(&mut self, index: u32) -> bool {
+    fn decodes(&mut self, index: FlashOpId) -> bool {
         let op = self.board.array.ops[index];
         let parts = (&mut self.background, &self.ftl, &mut self.hmb_pages.lost);
         match wear::decode(&mut self.board, parts, index) {
@@ -335,14 +336,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 self.hmb_pages.lost.lose(BufferSlot(op.owner));
             }
             Decoded::Never if op.cause == Cause::Host && op.class == Class::HostRead => {
-                self.commands[op.owner].status = Status::MediaError;
+                self.commands[CommandId(op.owner)].status = Status::MediaError;
             }
             Decoded::Yes | Decoded::Never => {}
         }
         true
     }
 
-    fn on_array_done(&mut self, index: u32) {
+    fn on_array_done(&mut self, index: FlashOpId) {
         if !self
             .board
             .array
@@ -351,7 +352,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             return;
         }
         let engine = &mut self.board.engine;
-        engine.tracer.op_done(index, engine.now().ps());
+        engine.tracer.op_done(index.0, engine.now().ps());
         let op = self.board.array.ops[index];
         self.board.array.ops.remove(index);
         if op.kind == OpKind::Erase {
@@ -363,7 +364,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// One of the things a command waited for has happened.
     #[inline]
-    fn end_part(&mut self, command: u32) {
+    fn end_part(&mut self, command: CommandId) {
         let pending = &mut self.commands[command].pending;
         *pending -= 1;
         if *pending == 0 {
@@ -372,7 +373,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// Sends the completion; the command's slot goes to the next one in the queues.
-    fn finish(&mut self, command: u32) {
+    fn finish(&mut self, command: CommandId) {
         if let Some(window) = &mut self.window {
             let done = self.commands[command];
             if done.window_io {
@@ -387,13 +388,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if !self.board.link.host_frees_slots()
             && let Some((next, known_ps)) = self.front.queues.release(now_ps)
         {
-            self.fetch(next.0, known_ps.max(now_ps), false);
+            self.fetch(next, known_ps.max(now_ps), false);
         }
     }
 
     /// Sends the completion of a command.
     #[inline]
-    fn respond(&mut self, command: u32) {
+    fn respond(&mut self, command: CommandId) {
         let now = self.board.engine.now();
         let extra_bytes = self.hpb.as_mut().map_or(0, |hpb| {
             let answered = &mut self.commands[command];
@@ -404,11 +405,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if T::ON {
             let alone_ps = self.board.link.response_ps(extra_bytes);
             let tracer = &mut self.board.engine.tracer;
-            tracer.settled(command, now.ps(), alone_ps, arrives_ps);
+            tracer.settled(command.0, now.ps(), alone_ps, arrives_ps);
         }
         self.front.attention = true;
         self.front.sent.push(Sent {
-            command: CommandId(command),
+            command,
             arrives_ps,
         });
     }
@@ -416,16 +417,15 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// The host asks for a command to be aborted. One that the drive has not begun, because it waits in its queue or
     /// for room in the write buffer, ends with [`Status::Aborted`]; its completion is sent as any other, and true is
     /// returned. False: it is under way, and ends by itself.
-    pub fn abort(&mut self, command: CommandId) -> bool {
-        let id = command.0;
+    pub fn abort(&mut self, id: CommandId) -> bool {
         let Command {
             request,
             slots_taken,
             ..
         } = self.commands[id];
         // Hosts that free slots keep what waits, and have no need to ask.
-        let waits_outside = !self.board.link.host_frees_slots()
-            && self.front.queues.withdraw(request.queue, command);
+        let waits_outside =
+            !self.board.link.host_frees_slots() && self.front.queues.withdraw(request.queue, id);
         let waits_inside =
             !waits_outside && slots_taken == 0 && self.buffer.queue.remove(&mut self.commands, id);
         if waits_outside || waits_inside {

@@ -6,7 +6,7 @@ use super::{Command, Contents, Device, HostMemory, Source};
 use crate::controller::{Lookup, ReadAhead, Waiter};
 use crate::engine::EventKind;
 use crate::ftl::Owned;
-use crate::ids::{BufferSlot, Lpn, Ppn, TranslationPage};
+use crate::ids::{BufferSlot, CommandId, FlashOpId, Lpn, Ppn, TranslationPage};
 use crate::memory::{self, GRANTED};
 use crate::nand::{Cause, Class, Decoded, FlashOp};
 use crate::observe::{Part, Tracer};
@@ -16,7 +16,7 @@ use std::ops::Range;
 
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Looks the command's map entries up and returns the core time it takes.
-    pub(super) fn read_core_ps(&mut self, id: u32) -> u64 {
+    pub(super) fn read_core_ps(&mut self, id: CommandId) -> u64 {
         let command = &self.commands[id];
         if command.hpb_command {
             return self.driver_core_ps(id);
@@ -28,7 +28,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let map_fill_ps = costs.map_fill_ps;
         let check_ps = self.hpb.as_ref().map_or(0, |hpb| hpb.check_ps(id));
         let tracer = &mut self.board.engine.tracer;
-        tracer.looks_up(id, Part::MapHost, check_ps);
+        tracer.looks_up(id.0, Part::MapHost, check_ps);
         core_ps += check_ps;
         self.board.counters.map.lookups += u64::from(last + 1 - first);
         for page in first..last + 1 {
@@ -42,7 +42,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                     }
                     let entry_ps = entry_ps.unwrap_or(0);
                     let part = memory::look_up_part(self.map.tier(place));
-                    self.board.engine.tracer.looks_up(id, part, entry_ps);
+                    self.board.engine.tracer.looks_up(id.0, part, entry_ps);
                     core_ps += entry_ps;
                 }
                 None if self.is_covered(id, page_id) => {}
@@ -57,7 +57,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// Whether entries of the host make up for a translation page that is not at hand.
-    fn is_covered(&mut self, id: u32, page: TranslationPage) -> bool {
+    fn is_covered(&mut self, id: CommandId, page: TranslationPage) -> bool {
         let Some(hpb) = &mut self.hpb else {
             return false;
         };
@@ -70,7 +70,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// Core time of a command of the host's HPB driver; what it needs of the map is looked up.
-    fn driver_core_ps(&mut self, id: u32) -> u64 {
+    fn driver_core_ps(&mut self, id: CommandId) -> u64 {
         let (mut core_ps, needs_map) = match &mut self.hpb {
             Some(hpb) => hpb.driver_command_ps(id),
             None => (0, false),
@@ -88,7 +88,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// The command's entry is read from host memory.
-    pub(super) fn fetch_map_entry(&mut self, command: u32) {
+    pub(super) fn fetch_map_entry(&mut self, command: CommandId) {
         let (page, _) = self.commands[command].translation_pages();
         let page = TranslationPage(page);
         let at_ps = self.map.fetch_entry(&mut self.board, page);
@@ -98,9 +98,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// The map says where the data is, or is asked to find out.
-    pub(super) fn start_read(&mut self, id: u32) {
+    pub(super) fn start_read(&mut self, id: CommandId) {
         let engine = &mut self.board.engine;
-        engine.tracer.mark(id, Part::MapHmb, engine.now().ps());
+        engine.tracer.mark(id.0, Part::MapHmb, engine.now().ps());
         if self.commands[id].hpb_command {
             if let Some(hpb) = &mut self.hpb
                 && !hpb.take_entries(&mut self.board, id)
@@ -216,7 +216,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Whether a page is on its way; then the command waits for it.
     #[inline]
-    fn joins_read_ahead(&mut self, id: u32, ppn: Ppn, bytes: u64) -> bool {
+    fn joins_read_ahead(&mut self, id: CommandId, ppn: Ppn, bytes: u64) -> bool {
         let ahead = self.read_ahead_state();
         let joined = ahead.and_then(|ahead| ahead.join(ppn, id, bytes as u32));
         if let Some(waits) = joined {
@@ -255,7 +255,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     #[cold]
-    fn start_missing_read(&mut self, id: u32, command: &Command) {
+    fn start_missing_read(&mut self, id: CommandId, command: &Command) {
         let (first, last) = command.translation_pages();
         for page in first..=last {
             if command.missed >> (page - first) & 1 == 0 {
@@ -272,7 +272,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// The translation pages of a group are read as far as they are not at hand.
-    fn start_group_read(&mut self, id: u32) {
+    fn start_group_read(&mut self, id: CommandId) {
         self.commands[id].pending = 1;
         let missed = self.commands[id].missed;
         let (first, last) = self.commands[id].translation_pages();
@@ -303,7 +303,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// A translation page the command waited for is here.
-    fn read_after_fill(&mut self, id: u32, page: TranslationPage) {
+    fn read_after_fill(&mut self, id: CommandId, page: TranslationPage) {
         let command = self.commands[id];
         if !command.hpb_command {
             let (from, to) = command.pages_within(page);
@@ -313,7 +313,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// Reads logical pages `from..to` of a command, whose map entries are at hand.
-    fn read_pages(&mut self, id: u32, from: u32, to: u32) {
+    fn read_pages(&mut self, id: CommandId, from: u32, to: u32) {
         let command = self.commands[id];
         let mut from_memory = FromMemory::default();
         let cache = self.read_cache.as_ref();
@@ -346,7 +346,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     #[inline]
     fn source_of(
         &mut self,
-        id: u32,
+        id: CommandId,
         lpn: Lpn,
         command: &Command,
         bytes: u64,
@@ -415,7 +415,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// A command reads a page that the read cache holds in host memory. Returns whether it could.
-    fn read_cached(&mut self, id: u32, lpn: Lpn, sectors: u8) -> bool {
+    fn read_cached(&mut self, id: CommandId, lpn: Lpn, sectors: u8) -> bool {
         let (data, mut around) = self.hmb_pages();
         let Some(page) = data.get_cached(&mut around, lpn) else {
             return false;
@@ -431,7 +431,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// A command takes a page's data from `source`.
     #[inline]
-    pub(super) fn note_read(&mut self, id: u32, lpn: Lpn, source: Source, sectors: u8) {
+    pub(super) fn note_read(&mut self, id: CommandId, lpn: Lpn, source: Source, sectors: u8) {
         if self.hmb_pages.lost.any() {
             let command = &mut self.commands[id];
             if self.hmb_pages.reads_lost(command, source, sectors) {
@@ -451,17 +451,17 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     #[inline]
-    fn issue_read(&mut self, id: u32, run: &Run) {
+    fn issue_read(&mut self, id: CommandId, run: &Run) {
         self.commands[id].pending += 1;
-        let mut op = FlashOp::read(Class::HostRead, Cause::Host, id, &run.place, run.mask);
+        let mut op = FlashOp::read(Class::HostRead, Cause::Host, id.0, &run.place, run.mask);
         op.link_bytes = run.bytes;
         self.board.read_flash(&mut self.ftl, op);
     }
 
     /// Data that needs no flash is fetched from its memory.
-    fn send_from_memory(&mut self, id: u32, from_memory: &FromMemory) {
+    fn send_from_memory(&mut self, id: CommandId, from_memory: &FromMemory) {
         let now = self.board.engine.now();
-        self.board.engine.tracer.asks_memory(id, now.ps());
+        self.board.engine.tracer.asks_memory(id.0, now.ps());
         for bytes in pieces(from_memory.zeros) {
             self.send_part(id, bytes, now.ps());
         }
@@ -478,7 +478,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// Cached or buffered data in host memory goes to a command's pages.
-    fn send_from_host(&mut self, id: u32, bytes: u64) {
+    fn send_from_host(&mut self, id: CommandId, bytes: u64) {
         if self.hmb_path.has_dma() {
             let at_ps = self.hmb_path.copy_out(&mut self.board, bytes);
             self.commands[id].pending += 1;
@@ -492,13 +492,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// A part of a command's data is at hand at that time.
-    fn send_part(&mut self, id: u32, bytes: u64, at_ps: u64) {
+    fn send_part(&mut self, id: CommandId, bytes: u64, at_ps: u64) {
         self.commands[id].part_bytes += bytes;
         self.commands[id].pending += 1;
         self.board.engine.schedule(at_ps, EventKind::PartReady, id);
     }
 
-    pub(super) fn on_part_ready(&mut self, id: u32) {
+    pub(super) fn on_part_ready(&mut self, id: CommandId) {
         // Whichever memory was faster: there is a piece for all of it.
         let left = &mut self.commands[id].part_bytes;
         let bytes = (*left).min(PIECE_BYTES);
@@ -511,13 +511,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Sends read data to the host.
     #[inline]
-    fn send(&mut self, id: u32, bytes: u64) {
+    fn send(&mut self, id: CommandId, bytes: u64) {
         let end_ps = if self.commands[id].window_io {
             self.board.protected_ps(bytes)
         } else {
             if T::ON {
                 let wire_ps = self.board.link.wire_ps(bytes);
-                self.board.engine.tracer.sends(id, wire_ps);
+                self.board.engine.tracer.sends(id.0, wire_ps);
             }
             self.board.link.write(self.board.engine.now(), bytes)
         };
@@ -527,34 +527,34 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Data that a command has waited for goes to the host.
     #[inline]
-    fn deliver(&mut self, id: u32, bytes: u64) {
+    fn deliver(&mut self, id: CommandId, bytes: u64) {
         self.send(id, bytes);
         self.end_part(id);
     }
 
     /// Data of a flash read has passed bus and decoder.
-    pub(super) fn on_data_ready(&mut self, index: u32) {
+    pub(super) fn on_data_ready(&mut self, index: FlashOpId) {
         let engine = &mut self.board.engine;
         let now_ps = engine.now().ps();
-        engine.tracer.op_done(index, now_ps);
+        engine.tracer.op_done(index.0, now_ps);
         let op = self.board.array.ops[index];
         self.board.array.ops.remove(index);
         match (op.cause, op.class) {
             (Cause::Host, Class::AheadRead) => self.on_read_ahead(&op),
             (Cause::Host, _) => {
-                let bytes = u64::from(op.link_bytes);
+                let (command, bytes) = (CommandId(op.owner), u64::from(op.link_bytes));
                 let kept_in_host = self.keep_in_read_cache(&op);
                 if kept_in_host > 0 && self.hmb_path.has_dma() {
-                    self.board.engine.tracer.adopt(op.owner, now_ps);
+                    self.board.engine.tracer.adopt(command.0, now_ps);
                     // The command's pages get it from host memory, so that it crosses the link once.
                     let board = &mut self.board;
                     let at_ps = self.hmb_path.put_through(board, kept_in_host, bytes);
-                    board.engine.schedule(at_ps, EventKind::PartReady, op.owner);
+                    board.engine.schedule(at_ps, EventKind::PartReady, command);
                 } else {
                     if kept_in_host > 0 {
                         self.hmb_path.put(&mut self.board, kept_in_host);
                     }
-                    self.deliver(op.owner, bytes);
+                    self.deliver(command, bytes);
                 }
             }
             (Cause::Map, Class::MapRead) => self.on_filled(op.owner),

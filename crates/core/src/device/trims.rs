@@ -9,7 +9,7 @@ use super::board::Board;
 use super::programs::Programs;
 use super::{Contents, Device, HostMemory, spare};
 use crate::ftl::{Ftl, Trim};
-use crate::ids::{DieId, Lpn, TranslationPage};
+use crate::ids::{CommandId, DieId, Lpn, TranslationPage};
 use crate::nand::Geometry;
 use crate::observe::Tracer;
 use crate::request::Op;
@@ -34,9 +34,9 @@ pub(super) struct Trims {
     /// Sequence number of the last one in flash.
     saved_to: u32,
     /// Flushes, each with the last trim it waits for.
-    waiters: Vec<(u32, u32)>,
+    waiters: Vec<(u32, CommandId)>,
     /// Trims that have taken effect, and are done when the map has caught up.
-    held: Vec<u32>,
+    held: Vec<CommandId>,
     /// Die that takes the next records.
     pub die: u32,
     records_per_program: usize,
@@ -144,7 +144,7 @@ impl Trims {
     }
 
     /// A trim has taken effect, and is done when the map has caught up with it.
-    pub fn hold(&mut self, command: u32) {
+    pub fn hold(&mut self, command: CommandId) {
         self.held.push(command);
     }
 
@@ -155,12 +155,12 @@ impl Trims {
     }
 
     /// The map has caught up: `done` are those that have waited for it.
-    pub fn release(&mut self, done: &mut Vec<u32>) {
+    pub fn release(&mut self, done: &mut Vec<CommandId>) {
         done.append(&mut self.held);
     }
 
     /// A flush waits for the records of all trims so far, if they are not in flash.
-    pub fn wait(&mut self, command: u32) -> bool {
+    pub fn wait(&mut self, command: CommandId) -> bool {
         let last = self.last();
         let waits = last > self.saved_to;
         if waits {
@@ -181,7 +181,7 @@ impl Trims {
     }
 
     /// Records are in flash. `done`: flushes that have waited for them. Returns whether others wait on.
-    pub fn on_saved(&mut self, done: &mut Vec<u32>) -> bool {
+    pub fn on_saved(&mut self, done: &mut Vec<CommandId>) -> bool {
         self.saved_to = self.writing.last().map_or(0, |trim| trim.sequence);
         let written = std::mem::take(&mut self.writing);
         self.add_saved(written);
@@ -197,7 +197,7 @@ impl Trims {
 }
 
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
-    pub(super) fn start_trim(&mut self, id: u32) {
+    pub(super) fn start_trim(&mut self, id: CommandId) {
         let command = self.commands[id];
         let request = command.request;
         debug_assert_eq!(request.op, Op::Trim);

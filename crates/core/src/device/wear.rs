@@ -11,7 +11,7 @@ use super::board::Board;
 use super::programs::Program;
 use crate::controller::Lost;
 use crate::ftl::{Contradiction, Found, Ftl, Moved, Mover, ProgramUnit, State, Stream};
-use crate::ids::{Ppn, Superblock};
+use crate::ids::{FlashOpId, Ppn, Superblock};
 use crate::nand::{Ageing, Array, Cause, Decoded, FlashOp, OpKind};
 use crate::observe::Tracer;
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,7 @@ impl Upkeep {
 pub(super) fn decode(
     board: &mut Board<impl Tracer>,
     (background, ftl, lost): (&mut Background, &Ftl, &mut Lost),
-    index: u32,
+    index: FlashOpId,
 ) -> Decoded {
     let op = board.array.ops[index];
     let decoded = op.decoded();

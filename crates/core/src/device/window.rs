@@ -16,7 +16,7 @@ use super::{COMPLETION_ENTRY_BYTES, Command, Contents, SUBMISSION_ENTRY_BYTES};
 use crate::controller::dump::mark_ps;
 use crate::controller::{Verdict, Window};
 use crate::engine::{EventKind, Timeline};
-use crate::ids::Lpn;
+use crate::ids::{CommandId, Lpn};
 use crate::observe::{Tracer, WindowCounters};
 use crate::request::{
     EntryId, EntryInfo, Op, Request, Status, WindowCall, WindowError, WindowReply,
@@ -99,7 +99,7 @@ pub(super) struct WindowRole {
     /// Access time of the window's memory.
     access_ps: u64,
     /// Block commands that the gate lets pass now.
-    released: Vec<u32>,
+    released: Vec<CommandId>,
 }
 
 impl WindowRole {
@@ -286,7 +286,7 @@ impl WindowRole {
     pub(super) fn pass_gate(
         &mut self,
         board: &mut Board<impl Tracer>,
-        id: u32,
+        id: CommandId,
         command: &mut Command,
     ) -> bool {
         let request = &command.request;
@@ -313,24 +313,24 @@ impl WindowRole {
 
     /// A block command is done: a pin may have waited for it.
     #[cold]
-    pub(super) fn leave_gate(&mut self, board: &mut Board<impl Tracer>, id: u32) {
+    pub(super) fn leave_gate(&mut self, board: &mut Board<impl Tracer>, id: CommandId) {
         while let Some(call) = self.window.leave(id) {
             self.move_pieces(board, call);
         }
     }
 
     /// Block commands that the gate lets pass now; the list is handed back to be used again.
-    pub(super) fn take_released(&mut self) -> Vec<u32> {
+    pub(super) fn take_released(&mut self) -> Vec<CommandId> {
         std::mem::take(&mut self.released)
     }
 
     /// The list that [`WindowRole::take_released`] has handed out, emptied.
-    pub(super) fn give_back(&mut self, released: Vec<u32>) {
+    pub(super) fn give_back(&mut self, released: Vec<CommandId>) {
         self.released = released;
     }
 
     /// Block commands that the gate has held and holds no more.
-    pub(super) fn take_held(&mut self) -> Vec<u32> {
+    pub(super) fn take_held(&mut self) -> Vec<CommandId> {
         self.window.take_held()
     }
 

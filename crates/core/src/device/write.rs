@@ -7,13 +7,13 @@ use super::{Command, Contents, Device, HostMemory, Source, spare, wear};
 use crate::controller::{Fate, Flusher, Landing, Lookup, SlotState, Waiter};
 use crate::engine::EventKind;
 use crate::ftl::{ProgramUnit, Stream};
-use crate::ids::{BufferSlot, Lpn, NONE, Ppn};
+use crate::ids::{BufferSlot, CommandId, Lpn, NONE, Ppn};
 use crate::nand::{Cause, Class, FlashOp};
 use crate::observe::Tracer;
 use crate::request::Status;
 
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
-    pub(super) fn start_write(&mut self, id: u32) {
+    pub(super) fn start_write(&mut self, id: CommandId) {
         let length_bytes = self.commands[id].request.length_bytes;
         self.board.counters.host_written_bytes += length_bytes;
         // Pending until all data has been asked for.
@@ -25,7 +25,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Takes buffer slots for a write as far as there are any, and has their data sent. Returns
     /// true when the whole command has its slots.
-    fn take_slots(&mut self, id: u32) -> bool {
+    fn take_slots(&mut self, id: CommandId) -> bool {
         let now_ps = self.board.engine.now().ps();
         if let Err(alarm) = self.buffer.slots.admits(now_ps) {
             if let Some(at_ps) = alarm {
@@ -121,7 +121,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let Transfer { bytes, command, .. } = self.buffer.transfer(index);
         let now = self.board.engine.now();
         let tracer = &mut self.board.engine.tracer;
-        tracer.transferred(index, command, true, now.ps());
+        tracer.transferred(index, command.0, true, now.ps());
         if self.buffer.tier.is_granted() {
             // Out again over the link, into the drive's buffer in host memory.
             self.put_in_hmb(index);
@@ -160,7 +160,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let id = transfer.command;
         let engine = &mut self.board.engine;
         let now_ps = engine.now().ps();
-        engine.tracer.transferred(index, id, false, now_ps);
+        engine.tracer.transferred(index, id.0, false, now_ps);
         let mut slot = transfer.first_slot;
         while slot != NONE {
             let next = self.buffer.slots.chained(BufferSlot(slot));
@@ -174,7 +174,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// One page's data has arrived in its slot.
     #[inline]
-    fn land(&mut self, id: u32, slot: BufferSlot) {
+    fn land(&mut self, id: CommandId, slot: BufferSlot) {
         let command = self.commands[id];
         let lpn = self.buffer.slots.lpn(slot);
         let sectors = command.sectors_in(lpn);
@@ -296,7 +296,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.dispatch();
     }
 
-    pub(super) fn start_flush(&mut self, id: u32) {
+    pub(super) fn start_flush(&mut self, id: CommandId) {
         self.commands[id].pending = 1;
         if self.trims.wait(id) {
             self.commands[id].pending += 1;
@@ -513,7 +513,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// Commands that waited for slots alone (`done`, the list to be reused) and flushes go on.
-    fn go_on(&mut self, mut done: Vec<u32>) {
+    fn go_on(&mut self, mut done: Vec<CommandId>) {
         for command in done.drain(..) {
             self.end_part(command);
         }

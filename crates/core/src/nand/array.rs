@@ -5,7 +5,7 @@ use super::geometry::Geometry;
 use super::operation::{CLASSES, Class, FlashOp, OpKind, slots_of};
 use super::variation::Variation;
 use crate::engine::{Engine, EventKind, Timeline};
-use crate::ids::{DieId, Ppn, Superblock};
+use crate::ids::{DieId, FlashOpId, Ppn, Superblock};
 use crate::observe::{OpInfo, OpStep, Tracer};
 use crate::slab::{Queue, Slab};
 use crate::spec::{NandSpec, SLOT_BYTES};
@@ -25,7 +25,7 @@ const SUSPENDING: u8 =
 /// What a die is doing, and what waits for it.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, Default)]
 struct Die {
-    queues: [Queue; CLASSES],
+    queues: [Queue<FlashOpId>; CLASSES],
     /// Bit c: class c has something waiting.
     waiting: u8,
     /// An array operation (or the loading of its data) is under way, or a suspend is.
@@ -68,7 +68,7 @@ pub struct Array {
     variation: Option<Variation>,
     ageing: Option<Box<Ageing>>,
     /// Operations waiting or under way.
-    pub ops: Slab<FlashOp>,
+    pub ops: Slab<FlashOp, FlashOpId>,
 }
 
 impl Array {
@@ -128,7 +128,7 @@ impl Array {
             superblock: op.superblock.0,
         };
         let index = self.ops.insert(op);
-        engine.tracer.op(index, &info, engine.now().ps());
+        engine.tracer.op(index.0, &info, engine.now().ps());
         let die = &mut self.dies[die_id.index()];
         die.queues[class as usize].push_back(&mut self.ops, index);
         die.waiting |= 1 << class as u8;
@@ -164,7 +164,7 @@ impl Array {
     }
 
     /// A read that could not be decoded is done again, before others of its class.
-    pub fn retry(&mut self, engine: &mut Engine<impl Tracer>, index: u32) {
+    pub fn retry(&mut self, engine: &mut Engine<impl Tracer>, index: FlashOpId) {
         let op = &mut self.ops[index];
         op.tries -= 1;
         if op.tries & TRIES == 0
@@ -289,7 +289,7 @@ impl Array {
             self.start(engine, die_id, class);
             return;
         }
-        let index = std::mem::take(&mut die.next_program) - 1;
+        let index = FlashOpId(std::mem::take(&mut die.next_program) - 1);
         die.running = true;
         if std::mem::take(&mut die.next_is_loaded) {
             self.run_array(engine, index, 0);
@@ -300,7 +300,8 @@ impl Array {
     fn load_next(&mut self, engine: &mut Engine<impl Tracer>, die_id: DieId) {
         let die = &mut self.dies[die_id.index()];
         let others = die.waiting & !READS;
-        let runs_program = die.current != 0 && self.ops[die.current - 1].kind == OpKind::Program;
+        let runs_program =
+            die.current != 0 && self.ops[FlashOpId(die.current - 1)].kind == OpKind::Program;
         let is_chosen = die.next_program != 0 || die.next_class != 0;
         if !self.nand.cache_program || !runs_program || is_chosen || others == 0 {
             return;
@@ -314,15 +315,15 @@ impl Array {
             return;
         }
         let index = die.take(&mut self.ops, class);
-        die.next_program = index + 1;
+        die.next_program = index.0 + 1;
         engine
             .tracer
-            .step(index, OpStep::Started, engine.now().ps());
+            .step(index.0, OpStep::Started, engine.now().ps());
         self.load_piece(engine, index);
     }
 
     /// The next page of a program's data goes over the bus.
-    fn load_piece(&mut self, engine: &mut Engine<impl Tracer>, index: u32) {
+    fn load_piece(&mut self, engine: &mut Engine<impl Tracer>, index: FlashOpId) {
         let op = &mut self.ops[index];
         op.pieces_left -= 1;
         let channel = self.geometry.channel(op.die);
@@ -335,7 +336,7 @@ impl Array {
         let die = &mut self.dies[die_id.index()];
         let index = die.take(&mut self.ops, class);
         die.running = true;
-        engine.tracer.step(index, OpStep::Started, now.ps());
+        engine.tracer.step(index.0, OpStep::Started, now.ps());
         let op = &mut self.ops[index];
         match op.kind {
             OpKind::Read => {
@@ -349,29 +350,33 @@ impl Array {
     }
 
     /// Starts (or continues) the array work of a program or erase.
-    fn run_array(&mut self, engine: &mut Engine<impl Tracer>, index: u32, extra_ps: u64) {
+    fn run_array(&mut self, engine: &mut Engine<impl Tracer>, index: FlashOpId, extra_ps: u64) {
         let op = &mut self.ops[index];
         let die = &mut self.dies[op.die.index()];
         let duration_ps = op.array_ps + extra_ps;
         op.end_ps = engine.now().ps() + self.nand.command_ps + duration_ps;
         die.busy_ps += self.nand.command_ps + duration_ps;
-        die.current = index + 1;
-        engine.tracer.step(index, OpStep::Array, engine.now().ps());
+        die.current = index.0 + 1;
+        engine
+            .tracer
+            .step(index.0, OpStep::Array, engine.now().ps());
         let die_id = op.die;
         engine.schedule(op.end_ps, EventKind::ArrayDone, index);
         self.load_next(engine, die_id);
     }
 
     /// A piece of program data has reached the die.
-    pub fn on_data_loaded(&mut self, engine: &mut Engine<impl Tracer>, index: u32) {
+    pub fn on_data_loaded(&mut self, engine: &mut Engine<impl Tracer>, index: FlashOpId) {
         let op = &self.ops[index];
         let die = &mut self.dies[op.die.index()];
         if op.pieces_left > 0 {
             self.load_piece(engine, index);
             return;
         }
-        engine.tracer.step(index, OpStep::Loaded, engine.now().ps());
-        if die.next_program == index + 1 {
+        engine
+            .tracer
+            .step(index.0, OpStep::Loaded, engine.now().ps());
+        if die.next_program == index.0 + 1 {
             die.next_is_loaded = true;
         } else {
             self.run_array(engine, index, 0);
@@ -381,7 +386,7 @@ impl Array {
     /// An array operation has ended. For a read the transfer begins and `DataReady` will follow;
     /// for a program or erase the work is done, and true is returned.
     #[inline]
-    pub fn on_array_done(&mut self, engine: &mut Engine<impl Tracer>, index: u32) -> bool {
+    pub fn on_array_done(&mut self, engine: &mut Engine<impl Tracer>, index: FlashOpId) -> bool {
         let now = engine.now();
         let op = &self.ops[index];
         let die_id = op.die;
@@ -391,9 +396,9 @@ impl Array {
             let channel = self.geometry.channel(die_id) as usize;
             let end_ps = self.channels[channel].book(now, transfer_ps);
             let tracer = &mut engine.tracer;
-            tracer.step(index, OpStep::ArrayDone, now.ps());
-            tracer.step(index, OpStep::Transfer, end_ps - transfer_ps);
-            tracer.step(index, OpStep::Transferred, end_ps);
+            tracer.step(index.0, OpStep::ArrayDone, now.ps());
+            tracer.step(index.0, OpStep::Transfer, end_ps - transfer_ps);
+            tracer.step(index.0, OpStep::Transferred, end_ps);
             let decoded_ps = end_ps + self.nand.ecc_ps + op.end_ps;
             engine.schedule(decoded_ps, EventKind::DataReady, index);
             die.free_at_ps = if self.nand.cache_read {
@@ -410,7 +415,7 @@ impl Array {
             // Left over from before a suspension moved the end.
             return false;
         }
-        engine.tracer.step(index, OpStep::ArrayDone, now.ps());
+        engine.tracer.step(index.0, OpStep::ArrayDone, now.ps());
         die.running = false;
         die.current = 0;
         self.dispatch(engine, die_id);
@@ -433,7 +438,7 @@ impl Array {
             return;
         };
         let die = &mut self.dies[die_id.index()];
-        let op = &mut self.ops[die.current - 1];
+        let op = &mut self.ops[FlashOpId(die.current - 1)];
         let delay_ps = match op.kind {
             OpKind::Erase => suspend.erase_ps,
             _ => suspend.program_ps,
@@ -453,7 +458,7 @@ impl Array {
         let now_ps = engine.now().ps();
         engine
             .tracer
-            .step(die.suspended - 1, OpStep::Suspending, now_ps);
+            .step(FlashOpId(die.suspended - 1).0, OpStep::Suspending, now_ps);
         engine.schedule(engine.now().ps() + delay_ps, EventKind::Suspended, die_id.0);
     }
 
@@ -465,7 +470,7 @@ impl Array {
 
     fn resume(&mut self, engine: &mut Engine<impl Tracer>, die_id: DieId) {
         let die = &mut self.dies[die_id.index()];
-        let index = die.suspended - 1;
+        let index = FlashOpId(die.suspended - 1);
         die.suspended = 0;
         die.running = true;
         let resume_ps = self.nand.suspend.as_ref().map_or(0, |s| s.resume_ps);
@@ -479,7 +484,7 @@ impl Array {
             .iter()
             .flat_map(|die| [die.current, die.suspended]);
         indices.filter(|&index| index != 0).map(|index| {
-            let op = &self.ops[index - 1];
+            let op = &self.ops[FlashOpId(index - 1)];
             (op.kind, op.owner)
         })
     }
@@ -520,7 +525,7 @@ impl Array {
 impl Die {
     /// Takes the first operation of a class from its queue.
     #[inline]
-    fn take(&mut self, ops: &mut Slab<FlashOp>, class: usize) -> u32 {
+    fn take(&mut self, ops: &mut Slab<FlashOp, FlashOpId>, class: usize) -> FlashOpId {
         let index = self.queues[class]
             .pop_front(ops)
             .expect("a class marked as waiting has an operation");

@@ -6,7 +6,7 @@
 //! are copied in the order they were filled, one batch at a time (a group commit).
 
 use super::{Epoch, Slot, SlotState, WriteBuffer};
-use crate::ids::{BufferSlot, Lpn, NONE};
+use crate::ids::{BufferSlot, CommandId, Lpn, NONE};
 use crate::slab::{Queue, Slab};
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
@@ -170,7 +170,7 @@ impl WriteBuffer {
     }
 
     /// The copy is complete. Commands that waited for a slot of it alone (FUA) go to `done`.
-    pub fn logged(&mut self, done: &mut Vec<u32>) {
+    pub fn logged(&mut self, done: &mut Vec<CommandId>) {
         self.log.copying = false;
         let mut batch = std::mem::take(&mut self.log.batch);
         for slot in batch.drain(..) {
@@ -226,7 +226,7 @@ impl WriteBuffer {
     }
 
     /// A slot is free: it is no version of its page any more.
-    pub(super) fn remove_version(&mut self, slot: u32, done: &mut Vec<u32>) {
+    pub(super) fn remove_version(&mut self, slot: u32, done: &mut Vec<CommandId>) {
         let Slot {
             lpn,
             older,
@@ -263,7 +263,7 @@ impl WriteBuffer {
     }
 
     /// A newer version of the page is safe: this one and all before it need not be.
-    fn supersede(&mut self, first: u32, done: &mut Vec<u32>) {
+    fn supersede(&mut self, first: u32, done: &mut Vec<CommandId>) {
         let mut at = first;
         while at != NONE && !self.slots[at].superseded {
             self.slots[at].superseded = true;

@@ -40,7 +40,7 @@ fn an_overwrite_before_programming_is_absorbed_and_one_during_it_is_not() {
 fn a_flush_waits_for_what_came_before_it_and_nothing_else() {
     let mut buffer = buffer(8, 0);
     write(&mut buffer, 1);
-    assert!(!buffer.flush(77));
+    assert!(!buffer.flush(CommandId(77)));
     write(&mut buffer, 2);
     assert_eq!(
         buffer.wanted(false, 4),
@@ -50,7 +50,10 @@ fn a_flush_waits_for_what_came_before_it_and_nothing_else() {
     let first = buffer.pop_dirty(false);
     assert_eq!(buffer.pop_flushed(), None);
     buffer.programmed(first, &mut Vec::new());
-    assert_eq!(buffer.pop_flushed(), Some((Flusher::Command(77), false)));
+    assert_eq!(
+        buffer.pop_flushed(),
+        Some((Flusher::Command(CommandId(77)), false))
+    );
     assert_eq!(
         buffer.wanted(false, 4),
         0,
@@ -60,7 +63,7 @@ fn a_flush_waits_for_what_came_before_it_and_nothing_else() {
 
 #[test]
 fn a_flush_of_an_empty_buffer_is_done_at_once() {
-    assert!(buffer(8, 0).flush(1));
+    assert!(buffer(8, 0).flush(CommandId(1)));
 }
 
 #[test]
@@ -130,23 +133,26 @@ fn a_flush_waits_for_the_log_and_newer_data_leaves_what_is_in_it_alone() {
     let mut buffer = logged_buffer(8, 4);
     write(&mut buffer, 1);
     let first = buffer.find(Lpn(1)).unwrap();
-    assert!(!buffer.flush(77));
+    assert!(!buffer.flush(CommandId(77)));
     assert_eq!((buffer.wanted(false, 1), buffer.start_log()), (0, 1));
     assert_eq!(write(&mut buffer, 1), Landing::New, "it is being copied");
     buffer.logged(&mut Vec::new());
-    assert_eq!(buffer.pop_flushed(), Some((Flusher::Command(77), false)));
+    assert_eq!(
+        buffer.pop_flushed(),
+        Some((Flusher::Command(CommandId(77)), false))
+    );
     assert!(matches!(write(&mut buffer, 1), Landing::Absorbed(_)));
     // Without power: the version that was flushed.
     assert_eq!(buffer.restart(false, 0), [Lpn(1)]);
     assert_eq!(buffer.find(Lpn(1)), Some(first));
-    assert!(buffer.flush(78), "what survived is safe");
+    assert!(buffer.flush(CommandId(78)), "what survived is safe");
 }
 
 #[test]
 fn a_newer_version_in_the_log_or_in_flash_voids_the_older_one() {
     let mut buffer = logged_buffer(8, 4);
     write(&mut buffer, 1);
-    buffer.flush(1);
+    buffer.flush(CommandId(1));
     buffer.start_log();
     buffer.logged(&mut Vec::new());
     let first = buffer.pop_dirty(false);
@@ -165,7 +171,7 @@ fn a_full_log_has_the_buffer_drained() {
     (0..3).for_each(|lpn| {
         write(&mut buffer, lpn);
     });
-    buffer.flush(1);
+    buffer.flush(CommandId(1));
     assert_eq!(buffer.start_log(), 2);
     buffer.logged(&mut Vec::new());
     assert_eq!(buffer.start_log(), 0);
@@ -183,7 +189,7 @@ fn a_full_log_waits_for_what_is_being_programmed_and_pads_nothing() {
         lpns.for_each(|lpn| {
             write(buffer, lpn);
         });
-        buffer.flush(1);
+        buffer.flush(CommandId(1));
     };
     more(&mut buffer, 0..2);
     assert_eq!(buffer.start_log(), 2);
@@ -209,7 +215,7 @@ fn a_trim_voids_what_is_in_the_log_once_it_is_safe_itself() {
     for (trims_to, survives) in [(4, true), (5, false)] {
         let mut buffer = logged_buffer(8, 4);
         write(&mut buffer, 1);
-        buffer.flush(1);
+        buffer.flush(CommandId(1));
         buffer.start_log();
         buffer.logged(&mut Vec::new());
         write(&mut buffer, 1);

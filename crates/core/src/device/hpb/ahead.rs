@@ -10,7 +10,7 @@
 use super::{Board, Command, Hpb, ToldByHost, refuse};
 use crate::controller::hpb::{HostEntry, HpbDevice, Refusal};
 use crate::engine::EventKind;
-use crate::ids::{Lpn, NONE, Ppn, TranslationPage};
+use crate::ids::{CommandId, Lpn, NONE, Ppn, TranslationPage};
 use crate::observe::Tracer;
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ pub(super) struct PrefetchedEntries {
     places: Vec<u32>,
     delivery: Delivery,
     /// Of an HPB WRITE BUFFER: the read that its entries are for.
-    read: Option<u32>,
+    read: Option<CommandId>,
 }
 
 impl PrefetchedEntries {
@@ -87,8 +87,8 @@ impl Hpb {
     /// The host writes an HPB WRITE BUFFER, `bringer`, with an entry for each page of an enqueued read.
     pub(in crate::device) fn begin_ahead(
         &mut self,
-        bringer: u32,
-        read: u32,
+        bringer: CommandId,
+        read: CommandId,
         entries: &[HostEntry],
     ) {
         self.state(bringer).ahead.read = Some(read);
@@ -98,7 +98,7 @@ impl Hpb {
     }
 
     /// Whether a read that the drive has fetched must wait for its entries.
-    pub(in crate::device) fn awaits_entries(&mut self, id: u32) -> bool {
+    pub(in crate::device) fn awaits_entries(&mut self, id: CommandId) -> bool {
         let delivery = &mut self.state(id).ahead.delivery;
         if *delivery == Delivery::Sent {
             *delivery = Delivery::Awaited;
@@ -110,7 +110,7 @@ impl Hpb {
     pub(in crate::device) fn take_entries(
         &mut self,
         board: &mut Board<impl Tracer>,
-        id: u32,
+        id: CommandId,
     ) -> bool {
         let Some(read) = self.state(id).ahead.read else {
             return false;
@@ -124,7 +124,7 @@ impl Hpb {
     }
 
     /// The entries are there; returns the read that has waited for them, if it has.
-    pub(in crate::device) fn entries_arrived(&mut self, id: u32) -> Option<u32> {
+    pub(in crate::device) fn entries_arrived(&mut self, id: CommandId) -> Option<CommandId> {
         let read = self.state(id).ahead.read?;
         let delivery = std::mem::take(&mut self.state(read).ahead.delivery);
         (delivery == Delivery::Awaited).then_some(read)
@@ -134,7 +134,7 @@ impl Hpb {
     pub(super) fn ahead_covers(
         &mut self,
         board: &mut Board<impl Tracer>,
-        id: u32,
+        id: CommandId,
         command: &mut Command,
         page: TranslationPage,
     ) -> bool {
@@ -157,7 +157,7 @@ impl Hpb {
     pub(super) fn confirm_ahead(
         &mut self,
         board: &mut Board<impl Tracer>,
-        id: u32,
+        id: CommandId,
         command: &mut Command,
     ) {
         let (first, last) = command.translation_pages();
@@ -178,19 +178,19 @@ impl Hpb {
 
     fn check_ahead(
         &mut self,
-        id: u32,
+        id: CommandId,
         command: &Command,
         page: TranslationPage,
     ) -> Result<(), Refusal> {
         let within = command.pages_within(page);
-        let ahead = &mut self.states[id as usize].ahead;
+        let ahead = &mut self.states[id.index()].ahead;
         ahead.check(&mut self.device, command.first_lpn(), within)
     }
 
     /// What the entry of one page of the read says, if it is used.
     #[inline]
-    pub(in crate::device) fn place_of(&self, id: u32, at: u32) -> Option<Ppn> {
-        let place = *self.states[id as usize].ahead.places.get(at as usize)?;
+    pub(in crate::device) fn place_of(&self, id: CommandId, at: u32) -> Option<Ppn> {
+        let place = *self.states[id.index()].ahead.places.get(at as usize)?;
         (place != NONE).then_some(Ppn(place))
     }
 }
