@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._check import imported
+from .errors import InputError
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas
     import polars
     import pyarrow
@@ -55,6 +57,22 @@ class Tabular:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The table by Arrow's PyCapsule interface."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+
+class Columnar(Tabular):
+    """A table that is iterated over by the names of its columns, as a dict of them is."""
+
+    def __array__(self, dtype: object = None, copy: object = None) -> npt.NDArray[Any]:
+        """Refused: ``pandas.DataFrame(it)`` would be a column of names.
+
+        Raises:
+            InputError: Always.
+        """
+        raise InputError(
+            f"a {type(self).__name__} is a table of columns, which neither `pandas.DataFrame` "
+            "nor NumPy takes as it is",
+            hint="`to_pandas()` makes it one of pandas, `columns()` has NumPy's arrays",
+        )
 
 
 def arrow(rows: list[dict[str, Any]]) -> Any:

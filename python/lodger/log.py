@@ -12,7 +12,7 @@ from . import _html
 from ._check import imported
 from ._columns import OPS
 from ._show import duration
-from ._table import Tabular
+from ._table import Columnar
 
 if TYPE_CHECKING:
     import pyarrow
@@ -28,7 +28,7 @@ _TYPES: Mapping[str, type[np.unsignedinteger[Any]]] = {
 }
 
 
-class Log(Tabular):
+class Log(Columnar):
     """Every completed request in the order of completion, a NumPy array for each column.
 
     Requests of a job's ramp and refused ones are here, but not in the statistics.

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from . import _html
 from ._check import imported
 from ._show import count, duration
-from ._table import Tabular
+from ._table import Columnar, Tabular
 from .records.breakdown import Breakdown
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _OFTEN_EMPTY = "_clat_"
 _ALL = ("mean", "p50", "p99", "p99_9")
 
 
-class Timeline(Tabular):
+class Timeline(Columnar):
     """A row for each interval of a run, from its start to its end; rows add up to the run's totals.
 
     Columns are those of ``lodger simulate --timeline`` (``docs/time.md``), a NumPy array each:

@@ -15,6 +15,8 @@ from .records.drive import Inside
 from .records.fio import Direction, FioReport, Job, Latency, Sync
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ._native import Run
     from .log import Log
     from .over_time import BreakdownTable, Timeline
@@ -55,6 +57,15 @@ class Result(Tabular, Mapping[str, Any]):
     microseconds. ``result["p99_us"]`` is one of them, ``pandas.DataFrame([one, another])`` a table
     of runs.
     """
+
+    def __array__(self, dtype: object = None, copy: object = None) -> npt.NDArray[Any]:
+        """One object, as NumPy takes a mapping: ``pandas.DataFrame(result)`` fails instead of making
+        a column of names of it; ``to_pandas()`` or ``pandas.DataFrame([result])`` is meant."""
+        import numpy as np
+
+        one = np.empty((), object)
+        one[()] = self
+        return one
 
     def __init__(
         self,

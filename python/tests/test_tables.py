@@ -15,7 +15,7 @@ import pytest
 import lodger
 from lodger._sweep.measure import METRICS
 from lodger._advice import Advised
-from lodger._table import Tabular
+from lodger._table import Columnar, Tabular
 
 from .conftest import JOBS, ROOT
 
@@ -198,6 +198,22 @@ def test_there_is_no_timeline_or_page_unless_asked_for() -> None:
     assert any("intervals of the timeline are" in warning for warning in full.warnings)
 
 
+def test_pandas_makes_no_column_of_names_of_a_table() -> None:
+    pandas = pytest.importorskip("pandas")
+    result = lodger.simulate(WORKLOAD, "tiny", timeline=True, log=True)
+    for columns in (result.timeline, result.log):
+        assert columns is not None
+        with pytest.raises(lodger.InputError, match="a table of columns") as info:
+            pandas.DataFrame(columns)
+        assert "`to_pandas()`" in str(info.value.hint)
+        assert pandas.DataFrame(columns.columns()).shape == columns.to_pandas().shape
+    with pytest.raises(TypeError):
+        pandas.DataFrame(result)
+    # Results are objects still.
+    assert list(pandas.Series([result, result])) == [result, result]
+    assert np.array([result, result]).shape == (2,)
+
+
 @pytest.mark.parametrize(
     ("library", "method"),
     [
@@ -233,7 +249,7 @@ def test_everything_with_rows_is_tried_here() -> None:
         subclasses: list[type] = of.__subclasses__()
         return {of, *(inner for one in subclasses for inner in below(one))}
 
-    assert {type(one) for one in tables().values()} == below(Tabular) - {Tabular, Advised}
+    assert {type(one) for one in tables().values()} == below(Tabular) - {Tabular, Columnar, Advised}
 
 
 def test_the_page_of_a_comparison_is_that_of_the_command(command: list[str], tmp_path: Any) -> None:

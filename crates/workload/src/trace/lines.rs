@@ -1,6 +1,7 @@
 //! Lines of a file that may be anything at all.
 
 use super::text::excerpt;
+use super::unpack::Damaged;
 use crate::WorkloadError;
 use std::io::{BufRead, Read};
 
@@ -74,7 +75,14 @@ impl<'r> Lines<'r> {
 }
 
 pub(crate) fn read_error(error: &std::io::Error, name: &str) -> WorkloadError {
-    WorkloadError::new(format!("cannot read `{name}`: {error}"))
+    let said = WorkloadError::new(format!("cannot read `{name}`: {error}"));
+    let damaged = error.get_ref().and_then(|inner| inner.downcast_ref());
+    match damaged {
+        Some(Damaged(packer)) => said.hint(format!(
+            "`{packer} -dc FILE | lodger ... -` takes what comes before that"
+        )),
+        None => said,
+    }
 }
 
 /// A line without surrounding white space (a carriage return among it) and without the

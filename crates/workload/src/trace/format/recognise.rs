@@ -199,7 +199,8 @@ pub(crate) fn reject_foreign(head: &[u8], name: &str) -> Result<(), WorkloadErro
     }
     if head.contains(&0) {
         let message = format!("`{name}` is a binary file; a trace must be text");
-        return Err(WorkloadError::new(message).hint(formats_hint()));
+        let hint = "gzip, zstd and blktrace's binary format are read as they are; write other ones as CSV first";
+        return Err(WorkloadError::new(message).hint(hint));
     }
     Ok(())
 }

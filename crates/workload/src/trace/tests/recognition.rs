@@ -144,7 +144,7 @@ fn files_that_are_no_text_say_what_to_do() {
     let cases: [(&[u8], &str, &str); 3] = [
         (b"\x17\x08\x44tracing", "trace-cmd", "trace-cmd report"),
         (b"\xff\xfea\0b\0", "UTF-16", "iconv"),
-        (b"abc\0def", "binary", "--format"),
+        (b"abc\0def", "binary", "write other ones as CSV"),
     ];
     for (bytes, what, hint) in cases {
         for format in [None, Some(Format::Msr)] {

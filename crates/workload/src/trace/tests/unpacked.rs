@@ -81,8 +81,14 @@ fn damage_is_an_error_at_every_byte_or_changes_nothing() {
                 Err(_) => errors += 1,
             }
             // Cut short: an error, unless all that is missing is the end of the checksum.
-            if let Ok((trace, _)) = read(&packed[..at]) {
-                panic!("{} requests of a file cut at {at}", trace.len());
+            match read(&packed[..at]) {
+                Ok((trace, _)) => panic!("{} requests of a file cut at {at}", trace.len()),
+                // Of the shortest nothing says that they were packed.
+                Err(error) if at > 4 => {
+                    assert!(error.message.ends_with("packed is cut short or damaged"));
+                    assert!(error.hint.is_some_and(|hint| hint.contains(" -dc FILE | ")));
+                }
+                Err(_) => {}
             }
         }
         // gzip's header has a time and a system that do not matter.

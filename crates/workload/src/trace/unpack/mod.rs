@@ -8,7 +8,8 @@ use super::lines::read_error;
 use crate::WorkloadError;
 use flate2::bufread::MultiGzDecoder;
 use std::cell::RefCell;
-use std::io::{BufRead, BufReader, Cursor, Read};
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::rc::Rc;
 
 /// The longest sign of a packing.
@@ -41,7 +42,7 @@ pub(super) fn unpack<'r>(
     let sign = unpacked.peek(name)?;
     if sign.starts_with(GZIP) {
         unpacked.packings.push("gzip");
-        unpacked.text = Box::new(BufReader::new(MultiGzDecoder::new(unpacked.text)));
+        unpacked.text = Box::new(BufReader::new(Gzip(MultiGzDecoder::new(unpacked.text))));
     } else if sign.starts_with(ZSTD) || sign.get(1..) == Some(ZSTD_SKIPPABLE) {
         unpacked.packings.push("zstd");
         unpacked.text = Box::new(BufReader::new(zstd::Frames::new(unpacked.text)));
@@ -54,6 +55,38 @@ pub(super) fn unpack<'r>(
         unpacked.text = Box::new(BufReader::new(events));
     }
     Ok(unpacked)
+}
+
+/// A packed file is not what its packer wrote: the name of that program.
+#[derive(Debug)]
+pub(super) struct Damaged(pub(super) &'static str);
+
+impl Damaged {
+    fn error(self) -> io::Error {
+        io::Error::new(io::ErrorKind::InvalidData, self)
+    }
+}
+
+impl fmt::Display for Damaged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "what {} packed is cut short or damaged", self.0)
+    }
+}
+
+impl std::error::Error for Damaged {}
+
+/// Reads what gzip packed.
+struct Gzip<R>(MultiGzDecoder<R>);
+
+impl<R: BufRead> Read for Gzip<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+        self.0.read(out).map_err(|error| match error.kind() {
+            InvalidData | InvalidInput | UnexpectedEof => Damaged("gzip").error(),
+            // Of the file itself.
+            _ => error,
+        })
+    }
 }
 
 impl Unpacked<'_> {

@@ -1,5 +1,6 @@
 //! Zstandard files: one frame after another (RFC 8878), as `cat` and `pzstd` make them.
 
+use super::Damaged;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::{self, BufRead, Read};
@@ -33,7 +34,7 @@ impl<R: BufRead> Frames<R> {
                     length,
                     ..
                 })) => self.skip(u64::from(length))?,
-                Err(error) => return Err(broken(error)),
+                Err(_) => return Err(Damaged("zstd").error()),
             }
         }
         Ok(false)
@@ -42,7 +43,7 @@ impl<R: BufRead> Frames<R> {
     fn skip(&mut self, length_bytes: u64) -> io::Result<()> {
         let mut rest = self.reader.by_ref().take(length_bytes);
         if io::copy(&mut rest, &mut io::sink())? < length_bytes {
-            return Err(broken("a skippable frame is cut short"));
+            return Err(Damaged("zstd").error());
         }
         Ok(())
     }
@@ -50,7 +51,7 @@ impl<R: BufRead> Frames<R> {
     fn close(&mut self) -> io::Result<()> {
         let said = self.decoder.get_checksum_from_data();
         if said.is_some() && said != self.decoder.get_calculated_checksum() {
-            return Err(broken("the checksum of a frame is wrong"));
+            return Err(Damaged("zstd").error());
         }
         self.is_open = false;
         Ok(())
@@ -67,7 +68,7 @@ impl<R: BufRead> Read for Frames<R> {
                 let missing = out.len() - self.decoder.can_collect();
                 self.decoder
                     .decode_blocks(&mut self.reader, BlockDecodingStrategy::UptoBytes(missing))
-                    .map_err(broken)?;
+                    .map_err(|_| Damaged("zstd").error())?;
             }
             let bytes = self.decoder.read(out)?;
             if bytes > 0 || out.is_empty() {
@@ -76,8 +77,4 @@ impl<R: BufRead> Read for Frames<R> {
             self.close()?;
         }
     }
-}
-
-fn broken(what: impl std::fmt::Display) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("zstd: {what}"))
 }
