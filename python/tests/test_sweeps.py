@@ -193,6 +193,20 @@ def test_a_failed_point_is_kept_and_the_others_run(
         lodger.sweep(job, "tiny", numjobs=[1, 2], measures={"x": "jobs[1].write.iops"})
 
 
+def test_a_point_that_is_refused_was_not_finished_already(
+    job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job.write_text("[j]\nrw=read\nbs=4k\nnumber_ios=50\n")
+    run = [str(job), "--drive", "tiny,bg4", "--vary", "size=1m,2g"]
+    for more in ([], ["--out", str(tmp_path / "out")]):
+        assert sweep_command([*run, *more]) == 1
+        said = capsys.readouterr()
+        assert "finished already" not in said.err
+        assert "failed, 1 point: the job ends at 2147483648 B" in said.out
+    assert sweep_command([*run, "--out", str(tmp_path / "out")]) == 1
+    assert "note: 4 of 4 points are finished already" in capsys.readouterr().err
+
+
 def test_what_is_on_disk_is_what_was_found(job: Path, tmp_path: Path) -> None:
     again: list[lodger.Sweep] = [
         lodger.sweep(job, "tiny", hmb=["off", None], iodepth=[1, 2], out=tmp_path / "out")

@@ -115,16 +115,19 @@ class Runner:
 
     def run(self, tasks: Sequence[Task], wrong: Mapping[int, Error]) -> None:
         """Runs the tasks that are not finished. Those that are wrong fail without running."""
-        todo = []
+        todo, refused = [], []
         for task in tasks:
             if (kept := self._kept(task)) is not None:
                 self.done[task.number] = kept
                 self.found += 1
             elif task.number in wrong:
-                self._finish(task, Ran(task.number, error=wrong[task.number]))
+                refused.append(task)
             else:
                 todo.append(task)
         self._tell()
+        for task in refused:
+            self._finish(task, Ran(task.number, error=wrong[task.number]))
+            self._tell()
         for task, ran in _workers.each(self._there, run_task, todo):
             self._ran += 1
             if isinstance(ran, _workers.Lost):
