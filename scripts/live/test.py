@@ -68,10 +68,13 @@ PLANS = {
     "data": [DATA],
     "cut": [CUT, AFTER_CUT],
     "without": [WITHOUT],
+    "namespaces": [boot("namespaces", "namespaces")],
     "window": WINDOW,
 }
 # Of the collection, where it is not the one that is asked for.
 DRIVES = {"window": "2b-ssd"}
+# And more options of `lodger serve`.
+OPTIONS = {"namespaces": ["--namespaces", "1GiB,2GiB,rest"]}
 # What programs in the guest preload, beside the program itself.
 PRELOAD = "liblodger_window_preload.so"
 # What fits into a minute or two.
@@ -171,7 +174,8 @@ class Run:
             return
         folder.mkdir(parents=True)
         of = DRIVES.get(name, self.options.drive)
-        drive = vm.Drive(self.options.lodger, folder, of, *shlex.split(self.options.serve))
+        more = [*OPTIONS.get(name, []), *shlex.split(self.options.serve)]
+        drive = vm.Drive(self.options.lodger, folder, of, *more)
         try:
             for boot in boots:
                 self.boot(boot, machine, drive, folder)

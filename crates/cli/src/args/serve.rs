@@ -18,12 +18,14 @@ Examples:
   lodger ctl drive vanish --for 5s                          beside it, while it runs
   lodger serve --drive bg4 --socket drive --metrics unix:metrics   then `lodger top metrics`
   lodger serve --drive rc100-480 --socket drive --backing drive.flash
+  lodger serve --drive bg4 --socket drive --namespaces 8GiB,16GiB,rest     three namespaces
   lodger serve --drive bg4 --socket one --drive pm963 --socket two        two drives of a machine
 
-With --socket, what a guest sees is an NVMe controller with one namespace. QEMU 10.1 or newer
-attaches it with the line that is printed; so does any client of vfio-user. Guests may come and
-go, one at a time. Several drives of one command share its options, but for those that name a file
-or a place; their seeds, and so their serial numbers, follow each other from --seed on.
+With --socket, what a guest sees is an NVMe controller with one namespace, or with those of
+--namespaces. QEMU 10.1 or newer attaches it with the line that is printed; so does any client of
+vfio-user. Guests may come and go, one at a time. Several drives of one command share its options,
+but for those that name a file or a place; their seeds, and so their serial numbers, follow each
+other from --seed on.
 
 A recording (--record) is done again by `lodger simulate FILE --drive NAME`, with the same --seed
 and --set: every completion comes at the picosecond at which it came live. With another drive it
@@ -38,7 +40,7 @@ The drive's data is in memory and gone when the command ends, unless --backing n
 then the drive comes back with the next command as it was, with its wear, counters and saved features.
 Ctrl-C ends it and prints what was done, and how late completions were beside the model.
 
-Not there yet: firmware, self-test and vendor commands (invalid opcode), several namespaces;
+Not there yet: firmware, self-test and vendor commands (invalid opcode);
 a file for drives whose write buffer is power-protected.";
 
 /// `lodger serve`.
@@ -76,6 +78,12 @@ pub struct ServeArgs {
     /// Bytes of a logical block: 512, if nothing is said, or 4096
     #[arg(long, value_name = "BYTES")]
     pub block: Option<u32>,
+    /// Namespaces of the drive, by their sizes, such as `8GiB,16GiB,rest`; without it there is one with all of it
+    ///
+    /// Multiples of 4 KiB, 128 at most; `rest` has what is left. They share the drive: its flash, its write buffer, its map. With
+    /// --socket.
+    #[arg(long, value_name = "SIZE,...")]
+    pub namespaces: Option<String>,
     /// Keep the drive in a file, which is made if it is not there
     ///
     /// The file is sparse: it takes as much room as the drive's flash holds. Ctrl-C leaves the drive switched off; after

@@ -6,12 +6,13 @@ use crate::error::Error;
 use crate::progress::{Meter, about, left};
 use crate::{inputs, interrupt, output, terminal, used};
 use lodger_core::DriveSpec;
+use lodger_core::spec::SLOT_BYTES;
 use lodger_run::{HmbChoice, size};
 use lodger_serve::backing::{Backing, BackingError};
 use lodger_serve::clock::Speed;
 use lodger_serve::control::cannot_go;
-use lodger_serve::controller::Settings;
 use lodger_serve::controller::identity::{Identity, Unservable};
+use lodger_serve::controller::{Division, Settings};
 use lodger_serve::faults::Faults;
 use lodger_serve::nbd::{GRANT_BYTES_MAX, Nbd};
 use lodger_serve::server::{
@@ -29,8 +30,11 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
     let drive = inputs::drive(args.drive(), &args.sets)?;
     let speed = Speed::new(args.speed).map_err(|error| wrong("--speed", &error))?;
     let backing = open_backing(args, drive.spec(), streams)?;
+    let found = backing.as_ref().map(Division::found).transpose();
+    let found = found.map_err(|error| unkept(args, &error))?.flatten();
     let settings = Settings {
-        block_bytes: block_bytes(args, backing.as_ref())?,
+        block_bytes: block_bytes(args, found.as_ref())?,
+        namespaces_bytes: namespaces_bytes(args, drive.spec(), found.as_ref())?,
         seed: args.seed,
         ..Settings::default()
     };
@@ -45,6 +49,10 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
             })
         }
         (None, place) => {
+            if !settings.namespaces_bytes.is_empty() {
+                let message = "`--namespaces` goes with `--socket`";
+                return Err(Error::input(message).hint("an export of NBD is a whole drive here"));
+            }
             let place = place.as_deref().unwrap_or_default();
             let address = place.parse().map_err(|error| wrong("--nbd", &error))?;
             let granted_bytes = granted_bytes(args, drive.spec(), streams)?;
@@ -158,6 +166,12 @@ pub(super) fn wrong(option: &str, error: &dyn Display) -> Error {
 pub(super) fn refused(drive: &str, error: ServeError, option: &str) -> Error {
     match error {
         ServeError::Drive(error @ Unservable::Block(_)) => wrong("--block", &error),
+        ServeError::Drive(
+            error @ (Unservable::TooManyNamespaces(_)
+            | Unservable::NamespaceSize(_)
+            | Unservable::NamespaceTooLarge { .. }
+            | Unservable::WindowOfSeveral),
+        ) => wrong("--namespaces", &error),
         ServeError::Drive(error) => Error::input(format!("`{drive}`: {error}")),
         ServeError::Socket { .. } if !["--socket", "--ctl"].contains(&option) => {
             Error::input(error.to_string()).hint(format!(
@@ -322,19 +336,56 @@ fn open_backing(
 }
 
 /// A drive in a file has the blocks it was formatted with.
-fn block_bytes(args: &ServeArgs, backing: Option<&Backing>) -> Result<u32, Error> {
-    let found = backing
-        .map(lodger_serve::controller::block_bytes)
-        .transpose();
-    let found = found.map_err(|error| unkept(args, &error))?.flatten();
-    match (args.block, found) {
-        (Some(wanted), Some(found)) if wanted != found => {
+fn block_bytes(args: &ServeArgs, found: Option<&Division>) -> Result<u32, Error> {
+    let found = found.map_or(&[][..], |found| &found.block_bytes);
+    let other = found.iter().find(|found| args.block != Some(**found));
+    match (args.block, other) {
+        (Some(wanted), Some(found)) => {
             let message = format!(
                 "`--block` must be {found} or left out, found `{wanted}`: the drive in the file has such blocks"
             );
             Err(Error::input(message).hint("Format NVM of a host changes it"))
         }
-        (wanted, found) => Ok(wanted.or(found).unwrap_or(512)),
+        (wanted, found) => Ok(wanted.or(found.copied()).unwrap_or(512)),
+    }
+}
+
+/// Sizes of the namespaces, as they are typed: `8GiB,16GiB,rest`. None: one that has all.
+pub(super) fn namespaces_bytes(
+    args: &ServeArgs,
+    spec: &DriveSpec,
+    found: Option<&Division>,
+) -> Result<Vec<u64>, Error> {
+    let found = found.map(|found| found.namespaces_bytes.clone());
+    let Some(text) = &args.namespaces else {
+        return Ok(found.unwrap_or_default());
+    };
+    let mut left = spec.capacity_bytes;
+    let mut sizes = Vec::new();
+    for size in text.split(',').map(str::trim) {
+        let bytes = match size {
+            "rest" => left / SLOT_BYTES * SLOT_BYTES,
+            _ => size::parse("--namespaces", size, Some("`rest`"))?,
+        };
+        left = left.saturating_sub(bytes);
+        sizes.push(bytes);
+    }
+    // What one that has all of the drive has is not said apart.
+    if sizes == [spec.capacity_bytes] {
+        sizes.clear();
+    }
+    match found {
+        Some(found) if found != sizes => {
+            let each = found.iter().map(|bytes| size::show(*bytes));
+            let found = match found.len() {
+                0 => "one with all of it".to_owned(),
+                _ => each.collect::<Vec<_>>().join(","),
+            };
+            let message =
+                format!("`--namespaces` must be left out: the drive in the file has {found}");
+            Err(Error::input(message).hint("another name for `--backing` makes a new drive"))
+        }
+        _ => Ok(sizes),
     }
 }
 

@@ -88,16 +88,18 @@ fn places(args: &ServeArgs) -> Result<Vec<Place<'_>>, Error> {
     let speed = Speed::new(args.speed).map_err(|error| serve::wrong("--speed", &error))?;
     let pairs = args.drives.iter().zip(&args.sockets);
     let each = (0..).zip(pairs).map(|(index, (name, socket))| {
+        let spec = inputs::drive(name, &args.sets)?.spec().clone();
         Ok(Place {
             name,
-            spec: inputs::drive(name, &args.sets)?.spec().clone(),
             socket,
             settings: Settings {
                 block_bytes: args.block.unwrap_or(512),
+                namespaces_bytes: serve::namespaces_bytes(args, &spec, None)?,
                 seed: args.seed.wrapping_add(index),
                 ..Settings::default()
             },
             speed,
+            spec,
         })
     });
     each.collect()

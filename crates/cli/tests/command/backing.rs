@@ -245,6 +245,8 @@ fn a_drive_in_a_file_is_refused_to_others() {
     refused(&with(&["--seed", "3"]), "seed 0");
     refused(&with(&["--set", "nand.read=99us"]), "--set");
     refused(&with(&["--block", "4096"]), "`--block` must be 512");
+    let divided = with(&["--namespaces", "8MiB"]);
+    refused(&divided, "the drive in the file has one with all of it");
     let record = with(&["--record", "flash.rec"]);
     refused(&record, "`--record` begins with a new");
 }

@@ -170,6 +170,32 @@ fn what_cannot_be_served_is_said() {
     refused(&["--drive", "tiny", "--block", "513"], "--block");
     refused(&["--drive", "tiny", "--identify", "HMPER=0"], "HMPRE");
     refused(&["--drive", "tinny"], "tiny");
+    let divided = |drive: &str, sizes: &str, words: &str| {
+        refused(&["--drive", drive, "--namespaces", sizes], words);
+    };
+    divided("tiny", "8GiB,rest", "536870912 bytes are left");
+    divided("tiny", "512MiB,rest", "a multiple of 4 KiB, and some");
+    divided("tiny", "1000B", "a multiple of 4 KiB");
+    divided("tiny", "8MiB,", "`--namespaces` must be a size");
+    divided("tiny", "8MiB;rest", "or `rest`");
+    divided("tiny", &["1MiB"; 129].join(","), "at most 128");
+    divided("2b-ssd", "8GiB,rest", "byte window has one namespace");
+    let nbd = [
+        "serve",
+        "--drive",
+        "tiny",
+        "--nbd",
+        "unix:drive",
+        "--namespaces",
+        "8MiB,rest",
+    ];
+    let outcome = sandbox.run(&nbd);
+    assert_eq!(outcome.code, Some(2));
+    assert!(
+        outcome.stderr.contains("goes with `--socket`"),
+        "{}",
+        outcome.stderr
+    );
     let outcome = sandbox.run(&["serve", "--drive", "tiny", "--socket", "no/such/folder"]);
     assert_eq!(outcome.code, Some(2));
     assert!(outcome.stderr.contains("hint:"), "{}", outcome.stderr);

@@ -68,7 +68,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 let page = self.identity.answer(identify, parsed.namespace)?;
                 parsed.data.write(&self.memory, self.page, &page)?;
             }
-            AdminCommand::GetLogPage(get) => self.get_log_page(get, &parsed.data)?,
+            AdminCommand::GetLogPage(get) => {
+                self.is_of_controller(parsed.namespace)?;
+                self.get_log_page(get, &parsed.data)?;
+            }
             AdminCommand::GetFeatures(get) => return self.get_features(get, &parsed.data),
             AdminCommand::CreateCompletionQueue(create) => self.create_completion_queue(create)?,
             AdminCommand::CreateSubmissionQueue(create) => self.create_submission_queue(create)?,

@@ -218,8 +218,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
             }
             _ => {
                 let parsed = IoCommand::parse(entry)?;
-                let transfer = parsed.command.transfer(self.identity.block);
-                (parsed.data, transfer.bytes)
+                let block = self.identity.namespaces.get(parsed.namespace)?.block;
+                (parsed.data, parsed.command.transfer(block).bytes)
             }
         };
         let (mut places, mut start) = (Vec::new(), 0);

@@ -1,21 +1,19 @@
 //! What the drive says of itself: Identify's structures, from the drive file.
 
+use super::namespaces::{NAMESPACES_MAX, Namespace, Namespaces};
 use lodger_core::DriveSpec;
 use lodger_core::spec::{LinkProtocol, SLOT_BYTES};
 use lodger_wire::command::{Cns, Identify};
 use lodger_wire::hmb::{HmbLimits, IDENTIFY_UNIT_BYTES};
 use lodger_wire::identify::command_set::{self, DatasetLimits};
 use lodger_wire::identify::controller::{self, Controller, PowerState};
-use lodger_wire::identify::lists::{self, NamespaceName};
-use lodger_wire::identify::namespace::{self, Format, Namespace};
 use lodger_wire::identify::{AssignError, PAGE_BYTES, Page};
+use lodger_wire::identify::{lists, namespace};
 use lodger_wire::lba::BlockSize;
 use lodger_wire::registers::Version;
 use lodger_wire::status::Status;
 use lodger_wire::{ControllerId, NamespaceId};
 
-/// The one namespace there is.
-pub const NAMESPACE: NamespaceId = NamespaceId(1);
 /// The one controller there is.
 const CONTROLLER: ControllerId = ControllerId(0);
 /// Most data of a command where the drive file does not say: 2 to its power, pages of 4 KiB; 512 KiB.
@@ -30,6 +28,8 @@ const ADMIN_COMMANDS: u16 = 1 << 1 | 1 << 8;
 const SANITIZE: u32 = 1 | 1 << 1 | 1 << 29;
 /// FNA: a format deletes keys, too.
 const FORMAT_KEYS: u8 = 1 << 2;
+/// FNA: what a format erases are the data of all namespaces, as they share flash.
+const ERASES_ALL: u8 = 1 << 1;
 /// Power states: one, and one without I/O commands, that is left at once unless the user says otherwise.
 const POWER_STATES: [PowerState; 2] = [
     POWER_STATE,
@@ -49,17 +49,6 @@ const POWER_STATE: PowerState = PowerState {
     active_power: 0,
     active_unit: 0,
 };
-/// LBA formats of the namespace.
-pub const FORMATS: [Format; 2] = [
-    Format {
-        block: BlockSize::B512,
-        performance: 2,
-    },
-    Format {
-        block: BlockSize::KIB4,
-        performance: 0,
-    },
-];
 /// Vendor of the PCI function and of the structure. A placeholder: not held against the list of the PCI-SIG.
 pub const VENDOR: u16 = 0x1d0d;
 
@@ -67,13 +56,8 @@ pub const VENDOR: u16 = 0x1d0d;
 #[derive(Debug)]
 pub struct Identity {
     controller: Page,
-    namespace: Page,
-    name: NamespaceName,
-    independent: Page,
-    /// Bytes of a block.
-    pub block: BlockSize,
-    /// Blocks of the namespace.
-    pub size_blocks: u64,
+    /// What hosts see of the drive's logical space.
+    pub namespaces: Namespaces,
     /// Most data of a command: 2 to its power, pages of 4 KiB.
     pub mdts: u8,
     /// Host memory it asks for.
@@ -94,6 +78,21 @@ pub enum Unservable {
     /// Blocks of a size that drives do not have.
     #[error("blocks must have 512 or 4096 bytes, found `{0}`")]
     Block(u32),
+    /// More namespaces than [`NAMESPACES_MAX`].
+    #[error("there must be at most {NAMESPACES_MAX} namespaces, found {0}")]
+    TooManyNamespaces(usize),
+    /// A namespace that is not made of whole pages of the drive.
+    #[error("a namespace must have a multiple of 4 KiB, and some, found {0} bytes")]
+    NamespaceSize(u64),
+    /// A namespace for which there is no room.
+    #[error("a namespace of {bytes} bytes does not fit: {left} bytes are left of the drive")]
+    #[allow(missing_docs)]
+    NamespaceTooLarge { bytes: u64, left: u64 },
+    /// Calls of a byte window would be about blocks of several.
+    #[error(
+        "a drive with a byte window has one namespace: its calls do not say which they are about"
+    )]
+    WindowOfSeveral,
 }
 
 fn limits(spec: &DriveSpec) -> HmbLimits {
@@ -146,9 +145,23 @@ pub fn check(spec: &DriveSpec) -> Result<(), Unservable> {
 }
 
 impl Identity {
-    /// That of a drive, with blocks of a size; `serial` tells it from others of its kind.
-    #[must_use]
-    pub fn new(spec: &DriveSpec, block: BlockSize, serial: u64) -> Self {
+    /// That of a drive, with blocks of a size, and namespaces of these sizes in bytes (none: one that has all);
+    /// `serial` tells it from others of its kind.
+    ///
+    /// # Errors
+    /// If the drive cannot be divided into such namespaces.
+    pub fn new(
+        spec: &DriveSpec,
+        block: BlockSize,
+        sizes_bytes: &[u64],
+        serial: u64,
+    ) -> Result<Self, Unservable> {
+        if spec.roles.window.is_some() && sizes_bytes.len() > 1 {
+            return Err(Unservable::WindowOfSeveral);
+        }
+        let mut eui64 = serial.to_be_bytes();
+        eui64[0] |= 2; // Locally administered.
+        let namespaces = Namespaces::new(sizes_bytes, spec.capacity_bytes, block, eui64)?;
         let host_memory = limits(spec);
         let has_volatile_cache = has_volatile_cache(spec);
         let capacity_bytes = u128::from(spec.capacity_bytes);
@@ -164,7 +177,7 @@ impl Identity {
             controller: CONTROLLER,
             version: Version::V2_0,
             mdts: mdts(spec),
-            namespaces_max: 1,
+            namespaces_max: namespaces.count(),
             capacity_bytes,
             host_memory,
             volatile_write_cache: has_volatile_cache,
@@ -177,42 +190,25 @@ impl Identity {
             temperatures_kelvin: TEMPERATURES_KELVIN,
         }
         .page();
+        let format = match namespaces.count() {
+            1 => FORMAT_KEYS,
+            _ => FORMAT_KEYS | ERASES_ALL,
+        };
         controller_page
             .set(controller::OACS, ADMIN_COMMANDS)
-            .set(controller::FNA, FORMAT_KEYS)
+            .set(
+                controller::UNVMCAP,
+                namespaces.unallocated_bytes(spec.capacity_bytes),
+            )
+            .set(controller::FNA, format)
             .set(controller::EDSTT, 0u8);
-        let mut eui64 = serial.to_be_bytes();
-        eui64[0] |= 2; // Locally administered.
-        let size_blocks = spec.capacity_bytes / block.bytes();
-        let format = FORMATS.iter().position(|format| format.block == block);
-        let first = Namespace {
-            size_blocks,
-            used_blocks: size_blocks,
-            formats: &FORMATS,
-            format: format.expect("blocks of a size that there is") as u8,
-            preferred: None,
-            eui64: Some(eui64),
-            nguid: None,
-            deallocated_is_zero: true,
-            unwritten_errors: false,
-            shared: false,
-            write_protected: false,
-            capacity_bytes,
-        };
-        Identity {
+        Ok(Identity {
             controller: controller_page,
-            namespace: first.page(),
-            independent: command_set::independent_page(&first, true),
-            name: NamespaceName {
-                eui64: Some(eui64),
-                ..NamespaceName::default()
-            },
-            block,
-            size_blocks,
+            namespaces,
             mdts: mdts(spec),
             host_memory,
             has_volatile_cache,
-        }
+        })
     }
 
     /// Identify Controller.
@@ -243,7 +239,7 @@ impl Identity {
         let name = assignment.split('=').next().unwrap_or_default();
         let in_namespace = namespace::STRUCTURE.find(name.trim()).is_ok();
         match in_namespace && controller::STRUCTURE.find(name.trim()).is_err() {
-            true => self.namespace.assign(assignment)?,
+            true => self.namespaces.assign(assignment)?,
             false => self.controller.assign(assignment)?,
         }
         let number = |field| self.controller.number(field) as u32;
@@ -255,24 +251,6 @@ impl Identity {
             ..self.host_memory
         };
         Ok(())
-    }
-
-    /// The format of the namespace.
-    #[must_use]
-    pub fn format(&self) -> u8 {
-        let block = FORMATS.iter().position(|format| format.block == self.block);
-        block.unwrap_or(0) as u8
-    }
-
-    /// The namespace has blocks of that format now.
-    pub fn set_format(&mut self, format: u8) {
-        let block = FORMATS[usize::from(format)].block;
-        self.size_blocks = self.size_blocks * self.block.bytes() / block.bytes();
-        self.block = block;
-        for field in [namespace::NSZE, namespace::NCAP, namespace::NUSE] {
-            self.namespace.set(field, self.size_blocks);
-        }
-        self.namespace.set(namespace::FLBAS, format);
     }
 
     /// What Identify answers (Base 2.0 §5.17).
@@ -297,45 +275,38 @@ impl Identity {
         if is_of_command_set && identify.command_set != 0 {
             return Err(Status::INVALID_FIELD);
         }
-        let is_known = namespace == NAMESPACE;
-        match cns {
-            // What all namespaces have in common is asked of the broadcast value.
-            Cns::Namespace if namespace == NamespaceId::ALL => {}
-            // A namespace that is not active has no structure: zeros (§5.17.2.1).
-            Cns::Namespace | CommandSetNamespace | AllocatedNamespace
-                if namespace.is_one() && !is_known =>
-            {
-                return match namespace.0 {
-                    0..=1 => Ok([0; PAGE_BYTES]),
-                    _ => Err(Status::INVALID_NAMESPACE),
-                };
-            }
-            Cns::Namespace
-            | NamespaceDescriptors
-            | CommandSetNamespace
-            | IndependentNamespace
-            | AllocatedNamespace
-            | AttachedControllers
-                if !is_known =>
-            {
-                return Err(Status::INVALID_NAMESPACE);
-            }
-            _ => {}
-        }
         Ok(match cns {
             Cns::Controller => *self.controller.bytes(),
-            Cns::Namespace | AllocatedNamespace => *self.namespace.bytes(),
-            NamespaceDescriptors => self.name.descriptors(),
+            // What all namespaces have in common is asked of the broadcast value.
+            Cns::Namespace if namespace == NamespaceId::ALL => *self.namespaces.common().bytes(),
+            Cns::Namespace | AllocatedNamespace => *self.one(namespace)?.page.bytes(),
+            NamespaceDescriptors => self.one(namespace)?.name.descriptors(),
             ActiveNamespaces | AllocatedNamespaces | CommandSetActiveNamespaces => {
-                lists::namespaces([NAMESPACE], namespace)?
+                lists::namespaces(self.namespaces.iter().map(|(id, _)| id), namespace)?
             }
-            CommandSetNamespace => *command_set::namespace_page().bytes(),
+            CommandSetNamespace => {
+                self.one(namespace)?;
+                *command_set::namespace_page().bytes()
+            }
             CommandSetController => *command_set::controller_page(DatasetLimits::default()).bytes(),
-            IndependentNamespace => *self.independent.bytes(),
-            AttachedControllers | Controllers => {
+            IndependentNamespace => *self.one(namespace)?.independent.bytes(),
+            AttachedControllers => {
+                self.one(namespace)?;
                 lists::controllers([CONTROLLER], identify.controller)
             }
+            Controllers => lists::controllers([CONTROLLER], identify.controller),
             CommandSets => lists::command_sets(),
         })
+    }
+
+    /// Blocks of all namespaces.
+    #[must_use]
+    pub fn used_blocks(&self) -> u64 {
+        let namespaces = self.namespaces.iter();
+        namespaces.map(|(_, namespace)| namespace.size_blocks).sum()
+    }
+
+    fn one(&self, namespace: NamespaceId) -> Result<&Namespace, Status> {
+        self.namespaces.get(namespace)
     }
 }

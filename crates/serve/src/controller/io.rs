@@ -1,13 +1,12 @@
 //! I/O commands: what they ask of the drive, and how they end.
 
-use super::identity::NAMESPACE;
+use super::namespaces::Namespace;
 use super::window::Call;
 use super::{Controller, Statistics};
 use lodger_core::ids::CommandId;
 use lodger_core::{Op, Request, Status as DriveStatus};
 use lodger_wire::command::{Access, DatasetManagement, DsmRange, IoCommand, Parsed, WriteZeroes};
 use lodger_wire::entry::{Outcome, SubmissionEntry};
-use lodger_wire::lba::BlockRange;
 use lodger_wire::memory::GuestMemory;
 use lodger_wire::queue::Permit;
 use lodger_wire::status::Status;
@@ -110,6 +109,18 @@ impl Flights {
         self.free.len() == self.flights.len()
     }
 
+    /// Whether commands to a namespace are under way, or, for [`NamespaceId::ALL`], any.
+    pub(super) fn has_any_to(&self, namespace: NamespaceId) -> bool {
+        let is_to = |flight: &Flight| {
+            let entry = flight.entry.as_ref();
+            entry.is_some_and(|entry| entry.namespace() == namespace)
+        };
+        match namespace {
+            NamespaceId::ALL => !self.is_empty(),
+            _ => self.flights.iter().any(is_to),
+        }
+    }
+
     /// Requests of the drive that are all there is to a command that somebody waits for.
     fn only(&self, is_it: impl Fn(&Permit) -> bool) -> Vec<CommandId> {
         let waited_for = |flight: &&Flight| {
@@ -150,7 +161,7 @@ fn status_of(failure: DriveStatus, is_write: bool) -> Status {
 impl<M: GuestMemory + Clone> Controller<M> {
     /// A command of an I/O queue.
     pub(super) fn io(&mut self, entry: &SubmissionEntry, permit: Permit) {
-        if let Some(status) = self.wipe.refusal() {
+        if let Some(status) = self.wipe.refusal(entry.namespace()) {
             self.refuse(entry, permit, status);
             return;
         }
@@ -171,30 +182,31 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.part_done(tag, DriveStatus::Success);
     }
 
+    fn namespace_of(&self, parsed: &Parsed<IoCommand>) -> Result<&Namespace, Status> {
+        self.identity.namespaces.get(parsed.namespace)
+    }
+
     fn send(&mut self, tag: u32, queue: QueueId, parsed: &Parsed<IoCommand>) -> Result<(), Status> {
         let is_flush = parsed.command == IoCommand::Flush;
-        let is_known =
-            parsed.namespace == NAMESPACE || is_flush && parsed.namespace == NamespaceId::ALL;
-        if !is_known {
-            return Err(Status::INVALID_NAMESPACE);
+        // The drive has one cache, so a flush of one namespace is one of all.
+        if is_flush && parsed.namespace == NamespaceId::ALL {
+            self.flush(tag, queue);
+            return Ok(());
         }
-        let transfer = parsed.command.transfer(self.identity.block);
+        let namespace = self.namespace_of(parsed)?;
+        let transfer = parsed.command.transfer(namespace.block);
         transfer.within(self.identity.mdts, PageSize::MIN.bytes())?;
         match &parsed.command {
-            IoCommand::Flush => {
-                self.device.contents.end(tag);
-                self.flights.flights[tag as usize].is_safe = true;
-                self.part(tag, queue, Op::Flush, false, (0, 0));
-            }
+            IoCommand::Flush => self.flush(tag, queue),
             IoCommand::Read(access) => self.access(tag, queue, parsed, access, Kind::Read)?,
             IoCommand::Compare(access) => self.access(tag, queue, parsed, access, Kind::Compare)?,
             IoCommand::Write(access) => self.access(tag, queue, parsed, access, Kind::Write)?,
             IoCommand::Verify(access) => {
-                let range = self.range(access.range())?;
+                let range = namespace.place(access.range())?;
                 self.device.contents.end(tag);
                 self.part(tag, queue, Op::Read, false, range);
             }
-            IoCommand::WriteZeroes(zeroes) => self.write_zeroes(tag, queue, zeroes)?,
+            IoCommand::WriteZeroes(zeroes) => self.write_zeroes(tag, queue, parsed, zeroes)?,
             IoCommand::DatasetManagement(dsm) => self.manage(tag, queue, parsed, dsm)?,
             IoCommand::Vendor(vendor) => {
                 let call = self.window_call(tag, parsed, vendor)?;
@@ -206,11 +218,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
         Ok(())
     }
 
-    /// Where blocks are on the drive, and how much they are, bytes.
-    fn range(&self, range: BlockRange) -> Result<(u64, u64), Status> {
-        let range = range.within(self.identity.size_blocks)?;
-        let bytes = self.identity.block.bytes();
-        Ok((range.start.0 * bytes, range.blocks * bytes))
+    fn flush(&mut self, tag: u32, queue: QueueId) {
+        self.device.contents.end(tag);
+        self.flights.flights[tag as usize].is_safe = true;
+        self.part(tag, queue, Op::Flush, false, (0, 0));
     }
 
     /// A request of the drive, as a part of a command.
@@ -244,7 +255,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         access: &Access,
         kind: Kind,
     ) -> Result<(), Status> {
-        let range = self.range(access.range())?;
+        let range = self.namespace_of(parsed)?.place(access.range())?;
         let (pointer, page) = (&parsed.data, self.page);
         let to_host = kind == Kind::Read;
         self.device
@@ -272,9 +283,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
         &mut self,
         tag: u32,
         queue: QueueId,
+        parsed: &Parsed<IoCommand>,
         zeroes: &WriteZeroes,
     ) -> Result<(), Status> {
-        let (start, length) = self.range(zeroes.access.range())?;
+        let (start, length) = self.namespace_of(parsed)?.place(zeroes.access.range())?;
         let end = start + length;
         self.can_write()?;
         let fua = zeroes.access.force_unit_access || !self.features.write_cache;
@@ -317,14 +329,16 @@ impl<M: GuestMemory + Clone> Controller<M> {
         parsed.data.read(&self.memory, self.page, bytes)?;
         let (ranges, _) = bytes.as_chunks();
         for range in ranges {
-            self.range(DsmRange::decode(range).range())?;
+            let range = DsmRange::decode(range).range();
+            self.namespace_of(parsed)?.place(range)?;
         }
         if dsm.deallocate {
             self.can_write()?;
         }
         self.device.contents.end(tag);
         for range in ranges.iter().filter(|_| dsm.deallocate) {
-            let range = self.range(DsmRange::decode(range).range())?;
+            let range = DsmRange::decode(range).range();
+            let range = self.namespace_of(parsed)?.place(range)?;
             if range.1 > 0 {
                 self.part(tag, queue, Op::Trim, false, range);
             }
@@ -397,9 +411,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 Err(error) => Err(error.into()),
             },
             (_, None, Kind::Window) => {
-                let block = self.identity.block;
                 let call = flight.call.as_ref();
-                call.map_or(Ok(()), |call| call.end(contents, tag, block))
+                call.map_or(Ok(()), |call| call.end(contents, tag))
             }
             (_, None, Kind::Other) => Ok(()),
         };

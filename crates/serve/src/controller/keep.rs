@@ -2,11 +2,12 @@
 //! that it is.
 
 use super::features::SavedValues;
-use super::identity::FORMATS;
+use super::namespaces::{FORMATS, Namespace};
 use super::wipe::SavedWipe;
 use super::{Controller, Statistics};
 use crate::backing::{Backing, BackingError};
 use lodger_core::device::{News, Recovery, Rest};
+use lodger_wire::NamespaceId;
 use lodger_wire::entry::Outcome;
 use lodger_wire::memory::GuestMemory;
 use lodger_wire::queue::Permit;
@@ -65,11 +66,22 @@ impl Keeping {
     }
 }
 
+/// A namespace, as it is in a file.
+#[derive(Debug, Serialize, Deserialize)]
+struct SavedNamespace {
+    bytes: u64,
+    format: u8,
+}
+
 /// All of a drive that is not in its flash.
 #[derive(Debug, Serialize, Deserialize)]
 struct Saved {
     drive: Rest,
+    /// That of the first namespace.
     format: u8,
+    /// All of them, if there are several or something is left beside them.
+    #[serde(default)]
+    namespaces: Vec<SavedNamespace>,
     features: SavedValues,
     wipe: SavedWipe,
     reads: u64,
@@ -81,21 +93,46 @@ struct Saved {
     unsafe_shutdowns: u64,
 }
 
-/// Bytes of a block of the drive that was found in a file; `None`: there was none.
-///
-/// # Errors
-/// If what is there is of another version.
-pub fn block_bytes(backing: &Backing) -> Result<Option<u32>, BackingError> {
-    let Some(found) = backing.found() else {
-        return Ok(None);
-    };
-    let format = load(&found.rest)?.format;
-    Ok(Some(FORMATS[usize::from(format)].block.bytes() as u32))
+/// How a drive that was found in a file is divided.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Division {
+    /// Bytes of a block of each namespace.
+    pub block_bytes: Vec<u32>,
+    /// Bytes of each namespace; none: one that has all of the drive.
+    pub namespaces_bytes: Vec<u64>,
+}
+
+impl Division {
+    /// That of the drive in a file; `None`: there was none.
+    ///
+    /// # Errors
+    /// If what is there is of another version.
+    pub fn found(backing: &Backing) -> Result<Option<Self>, BackingError> {
+        let Some(found) = backing.found() else {
+            return Ok(None);
+        };
+        let saved = load(&found.rest)?;
+        let namespaces = &saved.namespaces;
+        let block_bytes = |format| FORMATS[usize::from(format)].block.bytes() as u32;
+        Ok(Some(Division {
+            block_bytes: saved.formats().map(block_bytes).collect(),
+            namespaces_bytes: namespaces.iter().map(|each| each.bytes).collect(),
+        }))
+    }
+}
+
+impl Saved {
+    fn formats(&self) -> impl Iterator<Item = u8> {
+        let only = self.namespaces.is_empty().then_some(self.format);
+        let each = self.namespaces.iter().map(|namespace| namespace.format);
+        only.into_iter().chain(each)
+    }
 }
 
 fn load(rest: &[u8]) -> Result<Saved, BackingError> {
     let saved: Option<Saved> = rmp_serde::from_slice(rest).ok();
-    let saved = saved.filter(|saved| usize::from(saved.format) < FORMATS.len());
+    let is_known = |format| usize::from(format) < FORMATS.len();
+    let saved = saved.filter(|saved| is_known(saved.format) && saved.formats().all(is_known));
     let what = "what the drive keeps beside its flash is of another version";
     saved.ok_or_else(|| BackingError::Damaged(what.to_owned()))
 }
@@ -127,10 +164,17 @@ impl<M: GuestMemory + Clone> Controller<M> {
             return Ok(None);
         };
         let saved = load(&found.rest)?;
+        let sizes = saved.namespaces.iter().map(|namespace| namespace.bytes);
+        if !self.identity.namespaces.have(sizes) {
+            let what = "its namespaces have other sizes".to_owned();
+            return Err(BackingError::OtherDrive(what));
+        }
         self.device.restore(&saved.drive, found.flash)?;
         self.device.contents.keep_in(backing);
         let recovery = self.recover();
-        self.identity.set_format(saved.format);
+        for (id, format) in (1..).map(NamespaceId).zip(saved.formats()) {
+            self.identity.namespaces.set_format(id, format);
+        }
         self.features.restore(saved.features);
         self.statistics = Statistics {
             reads: saved.reads,
@@ -211,9 +255,18 @@ impl<M: GuestMemory + Clone> Controller<M> {
         if !self.device.contents.is_kept() || self.plight.is_recovering() {
             return;
         }
+        let namespaces = &self.identity.namespaces;
+        let saved_namespace = |(_, namespace): (_, &Namespace)| SavedNamespace {
+            bytes: namespace.whole().1,
+            format: namespace.format(),
+        };
         let saved = Saved {
             drive: self.device.rest(),
-            format: self.identity.format(),
+            format: namespaces.get(NamespaceId(1)).map_or(0, Namespace::format),
+            namespaces: match namespaces.are_the_whole() {
+                true => Vec::new(),
+                false => namespaces.iter().map(saved_namespace).collect(),
+            },
             features: self.features.saved(),
             wipe: self.wipe.saved(),
             reads: self.statistics.reads,

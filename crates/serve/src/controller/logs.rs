@@ -3,7 +3,6 @@
 use super::Controller;
 use super::identity::ERROR_ENTRIES_Z;
 use lodger_core::nand::FlashAge;
-use lodger_wire::QueueId;
 use lodger_wire::command::window::opcode;
 use lodger_wire::command::{AdminCommand, GetLogPage};
 use lodger_wire::entry::SubmissionEntry;
@@ -18,6 +17,7 @@ use lodger_wire::memory::GuestMemory;
 use lodger_wire::opcode::AdminOpcode;
 use lodger_wire::status::Status;
 use lodger_wire::transfer::DataPointer;
+use lodger_wire::{NamespaceId, QueueId};
 use std::collections::VecDeque;
 
 /// Temperature of a drive that has no heat, kelvins: 40 degrees Celsius.
@@ -107,6 +107,18 @@ impl<M: GuestMemory + Clone> Controller<M> {
             hmb_written_bytes: memory.written_bytes(),
             hmb_failures: memory.failures(),
         }
+    }
+
+    /// No log page is a namespace's own (LPA; Base 2.0 §5.16.1): all are asked of none, or of all.
+    ///
+    /// # Errors
+    /// [`Status::INVALID_FIELD`] for one there is, [`Status::INVALID_NAMESPACE`] for others.
+    pub(super) fn is_of_controller(&self, namespace: NamespaceId) -> Result<(), Status> {
+        if [NamespaceId::NONE, NamespaceId::ALL].contains(&namespace) {
+            return Ok(());
+        }
+        self.identity.namespaces.get(namespace)?;
+        Err(Status::INVALID_FIELD)
     }
 
     /// Get Log Page.
@@ -217,7 +229,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             user_erases_max: least(most),
             erases_mean: mean,
             media_bytes_written: self.media_bytes_written().into(),
-            used_blocks: self.identity.size_blocks,
+            used_blocks: self.identity.used_blocks(),
             dies: u16::try_from(geometry.dies).unwrap_or(u16::MAX),
             free_blocks_percent: 100,
             ..OcpHealth::new()

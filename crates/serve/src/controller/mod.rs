@@ -30,6 +30,7 @@ pub mod identity;
 mod io;
 mod keep;
 mod logs;
+pub mod namespaces;
 mod power;
 mod queues;
 mod record;
@@ -49,7 +50,7 @@ use features::Features;
 use identity::{Identity, Unservable};
 use io::Flights;
 use keep::Keeping;
-pub use keep::{ComeBack, block_bytes};
+pub use keep::{ComeBack, Division};
 use lodger_core::device::{News, Sent};
 use lodger_core::observe::Histogram;
 use lodger_core::{Device, DriveSpec, Precondition};
@@ -80,6 +81,8 @@ pub const VECTORS: u16 = IO_QUEUES_MAX + 1;
 pub struct Settings {
     /// Bytes of a block: 512 or 4096.
     pub block_bytes: u32,
+    /// Bytes of each namespace, multiples of 4 KiB; none: one that has all of the drive.
+    pub namespaces_bytes: Vec<u64>,
     /// What makes this drive another than one of the same file: chance in the model, serial number.
     pub seed: u64,
     /// What the drive holds at first.
@@ -90,6 +93,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             block_bytes: 512,
+            namespaces_bytes: Vec::new(),
             seed: 1,
             precondition: Precondition::None,
         }
@@ -188,7 +192,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let contents = Pages::new(memory.clone(), window_bytes);
         let lent = LentMemory::new(memory.clone());
         let (precondition, seed) = (settings.precondition, settings.seed);
-        let identity = Identity::new(spec, block, seed);
+        let identity = Identity::new(spec, block, &settings.namespaces_bytes, seed)?;
         let features = Features::new(identity.has_volatile_cache);
         Ok(Controller {
             registers: Registers::new(Capabilities::default()),

@@ -16,6 +16,8 @@ use lodger_wire::status::Status;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
     command: WindowCommand,
+    /// Of the namespace whose blocks it is about.
+    block: BlockSize,
     /// How the drive has answered it.
     result: Result<WindowReply, WindowError>,
 }
@@ -66,7 +68,6 @@ impl Call {
         &self,
         contents: &mut Pages<M>,
         tag: u32,
-        block: BlockSize,
     ) -> Result<(), Status> {
         let reply = self
             .result
@@ -77,7 +78,7 @@ impl Call {
                 false => Ok(()),
             },
             (WindowCommand::GetEntryInfo { bytes, .. }, WindowReply::Entry(info)) => {
-                let all = encoded(&info, block);
+                let all = encoded(&info, self.block);
                 contents.take_copy(tag, &all[..all.len().min(bytes as usize)]);
                 Ok(contents.deliver_copy(tag)?)
             }
@@ -99,11 +100,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
             return Err(Status::INVALID_OPCODE);
         }
         let command = WindowCommand::parse(&vendor.entry)?;
+        let block = self.identity.namespaces.get(parsed.namespace)?.block;
         self.device.contents.end(tag);
         let call = match command {
             WindowCommand::Pin(pin) => {
-                let block_bytes = self.identity.block.bytes();
-                let at = pin.start.0.checked_mul(block_bytes);
+                // Drives with a window have one namespace, from the drive's beginning on.
+                let at = pin.start.0.checked_mul(block.bytes());
                 WindowCall::Pin {
                     entry: EntryId(pin.entry.into()),
                     window_offset_bytes: pin.window_offset_bytes,
@@ -147,7 +149,11 @@ impl<M: GuestMemory + Clone> Controller<M> {
             recorder.window_call(now_ps);
         }
         let result = Ok(WindowReply::Done);
-        Ok(Call { command, result })
+        Ok(Call {
+            command,
+            block,
+            result,
+        })
     }
 
     fn begin_copy(

@@ -7,8 +7,8 @@
 //! that has taken the command away; a sanitize has completed its command at once and always goes on.
 
 use super::Controller;
-use super::identity::{FORMATS, NAMESPACE};
 use super::io::Kind;
+use super::namespaces::FORMATS;
 use lodger_core::{Op, Status as DriveStatus};
 use lodger_wire::command::{Erase, FormatNvm, Sanitize, SanitizeAction};
 use lodger_wire::entry::Outcome;
@@ -26,9 +26,10 @@ const WHOLE: u64 = 1 << 16;
 
 #[derive(Debug)]
 enum What {
-    /// Blocks become those of a format; the command waits, unless a reset has taken it away.
+    /// Blocks of a namespace, or of all, become those of a format; the command waits, unless a reset has taken it away.
     Format {
         permit: Option<Permit>,
+        namespace: NamespaceId,
         format: u8,
     },
     Sanitize,
@@ -57,6 +58,16 @@ struct Work {
     failure: Option<Status>,
 }
 
+impl Work {
+    /// Whose blocks are deallocated: what erases, erases all namespaces, as FNA and Sanitize have it.
+    fn scope(&self) -> NamespaceId {
+        match (&self.what, self.erase) {
+            (What::Format { namespace, .. }, Erase::None) => *namespace,
+            _ => NamespaceId::ALL,
+        }
+    }
+}
+
 /// What goes on with the whole drive, and the last sanitize.
 #[derive(Debug, Default)]
 pub(super) struct Wipe {
@@ -75,6 +86,9 @@ pub(super) struct SavedWipe {
     is_clean: bool,
     /// What goes on: the format to come, if it is a format, and what becomes of data.
     work: Option<(Option<u8>, u8)>,
+    /// Whose format it is; 0, as files of drives with one namespace had it: of all.
+    #[serde(default)]
+    namespace: u32,
 }
 
 const STATES: [SanitizeState; 5] = [
@@ -95,7 +109,12 @@ impl Wipe {
             };
             (format, work.erase as u8)
         });
+        let namespace = match self.work.as_ref().map(|work| &work.what) {
+            Some(What::Format { namespace, .. }) => namespace.0,
+            _ => 0,
+        };
         SavedWipe {
+            namespace,
             sanitized: self.sanitized as u8,
             sanitize_dword10: self.sanitize_dword10,
             is_clean: self.is_clean,
@@ -103,11 +122,18 @@ impl Wipe {
         }
     }
 
-    /// Why an I/O command cannot be now.
-    pub(super) fn refusal(&self) -> Option<Status> {
-        match self.work.as_ref().map(|work| &work.what) {
-            Some(What::Format { .. }) => Some(Status::FORMAT_IN_PROGRESS),
-            Some(What::Sanitize) => Some(Status::SANITIZE_IN_PROGRESS),
+    /// Why a command to a namespace cannot be now; to [`NamespaceId::ALL`]: one that is about all of the drive.
+    pub(super) fn refusal(&self, namespace: NamespaceId) -> Option<Status> {
+        match &self.work {
+            Some(work) => {
+                let is_about = |scope| [scope, namespace].contains(&NamespaceId::ALL);
+                let status = match work.what {
+                    What::Format { .. } => Status::FORMAT_IN_PROGRESS,
+                    What::Sanitize => Status::SANITIZE_IN_PROGRESS,
+                };
+                let scope = work.scope();
+                (scope == namespace || is_about(scope)).then_some(status)
+            }
             None if self.sanitized == SanitizeState::Failed => Some(Status::SANITIZE_FAILED),
             None => None,
         }
@@ -151,8 +177,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
         namespace: NamespaceId,
         permit: Permit,
     ) -> Result<(), (Permit, Status)> {
-        if ![NAMESPACE, NamespaceId::ALL].contains(&namespace) {
-            return Err((permit, Status::INVALID_NAMESPACE));
+        if namespace != NamespaceId::ALL
+            && let Err(status) = self.identity.namespaces.get(namespace)
+        {
+            return Err((permit, status));
         }
         // Nothing of the kind is on offer.
         let has_metadata =
@@ -161,11 +189,13 @@ impl<M: GuestMemory + Clone> Controller<M> {
             return Err((permit, Status::FORMAT_INVALID));
         }
         let is_free = self.is_writable().and(self.has_nothing_pinned());
-        if let Some(status) = self.wipe.refusal().or(is_free.err()) {
+        // One at a time, whatever they are about.
+        if let Some(status) = self.wipe.refusal(NamespaceId::ALL).or(is_free.err()) {
             return Err((permit, status));
         }
         let what = What::Format {
             permit: Some(permit),
+            namespace,
             format: format.format,
         };
         self.begin_wipe(what, format.erase);
@@ -179,7 +209,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.is_writable()?;
         self.has_nothing_pinned()?;
         if self.wipe.work.is_some() {
-            return Err(self.wipe.refusal().unwrap_or(Status::SANITIZE_IN_PROGRESS));
+            let refusal = self.wipe.refusal(NamespaceId::ALL);
+            return Err(refusal.unwrap_or(Status::SANITIZE_IN_PROGRESS));
         }
         let erase = match sanitize.action {
             SanitizeAction::ExitFailure if self.wipe.sanitized == SanitizeState::Failed => {
@@ -211,9 +242,16 @@ impl<M: GuestMemory + Clone> Controller<M> {
             return;
         };
         let erase = ERASES.get(usize::from(erase)).copied();
+        let namespace = NamespaceId(saved.namespace);
+        let is_known = self.identity.namespaces.get(namespace).is_ok();
         let what = match format.filter(|format| usize::from(*format) < FORMATS.len()) {
             Some(format) => What::Format {
                 permit: None,
+                namespace: if is_known {
+                    namespace
+                } else {
+                    NamespaceId::ALL
+                },
                 format,
             },
             None => What::Sanitize,
@@ -241,15 +279,19 @@ impl<M: GuestMemory + Clone> Controller<M> {
     /// Takes what goes on as far as it can go now.
     pub(super) fn go_on_wiping(&mut self) {
         let now_ps = self.device.now_ps();
-        let capacity_bytes = self.device.spec().capacity_bytes;
         let erase_all_ps = self.erase_all_ps();
         let Some(work) = &mut self.wipe.work else {
             return;
         };
-        if work.step == Step::Waiting && self.flights.is_empty() {
+        let scope = work.scope();
+        if work.step == Step::Waiting && !self.flights.has_any_to(scope) {
             work.step = Step::Deallocating;
+            let place = match self.identity.namespaces.get(scope) {
+                Ok(namespace) => namespace.whole(),
+                Err(_) => (0, self.device.spec().capacity_bytes),
+            };
             let tag = self.flights.take_off_alone(Kind::Wipe);
-            self.part(tag, QueueId(1), Op::Trim, false, (0, capacity_bytes));
+            self.part(tag, QueueId(1), Op::Trim, false, place);
         } else if work.step == Step::Deallocated {
             let takes_ps = match work.erase {
                 Erase::UserData if work.failure.is_none() => erase_all_ps,
@@ -296,9 +338,13 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     fn end_wipe(&mut self, work: Work) {
         match work.what {
-            What::Format { permit, format } => {
+            What::Format {
+                permit,
+                namespace,
+                format,
+            } => {
                 if work.failure.is_none() {
-                    self.identity.set_format(format);
+                    self.identity.namespaces.set_format(namespace, format);
                 }
                 let outcome = work.failure.map_or(Outcome::SUCCESS, Outcome::from);
                 if let Some(permit) = permit {

@@ -3,11 +3,12 @@
 use super::handshake::Export;
 use super::host::HostRam;
 use super::message::{Command, Failure, Request, flag};
-use crate::controller::identity::NAMESPACE;
-use lodger_wire::CommandId;
 use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::status::Status;
+use lodger_wire::{CommandId, NamespaceId};
 
+/// What is exported.
+const NAMESPACE: NamespaceId = NamespaceId(1);
 /// Most blocks of a command.
 const BLOCKS_MAX: u64 = 1 << 16;
 const FLUSH: u8 = 0;

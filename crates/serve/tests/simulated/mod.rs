@@ -29,8 +29,11 @@ pub struct Simulated<'a> {
 
 impl<'a> Simulated<'a> {
     pub fn driver(spec: &DriveSpec, memory: &'a Ram) -> Driver<Self> {
-        let settings = Settings::default();
-        let controller = Controller::new(spec, &settings, memory).expect("a drive to serve");
+        Self::driver_of(spec, &Settings::default(), memory)
+    }
+
+    pub fn driver_of(spec: &DriveSpec, settings: &Settings, memory: &'a Ram) -> Driver<Self> {
+        let controller = Controller::new(spec, settings, memory).expect("a drive to serve");
         Driver::new(Simulated {
             controller,
             memory,

@@ -229,29 +229,55 @@ impl Host<'_> {
         self.submit(ADMIN, 8, &[(10, which)], Asked::new(What::Wild, None));
     }
 
-    /// Format NVM, with the format there is.
+    /// Format NVM of a namespace, or of all, with the format there is. What erases, erases all (FNA).
     fn wipe(&mut self) {
         let erase = self.rng.below(3);
-        let everything = self.everything();
-        let version = self.space.write(&[everything], ZEROS);
-        self.may_be_wiping = true;
-        for pair in &mut self.io {
-            pair.under_way
-                .values_mut()
-                .for_each(|asked| asked.was_wiping = true);
+        let namespace = self.one_or_all();
+        let (span, scope) = match (namespace, erase) {
+            (1.., 0) if namespace != u32::MAX => (self.all_of(namespace), 1 << (namespace - 1)),
+            _ => (self.everything(), u32::MAX),
+        };
+        let version = self.space.write(&[span], ZEROS);
+        self.may_be_wiping |= scope;
+        let under_way = self
+            .io
+            .iter_mut()
+            .flat_map(|pair| pair.under_way.values_mut());
+        for asked in under_way.filter(|asked| asked.namespaces & scope != 0) {
+            asked.was_wiping = true;
         }
         let format = u32::from(self.block_bytes == 4096);
-        let dwords = [(10, erase << 9 | format)];
+        let dwords = [(1, namespace), (10, erase << 9 | format)];
         self.submit(
             ADMIN,
             0x80,
             &dwords,
-            Asked::new(What::Wipe { version }, None),
+            Asked::new(What::Wipe { version, span }, None),
         );
+        // What follows from it, and not what the command names.
+        if let Some(asked) = self.admin.under_way.values_mut().find(
+            |asked| matches!(asked.what, What::Wipe { version: other, .. } if other == version),
+        ) {
+            asked.namespaces = scope;
+        }
+    }
+
+    /// A namespace, or the broadcast value.
+    fn one_or_all(&mut self) -> u32 {
+        match self.rng.below(self.namespaces + 1) {
+            0 => u32::MAX,
+            one => one,
+        }
     }
 
     fn span(&mut self) -> Span {
-        let all = self.space.blocks() as u32;
+        let namespace = 1 + self.rng.below(self.namespaces);
+        self.span_of(namespace)
+    }
+
+    fn span_of(&mut self, namespace: u32) -> Span {
+        let space = self.all_of(namespace);
+        let all = space.blocks;
         let page = (PAGE / self.block_bytes) as u32;
         // Some pages are used much more often than others.
         let within = if self.rng.below(2) == 0 { all / 8 } else { all };
@@ -262,7 +288,7 @@ impl Host<'_> {
             blocks = page * (1 + self.rng.below(4));
         }
         Span {
-            lba: lba.into(),
+            lba: space.lba + u64::from(lba),
             blocks: blocks.min(all - lba),
         }
     }
@@ -279,8 +305,10 @@ impl Host<'_> {
         };
         let fua = self.rng.below(8) == 0;
         let is_safe = fua || !self.write_cache || !self.is_volatile;
+        let (namespace, lba) = self.place(span.lba);
         let mut dwords = vec![
-            (10, span.lba as u32),
+            (1, namespace),
+            (10, lba),
             (12, (span.blocks - 1) | if fua { FUA } else { 0 }),
         ];
         match kind {
@@ -318,11 +346,17 @@ impl Host<'_> {
             Kind::Deallocate => self.deallocate(queue),
             Kind::Flush => {
                 let submitted = self.space.flush();
-                self.submit(queue, 0, &[], Asked::new(What::Flush { submitted }, None));
+                let namespace = self.one_or_all();
+                let span = match namespace {
+                    u32::MAX => self.everything(),
+                    one => self.all_of(one),
+                };
+                let what = What::Flush { submitted, span };
+                self.submit(queue, 0, &[(1, namespace)], Asked::new(what, None));
             }
             Kind::Compare => self.compare(queue, span, offset),
             Kind::Verify => {
-                dwords[1].1 &= !FUA;
+                dwords[2].1 &= !FUA;
                 self.submit(queue, 0xc, &dwords, Asked::new(What::Verify, None));
             }
             _ => {}
@@ -344,7 +378,8 @@ impl Host<'_> {
         buffer.fill(self.memory, &data);
         let look = self.space.look(span);
         let what = What::Compare { look, differs };
-        let dwords = [(10, span.lba as u32), (12, span.blocks - 1)];
+        let (namespace, lba) = self.place(span.lba);
+        let dwords = [(1, namespace), (10, lba), (12, span.blocks - 1)];
         self.submit(queue, 5, &dwords, Asked::new(what, Some(buffer)));
     }
 
@@ -354,7 +389,8 @@ impl Host<'_> {
             return;
         };
         let look = self.space.look(span);
-        let dwords = [(10, span.lba as u32), (12, span.blocks - 1)];
+        let (namespace, lba) = self.place(span.lba);
+        let dwords = [(1, namespace), (10, lba), (12, span.blocks - 1)];
         self.submit(
             queue,
             2,
@@ -370,12 +406,14 @@ impl Host<'_> {
             return;
         };
         let page = (PAGE / self.block_bytes) as u64;
+        let namespace = 1 + self.rng.below(self.namespaces);
         let (mut spans, mut list) = (Vec::new(), Vec::new());
         for _ in 0..count {
-            let span = self.span();
+            let span = self.span_of(namespace);
+            let (_, first) = self.place(span.lba);
             list.extend_from_slice(&[0; 4]);
             list.extend_from_slice(&span.blocks.to_le_bytes());
-            list.extend_from_slice(&span.lba.to_le_bytes());
+            list.extend_from_slice(&u64::from(first).to_le_bytes());
             let lba = span.lba.next_multiple_of(page);
             let end = (span.lba + u64::from(span.blocks)) / page * page;
             if end > lba {
@@ -393,7 +431,7 @@ impl Host<'_> {
         self.submit(
             queue,
             9,
-            &[(10, count - 1), (11, 4)],
+            &[(1, namespace), (10, count - 1), (11, 4)],
             Asked::new(what, Some(buffer)),
         );
     }

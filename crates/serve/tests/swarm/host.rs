@@ -1,7 +1,7 @@
 //! The simulated host: what state it takes its controller to be in, how it submits, and how it judges what comes back.
 
 use crate::ask::LENT_MIN;
-use crate::memory::{Access, Page, Watched};
+use crate::memory::{Access, PAGE, Page, Watched};
 use crate::namespace::{Namespace, Span};
 use crate::plan::Plan;
 use crate::queue::{Asked, Buffer, ENTRIES, Life, Queue, What};
@@ -20,6 +20,8 @@ pub const DESCRIPTORS: Page = Page(2);
 pub const SHADOWS: Page = Page(3);
 pub const EVENTS: Page = Page(4);
 const PAIRS: usize = 5;
+/// Pages at the beginning of each namespace that the naive drive knows.
+const SPACE_PAGES: usize = 128;
 const POOL: std::ops::Range<usize> = 16..144;
 /// Host memory to be granted.
 pub const LENT: std::ops::Range<usize> = 144..240;
@@ -73,6 +75,8 @@ pub struct Host<'a> {
     pub io: Vec<Queue>,
     pub space: Namespace,
     pub block_bytes: usize,
+    /// How many namespaces there are; of each the first [`SPACE_PAGES`] are in `space`.
+    pub namespaces: u32,
     pub pool: Vec<Page>,
     pub lent: Lent,
     pub lent_pages: Vec<Page>,
@@ -83,7 +87,8 @@ pub struct Host<'a> {
     /// Whether the drive has a cache that a power cut empties.
     pub is_volatile: bool,
     pub is_read_only: bool,
-    pub may_be_wiping: bool,
+    /// Namespaces that may be formatted, a bit each.
+    pub may_be_wiping: u32,
     /// A page of a queue was unmapped: the controller may say that it cannot go on.
     pub is_starved: bool,
     pub done: u64,
@@ -100,8 +105,8 @@ impl<'a> Host<'a> {
             controller.set_faults(Faults::parse(plan.rules, plan.seed).expect("rules"));
         }
         let block_bytes = settings.block_bytes as usize;
-        // Some pages of the drive: 128.
-        let blocks = (128 << 12) / block_bytes;
+        let namespaces = settings.namespaces_bytes.len().max(1);
+        let blocks = namespaces * SPACE_PAGES * PAGE / block_bytes;
         let mut host = Host {
             controller,
             memory,
@@ -112,6 +117,7 @@ impl<'a> Host<'a> {
             io: Vec::new(),
             space: Namespace::new(blocks, block_bytes),
             block_bytes,
+            namespaces: namespaces as u32,
             pool: POOL.map(Page).collect(),
             lent: Lent::None,
             lent_pages: Vec::new(),
@@ -120,7 +126,7 @@ impl<'a> Host<'a> {
             write_cache: true,
             is_volatile: false,
             is_read_only: false,
-            may_be_wiping: false,
+            may_be_wiping: 0,
             is_starved: false,
             done: 0,
             refused: 0,
@@ -266,7 +272,7 @@ impl<'a> Host<'a> {
         self.lent = Lent::None;
     }
 
-    /// A command for a queue (0: the admin queue), if it takes one.
+    /// A command for a queue (0: the admin queue), if it takes one. Of the first namespace, unless dword 1 is among `dwords`.
     pub fn submit(&mut self, queue: u16, opcode: u8, dwords: &[(usize, u32)], asked: Asked) {
         let prps = asked.buffer.as_ref().map_or((0, 0), Buffer::prps);
         let namespace = NamespaceId(u32::from(queue > 0 || opcode == 0x80));
@@ -280,9 +286,15 @@ impl<'a> Host<'a> {
         for (dword, value) in dwords {
             entry = entry.with_dword(*dword, *value);
         }
+        let namespaces = match entry.namespace() {
+            NamespaceId::NONE => 0,
+            NamespaceId::ALL => u32::MAX,
+            one => 1 << (one.0 - 1),
+        };
         let asked = Asked {
+            namespaces,
             was_read_only: self.is_read_only,
-            was_wiping: self.may_be_wiping,
+            was_wiping: self.may_be_wiping & namespaces != 0,
             ..asked
         };
         pair.push(self.memory, &entry);
@@ -376,19 +388,15 @@ impl<'a> Host<'a> {
             What::Write { spans, version, .. } => {
                 self.space.perhaps_written(spans, *version);
             }
-            What::Flush { submitted } if is_good => self.space.flushed(*submitted),
-            What::Wipe { version } => {
-                let span = self.everything();
-                match is_good {
-                    true => self.space.written(&[span], *version, true),
-                    false => self.space.perhaps_written(&[span], *version),
-                }
-                let others = &self.admin.under_way;
-                let has_other = others
-                    .values()
-                    .any(|asked| matches!(asked.what, What::Wipe { .. }));
-                self.may_be_wiping &= !is_good || has_other;
+            What::Flush { submitted, span } if is_good => self.space.flushed(*submitted, *span),
+            What::Wipe { version, span } if is_good => {
+                self.space.written(&[*span], *version, true);
+                // One goes on at a time.
+                let others = self.admin.under_way.values();
+                let others = others.filter(|asked| matches!(asked.what, What::Wipe { .. }));
+                self.may_be_wiping = others.fold(0, |all, asked| all | asked.namespaces);
             }
+            What::Wipe { version, span } => self.space.perhaps_written(&[*span], *version),
             What::Wild => is_expected = true,
             what => is_expected |= self.judge_admin(what, status),
         }
@@ -524,7 +532,20 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// The whole of the naive namespace.
+    /// What is known of a namespace.
+    pub fn all_of(&self, namespace: u32) -> Span {
+        let blocks = self.everything().blocks / self.namespaces;
+        let lba = u64::from(blocks) * u64::from(namespace - 1);
+        Span { lba, blocks }
+    }
+
+    /// The namespace that a block of the naive drive is of, and the block there.
+    pub fn place(&self, lba: u64) -> (u32, u32) {
+        let blocks = self.space.blocks() / u64::from(self.namespaces);
+        ((lba / blocks) as u32 + 1, (lba % blocks) as u32)
+    }
+
+    /// The whole of the naive drive.
     pub fn everything(&self) -> Span {
         Span {
             lba: 0,

@@ -1,4 +1,4 @@
-//! A naive namespace: for each block the versions that a read may return now, and those that it may hold after power
+//! A naive drive: for each block of its namespaces, one behind the other, the versions that a read may return now, and those that it may hold after power
 //! has failed. It knows nothing of drives but what NVMe promises to hosts.
 //!
 //! - A write that is under way may be seen or not; once it is complete, nothing older is, unless both were under way at once.
@@ -207,12 +207,10 @@ impl Namespace {
         self.clock
     }
 
-    pub fn flushed(&mut self, submitted: u64) {
-        for block in self
-            .blocks
-            .iter_mut()
-            .filter(|block| !block.past.is_empty())
-        {
+    /// Of these blocks; those of other namespaces may be safe by that, or not.
+    pub fn flushed(&mut self, submitted: u64, span: Span) {
+        let blocks = self.blocks[span.range()].iter_mut();
+        for block in blocks.filter(|block| !block.past.is_empty()) {
             block.past.retain(|(_, left)| *left > submitted);
         }
     }

@@ -36,9 +36,11 @@ pub enum What {
     },
     Flush {
         submitted: u64,
+        span: Span,
     },
     Wipe {
         version: u32,
+        span: Span,
     },
     /// Something that must succeed.
     Ask,
@@ -65,6 +67,8 @@ pub enum What {
 pub struct Asked {
     pub what: What,
     pub buffer: Option<Buffer>,
+    /// The namespaces that it is about, a bit each.
+    pub namespaces: u32,
     /// Some of its memory was not mapped for a while.
     pub is_hurt: bool,
     /// The drive took no writes for a while, or was being formatted.
@@ -80,6 +84,7 @@ impl Asked {
         Asked {
             what,
             buffer,
+            namespaces: 0,
             is_hurt: false,
             was_read_only: false,
             was_wiping: false,

@@ -21,6 +21,7 @@ pub struct Drive {
     spec: DriveSpec,
     block_bytes: u32,
     precondition: Precondition,
+    namespaces_bytes: Vec<u64>,
 }
 
 /// Small, so that all of what a drive does comes up soon.
@@ -32,6 +33,9 @@ const SMALL: [(&str, &str); 5] = [
     ("tier.hmb.integrity", "mac"),
 ];
 
+/// Namespaces of which the naive drive knows all, a part, and all; what comes behind is in none.
+const SEVERAL: [u64; 3] = [512 << 10, 8 << 20, 512 << 10];
+
 /// All of them.
 pub fn drives() -> Vec<Drive> {
     let drive = |sets: &[(&str, &str)], block_bytes, precondition| {
@@ -41,7 +45,12 @@ pub fn drives() -> Vec<Drive> {
             spec: parsed.expect("a drive").spec,
             block_bytes,
             precondition,
+            namespaces_bytes: Vec::new(),
         }
+    };
+    let several = |drive: Drive| Drive {
+        namespaces_bytes: SEVERAL.to_vec(),
+        ..drive
     };
     let cache = [
         ("role.read_cache.tier", "hmb"),
@@ -56,6 +65,8 @@ pub fn drives() -> Vec<Drive> {
             Precondition::Sequential,
         ),
         drive(&cache, 512, Precondition::Sequential),
+        several(drive(&[], 512, Precondition::Random)),
+        several(drive(&cache, 4096, Precondition::None)),
     ]
 }
 
@@ -87,6 +98,7 @@ fn play_unguarded(plan: &Plan, drives: &[Drive]) -> Result<Outcome, String> {
         block_bytes: drive.block_bytes,
         seed: plan.seed,
         precondition: drive.precondition,
+        namespaces_bytes: drive.namespaces_bytes.clone(),
     };
     let memory = Watched::new(WILD_PAGES.end);
     let mut host = Host::new(plan, &drive.spec, &settings, &memory);
@@ -168,7 +180,8 @@ impl Host<'_> {
         self.reset();
         self.check_all()?;
         let submitted = self.space.flush();
-        self.run(0, What::Flush { submitted })?;
+        let span = self.everything();
+        self.run(0, u32::MAX, What::Flush { submitted, span })?;
         self.perform(Act::PowerCut);
         self.check_all()
     }
@@ -184,8 +197,9 @@ impl Host<'_> {
     }
 
     /// A command without data, until it is not refused for a format any more.
-    fn run(&mut self, opcode: u8, what: What) -> Result<(), String> {
-        self.submit(1, opcode, &[], Asked::new(what, None));
+    fn run(&mut self, opcode: u8, namespace: u32, what: What) -> Result<(), String> {
+        let asked = Asked::new(what, None);
+        self.submit(1, opcode, &[(1, namespace)], asked);
         self.until("the end of a command", |host| host.all_done())
     }
 
@@ -194,12 +208,16 @@ impl Host<'_> {
         let queue = self.begin_anew()?;
         // A format that was under way goes on; it ends.
         for _ in 0..WAITS_MAX {
-            if !self.may_be_wiping {
+            if self.may_be_wiping == 0 {
                 break;
             }
             let before = self.refused;
-            self.run(0xc, What::Verify)?;
-            self.may_be_wiping = self.refused != before;
+            let namespace = 1 + self.may_be_wiping.trailing_zeros();
+            self.run(0xc, namespace, What::Verify)?;
+            if self.refused == before {
+                // It is over there.
+                self.may_be_wiping &= self.may_be_wiping - 1;
+            }
             self.wait();
         }
         let page = (4096 / self.block_bytes) as u32;

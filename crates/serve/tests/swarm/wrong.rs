@@ -82,7 +82,11 @@ impl Host<'_> {
         }
         bytes[0] = opcodes[self.rng.below(opcodes.len() as u32) as usize];
         bytes[1] = if self.rng.below(4) == 0 { bytes[1] } else { 0 };
-        let namespace = u32::from(self.rng.below(8) > 0);
+        // Now and then none, one behind the last, or all.
+        let namespace = match self.rng.below(8) {
+            0 => [0, self.namespaces + 1, u32::MAX][self.rng.below(3) as usize],
+            _ => 1 + self.rng.below(self.namespaces),
+        };
         bytes[4..8].copy_from_slice(&namespace.to_le_bytes());
         for at in [24, 32] {
             bytes[at..at + 8].copy_from_slice(&self.wild_address().to_le_bytes());
@@ -158,7 +162,10 @@ impl Host<'_> {
             // Not what the host relies on: the write cache, and host memory.
             9 if matches!(bytes[40], 6 | 0xd) => bytes[40] = 0x7e,
             // A namespace that is not there.
-            0x80 => bytes[4..8].copy_from_slice(&(2 + small).to_le_bytes()),
+            0x80 => {
+                let none = self.namespaces + 1 + small;
+                bytes[4..8].copy_from_slice(&none.to_le_bytes());
+            }
             _ => {}
         }
         let command = self.admin.free_command();
