@@ -48,7 +48,12 @@ def run(lodger, drive, file, limit):
             said, talk = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGINT)
-            said, talk = process.communicate(timeout=60)
+            try:
+                said, talk = process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+                return "failed", "an interrupt did not end it within a minute"
             if process.returncode == 130 and "IOPS=" in said:
                 return "runs", f"stopped after {limit} s, with a report"
     if process.returncode == 0 and "IOPS=" in said:

@@ -35,6 +35,8 @@ pub(crate) use summary::{hmb_used_bytes, refused, utilisation};
 const SIMULATED_PS_MAX: u64 = 200 * 24 * 3600 * S;
 /// The observer is asked once in this much work, an instant being one: some milliseconds.
 const PROGRESS_EVERY: u64 = 1 << 14;
+/// And once in so many of the drive's events: a request of 2 MiB takes hundreds of them.
+const PROGRESS_EVENTS: u64 = 1 << 17;
 /// Trimming so many bytes, each page of which is looked up, takes the simulator as long as an instant at least.
 const TRIMMED_BYTES: u64 = 64 << 10;
 /// The drive is left to itself no longer than this: a drive that is busy for ever must not keep
@@ -159,6 +161,8 @@ struct Runner<'o, O, T> {
     expected_ps: Option<u64>,
     /// Instants, and long trims by their length, since the observer was asked.
     work: u64,
+    /// The drive's events up to then.
+    events_at_progress: u64,
     /// The drive's events up to the last completion.
     events_at_completion: u64,
     busy_since_ps: u64,
@@ -189,6 +193,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
             expected: jobs.iter().map(|job| job.requests_expected).sum(),
             expected_ps: expected_ps(&jobs),
             work: 0,
+            events_at_progress: 0,
             events_at_completion: 0,
             busy_since_ps: 0,
             busy_ps: 0,
@@ -238,8 +243,9 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
                 self.observer.look(&DriveState::of(&self.host));
             }
             self.work += 1;
-            if self.work >= PROGRESS_EVERY || self.is_waiting_long() {
+            if self.work >= PROGRESS_EVERY || self.has_gone_on_long() {
                 self.work = 0;
+                self.events_at_progress = self.host.events();
                 let progress = Progress {
                     requests: self.done_requests,
                     expected: self.expected,
@@ -435,8 +441,8 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
 
     /// Whether the drive has been working for long without completing anything.
     #[inline]
-    fn is_waiting_long(&self) -> bool {
-        self.host.events() - self.events_at_completion > STUCK_AFTER / 100
+    fn has_gone_on_long(&self) -> bool {
+        self.host.events() - self.events_at_progress > PROGRESS_EVENTS
     }
 
     #[cold]

@@ -246,6 +246,31 @@ impl Observer for Stop {
     }
 }
 
+/// Counts how often it is asked.
+struct Asked(u64);
+
+impl Observer for Asked {
+    fn progress(&mut self, _: Progress) -> ControlFlow<()> {
+        self.0 += 1;
+        ControlFlow::Continue(())
+    }
+}
+
+#[test]
+fn a_run_of_few_long_requests_can_be_stopped_as_soon_as_one_of_many() {
+    let long = "[a]\nrw=randwrite\nbs=2m\nsize=512m\niodepth=8\nloops=6\n";
+    let mut asked = Asked(0);
+    let result = run(&config(), workload(long), &mut asked).unwrap();
+    let (requests, events) = (result.requests, result.events);
+    assert!(requests < 2000 && events > 1 << 19, "{requests}, {events}");
+    assert!(
+        asked.0 >= result.events >> 18,
+        "{} of {}",
+        asked.0,
+        result.events
+    );
+}
+
 #[test]
 fn a_run_can_be_stopped() {
     let endless = "[a]\nrw=randread\nbs=4k\nsize=64m\ntime_based\nruntime=1d\niodepth=8\n";
