@@ -312,6 +312,46 @@ impl Occupancy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rng::Rng;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(lodger_testing::config(256))]
+
+        /// The long way: a list of all that is to come, searched for the earliest; of one instant, for what was
+        /// scheduled first. What is handed on without entering the heap comes in the same order.
+        #[test]
+        fn events_come_as_from_a_list_that_is_searched(seed: u64) {
+            let mut rng = Rng::new(seed);
+            let mut engine = Engine::default();
+            let mut list: Vec<(u64, u32)> = Vec::new();
+            let mut scheduled = 0;
+            for _ in 0..500 {
+                // As handlers do: mostly one event, which may be due at once or with others.
+                for _ in 0..[1, 1, 1, 1, 0, 2, 3][rng.below(7) as usize] {
+                    let delay_ps = [0, rng.below(4), rng.below(1000)][rng.below(3) as usize];
+                    let at_ps = engine.now().ps() + u64::from(delay_ps);
+                    engine.schedule(at_ps, EventKind::ALL[scheduled as usize % 22], scheduled);
+                    list.push((at_ps, scheduled));
+                    scheduled += 1;
+                }
+                let earliest = list.iter().min().copied();
+                prop_assert_eq!(engine.next_time_ps(), earliest.map(|(at_ps, _)| at_ps));
+                let until_ps = match rng.below(4) {
+                    0 => engine.now().ps() + u64::from(rng.below(20)),
+                    _ => u64::MAX,
+                };
+                let expected = earliest.filter(|&(at_ps, _)| at_ps <= until_ps);
+                list.retain(|&event| Some(event) != expected);
+                let found = engine.pop(until_ps);
+                prop_assert_eq!(found.map(|(now, _, index)| (now.ps(), index)), expected);
+                if let Some((_, kind, index)) = found {
+                    prop_assert_eq!(kind, EventKind::ALL[index as usize % 22]);
+                }
+            }
+            prop_assert_eq!(engine.events(), u64::from(scheduled));
+        }
+    }
 
     #[test]
     fn events_of_one_instant_come_in_the_order_they_were_scheduled() {
