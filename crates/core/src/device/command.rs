@@ -114,6 +114,9 @@ impl Command {
     /// Sectors of one page that the command covers, a bit each.
     #[inline]
     pub(super) fn sectors_in(&self, lpn: Lpn) -> u8 {
+        if self.bytes_in(lpn) == SLOT_BYTES {
+            return u8::MAX;
+        }
         let start = u64::from(lpn.0) * SLOT_BYTES;
         let from = self.request.offset_bytes.saturating_sub(start) / SECTOR_BYTES;
         let count = self.bytes_in(lpn) / SECTOR_BYTES;

@@ -312,4 +312,40 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         };
         (&mut self.hmb_pages, around)
     }
+
+    /// Keeps what was read; returns the bytes of it that go to host memory.
+    #[inline(always)]
+    pub(super) fn keep_in_read_cache(&mut self, op: &FlashOp) -> u64 {
+        match self.read_cache {
+            Some(_) => self.keep_all(op),
+            None => 0,
+        }
+    }
+
+    #[inline(never)]
+    fn keep_all(&mut self, op: &FlashOp) -> u64 {
+        let Some(cache) = &mut self.read_cache else {
+            return 0;
+        };
+        let mut kept = 0;
+        let mut rest = op.mask;
+        while rest != 0 {
+            let ppn = Ppn(op.ppn.0 + rest.trailing_zeros());
+            rest &= rest - 1;
+            // Overwritten while the read ran: not to be kept.
+            if let Some(Owned::Data(lpn)) = self.ftl.current_owner(ppn)
+                && self.buffer.slots.find(lpn).is_none()
+                && !(self.hmb_pages.lost.any() && self.hmb_pages.lost.in_flash(ppn) != 0)
+            {
+                cache.keep(lpn);
+                kept += SLOT_BYTES;
+            }
+        }
+        let in_host = cache.tier.is_granted() && cache.holds_any();
+        if Self::PAGES_IN_HOST && in_host {
+            let (data, around) = self.hmb_pages();
+            data.put_read(around, op);
+        }
+        if in_host { kept } else { 0 }
+    }
 }

@@ -153,7 +153,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// The doorbell of an enqueued command is rung at `doorbell_ps`, now or later.
-    #[inline]
+    #[inline(always)]
     pub fn ring(&mut self, command: CommandId, doorbell_ps: u64) {
         let queue = self.commands[command].request.queue;
         // Where the host frees slots, it keeps the command until one is free.
@@ -168,7 +168,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// A command comes over the link: asked for by a doorbell that is rung at `at_ps`, or by the
     /// drive itself then.
-    #[inline]
+    #[inline(always)]
     pub(super) fn fetch(&mut self, command: CommandId, at_ps: u64, doorbell: bool) {
         let fetched_ps = at_ps + self.board.link.command_ps(doorbell);
         let tracer = &mut self.board.engine.tracer;
@@ -181,8 +181,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Works off events due at or before `until_ps` up to one that concerns the host; `None` when
     /// there is none.
-    #[inline]
     pub fn run(&mut self, until_ps: u64) -> Option<News> {
+        self.run_on(until_ps)
+    }
+
+    // To be part of the loop of a host that is simulated.
+    #[inline(always)]
+    pub(crate) fn run_on(&mut self, until_ps: u64) -> Option<News> {
         loop {
             if self.front.attention
                 && let Some(news) = self.attend()
@@ -267,7 +272,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// The host has taken a completion entry (NVMe: the head doorbell of the completion queue; UFS:
     /// the host has seen the response). A command that has waited for the slot, as with UFS, has its
     /// doorbell rung at `next_doorbell_ps`. Returns the request, and how it ended.
-    #[inline]
+    #[inline(always)]
     pub fn consume(&mut self, command: CommandId, next_doorbell_ps: u64) -> (Request, Status) {
         let Command {
             request,

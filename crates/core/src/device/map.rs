@@ -163,7 +163,7 @@ impl Map {
 
     /// Looks a translation page up. Of a page that was never written the directory, in the drive's
     /// own memory, knows that it has no entries.
-    #[inline]
+    #[inline(always)]
     pub(super) fn look_up(&mut self, ftl: &Ftl, page: TranslationPage) -> Lookup {
         if self.role.compresses() && self.role.is_unmeasured(page) {
             self.measure_page(ftl, page);

@@ -4,14 +4,13 @@ use crate::controller::{ReadCache, WriteBuffer};
 use crate::ftl::Ftl;
 use crate::ids::{Lpn, Ppn};
 use crate::memory::TIERS;
-use crate::nand::{Place, SlotMask};
+use crate::nand::{Place, SlotMask, slot_mask};
 use crate::spec::Tier;
 
 /// A flash read being put together: neighbouring slots of one group.
 pub(super) struct Run {
     pub(super) place: Place,
-    last_slot: u32,
-    pub(super) mask: SlotMask,
+    slots: u32,
     pub(super) bytes: u32,
 }
 
@@ -20,8 +19,7 @@ impl Run {
     pub(super) fn new(place: Place, bytes: u64) -> Self {
         Run {
             place,
-            last_slot: place.slot,
-            mask: 1 << place.slot,
+            slots: 1,
             bytes: bytes as u32,
         }
     }
@@ -29,14 +27,25 @@ impl Run {
     /// A slot joins that is the next of the group, if it is.
     #[inline]
     pub(super) fn extend(&mut self, ppn: Ppn, group_slots: u32, bytes: u64) -> bool {
-        let is_next =
-            ppn.0 == self.place.group.0 + self.last_slot + 1 && self.last_slot + 1 < group_slots;
+        let next_slot = self.place.slot + self.slots;
+        let is_next = ppn.0 == self.place.group.0 + next_slot && next_slot < group_slots;
         if is_next {
-            self.last_slot += 1;
-            self.mask |= 1 << self.last_slot;
+            self.slots += 1;
             self.bytes += bytes as u32;
         }
         is_next
+    }
+
+    /// How many slots it is.
+    #[inline]
+    pub(super) fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// Its slots in their group, a bit each.
+    #[inline]
+    pub(super) fn mask(&self) -> SlotMask {
+        slot_mask(self.place.slot, self.slots)
     }
 }
 

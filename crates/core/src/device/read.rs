@@ -5,7 +5,6 @@ use super::pieces::{FromMemory, PIECE_BYTES, Run, pieces, read_cache_serves};
 use super::{Command, Contents, Device, HostMemory, Source};
 use crate::controller::{Lookup, ReadAhead, Waiter};
 use crate::engine::EventKind;
-use crate::ftl::Owned;
 use crate::ids::{BufferSlot, CommandId, FlashOpId, Lpn, Ppn, TranslationPage};
 use crate::memory::{self, GRANTED};
 use crate::nand::{Cause, Class, Decoded, FlashOp};
@@ -16,6 +15,7 @@ use std::ops::Range;
 
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Looks the command's map entries up and returns the core time it takes.
+    #[inline(always)]
     pub(super) fn read_core_ps(&mut self, id: CommandId) -> u64 {
         let command = &self.commands[id];
         if command.hpb_command {
@@ -227,14 +227,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     fn issue_read_ahead(&mut self, run: &Run) {
-        let slots = run.mask.count_ones();
+        let slots = run.slots();
         self.board.counters.read_ahead_slots += u64::from(slots);
         let core_ps = u64::from(slots) * self.spec.controller.next_slot_ps;
         self.board.cores.book(self.board.engine.now(), core_ps);
         if let Some(ahead) = self.read_ahead_state() {
-            let owner = ahead.begin(run.place.group, run.mask);
+            let owner = ahead.begin(run.place.group, run.mask());
             let class = Class::AheadRead;
-            let op = FlashOp::read(class, Cause::Host, owner, &run.place, run.mask);
+            let op = FlashOp::read(class, Cause::Host, owner, &run.place, run.mask());
             self.board.read_flash(&mut self.ftl, op);
         }
     }
@@ -450,10 +450,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn issue_read(&mut self, id: CommandId, run: &Run) {
         self.commands[id].pending += 1;
-        let mut op = FlashOp::read(Class::HostRead, Cause::Host, id.0, &run.place, run.mask);
+        let mut op = FlashOp::read(Class::HostRead, Cause::Host, id.0, &run.place, run.mask());
         op.link_bytes = run.bytes;
         self.board.read_flash(&mut self.ftl, op);
     }
@@ -566,33 +566,5 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             (Cause::Gc | Cause::Wear | Cause::Fold, _) => self.on_victim_read(&op),
         }
         self.end_read(&op);
-    }
-
-    /// Keeps what was read; returns the bytes of it that go to host memory.
-    #[inline]
-    fn keep_in_read_cache(&mut self, op: &FlashOp) -> u64 {
-        let Some(cache) = &mut self.read_cache else {
-            return 0;
-        };
-        let mut kept = 0;
-        let mut rest = op.mask;
-        while rest != 0 {
-            let ppn = Ppn(op.ppn.0 + rest.trailing_zeros());
-            rest &= rest - 1;
-            // Overwritten while the read ran: not to be kept.
-            if let Some(Owned::Data(lpn)) = self.ftl.current_owner(ppn)
-                && self.buffer.slots.find(lpn).is_none()
-                && !(self.hmb_pages.lost.any() && self.hmb_pages.lost.in_flash(ppn) != 0)
-            {
-                cache.keep(lpn);
-                kept += crate::spec::SLOT_BYTES;
-            }
-        }
-        let in_host = cache.tier.is_granted() && cache.holds_any();
-        if Self::PAGES_IN_HOST && in_host {
-            let (data, around) = self.hmb_pages();
-            data.put_read(around, op);
-        }
-        if in_host { kept } else { 0 }
     }
 }

@@ -161,10 +161,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let engine = &mut self.board.engine;
         let now_ps = engine.now().ps();
         engine.tracer.transferred(index, id.0, false, now_ps);
+        let command = self.commands[id];
         let mut slot = transfer.first_slot;
         while slot != NONE {
             let next = self.buffer.slots.chained(BufferSlot(slot));
-            self.land(id, BufferSlot(slot));
+            self.land(id, &command, BufferSlot(slot));
             slot = next;
         }
         self.buffer.landed(&transfer);
@@ -174,12 +175,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// One page's data has arrived in its slot.
     #[inline]
-    fn land(&mut self, id: CommandId, slot: BufferSlot) {
-        let command = self.commands[id];
+    fn land(&mut self, id: CommandId, command: &Command, slot: BufferSlot) {
         let lpn = self.buffer.slots.lpn(slot);
         let sectors = command.sectors_in(lpn);
         self.board.counters.buffer_writes += 1;
-        self.note_arrival(&command, lpn, slot);
+        self.note_arrival(command, lpn, slot, sectors);
         if let Some(hpb) = &mut self.hpb {
             hpb.changes(lpn);
         }
@@ -243,13 +243,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// A command brings a page's data into a slot.
     #[inline]
-    fn note_arrival(&mut self, command: &Command, lpn: Lpn, slot: BufferSlot) {
+    fn note_arrival(&mut self, command: &Command, lpn: Lpn, slot: BufferSlot, sectors: u8) {
         match &mut self.window {
             Some(window) if command.window_io => {
                 self.contents.unpin(window.slot_of(command, lpn), slot);
             }
             _ => {
-                let sectors = command.sectors_in(lpn);
                 let tag = command.request.tag;
                 self.contents.arrive(tag, lpn, slot, sectors);
             }

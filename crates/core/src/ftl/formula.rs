@@ -125,23 +125,23 @@ impl Formula {
     #[must_use]
     pub fn locate(&self, lpn: Lpn) -> Ppn {
         debug_assert!(lpn.0 < self.user_slots);
-        let rank = match &self.order {
-            Some(order) => order.forward(lpn.0),
-            None => lpn.0,
-        };
+        match &self.order {
+            Some(order) => self.slot_of_rank(order.forward(lpn.0)),
+            // In order from the first slot on.
+            None => Ppn(lpn.0),
+        }
+    }
+
+    /// Where the page of a rank lies, in the steady state of random writes.
+    #[inline(never)]
+    fn slot_of_rank(&self, rank: u32) -> Ppn {
         let mut j = self.hints[(rank >> self.hint_shift) as usize] as usize;
         while self.starts[j + 1] <= rank {
             j += 1;
         }
         let start = self.starts[j];
         let valid = self.starts[j + 1] - start;
-        // Written in order, the last superblock is filled from its start.
-        let slot = match self.order {
-            Some(_) => {
-                u64::from(rank - start) * u64::from(self.superblock_slots) / u64::from(valid)
-            }
-            None => u64::from(rank - start),
-        };
+        let slot = u64::from(rank - start) * u64::from(self.superblock_slots) / u64::from(valid);
         Ppn(j as u32 * self.superblock_slots + slot as u32)
     }
 

@@ -47,13 +47,13 @@ impl PageMap {
         self.user_slots
     }
 
-    #[inline]
+    #[inline(always)]
     fn initial(&self, lpn: Lpn) -> Option<Ppn> {
         self.formula.as_ref().map(|formula| formula.locate(lpn))
     }
 
     /// Where a logical page lies.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn get(&self, lpn: Lpn) -> Option<Ppn> {
         debug_assert!(lpn.0 < self.user_slots);
@@ -88,7 +88,7 @@ impl PageMap {
     }
 
     /// Sets where a logical page lies; returns where it lay before.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, lpn: Lpn, ppn: Option<Ppn>) -> Option<Ppn> {
         let entry = ppn.map_or(UNMAPPED, |ppn| ppn.0);
         match std::mem::replace(self.entry(lpn), entry) {

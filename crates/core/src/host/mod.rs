@@ -39,6 +39,15 @@ pub struct Host<C = NoContents, M = Modelled, T = Untraced> {
     window: Box<window::WindowUser>,
 }
 
+/// What ends a stretch of the host's work, before its time is over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Time,
+    /// The instant is over at which something has completed.
+    Completion,
+    News(News),
+}
+
 impl Host<NoContents> {
     /// A host with a drive in its initial state, without contents. `hmb_bytes` is the host memory
     /// granted; the drive makes of it what it can.
@@ -204,7 +213,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
     /// Works off everything due up to `to_ps` and moves the clock there. Completions are appended
     /// to `completions` in the order they happen.
     pub fn advance(&mut self, to_ps: u64, completions: &mut Vec<Completion>) {
-        while self.step(to_ps).is_some() {}
+        self.work(to_ps, End::Time);
         self.drive.idle_until(to_ps);
         completions.append(&mut self.completions);
     }
@@ -213,35 +222,41 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
     /// of the byte window included ([`Host::take_window_completions`]); or at `to_ps`, or when
     /// nothing is left to do. Spares a closed loop a call per event.
     pub fn advance_to_completion(&mut self, to_ps: u64, completions: &mut Vec<Completion>) {
-        let mut until_ps = to_ps;
-        while let Some(news) = self.step(until_ps) {
-            // Commands of the host's own driver complete, too: those are none of the caller's.
-            if let News::Alarm(..) = news
-                && !(self.completions.is_empty() && self.window.done.is_empty())
-            {
-                // The rest of this instant still belongs to it.
-                until_ps = self.drive.now_ps();
-            }
-        }
-        let nothing_done = self.completions.is_empty() && self.window.done.is_empty();
-        if nothing_done && to_ps != u64::MAX {
+        self.work(to_ps, End::Completion);
+        if !self.has_completed() && to_ps != u64::MAX {
             self.drive.idle_until(to_ps);
         }
         completions.append(&mut self.completions);
     }
 
-    /// Up to the next thing that concerns the host, which then happens.
     #[inline]
-    fn step(&mut self, until_ps: u64) -> Option<News> {
-        let news = self.drive.run(until_ps)?;
-        match news {
-            News::Sent => self.hear(),
-            News::ShutDown | News::Recovered | News::HmbReturned => {}
-            News::Alarm(Alarm::Handled, command) => self.on_handled(CommandId(command)),
-            News::Alarm(Alarm::Call, call) => self.on_call(call),
-            News::Alarm(Alarm::Idle, period) => self.on_idle(period),
+    fn has_completed(&self) -> bool {
+        !(self.completions.is_empty() && self.window.done.is_empty())
+    }
+
+    /// Works off what is due up to `until_ps`, or up to that end; true: news were the end, and have come.
+    fn work(&mut self, mut until_ps: u64, end: End) -> bool {
+        while let Some(news) = self.drive.run_on(until_ps) {
+            match news {
+                News::Sent => {
+                    self.hear();
+                    continue;
+                }
+                News::Alarm(Alarm::Handled, command) => self.on_handled(CommandId(command)),
+                News::Alarm(Alarm::Call, call) => self.on_call(call),
+                News::Alarm(Alarm::Idle, period) => self.on_idle(period),
+                News::ShutDown | News::Recovered | News::HmbReturned if end == End::News(news) => {
+                    return true;
+                }
+                News::ShutDown | News::Recovered | News::HmbReturned => continue,
+            }
+            // Commands of the host's own driver complete, too: those are none of the caller's.
+            if end == End::Completion && self.has_completed() {
+                // The rest of this instant still belongs to it.
+                until_ps = self.drive.now_ps();
+            }
         }
-        Some(news)
+        false
     }
 
     /// What the drive has sent is handled once it is there.
@@ -306,7 +321,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
     /// NVMe shutdown notification ([`Device::begin_shutdown`]); returns once it is done.
     pub fn shutdown(&mut self) {
         self.drive.begin_shutdown();
-        while self.step(u64::MAX).expect("saving goes on") != News::ShutDown {}
+        let is_done = self.work(u64::MAX, End::News(News::ShutDown));
+        assert!(is_done, "saving goes on");
     }
 
     /// Power fails now and comes back, as [`Device::begin_power_cut`]; the host is gone with it. Returns once the
@@ -337,7 +353,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
         self.splits.forget_all();
         let lost_bytes = self.window.cut(self.drive.now_ps());
         begin(&mut self.drive);
-        while self.step(u64::MAX).expect("recovery goes on") != News::Recovered {}
+        let is_done = self.work(u64::MAX, End::News(News::Recovered));
+        assert!(is_done, "recovery goes on");
         let recovery = self.drive.recovery();
         let mut recovery = recovery.expect("it has come back").clone();
         recovery.window.lost_bytes += lost_bytes;

@@ -48,6 +48,7 @@ struct Divisors {
     group: Divisor,
     dies: Divisor,
     channels: Divisor,
+    bits: Divisor,
 }
 
 /// Where a physical page lies.
@@ -66,7 +67,7 @@ pub struct Place {
 }
 
 impl Divisors {
-    fn new(superblock: u32, units: [u32; 2], dies: u32, channels: u32) -> Self {
+    fn new(superblock: u32, units: [u32; 2], (dies, channels): (u32, u32), bits: u32) -> Self {
         Divisors {
             superblock: Divisor::new(superblock),
             unit: units.map(Divisor::new),
@@ -74,6 +75,7 @@ impl Divisors {
             group: Divisor::new(units[1]),
             dies: Divisor::new(dies),
             channels: Divisor::new(channels),
+            bits: Divisor::new(bits),
         }
     }
 }
@@ -100,8 +102,8 @@ impl Geometry {
             divisors: Divisors::new(
                 superblock_slots,
                 [unit_slots, group_slots],
-                dies,
-                nand.channels,
+                (dies, nand.channels),
+                bits,
             ),
         }
     }
@@ -168,7 +170,7 @@ impl Geometry {
         let page_type = match (slc, self.one_shot) {
             (true, _) => 0,
             (false, true) => group,
-            (false, false) => word_line % self.bits,
+            (false, false) => self.divisors.bits.divide(word_line).1,
         };
         Place {
             superblock,
@@ -196,7 +198,7 @@ mod tests {
             superblock_slots,
             bits: 3,
             one_shot,
-            divisors: Divisors::new(superblock_slots, [unit_slots, 8], 4, 2),
+            divisors: Divisors::new(superblock_slots, [unit_slots, 8], (4, 2), 3),
         }
     }
 

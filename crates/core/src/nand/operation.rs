@@ -103,6 +103,9 @@ pub type SlotMask = u128;
 #[must_use]
 pub fn slot_mask(first: u32, count: u32) -> SlotMask {
     debug_assert!(count > 0 && first + count <= SlotMask::BITS);
+    if first + count <= u64::BITS {
+        return SlotMask::from((u64::MAX >> (u64::BITS - count)) << first);
+    }
     (SlotMask::MAX >> (SlotMask::BITS - count)) << first
 }
 

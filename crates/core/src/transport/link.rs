@@ -32,6 +32,8 @@ pub struct Link {
     from_host: Timeline,
     /// Times of the sizes that every request sends: the division is slow.
     usual: [(u64, u64); 4],
+    /// From the submission of a command to its arrival, without and with a doorbell of its own.
+    command_ps: [u64; 2],
     /// The last other size asked for and its time.
     last: (u64, u64),
     /// Payload bytes sent to the host.
@@ -49,6 +51,7 @@ impl Link {
             to_host: Timeline::default(),
             from_host: Timeline::default(),
             usual: USUAL_BYTES.map(|bytes| (bytes, wire_ps(spec, bytes))),
+            command_ps: [false, true].map(|doorbell| command_ps(spec, doorbell)),
             last: (0, wire_ps(spec, 0)),
             to_host_bytes: 0,
             from_host_bytes: 0,
@@ -74,18 +77,11 @@ impl Link {
     /// never decide anything, and booking them would cost every request an event.
     #[inline]
     pub fn command_ps(&mut self, doorbell: bool) -> u64 {
-        match self.spec.protocol {
-            LinkProtocol::Pcie => {
-                self.from_host_bytes += SUBMISSION_ENTRY_BYTES;
-                let flight_ps = if doorbell { self.spec.one_way_ps } else { 0 };
-                flight_ps + self.round_trip_ps() + self.wire_ps(SUBMISSION_ENTRY_BYTES)
-            }
-            // The host's controller reads the request's descriptor and sends the UPIU.
-            LinkProtocol::Ufs => {
-                self.from_host_bytes += UPIU_HEADER_BYTES;
-                self.spec.host_memory_ps + self.wire_ps(0) + self.spec.one_way_ps
-            }
-        }
+        self.from_host_bytes += match self.spec.protocol {
+            LinkProtocol::Pcie => SUBMISSION_ENTRY_BYTES,
+            LinkProtocol::Ufs => UPIU_HEADER_BYTES,
+        };
+        self.command_ps[usize::from(doorbell)]
     }
 
     /// Completion entry or response UPIU with `extra_bytes` beyond the usual; returns when it has
@@ -161,7 +157,7 @@ impl Link {
     #[inline]
     #[must_use]
     pub fn round_trip_ps(&self) -> u64 {
-        2 * self.spec.one_way_ps + self.spec.host_memory_ps
+        round_trip_ps(&self.spec)
     }
 
     /// Time of flight of one packet.
@@ -181,6 +177,22 @@ impl Link {
     #[must_use]
     pub fn busy_ps(&self) -> (u64, u64) {
         (self.to_host.busy_ps(), self.from_host.busy_ps())
+    }
+}
+
+fn round_trip_ps(spec: &LinkSpec) -> u64 {
+    2 * spec.one_way_ps + spec.host_memory_ps
+}
+
+/// What [`Link::command_ps`] gives.
+fn command_ps(spec: &LinkSpec, doorbell: bool) -> u64 {
+    match spec.protocol {
+        LinkProtocol::Pcie => {
+            let flight_ps = if doorbell { spec.one_way_ps } else { 0 };
+            flight_ps + round_trip_ps(spec) + wire_ps(spec, SUBMISSION_ENTRY_BYTES)
+        }
+        // The host's controller reads the request's descriptor and sends the UPIU.
+        LinkProtocol::Ufs => spec.host_memory_ps + wire_ps(spec, 0) + spec.one_way_ps,
     }
 }
 

@@ -47,13 +47,18 @@ impl SubmissionQueues {
             self.free_slots -= 1;
             return true;
         }
+        self.wait(queue, Waiting { command, known_ps });
+        false
+    }
+
+    #[inline(never)]
+    fn wait(&mut self, queue: u16, waiting: Waiting) {
         let queue = usize::from(queue);
         if queue >= self.queues.len() {
             self.queues.resize_with(queue + 1, VecDeque::new);
         }
-        self.queues[queue].push_back(Waiting { command, known_ps });
+        self.queues[queue].push_back(waiting);
         self.waiting += 1;
-        false
     }
 
     /// A command is taken out of its queue again; false: it does not wait in one any more.
@@ -75,6 +80,11 @@ impl SubmissionQueues {
             self.free_slots += 1;
             return None;
         }
+        self.next_waiting(now_ps)
+    }
+
+    #[inline(never)]
+    fn next_waiting(&mut self, now_ps: u64) -> Option<(CommandId, u64)> {
         if self.taken_in_turn >= self.burst {
             self.next_turn();
         }

@@ -105,10 +105,11 @@ impl Pace {
         if self.freed == 0 {
             return;
         }
-        let back_ps =
-            |slots: u32| u128::from(self.over_ps) * u128::from(slots) / u128::from(self.freed);
+        let back_ps_times_freed = |slots: u32| u128::from(self.over_ps) * u128::from(slots);
         // In that time the whole buffer could have emptied: what comes now is another burst.
-        if u128::from(pause_ps) > back_ps(self.capacity) {
+        // Multiplied, because wide numbers are slow to divide.
+        let freed = u128::from(self.freed);
+        if u128::from(pause_ps) * freed > back_ps_times_freed(self.capacity) {
             self.freed = 0;
             self.over_ps = 0;
             return;
@@ -118,7 +119,8 @@ impl Pace {
             return;
         }
         let of = u128::from(load.waiting + load.free);
-        self.next_ps = now_ps + (back_ps(slots) * FULL_TIMES * u128::from(over) / of) as u64;
+        let back_ps = back_ps_times_freed(slots) / freed;
+        self.next_ps = now_ps + (back_ps * FULL_TIMES * u128::from(over) / of) as u64;
     }
 
     /// The time that a write waited for has come.
@@ -148,7 +150,11 @@ impl WriteBuffer {
     }
 
     fn load(&self) -> Load {
-        let full = |slots: u32| slots - slots % self.unit_slots.max(1);
+        // Mostly one of the two has not even one: that needs no division.
+        let full = |slots: u32| match slots < self.unit_slots {
+            true => 0,
+            false => slots - slots % self.unit_slots.max(1),
+        };
         Load {
             used: self.used,
             waiting: match self.high_slots {
