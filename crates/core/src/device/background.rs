@@ -6,7 +6,7 @@ use crate::controller::ReadCache;
 use crate::engine::{EventKind, INDEX_MAX};
 use crate::ftl::{Collector, Move, Owned, Pacer};
 use crate::ids::Superblock;
-use crate::nand::{Cause, FlashOp};
+use crate::nand::Cause;
 use crate::observe::Tracer;
 use crate::spec::{DriveSpec, Tier};
 use serde::{Deserialize, Serialize};
@@ -142,32 +142,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             wear::end(&mut self.board.array, &mut self.ftl);
         }
         is_placed
-    }
-
-    /// A superblock has been erased on a die.
-    pub(super) fn on_erased(&mut self, op: &FlashOp) {
-        // Whether it has failed counts when the last die is done.
-        wear::has_failed(&mut self.board, op);
-        let superblock = Superblock(op.owner);
-        let block = &mut self.ftl.blocks[superblock];
-        block.erasing -= 1;
-        if block.erasing > 0 {
-            return;
-        }
-        let engine = &mut self.board.engine;
-        let now_ps = engine.now().ps();
-        engine.tracer.erased(superblock.0, now_ps);
-        let geometry = self.ftl.geometry();
-        let (first, slots) = (geometry.first_ppn(superblock), geometry.superblock_slots);
-        self.contents.erase(first, slots);
-        if C::HEARS_OF_DEAD {
-            self.dead.erased(first, slots);
-        }
-        if self.hmb_pages.lost.any() {
-            self.hmb_pages.lost.erase(first, slots);
-        }
-        wear::free(&mut self.board, &mut self.ftl, superblock);
-        self.dispatch();
     }
 
     /// The host has just been served: an idle period may begin.

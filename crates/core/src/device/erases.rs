@@ -8,6 +8,7 @@ use crate::ids::{DieId, Superblock};
 use crate::nand::{Class, FlashOp};
 use crate::observe::Tracer;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 
 /// What erases have to do with.
 pub(super) struct Around<'a, T> {
@@ -20,11 +21,17 @@ pub(super) struct Around<'a, T> {
     pub reclaiming: bool,
 }
 
-/// Erases that cannot begin yet.
+/// Superblocks that are erased at once while room is short. All dies erase a superblock, and new data stands in one
+/// queue with that: behind two to four erases of 7 to 10 ms, writes waited for longer than they ever should.
+const AT_ONCE: usize = 1;
+
+/// Erases that cannot begin yet, and those that have their turn one after another.
 #[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub(super) struct Erases {
     /// They wait for programs that supersede what is in their superblocks, or for records of trims.
     held: Vec<Superblock>,
+    /// Erases that room waits for; the dies have been handed the first [`AT_ONCE`].
+    urgent: VecDeque<Superblock>,
 }
 
 impl Erases {
@@ -36,6 +43,7 @@ impl Erases {
     /// Nothing waits any more.
     pub(super) fn drop_all(&mut self) {
         self.held.clear();
+        self.urgent.clear();
     }
 
     /// Erases a victim once nothing of it is needed any more.
@@ -65,19 +73,26 @@ impl Erases {
         let urgent = around.reclaiming || ftl.room_is_short();
         let is_wanted = urgent && !ftl.blocks.is_apart(superblock);
         let dies = ftl.geometry().dies;
-        let place = ftl.place(ftl.geometry().first_ppn(superblock));
         let block = &mut ftl.blocks[superblock];
-        let class = match is_wanted {
-            true => Class::HostProgram,
-            false => Class::Erase,
+        (block.state, block.erasing) = (State::Erasing, dies);
+        if !is_wanted {
+            hand_out(around, superblock, Class::Erase);
+            return;
+        }
+        self.urgent.push_back(superblock);
+        if self.urgent.len() <= AT_ONCE {
+            hand_out(around, superblock, Class::HostProgram);
+        }
+    }
+
+    /// A superblock has been erased on all dies: the next has its turn.
+    pub(super) fn ended(&mut self, around: &mut Around<'_, impl Tracer>, superblock: Superblock) {
+        let Some(at) = self.urgent.iter().position(|&urgent| urgent == superblock) else {
+            return;
         };
-        block.state = State::Erasing;
-        block.erasing = dies;
-        let board = &mut *around.board;
-        for die in 0..dies {
-            board.counters.erases += 1;
-            let op = FlashOp::erase(class, superblock.0, DieId(die), &place);
-            board.array.enqueue(&mut board.engine, op, block.slc);
+        self.urgent.remove(at);
+        if let Some(&next) = self.urgent.get(AT_ONCE - 1) {
+            hand_out(around, next, Class::HostProgram);
         }
     }
 
@@ -118,5 +133,18 @@ impl Erases {
         if self.held.is_empty() {
             self.held = held;
         }
+    }
+}
+
+/// The dies are handed the erase of a superblock.
+fn hand_out(around: &mut Around<'_, impl Tracer>, superblock: Superblock, class: Class) {
+    let ftl = &*around.ftl;
+    let (dies, slc) = (ftl.geometry().dies, ftl.blocks[superblock].slc);
+    let place = ftl.place(ftl.geometry().first_ppn(superblock));
+    let board = &mut *around.board;
+    for die in 0..dies {
+        board.counters.erases += 1;
+        let op = FlashOp::erase(class, superblock.0, DieId(die), &place);
+        board.array.enqueue(&mut board.engine, op, slc);
     }
 }

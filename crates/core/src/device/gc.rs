@@ -537,10 +537,46 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         erases.begin(&mut around, superblock);
     }
 
+    /// A superblock has been erased on a die.
+    pub(super) fn on_erased(&mut self, op: &FlashOp) {
+        // Whether it has failed counts when the last die is done.
+        wear::has_failed(&mut self.board, op);
+        let superblock = Superblock(op.owner);
+        let block = &mut self.ftl.blocks[superblock];
+        block.erasing -= 1;
+        if block.erasing > 0 {
+            return;
+        }
+        let engine = &mut self.board.engine;
+        let now_ps = engine.now().ps();
+        engine.tracer.erased(superblock.0, now_ps);
+        let geometry = self.ftl.geometry();
+        let (first, slots) = (geometry.first_ppn(superblock), geometry.superblock_slots);
+        self.contents.erase(first, slots);
+        if C::HEARS_OF_DEAD {
+            self.dead.erased(first, slots);
+        }
+        if self.hmb_pages.lost.any() {
+            self.hmb_pages.lost.erase(first, slots);
+        }
+        wear::free(&mut self.board, &mut self.ftl, superblock);
+        let (erases, mut around) = self.erases();
+        erases.ended(&mut around, superblock);
+        self.dispatch();
+    }
+
     /// An erase was interrupted by a power cut.
     pub(super) fn erase_again(&mut self, superblock: Superblock) {
         self.ftl.blocks.add_victim(superblock);
         self.try_erase(superblock);
+    }
+
+    /// A page of a superblock has got to flash: erases may have waited for it, and that of the superblock itself.
+    #[inline]
+    pub(super) fn try_erases(&mut self, superblock: Superblock) {
+        let (erases, mut around) = self.erases();
+        erases.retry(&mut around);
+        erases.begin(&mut around, superblock);
     }
 
     /// Something has got to flash: erases may have waited for it.

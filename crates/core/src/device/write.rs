@@ -490,9 +490,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             hpb.programmed(&self.ftl, &self.buffer.slots, program.ppn);
         }
         self.on_moves_programmed(index, &program);
-        self.retry_held_erases();
-        let superblock = self.ftl.geometry().superblock(program.ppn);
-        self.try_erase(superblock);
+        self.try_erases(self.ftl.geometry().superblock(program.ppn));
         self.dispatch();
     }
 

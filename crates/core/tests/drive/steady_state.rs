@@ -355,6 +355,60 @@ fn blocks_of_few_word_lines_leave_room_for_the_superblocks_under_way() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Erases that room waits for stood in one queue with the programs of new data, as many superblocks as had been emptied at
+/// once. Writes that wait for flash stood behind two to four erases of 10 ms: silences of 51 and 53 ms.
+#[test]
+fn superblocks_are_erased_one_after_another_while_room_is_short() {
+    let common = [
+        ("nand.read", "60us"),
+        ("nand.one_shot", "true"),
+        ("nand.erase", "10ms"),
+        ("nand.cache_program", "false"),
+        ("ftl.gc_own_stream", "false"),
+        ("tier.sram.size", "64MiB"),
+        ("role.map.size.sram", "8KiB"),
+        ("role.write_buffer.size", "4MiB"),
+        ("role.write_buffer.acknowledge", "programmed"),
+    ];
+    let mlc = [
+        ("nand.cell", "mlc"),
+        ("nand.program", "979us"),
+        ("nand.channels", "3"),
+        ("nand.dies_per_channel", "4"),
+        ("nand.planes", "1"),
+        ("nand.page_size", "4KiB"),
+        ("nand.pages_per_block", "6"),
+        ("capacity", "30816KiB"),
+        ("ftl.overprovisioning", "0.4"),
+        ("ftl.slc_superblocks", "4"),
+    ];
+    let tlc = [
+        ("nand.cell", "tlc"),
+        ("nand.program", "1819us"),
+        ("nand.channels", "2"),
+        ("nand.dies_per_channel", "3"),
+        ("nand.planes", "2"),
+        ("nand.page_size", "16KiB"),
+        ("nand.pages_per_block", "9"),
+        ("capacity", "483840KiB"),
+        ("ftl.overprovisioning", "0.1"),
+        ("ftl.slc_superblocks", "0"),
+    ];
+    let mut wrong = Vec::new();
+    println!("{HEAD}");
+    for (what, own, depth) in [
+        ("three program operations to a block", mlc, 16),
+        ("three of three bits", tlc, 64),
+    ] {
+        let spec = drive("tiny", &[common.as_slice(), &own].concat());
+        let mut seen = run(&spec, HMB_BYTES, closed(depth, 0, 30_000));
+        println!("{}", line("tiny", what, &spec, &mut seen));
+        let faults = faults(&spec, &mut seen, true);
+        wrong.extend(faults.iter().map(|fault| format!("{what}: {fault}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// Of data that had waited for 64 MiB to fill, all was given room at once, five superblocks in one instant, since nothing was
 /// being collected yet: later writes waited for 340 ms, one of them for 740.
 #[test]
