@@ -36,9 +36,8 @@ def reports() -> list[Record]:
         lodger.Workload.from_fio(JOBS),
         "[trim]\nrw=trimwrite\nbs=16k\nnumber_ios=50\nsize=1m\n",
     )
-    for drive in ("tiny", "2b-ssd", "galaxy-s7", "cxl-512"):
+    for drive in ("tiny", "2b-ssd", "galaxy-s7", "cxl-512", "aging-tlc"):
         made.append(lodger.simulate(jobs, drive, breakdown=True).report)
-    made.append(lodger.simulate(jobs, ROOT / "examples/aging-tlc.toml").report)
     made.append(lodger.simulate(lodger.Workload.from_fio(trimmed), "tiny").report)
     made.append(lodger.simulate(lodger.Workload.from_fio(SLAT), "tiny").report)
     model = lodger.Workload.from_logging(MODEL)

@@ -41,6 +41,7 @@ const COLLECTION: &[(&str, &str)] = &[
     ("2b-ssd", include_str!("../../../drives/2b-ssd.toml")),
     ("galaxy-s7", include_str!("../../../drives/galaxy-s7.toml")),
     ("ufs21-64", include_str!("../../../drives/ufs21-64.toml")),
+    ("aging-tlc", include_str!("../../../drives/aging-tlc.toml")),
     ("tiny", include_str!("../../../drives/tiny.toml")),
 ];
 

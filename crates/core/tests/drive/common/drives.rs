@@ -1,4 +1,5 @@
-//! The drives of all tests: those of the collection, variants of them, and small ones.
+//! The drives of all tests: those of the collection whose flash does not age (`ageing` has that), variants of them, and
+//! small ones.
 
 use lodger_core::DriveSpec;
 
