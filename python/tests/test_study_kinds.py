@@ -22,7 +22,8 @@ from .test_study_files import TINY
 CITED = TINY.replace('paper = "nobody"', 'paper = "nobody"\ncites = "nobody-2020"')
 OUR_DRIVES = sorted(path.stem for path in (ROOT / "drives").glob("*.toml"))
 ABLATIONS = {"hpb.enabled", "hpb.protocol", "nand.ageing.erased", "nand.ageing.age_days"}
-"""What studies of published claims may change of a drive: what their source turned on and off and spoke, and how old it is."""
+"""What studies of published claims may change of a drive: what their source turned on and off and
+spoke, and how old it is."""
 
 
 def outcome(check: str, text: str = CITED, *, nulls: bool = False) -> study.Outcome:

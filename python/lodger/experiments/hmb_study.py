@@ -15,6 +15,8 @@ Curve = tuple[list[int], list[float]]
 
 _KIB = 1024
 _MIB = 1024 * _KIB
+_SECTOR_BYTES = 512
+_WARM_UP_READS = 4_000
 
 
 def _sizes(smallest_kib: int, largest_kib: int, step_kib: int) -> list[int]:

@@ -195,6 +195,19 @@ def spread(*values: Any) -> float:
     return float(known.max() / known.min() - 1) if known.min() else math.inf
 
 
+def cloud(series: Any) -> float:
+    """Median distance of a value from the line through its two neighbours, over the median value:
+    0 for a line, bent or broken as it may be, four fifths of their deviation where values
+    scatter."""
+    known = _series(series, "cloud")
+    if len(known.y) < 3:
+        raise InputError("`cloud` needs a series of three values at least")
+    x = settings(series).y
+    share = (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])
+    between = known.y[:-2] + share * (known.y[2:] - known.y[:-2])
+    return float(np.median(np.abs(known.y[1:-1] - between)) / np.median(known.y))
+
+
 def gain_percent(new: Any, old: Any) -> Any:
     """By how many per cent `new` is more than `old`; of series, at every setting."""
     gain = ratio(new, old)
@@ -292,6 +305,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "rises": (rises, "rises(series) or rises(series, slack)"),
     "falls": (falls, "falls(series) or falls(series, slack)"),
     "spread": (spread, "spread(series) or spread(a, b, ...)"),
+    "cloud": (cloud, "cloud(series)"),
     "slope": (slope, "slope(series)"),
     "ratio": (ratio, "ratio(new, old)"),
     "gain_percent": (gain_percent, "gain_percent(new, old)"),
