@@ -148,9 +148,9 @@ impl Layer {
             let hint = "is it the right file?";
             return Err(SpecError::new(Problem::Syntax, &whole, message, hint));
         }
+        let line_ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
         let at = |offset: usize| {
-            let before = &text.as_bytes()[..offset.min(text.len())];
-            let line = before.iter().filter(|b| **b == b'\n').count() + 1;
+            let line = line_ends.partition_point(|&end| end < offset) + 1;
             Place {
                 line: Some(line as u32),
                 ..whole.clone()
