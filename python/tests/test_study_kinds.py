@@ -9,7 +9,7 @@ import pytest
 
 import lodger
 from lodger import study
-from lodger.experiments import hmb_study
+from lodger.experiments import hmb_study, scatter
 from lodger.study.checks import judge, over_seeds
 from lodger.study.claims import KINDS, meet
 from lodger.study.command import study as study_command
@@ -175,6 +175,31 @@ def test_experiments_without_chance_do_not_depend_on_the_seed() -> None:
     assert repr(found[::2]) == repr(found[1::2])
     made = study.load(ROOT / "studies/hmb-study-fig8.toml")
     assert not any(by_chance(setting) for setting in made.settings.values())
+
+
+def test_one_read_of_algorithm_3_is_as_long_as_the_mean_where_nothing_scatters() -> None:
+    common = {"hmb": "8MiB", "hmb_offer": None, "precondition": "sequential"}
+    drive = lodger.Drive("a80")
+    _, means = hmb_study.map_cache(drive=drive, seed=0, largest=2500, step=2400, **common)
+    _, single = scatter.map_cache(drive=drive, seed=0, largest=2500, step=2500, **common)
+    assert single == pytest.approx(means[1:], rel=1e-3), "all of them miss"
+    changes = {"nand.variation.read": 0.02}
+    scattering = lodger.Drive("a80", changes=changes)
+    some = [
+        scatter.map_cache(drive=scattering, seed=seed, largest=2500, step=2500, **common)[1]
+        for seed in (0, 1)
+    ]
+    assert some[0] != some[1], "another seed is another drive"
+
+
+def test_a_drive_that_was_really_written_reads_as_one_by_formula() -> None:
+    """Deallocated, written whole and rested."""
+    common = {"drive": lodger.Drive("tiny"), "hmb": "off", "hmb_offer": None, "seed": 0}
+    _, filled = hmb_study.map_cache_filled(
+        precondition="random", smallest=100, largest=400, step=100, rest_s=1, **common
+    )
+    _, formula = hmb_study.map_cache(precondition="sequential", largest=400, **common)
+    assert filled == pytest.approx(formula, rel=0.05)
 
 
 def test_values_that_were_fitted_say_to_what() -> None:

@@ -9,9 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._native import Drive, hmb_study
+from .._session import Session
 from . import without_chance
 
 Curve = tuple[list[int], list[float]]
+
+_PIECES = 1024
+"""Writes of 1 MiB that are handed over at once."""
 
 _KIB = 1024
 _MIB = 1024 * _KIB
@@ -134,3 +138,45 @@ def map_cache(
         stop=None,
     )
     return sections, _us(mean)
+
+
+@without_chance
+def map_cache_filled(
+    *,
+    drive: Drive,
+    hmb: str | None,
+    hmb_offer: str | None,
+    precondition: str,
+    seed: int,
+    smallest: int,
+    largest: int,
+    step: int,
+    rest_s: int = 60,
+) -> Curve:
+    """Algorithm 3 from its first line on: deallocates the drive, writes all of it in order by
+    commands of 1 MiB, lets it rest, and reads as :func:`map_cache`. ``precondition`` is what it
+    holds before."""
+    session = Session(
+        drive,
+        hmb=hmb,
+        hmb_offer=hmb_offer,
+        precondition=precondition,  # type: ignore[arg-type]
+        seed=seed,
+    )
+    whole = session.capacity_bytes
+    session.trim(0, whole)
+    pieces = range(0, whole, _MIB)
+    for start in range(0, len(pieces), _PIECES):
+        offsets = list(pieces[start : start + _PIECES])
+        session.batch("write", offsets, [min(_MIB, whole - at) for at in offsets], depth=8)
+    session.flush()
+    session.idle(rest_s * 1e9)
+    counts = list(range(smallest, largest + 1, step))
+    means = []
+    for count in counts:
+        section_bytes = whole // _SECTOR_BYTES // count * _SECTOR_BYTES
+        offsets = [number * section_bytes for number in range(count)]
+        for _ in range(-(-_WARM_UP_READS // count)):
+            session.batch("read", offsets, _SECTOR_BYTES)
+        means.append(float(np.mean(session.batch("read", offsets, _SECTOR_BYTES))) / 1e3)
+    return counts, means
