@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ._check import imported
@@ -57,6 +59,12 @@ class Tabular:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The table by Arrow's PyCapsule interface."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+
+def no_column(name: object, known: Iterable[str]) -> KeyError:
+    """Says that there is no such column, and which one may be meant."""
+    near = difflib.get_close_matches(str(name), list(known), n=1)
+    return KeyError(f"no column {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
 
 
 class Columnar(Tabular):

@@ -12,7 +12,7 @@ from . import _html
 from ._check import imported
 from ._columns import OPS
 from ._show import duration
-from ._table import Columnar
+from ._table import Columnar, no_column
 
 if TYPE_CHECKING:
     import pyarrow
@@ -85,6 +85,8 @@ class Log(Columnar):
         return iter(_TYPES)
 
     def __getitem__(self, name: str) -> npt.NDArray[np.unsignedinteger[Any]]:
+        if name not in _TYPES:
+            raise no_column(name, _TYPES)
         return self.columns()[name]
 
     def __repr__(self) -> str:

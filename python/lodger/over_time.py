@@ -12,7 +12,7 @@ import numpy.typing as npt
 from . import _html
 from ._check import imported
 from ._show import count, duration
-from ._table import Columnar, Tabular
+from ._table import Columnar, Tabular, no_column
 from .records.breakdown import Breakdown
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class Timeline(Columnar):
         return np.where(there, numbers.astype(np.float64), np.nan)
 
     def _parts(self, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+        if name not in self._columns:
+            raise no_column(name, self)
         kind, numbers, there = self._columns[name]
         dtype = np.int64 if kind == "whole" else np.float64
         return np.frombuffer(numbers, dtype), np.frombuffer(there, np.bool_)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from . import _html
 from ._show import count, duration, rate, size
-from ._table import Tabular
+from ._table import Tabular, no_column
 from .errors import Error
 from .records.drive import Inside
 from .records.fio import Direction, FioReport, Job, Latency, Sync
@@ -214,7 +214,10 @@ class Result(Tabular, Mapping[str, Any]):
         return made
 
     def __getitem__(self, name: str) -> Any:
-        return self.row()[name]
+        row = self.row()
+        if name not in row:
+            raise no_column(name, row)
+        return row[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.row())

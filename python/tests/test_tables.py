@@ -214,6 +214,22 @@ def test_pandas_makes_no_column_of_names_of_a_table() -> None:
     assert np.array([result, result]).shape == (2,)
 
 
+def test_a_misspelt_column_is_told_with_the_one_that_is_meant() -> None:
+    result = lodger.simulate(WORKLOAD, "tiny", timeline=True, log=True)
+    point = lodger.sweep(WORKLOAD, "tiny", iodepth=[1])[0]
+    for table, typo, meant in (
+        (result, "p99us", "p99_us"),
+        (point, "p99us", "p99_us"),
+        (result.timeline, "read_iop", "read_iops"),
+        (result.log, "latency", "latency_ns"),
+    ):
+        assert table is not None
+        with pytest.raises(KeyError, match=f"no column '{typo}'; did you mean '{meant}'"):
+            table[typo]
+    assert "p99us" not in result
+    assert result.get("p99us") is None
+
+
 @pytest.mark.parametrize(
     ("library", "method"),
     [

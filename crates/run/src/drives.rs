@@ -157,6 +157,9 @@ fn unknown_drive(name: &str) -> Error {
     let error = Error::input(format!(
         "no drive is called `{shown}`, and no file is either"
     ));
+    if name.contains(',') {
+        return error.hint("one name for each `--drive`: `compare --drive A --drive B`; a sweep takes `--drive A,B`");
+    }
     let nearest = names()
         .map(|known| (strsim::levenshtein(name, known), known))
         .min()

@@ -13,7 +13,7 @@ from typing import Any
 from .._comparison import Items
 from .._html import cell, paragraphs, table, titled
 from .._run import hmb_text, offer_text
-from .._table import Tabular
+from .._table import Tabular, no_column
 from ..errors import Error
 from ..results import Result
 from .front import Objective, costs, pareto
@@ -81,6 +81,8 @@ class Point(Mapping[str, Any]):
             return self.number
         if name == "error":
             return None if self.error is None else str(self.error)
+        if name not in self.columns:
+            raise no_column(name, self)
         return self.columns[name]
 
     def __iter__(self) -> Iterator[str]:

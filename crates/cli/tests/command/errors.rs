@@ -90,6 +90,7 @@ fn wrong_drive() {
     let cases: Vec<Vec<&str>> = vec![
         vec!["simulate", "job.fio", "--drive", "rc100-48"],
         vec!["simulate", "job.fio", "--drive", "zzzzzzzzzzzzzzz"],
+        vec!["simulate", "job.fio", "--drive", "tiny,bg4"],
         vec!["simulate", "job.fio", "--drive", ""],
         vec!["simulate", "job.fio", "--drive", "missing.toml"],
         vec!["simulate", "job.fio", "--drive", "folder"],
