@@ -212,7 +212,7 @@ impl MapRole {
     }
 
     /// Looks a page up on the role's memories, nearest first, and counts the use.
-    #[inline]
+    #[inline(always)]
     pub fn look_up(&mut self, page: TranslationPage) -> Lookup {
         for (place, tier) in self.tiers.iter_mut().enumerate() {
             if tier.holds_all || tier.cache.touch(page.0 / tier.unit_pages) {

@@ -145,6 +145,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// The host has just been served: an idle period may begin.
+    #[inline(always)]
     pub(super) fn note_activity(&mut self) {
         let ftl = &self.spec.ftl;
         if !ftl.has_slc() || ftl.slc_idle_ps == 0 {
