@@ -59,8 +59,8 @@ class Result(Tabular, Mapping[str, Any]):
     """
 
     def __array__(self, dtype: object = None, copy: object = None) -> npt.NDArray[Any]:
-        """One object, as NumPy takes a mapping: ``pandas.DataFrame(result)`` fails instead of making
-        a column of names of it; ``to_pandas()`` or ``pandas.DataFrame([result])`` is meant."""
+        """One object, as NumPy takes a mapping: ``pandas.DataFrame(result)`` fails instead of
+        making a column of names of it; meant is ``to_pandas()``, ``pandas.DataFrame([result])``."""
         import numpy as np
 
         one = np.empty((), object)

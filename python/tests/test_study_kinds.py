@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -178,7 +179,7 @@ def test_experiments_without_chance_do_not_depend_on_the_seed() -> None:
 
 
 def test_one_read_of_algorithm_3_is_as_long_as_the_mean_where_nothing_scatters() -> None:
-    common = {"hmb": "8MiB", "hmb_offer": None, "precondition": "sequential"}
+    common: dict[str, Any] = {"hmb": "8MiB", "hmb_offer": None, "precondition": "sequential"}
     drive = lodger.Drive("a80")
     _, means = hmb_study.map_cache(drive=drive, seed=0, largest=2500, step=2400, **common)
     _, single = scatter.map_cache(drive=drive, seed=0, largest=2500, step=2500, **common)
@@ -194,7 +195,8 @@ def test_one_read_of_algorithm_3_is_as_long_as_the_mean_where_nothing_scatters()
 
 def test_a_drive_that_was_really_written_reads_as_one_by_formula() -> None:
     """Deallocated, written whole and rested."""
-    common = {"drive": lodger.Drive("tiny"), "hmb": "off", "hmb_offer": None, "seed": 0}
+    tiny = lodger.Drive("tiny")
+    common: dict[str, Any] = {"drive": tiny, "hmb": "off", "hmb_offer": None, "seed": 0}
     _, filled = hmb_study.map_cache_filled(
         precondition="random", smallest=100, largest=400, step=100, rest_s=1, **common
     )
