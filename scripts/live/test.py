@@ -34,6 +34,8 @@ class Boot:
     is_cut: bool = False
     # The drive's power fails then, too.
     is_drive_cut: bool = False
+    # More devices of the machine, as QEMU takes them.
+    beside: tuple[str, ...] = ()
 
 
 def boot(name: str, checks: str, **other) -> Boot:
@@ -71,10 +73,17 @@ PLANS = {
     "namespaces": [boot("namespaces", "namespaces")],
     "window": WINDOW,
 }
+# A drive of QEMU's own whose reads take it nothing.
+NULL = "driver=null-co,node-name=null,size=1073741824,read-zeroes=off"
+NULL_DRIVE = ("-blockdev", NULL, "-device", "nvme,serial=null,drive=null")
+# What is measured, if it is asked for by name.
+MEASURES = {
+    "iops": [boot("iops", "iops", append="nvme.poll_queues=1", beside=NULL_DRIVE)],
+}
 # Of the collection, where it is not the one that is asked for.
 DRIVES = {"window": "2b-ssd"}
 # And more options of `lodger serve`.
-OPTIONS = {"namespaces": ["--namespaces", "1GiB,2GiB,rest"]}
+OPTIONS = {"namespaces": ["--namespaces", "1GiB,2GiB,rest"], "iops": ["--speed", "0"]}
 # What programs in the guest preload, beside the program itself.
 PRELOAD = "liblodger_window_preload.so"
 # What fits into a minute or two.
@@ -119,7 +128,7 @@ class Run:
             return
         qemu, kernel, archive = machine
         append = f"live={','.join(wanted)} live.committed={self.committed} {boot.append}"
-        guest = vm.Guest(qemu, kernel.image, archive, folder, drive, append)
+        guest = vm.Guest(qemu, kernel.image, archive, folder, drive, append, boot.beside)
         began = time.monotonic()
         waiting = list(wanted)
         try:
@@ -240,7 +249,8 @@ def main() -> int:
         return 2
     packages.deadline = time.monotonic() + options.fetch_seconds
     run = Run(options)
-    plans = {"quick": [QUICK]} if options.quick else PLANS
+    asked = {name: boots for name, boots in MEASURES.items() if name in options.checks}
+    plans = {**({"quick": [QUICK]} if options.quick else PLANS), **asked}
     known = {check for boots in plans.values() for boot in boots for check in boot.checks}
     for check in options.checks:
         if check not in known:

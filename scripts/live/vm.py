@@ -162,14 +162,21 @@ class Guest:
     """A virtual machine that says on its second serial port what becomes of its work."""
 
     def __init__(
-        self, qemu: Qemu, kernel: Path, archive: Path, folder: Path, drive: Drive, append: str
+        self,
+        qemu: Qemu,
+        kernel: Path,
+        archive: Path,
+        folder: Path,
+        drive: Drive,
+        append: str,
+        beside: tuple[str, ...] = (),
     ):
         self.console = folder / "console.log"
         self.results = folder / "results.log"
         self.results.write_text("")
         words = qemu.command(kernel, archive, append, MEMORY)
         words += ["-serial", f"file:{self.console}", "-serial", f"file:{self.results}"]
-        words += device(drive.socket)
+        words += [*device(drive.socket), *beside]
         self.errors = folder / "qemu.log"
         with self.errors.open("a") as errors:
             self.process = subprocess.Popen(

@@ -21,6 +21,7 @@ pub use time::TimeArgs;
 pub use top::TopArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use lodger_core::Precondition;
 use lodger_run::{Error, HmbChoice};
 use lodger_workload::trace::Format;
 use std::ffi::OsString;
@@ -341,6 +342,16 @@ pub enum PreconditionArg {
     Sequential,
     /// In the steady state of random writes: full and fragmented
     Random,
+}
+
+impl From<PreconditionArg> for Precondition {
+    fn from(state: PreconditionArg) -> Self {
+        match state {
+            PreconditionArg::None => Precondition::None,
+            PreconditionArg::Sequential => Precondition::Sequential,
+            PreconditionArg::Random => Precondition::Random,
+        }
+    }
 }
 
 /// How a trace is read and replayed. Wrong on a fio job file.

@@ -1,11 +1,10 @@
 //! From what was typed to a drive and a workload.
 
-use crate::args::{FioArgs, FitArg, PreconditionArg, ReplayArg, RunArgs, TraceArgs, TraceReadArgs};
+use crate::args::{FioArgs, FitArg, ReplayArg, RunArgs, TraceArgs, TraceReadArgs};
 use crate::error::Error;
 use crate::interrupt::{self, Interruptible};
 use crate::progress::Meter;
 use crate::used;
-use lodger_core::Precondition;
 use lodger_run::{Drive, Files, HmbChoice, Replay, RunConfig, TraceOptions, WorkloadFile};
 use lodger_workload::WorkloadError;
 use lodger_workload::live::Reader;
@@ -94,11 +93,7 @@ pub fn config(name: &str, hmb: HmbChoice, run: &RunArgs) -> Result<RunConfig, Er
     Ok(RunConfig {
         drive: drive(name, &run.sets)?,
         hmb,
-        precondition: match run.precondition {
-            PreconditionArg::None => Precondition::None,
-            PreconditionArg::Sequential => Precondition::Sequential,
-            PreconditionArg::Random => Precondition::Random,
-        },
+        precondition: run.precondition.into(),
         seed: run.seed,
     })
 }

@@ -1,6 +1,6 @@
 //! What can be typed after `lodger serve`.
 
-use super::HmbArgs;
+use super::{HmbArgs, PreconditionArg};
 use clap::{ArgGroup, Args};
 use std::path::PathBuf;
 
@@ -84,6 +84,9 @@ pub struct ServeArgs {
     /// --socket.
     #[arg(long, value_name = "SIZE,...")]
     pub namespaces: Option<String>,
+    /// What was written before: reads of it take flash their time, and give zeros
+    #[arg(long, value_enum, default_value_t = PreconditionArg::None, value_name = "STATE")]
+    pub precondition: PreconditionArg,
     /// Keep the drive in a file, which is made if it is not there
     ///
     /// The file is sparse: it takes as much room as the drive's flash holds. Ctrl-C leaves the drive switched off; after

@@ -1,7 +1,7 @@
 //! `lodger serve`: a drive as a real NVMe device, or as blocks over NBD, until the user stops it.
 
 use super::{Streams, ctl, serve_several};
-use crate::args::ServeArgs;
+use crate::args::{PreconditionArg, ServeArgs};
 use crate::error::Error;
 use crate::progress::{Meter, about, left};
 use crate::{inputs, interrupt, output, terminal, used};
@@ -36,7 +36,7 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
         block_bytes: block_bytes(args, found.as_ref())?,
         namespaces_bytes: namespaces_bytes(args, drive.spec(), found.as_ref())?,
         seed: args.seed,
-        ..Settings::default()
+        precondition: args.precondition.into(),
     };
     match (args.socket(), &args.nbd) {
         (Some(socket), _) => {
@@ -311,6 +311,10 @@ fn open_backing(
     let Some(path) = &args.backing else {
         return Ok(None);
     };
+    if args.precondition != PreconditionArg::None {
+        let message = "`--precondition` goes without `--backing`";
+        return Err(Error::input(message).hint("the file has what was written, and no more"));
+    }
     let started = Instant::now();
     let mut next = started + PROGRESS_EVERY;
     let mut meter = Meter::new();

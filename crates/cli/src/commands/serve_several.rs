@@ -96,7 +96,7 @@ fn places(args: &ServeArgs) -> Result<Vec<Place<'_>>, Error> {
                 block_bytes: args.block.unwrap_or(512),
                 namespaces_bytes: serve::namespaces_bytes(args, &spec, None)?,
                 seed: args.seed.wrapping_add(index),
-                ..Settings::default()
+                precondition: args.precondition.into(),
             },
             speed,
             spec,

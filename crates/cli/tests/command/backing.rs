@@ -247,6 +247,8 @@ fn a_drive_in_a_file_is_refused_to_others() {
     refused(&with(&["--block", "4096"]), "`--block` must be 512");
     let divided = with(&["--namespaces", "8MiB"]);
     refused(&divided, "the drive in the file has one with all of it");
+    let written = with(&["--precondition", "random"]);
+    refused(&written, "`--precondition` goes without `--backing`");
     let record = with(&["--record", "flash.rec"]);
     refused(&record, "`--record` begins with a new");
 }

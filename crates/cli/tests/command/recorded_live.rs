@@ -8,13 +8,18 @@ use std::os::unix::net::UnixStream;
 
 /// Writes and reads a little over NBD.
 fn use_a_little(sandbox: &Sandbox) {
+    ask(sandbox, &[1, 1, 0, 3, 0]);
+}
+
+/// Reads (0), writes (1) and flushes (3).
+fn ask(sandbox: &Sandbox, commands: &[u8]) {
     let mut stream = UnixStream::connect(sandbox.dir.join("drive")).unwrap();
     stream.read_exact(&mut [0; 18]).unwrap();
     stream
         .write_all(b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\0")
         .unwrap();
     stream.read_exact(&mut [0; 10]).unwrap();
-    for command in [1, 1, 0, 3, 0] {
+    for &command in commands {
         let length: u32 = if command == 3 { 0 } else { 8192 };
         let mut message = vec![0x25, 0x60, 0x95, 0x13, 0, 0, 0, command];
         message.extend_from_slice(&[0; 16]);
@@ -75,6 +80,32 @@ fn a_live_drive_is_recorded_and_done_again() {
         &["advise", "run.rec", "--drive", "tiny"],
         "recording of a live drive",
     );
+}
+
+#[test]
+fn what_was_written_before_is_read_from_flash() {
+    // The second read of the same is answered from the read cache, once there is something to hold.
+    for (state, reads, unwritten) in [("none", 0, 4), ("sequential", 1, 0)] {
+        let sandbox = Sandbox::new();
+        let args = ["--record", "run.rec", "--precondition", state];
+        let served = Served::new(&sandbox, "unix:drive", &args);
+        ask(&sandbox, &[0, 0]);
+        assert_eq!(served.end().code, Some(0));
+        let args = [
+            "simulate",
+            "run.rec",
+            "--drive",
+            "tiny",
+            "--output-format",
+            "json",
+        ];
+        let again = sandbox.ok(&args);
+        assert!(again.stderr.contains("2 completions, 0 at another time"));
+        let json: serde_json::Value = serde_json::from_str(&again.stdout).unwrap();
+        let of_host = &json["lodger"]["nand"]["reads_by_cause"]["host"];
+        assert_eq!(of_host, reads, "{state}");
+        assert_eq!(json["lodger"]["unwritten_reads"], unwritten, "{state}");
+    }
 }
 
 fn refused(sandbox: &Sandbox, args: &[&str], words: &str) {
