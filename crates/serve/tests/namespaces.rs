@@ -360,7 +360,7 @@ fn a_drive_that_cannot_be_divided_so_says_why() {
     let (bytes, left) = (2 * MIB, MIB);
     let too_large = Some(Unservable::NamespaceTooLarge { bytes, left });
     assert_eq!(why(&[511 * MIB, 2 * MIB]), too_large);
-    assert_eq!(why(&[u64::MAX - 4095, MIB]).is_some(), true);
+    assert!(why(&[u64::MAX - 4095, MIB]).is_some());
     assert_eq!(why(&[MIB; 128]), None);
     assert_eq!(why(&[MIB; 129]), Some(Unservable::TooManyNamespaces(129)));
 }
