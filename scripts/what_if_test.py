@@ -40,13 +40,13 @@ STATES = {
 class Browser:
     """Chromium's own protocol over two pipes: messages are JSON, each ended by a zero byte."""
 
-    def __init__(self, program, folder):
+    def __init__(self, program, folder, hosts="MAP * ~NOTFOUND"):
         from_us, to_browser = os.pipe()
         from_browser, to_us = os.pipe()
         # The browser expects to read from descriptor 3 and to write to 4.
         run = 'exec 3<&%d 4>&%d; exec "$@"' % (from_us, to_us)
         options = ["--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                   "--no-first-run", "--disable-extensions", "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={folder}", "about:blank"]
+                   "--no-first-run", "--disable-extensions", f"--host-resolver-rules={hosts}", f"--user-data-dir={folder}", "about:blank"]
         self.process = subprocess.Popen(["bash", "-c", run, "bash", program, *options], pass_fds=(from_us, to_us),
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(from_us)
