@@ -206,7 +206,8 @@ impl Host<'_> {
     /// Reads everything.
     fn check_all(&mut self) -> Result<(), String> {
         let queue = self.begin_anew()?;
-        // A format that was under way goes on; it ends.
+        // A format that was under way goes on; it ends. One of all namespaces is one of those there are.
+        self.may_be_wiping &= (1 << self.namespaces) - 1;
         for _ in 0..WAITS_MAX {
             if self.may_be_wiping == 0 {
                 break;
