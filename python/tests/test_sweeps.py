@@ -193,6 +193,17 @@ def test_a_failed_point_is_kept_and_the_others_run(
         lodger.sweep(job, "tiny", numjobs=[1, 2], measures={"x": "jobs[1].write.iops"})
 
 
+@pytest.mark.parametrize("measure", ["1/0", "-1/0", "0/0"])
+def test_a_measure_without_a_value_fails_its_points_and_the_report_is_written(
+    measure: str, job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    run = [str(job), "--drive", "tiny", "--vary", "iodepth=1,2", "--out", str(out)]
+    assert sweep_command([*run, f"--measure=x={measure}"]) == 1
+    assert f"`{measure}` has no value here" in capsys.readouterr().out
+    assert (out / "report.html").exists()
+
+
 def test_a_point_that_is_refused_was_not_finished_already(
     job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

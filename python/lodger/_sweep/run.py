@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -85,6 +86,8 @@ def expression(path: str) -> Expression:
 def _figure(value: Any, path: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InputError(f"`{path}` is not a number but {value!r}")
+    if not math.isfinite(value):
+        raise InputError(f"`{path}` has no value here: it divides by 0 or is too large")
     return float(value)
 
 
