@@ -125,7 +125,10 @@ impl Logs {
     /// # Errors
     /// If the window cannot be had, or holds another pin as that entry.
     pub fn open(settings: &Settings) -> io::Result<Self> {
-        let mut window = Window::open(&settings.place)?;
+        Self::in_window(Window::open(&settings.place)?, settings)
+    }
+
+    fn in_window(mut window: Window, settings: &Settings) -> io::Result<Self> {
         match window.info(ENTRY)? {
             None => window.pin(ENTRY, settings.pin)?,
             Some(pin) if pin == settings.pin => {}
@@ -254,7 +257,7 @@ impl Logs {
     /// All that was written to a file is to be safe.
     ///
     /// # Errors
-    /// If the file cannot be synced.
+    /// If the file cannot be synced, or its log cannot begin anew.
     pub fn sync(&mut self, file: BorrowedFd<'_>, raw: RawFd) -> io::Result<()> {
         let Some((kept, window)) = self.kept(raw) else {
             return Ok(rustix::fs::fdatasync(file)?);
@@ -262,17 +265,21 @@ impl Logs {
         if kept.is_complete && window.sync(ENTRY).is_ok() {
             return Ok(());
         }
+        kept.is_complete = false;
         // With its length: what comes is done again to a file that has it.
         rustix::fs::fsync(file)?;
-        let begun = kept.log.begin(window, &kept.owner, clock());
-        kept.is_complete = begun.and_then(|()| window.sync(ENTRY)).is_ok();
+        // Until this is in the window for good, a loss of power brings back the log before, which is done to the file
+        // again and undoes what was just synced: without it there is no success.
+        kept.log.begin(window, &kept.owner, clock())?;
+        window.sync(ENTRY)?;
+        kept.is_complete = true;
         Ok(())
     }
 
     /// A descriptor is about to be closed; with the last of a file's its log is nobody's.
     ///
     /// # Errors
-    /// If the file cannot be synced: its log stays, then.
+    /// If the file or the window cannot be synced: its log stays, then.
     pub fn closed(&mut self, file: BorrowedFd<'_>, raw: RawFd) -> io::Result<()> {
         let Some(slot) = self.by_descriptor.remove(&raw) else {
             return Ok(());
@@ -285,8 +292,13 @@ impl Logs {
             rustix::fs::fsync(file)?;
             kept.log
                 .begin(&mut self.window, &Owner::default(), clock())?;
+            // Who writes the file from now on has no log: the one before must not come back.
+            self.window.sync(ENTRY)?;
             self.kept[slot] = None;
         }
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

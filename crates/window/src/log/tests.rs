@@ -68,7 +68,8 @@ fn apply(file: &mut Vec<u8>, change: &Change) {
 }
 
 const IDENTITY: Identity = [1, 2, 3];
-const PLACE: (u64, u64) = (4096, 4096 + 2048);
+/// Room for some five changes: logs that are full, and begin anew, are as common as others.
+const PLACE: (u64, u64) = (4096, 4096 + 512 + 400);
 
 proptest! {
     #![proptest_config(lodger_testing::config(400))]
@@ -101,6 +102,8 @@ proptest! {
                     promised.clone_from(&file);
                     since.clear();
                     log.begin(&mut ram, &owner, clock).unwrap();
+                    // Without this the log before comes back, and undoes what was synced.
+                    ram.synced = ram.now.clone();
                     is_complete = true;
                     continue;
                 }
