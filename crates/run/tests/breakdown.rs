@@ -7,7 +7,8 @@ use lodger_core::observe::{PARTS, Part, PartsPs};
 use lodger_core::{Completion, Op, Precondition, Request};
 use lodger_run::report::{self, Report};
 use lodger_run::{
-    Breakdown, Drive, Observer, Recorder, RunConfig, RunResult, WorkloadFile, run, run_traced,
+    Breakdown, Drive, Observer, Recorder, RunConfig, RunResult, TraceEvents, WorkloadFile, run,
+    run_traced,
 };
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -116,6 +117,24 @@ fn parts_are_the_latency_on_every_drive_and_change_no_result() {
         .collect();
     // No drive of the collection keeps its map there, and no workload here goes through a window.
     assert_eq!(missing, [Part::Gate, Part::MapPm, Part::MapCxl]);
+}
+
+#[test]
+fn every_superblock_that_is_erased_is_in_the_events_as_a_victim() {
+    let job = "[w]\nrw=randwrite\nbs=4k\nsize=100%\niodepth=8\nnorandommap\nio_size=64m\n";
+    let file = WorkloadFile::fio("job.fio", job);
+    for map_cache in ["32KiB", "8KiB"] {
+        let config = config("tiny", &[("role.map.size.sram", map_cache)]);
+        let (workload, _) = file.workload(config.spec(), 3).expect("it fits");
+        let recorder = Recorder::keeping(Some(TraceEvents::new(1 << 32)));
+        let (result, recorder) = run_traced(&config, workload, &mut (), recorder).expect("it runs");
+        let events = recorder.into_events().expect("they were asked for");
+        let kept = events.write(&mut std::io::sink()).expect("a sink takes it");
+        let each = result.wear.iter().flat_map(|wear| &wear.erases);
+        let erases = each.map(|erases| u64::from(*erases)).sum();
+        assert!(erases > 0, "nothing was erased");
+        assert_eq!(kept.kinds[2], (erases, erases), "map cache of {map_cache}");
+    }
 }
 
 #[test]

@@ -21,16 +21,14 @@ pub(super) struct Around<'a, T> {
     pub reclaiming: bool,
 }
 
-/// Superblocks that are erased at once while room is short. All dies erase a superblock, and new data stands in one
-/// queue with that: behind two to four erases of 7 to 10 ms, writes waited for longer than they ever should.
-const AT_ONCE: usize = 1;
-
 /// Erases that cannot begin yet, and those that have their turn one after another.
 #[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub(super) struct Erases {
     /// They wait for programs that supersede what is in their superblocks, or for records of trims.
     held: Vec<Superblock>,
-    /// Erases that room waits for; the dies have been handed the first [`AT_ONCE`].
+    /// Superblocks whose erases room waits for, one after another: the dies have been handed the first. All dies erase a
+    /// superblock, and new data stands in one queue with that: behind two to four erases of 7 to 10 ms, writes waited for
+    /// longer than they ever should.
     urgent: VecDeque<Superblock>,
 }
 
@@ -80,18 +78,18 @@ impl Erases {
             return;
         }
         self.urgent.push_back(superblock);
-        if self.urgent.len() <= AT_ONCE {
+        if self.urgent.len() == 1 {
             hand_out(around, superblock, Class::HostProgram);
         }
     }
 
     /// A superblock has been erased on all dies: the next has its turn.
     pub(super) fn ended(&mut self, around: &mut Around<'_, impl Tracer>, superblock: Superblock) {
-        let Some(at) = self.urgent.iter().position(|&urgent| urgent == superblock) else {
+        if self.urgent.front() != Some(&superblock) {
             return;
-        };
-        self.urgent.remove(at);
-        if let Some(&next) = self.urgent.get(AT_ONCE - 1) {
+        }
+        self.urgent.pop_front();
+        if let Some(&next) = self.urgent.front() {
             hand_out(around, next, Class::HostProgram);
         }
     }

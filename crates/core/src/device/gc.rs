@@ -181,6 +181,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             return false;
         }
         self.background.collectors[Mover::Map as usize].start(&mut self.ftl, victim, cause);
+        self.note_victim(Mover::Map);
         self.read_victim(Mover::Map);
         self.start_gc()
     }
@@ -573,7 +574,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// A page of a superblock has got to flash: erases may have waited for it, and that of the superblock itself.
     #[inline]
-    pub(super) fn try_erases(&mut self, superblock: Superblock) {
+    pub(super) fn erase_after_program(&mut self, superblock: Superblock) {
         let (erases, mut around) = self.erases();
         erases.retry(&mut around);
         erases.begin(&mut around, superblock);

@@ -490,7 +490,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             hpb.programmed(&self.ftl, &self.buffer.slots, program.ppn);
         }
         self.on_moves_programmed(index, &program);
-        self.try_erases(self.ftl.geometry().superblock(program.ppn));
+        self.erase_after_program(self.ftl.geometry().superblock(program.ppn));
         self.dispatch();
     }
 
