@@ -3,6 +3,7 @@
 //! Nothing here takes time: the device asks, is told what to read and program, and does so.
 
 mod batch;
+mod chunks;
 mod collecting;
 mod directory;
 mod formula;

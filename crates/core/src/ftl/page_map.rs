@@ -1,6 +1,7 @@
 //! The address map: where each logical page lies. Entries exist only where they differ from the
 //! formula the drive was preconditioned by.
 
+use super::chunks::Chunks;
 use super::formula::Formula;
 use super::recovery::Trim;
 use crate::ids::{Lpn, Ppn};
@@ -12,17 +13,16 @@ const CHUNK: u32 = 64;
 const UNTOUCHED: u32 = u32::MAX - 1;
 /// The page has no data.
 const UNMAPPED: u32 = u32::MAX;
-/// Chunk index of a chunk whose pages all lie where the formula says.
-const CHUNK_UNTOUCHED: u32 = 0;
-/// Chunk index of a chunk whose pages all have no data.
-const CHUNK_UNMAPPED: u32 = u32::MAX;
+/// Place of a chunk whose pages all lie where the formula says.
+pub(super) const CHUNK_UNTOUCHED: u32 = 0;
+/// Place of a chunk whose pages all have no data.
+pub(super) const CHUNK_UNMAPPED: u32 = u32::MAX;
 
 /// The address map.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct PageMap {
-    /// Place of each chunk in `entries`, plus one. Zeroed memory, so untouched pages cost nothing.
-    #[serde(with = "crate::arrays::sparse")]
-    chunks: Vec<u32>,
+    /// Place of each chunk in `entries`, plus one.
+    chunks: Chunks,
     #[serde(with = "crate::arrays::list")]
     entries: Vec<[u32; CHUNK as usize]>,
     user_slots: u32,
@@ -34,7 +34,7 @@ impl PageMap {
     #[must_use]
     pub fn new(user_slots: u32, formula: Option<Formula>) -> Self {
         PageMap {
-            chunks: vec![CHUNK_UNTOUCHED; user_slots.div_ceil(CHUNK) as usize],
+            chunks: Chunks::new(user_slots.div_ceil(CHUNK)),
             entries: Vec::new(),
             user_slots,
             formula,
@@ -57,7 +57,7 @@ impl PageMap {
     #[must_use]
     pub fn get(&self, lpn: Lpn) -> Option<Ppn> {
         debug_assert!(lpn.0 < self.user_slots);
-        match self.chunks[(lpn.0 / CHUNK) as usize] {
+        match self.chunk(lpn) {
             CHUNK_UNTOUCHED => self.initial(lpn),
             CHUNK_UNMAPPED => None,
             place => match self.entries[place as usize - 1][(lpn.0 % CHUNK) as usize] {
@@ -82,9 +82,9 @@ impl PageMap {
         std::hint::black_box(pages.fold(0, |sum, lpn| sum ^ self.chunk(lpn)));
     }
 
-    #[inline]
+    #[inline(always)]
     fn chunk(&self, lpn: Lpn) -> u32 {
-        self.chunks[(lpn.0 / CHUNK) as usize]
+        self.chunks.get(lpn.0 / CHUNK)
     }
 
     /// Sets where a logical page lies; returns where it lay before.
@@ -107,8 +107,8 @@ impl PageMap {
     #[inline]
     fn entry(&mut self, lpn: Lpn) -> &mut u32 {
         debug_assert!(lpn.0 < self.user_slots);
-        let chunk = (lpn.0 / CHUNK) as usize;
-        let place = match self.chunks[chunk] {
+        let chunk = lpn.0 / CHUNK;
+        let place = match self.chunks.get(chunk) {
             CHUNK_UNTOUCHED => self.grow(chunk, UNTOUCHED),
             CHUNK_UNMAPPED => self.grow(chunk, UNMAPPED),
             place => place,
@@ -121,7 +121,7 @@ impl PageMap {
     pub fn clear(&mut self, from: u32, to: u32, void: bool, mut gone: impl FnMut(Ppn)) -> bool {
         let mut changed = false;
         for (chunk, pages, whole) in chunks(from, to, self.user_slots) {
-            match self.chunks[chunk] {
+            match self.chunks.get(chunk) {
                 CHUNK_UNMAPPED => continue,
                 CHUNK_UNTOUCHED if self.formula.is_none() => continue,
                 CHUNK_UNTOUCHED if whole => {
@@ -130,7 +130,7 @@ impl PageMap {
                         .filter(|_| !void)
                         .filter_map(|lpn| self.initial(Lpn(lpn)));
                     lay.for_each(&mut gone);
-                    self.chunks[chunk] = CHUNK_UNMAPPED;
+                    self.chunks.set(chunk, CHUNK_UNMAPPED);
                     continue;
                 }
                 _ => {}
@@ -150,7 +150,7 @@ impl PageMap {
 
     /// Whether a page's entry does not follow the formula.
     fn is_moved(&self, lpn: Lpn) -> bool {
-        match self.chunks[(lpn.0 / CHUNK) as usize] {
+        match self.chunk(lpn) {
             CHUNK_UNTOUCHED => false,
             CHUNK_UNMAPPED => true,
             place => self.entries[place as usize - 1][(lpn.0 % CHUNK) as usize] != UNTOUCHED,
@@ -158,10 +158,10 @@ impl PageMap {
     }
 
     #[cold]
-    fn grow(&mut self, chunk: usize, fill: u32) -> u32 {
+    fn grow(&mut self, chunk: u32, fill: u32) -> u32 {
         self.entries.push([fill; CHUNK as usize]);
         let place = self.entries.len() as u32;
-        self.chunks[chunk] = place;
+        self.chunks.set(chunk, place);
         place
     }
 
@@ -177,12 +177,12 @@ fn chunks(
     from: u32,
     to: u32,
     user_slots: u32,
-) -> impl Iterator<Item = (usize, std::ops::Range<u32>, bool)> {
+) -> impl Iterator<Item = (u32, std::ops::Range<u32>, bool)> {
     (from / CHUNK..to.div_ceil(CHUNK)).map(move |chunk| {
         let (first, end) = (chunk * CHUNK, ((chunk + 1) * CHUNK).min(user_slots));
         let pages = first.max(from)..end.min(to);
         let whole = pages == (first..end);
-        (chunk as usize, pages, whole)
+        (chunk, pages, whole)
     })
 }
 
@@ -197,8 +197,7 @@ impl<'a> Rebuild<'a> {
     /// Forgets every entry; where there were some, there is room for those that are found.
     pub fn new(map: &'a mut PageMap) -> Self {
         map.entries.fill([UNTOUCHED; CHUNK as usize]);
-        let unmapped = map.chunks.iter_mut().filter(|c| **c == CHUNK_UNMAPPED);
-        unmapped.for_each(|chunk| *chunk = CHUNK_UNTOUCHED);
+        map.chunks.touch_unmapped();
         let sequences = vec![[0; CHUNK as usize]; map.entries.len()];
         Rebuild { map, sequences }
     }
@@ -207,8 +206,8 @@ impl<'a> Rebuild<'a> {
     /// such a second one.
     #[inline]
     pub fn offer(&mut self, lpn: Lpn, ppn: Ppn, sequence: u32) -> bool {
-        let (chunk, at) = ((lpn.0 / CHUNK) as usize, (lpn.0 % CHUNK) as usize);
-        let place = match self.map.chunks[chunk] as usize {
+        let (chunk, at) = (lpn.0 / CHUNK, (lpn.0 % CHUNK) as usize);
+        let place = match self.map.chunks.get(chunk) as usize {
             // Trimmed before its program operation was issued: it never had an entry.
             0 => self.grow(chunk),
             place => place,
@@ -224,7 +223,7 @@ impl<'a> Rebuild<'a> {
     }
 
     #[cold]
-    fn grow(&mut self, chunk: usize) -> usize {
+    fn grow(&mut self, chunk: u32) -> usize {
         self.sequences.push([0; CHUNK as usize]);
         self.map.grow(chunk, UNTOUCHED) as usize
     }
@@ -232,9 +231,9 @@ impl<'a> Rebuild<'a> {
     /// Pages were trimmed: older data of theirs is invalid.
     pub fn trim(&mut self, trim: &Trim) {
         for (chunk, pages, whole) in chunks(trim.from, trim.end, self.map.user_slots) {
-            let place = match self.map.chunks[chunk] {
+            let place = match self.map.chunks.get(chunk) {
                 CHUNK_UNTOUCHED if whole && self.map.formula.is_some() => {
-                    self.map.chunks[chunk] = CHUNK_UNMAPPED;
+                    self.map.chunks.set(chunk, CHUNK_UNMAPPED);
                     continue;
                 }
                 // Where nothing was ever written or trimmed away, there is nothing to void.
@@ -261,12 +260,12 @@ impl PageMap {
         void: bool,
         mut keep: impl FnMut(Lpn, Option<Ppn>, Option<Option<Ppn>>) -> bool,
     ) {
-        for chunk in 0..self.chunks.len() {
-            let place = match self.chunks[chunk] {
+        for chunk in self.chunks.in_blocks() {
+            let place = match self.chunks.get(chunk) {
                 CHUNK_UNTOUCHED => continue,
                 CHUNK_UNMAPPED if void => continue,
                 CHUNK_UNMAPPED => {
-                    let first = chunk as u32 * CHUNK;
+                    let first = chunk * CHUNK;
                     for lpn in (first..(first + CHUNK).min(self.user_slots)).map(Lpn) {
                         keep(lpn, self.initial(lpn), Some(None));
                     }
@@ -275,7 +274,7 @@ impl PageMap {
                 place => place as usize,
             };
             for at in 0..CHUNK {
-                let lpn = Lpn(chunk as u32 * CHUNK + at);
+                let lpn = Lpn(chunk * CHUNK + at);
                 if lpn.0 >= self.user_slots {
                     break;
                 }
