@@ -211,3 +211,47 @@ fn only_memory_and_the_description_of_drives_tell_memories_apart() {
     }
     assert!(found.is_empty(), "memories named:\n{}", found.join("\n"));
 }
+
+/// What a write's data, on its way to the drive, costs a read whose map entry stands on `tiers`.
+fn slowed_by_data_ps(tiers: &str, link: &str) -> u64 {
+    let sets = [("role.map.tiers", tiers), ("link.rate", link)];
+    let read = pages(Op::Read, 500, 1);
+    let warm = || {
+        let mut host = Host::new(
+            &drive("rc100-480", &sets),
+            Precondition::Sequential,
+            38 << 20,
+            1,
+        );
+        latency(&mut host, pages(Op::Read, 6, 1));
+        settle(&mut host);
+        host
+    };
+    let alone_ps = latency(&mut warm(), read);
+    let mut host = warm();
+    host.submit(pages(Op::Write, 1 << 20, 8));
+    // Its command is there, and its data is asked for.
+    let at_ps = host.now_ps() + 10_000_000;
+    host.advance(at_ps, &mut Vec::new());
+    host.submit(read);
+    let done = settle(&mut host);
+    let read = done
+        .iter()
+        .find(|done| done.op == Op::Read)
+        .expect("it was read");
+    (read.completed_ps - read.submitted_ps).saturating_sub(alone_ps)
+}
+
+/// Host memory is reached over one link: map entries that come from there wait behind the data of writes, which comes from there,
+/// too. Entries in the drive's own memory do not, and where the link takes no time, nobody does.
+#[test]
+fn look_ups_in_host_memory_wait_for_payload_on_the_link() {
+    let slow = slowed_by_data_ps("[\"hmb\"]", "100MB/s");
+    let own = slowed_by_data_ps("[\"sram\"]", "100MB/s");
+    let quick = slowed_by_data_ps("[\"hmb\"]", "256GB/s");
+    println!("{slow} {own} {quick}");
+    // 32 KiB in packets of 256 + 24 bytes at 100 MB/s take 358 us; the look-up comes 10 us later, before any has.
+    assert!((340_000_000..370_000_000).contains(&slow), "{slow}");
+    assert!(own < slow / 20, "{own}");
+    assert!(quick < slow / 20, "{quick}");
+}

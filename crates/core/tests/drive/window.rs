@@ -113,6 +113,29 @@ fn block_reads_are_faster_than_the_copy_and_the_copy_than_loads() {
     assert!(copy.abs_diff(58 * US) < US, "{copy}");
 }
 
+/// Setting up the read-DMA engine takes as long as a hundred loads: below so many words loads are faster, above it the copy.
+#[test]
+fn loads_are_faster_than_the_copy_as_long_as_its_set_up_is_not_worth_it() {
+    let even = |set_up: &str| {
+        let spec = drive("2b-ssd", &[("role.window.read_dma", set_up)]);
+        let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
+        took(&mut host, pin(0, 0, 0, 4096));
+        let words = 1..512;
+        let mut loads_win = words.map(|words| {
+            let bytes = words * 8;
+            took(&mut host, load(0, bytes)) <= took(&mut host, read_dma(0, 0, bytes))
+        });
+        let even = loads_win.position(|win| !win).expect("the copy wins");
+        assert!(loads_win.all(|win| !win), "{set_up}: once and for all");
+        even * 8
+    };
+    let (bytes, without) = (even("47us"), even("0ns"));
+    println!("loads win up to {bytes} B; without a set-up to {without} B");
+    // A load is a round trip of 0.496 us for 8 bytes: 47 us are 95 of them.
+    assert!((752..1024).contains(&bytes), "{bytes}");
+    assert_eq!((bytes - without) / 8, 95, "the set-up is all that differs");
+}
+
 #[test]
 fn stores_take_less_than_a_microsecond_up_to_one_kibibyte() {
     let mut host = host();
