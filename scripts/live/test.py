@@ -181,7 +181,7 @@ class Run:
     def plan(self, name: str, boots: list[Boot], machine, folder: Path):
         if not any(self.is_wanted(check) for boot in boots for check in boot.checks):
             return
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         of = DRIVES.get(name, self.options.drive)
         more = [*OPTIONS.get(name, []), *shlex.split(self.options.serve)]
         drive = vm.Drive(self.options.lodger, folder, of, *more)

@@ -18,7 +18,7 @@ fn both_sides_see_what_the_other_writes_at_any_alignment() {
     let file = file(0x3000);
     let mapping = Mapping::new(&file, 0x1000, 0x2000, true).unwrap();
     for start in 0..17 {
-        for length in [0, 1, 3, 7, 8, 9, 15, 16, 17, 64, 511] {
+        for length in [0, 1, 3, 7, 8, 9, 15, 16, 17, 64, 511, 512, 777] {
             let bytes: Vec<u8> = (0..length).map(|n| (n * 7 + start) as u8 | 1).collect();
             mapping.write(start as u64, &bytes).unwrap();
             let mut seen = vec![0; length];

@@ -39,6 +39,8 @@ struct Completion {
 pub(super) struct Queues {
     submissions: [Option<Submission>; QUEUES],
     completions: [Option<Completion>; QUEUES],
+    /// No queue of the host's has had this number or a higher one.
+    end: usize,
     shadows: Option<ShadowDoorbells>,
     epoch: u32,
     /// Some queue waits for its commands, to be deleted.
@@ -68,6 +70,7 @@ impl Queues {
         Queues {
             submissions: [const { None }; QUEUES],
             completions: [const { None }; QUEUES],
+            end: 1,
             shadows: None,
             epoch: 0,
             deletes: false,
@@ -99,6 +102,7 @@ impl Queues {
             }
         }
         self.completions.fill_with(|| None);
+        self.end = 1;
         self.shadows = None;
         self.deletes = false;
     }
@@ -150,7 +154,7 @@ impl Queues {
 
     /// Whether some I/O queue has commands.
     pub(super) fn has_io_commands(&self) -> bool {
-        let mut queues = self.submissions.iter().skip(1).flatten();
+        let mut queues = self.submissions[1..self.end].iter().flatten();
         queues.any(|submission| submission.deletion.is_none() && !submission.queue.is_empty())
     }
 
@@ -193,7 +197,7 @@ impl Queues {
         let Some(shadows) = self.shadows else {
             return;
         };
-        for at in 1..QUEUES {
+        for at in 1..self.end {
             let queue = QueueId(at as u16);
             let tail = DoorbellKind::SubmissionTail;
             if let Some(submission) = &mut self.submissions[at] {
@@ -225,7 +229,7 @@ impl Queues {
             return true;
         };
         let mut may = true;
-        for submission in self.submissions.iter().skip(1).flatten() {
+        for submission in self.submissions[1..self.end].iter().flatten() {
             let (queue, seen) = (submission.queue.id(), submission.shadow as u16);
             let tail = DoorbellKind::SubmissionTail;
             may &= !matches!(shadows.sleep(queue, tail, seen, memory), Ok(Some(_)));
@@ -260,7 +264,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
     /// Takes all commands there are.
     pub(super) fn serve_queues(&mut self) {
         let is_awake = self.is_awake();
-        for at in 0..if is_awake { QUEUES } else { 1 } {
+        for at in 0..if is_awake { self.queues.end } else { 1 } {
             // A rule may stop all of it in the middle.
             while !self.plight.is_stalled {
                 match self.queues.fetch(at, &self.memory) {
@@ -337,6 +341,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             return Err(Status::QUEUE_ID_INVALID);
         }
         queues.epoch = queues.epoch.wrapping_add(1);
+        queues.end = queues.end.max(index(create.queue) + 1);
         let doorbell = (create.queue, DoorbellKind::CompletionHead);
         *place = Some(Completion {
             queue: CompletionQueue::new(create.queue, memory, create.vector, queues.epoch),
@@ -359,6 +364,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             return Err(Status::COMPLETION_QUEUE_INVALID);
         }
         let doorbell = (id, DoorbellKind::SubmissionTail);
+        queues.end = queues.end.max(index(id) + 1);
         queues.submissions[index(id)] = Some(Submission {
             queue: SubmissionQueue::new(id, memory, completions, create.priority),
             shadow: shadow_of(queues.shadows, doorbell, &self.memory, 0),
@@ -397,7 +403,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             return;
         }
         self.queues.deletes = false;
-        for at in 1..QUEUES {
+        for at in 1..self.queues.end {
             let place = &mut self.queues.submissions[at];
             let Some(submission) = place else { continue };
             match submission.deletion.take() {

@@ -1,11 +1,15 @@
 //! The controller in time: what it does as time passes, and when it has something to do.
 
 use super::{Arrived, Controller};
+use crate::faults::Event;
 use lodger_core::Status;
 use lodger_core::ids::CommandId;
 use lodger_core::observe::Histogram;
 use lodger_wire::memory::GuestMemory;
 use std::cmp::Reverse;
+
+/// Answers of a drive that nobody waits for, before the queues are looked at and hosts are told.
+const ANSWERS_MAX: u32 = 8;
 
 impl<M: GuestMemory + Clone> Controller<M> {
     /// Time has come to `now_ps`, picoseconds since the start; a time that has passed already is now. Ends what
@@ -49,15 +53,64 @@ impl<M: GuestMemory + Clone> Controller<M> {
         if self.plight.is_stalled {
             return self.next_act_ps();
         }
-        let arrival = self.arrivals.peek().map(|Reverse((at_ps, ..))| *at_ps);
-        let own = [
+        let drive = [self.device.next_time(), self.next_arrival_ps()];
+        let times = drive.into_iter().chain([self.next_of_others_ps()]);
+        times.flatten().min()
+    }
+
+    fn next_arrival_ps(&self) -> Option<u64> {
+        self.arrivals.peek().map(|Reverse((at_ps, ..))| *at_ps)
+    }
+
+    /// When there is something to do that is neither the drive's nor a completion that arrives.
+    fn next_of_others_ps(&self) -> Option<u64> {
+        let others = [
+            self.kept.next_time_ps(),
             self.wipe.next_time_ps(),
             self.next_power_ps(),
             self.next_act_ps(),
         ];
-        let drive = [self.device.next_time(), arrival, self.kept.next_time_ps()];
-        let times = drive.into_iter().chain(own);
-        times.flatten().min()
+        others.into_iter().flatten().min()
+    }
+
+    /// For who does not wait for the drive: has it work until a few answers are given or something else is due, at most
+    /// so many steps, without a look at the queues between them. Returns when to poll next.
+    pub fn run_to_answers(&mut self, steps_max: u32) -> Option<u64> {
+        if !self.answers_only() {
+            return self.next_time_ps();
+        }
+        let before_ps = self.device.now_ps();
+        let mut answers = 0;
+        for _ in 0..steps_max {
+            let arrival_ps = self.next_arrival_ps();
+            let drive = [self.device.next_time(), arrival_ps];
+            let Some(next_ps) = drive.into_iter().flatten().min() else {
+                break;
+            };
+            let others_ps = self.next_of_others_ps();
+            if others_ps.is_some_and(|other_ps| other_ps <= next_ps) || answers == ANSWERS_MAX {
+                break;
+            }
+            self.run_device_to(next_ps);
+            if arrival_ps == Some(next_ps) {
+                self.take_arrivals(next_ps);
+                answers += 1;
+                if !self.is_waited_for() {
+                    break;
+                }
+            }
+        }
+        match self.device.now_ps() {
+            now_ps if now_ps > before_ps => Some(now_ps),
+            _ => self.next_time_ps(),
+        }
+    }
+
+    /// Whether all that is waited for is answers of the drive to commands.
+    fn answers_only(&self) -> bool {
+        let is_at_work = self.registers.is_ready() && !self.is_shutting_down && !self.is_resetting;
+        let is_told_of_steps = self.plight.is_stalled || self.kept.rules.waits_for(Event::Program);
+        is_at_work && !is_told_of_steps && !self.flights.is_empty()
     }
 
     /// How much later than the model says I/O commands completed, nanoseconds of the drive's time: who polls on

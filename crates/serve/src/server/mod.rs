@@ -31,8 +31,9 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long to look again and again after the last thing that happened.
-const AWAKE: Duration = Duration::from_micros(100);
+/// How long to look again and again after the last thing that happened: for longer than an emulated guest takes from one
+/// request to the next (130 us), as to be woken by a register takes a message through the machine's own thread.
+const AWAKE: Duration = Duration::from_micros(400);
 /// Sleeping is not more exact than this.
 const SLEEP_ERROR: Duration = Duration::from_micros(150);
 /// Longest sleep: who wants it to stop is heard then.
@@ -222,7 +223,7 @@ impl<F: FrontEnd> Server<F> {
         if self.clock.speed().is_at_once() {
             let mut jumps = 0;
             while controller.is_waited_for() && jumps < JUMPS_MAX {
-                let Some(next_ps) = controller.next_time_ps() else {
+                let Some(next_ps) = controller.run_to_answers(JUMPS_MAX) else {
                     break;
                 };
                 self.clock.jump(next_ps);

@@ -174,6 +174,13 @@ impl<'a> Host<'a> {
     /// Some time passes: to what happens next, or a part of the way, or past it.
     pub fn wait(&mut self) {
         self.poll();
+        // As a server does whose hosts do not wait for the drive.
+        if self.controller.is_waited_for() && self.rng.below(3) == 0 {
+            let next_ps = self.controller.run_to_answers(ENTRIES.into());
+            self.now_ps = self.now_ps.max(next_ps.unwrap_or(0));
+            self.poll();
+            return;
+        }
         let next_ps = self.controller.next_time_ps();
         let next_ps = next_ps.unwrap_or(self.now_ps).max(self.now_ps);
         let gap_ps = (next_ps - self.now_ps).min(1 << 40);
