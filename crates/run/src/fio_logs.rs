@@ -4,7 +4,15 @@
 //! the offset, and priority. Values are KiB/s (kB/s of each request without `log_avg_msec`, as in fio), requests per
 //! second (1 for each request) and ns. With `log_avg_msec` there is a line for each direction in which something
 //! completed meanwhile, of no bytes; latencies as their mean. Windows of rates end at whole multiples of it, where fio
-//! ends them when its thread for that wakes up; what is left of the last is left out as in fio, but not if it is all.
+//! ends them when its thread for that wakes up.
+//!
+//! What is left of the last window: latencies have it, rates do not, as in fio. Each latency goes into its window as it
+//! completes, and `finalize_logs` of `stat.c` writes the windows that are open at the end (`_add_stat_to_log`). Rates
+//! are made by `__add_samples`, for which `helper_thread_main` calls `calc_log_samples`, and which returns early while
+//! less than `bw_avg_time`, or `iops_avg_time`, has passed: at the end nothing stands in a window that could be written.
+//! fio 3.42 with `log_avg_msec=400` for a second writes rates at 400 and 800 ms, latencies at 1000 ms too. Only where
+//! that would leave no line at all, as in a job shorter than a window, which gets an empty file from fio, is there one
+//! here.
 
 use lodger_core::time::{MS, NS};
 use lodger_core::{Completion, Op, Request, Status};
