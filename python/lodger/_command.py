@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -76,7 +77,8 @@ def say(text: str) -> None:
         # Python would complain once more when it flushes at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         why = (error.strerror or str(error)).lower()
-        raise InputError(f"cannot write `standard output`: {why}") from error
+        hint = "make room where it leads, or have it lead elsewhere: `lodger ... > FILE`"
+        raise InputError(f"cannot write standard output: {why}", hint) from error
 
 
 def talk(text: str) -> None:
@@ -103,6 +105,21 @@ def replace(path: Path, text: str) -> None:
         raise InputError(f"cannot write `{path}`: {error.strerror}") from error
 
 
+_OPTIONS = {"measures": "measure"} | {
+    name: name for name in ("cluster", "optimise", "out", "random", "trials")
+}
+
+
+def _typed(text: str) -> str:
+    """What the library says with its arguments, as options: `random=N` is `--random N`."""
+
+    def option(found: re.Match[str]) -> str:
+        value = found[2] or ""
+        return f"`--{_OPTIONS[found[1]]}{' ' if value else ''}{value[1:].strip(chr(34))}`"
+
+    return re.sub(rf"`({'|'.join(_OPTIONS)})(=[^`]*)?`", option, text)
+
+
 def guarded(
     parser: argparse.ArgumentParser,
     arguments: Sequence[str] | None,
@@ -119,8 +136,8 @@ def guarded(
         _quiet = getattr(options, "quiet", False)
         return work(options)
     except Error as error:
-        hint = f"\n{label('hint')} {error.hint}\n" if error.hint else ""
-        sys.stderr.write(f"{label('error')} {error}\n{hint}")
+        hint = f"\n{label('hint')} {_typed(error.hint)}\n" if error.hint else ""
+        sys.stderr.write(f"{label('error')} {_typed(str(error))}\n{hint}")
         return 2 if isinstance(error, InputError) else 1
     except KeyboardInterrupt:
         sys.stderr.write(f"{label('error')} interrupted; {interrupted()}\n")

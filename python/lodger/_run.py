@@ -47,12 +47,18 @@ def as_workload(workload: WorkloadLike) -> Workload:
     )
 
 
+_PAGE_BYTES = 4096
+
+
 def hmb_text(hmb: Hmb) -> str | None:
     """Host memory as the command takes it."""
     if hmb is None or isinstance(hmb, str):
         return hmb
     allowed = "a size such as `64MiB`, a number of bytes, `off`, `default` or None"
     number = _bytes("hmb", hmb, allowed)
+    if 0 < number < _PAGE_BYTES:
+        hint = f'a number is bytes: `hmb="{number}MiB"` gives so many MiB'
+        raise InputError(f"`hmb` must be {allowed}, found {number}: less than a page", hint)
     return "off" if number == 0 else f"{number}B"
 
 

@@ -180,7 +180,7 @@ class Cluster:
             from dask import distributed
         except ImportError as error:
             hint = "pip install 'lodger[cluster]'"
-            message = "`--cluster` needs `dask.distributed`, which is not installed"
+            message = "`cluster` needs `dask.distributed`, which is not installed"
             raise Error(message, hint) from error
         self.address = address
         try:

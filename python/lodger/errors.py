@@ -6,8 +6,8 @@ from __future__ import annotations
 class Error(Exception):
     """Something went wrong.
 
-    ``str(error)`` is the message; :attr:`hint` says what to do next. Hints are those of the command
-    ``lodger``: an option ``--fit wrap`` named there is the argument ``fit="wrap"`` here.
+    ``str(error)`` is the message; :attr:`hint` says what to do next. Both name arguments as they are
+    here: ``fit="wrap"`` is what the command ``lodger`` calls ``--fit wrap``.
     """
 
     message: str
@@ -15,7 +15,7 @@ class Error(Exception):
     hint: str | None
     """What to do next."""
     file: str | None
-    """The file to blame, as it was named, or ``--set`` for a value changed from outside."""
+    """The file to blame, as it was named, or ``changes`` for a value changed from outside."""
     line: int | None
     """The line to blame, counted from 1."""
 

@@ -108,5 +108,5 @@ def test_what_cannot_be_printed_is_no_success(arguments: str, command: list[str]
             check=False,
         )
     assert done.returncode == 2
-    assert "error: cannot write `standard output`: no space left on device" in done.stderr
+    assert "error: cannot write standard output: no space left on device" in done.stderr
     assert "Traceback" not in done.stderr

@@ -47,7 +47,37 @@ def test_a_wrong_job_file_names_its_line(tmp_path: Path) -> None:
 def test_a_wrong_value_names_its_key() -> None:
     error = caught(lambda: lodger.Drive("tiny", changes={"nand.channels": 0}))
     assert "`nand.channels`" in error.message
-    assert (error.file, error.line) == ("--set", None)
+    assert error.message.endswith("(changes)")
+    assert (error.file, error.line) == ("changes", None)
+
+
+def test_errors_and_warnings_name_arguments_and_not_options(jobs: Path, tmp_path: Path) -> None:
+    trace = tmp_path / "t.csv"
+    trace.write_text("time_us,op,offset_bytes,length_bytes\n0,R,999999999488,512\n")
+    wrong = [
+        caught(lambda: lodger.Drive("tiny", changes={"nand.channels": "many"})),
+        caught(lambda: lodger.advise(jobs, "tiny", within="200%")),
+        caught(lambda: lodger.advise(jobs, "tiny", slo="p99")),
+        caught(lambda: lodger.simulate(jobs, "tiny", hmb="off", hmb_offer="1MiB")),
+        caught(lambda: lodger.simulate(jobs, "rc100-480", hmb_offer="9999TiB")),
+        caught(lambda: lodger.simulate(trace, "tiny")),
+        caught(lambda: lodger.Workload.from_trace(trace, format="msr")),
+        caught(lambda: lodger.Workload.from_trace(trace, iodepth=4)),
+    ]
+    for error in wrong:
+        assert "--" not in error.message, error.message
+        assert "`--" not in str(error.hint), error.hint
+    hints = [str(error.hint) for error in wrong]
+    assert '`within="5%"` allows' in hints[1]
+    assert '`hmb_offer="64MiB"`' in hints[4]
+    assert '`fit="wrap"` (addresses' in hints[5]
+    assert 'replay="closed"' in hints[7]
+
+
+def test_a_size_without_its_unit_is_told_as_the_bytes_that_it_is(jobs: Path) -> None:
+    error = caught(lambda: lodger.simulate(jobs, "rc100-480", hmb=64))
+    assert "found 64: less than a page" in error.message
+    assert 'a number is bytes: `hmb="64MiB"`' in str(error.hint)
 
 
 @pytest.mark.parametrize(

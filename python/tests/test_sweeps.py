@@ -341,8 +341,8 @@ def test_a_damaged_part_is_run_again_and_another_sweep_refused(job: Path, tmp_pa
         ({"iodepth": [1, 2, 4, 16]}, "`iodepth` is `1,2,4,8` there and `1,2,4,16` here"),
         ({"seeds": 2}, "`seed` is `0` there and `0,1` here"),
         ({"hmb": "off"}, "`hmb` is not varied there and `off` here"),
-        ({"random": 2}, "the `--random` is not given there"),
-        ({"measures": {"x": "jobs[0].read.iops"}}, "`--measure` is not given there"),
+        ({"random": 2}, "the `random` is not given there"),
+        ({"measures": {"x": "jobs[0].read.iops"}}, "`measures` is not given there"),
     ):
         with pytest.raises(lodger.InputError) as caught:
             run(**more)
@@ -368,6 +368,25 @@ def test_one_process_at_a_time_has_a_folder(job: Path, tmp_path: Path) -> None:
         with pytest.raises(lodger.InputError, match="another process is running the sweep"):
             lodger.sweep(job, "tiny", out=tmp_path / "out")
     assert lodger.sweep(job, "tiny", out=tmp_path / "out").finished_before == 1
+
+
+def test_a_search_says_that_a_setting_was_suggested_again(
+    job: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("optuna")
+    run = [str(job), "--drive", "tiny", "--vary", "iodepth=1,2", "--optimise", "p99_us:min"]
+    assert sweep_command([*run, "--trials", "6"]) == 0
+    said = capsys.readouterr().err
+    assert "6 trials gave 2 settings" in said
+    assert sweep_command([*run, "--trials", "6", "--quiet"]) == 0
+    assert "note" not in capsys.readouterr().err
+
+
+def test_a_wrong_value_names_its_place_once(job: Path) -> None:
+    with pytest.raises(lodger.InputError) as info:
+        lodger.sweep(job, "tiny", iodepth=[0, 1])
+    message = str(info.value)
+    assert message == "`iodepth` must be between 1 and 65535, found `0` (iodepth=0)"
 
 
 def test_a_search_is_the_same_each_time_and_goes_on(job: Path, tmp_path: Path) -> None:
@@ -456,7 +475,8 @@ def test_what_is_not_installed_is_named(
         (["--optimise", "p99us:min"], "did you mean `p99_us`?"),
         (["--optimise", "p99_us"], "is no objective"),
         (["--optimise", "iops:max", "--optimise", "iops:min"], "`iops` is an objective twice"),
-        (["--trials", "4"], "`trials` needs `optimise`"),
+        (["--trials", "4"], "`--trials` needs `--optimise`, and no `--random`"),
+        (["--trials", "4"], "such as `--optimise p99_us:min`"),
         (["--measure", "iops=jobs[0].read.iops"], "`iops` is another column already"),
         (["--measure", "x=jobs["], "error: "),
         (["--out", "/dev/null"], "is no folder"),

@@ -11,26 +11,48 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
         ErrorKind::Interrupted => "StoppedError",
     };
     let (file, line) = error.place.unzip();
+    let file = file.map(|file| {
+        if file == "--set" {
+            "changes".to_owned()
+        } else {
+            file
+        }
+    });
     let message = in_python(&error.message);
+    let hint = error.hint.as_deref().map(in_python);
     let made = py
         .import("lodger.errors")
         .and_then(|errors| errors.getattr(name))
-        .and_then(|class| class.call1((message, error.hint, file, line.flatten())));
+        .and_then(|class| class.call1((message, hint, file, line.flatten())));
     match made {
         Ok(exception) => PyErr::from_value(exception),
         Err(error) => error,
     }
 }
 
-/// A message of the library, which calls arguments as the command does: `--hmb-offer` is `hmb_offer` here.
-fn in_python(message: &str) -> String {
-    let mut parts = message.split("`--");
+/// What the library says, which calls arguments as the command does: `--hmb-offer` is `hmb_offer` here, `--fit wrap` is
+/// `fit="wrap"`, and values changed by `--set` are `changes`.
+pub fn in_python(text: &str) -> String {
+    let text = text.replace("(--set)", "(changes)");
+    let mut parts = text.split("`--");
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let end = part
-            .find(|c: char| !(c.is_ascii_lowercase() || c == '-'))
-            .unwrap_or(part.len());
-        out += &format!("`{}{}", part[..end].replace('-', "_"), &part[end..]);
+        let is_name = |c: char| c.is_ascii_lowercase() || c == '-';
+        let (name, rest) = part.split_at(part.find(|c| !is_name(c)).unwrap_or(part.len()));
+        let name = name.replace('-', "_");
+        let value = rest.strip_prefix(' ').and_then(|rest| rest.split_once('`'));
+        out += &match value {
+            // A number, or a word that stands for what is to be put there.
+            Some((value, rest))
+                if value
+                    .bytes()
+                    .all(|byte| matches!(byte, b'0'..=b'9' | b'A'..=b'Z')) =>
+            {
+                format!("`{name}={value}`{rest}")
+            }
+            Some((value, rest)) if !value.contains(' ') => format!("`{name}=\"{value}\"`{rest}"),
+            _ => format!("`{name}{rest}"),
+        };
     }
     out
 }

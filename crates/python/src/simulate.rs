@@ -2,7 +2,7 @@
 
 use crate::columns;
 use crate::drive::Drive;
-use crate::errors::OrRaise;
+use crate::errors::{self, OrRaise};
 use crate::log::Log;
 use crate::supervise::{Control, Stop, supervise};
 use crate::workload::Workload;
@@ -73,7 +73,7 @@ impl Run {
 
     #[getter]
     fn notes(&self) -> Vec<String> {
-        self.notes.clone()
+        self.notes.iter().map(|note| errors::in_python(note)).collect()
     }
 
     #[getter]

@@ -1,6 +1,6 @@
 //! What is in a trace, and traces in other formats.
 
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, in_python};
 use crate::supervise::supervise;
 use crate::workload::Workload;
 use lodger_run::{Error, WorkloadFile, report};
@@ -63,7 +63,7 @@ pub fn trace_convert(
         let mut file = BufWriter::new(File::create(&path).map_err(failed)?);
         let losses = convert(trace, to, &mut file)?;
         file.flush().map_err(failed)?;
-        Ok::<_, Error>(losses.notes)
+        Ok::<_, Error>(losses.notes.iter().map(|note| in_python(note)).collect())
     })?;
     written.or_raise(py)
 }

@@ -3,7 +3,7 @@
 use crate::arguments::{PATH, SEED, TEXT, Takes};
 use crate::columns;
 use crate::drive::Drive;
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, in_python};
 use crate::supervise::supervise;
 use lodger_core::Op;
 use lodger_run::{Error, LoggingChoice, Replay, TraceOptions, WorkloadFile};
@@ -329,7 +329,7 @@ impl Workload {
     /// What a trace was taken for, and what had to be assumed or left out.
     #[getter]
     fn notes(&self) -> Vec<String> {
-        self.0.notes()
+        self.0.notes().iter().map(|note| in_python(note)).collect()
     }
 
     /// Requests of a trace.

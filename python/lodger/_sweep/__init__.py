@@ -70,7 +70,8 @@ def sweep(
         optimise: Columns and which end of them is wanted, such as ``"p99_us:min"``: what
             :attr:`Sweep.front` is about.
         trials: Instead of running all combinations, look for that front with Optuna, so many
-            times.
+            times. A setting that it suggests again counts and is not run again, so that there may
+            be fewer.
         search_seed: Of ``random`` and ``trials``.
         measures: More columns: expressions over the JSON of a result by name, such as
             ``{"first": "jobs[0].read.iops"}``.
@@ -126,7 +127,7 @@ def sweep(
     if trials is not None:
         trials = _positive("trials", trials)
         if not goals or random is not None:
-            hint = "say what to look for, such as `--optimise p99_us:min`"
+            hint = 'say what to look for, such as `optimise="p99_us:min"`'
             raise InputError("`trials` needs `optimise`, and no `random`", hint)
         search = Search(plan, goals, trials, search_seed)
     return _run(

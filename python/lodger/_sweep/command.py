@@ -230,6 +230,12 @@ def _work(options: argparse.Namespace, progress: _Progress, typed: Sequence[str]
         progress=progress,
     )
     progress.end()
+    seeds = len(vary["seed"])
+    if options.trials is not None and len(found) < options.trials * seeds:
+        note(
+            f"{options.trials} trials gave {len(found) // seeds} settings: one that is suggested "
+            "again counts as a trial, and is not run again"
+        )
     for name in found.damaged:
         note(f"`{name}` was damaged: its point was run again")
     _written(options, found, shlex.join(["lodger", "sweep", *typed]))

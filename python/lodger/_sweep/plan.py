@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import math
 import pickle
 import random
@@ -110,7 +111,7 @@ class Plan:
         count = self.combinations
         if self.sample is None or self.sample >= count:
             if count * len(self.seeds) > _POINTS_MAX:
-                hint = "`--random N` takes N of them, `--optimise` looks for the best"
+                hint = "`random=N` takes N of them, `trials=N` looks for the best"
                 raise InputError(f"the grid has {count * len(self.seeds):,} points", hint)
             return range(count)
         # `sample` wants a length that fits a machine word.
@@ -259,5 +260,8 @@ def _refuse(plan: Plan, tasks: Sequence[Task], wrong: Mapping[int, Error]) -> No
                 continue
             error = wrong[task.number]
             where = f" ({', '.join(bad)})" if good else ""
-            message = error.message.replace(" (--set)", "")
+            message = error.message.replace(" (changes)", "")
+            if where:
+                # What varies is told already, and its line is one of a text that nobody has written.
+                message = re.sub(r" \([^()]* with [^()]*:\d+\)$", "", message)
             raise InputError(f"{message}{where}", error.hint) from error

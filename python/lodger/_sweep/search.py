@@ -29,7 +29,7 @@ def _optuna() -> Any:
             warnings.simplefilter("ignore")
             import optuna
     except ImportError as error:
-        hint = "pip install 'lodger[search]', or leave `--trials` out to run the whole grid"
+        hint = "pip install 'lodger[search]', or leave `trials` out to run the whole grid"
         raise Error("a search needs Optuna, which is not installed", hint) from error
     return optuna
 

@@ -100,9 +100,9 @@ class Store:
 
     def _empty(self) -> None:
         if self.folder.exists() and not self.folder.is_dir():
-            raise InputError(f"`{self.folder}` is no folder", "`--out` names a folder of its own")
+            raise InputError(f"`{self.folder}` is no folder", "`out` names a folder of its own")
         if self.points.is_dir() and any(self.points.glob("*.parquet")):
-            hint = "give `--out` another folder, or remove this one"
+            hint = "give `out` another folder, or remove this one"
             raise InputError(
                 f"`{self.folder}` holds points, but no `plan.json` that says of what", hint
             )
@@ -117,7 +117,7 @@ class Store:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            hint = "wait for it, or give `--out` another folder"
+            hint = "wait for it, or give `out` another folder"
             raise InputError(
                 f"another process is running the sweep in `{self.folder}`", hint
             ) from error
@@ -127,7 +127,7 @@ class Store:
                 raise
 
     def _same(self, place: Path) -> None:
-        hint = "give `--out` another folder, or remove this one"
+        hint = "give `out` another folder, or remove this one"
         try:
             there = json.loads(place.read_bytes())
             if not isinstance(there, dict):
@@ -183,9 +183,9 @@ class Store:
 
 _WORDS = {
     "lodger": "version of Lodger",
-    "random": "`--random`",
+    "random": "`random`",
     "search": "search",
-    "measures": "`--measure`",
+    "measures": "`measures`",
 }
 
 
