@@ -135,9 +135,10 @@ impl Outcome {
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         // What differs by a page is to be seen to differ.
-        let size = |bytes: &u64| match bytes % MIB {
-            0 => format!("{} MiB", bytes / MIB),
-            _ => format!("{} KiB", bytes / KIB),
+        let size = |bytes: &u64| match (bytes % MIB, bytes % KIB) {
+            (0, _) => format!("{} MiB", bytes / MIB),
+            (_, 0) => format!("{} KiB", bytes / KIB),
+            _ => format!("{bytes} B"),
         };
         match self {
             Outcome::MinimumAboveCap {
@@ -297,6 +298,10 @@ mod tests {
             "the drive needs at least 10 MiB of host memory and the host gives 10236 KiB: it runs \
              without"
         );
+        let warning = negotiate(&rc100(), &HostPolicy::capped(64))
+            .warning()
+            .unwrap();
+        assert!(warning.contains("the host gives 64 B"), "{warning}");
         let capped = HostPolicy {
             cap_bytes: 9 * MIB,
             ..HostPolicy::linux()
