@@ -3,7 +3,7 @@
 use super::text::excerpt;
 use super::unpack::Damaged;
 use crate::WorkloadError;
-use std::io::{BufRead, Read};
+use std::io::{self, BufRead, Read};
 
 /// Longest line read. The longest honest line (blkparse with a command dump) is a few hundred
 /// bytes; a binary file without newlines must not be read into memory whole.
@@ -47,6 +47,11 @@ impl<'r> Lines<'r> {
         }
     }
 
+    /// Reads on to the end of the file: whether what it is packed in is damaged is known only there.
+    pub(crate) fn drain(&mut self) -> io::Result<()> {
+        io::copy(&mut self.reader, &mut io::sink()).map(drop)
+    }
+
     /// The next line, or `None` at the end of the file.
     pub(crate) fn next_line(&mut self) -> Result<Option<Line<'_>>, WorkloadError> {
         self.buffer.clear();
@@ -74,12 +79,19 @@ impl<'r> Lines<'r> {
     }
 }
 
+/// What is wrong with a packed file of which the rest has been read, if that is the packing.
+pub(crate) fn damaged(rest: io::Result<()>, name: &str) -> Option<WorkloadError> {
+    let error = rest.err()?;
+    let is_damage = error.get_ref()?.is::<Damaged>();
+    is_damage.then(|| read_error(&error, name))
+}
+
 pub(crate) fn read_error(error: &std::io::Error, name: &str) -> WorkloadError {
     let said = WorkloadError::new(format!("cannot read `{name}`: {error}"));
     let damaged = error.get_ref().and_then(|inner| inner.downcast_ref());
     match damaged {
         Some(Damaged(packer)) => said.hint(format!(
-            "`{packer} -dc FILE | lodger ... -` takes what comes before that"
+            "copy or pack it again; `{packer} -dc FILE | lodger ... -` takes what comes before that"
         )),
         None => said,
     }

@@ -33,7 +33,7 @@ use collect::Collector;
 use format::Parser;
 use format::field::{Fault, Parsed};
 use format::recognise;
-use lines::{Lines, is_significant, read_error};
+use lines::{Lines, damaged, is_significant, read_error};
 use lodger_core::Op;
 use record::Packed;
 use std::fmt;
@@ -228,7 +228,8 @@ pub fn load<'r>(
         .map_err(|error| read_error(&error, name))?;
     let whole = head.len() < HEAD_BYTES;
     let mut notes = Vec::new();
-    let (format, by) = format_of(&head, name, options, &mut notes)?;
+    let (format, by) = format_of(&head, name, options, &mut notes)
+        .map_err(|error| unpacked.damage(name).unwrap_or(error))?;
     let action = check_options(format, options)?;
     let suggested = recognise::time_unit(format, &head, whole);
     let time_unit = options.time_unit.unwrap_or(suggested);
@@ -243,7 +244,12 @@ pub fn load<'r>(
         format,
         skip_malformed: options.skip_malformed,
     };
-    file.read(name, &mut notes)?;
+    let read = file.read(name, &mut notes);
+    read.map_err(|error| match unpacked.packings.is_empty() {
+        true => error,
+        // Wrong columns of what a damaged packing gives are no fault of the columns.
+        false => damaged(file.lines.drain(), name).unwrap_or(error),
+    })?;
     let collected = file.collector.finish(name)?;
     notes.extend(collected.notes);
     let requests = collected.records.len() as u64;
@@ -252,13 +258,8 @@ pub fn load<'r>(
         what: by,
         packings: &unpacked.packings,
     };
-    let summary = summary(
-        format,
-        time_unit,
-        &by,
-        requests,
-        collected.device.as_deref(),
-    );
+    let device = collected.device.as_deref();
+    let summary = summary(format, time_unit, &by, requests, device);
     let trace = Trace {
         name: name.to_owned(),
         title: format!("{}, {}", format.title(), plural(requests, "request")),

@@ -26,16 +26,30 @@ pub(crate) fn bytes(n: u64) -> String {
     if n < 1024 {
         return format!("{n} B");
     }
+    let tenths = |value: f64| (value * 10.0).round() / 10.0;
     let mut value = n as f64 / 1024.0;
     let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
+    // What rounds to 1024 is one of the next unit.
+    while tenths(value) >= 1024.0 && unit + 1 < UNITS.len() {
         value /= 1024.0;
         unit += 1;
     }
-    if value.fract() == 0.0 {
-        format!("{value:.0} {}", UNITS[unit])
-    } else {
-        format!("{value:.1} {}", UNITS[unit])
+    format!("{} {}", tenths(value), UNITS[unit])
+}
+
+/// Bytes of which each counts: in the largest unit that says it all, `4.5 KiB`, `1,040 KiB`, else as they are.
+pub(crate) fn exact_bytes(n: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let tenths = u128::from(n) * 10;
+    let whole = units
+        .iter()
+        .find(|(shift, _)| n >> shift > 0 && tenths.is_multiple_of(1 << shift));
+    match whole {
+        None => format!("{} B", grouped(n)),
+        Some((shift, unit)) => match (tenths >> shift) as u64 {
+            tenths if tenths % 10 == 0 => format!("{} {unit}", grouped(tenths / 10)),
+            tenths => format!("{}.{} {unit}", grouped(tenths / 10), tenths % 10),
+        },
     }
 }
 
@@ -49,12 +63,8 @@ pub(crate) fn duration(ps: u64) -> String {
         MS..S => (MS, "ms"),
         _ => (S, "s"),
     };
-    let value = ps as f64 / unit_ps as f64;
-    if value.fract() == 0.0 {
-        format!("{value:.0} {unit}")
-    } else {
-        format!("{value:.1} {unit}")
-    }
+    let tenths = (ps as f64 * 10.0 / unit_ps as f64).round();
+    format!("{} {unit}", tenths / 10.0)
 }
 
 /// Foreign bytes, shortened and with everything escaped that could disturb a terminal.
@@ -92,6 +102,14 @@ mod tests {
         assert_eq!(bytes(4096), "4 KiB");
         assert_eq!(bytes(4608), "4.5 KiB");
         assert_eq!(bytes(u64::MAX), "16 EiB");
+        assert_eq!(bytes(4100), "4 KiB");
+        assert_eq!(bytes((1 << 20) - 1), "1 MiB");
+        assert_eq!(exact_bytes(4100), "4,100 B");
+        assert_eq!(exact_bytes(4608), "4.5 KiB");
+        assert_eq!(exact_bytes(1040 << 10), "1,040 KiB");
+        assert_eq!(exact_bytes(3 << 29), "1.5 GiB");
+        assert_eq!(exact_bytes(u64::MAX), "18,446,744,073,709,551,615 B");
+        assert_eq!(duration(4_000_100), "4 us");
         assert_eq!(duration(0), "0 s");
         assert_eq!(duration(80_200_000), "80.2 us");
         assert_eq!(duration(2 * S), "2 s");

@@ -1,7 +1,7 @@
 //! [`Info`] for a terminal.
 
 use super::{Info, OpInfo};
-use crate::trace::text::{bytes, duration, grouped};
+use crate::trace::text::{bytes, duration, exact_bytes, grouped};
 use lodger_core::time::{NS, S};
 use std::fmt;
 
@@ -121,8 +121,8 @@ impl Info {
         for size in &self.sizes {
             writeln!(
                 f,
-                "  {:>10} {:>15} {:>15}",
-                bytes(size.length_bytes),
+                "  {:>12} {:>13} {:>15}",
+                exact_bytes(size.length_bytes),
                 grouped(size.reads),
                 grouped(size.writes)
             )?;

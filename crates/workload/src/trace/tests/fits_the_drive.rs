@@ -17,7 +17,7 @@ fn a_trace_beyond_the_drive_is_refused_with_its_line_and_the_ways_out() {
     let error = trace.fit(MIB, Fit::Error).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the trace reaches byte 2,101,248 (2.0 MiB), the drive ends at 1,048,576 (1 MiB) \
+        "the trace reaches byte 2,101,248 (2 MiB), the drive ends at 1,048,576 (1 MiB) \
          (t.trace:2)"
     );
     let hint = error.hint.unwrap();

@@ -72,8 +72,8 @@ alignment: 50.0 % of reads and writes not to 4 KiB, 0.0 % of requests not to 512
 time: 200 us, mean 10,000 requests/s, 3,000 requests/s in the busiest millisecond
 between requests: min 100 us, 10 % 100 us, 50 % 100 us, 90 % 100 us, 99 % 100 us, max 100 us
 sizes:                 reads          writes
-       512 B               1               0
-       4 KiB               0               1
+         512 B             1               0
+         4 KiB             0               1
 "
     );
 }

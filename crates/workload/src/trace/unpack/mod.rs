@@ -4,7 +4,7 @@
 mod blktrace;
 mod zstd;
 
-use super::lines::read_error;
+use super::lines::{damaged, read_error};
 use crate::WorkloadError;
 use flate2::bufread::MultiGzDecoder;
 use std::cell::RefCell;
@@ -90,6 +90,13 @@ impl<R: BufRead> Read for Gzip<R> {
 }
 
 impl Unpacked<'_> {
+    /// Reads on to the end, and says whether the packing is damaged: known only there.
+    pub(super) fn damage(&mut self, name: &str) -> Option<WorkloadError> {
+        let is_packed = !self.packings.is_empty();
+        let rest = is_packed.then(|| io::copy(&mut self.text, &mut io::sink()).map(drop));
+        damaged(rest?, name)
+    }
+
     /// The first bytes, which stay to be read.
     fn peek(&mut self, name: &str) -> Result<Vec<u8>, WorkloadError> {
         let mut sign = Vec::new();
