@@ -78,7 +78,9 @@ impl From<WorkloadError> for Error {
             message: error.to_string(),
             hint: error.hint,
             kind: ErrorKind::Input,
-            place: error.place.map(|place| (place.file, Some(place.line))),
+            place: error
+                .place
+                .map(|place| (place.file, Some(place.line).filter(|line| *line > 0))),
         }
     }
 }

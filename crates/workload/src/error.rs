@@ -7,13 +7,16 @@ use std::fmt;
 pub struct Place {
     /// File name as the user gave it.
     pub file: String,
-    /// Line number, counted from 1.
+    /// Line number, counted from 1; 0 where there are no lines: on a command line.
     pub line: u64,
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)
+        match self.line {
+            0 => f.write_str(&self.file),
+            line => write!(f, "{}:{line}", self.file),
+        }
     }
 }
 

@@ -127,7 +127,7 @@ fn what_holds_for_all_jobs_holds_for_those_of_files() {
 fn what_is_wrong_with_a_job_of_the_line_is_said() {
     let error = refused("--name=x --iodpeth=4");
     let expected =
-        "error: unknown option `iodpeth` (command line:2)\n\nhint: did you mean `iodepth`?\n";
+        "error: unknown option `iodpeth` (command line)\n\nhint: did you mean `iodepth`?\n";
     assert_eq!(error, expected);
     let error = refused("--rw=read");
     assert_eq!(

@@ -64,10 +64,10 @@ pub fn parse_beside(
 /// Sections of a command line.
 fn line(options: &[(String, Option<String>)]) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
-    for (place, (key, value)) in options.iter().enumerate() {
+    for (key, value) in options {
         let place = Place {
             file: LINE.to_owned(),
-            line: place as u64 + 1,
+            line: 0,
         };
         let begins = key == "name";
         if begins || sections.is_empty() {

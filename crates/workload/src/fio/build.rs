@@ -56,7 +56,8 @@ pub(super) fn clones(
         numbering.jobs += 1;
         if numbering.jobs > super::JOBS_MAX as u64 {
             let message = format!("more than {} jobs", super::JOBS_MAX);
-            return Err(builder.error(&["numjobs"], message));
+            let error = builder.error(&["numjobs"], message);
+            return Err(error.hint("give a smaller `numjobs`: all jobs of the file count"));
         }
         let made = match &options.replay.file {
             Some(file) => builder.replayed(file)?,
@@ -160,7 +161,8 @@ impl Builder<'_> {
         }
         if o.rate.iter().any(|r| *r > 0) && o.rate_iops.iter().any(|r| *r > 0) {
             let message = "`rate` and `rate_iops` exclude each other";
-            return Err(self.error(&["rate_iops"], message));
+            let error = self.error(&["rate_iops"], message);
+            return Err(error.hint("leave one of them out"));
         }
         if o.writefua && !matches!(o.engine.as_str(), "" | "sg" | "io_uring_cmd") {
             let message = format!("`writefua` is not for `ioengine={}`", o.engine);
@@ -179,7 +181,10 @@ impl Builder<'_> {
                 .any(|zones| zones.iter().map(|zone| zone.1).sum::<u64>() > 100)
         {
             let message = "the zones of `random_distribution` are larger than 100 %";
-            return Err(self.error(&["random_distribution"], message));
+            let error = self.error(&["random_distribution"], message);
+            return Err(error.hint(
+                "behind each `/` stands a zone's share of the range, such as `60/10:40/90`",
+            ));
         }
         Ok(())
     }
@@ -188,13 +193,18 @@ impl Builder<'_> {
     fn check_zones_and_files(&self) -> Result<(), WorkloadError> {
         let o = self.options;
         if let Some((name, message)) = o.zones.contradiction() {
-            return Err(self.error(&[name], message));
+            let hint = match o.zones.strided {
+                true => "add `zonesize=1m`: after so much the job goes on in the next zone",
+                false => "add `zonemode=strided`, or leave it out",
+            };
+            return Err(self.error(&[name], message).hint(hint));
         }
         let directions = o.active().into_iter().filter(|active| *active).count();
         if o.zones.strided && (o.random || o.skip != 0 || directions > 1 || self.files() > 1) {
             let message =
                 "`zonemode=strided` is for plain `rw=read`, `rw=write` and `rw=trim` of one file";
-            return Err(self.error(&["zonemode"], message));
+            let error = self.error(&["zonemode"], message);
+            return Err(error.hint("leave `zonemode` out; `rw=read:64k` leaves holes, too"));
         }
         if self.files() == 1 {
             return Ok(());
@@ -377,7 +387,8 @@ impl Builder<'_> {
             })
         {
             let message = format!("the zones of `random_distribution` exceed the job's {span} B");
-            return Err(self.error(&["random_distribution"], message));
+            let error = self.error(&["random_distribution"], message);
+            return Err(error.hint("give smaller zones, or a larger `size`"));
         }
         let mut lengths = drawn().map(|d| sizes[class(d)].fixed());
         let one_length = lengths.next().flatten();
@@ -493,7 +504,8 @@ impl Builder<'_> {
         };
         if base % 512 != 0 {
             let message = format!("the job must begin at a multiple of 512 B, not at {base} B");
-            return Err(self.error(moved, message));
+            let hint = "the drive's sectors have 512 B: `offset=4k`";
+            return Err(self.error(moved, message).hint(hint));
         }
         let (end_bytes, what) = match file_bytes == drive_bytes {
             true => (drive_bytes, "drive"),
@@ -530,7 +542,8 @@ impl Builder<'_> {
         if (span / self.files()).min(bytes) < largest {
             let message =
                 format!("the job's range of {bytes} B is smaller than one block of {largest} B");
-            return Err(self.error(&["size", "filesize", "offset"], message));
+            let error = self.error(&["size", "filesize", "offset"], message);
+            return Err(error.hint("give a larger `size`, or a smaller `bs`"));
         }
         Ok((base, span, bytes))
     }

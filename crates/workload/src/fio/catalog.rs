@@ -1,6 +1,7 @@
 //! Every option fio knows, and what becomes of it here.
 
 use super::ignored::IGNORED;
+use crate::WorkloadError;
 
 /// What becomes of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -328,6 +329,55 @@ pub(super) fn look_up(key: &str) -> Option<(&'static str, Standing)> {
     }
     let (name, neutral, hint) = UNSUPPORTED.iter().find(|(name, ..)| *name == key)?;
     Some((name, Standing::Unsupported { neutral, hint }))
+}
+
+/// Options of the program fio and not of jobs, by `fio --help`; what to do without them.
+const PROGRAM: &[(&str, &[&str])] = &[
+    (
+        "progress shows by itself where there is a terminal: leave it out",
+        &["eta", "eta-interval", "eta-newline", "status-interval"],
+    ),
+    (
+        "`--output-format` and `--output` say how and where the report is written: leave it out",
+        &["append-terse", "bandwidth-log", "minimal", "terse-version"],
+    ),
+    (
+        "the simulation runs in this process: leave it out",
+        &["client", "daemonize", "remote-config", "server"],
+    ),
+    (
+        "the simulated drive is asked the same without it: leave it out",
+        &[
+            "alloc-size",
+            "aux-path",
+            "cmdhelp",
+            "cpuclock-test",
+            "crctest",
+            "debug",
+            "dedupe",
+            "enghelp",
+            "idle-prof",
+            "inflate-log",
+            "max-jobs",
+            "merge-blktrace-only",
+            "parse-only",
+            "readonly",
+            "showcmd",
+            "trigger",
+            "trigger-file",
+            "trigger-remote",
+            "trigger-timeout",
+            "warnings-fatal",
+        ],
+    ),
+];
+
+/// The error that `key` is an option of the program fio and not of a job, if it is one.
+#[must_use]
+pub fn of_the_program(key: &str) -> Option<WorkloadError> {
+    let (hint, _) = PROGRAM.iter().find(|(_, names)| names.contains(&key))?;
+    let message = format!("`--{key}` is an option of the program fio, not of a job");
+    Some(WorkloadError::new(message).hint(*hint))
 }
 
 /// Whether fio knows an option of this name.

@@ -75,12 +75,17 @@ impl Reader<'_> {
     fn section(&mut self, line: &str, place: Place, depth: usize) -> Result<(), WorkloadError> {
         let error = |message: &str| WorkloadError::new(message).at(&place.file, place.line);
         if depth > 0 {
-            return Err(error("an included file must not begin a section"));
+            let error = error("an included file must not begin a section");
+            return Err(error.hint("move the section into the file that includes it"));
         }
-        let name = line[1..].strip_suffix(']');
-        let name = name.ok_or_else(|| error("a section must end with `]`"))?;
+        let Some(name) = line[1..].strip_suffix(']') else {
+            let name = line[1..].split(']').next().unwrap_or_default().trim();
+            let name = if name.is_empty() { "job" } else { name };
+            let error = error(&format!("a section must end with `]`, found `{line}`"));
+            return Err(error.hint(format!("write `[{name}]`")));
+        };
         if name.is_empty() {
-            return Err(error("a section must have a name"));
+            return Err(error("a section must have a name").hint("write `[job]`"));
         }
         self.sections.push(Section {
             name: name.to_owned(),
@@ -98,7 +103,8 @@ impl Reader<'_> {
         }
         self.settings += 1;
         if self.settings > SETTINGS_MAX {
-            return Err(error(format!("more than {SETTINGS_MAX} options")));
+            let error = error(format!("more than {SETTINGS_MAX} options"));
+            return Err(error.hint("does a file include itself many times over?"));
         }
         if let Some(name) = line.strip_prefix("include")
             && name.starts_with(char::is_whitespace)
@@ -123,7 +129,8 @@ impl Reader<'_> {
     fn include(&mut self, name: &str, place: &Place, depth: usize) -> Result<(), WorkloadError> {
         if depth == INCLUDE_DEPTH_MAX {
             let message = format!("includes are nested more than {INCLUDE_DEPTH_MAX} deep");
-            return Err(WorkloadError::new(message).at(&place.file, place.line));
+            let error = WorkloadError::new(message).at(&place.file, place.line);
+            return Err(error.hint("does a file include itself?"));
         }
         let include = self.context.include;
         let beside = place
@@ -137,7 +144,8 @@ impl Reader<'_> {
         };
         let text = text.map_err(|error| {
             let message = format!("cannot read the included file `{name}`: {error}");
-            WorkloadError::new(message).at(&place.file, place.line)
+            let error = WorkloadError::new(message).at(&place.file, place.line);
+            error.hint("its name starts at the current directory, or at the folder of the file that includes it")
         })?;
         self.read(&text, &name, depth + 1)
     }

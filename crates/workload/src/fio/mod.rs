@@ -10,6 +10,7 @@ mod beside;
 mod build;
 mod catalog;
 mod distribution;
+mod examples;
 mod expected;
 mod files;
 mod flow;
@@ -37,7 +38,7 @@ mod zones;
 mod tests;
 
 pub use beside::{Beside, parse_beside};
-pub use catalog::{KnownOption, Standing, is_known, known_options, takes_no_value};
+pub use catalog::{KnownOption, Standing, is_known, known_options, of_the_program, takes_no_value};
 pub use generator::Generator;
 pub use latency::LatencyGoal;
 pub use logs::Logs;

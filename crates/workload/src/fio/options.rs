@@ -242,10 +242,17 @@ impl Options {
     ) -> Result<&'static str, WorkloadError> {
         let key = setting.key.as_str();
         let Some((name, standing)) = catalog::look_up(key) else {
+            if let Some(error) = catalog::of_the_program(key) {
+                let place = Some(&setting.place).filter(|place| place.line > 0);
+                return Err(match place {
+                    Some(place) => error.at(&place.file, place.line),
+                    None => error,
+                });
+            }
             let error = setting.error(format!("unknown option `{key}`"));
             return Err(match catalog::nearest(key) {
                 Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
-                None => error,
+                None => error.hint("docs/reference/fio-options.md lists the options of jobs"),
             });
         };
         if matches!(standing, Standing::Ignored { .. }) {

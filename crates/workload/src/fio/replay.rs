@@ -89,8 +89,12 @@ pub(super) fn source(
         let message = format!("`{name}` is not supported with `read_iolog`");
         return Err(at(WorkloadError::new(message).hint("leave one of them out")));
     }
-    let text = (context.include)(file)
-        .map_err(|error| at(WorkloadError::new(format!("cannot read `{file}`: {error}"))))?;
+    let text = (context.include)(file).map_err(|error| {
+        let error = WorkloadError::new(format!("cannot read `{file}`: {error}"));
+        at(error.hint(
+            "`read_iolog` names a log of fio's `write_iolog`, seen from the current directory",
+        ))
+    })?;
     let read = trace::Options {
         format: Some(Format::FioIolog),
         // As with `replay_redirect`: there is one drive.

@@ -3,6 +3,7 @@
 //! Stricter than fio where fio reads something nobody meant: it takes `iodepth=4x` for 4,
 //! `runtime=60sec` for 60 us and `size=1.5g` for one byte; here these are errors.
 
+use super::examples;
 use super::ini::Setting;
 use crate::WorkloadError;
 use std::ops::RangeInclusive;
@@ -80,12 +81,17 @@ impl Setting {
         self.value.as_deref().unwrap_or("").trim()
     }
 
-    /// The error that this option's value is not what is allowed.
+    /// The error that this option's value is not what is allowed; the hint says what would be.
     pub(super) fn must(&self, allowed: &str) -> WorkloadError {
-        self.error(match self.value {
-            Some(_) => format!("`{}` must be {allowed}, found `{}`", self.key, self.text()),
-            None => format!("`{}` must be {allowed}, found no value", self.key),
-        })
+        let found = match self.value {
+            Some(_) => format!("found `{}`", self.text()),
+            None => "found no value".to_owned(),
+        };
+        let error = self.error(format!("`{}` must be {allowed}, {found}", self.key));
+        match examples::hint(&self.key, self.text(), allowed) {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
     }
 
     /// An error blamed on this option's line.

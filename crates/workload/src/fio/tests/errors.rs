@@ -2,11 +2,14 @@
 
 use super::*;
 
-/// Message with place, and the hint.
+/// Message with place, and the hint: every error has one.
 fn error(text: &str) -> (String, Option<String>) {
     match try_parse(text) {
         Ok(_) => panic!("accepted: {text}"),
-        Err(error) => (error.to_string(), error.hint),
+        Err(error) => {
+            assert!(error.hint.is_some(), "no hint: {error}");
+            (error.to_string(), error.hint)
+        }
     }
 }
 
@@ -162,10 +165,53 @@ fn unknown_options_come_with_the_nearest_known_one() {
     assert_eq!(hint.as_deref(), Some("did you mean `iodepth`?"));
     let (message, hint) = error("[a]\nnothing_like_it=4");
     assert_eq!(message, "unknown option `nothing_like_it` (job.fio:2)");
-    assert_eq!(hint, None);
+    let listed = "docs/reference/fio-options.md lists the options of jobs";
+    assert_eq!(hint.as_deref(), Some(listed));
     let (message, hint) = error("[a]\nrandrepeats");
     assert_eq!(message, "unknown option `randrepeats` (job.fio:2)");
     assert_eq!(hint.as_deref(), Some("did you mean `randrepeat`?"));
+}
+
+/// A job in which that option is right.
+fn right(name: &str, value: &str) -> String {
+    let beside = match name {
+        "zonesize" | "zonerange" | "zoneskip" => "\nzonemode=strided\nzonesize=1m\nsize=16m",
+        "zonemode" => "\nzonesize=1m\nsize=16m",
+        "latency_target" => "\nlatency_window=5s",
+        "filesize" | "size" | "io_size" | "offset" | "offset_increment" => "\nsize=1m",
+        "nrfiles" | "rate_process" => "\nsize=16m",
+        _ => "",
+    };
+    // What the small drive of these tests cannot hold is as right, and shorter.
+    let value = value
+        .replace("10g", "10m")
+        .replace("20g", "20m")
+        .replace("1g", "1m");
+    format!("[first]\nname=job\n[a]\n{name}={value}{beside}")
+}
+
+#[test]
+fn every_option_that_can_be_wrong_has_an_example_that_is_right() {
+    use crate::fio::{Standing, known_options};
+    for option in known_options() {
+        // Of these any value is taken, or none is needed.
+        let free = ["exitall", "write_bw_log", "write_iops_log", "write_lat_log"];
+        let of_logs = option.name.starts_with("log_") || option.name == "per_job_logs";
+        if option.standing != Standing::Honoured || free.contains(&option.name) {
+            continue;
+        }
+        let Some(value) = crate::fio::examples::example(option.name) else {
+            assert!(of_logs, "`{}` has no example", option.name);
+            continue;
+        };
+        if option.name == "read_iolog" || option.name.starts_with("replay_") {
+            continue;
+        }
+        let job = right(option.name, value);
+        if let Err(error) = try_parse(&job) {
+            panic!("{job}\n{error}");
+        }
+    }
 }
 
 #[test]
@@ -338,7 +384,10 @@ fn the_form_of_the_file() {
             "bs=4k\n[a]",
             "option `bs=4k` stands before any section (job.fio:1)",
         ),
-        ("[a\nbs=4k", "a section must end with `]` (job.fio:1)"),
+        (
+            "[a\nbs=4k",
+            "a section must end with `]`, found `[a` (job.fio:1)",
+        ),
         ("[]", "a section must have a name (job.fio:1)"),
         (
             "[a]\nsize=${MISSING}",
