@@ -18,6 +18,7 @@ mod timeline;
 mod trace_events;
 mod used;
 mod watch;
+mod wrong;
 
 /// Simulated drives as `lodger probe` sees them.
 pub use lodger_sim_target as probe_target;
@@ -37,7 +38,16 @@ where
     let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
     let cli = match args::Cli::try_parse_from(fio_line::gathered(args.clone())) {
         Ok(cli) => cli,
-        Err(error) => return usage(&with_meant(error, &args), stdout, stderr),
+        Err(error) => {
+            let told = wrong::told(&error, &args);
+            return match told {
+                Some(told) => {
+                    let _ = stderr.write_all(report(&told).as_bytes());
+                    exit_code(&told)
+                }
+                None => usage(&with_meant(error, &args), stdout, stderr),
+            };
+        }
     };
     interrupt::listen();
     used::forget();

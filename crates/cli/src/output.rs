@@ -253,6 +253,14 @@ pub fn cannot_write(shown: &str, why: &str) -> Error {
         .hint("name a file in a directory that exists, may be written and has room")
 }
 
+/// Standard output cannot be written.
+#[must_use]
+pub fn stdout_failed(error: &io::Error) -> Error {
+    let message = format!("cannot write standard output: {}", reason(error));
+    Error::input(message)
+        .hint("make room where it leads, or have it lead elsewhere: `lodger ... > FILE`")
+}
+
 /// Begins the file that `--output` names, if it names one.
 ///
 /// # Errors
@@ -271,9 +279,7 @@ pub fn finish(file: Option<OutputFile>, stdout: &mut dyn Write, report: &str) ->
             .write_all(report.as_bytes())
             .and_then(|()| stdout.flush());
         return match written {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                Err(cannot_write("standard output", &reason(&error)))
-            }
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(stdout_failed(&error)),
             _ => Ok(()),
         };
     };

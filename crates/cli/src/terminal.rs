@@ -87,6 +87,16 @@ pub fn say(stderr: &mut dyn Write, kind: Kind, text: &str) {
     }
 }
 
+/// A report as it is told: with `--quiet` without its notes, each of which is a line.
+#[must_use]
+pub fn told(report: String) -> String {
+    if !is_quiet() {
+        return report;
+    }
+    let lines = report.split_inclusive('\n');
+    lines.filter(|line| !line.starts_with("note: ")).collect()
+}
+
 /// What clap says of wrong use, in our words: its tips are our hints.
 #[must_use]
 pub fn worded(clap: &str) -> String {

@@ -73,7 +73,10 @@ impl Run {
 
     #[getter]
     fn notes(&self) -> Vec<String> {
-        self.notes.iter().map(|note| errors::in_python(note)).collect()
+        self.notes
+            .iter()
+            .map(|note| errors::in_python(note))
+            .collect()
     }
 
     #[getter]

@@ -114,9 +114,21 @@ impl WorkloadFile {
         match &mut self {
             WorkloadFile::Logging { choice, .. } => *choice = chosen,
             _ if chosen == LoggingChoice::default() => {}
-            _ => {
-                let message = "`--commit`, `--clients` and `--transaction-size` are for models of database logging";
-                return Err(Error::input(message).hint("such as `workloads/logging/redis.toml`"));
+            other => {
+                let given = [
+                    (chosen.commit.is_some(), "--commit"),
+                    (chosen.clients.is_some(), "--clients"),
+                    (chosen.transactions.is_some(), "transactions"),
+                    (chosen.transaction_bytes.is_some(), "--transaction-size"),
+                ];
+                let option = given.iter().find(|(given, _)| *given);
+                let message = format!(
+                    "`{}` is for models of database logging, and {}",
+                    option.map_or("--commit", |(_, option)| option),
+                    other.said()
+                );
+                return Err(Error::input(message)
+                    .hint("leave it out, or give a model such as `workloads/logging/redis.toml`"));
             }
         }
         Ok(self)
@@ -163,6 +175,14 @@ impl WorkloadFile {
     #[must_use]
     pub fn is_logging(&self) -> bool {
         matches!(self, WorkloadFile::Logging { .. })
+    }
+
+    fn said(&self) -> String {
+        match self {
+            WorkloadFile::Fio { name, .. } => format!("`{name}` is a fio job file"),
+            WorkloadFile::Logging { name, .. } => format!("`{name}` is one"),
+            WorkloadFile::Trace { trace, .. } => format!("`{}` is a trace", trace.name()),
+        }
     }
 
     fn shown(&self) -> String {

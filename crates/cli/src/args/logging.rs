@@ -2,6 +2,8 @@
 
 use clap::Args;
 use lodger_run::{Error, LoggingChoice, size};
+use lodger_workload::WorkloadError;
+use lodger_workload::logging::Commit;
 
 /// What is chosen of a model of database logging instead of what its file says.
 #[derive(Clone, Debug, Default, Args)]
@@ -24,10 +26,21 @@ impl LoggingArgs {
         let bytes = self.transaction_size.as_deref();
         let bytes = bytes.map(|text| size::parse("--transaction-size", text, None));
         Ok(LoggingChoice {
-            commit: commit.map(str::parse).transpose()?,
+            commit: commit.map(commit_of).transpose()?,
             clients: self.clients,
             transactions: None,
             transaction_bytes: bytes.transpose()?,
         })
     }
+}
+
+/// A way to commit; what is wrong is the option.
+fn commit_of(text: &str) -> Result<Commit, Error> {
+    text.parse().map_err(|error: WorkloadError| {
+        let error = Error::from(error);
+        Error {
+            message: error.message.replacen("`commit`", "`--commit`", 1),
+            ..error
+        }
+    })
 }

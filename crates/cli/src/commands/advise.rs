@@ -7,6 +7,7 @@ use crate::inputs;
 use crate::interrupt;
 use crate::output::{self, OutputFile};
 use crate::progress::Meter;
+use crate::terminal;
 use lodger_run::advise::{self, Advised, Goal, parse_within};
 use lodger_run::{HmbChoice, Progress, window_advice};
 use std::ops::ControlFlow;
@@ -83,7 +84,7 @@ impl Outputs {
             .map(|file| file.holding(&advice.page(&inputs::shown(&args.workload))));
         let page = page.transpose()?;
         let report = match args.output.format {
-            TableFormat::Normal => advice.text(),
+            TableFormat::Normal => terminal::told(advice.text()),
             TableFormat::Json => format!("{:#}\n", advice.json()),
             TableFormat::Markdown => advice.markdown(),
             TableFormat::Csv => advice.csv(),

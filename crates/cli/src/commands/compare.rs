@@ -15,8 +15,15 @@ use std::time::Instant;
 
 pub(super) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
     let given = given(args);
-    check(args, &given)?;
+    let runs = check(args, &given)?;
+    if runs < 2 && args.commit.is_empty() {
+        return Err(nothing_to_compare());
+    }
     let sources = sources(args, streams)?;
+    // Only now is it known whether the workload commits at all.
+    if runs < 2 {
+        return Err(nothing_to_compare());
+    }
     let runs = planned(args, &given, &sources)?;
     let file = output::begin(args.output.file.as_deref())?;
     let page = output::begin(args.page.as_deref())?;
@@ -83,21 +90,24 @@ impl Planned<'_> {
     }
 }
 
-/// Whether there are runs to compare, and none of them twice.
-fn check(args: &CompareArgs, given: &[Given<'_>]) -> Result<(), Error> {
+fn nothing_to_compare() -> Error {
+    let message = "there is nothing to compare: one drive with one amount of host memory";
+    Error::input(message)
+        .hint("give `--drive` twice or `--hmb off,64MiB`; `lodger simulate` runs a single drive")
+}
+
+/// How many runs there are; all that is said of them makes sense, and none is there twice.
+fn check(args: &CompareArgs, given: &[Given<'_>]) -> Result<usize, Error> {
     let choices = given.iter();
     let mut choices = choices.map(|given| HmbChoice::parse(given.hmb, given.hmb_offer));
     choices.try_for_each(|choice| choice.map(drop))?;
-    if args.drives.len() * given.len() * args.commit.len().max(1) < 2 {
-        let message = "there is nothing to compare: one drive with one amount of host memory";
-        return Err(Error::input(message).hint(
-            "give `--drive` twice or `--hmb off,64MiB`; `lodger simulate` runs a single drive",
-        ));
-    }
+    let mut commits = args.commit.iter();
+    commits.try_for_each(|commit| args.logging.choice(Some(commit.trim())).map(drop))?;
     once("--drive", args.drives.iter().map(String::as_str))?;
     once("--hmb", args.hmb.iter().map(|text| text.trim()))?;
     once("--hmb-offer", args.hmb_offer.iter().map(|text| text.trim()))?;
-    once("--commit", args.commit.iter().map(|text| text.trim()))
+    once("--commit", args.commit.iter().map(|text| text.trim()))?;
+    Ok(args.drives.len() * given.len() * args.commit.len().max(1))
 }
 
 /// Every drive with every amount of host memory and every way to commit.

@@ -7,6 +7,7 @@ use crate::manual;
 use crate::output;
 use clap::Command;
 use clap_mangen::Man;
+use lodger_run::reason;
 use std::path::Path;
 
 /// The help of a command is told by the command, so that those of the Python package tell theirs.
@@ -28,6 +29,8 @@ pub(super) fn man(args: &ManArgs, streams: &mut Streams<'_>) -> Result<(), Error
     let mut tree = manual::tree();
     tree.build();
     if let Some(folder) = &args.out {
+        // As `lodger sweep --out` does.
+        std::fs::create_dir_all(folder).map_err(|error| no_folder(folder, &error))?;
         return all(&tree, folder);
     }
     let Some(command) = manual::find(&tree, &args.command) else {
@@ -35,6 +38,18 @@ pub(super) fn man(args: &ManArgs, streams: &mut Streams<'_>) -> Result<(), Error
         return Err(Error::input(message).hint("`lodger help` lists them"));
     };
     output::finish(None, streams.stdout, &page(command).1)
+}
+
+fn no_folder(folder: &Path, error: &std::io::Error) -> Error {
+    let shown = folder.display();
+    let error = match folder.exists() && !folder.is_dir() {
+        true => Error::input(format!("`{shown}` is no folder")),
+        false => Error::input(format!(
+            "cannot make the folder `{shown}`: {}",
+            reason(error)
+        )),
+    };
+    error.hint("name a folder that is there, or one that can be made")
 }
 
 /// The name of a command's page, and the page.

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::interrupt;
 use crate::output;
 use crate::progress::{Meter, about};
+use crate::terminal;
 use lodger_probe::{
     Description, Expected, HmbSwitch, NEEDS_CONSENT, Options, Outcome, Progress, report,
 };
@@ -92,7 +93,7 @@ pub(super) fn run(args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<u8, Err
 /// The report in the form that was asked for.
 fn shown(args: &ProbeArgs, outcome: &Outcome) -> String {
     match args.output.format {
-        PlainFormat::Normal => report::text(outcome),
+        PlainFormat::Normal => terminal::told(report::text(outcome)),
         PlainFormat::Json => format!("{:#}\n", report::json(outcome, true)),
     }
 }

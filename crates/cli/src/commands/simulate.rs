@@ -52,7 +52,8 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<u8, 
     interrupt::check()?;
     let (result, watch, extra) = watched(args, &config, workload, (watch, extra), streams)?;
     let (mut logs, silent) = watch.finish()?;
-    logs.extend(extra);
+    let Written { files, notes } = extra;
+    logs.extend(files);
     let report = Report {
         config: &config,
         result: &result,
@@ -71,6 +72,10 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<u8, 
     output::finish(file, streams.stdout, &told(args, report))?;
     for log in logs {
         log.commit()?;
+    }
+    // What they tell of is there now.
+    for note in notes {
+        streams.note(&note);
     }
     match result.jobs.iter().map(|job| job.errors).sum::<u64>() {
         0 => Ok(0),
@@ -104,15 +109,22 @@ struct Extra {
     page: Option<OutputFile>,
 }
 
-/// Runs it under the eyes of all who are asked for; for those who are not, nothing is done. Returns the files to be
-/// put in their places.
+/// Files to be put in their places, and what is to be said once they are.
+#[derive(Default)]
+struct Written {
+    files: Vec<OutputFile>,
+    notes: Vec<String>,
+}
+
+/// Runs it under the eyes of all who are asked for; for those who are not, nothing is done. Of a run that was
+/// interrupted no file is written.
 fn watched(
     args: &SimulateArgs,
     config: &RunConfig,
     workload: Workload,
     (mut watch, extra): (Watch, Extra),
     streams: &mut Streams<'_>,
-) -> Result<(RunResult, Watch, Vec<OutputFile>), Error> {
+) -> Result<(RunResult, Watch, Written), Error> {
     let Extra {
         timeline,
         trace_events,
@@ -122,7 +134,7 @@ fn watched(
     let follows = breaks_down || trace_events.is_some();
     if timeline.is_none() && !follows {
         let result = lodger_run::run(config, workload, &mut watch)?;
-        return Ok((result, watch, Vec::new()));
+        return Ok((result, watch, Written::default()));
     }
     let submit_ps = config.spec().host.submit_ps;
     let over_time = timeline.as_ref();
@@ -140,7 +152,11 @@ fn watched(
     };
     let (watch, ((over_time, for_page), breakdown)) = all;
     result.breakdown = breakdown.map(|breakdown| breakdown.finish(&result));
-    let mut files = Vec::new();
+    let mut written = Written::default();
+    if result.interrupted {
+        result.breakdown = result.breakdown.filter(|_| args.time.breakdown);
+        return Ok((result, watch, written));
+    }
     if let (Some(file), Some(for_page)) = (page, for_page) {
         let report = Report {
             config,
@@ -148,20 +164,20 @@ fn watched(
         };
         let over_time = for_page.finish(&result);
         let page = report::page(&inputs::all_shown(&args.workload), report, &over_time);
-        files.push(file.holding(&page)?);
+        written.files.push(file.holding(&page)?);
     }
     if !args.time.breakdown {
         result.breakdown = None;
     }
     if let (Some(file), Some(over_time)) = (timeline, over_time) {
-        files.push(file.write(over_time, &result, streams)?);
+        written.files.push(file.write(over_time, &result, streams)?);
     }
     if let (Some(file), Some(events)) = (trace_events, events) {
-        let (file, text) = file.write(events)?;
-        streams.note(&text);
-        files.push(file);
+        let (file, note) = file.write(events)?;
+        written.files.push(file);
+        written.notes.push(note);
     }
-    Ok((result, watch, files))
+    Ok((result, watch, written))
 }
 
 fn told(args: &SimulateArgs, report: Report<'_>) -> String {

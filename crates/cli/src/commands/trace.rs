@@ -6,7 +6,8 @@ use crate::error::Error;
 use crate::inputs;
 use crate::interrupt;
 use crate::output;
-use lodger_run::{reason, report};
+use crate::terminal;
+use lodger_run::report;
 use lodger_workload::trace::format::Format;
 use lodger_workload::trace::info::info;
 use lodger_workload::trace::{Description, convert};
@@ -23,7 +24,7 @@ pub(super) fn run(args: TraceCommandArgs, streams: &mut Streams<'_>) -> Result<(
             let (trace, description) = load(&file, &read)?;
             let info = info(&trace);
             let text = match output_format {
-                PlainFormat::Normal => format!("{description}\n{info}"),
+                PlainFormat::Normal => terminal::told(format!("{description}\n{info}")),
                 PlainFormat::Json => format!("{:#}\n", report::trace_json(&info, &description)),
             };
             output::finish(None, streams.stdout, &text)
@@ -73,9 +74,7 @@ fn convert_file(
             let losses = convert::convert(&trace, to, &mut stdout);
             match stdout.flush() {
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-                Err(error) => {
-                    return Err(output::cannot_write("standard output", &reason(&error)));
-                }
+                Err(error) => return Err(output::stdout_failed(&error)),
                 Ok(()) => losses?,
             }
         }

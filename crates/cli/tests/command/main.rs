@@ -37,6 +37,7 @@ mod serve;
 mod tables;
 mod terminal;
 mod time;
+mod told;
 #[cfg(target_os = "linux")]
 mod top;
 mod traces;

@@ -175,7 +175,7 @@ fn what_cannot_be_printed_is_no_success() {
         let text = String::from_utf8(output.stderr).unwrap();
         assert_ne!(output.status.code(), Some(0), "{args:?}");
         assert!(
-            text.contains("error: cannot write `standard output`: no space left on device"),
+            text.contains("error: cannot write standard output: no space left on device"),
             "{args:?}: {text}"
         );
         // A reader that has gone away has read enough.
@@ -414,6 +414,17 @@ fn interrupted(sandbox: &Sandbox, more: &[&str]) -> crate::common::Outcome {
     let said = "warning: interrupted: the report tells of the first ";
     assert!(outcome.stderr.starts_with(said), "{}", outcome.stderr);
     outcome
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_speaks_of_no_file_that_is_not_there() {
+    let sandbox = Sandbox::new();
+    let files = ["--trace-events", "t.pf", "--timeline", "t.csv"];
+    let outcome = interrupted(&sandbox, &files);
+    assert!(!outcome.stderr.contains("t.pf"), "{}", outcome.stderr);
+    assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+    assert_eq!(sandbox.files(), ["long.fio"]);
 }
 
 #[cfg(unix)]

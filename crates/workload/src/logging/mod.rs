@@ -132,9 +132,15 @@ impl std::str::FromStr for Commit {
             .find(|commit| commit.name() == text)
             .ok_or_else(|| {
                 let shown = text.escape_debug();
-                crate::WorkloadError::new(format!(
+                let error = crate::WorkloadError::new(format!(
                     "`commit` must be `block`, `ba` or `async`, found `{shown}`"
-                ))
+                ));
+                let names = ["block", "ba", "async"];
+                let near = names.iter().find(|name| strsim::osa_distance(text, name) <= name.len() / 3);
+                error.hint(match near {
+                    Some(name) => format!("did you mean `{name}`?"),
+                    None => "`block` waits for a write and a flush, `ba` for the byte window, `async` for nothing".to_owned(),
+                })
             })
     }
 }

@@ -61,6 +61,9 @@ pub(super) fn run(
     let observed = timeline.as_ref();
     let mut watch = (watch, observed.map(|file| file.timeline(config.spec(), 0)));
     let replayed = replay::replay(&config, recording, &name, &mut watch)?;
+    if replayed.result.interrupted {
+        return Err(Error::interrupted());
+    }
     let (watch, observed) = watch;
     let timeline = match (timeline, observed) {
         (Some(file), Some(observed)) => Some(file.write(observed, &replayed.result, streams)?),
@@ -68,9 +71,6 @@ pub(super) fn run(
     };
     let (mut logs, _) = watch.finish()?;
     logs.extend(timeline);
-    if replayed.result.interrupted {
-        return Err(Error::interrupted());
-    }
     for warning in &replayed.result.warnings {
         streams.warning(warning);
     }
