@@ -8,7 +8,7 @@ use crate::stats::JobResult;
 use lodger_core::observe::Histogram;
 use lodger_core::spec::DriveSpec;
 use lodger_core::time::NS;
-use lodger_workload::logging::{self, Commit, Model, Statistics};
+use lodger_workload::logging::{self, Commit, Model, RecoveryPath, Statistics};
 use lodger_workload::{Workload, WorkloadError};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -128,6 +128,8 @@ pub struct LoggingResult {
     pub commit: &'static str,
     /// Clients.
     pub clients: u32,
+    /// How the part of its log that stands in the byte window is read back, if it is.
+    pub recovery: Option<&'static str>,
     /// What was counted.
     pub statistics: Statistics,
     /// From the end of a transaction's own work to its acknowledgement.
@@ -143,6 +145,7 @@ impl LoggingResult {
             database: settings.database.name(),
             commit: settings.commit.name(),
             clients: settings.clients,
+            recovery: settings.recovery.map(RecoveryPath::name),
             statistics: Statistics::default(),
             latency: Histogram::default(),
             scratch: Vec::new(),
@@ -180,6 +183,14 @@ impl LoggingResult {
         let list: Map<String, Value> = list.collect();
         let per_group =
             |n: u64| (statistics.groups > 0).then(|| n as f64 / statistics.groups as f64);
+        let recovered = statistics.recovered.map(|recovered| {
+            json!({
+                "path": self.recovery,
+                "bytes": recovered.bytes,
+                "window_bytes": recovered.window_bytes,
+                "ns": recovered.took_ps / NS,
+            })
+        });
         json!({
             "database": self.database,
             "commit": self.commit,
@@ -204,6 +215,7 @@ impl LoggingResult {
             "write_amplification": statistics.write_amplification(),
             "flushes": statistics.flushes,
             "stalls": statistics.stalls,
+            "recovery": recovered,
         })
     }
 
@@ -243,6 +255,15 @@ impl LoggingResult {
                 "{a:.2}"
             ))
         ));
+        if let Some(recovered) = statistics.recovered {
+            line(format!(
+                "  recovery     : {:.2} us to read {}, of which {} stood in the byte window ({})",
+                recovered.took_ps as f64 / 1e6,
+                size::show(recovered.bytes),
+                size::show(recovered.window_bytes),
+                self.recovery.unwrap_or_default()
+            ));
+        }
         out
     }
 }

@@ -100,6 +100,37 @@ fn equal_runs_give_equal_results() {
     assert_eq!(first, second);
 }
 
+/// How the log is read back decides how long that takes, and nothing else.
+#[test]
+fn the_window_is_read_back_by_dma_sooner_than_by_loads() {
+    let recovered = |path: &str, read_dma: &str| {
+        let text = "[logging]\ndatabase = \"redis\"\ncommit = \"ba\"\ncaptured = \"redis\"\nclients = 1\n\
+                    transactions = 20000\nsegment_kib = 1024\n";
+        let file = WorkloadFile::logging("back.toml", format!("{text}{path}\n"));
+        let sets = [("role.window.read_dma", read_dma)];
+        let config = RunConfig::new(Drive::open("2b-ssd", &sets).expect("a drive"));
+        let (workload, _) = file.workload(config.spec(), 0).expect("it fits");
+        let result = run_on(&config, workload, &mut ()).expect("it runs");
+        let (config, result) = (&config, &result);
+        json_value(Report { config, result }, false)["lodger"]["logging"].take()
+    };
+    let without = recovered("", "47us");
+    assert_eq!(without["recovery"], Value::Null);
+    let [dma, loads, blocks] = ["read-dma", "loads", "blocks"].map(|path| {
+        let mut logging = recovered(&format!("recovery = \"{path}\""), "47us");
+        let recovery = logging["recovery"].take();
+        assert_eq!(logging, without, "{path}");
+        assert_eq!(recovery["path"], path);
+        assert!(number(&recovery, "/window_bytes") > 1e5);
+        number(&recovery, "/ns")
+    });
+    println!("{dma} {loads} {blocks}");
+    assert!(dma < blocks && blocks < loads / 10.0);
+    let slow = recovered("recovery = \"read-dma\"", "10ms");
+    let slower = number(&slow, "/recovery/ns") - dma;
+    assert!((slower - 9_953_000.0).abs() < 2.0, "{slower}");
+}
+
 #[test]
 fn a_volatile_drive_is_flushed() {
     // The 970 PRO's buffer is plain DRAM.

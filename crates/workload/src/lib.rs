@@ -175,13 +175,14 @@ impl Job {
         }
     }
 
-    /// Whether the job is past its work and reads back what it has written (fio's `verify`).
+    /// Whether the job is past its work and reads back what it has written (fio's `verify`, or a log's recovery).
     #[inline]
     #[must_use]
     pub fn is_reading_back(&self) -> bool {
         match &self.source {
             Source::Fio(generator) => generator.is_reading_back(),
-            Source::Trace(_) | Source::Logging(_) => false,
+            Source::Logging(model) => model.is_recovering(),
+            Source::Trace(_) => false,
         }
     }
 

@@ -123,6 +123,17 @@ class CommitLatency(Record):
     percentile: Mapping[str, int]
 
 
+class LogRecovery(Record):
+    """The log, read back after a crash of the host."""
+
+    __slots__ = ()
+    path: str
+    """How the part in the byte window was read."""
+    bytes: int
+    window_bytes: int
+    ns: int
+
+
 class LoggingStats(Record):
     """A model of database logging: ``docs/concepts/logging.md`` says what is counted."""
 
@@ -143,6 +154,7 @@ class LoggingStats(Record):
     write_amplification: float
     flushes: int
     stalls: int
+    recovery: LogRecovery | None
 
 
 class ByCause(Record):

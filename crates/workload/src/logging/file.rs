@@ -1,6 +1,6 @@
 //! The workload file: `[logging]` and the captured distributions it names.
 
-use super::{Captured, Commit, Database, Model, Settings, clients_text};
+use super::{Captured, Commit, Database, Model, RecoveryPath, Settings, clients_text};
 use crate::{Job, Source, Workload, WorkloadError};
 use lodger_core::time::NS;
 use serde::Deserialize;
@@ -59,6 +59,7 @@ struct Table {
     log_mib: u64,
     #[serde(default = "default_segment_kib")]
     segment_kib: u64,
+    recovery: Option<RecoveryPath>,
 }
 
 /// Two Xeon E5-2699 with 18 cores each, the testbed of Bae et al., "2B-SSD", ISCA 2018.
@@ -209,6 +210,7 @@ fn settings(table: &Table, context: &Context<'_>) -> Result<Settings, String> {
         journal_offset_bytes: 0,
         journal_bytes: JOURNAL_BYTES,
         volatile_cache: context.volatile_cache,
+        recovery: table.recovery,
         seed: context.seed,
     })
 }

@@ -125,6 +125,21 @@ impl Log {
         position / self.segment % HALVES * self.segment + position % self.segment
     }
 
+    /// Where a position stands on the drive.
+    pub fn place(&self, position: u64) -> u64 {
+        self.offset + position % self.size
+    }
+
+    /// How many bytes from a position on stand there in one piece.
+    pub fn in_one_piece(&self, position: u64) -> u64 {
+        self.size - position % self.size
+    }
+
+    /// Bytes logged so far.
+    pub fn head(&self) -> u64 {
+        self.head
+    }
+
     /// Segment of a position.
     pub fn segment_of(&self, position: u64) -> u64 {
         position / self.segment

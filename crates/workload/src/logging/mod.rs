@@ -16,6 +16,8 @@
 //! no part of the model: the captured databases hold their data in memory, and the processor time
 //! of such accesses is in the captured times.
 //!
+//! After the last transaction the host may crash, and the log be read back ([`Settings::recovery`]).
+//!
 //! Locks between transactions, what a context switch costs whoever has slept, and the clients' own processor time
 //! are [`Settings`], as the captured distributions say nothing of them.
 //!
@@ -28,12 +30,14 @@ mod file;
 mod locks;
 mod log;
 mod model;
+mod statistics;
 #[cfg(test)]
 mod tests;
 
 pub use captured::Captured;
 pub use file::{Context, parse};
-pub use model::{Model, Statistics};
+pub use model::{Model, Recovered, RecoveryPath};
+pub use statistics::Statistics;
 
 /// How many clients, as people say it.
 #[must_use]
@@ -179,6 +183,9 @@ pub struct Settings {
     pub journal_bytes: u64,
     /// Whether the drive may lose what it has acknowledged: then the host flushes.
     pub volatile_cache: bool,
+    /// After the last transaction the host crashes, and the server reads its log back: how it reads what stands in the byte
+    /// window. `None`: it does not.
+    pub recovery: Option<RecoveryPath>,
     /// Seed of what is drawn.
     pub seed: u64,
 }

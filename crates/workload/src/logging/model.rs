@@ -1,13 +1,17 @@
 //! Clients, leader and background: who does what next.
 
+mod recovery;
+
 use super::captured::{Captured, Transaction};
 use super::cores::Cores;
 use super::draw::Dice;
 use super::locks::Locks;
 use super::log::{HALVES, JournalArea, Log, Step, flush};
-use super::{Commit, Database, Settings};
+use super::{Commit, Database, Settings, Statistics};
 use crate::Next;
 use lodger_core::{Completion, Op, Status, WindowCall, WindowCompletion};
+use recovery::Recovery;
+pub use recovery::{Recovered, RecoveryPath};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -17,55 +21,6 @@ const BACKGROUND: u32 = 1;
 /// PostgreSQL's walwriter does not wait for its delay once this much is unwritten
 /// (`wal_writer_flush_after`, 1 MB).
 const WALWRITER_BYTES: u64 = 1 << 20;
-
-/// What was counted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Statistics {
-    /// Transactions completed.
-    pub transactions: u64,
-    /// Those that wrote log.
-    pub commits: u64,
-    /// Groups of commits made durable together.
-    pub groups: u64,
-    /// Bytes of records, group headers included.
-    pub log_bytes: u64,
-    /// The part of them for which the drive's flash has been given something to program.
-    pub covered_bytes: u64,
-    /// Bytes written to the log's place on the drive: blocks, or flushed segments.
-    pub written_bytes: u64,
-    /// Bytes written to the file system's journal.
-    pub journal_bytes: u64,
-    /// Flushes of the drive's volatile cache.
-    pub flushes: u64,
-    /// Times that a leader found its segment not pinned yet.
-    pub stalls: u64,
-    /// When the clients began, picoseconds.
-    pub began_ps: u64,
-    /// When the last transaction ended, picoseconds.
-    pub ended_ps: u64,
-    /// Why the run could not go on.
-    pub failure: Option<String>,
-}
-
-impl Statistics {
-    /// Transactions per second of simulated time.
-    #[must_use]
-    pub fn transactions_per_s(&self) -> f64 {
-        let took_ps = self.ended_ps.saturating_sub(self.began_ps);
-        if took_ps == 0 {
-            return 0.0;
-        }
-        self.transactions as f64 * 1e12 / took_ps as f64
-    }
-
-    /// Bytes written to the drive for each byte logged, the file system's journal included; `None`
-    /// while nothing was written.
-    #[must_use]
-    pub fn write_amplification(&self) -> Option<f64> {
-        let written = self.written_bytes + self.journal_bytes;
-        (self.covered_bytes > 0).then(|| written as f64 / self.covered_bytes as f64)
-    }
-}
 
 #[derive(Clone, Copy, Debug)]
 struct Client {
@@ -128,6 +83,7 @@ pub struct Model {
     background_steps: VecDeque<Step>,
     background_busy: bool,
     calls_left: u32,
+    recovery: Option<Recovery>,
     now_ps: u64,
     statistics: Statistics,
     /// Commit latencies since they were taken last, picoseconds.
@@ -172,6 +128,7 @@ impl Model {
             background_steps: VecDeque::new(),
             background_busy: false,
             calls_left: 0,
+            recovery: None,
             now_ps: 0,
             statistics: Statistics::default(),
             latencies_ps: Vec::new(),
@@ -217,7 +174,7 @@ impl Model {
             return next;
         }
         match self.timers.peek() {
-            _ if self.is_done() => Next::Done,
+            _ if self.is_done() => self.recover(),
             Some(&Reverse((at_ps, ..))) => Next::At(at_ps),
             None => Next::Blocked,
         }
@@ -228,13 +185,19 @@ impl Model {
         self.now_ps = completion.completed_ps;
         if completion.status != Status::Success {
             let failure = format!(
-                "the drive refused a write of the log: {:?}",
+                "the drive refused {} of the log: {:?}",
+                if self.is_recovering() {
+                    "a read"
+                } else {
+                    "a write"
+                },
                 completion.status
             );
             self.statistics.failure.get_or_insert(failure);
         }
         match completion.tag {
             LEADER => self.next_leader_step(),
+            _ if self.is_recovering() => self.next_read(),
             _ => self.next_background_step(),
         }
     }
@@ -246,6 +209,10 @@ impl Model {
         if let Err(error) = completion.result {
             let failure = format!("the drive refused {:?}: {error}", completion.call);
             self.statistics.failure.get_or_insert(failure);
+            return;
+        }
+        if self.is_recovering() {
+            self.next_read();
             return;
         }
         match completion.call {

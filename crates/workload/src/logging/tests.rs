@@ -1,7 +1,9 @@
 //! Does the model keep a database's promises? A drive of fixed times stands below it, and a naive
 //! account of what is durable beside it.
 
-use super::{Captured, Commit, Context, Database, Model, Settings, parse};
+mod recovery;
+
+use super::{Captured, Commit, Context, Database, Model, RecoveryPath, Settings, parse};
 use crate::Next;
 use lodger_core::time::{NS, S, US};
 use lodger_core::{
@@ -47,6 +49,7 @@ fn settings(database: Database, commit: Commit, clients: u32) -> Settings {
         journal_offset_bytes: 0,
         journal_bytes: 64 << 20,
         volatile_cache: false,
+        recovery: None,
         seed: 7,
     }
 }
@@ -71,6 +74,8 @@ struct Drive {
     stored: u64,
     logged_blocks: u64,
     journal_blocks: u64,
+    /// Bytes of the log that were read, from its beginning.
+    read_back: u64,
     /// Segment of each entry of the window that can be stored to.
     pinned: [Option<u64>; 2],
 }
@@ -124,6 +129,10 @@ impl Drive {
         if request.op == Op::Flush {
             return;
         }
+        if request.op == Op::Read {
+            self.account_read(request, settings);
+            return;
+        }
         if request.offset_bytes < settings.log_offset_bytes {
             self.journal_blocks += request.length_bytes;
             return;
@@ -137,6 +146,23 @@ impl Drive {
         let at = request.offset_bytes - settings.log_offset_bytes;
         assert!(at <= self.durable, "the log has no holes");
         self.durable = at + request.length_bytes;
+    }
+
+    /// Blocks are read where nothing is pinned, in the order in which they were logged.
+    fn account_read(&mut self, request: &Request, settings: &Settings) {
+        let at = request.offset_bytes - settings.log_offset_bytes;
+        let end = at + request.length_bytes;
+        for segment in self.pinned.iter().flatten() {
+            let start = segment * settings.segment_bytes;
+            let apart = end <= start || at >= start + settings.segment_bytes;
+            assert!(apart, "the drive refuses what is pinned");
+        }
+        assert_eq!(
+            at,
+            self.read_back % settings.log_bytes,
+            "nothing is left out"
+        );
+        self.read_back += request.length_bytes;
     }
 
     fn account_call(&mut self, call: WindowCall, settings: &Settings) {
@@ -168,9 +194,31 @@ impl Drive {
             WindowCall::Flush { entry } => {
                 let segment = self.pinned[entry.0 as usize].take().expect("it was pinned");
                 assert!(
-                    (segment + 1) * segment_bytes <= self.durable,
+                    (segment + 1) * segment_bytes <= self.durable
+                        || settings.recovery == Some(RecoveryPath::Blocks),
                     "only full segments"
                 );
+            }
+            WindowCall::ReadDma {
+                entry,
+                offset_bytes,
+                length_bytes,
+            } => {
+                let segment = self.pinned[entry.0 as usize].expect("it is pinned");
+                assert_eq!(segment * segment_bytes + offset_bytes, self.read_back);
+                self.read_back += length_bytes;
+            }
+            WindowCall::Load {
+                window_offset_bytes,
+                length_bytes,
+            } => {
+                let half = (window_offset_bytes / segment_bytes) as usize;
+                let segment = self.pinned[half].expect("it is pinned");
+                assert_eq!(
+                    segment * segment_bytes + window_offset_bytes % segment_bytes,
+                    self.read_back
+                );
+                self.read_back += length_bytes;
             }
             other => panic!("the model does not ask for {other:?}"),
         }
@@ -482,6 +530,7 @@ fn what_is_wrong_is_named() {
     assert!(with("switch_ns = 2000000000").contains("`switch_ns` must be between"));
     assert!(with("log_mib = 100000").contains("no room"));
     assert!(with("segment_kib = 6").contains("multiple of 4"));
+    assert!(with("recovery = \"tape\"").contains("`read-dma`, `loads`, `blocks`"));
     assert!(with("cheese = 1").contains("(dir/model.toml:7)"));
     assert!(error("[logging]\ndatabase = \"oracle\"", 0).contains("(dir/model.toml:2)"));
 }
