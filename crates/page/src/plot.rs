@@ -311,6 +311,8 @@ impl Plot {
     /// A band for the interval, a line in it, and what it is.
     fn draw_marks(&self, x: &Axis, x_at: &dyn Fn(f64) -> f64, out: &mut String) {
         let bottom = HEIGHT - BOTTOM;
+        // Behind all lines: none of them crosses a name.
+        let mut names = String::new();
         for (i, mark) in self.marks.iter().enumerate() {
             let value = mark.at;
             if !(x.from..=x.to).contains(&value) {
@@ -323,15 +325,19 @@ impl Plot {
             let _ = write!(
                 out,
                 "<rect class=\"band\" x=\"{low:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\"/>\
-                 <path class=\"mark\" d=\"M{at:.1} {TOP}V{bottom}\"/>\
-                 <text class=\"found\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>",
+                 <path class=\"mark\" d=\"M{at:.1} {TOP}V{bottom}\"/>",
                 high - low,
                 bottom - TOP,
+            );
+            let _ = write!(
+                names,
+                "<text class=\"found\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>",
                 at + shift,
                 TOP + 12.0 + 14.0 * i as f64,
                 escaped(&format!("{} {}", mark.name, x.text(value)))
             );
         }
+        *out += &names;
     }
 
     /// Which dashes a curve has: so many before it have its colour.
