@@ -93,6 +93,9 @@ pub(crate) fn read_error(error: &std::io::Error, name: &str) -> WorkloadError {
         Some(Damaged(packer)) => said.hint(format!(
             "copy or pack it again; `{packer} -dc FILE | lodger ... -` takes what comes before that"
         )),
+        None if error.kind() == io::ErrorKind::InvalidData => {
+            said.hint("copy it again; what stands before that can be taken with `head -c`")
+        }
         None => said,
     }
 }

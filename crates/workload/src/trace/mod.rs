@@ -253,7 +253,7 @@ pub fn load<'r>(
     let collected = file.collector.finish(name)?;
     notes.extend(collected.notes);
     let requests = collected.records.len() as u64;
-    notes.extend(unpacked.found.borrow().note());
+    notes.extend(unpacked.found.borrow().notes());
     let by = By {
         what: by,
         packings: &unpacked.packings,
@@ -389,24 +389,25 @@ fn check_options(format: Format, options: &Options) -> Result<Option<u8>, Worklo
     let title = format.title();
     if let (DeviceChoice::Named(_), None) = (&options.device, format.device_noun()) {
         let message = format!("`--device` cannot be honoured: {title} has no devices to choose");
-        return Err(WorkloadError::new(message));
+        return Err(WorkloadError::new(message).hint("leave it out"));
     }
     if options.time_unit.is_some() && !format.time_unit_may_differ() {
         let unit = format.time_unit();
         let message = format!("`--time-unit` cannot be honoured: {title} counts in {unit}");
-        return Err(WorkloadError::new(message));
+        return Err(WorkloadError::new(message).hint("leave it out"));
     }
     match options.action {
         None => Ok(None),
         Some(_) if format != Format::Blkparse => {
             let message = format!("`--action` is for blkparse text; this is {title}");
-            Err(WorkloadError::new(message))
+            Err(WorkloadError::new(message).hint("leave it out"))
         }
         Some(letter @ ('Q' | 'D')) => Ok(Some(letter as u8)),
         Some(letter) => Err(WorkloadError::new(format!(
             "`--action` must be `Q` (queued) or `D` (issued to the drive), found `{}`",
             letter.escape_default()
-        ))),
+        ))
+        .hint("without it the first of them is taken that the file has; completions (`C`) say how long requests took")),
     }
 }
 

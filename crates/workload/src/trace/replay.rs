@@ -125,7 +125,7 @@ impl Trace {
             Mode::Timed => (0, "timed"),
             Mode::Closed { queue_depth: 0 } => {
                 let message = "the queue depth of a closed replay must be at least 1, found 0";
-                return Err(WorkloadError::new(message));
+                return Err(WorkloadError::new(message).hint("for example `--iodepth 32`"));
             }
             Mode::Closed { queue_depth } => (queue_depth, "closed"),
         };

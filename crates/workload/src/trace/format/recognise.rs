@@ -197,6 +197,14 @@ pub(crate) fn reject_foreign(head: &[u8], name: &str) -> Result<(), WorkloadErro
         let message = format!("`{name}` is UTF-16 text; a trace must be ASCII or UTF-8");
         return Err(WorkloadError::new(message).hint("try `iconv -f UTF-16 -t UTF-8 FILE`"));
     }
+    if head.starts_with(b"PK\x03\x04") || head.get(257..262) == Some(b"ustar") {
+        let (what, unpack) = match head[0] == b'P' && head[1] == b'K' {
+            true => ("a zip archive", "unzip -p FILE"),
+            false => ("a tar archive", "tar -xO -f FILE NAME"),
+        };
+        let message = format!("`{name}` is {what}; a trace must be one text");
+        return Err(WorkloadError::new(message).hint(format!("try `{unpack} | lodger ... -`")));
+    }
     if head.contains(&0) {
         let message = format!("`{name}` is a binary file; a trace must be text");
         let hint = "gzip, zstd and blktrace's binary format are read as they are; write other ones as CSV first";

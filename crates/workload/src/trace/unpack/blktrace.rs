@@ -80,16 +80,23 @@ pub(in crate::trace) struct Found {
     /// The CPU of the first event.
     cpu: Option<u32>,
     several_cpus: bool,
+    /// What is there of the last event, where that is not all of it.
+    cut_bytes: Option<usize>,
 }
 
 impl Found {
     /// What a user should know.
-    pub(in crate::trace) fn note(&self) -> Option<String> {
-        let cpu = self.cpu.filter(|_| !self.several_cpus)?;
-        Some(format!(
-            "all events are of CPU {cpu}: blktrace writes a file for each, and \
-             `cat DEVICE.blktrace.* | lodger ... -` takes them together"
-        ))
+    pub(in crate::trace) fn notes(&self) -> impl Iterator<Item = String> {
+        let cut = self.cut_bytes.map(|found| {
+            format!("the file was cut short: its last event has {found} of {EVENT_BYTES} bytes; left out")
+        });
+        let cpu = self.cpu.filter(|_| !self.several_cpus).map(|cpu| {
+            format!(
+                "all events are of CPU {cpu}: blktrace writes a file for each, and \
+                 `cat DEVICE.blktrace.* | lodger ... -` takes them together"
+            )
+        });
+        cut.into_iter().chain(cpu)
     }
 }
 
@@ -129,9 +136,8 @@ impl<R: Read> Events<R> {
         }
         self.count += 1;
         if event.len() < EVENT_BYTES {
-            // A line cut short in its turn: no number of sectors and no newline.
-            let (found, event) = (event.len(), EVENT_BYTES);
-            return write!(self.line, "0,0 0 0 0.0 0 Q R 0 + {found}-of-{event}-bytes");
+            self.found.borrow_mut().cut_bytes = Some(event.len());
+            return Ok(());
         }
         let field = |from: usize, to: usize| self.order.number(&event[from..to]);
         if field(0, 4) != u64::from(MAGIC) {
