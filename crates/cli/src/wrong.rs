@@ -20,15 +20,43 @@ const NUMBERS: &[(&str, &str, &str)] = &[
     ("--speed", "a number from 0 on", "1"),
 ];
 
+/// Options that are not where they were looked for: command, option, what to do.
+const ELSEWHERE: &[(&str, &str, &str)] = &[
+    (
+        "advise",
+        "--hmb",
+        "`lodger advise` tries all amounts; `lodger compare --hmb off,32MiB,128MiB` sets those beside each other",
+    ),
+    (
+        "advise",
+        "--hmb-offer",
+        "`lodger advise` tries all amounts; `lodger compare --hmb-offer 32MiB,64MiB` sets those beside each other",
+    ),
+    (
+        "",
+        "--max_host_mem_size_mb",
+        "what Linux calls `nvme.max_host_mem_size_mb=32` is `--hmb 32MiB` here",
+    ),
+    ("", "-d", "write `--drive NAME`"),
+];
+
 /// What is said of it instead, if there is more to say.
 pub fn told(error: &clap::Error, args: &[OsString]) -> Option<Error> {
+    if error.kind() == ErrorKind::InvalidSubcommand {
+        return no_command(error);
+    }
+    if error.kind() == ErrorKind::MissingRequiredArgument {
+        return no_drive(error);
+    }
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidArg) else {
         return None;
     };
     let option = typed.split([' ', '=']).next().unwrap_or(typed);
     match error.kind() {
         ErrorKind::ValueValidation => number(error, option),
-        ErrorKind::UnknownArgument => of_fio(option, args),
+        ErrorKind::UnknownArgument => of_fio(option, args)
+            .or_else(|| elsewhere(option, args))
+            .or_else(|| one_more(option, args)),
         _ => None,
     }
 }
@@ -45,12 +73,66 @@ fn number(error: &clap::Error, option: &str) -> Option<Error> {
 
 /// An option of the program fio, given to a command that runs job files.
 fn of_fio(option: &str, args: &[OsString]) -> Option<Error> {
-    let runs_jobs = |word: &OsString| {
-        ["simulate", "compare", "advise"]
-            .iter()
-            .any(|name| word == name)
-    };
     let key = option.strip_prefix("--")?;
-    args.iter().skip(1).find(|word| runs_jobs(word))?;
+    command(args).filter(|command| ["simulate", "compare", "advise"].contains(command))?;
     fio::of_the_program(key).map(Error::from)
+}
+
+fn command(args: &[OsString]) -> Option<&str> {
+    let mut words = args.iter().skip(1).filter_map(|word| word.to_str());
+    words.find(|word| !word.starts_with('-'))
+}
+
+fn unexpected(what: &str) -> Error {
+    Error::input(format!("unexpected argument `{}`", what.escape_debug()))
+}
+
+fn elsewhere(option: &str, args: &[OsString]) -> Option<Error> {
+    let command = command(args)?;
+    let found = ELSEWHERE
+        .iter()
+        .find(|(of, name, _)| *name == option && (of.is_empty() || *of == command));
+    found.map(|(.., hint)| unexpected(option).hint(*hint))
+}
+
+/// A word that nothing takes: a value after a blank, or a second workload.
+fn one_more(word: &str, args: &[OsString]) -> Option<Error> {
+    let command = command(args)?;
+    if word.starts_with('-') || !["compare", "advise", "trace"].contains(&command) {
+        return None;
+    }
+    let is_size = word.starts_with(|c: char| c.is_ascii_digit());
+    Some(unexpected(word).hint(match command {
+        "compare" if is_size => "several values stand between commas: `--hmb off,32MiB,128MiB`".to_owned(),
+        "trace" => format!("one file at a time: `cat FILES | lodger {command} ... -` takes several of one format together"),
+        _ => format!("`lodger {command}` takes one workload"),
+    }))
+}
+
+/// A file where a command should stand.
+fn no_command(error: &clap::Error) -> Option<Error> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let path = std::path::Path::new(word);
+    if !path.is_file() && path.extension().is_none() {
+        return None;
+    }
+    let shown = word.escape_debug();
+    let message = format!("`{shown}` is no command");
+    Some(Error::input(message).hint(format!(
+        "`lodger simulate {shown} --drive NAME` runs a workload"
+    )))
+}
+
+fn no_drive(error: &clap::Error) -> Option<Error> {
+    let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let [only] = &missing[..] else { return None };
+    let is_drive = only.starts_with("--drive ");
+    is_drive.then(|| {
+        Error::input(format!("`{only}` is missing"))
+            .hint("`lodger drives list` shows the drives there are")
+    })
 }

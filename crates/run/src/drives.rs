@@ -160,8 +160,18 @@ fn unknown_drive(name: &str) -> Error {
     if name.contains(',') {
         return error.hint("one name for each `--drive`: `compare --drive A --drive B`; a sweep takes `--drive A,B`");
     }
+    let lower = name.to_ascii_lowercase();
+    let begun: Vec<_> = names()
+        .filter(|known| lower.len() > 1 && known.starts_with(&lower))
+        .collect();
+    if !begun.is_empty() {
+        return error.hint(format!(
+            "did you mean `{}`? `lodger drives list` shows all",
+            begun.join("` or `")
+        ));
+    }
     let nearest = names()
-        .map(|known| (strsim::levenshtein(name, known), known))
+        .map(|known| (strsim::levenshtein(&lower, known), known))
         .min()
         .filter(|(edits, known)| *edits <= known.len() / 2);
     let all: Vec<_> = names().collect();

@@ -29,9 +29,13 @@ pub fn parse(option: &str, text: &str, also: Option<&str>) -> Result<u64, Error>
         .hint("units are B, kB, MB, GB, TB (powers of 1000) and KiB, MiB, GiB, TiB (of 1024)")
     };
     let form = || {
-        wrong(&format!(
+        let error = wrong(&format!(
             "must be a size with its unit, such as `64MiB`{or}"
-        ))
+        ));
+        match meant(text) {
+            Some(meant) => error.hint(format!("did you mean `{meant}`?")),
+            None => error,
+        }
     };
     let trimmed = text.trim();
     if trimmed.starts_with('-') {
@@ -67,6 +71,26 @@ pub fn parse(option: &str, text: &str, also: Option<&str>) -> Result<u64, Error>
         .and_then(|bytes| bytes.checked_add(part / power))
         .ok_or_else(too_large)?;
     u64::try_from(total).map_err(|_| too_large())
+}
+
+/// The size that fio's `32m`, `32mib` and a bare `32` stand for: host memory is counted in powers of 1024.
+fn meant(text: &str) -> Option<String> {
+    let text = text.trim();
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?.max(1));
+    let unit = unit.trim().to_ascii_lowercase();
+    let unit = match unit
+        .strip_suffix("ib")
+        .or(unit.strip_suffix('b'))
+        .unwrap_or(&unit)
+    {
+        "k" => "KiB",
+        "m" => "MiB",
+        "g" => "GiB",
+        "t" => "TiB",
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?;
+    Some(format!("{number}{unit}"))
 }
 
 /// Bytes for people: `38 MiB`, `37.5 MiB`, `512 B`. A tenth of the unit is told where there is one: 31.98 MiB are

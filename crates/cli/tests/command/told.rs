@@ -305,3 +305,77 @@ fn sizes_of_a_trace_are_shown_one_way() {
         "{told}"
     );
 }
+
+#[test]
+fn what_others_call_something_is_told_to_be_called_here() {
+    let sandbox = Sandbox::new();
+    sandbox.file("job.fio", JOB);
+    for (line, hint) in [
+        (
+            "simulate job.fio --drive tiny --hmb 32M",
+            "did you mean `32MiB`?",
+        ),
+        (
+            "compare job.fio --drive bg4 --hmb off,32mib",
+            "did you mean `32MiB`?",
+        ),
+        (
+            "simulate job.fio --drive RC100",
+            "did you mean `rc100-240` or `rc100-480`? `lodger drives list` shows all",
+        ),
+        (
+            "simulate job.fio",
+            "`lodger drives list` shows the drives there are",
+        ),
+        (
+            "job.fio --drive tiny",
+            "`lodger simulate job.fio --drive NAME` runs a workload",
+        ),
+        (
+            "compare job.fio --drive bg4 --hmb 32MiB 128MiB",
+            "several values stand between commas: `--hmb off,32MiB,128MiB`",
+        ),
+        (
+            "advise job.fio --drive bg4 --hmb 32MiB",
+            "`lodger advise` tries all amounts; `lodger compare --hmb off,32MiB,128MiB` sets those beside each other",
+        ),
+        (
+            "simulate job.fio --drive bg4 --max_host_mem_size_mb=32",
+            "what Linux calls `nvme.max_host_mem_size_mb=32` is `--hmb 32MiB` here",
+        ),
+        (
+            "simulate job.fio --drive bg4 --set hmb=32MiB",
+            "host memory is the host's: `--hmb 32MiB`; what the drive asks for is `tier.hmb.preferred`",
+        ),
+    ] {
+        let (_, said) = parts(&refused(&sandbox, line));
+        assert_eq!(said, hint, "{line}");
+    }
+}
+
+#[test]
+fn a_trace_in_an_archive_or_cut_in_an_event_is_told_as_that() {
+    let sandbox = Sandbox::new();
+    sandbox.file("t.zip", b"PK\x03\x04\0\0\0\0");
+    let (first, hint) = parts(&refused(&sandbox, "trace info t.zip"));
+    assert!(first.contains("is a zip archive"), "{first}");
+    assert_eq!(hint, "try `unzip -p FILE | lodger ... -`");
+    // Two events of blktrace, the last of which lacks its end.
+    let event = |sector: u64| {
+        let mut event = Vec::new();
+        event.extend(0x6561_7407u32.to_le_bytes());
+        event.extend(1u32.to_le_bytes());
+        event.extend((sector * 1000).to_le_bytes());
+        event.extend(sector.to_le_bytes());
+        event.extend(4096u32.to_le_bytes());
+        event.extend((1u32 << 16 | 1).to_le_bytes());
+        event.extend([0; 16]);
+        event
+    };
+    let mut all = [event(0), event(8)].concat();
+    all.truncate(70);
+    sandbox.file("sda.blktrace.0", all);
+    let told = sandbox.ok(&["trace", "info", "sda.blktrace.0"]).stdout;
+    let says = "note: the file was cut short: its last event has 22 of 48 bytes; left out\n";
+    assert!(told.contains(says), "{told}");
+}

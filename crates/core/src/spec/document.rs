@@ -391,6 +391,9 @@ fn known(path: &str, place: &Place) -> Result<&'static Key, SpecError> {
         ));
     }
     let hint = match nearest(path) {
+        _ if path == "hmb" || path == "hmb_offer" => {
+            "host memory is the host's: `--hmb 32MiB`; what the drive asks for is `tier.hmb.preferred`".to_owned()
+        }
         Some(key) => format!("did you mean `{key}`?"),
         None => "`lodger drives show tiny` prints every key".to_owned(),
     };
