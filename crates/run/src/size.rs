@@ -76,7 +76,7 @@ pub fn parse(option: &str, text: &str, also: Option<&str>) -> Result<u64, Error>
 /// The size that fio's `32m`, `32mib` and a bare `32` stand for: host memory is counted in powers of 1024.
 fn meant(text: &str) -> Option<String> {
     let text = text.trim();
-    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?.max(1));
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
     let unit = unit.trim().to_ascii_lowercase();
     let unit = match unit
         .strip_suffix("ib")
@@ -144,6 +144,7 @@ mod tests {
             "99999999999999999999999999999999999999999B",
             "16777216TiB",
             "1..5MiB",
+            "\u{e9}",
         ] {
             assert!(of(wrong).is_err(), "{wrong}");
         }
