@@ -1,7 +1,8 @@
 //! Numbers as fio writes them.
 
 /// A number in at most `digits` characters and a unit prefix: fio's `num2str`. `step` is 1000 or
-/// 1024 and decides the prefixes.
+/// 1024 and decides the prefixes. fio prints the fraction alone and loses what it carries, so that 50.97 is `50.0`: here it
+/// is `51.0`.
 pub(crate) fn short(number: f64, digits: usize, step: u64, unit: &str) -> String {
     let prefixes = match step {
         1024 => ["", "Ki", "Mi", "Gi", "Ti", "Pi"],
@@ -19,15 +20,17 @@ pub(crate) fn short(number: f64, digits: usize, step: u64, unit: &str) -> String
     let Some(rest) = rest else {
         return format!("{number}{prefix}{unit}");
     };
-    let decimals = digits.saturating_sub(number.to_string().len() + 1);
+    let mut decimals = digits.saturating_sub(number.to_string().len() + 1);
+    let whole = number as f64 + rest as f64 / step as f64;
+    // 9.996 with two decimals is 10.0, and 99.96 with one 100.
+    if decimals > 0 && format!("{whole:.decimals$}").len() > digits {
+        decimals -= 1;
+    }
     if decimals == 0 {
         let rounded = number + u64::from(rest >= step / 2);
         return format!("{rounded}{prefix}{unit}");
     }
-    // Like fio, which prints the fraction alone: 0.96 with one decimal is `1.0`, of which it keeps
-    // the `0`.
-    let fraction = format!("{:.decimals$}", rest as f64 / step as f64);
-    format!("{number}.{}{prefix}{unit}", &fraction[2..])
+    format!("{whole:.decimals$}{prefix}{unit}")
 }
 
 /// `355MiB/s (373MB/s)`.
@@ -83,6 +86,11 @@ mod tests {
             (245_637.0, 1024, "B/s", "240KiB/s"),
             (1_048_576_000.0, 1024, "B/s", "1000MiB/s"),
             (4_194_304_000.0, 1000, "B/s", "4194MB/s"),
+            // Where fio loses what is carried: there it is 50.0, 9.00 and 99.0.
+            (53_442_711.2, 1024, "B/s", "51.0MiB/s"),
+            (9_999_000.0, 1000, "", "9999k"),
+            (99_970.0, 1000, "", "100k"),
+            (65_500.0, 1024, "B", "64.0KiB"),
         ] {
             assert_eq!(short(number, 4, step, unit), text);
         }
