@@ -40,7 +40,7 @@ def reports() -> list[Record]:
         made.append(lodger.simulate(jobs, drive, breakdown=True).report)
     made.append(lodger.simulate(lodger.Workload.from_fio(trimmed), "tiny").report)
     made.append(lodger.simulate(lodger.Workload.from_fio(SLAT), "tiny").report)
-    model = lodger.Workload.from_logging(MODEL)
+    model = lodger.Workload.from_logging(MODEL + '\nrecovery = "read-dma"\n')
     made.append(lodger.logging(model, "2b-ssd", commit="ba").report)
     for drive in ("tiny", "galaxy-s7"):
         session = lodger.Session(drive)
