@@ -111,27 +111,25 @@ impl WorkloadFile {
     /// # Errors
     /// If something is chosen, and this is no logging model.
     pub fn choose(mut self, chosen: LoggingChoice) -> Result<Self, Error> {
-        match &mut self {
-            WorkloadFile::Logging { choice, .. } => *choice = chosen,
-            _ if chosen == LoggingChoice::default() => {}
-            other => {
-                let given = [
-                    (chosen.commit.is_some(), "--commit"),
-                    (chosen.clients.is_some(), "--clients"),
-                    (chosen.transactions.is_some(), "transactions"),
-                    (chosen.transaction_bytes.is_some(), "--transaction-size"),
-                ];
-                let option = given.iter().find(|(given, _)| *given);
-                let message = format!(
-                    "`{}` is for models of database logging, and {}",
-                    option.map_or("--commit", |(_, option)| option),
-                    other.said()
-                );
-                return Err(Error::input(message)
-                    .hint("leave it out, or give a model such as `workloads/logging/redis.toml`"));
+        let is = match &mut self {
+            WorkloadFile::Logging { choice, .. } => {
+                *choice = chosen;
+                return Ok(self);
             }
-        }
-        Ok(self)
+            _ if chosen == LoggingChoice::default() => return Ok(self),
+            WorkloadFile::Fio { name, .. } => format!("`{name}` is a fio job file"),
+            WorkloadFile::Trace { trace, .. } => format!("`{}` is a trace", trace.name()),
+        };
+        let given = [
+            (chosen.commit.is_some(), "--commit"),
+            (chosen.clients.is_some(), "--clients"),
+            (chosen.transaction_bytes.is_some(), "--transaction-size"),
+        ];
+        let option = given.iter().find(|(given, _)| *given);
+        let option = option.map_or("transactions", |(_, option)| option);
+        let message = format!("`{option}` is for models of database logging, and {is}");
+        Err(Error::input(message)
+            .hint("leave it out, or give a model such as `workloads/logging/redis.toml`"))
     }
 
     /// The same with options of a command line, further job files and a choice of sections.
@@ -175,14 +173,6 @@ impl WorkloadFile {
     #[must_use]
     pub fn is_logging(&self) -> bool {
         matches!(self, WorkloadFile::Logging { .. })
-    }
-
-    fn said(&self) -> String {
-        match self {
-            WorkloadFile::Fio { name, .. } => format!("`{name}` is a fio job file"),
-            WorkloadFile::Logging { name, .. } => format!("`{name}` is one"),
-            WorkloadFile::Trace { trace, .. } => format!("`{}` is a trace", trace.name()),
-        }
     }
 
     fn shown(&self) -> String {

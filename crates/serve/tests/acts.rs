@@ -424,3 +424,37 @@ fn rules_wait_for_times_depths_sizes_and_grants() {
     assert_eq!(touch("former"), [true, false]);
     assert_eq!(touch("beside"), [false, true]);
 }
+
+/// Who does not wait for the drive has it run ahead: not past what is to happen at a time, nor past the program operation
+/// that a rule waits for.
+#[test]
+fn a_drive_that_runs_to_its_answers_stops_for_acts() {
+    let under_way = |driver: &mut Drive<'_>, opcode| {
+        let entry = driver.entry(1, opcode, 0, 8);
+        driver.submit(1, entry);
+        driver.port.controller.poll(driver.port.now_ps);
+        assert!(driver.port.controller.is_waited_for(), "it is under way");
+    };
+    let ram = ram();
+    let mut driver = with(&ram, "vanish at=50ms");
+    run(&mut driver, WRITE, 0, 1).expect("a write");
+    run(&mut driver, FLUSH, 0, 0).expect("a flush");
+    // A read of flash takes longer than what is left.
+    driver.port.now_ps = 50 * MS - 5_000_000;
+    driver.port.controller.poll(driver.port.now_ps);
+    under_way(&mut driver, READ);
+    while driver.port.now_ps < 50 * MS {
+        let next_ps = driver.port.controller.run_to_answers(1000);
+        driver.port.now_ps = next_ps.expect("something is due");
+        driver.port.controller.poll(driver.port.now_ps);
+    }
+    assert_eq!(driver.port.now_ps, 50 * MS);
+    assert_eq!(driver.port.read(offset::CSTS), GONE);
+    assert!(driver.reap(1).is_empty(), "no answer");
+
+    let mut driver = with(&ram, "power-cut on=program");
+    under_way(&mut driver, WRITE);
+    let before_ps = driver.port.controller.now_ps();
+    driver.port.controller.run_to_answers(1000);
+    assert_eq!(driver.port.controller.now_ps(), before_ps, "step by step");
+}

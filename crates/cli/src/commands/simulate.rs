@@ -153,10 +153,10 @@ fn watched(
     let (watch, ((over_time, for_page), breakdown)) = all;
     result.breakdown = breakdown.map(|breakdown| breakdown.finish(&result));
     let mut written = Written::default();
-    if result.interrupted {
-        result.breakdown = result.breakdown.filter(|_| args.time.breakdown);
-        return Ok((result, watch, written));
-    }
+    let (page, timeline, trace_events) = match result.interrupted {
+        true => (None, None, None),
+        false => (page, timeline, trace_events),
+    };
     if let (Some(file), Some(for_page)) = (page, for_page) {
         let report = Report {
             config,

@@ -3,9 +3,12 @@
 //! So what a drive's size takes is an entry a block; a table of all chunks would have to be cleared for each run, and
 //! a drive that is only read, by its formula, would miss the processor's caches at each look.
 
-use super::page_map::{CHUNK_UNMAPPED, CHUNK_UNTOUCHED};
 use serde::{Deserialize, Serialize};
 
+/// Place of a chunk whose pages all lie where the formula says.
+pub(super) const CHUNK_UNTOUCHED: u32 = 0;
+/// Place of a chunk whose pages all have no data.
+pub(super) const CHUNK_UNMAPPED: u32 = u32::MAX;
 /// Chunks of a block: 4 KiB of the table, 256 MiB of the drive.
 const BLOCK: u32 = 1024;
 /// Where the block begins in which all chunks are untouched.
@@ -49,14 +52,14 @@ impl Chunks {
     }
 
     /// Chunks without data are untouched again.
-    pub(super) fn touch_unmapped(&mut self) {
+    pub(super) fn forget_unmapped(&mut self) {
         let places = self.places.iter_mut();
         let unmapped = places.filter(|place| **place == CHUNK_UNMAPPED);
         unmapped.for_each(|place| *place = CHUNK_UNTOUCHED);
     }
 
     /// The chunks of all blocks in which something was touched, in order.
-    pub(super) fn in_blocks(&self) -> impl Iterator<Item = u32> + use<> {
+    pub(super) fn in_touched_blocks(&self) -> impl Iterator<Item = u32> + use<> {
         let blocks = (0u32..).zip(&self.blocks);
         let touched = blocks.filter(|(_, start)| **start != UNTOUCHED);
         let numbers: Vec<u32> = touched.map(|(block, _)| block).collect();
@@ -80,7 +83,7 @@ mod tests {
             for (chunk, place) in steps {
                 match place {
                     0 => {
-                        chunks.touch_unmapped();
+                        chunks.forget_unmapped();
                         all.iter_mut().for_each(|place| if *place == CHUNK_UNMAPPED { *place = CHUNK_UNTOUCHED });
                     }
                     1 | 2 => {
@@ -95,7 +98,7 @@ mod tests {
             }
             let now: Vec<u32> = (0..5000).map(|chunk| chunks.get(chunk)).collect();
             prop_assert_eq!(&now, &all);
-            let listed: Vec<u32> = chunks.in_blocks().collect();
+            let listed: Vec<u32> = chunks.in_touched_blocks().collect();
             prop_assert!(listed.is_sorted());
             for (chunk, place) in (0..).zip(all) {
                 prop_assert!(place == CHUNK_UNTOUCHED || listed.binary_search(&chunk).is_ok());

@@ -1,7 +1,7 @@
 //! The address map: where each logical page lies. Entries exist only where they differ from the
 //! formula the drive was preconditioned by.
 
-use super::chunks::Chunks;
+use super::chunks::{CHUNK_UNMAPPED, CHUNK_UNTOUCHED, Chunks};
 use super::formula::Formula;
 use super::recovery::Trim;
 use crate::ids::{Lpn, Ppn};
@@ -13,10 +13,6 @@ const CHUNK: u32 = 64;
 const UNTOUCHED: u32 = u32::MAX - 1;
 /// The page has no data.
 const UNMAPPED: u32 = u32::MAX;
-/// Place of a chunk whose pages all lie where the formula says.
-pub(super) const CHUNK_UNTOUCHED: u32 = 0;
-/// Place of a chunk whose pages all have no data.
-pub(super) const CHUNK_UNMAPPED: u32 = u32::MAX;
 
 /// The address map.
 #[derive(Clone, Serialize, Deserialize, Debug)]
@@ -197,7 +193,7 @@ impl<'a> Rebuild<'a> {
     /// Forgets every entry; where there were some, there is room for those that are found.
     pub fn new(map: &'a mut PageMap) -> Self {
         map.entries.fill([UNTOUCHED; CHUNK as usize]);
-        map.chunks.touch_unmapped();
+        map.chunks.forget_unmapped();
         let sequences = vec![[0; CHUNK as usize]; map.entries.len()];
         Rebuild { map, sequences }
     }
@@ -260,7 +256,7 @@ impl PageMap {
         void: bool,
         mut keep: impl FnMut(Lpn, Option<Ppn>, Option<Option<Ppn>>) -> bool,
     ) {
-        for chunk in self.chunks.in_blocks() {
+        for chunk in self.chunks.in_touched_blocks() {
             let place = match self.chunks.get(chunk) {
                 CHUNK_UNTOUCHED => continue,
                 CHUNK_UNMAPPED if void => continue,

@@ -176,7 +176,8 @@ impl<'a> Host<'a> {
         self.poll();
         // As a server does whose hosts do not wait for the drive.
         if self.controller.is_waited_for() && self.rng.below(3) == 0 {
-            let next_ps = self.controller.run_to_answers(ENTRIES.into());
+            let steps_max = 1 + self.rng.below(64);
+            let next_ps = self.controller.run_to_answers(steps_max);
             self.now_ps = self.now_ps.max(next_ps.unwrap_or(0));
             self.poll();
             return;
