@@ -1,6 +1,9 @@
 //! The few NVMe commands a prober needs, and the calls of a byte window, through Linux's passthrough ioctls. Nothing
 //! else can be sent: a caller names a [`Command`], not an opcode. What the bytes mean is not this crate's matter.
+//! And where a file's bytes lie ([`fiemap`]), for those who pin them.
 #![cfg(target_os = "linux")]
+
+pub mod fiemap;
 
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
 use std::fs::File;

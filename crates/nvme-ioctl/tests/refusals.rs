@@ -2,6 +2,7 @@
 //! is no NVMe device refuses.
 #![cfg(target_os = "linux")]
 
+use lodger_nvme_ioctl::fiemap::file_extents;
 use lodger_nvme_ioctl::{Command, Device, PAGE_BYTES, Span};
 use std::io::ErrorKind;
 
@@ -75,4 +76,12 @@ fn transfers_of_blocks_that_the_drive_has_not_told_are_refused() {
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{command:?}");
         assert_eq!(error.raw_os_error(), None, "the kernel was not asked");
     }
+}
+
+/// Most file systems tell where a file lies; what is no file has no place.
+#[test]
+fn what_has_no_extents_says_so() {
+    let null = std::fs::File::open("/dev/null").unwrap();
+    let error = file_extents(&null, 0, 4096, true).unwrap_err();
+    assert!(error.raw_os_error().is_some(), "the kernel was asked");
 }

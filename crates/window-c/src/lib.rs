@@ -4,22 +4,34 @@
 #![allow(clippy::missing_safety_doc)] // The header has it: pointers are valid, and lengths are theirs.
 #![allow(missing_docs)]
 
-use lodger_window::{Pin, Window};
-use std::ffi::{CStr, c_char, c_int, c_void};
+use lodger_window::{Extent, Pin, Window};
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::fs::File;
 use std::io;
+use std::os::fd::BorrowedFd;
 
 /// Numbers of Linux's `errno.h`.
 const EINVAL: c_int = 22;
 const EIO: c_int = 5;
 
+thread_local! {
+    /// What went wrong last, in words.
+    static WORDS: RefCell<CString> = RefCell::default();
+}
+
 fn number(result: io::Result<()>) -> c_int {
     let Err(error) = result else { return 0 };
+    WORDS.set(CString::new(error.to_string()).unwrap_or_default());
     -match (error.raw_os_error(), error.kind()) {
         (Some(number), _) => number,
         (None, io::ErrorKind::NotFound) => 2,
         (None, io::ErrorKind::AlreadyExists) => 17,
         (None, io::ErrorKind::ResourceBusy) => 16,
         (None, io::ErrorKind::InvalidInput) => EINVAL,
+        (None, io::ErrorKind::PermissionDenied) => 13,
+        (None, io::ErrorKind::Unsupported) => 95,
+        (None, io::ErrorKind::StaleNetworkFileHandle) => 116,
         _ => EIO,
     }
 }
@@ -79,6 +91,101 @@ pub unsafe extern "C" fn lodger_window_pin(
 ) -> c_int {
     // SAFETY: as the header asks.
     unsafe { with(window, |window| window.pin(entry, Pin { lba, at, bytes })) }
+}
+
+/// A file of the caller's, which stays the caller's.
+unsafe fn file_of(fd: c_int) -> io::Result<File> {
+    if fd < 0 {
+        return Err(io::Error::from_raw_os_error(9)); // EBADF
+    }
+    // SAFETY: it is not negative, and as the header asks a descriptor that stays open as long as this call lasts; it is only
+    // duplicated, which fails if it is none.
+    let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+    Ok(File::from(fd.try_clone_to_owned()?))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lodger_window_pin_file(
+    window: *mut Window,
+    entry: u8,
+    fd: c_int,
+    from: u64,
+    at: u64,
+    bytes: u64,
+) -> c_int {
+    // SAFETY: as the header asks.
+    unsafe {
+        with(window, |window| {
+            let range = range(from, bytes)?;
+            window.pin_file(entry, &file_of(fd)?, range, at).map(drop)
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lodger_window_resume_file(
+    window: *mut Window,
+    entry: u8,
+    fd: c_int,
+    from: u64,
+) -> c_int {
+    // SAFETY: as the header asks.
+    unsafe {
+        with(window, |window| {
+            window.resume_file(entry, &file_of(fd)?, from).map(drop)
+        })
+    }
+}
+
+/// As the header has it.
+#[repr(C)]
+pub struct CExtent {
+    from: u64,
+    lba: u64,
+    bytes: u64,
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lodger_window_extents(
+    window: *mut Window,
+    fd: c_int,
+    from: u64,
+    bytes: u64,
+    extents: *mut CExtent,
+    count: *mut usize,
+) -> c_int {
+    if extents.is_null() || count.is_null() {
+        return number(Err(io::ErrorKind::InvalidInput.into()));
+    }
+    let found = |window: &mut Window| {
+        // SAFETY: as the header asks.
+        let file = unsafe { file_of(fd)? };
+        let found = window.extents(&file, range(from, bytes)?)?;
+        // SAFETY: neither is null; as the header asks both are the caller's, and so many extents can be written. They may
+        // hold nothing yet, so that no reference is made to them.
+        unsafe {
+            for (place, Extent { from, lba, bytes }) in found.iter().take(*count).enumerate() {
+                let (from, lba, bytes) = (*from, *lba, *bytes);
+                extents.add(place).write(CExtent { from, lba, bytes });
+            }
+            *count = found.len();
+        }
+        Ok(())
+    };
+    // SAFETY: as the header asks.
+    unsafe { with(window, found) }
+}
+
+fn range(from: u64, bytes: u64) -> io::Result<std::ops::Range<u64>> {
+    let end = from.checked_add(bytes);
+    let end =
+        end.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the range has no end"))?;
+    Ok(from..end)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn lodger_window_error() -> *const c_char {
+    WORDS.with_borrow(|words| words.as_ptr())
 }
 
 #[unsafe(no_mangle)]

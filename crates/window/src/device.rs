@@ -1,5 +1,6 @@
 //! A drive's own window: calls through the driver, bytes through the mapped BAR 4.
 
+use crate::files::place;
 use crate::{Back, Pin, UNIT_BYTES};
 use lodger_guest_ram::Mapping;
 use lodger_nvme_ioctl::{
@@ -22,6 +23,8 @@ const BUSY: u16 = 0x706;
 pub struct Drive {
     device: Device,
     memory: Mapping,
+    /// Name of the block device that file systems lie on.
+    block: String,
     /// Locked as long as this one has the window.
     _bar: File,
 }
@@ -36,6 +39,15 @@ fn function(device: &Path) -> io::Result<PathBuf> {
         let what = format!("`{}` is no NVMe namespace's device", device.display());
         io::Error::new(io::ErrorKind::NotFound, what)
     })
+}
+
+/// Name of the block device: `nvme0n1`, and of `ng0n1`, too.
+fn block_of(device: &Path) -> String {
+    let name = device.file_name().unwrap_or_default().to_string_lossy();
+    match name.strip_prefix("ng") {
+        Some(rest) => format!("nvme{rest}"),
+        None => name.into_owned(),
+    }
 }
 
 fn error_of(status: u16) -> io::Error {
@@ -78,6 +90,7 @@ impl Drive {
         Ok(Drive {
             device,
             memory,
+            block: block_of(path),
             _bar: bar,
         })
     }
@@ -154,6 +167,10 @@ impl Back for Drive {
             self.call(entry, WindowCall::Read { at, bytes }, part)?;
         }
         Ok(())
+    }
+
+    fn drive(&self) -> io::Result<(u32, u32)> {
+        place::number_of(Path::new("/"), &self.block)
     }
 }
 

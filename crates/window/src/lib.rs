@@ -21,9 +21,12 @@
 
 mod device;
 mod file;
+mod files;
 pub mod log;
 pub mod logs;
 
+pub use files::Extent;
+use std::collections::BTreeMap;
 use std::io;
 
 /// Unit of places in the window and of lengths, bytes.
@@ -52,11 +55,22 @@ trait Back: Send + std::fmt::Debug {
     fn sync(&mut self, entry: u8) -> io::Result<()>;
     fn flush(&mut self, entry: u8) -> io::Result<()>;
     fn read_dma(&self, entry: u8, at: u64, into: &mut [u8]) -> io::Result<()>;
+    /// Number of the drive's block device, on which file systems lie.
+    fn drive(&self) -> io::Result<(u32, u32)> {
+        Err(files::refused(
+            "this window is in a file, and no file system lies on its blocks".to_owned(),
+            "pin blocks by their numbers, or files in a guest with a drive (`make vm VM=\"--drive 2b-ssd\"`)",
+        ))
+    }
 }
 
 /// A drive's byte window, held by one program at a time.
 #[derive(Debug)]
-pub struct Window(Box<dyn Back>);
+pub struct Window {
+    back: Box<dyn Back>,
+    /// Files that have entries.
+    held: BTreeMap<u8, files::Held>,
+}
 
 impl Window {
     /// The window of a drive, by its namespace's device, or (`file:PATH`) one in a file, which is made if it is not there.
@@ -64,16 +78,21 @@ impl Window {
     /// # Errors
     /// If there is none, it cannot be mapped, or another program has it ([`io::ErrorKind::WouldBlock`]).
     pub fn open(place: &str) -> io::Result<Self> {
-        Ok(Window(match place.strip_prefix(FILE) {
+        Ok(Window::of(match place.strip_prefix(FILE) {
             Some(path) => Box::new(file::InFile::open(path.as_ref())?),
             None => Box::new(device::Drive::open(place.as_ref())?),
         }))
     }
 
+    fn of(back: Box<dyn Back>) -> Self {
+        let held = BTreeMap::new();
+        Window { back, held }
+    }
+
     /// Its size.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.0.bytes()
+        self.back.bytes()
     }
 
     fn check(&self, at: u64, length: usize) -> io::Result<()> {
@@ -90,7 +109,7 @@ impl Window {
     /// If they do not fit.
     pub fn store(&mut self, at: u64, from: &[u8]) -> io::Result<()> {
         self.check(at, from.len())?;
-        self.0.store(at, from)
+        self.back.store(at, from)
     }
 
     /// Loads bytes.
@@ -99,7 +118,7 @@ impl Window {
     /// If they are not within.
     pub fn load(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
         self.check(at, into.len())?;
-        self.0.load(at, into)
+        self.back.load(at, into)
     }
 
     /// Pins blocks as an entry of the drive's table (BA_PIN). Their bytes are in the window then, and commands to them are refused.
@@ -115,7 +134,7 @@ impl Window {
         }
         let length = usize::try_from(pin.bytes).map_err(|_| invalid("that is too long"))?;
         self.check(pin.at, length)?;
-        self.0.pin(entry, pin)
+        self.back.pin(entry, pin)
     }
 
     /// What is pinned as an entry (BA_GET_ENTRY_INFO).
@@ -123,7 +142,7 @@ impl Window {
     /// # Errors
     /// If the drive cannot be asked.
     pub fn info(&self, entry: u8) -> io::Result<Option<Pin>> {
-        self.0.info(entry)
+        self.back.info(entry)
     }
 
     /// What was stored in an entry's bytes outlives power (BA_SYNC).
@@ -131,15 +150,25 @@ impl Window {
     /// # Errors
     /// If it is not pinned ([`io::ErrorKind::NotFound`]), or the drive refuses.
     pub fn sync(&mut self, entry: u8) -> io::Result<()> {
-        self.0.sync(entry)
+        self.back.sync(entry)
     }
 
-    /// An entry's bytes are written to its blocks, durably, and it is no more (BA_FLUSH).
+    /// An entry's bytes are written to its blocks, durably, and it is no more (BA_FLUSH). Those of a file
+    /// ([`Window::pin_file`]) are then what is read through the file.
     ///
     /// # Errors
-    /// As [`Window::sync`].
+    /// As [`Window::sync`]. If the blocks are a file's no more, the flush is made, and what went where is said
+    /// ([`io::ErrorKind::StaleNetworkFileHandle`]).
     pub fn flush(&mut self, entry: u8) -> io::Result<()> {
-        self.0.flush(entry)
+        let found = match self.held.get(&entry) {
+            Some(held) => held.check(&*self.back),
+            None => Ok(()),
+        };
+        self.back.flush(entry)?;
+        match self.held.remove(&entry) {
+            Some(held) => held.end().and(found),
+            None => Ok(()),
+        }
     }
 
     /// Bytes of an entry from `at` on, moved by the drive's DMA engine (BA_READ_DMA): faster than loads from some KiB on.
@@ -150,7 +179,7 @@ impl Window {
         if !at.is_multiple_of(4) || !into.len().is_multiple_of(4) {
             return Err(invalid("places and lengths are multiples of 4 bytes"));
         }
-        self.0.read_dma(entry, at, into)
+        self.back.read_dma(entry, at, into)
     }
 }
 

@@ -97,7 +97,7 @@ fn logs(ram: &Ram) -> Logs {
             bytes: BYTES,
         },
     };
-    Logs::in_window(Window(Box::new(ram.clone())), &settings).unwrap()
+    Logs::in_window(Window::of(Box::new(ram.clone())), &settings).unwrap()
 }
 
 struct Kept {
