@@ -1,4 +1,4 @@
-# shellcheck shell=dash disable=SC2086,SC2154
+# shellcheck shell=dash disable=SC2046,SC2086,SC2154
 # A drive with three namespaces. Names that are not set here are those of check.sh.
 
 # of N: the block device of a namespace. Kernels that look for namespaces at once give them names in any order.
