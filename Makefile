@@ -36,6 +36,7 @@ test: ## Run the whole fast suite, Rust and Python
 test-live: ## Linux in QEMU on served drives; fetches what is missing (LIVE="--kernel 6.1")
 	$(CARGO) build --release -q -p lodger --bins
 	$(CARGO) build --release -q -p lodger-window-preload
+	$(CARGO) build --release -q -p lodger-window --example pin_file
 	scripts/live/test.py --lodger target/release/lodger $(LIVE)
 
 vm: ## A shell in a virtual machine with a drive attached (VM="--drive bg4 --kernel 6.1")

@@ -154,8 +154,8 @@ class Kernel:
         return list(ordered.items())
 
 
-def build(tree: Tree, kernel: Kernel, scripts: Path, preload: Path | None = None) -> bytes:
-    """The archive of a guest's root; `preload`: what programs there preload."""
+def build(tree: Tree, kernel: Kernel, scripts: Path, built: tuple[Path, ...] = ()) -> bytes:
+    """The archive of a guest's root; `built`: libraries and programs of this repository."""
     archive = Archive()
     for folder in ("dev", "proc", "sys", "tmp", "mnt", "usr/lib"):
         archive.add(folder, DIRECTORY)
@@ -171,9 +171,10 @@ def build(tree: Tree, kernel: Kernel, scripts: Path, preload: Path | None = None
         archive.add(f"bin/{program.name}", FILE, program.read_bytes())
         for library in tree.libraries(program):
             archive.add(f"usr/lib/{library.name}", FILE, library.read_bytes())
-    if preload:
-        archive.add(f"usr/lib/{preload.name}", FILE, preload.read_bytes())
-        for needed in tree.libraries(preload):
+    for path in built:
+        folder = "usr/lib" if path.suffix == ".so" else "bin"
+        archive.add(f"{folder}/{path.name}", FILE, path.read_bytes())
+        for needed in tree.libraries(path):
             archive.add(f"usr/lib/{needed.name}", FILE, needed.read_bytes())
     archive.add("bin/mkfs.ext4", LINK, b"mke2fs")
     archive.add("etc/xfs.conf", FILE, (tree.root / XFS_OPTIONS).read_bytes())

@@ -64,6 +64,10 @@ WINDOW = [
     *2 * [boot("window after a power cut", "window_kept window_commits", **ON_WINDOW)],
     boot("window after power cuts", "window_kept", append="iomem=relaxed"),
 ]
+WINDOW_FILE = [
+    boot("files on the window", "window_file window_file_cut", **ON_WINDOW),
+    boot("files on the window after a power cut", "window_file_kept", append="iomem=relaxed"),
+]
 # Each drive with the guests that follow each other on it.
 PLANS = {
     "commands": [COMMANDS],
@@ -72,6 +76,7 @@ PLANS = {
     "without": [WITHOUT],
     "namespaces": [boot("namespaces", "namespaces")],
     "window": WINDOW,
+    "window_file": WINDOW_FILE,
 }
 # A drive of QEMU's own whose reads take it nothing.
 NULL = "driver=null-co,node-name=null,size=1073741824,read-zeroes=off"
@@ -81,11 +86,11 @@ MEASURES = {
     "iops": [boot("iops", "iops", append="nvme.poll_queues=1", beside=NULL_DRIVE)],
 }
 # Of the collection, where it is not the one that is asked for.
-DRIVES = {"window": "2b-ssd"}
+DRIVES = {"window": "2b-ssd", "window_file": "2b-ssd"}
 # And more options of `lodger serve`.
 OPTIONS = {"namespaces": ["--namespaces", "1GiB,2GiB,rest"], "iops": ["--speed", "0"]}
-# What programs in the guest preload, beside the program itself.
-PRELOAD = "liblodger_window_preload.so"
+# What some have of this repository in the guest, beside the program itself.
+BUILT = {"window": "liblodger_window_preload.so", "window_file": "examples/pin_file"}
 # What fits into a minute or two.
 QUICK = boot(
     "quick",
@@ -207,10 +212,9 @@ def machine(kernel: str, folder: Path, options, log):
     tree = initramfs.Tree(packages.tools(log))
     found = initramfs.Kernel(packages.kernel(kernel, log))
     archive = folder / f"root-{kernel}.cpio"
-    library = options.lodger.parent / PRELOAD
-    archive.write_bytes(
-        initramfs.build(tree, found, HERE / "guest", library if library.is_file() else None)
-    )
+    built = [options.lodger.parent / name for name in BUILT.values()]
+    built = tuple(path for path in built if path.is_file())
+    archive.write_bytes(initramfs.build(tree, found, HERE / "guest", built))
     qemu = vm.find_qemu(tree)
     if options.accelerator != "tcg":
         vm.choose_accelerator(qemu, found.image, archive)
@@ -271,11 +275,11 @@ def main() -> int:
             continue
         run.until = min(run.until, time.monotonic() + options.seconds)
         for name, boots in plans.items():
-            library = options.lodger.parent / PRELOAD
-            if name == "window" and not library.is_file():
+            built = options.lodger.parent / BUILT.get(name, "")
+            if not built.exists():
                 checks = {check for boot in boots for check in boot.checks if run.is_wanted(check)}
                 if checks:
-                    run.left_out.append(f"{library}\n  left out: {', '.join(sorted(checks))}")
+                    run.left_out.append(f"{built}\n  left out: {', '.join(sorted(checks))}")
                 continue
             run.plan(name, boots, ready, folder / f"{kernel}-{name}")
     for text in run.left_out:
