@@ -35,8 +35,10 @@ test: ## Run the whole fast suite, Rust and Python
 
 test-live: ## Linux in QEMU on served drives; fetches what is missing (LIVE="--kernel 6.1")
 	$(CARGO) build --release -q -p lodger --bins
-	$(CARGO) build --release -q -p lodger-window-preload
+	$(CARGO) build --release -q -p lodger-window-preload -p lodger-window-c
 	$(CARGO) build --release -q -p lodger-window --example pin_file
+	$(CC) -o target/release/examples/window_in_c -I crates/window-c/include crates/window-c/tests/file.c \
+	  target/release/liblodger_window_c.a -lgcc_s -lpthread -ldl -lm
 	scripts/live/test.py --lodger target/release/lodger $(LIVE)
 
 vm: ## A shell in a virtual machine with a drive attached (VM="--drive bg4 --kernel 6.1")

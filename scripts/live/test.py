@@ -77,6 +77,7 @@ PLANS = {
     "namespaces": [boot("namespaces", "namespaces")],
     "window": WINDOW,
     "window_file": WINDOW_FILE,
+    "window_c": [boot("window in C", "window_c", append="iomem=relaxed")],
 }
 # A drive of QEMU's own whose reads take it nothing.
 NULL = "driver=null-co,node-name=null,size=1073741824,read-zeroes=off"
@@ -86,11 +87,19 @@ MEASURES = {
     "iops": [boot("iops", "iops", append="nvme.poll_queues=1", beside=NULL_DRIVE)],
 }
 # Of the collection, where it is not the one that is asked for.
-DRIVES = {"window": "2b-ssd", "window_file": "2b-ssd"}
+DRIVES = dict.fromkeys(["window", "window_file", "window_c"], "2b-ssd")
 # And more options of `lodger serve`.
-OPTIONS = {"namespaces": ["--namespaces", "1GiB,2GiB,rest"], "iops": ["--speed", "0"]}
+OPTIONS = {
+    "namespaces": ["--namespaces", "1GiB,2GiB,rest"],
+    "window_c": ["--block", "4096"],
+    "iops": ["--speed", "0"],
+}
 # What some have of this repository in the guest, beside the program itself.
-BUILT = {"window": "liblodger_window_preload.so", "window_file": "examples/pin_file"}
+BUILT = {
+    "window": "liblodger_window_preload.so",
+    "window_file": "examples/pin_file",
+    "window_c": "examples/window_in_c",
+}
 # What fits into a minute or two.
 QUICK = boot(
     "quick",

@@ -2,7 +2,8 @@
 //! loaded without any command, and outlive a loss of power once they are synced.
 //!
 //! A [`Window`] is that of a drive (`/dev/nvme0n1`, through the driver's passthrough and the mapped BAR 4), or, to try a
-//! program without a drive, a file that does the same (`file:PATH`). [`log::Log`] keeps what was written to a file and not
+//! program without a drive, a file that does the same (`file:PATH`). What is pinned are blocks, by their numbers
+//! ([`Window::pin`]) or as a file on the drive has them ([`Window::pin_file`]). [`log::Log`] keeps what was written to a file and not
 //! synced yet in a part of it, and [`logs::Logs`] does so for the files of a program that knows nothing of it.
 //!
 //! ```no_run
@@ -166,7 +167,10 @@ impl Window {
         };
         self.back.flush(entry)?;
         match self.held.remove(&entry) {
-            Some(held) => held.end().and(found),
+            Some(held) => {
+                let ended = held.end();
+                found.and(ended)
+            }
             None => Ok(()),
         }
     }

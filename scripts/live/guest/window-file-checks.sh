@@ -131,3 +131,12 @@ check_window_file_kept() {
   must umount /mnt
   must e2fsck -f -n $part
 }
+
+# A program in C, on a drive without partitions and with blocks of 4096 bytes.
+check_window_c() {
+  must /bin/mke2fs -q -F -t ext4 -E lazy_itable_init=1 $drive 256m
+  must mount -t ext4 $drive /mnt
+  must window_in_c $drive /mnt/file
+  must umount /mnt
+  must e2fsck -f -n $drive
+}

@@ -2,8 +2,8 @@
 //! stores to those blocks would not be what a program means by the file's bytes.
 //!
 //! The file system knows nothing of a pin. So the file is held open until the flush (its blocks are freed no earlier than the last
-//! descriptor of it is closed), its cached pages are dropped after the pin and after the flush, and where it lies is looked at
-//! once more before the flush. What is left to the program: nobody truncates, punches or defragments the range
+//! descriptor of it is closed), its cached pages are dropped after the pin and after the flush, which is a change by the file's
+//! times, too, and where it lies is looked at once more before the flush. What is left to the program: nobody truncates, punches or defragments the range
 //! meanwhile, and nobody writes it or has it mapped.
 
 mod extents;
@@ -13,7 +13,7 @@ use crate::{Back, Pin, UNIT_BYTES, Window};
 use extents::Piece;
 use lodger_nvme_ioctl::fiemap::file_extents;
 use place::Number;
-use rustix::fs::{Advice, OFlags};
+use rustix::fs::{Advice, OFlags, Timespec, Timestamps, UTIME_NOW};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -220,9 +220,20 @@ impl Held {
         }
     }
 
-    /// After it: the file's next reader asks the drive.
+    /// After it: the file's next reader asks the drive, and who copies what has changed sees that it has.
     pub(crate) fn end(&self) -> io::Result<()> {
-        drop_pages(&self.file)
+        drop_pages(&self.file)?;
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: UTIME_NOW,
+        };
+        // Both, as that takes no more than the right to write.
+        let (last_access, last_modification) = (now, now);
+        let times = Timestamps {
+            last_access,
+            last_modification,
+        };
+        Ok(rustix::fs::futimens(&self.file, &times)?)
     }
 }
 

@@ -350,6 +350,17 @@ fn a_file_that_was_moved_while_it_was_pinned_is_told_at_the_flush() {
     );
 }
 
+/// As after `msync` of mapped bytes: who copies what has changed goes by the time.
+#[test]
+fn a_flush_is_a_change_of_the_file_by_its_time() {
+    let Some(mut case) = case("time") else { return };
+    let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1000);
+    case.window.pin_file(0, &case.file, 0..8192, 0).unwrap();
+    case.file.set_modified(long_ago).unwrap();
+    case.window.flush(0).unwrap();
+    assert!(case.file.metadata().unwrap().modified().unwrap() > long_ago);
+}
+
 #[test]
 fn a_file_that_moves_as_it_is_pinned_is_not_pinned() {
     let Some(case) = case("race") else { return };
