@@ -253,12 +253,7 @@ pub struct AdviseArgs {
     #[arg(long, value_name = "NAME|FILE")]
     pub drive: String,
     /// Promise to keep: `p99=200us`, `mean=90us` or `iops=100k`; latencies are those of reads
-    #[arg(
-        long,
-        value_name = "NAME=LIMIT",
-        conflicts_with = "within",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "NAME=LIMIT", allow_hyphen_values = true)]
     pub slo: Option<String>,
     /// How much worse than with the host memory that Linux gives by default [default: 5%]
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]

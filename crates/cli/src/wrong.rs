@@ -66,9 +66,14 @@ fn number(error: &clap::Error, option: &str) -> Option<Error> {
         return None;
     };
     let (_, allowed, example) = NUMBERS.iter().find(|(name, ..)| *name == option)?;
-    let found = found.escape_debug();
+    let found = found.escape_debug().to_string();
     let message = format!("`{option}` must be {allowed}, found `{found}`");
-    Some(Error::input(message).hint(format!("for example `{option} {example}`")))
+    let hint = if option == "--iodepth" && found.contains(',') {
+        format!("`lodger sweep --vary iodepth={found}` sets several beside each other")
+    } else {
+        format!("for example `{option} {example}`")
+    };
+    Some(Error::input(message).hint(hint))
 }
 
 /// An option of the program fio, given to a command that runs job files.

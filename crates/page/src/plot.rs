@@ -66,6 +66,24 @@ pub fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
+/// A sentence with `names` as the terminal shows them, as HTML shows them.
+#[must_use]
+pub fn prose(text: &str) -> String {
+    let escaped = escaped(text);
+    let mut out = String::with_capacity(escaped.len());
+    let mut rest = &escaped[..];
+    while let Some((before, (name, after))) =
+        (rest.split_once('`')).and_then(|(before, after)| Some((before, after.split_once('`')?)))
+    {
+        out += before;
+        out += "<code>";
+        out += name;
+        out += "</code>";
+        rest = after;
+    }
+    out + rest
+}
+
 /// A number of bytes as people say it.
 #[must_use]
 pub fn bytes_text(value: f64) -> String {
@@ -423,6 +441,14 @@ fn draw_line(
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn names_in_prose_are_code_and_text_stays_text() {
+        assert_eq!(prose("`--hmb` of <b>"), "<code>--hmb</code> of &lt;b&gt;");
+        assert_eq!(prose("a ` alone, `b`"), "a <code> alone, </code>b`");
+        assert_eq!(prose("one ` only"), "one ` only");
+        assert_eq!(prose("`<i>`"), "<code>&lt;i&gt;</code>");
+    }
 
     #[test]
     fn numbers_are_short() {

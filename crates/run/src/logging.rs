@@ -245,10 +245,18 @@ impl LoggingResult {
             self.latency.max_ns() as f64 / 1e3
         ));
         let amplification = statistics.write_amplification();
+        let waits = statistics
+            .log_bytes
+            .saturating_sub(statistics.covered_bytes);
         line(format!(
-            "  log          : {} logged; written {} of log, {} of file system journal; \
+            "  log          : {} logged{}; written {} of log, {} of file system journal; \
              write amplification {}",
             size::show(statistics.log_bytes),
+            if waits > 0 {
+                format!(", {} of it not written yet", size::show(waits))
+            } else {
+                String::new()
+            },
             size::show(statistics.written_bytes),
             size::show(statistics.journal_bytes),
             amplification.map_or("unknown: nothing written yet".to_owned(), |a| format!(

@@ -73,10 +73,12 @@ pub fn parse(option: &str, text: &str, also: Option<&str>) -> Result<u64, Error>
     u64::try_from(total).map_err(|_| too_large())
 }
 
-/// The size that fio's `32m`, `32mib` and a bare `32` stand for: host memory is counted in powers of 1024.
+/// The size that fio's `32m` and `32mib` stand for, and what Linux calls `max_host_mem_size_mb=32`: host memory is counted in
+/// powers of 1024.
 fn meant(text: &str) -> Option<String> {
     let text = text.trim();
-    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+    let digits = text.find(|c: char| !c.is_ascii_digit());
+    let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
     let unit = unit.trim().to_ascii_lowercase();
     let unit = match unit
         .strip_suffix("ib")
@@ -85,6 +87,7 @@ fn meant(text: &str) -> Option<String> {
     {
         "k" => "KiB",
         "m" => "MiB",
+        "" if digits.is_none() => "MiB",
         "g" => "GiB",
         "t" => "TiB",
         _ => return None,
@@ -147,6 +150,22 @@ mod tests {
             "\u{e9}",
         ] {
             assert!(of(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_size_as_others_write_it_gets_the_one_that_is_meant() {
+        let hint = |text: &str| format!("{:?}", parse("--hmb", text, None).unwrap_err());
+        for (typed, wanted) in [
+            ("32m", "`32MiB`"),
+            ("32 Mib", "`32MiB`"),
+            ("32", "`32MiB`"),
+            ("1g", "`1GiB`"),
+        ] {
+            assert!(hint(typed).contains(wanted), "{typed}: {}", hint(typed));
+        }
+        for typed in ["", "b", "32 b", "x", "99999999999999999999"] {
+            assert!(!hint(typed).contains("did you mean"), "{typed}");
         }
     }
 

@@ -56,6 +56,8 @@ class WindowReport(Record):
     drive: str
     seed: int
     workload: str
+    transactions_each: int
+    """Of each run."""
     pays_at_factor: float
     """It pays where ``factor`` is so large."""
     as_captured: CommitPair

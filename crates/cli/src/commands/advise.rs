@@ -51,6 +51,11 @@ fn goal(args: &AdviseArgs, is_on_window: bool) -> Result<Option<Goal>, Error> {
             "`--slo` and `--within` are about host memory, and this advice is about a byte window";
         return Err(Error::input(message).hint("leave them out"));
     }
+    if args.slo.is_some() && args.within.is_some() {
+        let message = "`--slo` and `--within` are two goals, and advice is about one";
+        return Err(Error::input(message)
+            .hint("leave one of them out: `--slo` is a promise, `--within` allows a loss"));
+    }
     Ok(match (&args.slo, &args.within) {
         _ if is_on_window => None,
         (Some(slo), _) => Some(Goal::Slo(slo.parse()?)),

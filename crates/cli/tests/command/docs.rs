@@ -134,6 +134,46 @@ fn commands_print_what_the_documentation_shows() {
     );
 }
 
+/// Commands of a page that stand in `sh` blocks, one a line.
+fn typed(text: &str) -> Vec<&str> {
+    let blocks = text.split("\n```sh\n").skip(1);
+    let blocks = blocks.map(|block| block.split("\n```").next().unwrap_or(block));
+    blocks.flat_map(str::lines).collect()
+}
+
+/// Whether a command needs no more than the program and a clone: no package, virtual machine or drive of the user's.
+fn is_by_itself(command: &str) -> bool {
+    let others = [
+        "make ",
+        "pip ",
+        "python ",
+        "lodger serve ",
+        "lodger ctl ",
+        "lodger sweep ",
+        "lodger probe /dev/",
+    ];
+    !others.iter().any(|other| command.starts_with(other))
+}
+
+#[cfg(unix)]
+#[test]
+fn the_commands_of_each_path_run() {
+    let page = root().join("docs/paths.md");
+    let text = std::fs::read_to_string(&page).expect("a page");
+    let folder = working_folder(&page);
+    let ran = typed(&text)
+        .into_iter()
+        .filter(|command| is_by_itself(command));
+    let mut commands = 0;
+    for command in ran {
+        let said = output(&format!("{command} || echo FAILED: $?"), &folder);
+        assert!(!said.contains("FAILED: "), "{command}\n{said}");
+        commands += 1;
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+    assert!(commands > 15, "the page has commands: {commands} found");
+}
+
 #[test]
 fn a_wrong_output_is_found() {
     let page = "text\n```console\n$ echo right\nwrong\n$ true\nextra\n```\n$ echo not a command\n";

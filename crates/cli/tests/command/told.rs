@@ -379,3 +379,23 @@ fn a_trace_in_an_archive_or_cut_in_an_event_is_told_as_that() {
     let says = "note: the file was cut short: its last event has 22 of 48 bytes; left out\n";
     assert!(told.contains(says), "{told}");
 }
+
+#[test]
+fn several_depths_and_two_goals_are_told_what_takes_them() {
+    let sandbox = Sandbox::new();
+    sandbox.file("job.fio", JOB);
+    let (_, hint) = parts(&refused(
+        &sandbox,
+        "simulate job.fio --drive tiny --iodepth 32,64",
+    ));
+    assert!(hint.contains("lodger sweep --vary iodepth=32,64"), "{hint}");
+    let (first, hint) = parts(&refused(
+        &sandbox,
+        "advise job.fio --drive bg4 --slo p99=2ms --within 5%",
+    ));
+    assert!(
+        first.contains("`--slo` and `--within` are two goals"),
+        "{first}"
+    );
+    assert!(hint.contains("leave one of them out"), "{hint}");
+}

@@ -7,7 +7,7 @@ use super::search::Found;
 use super::text::{count, percent, size, time};
 use super::{Advice, Advised, RASPBERRY_PI_BYTES};
 use crate::report::page::{Card, show_cards, show_drives, show_printed};
-use lodger_page::{COLOURS, Line, Mark, Plot, WIDTH, escaped, figure, foot, head};
+use lodger_page::{COLOURS, Line, Mark, Plot, WIDTH, escaped, figure, foot, head, prose};
 use std::fmt::Write as _;
 
 /// The page.
@@ -31,7 +31,7 @@ pub(super) fn page(advice: &Advice, workload: &str) -> String {
         let _ = writeln!(out, "<p>{}.</p>", escaped(&says));
     }
     for note in report::notes(advice) {
-        let _ = writeln!(out, "<p class=\"small\">Note: {}.</p>", escaped(&note));
+        let _ = writeln!(out, "<p class=\"small\">Note: {}.</p>", prose(&note));
     }
     out += "<div class=\"charts\">\n";
     for (title, says, plot) in plots(advice) {

@@ -29,7 +29,7 @@ const TRANSACTIONS: u64 = 20_000;
 /// It pays where so many more transactions a second are done: less is lost in what the model leaves out.
 const PAYS: f64 = 1.05;
 /// A break-even is closed in on until its ends are no further apart than this factor.
-const CLOSE: f64 = 1.2;
+const CLOSE: f64 = 1.05;
 
 /// One way of committing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,8 +133,8 @@ pub fn advise(
         source,
         watch,
         done: AtomicU64::new(0),
-        // The grid, the workload itself, and two more sizes for each number of clients, about.
-        planned: 1 + (all_clients.len() * (SIZES.len() + 2)) as u64,
+        // The grid, the workload itself, and three more sizes for each number of clients, about.
+        planned: 1 + (all_clients.len() * (SIZES.len() + 3)) as u64,
     };
     let mut wanted: Vec<(u32, Option<u64>)> = vec![(clients, None)];
     wanted.extend(
@@ -350,6 +350,7 @@ impl Advised for WindowAdvice {
             "drive": self.drive.name,
             "seed": self.seed,
             "workload": self.workload,
+            "transactions_each": TRANSACTIONS,
             "pays_at_factor": PAYS,
             "as_captured": pair(self.own_clients, None, &self.own),
             "points": points.collect::<Vec<_>>(),

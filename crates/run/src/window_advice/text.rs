@@ -1,6 +1,6 @@
 //! The advice on a byte window in words and tables.
 
-use super::{BreakEven, PAYS, Pair, Point, SIZES, Span, WindowAdvice};
+use super::{BreakEven, PAYS, Pair, Point, SIZES, Span, TRANSACTIONS, WindowAdvice};
 use crate::advise::Advised;
 use crate::report::forms;
 use crate::report::number::{duration_ns, grouped};
@@ -115,12 +115,13 @@ pub(super) fn text(advice: &WindowAdvice) -> String {
     let own = &advice.own;
     let _ = writeln!(
         out,
-        "  drive     {} ({})\n  workload  {}\n  blocks    {}/s\n  window    {}/s\n",
+        "  drive     {} ({})\n  workload  {}\n  blocks    {}/s\n  window    {}/s\n  runs      {} transactions each\n",
         advice.drive.name,
         advice.drive.parsed.spec.name,
         advice.workload,
         grouped(own.block.transactions_per_s.round() as u64),
         grouped(own.ba.transactions_per_s.round() as u64),
+        grouped(TRANSACTIONS),
     );
     out += "Where it pays, by bytes that a transaction logs:\n";
     for found in &advice.break_even {

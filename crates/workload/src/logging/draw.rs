@@ -42,9 +42,36 @@ impl Dice {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
+    /// The sequences that follow this one's 2^128 numbers on, so that none meets another.
+    fn next_stream(&mut self) -> Self {
+        let stream = self.clone();
+        self.0.jump();
+        stream
+    }
+
     /// A number below `bound`, which is not 0 (bias below `bound` / 2^64).
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
+    }
+}
+
+/// A sequence for each thing that is left to chance. Ways of committing write the journal at different times, and it is
+/// the same transactions that they are compared by.
+#[derive(Clone, Debug)]
+pub struct Chance {
+    pub transactions: Dice,
+    pub journal: Dice,
+    pub locks: Dice,
+}
+
+impl Chance {
+    pub fn new(seed: u64) -> Self {
+        let mut dice = Dice::new(seed);
+        Self {
+            transactions: dice.next_stream(),
+            journal: dice.next_stream(),
+            locks: dice.next_stream(),
+        }
     }
 }
 

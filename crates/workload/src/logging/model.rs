@@ -4,7 +4,7 @@ mod recovery;
 
 use super::captured::{Captured, Transaction};
 use super::cores::Cores;
-use super::draw::Dice;
+use super::draw::Chance;
 use super::locks::Locks;
 use super::log::{HALVES, JournalArea, Log, Step, flush};
 use super::{Commit, Database, Settings, Statistics};
@@ -57,7 +57,7 @@ enum Pinned {
 pub struct Model {
     settings: Settings,
     captured: Captured,
-    dice: Dice,
+    chance: Chance,
     timers: BinaryHeap<Reverse<(u64, u64, Timer)>>,
     timers_set: u64,
     out: VecDeque<Next>,
@@ -106,7 +106,7 @@ impl Model {
             slept: false,
         };
         Self {
-            dice: Dice::new(settings.seed),
+            chance: Chance::new(settings.seed),
             timers: BinaryHeap::new(),
             timers_set: 0,
             out: VecDeque::new(),
@@ -292,11 +292,11 @@ impl Model {
             return;
         }
         self.transactions_left -= 1;
-        let transaction = self.captured.draw(&mut self.dice);
+        let transaction = self.captured.draw(&mut self.chance.transactions);
         self.clients[client as usize].transaction = transaction;
         let locks = self.locks.count();
         if locks > 0 && transaction.log_bytes > 0 {
-            let lock = self.dice.below(locks.into()) as u32;
+            let lock = self.chance.locks.below(locks.into()) as u32;
             self.clients[client as usize].lock = Some(lock);
             if !self.locks.take(lock, client) {
                 self.clients[client as usize].slept = true;
@@ -448,7 +448,7 @@ impl Model {
         let volatile_cache = self.settings.volatile_cache;
         self.statistics.covered_bytes += self.log.dirty();
         self.statistics.written_bytes += self.log.write(LEADER, steps);
-        match self.captured.draw_journal(&mut self.dice) {
+        match self.captured.draw_journal(&mut self.chance.journal) {
             Some((blocks, record)) => {
                 self.statistics.journal_bytes += blocks + record;
                 (self.journal).commit(blocks, record, volatile_cache, LEADER, steps);

@@ -269,6 +269,22 @@ fn run(settings: Settings, captured: Captured) -> (Model, Drive, Vec<u64>) {
     (model, drive, latencies)
 }
 
+#[test]
+fn ways_of_committing_are_compared_by_the_same_transactions() {
+    for database in DATABASES {
+        let commits = MODES.map(|mode| {
+            let settings = Settings {
+                locks: 3,
+                ..settings(database, mode, 4)
+            };
+            let server_ns = if database == Database::Redis { 1000 } else { 0 };
+            let (model, ..) = run(settings, captured(true, server_ns));
+            model.statistics().commits
+        });
+        assert_eq!(commits, [commits[0]; 3], "{database:?}");
+    }
+}
+
 const DATABASES: [Database; 3] = [Database::PostgreSql, Database::RocksDb, Database::Redis];
 const MODES: [Commit; 3] = [Commit::Block, Commit::ByteAddressed, Commit::Asynchronous];
 

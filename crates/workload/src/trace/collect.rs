@@ -62,6 +62,8 @@ pub(crate) struct Collector<'o> {
     base_ps: Option<i128>,
     skipped: [u64; SKIPS],
     malformed: u64,
+    /// Ends of requests, of whatever device, whose beginnings are missing.
+    ends_only: u64,
     latencies: Latencies,
 }
 
@@ -91,6 +93,7 @@ impl<'o> Collector<'o> {
             base_ps: None,
             skipped: [0; SKIPS],
             malformed: 0,
+            ends_only: 0,
             latencies: Latencies::default(),
         }
     }
@@ -169,6 +172,7 @@ impl<'o> Collector<'o> {
             b""
         };
         let known = self.ids.get(&(Box::from(device), done.rank)).copied();
+        self.ends_only += u64::from(known.is_none());
         if let (Some(id), Ok(time_ps)) = (known, self.relative_time(done.time_ps)) {
             self.latencies.done(id, done.offset_bytes, time_ps);
         }
@@ -338,7 +342,13 @@ impl<'o> Collector<'o> {
         let mut notes = Vec::new();
         self.note_counts(&mut notes);
         let message = format!("`{name}` holds no read, write, flush or trim request");
-        WorkloadError::new(message).hint(if notes.is_empty() {
+        WorkloadError::new(message).hint(if self.ends_only > 0 {
+            format!(
+                "{} of requests stand in it and no beginning: record when requests are issued, too (`blktrace -a issue -a complete`, \
+                 the kernel's `block_rq_issue`)",
+                plural(self.ends_only, "completion")
+            )
+        } else if notes.is_empty() {
             "`--format` names the format if it was taken for a wrong one".to_owned()
         } else {
             notes.join("; ")

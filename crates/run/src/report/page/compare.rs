@@ -13,7 +13,7 @@ use crate::stats::Direction;
 use crate::timeline::Table;
 use lodger_core::observe::Histogram;
 use lodger_core::spec::Tier;
-use lodger_page::{Bar, COLOURS, Part, bars, escaped, figure, foot, head};
+use lodger_page::{Bar, COLOURS, Part, bars, escaped, figure, foot, head, prose};
 use std::fmt::Write as _;
 
 /// A run as the page speaks of it.
@@ -80,7 +80,7 @@ pub fn page(workload: &str, variants: &[Variant<'_>], over_time: &[Table]) -> St
                 out,
                 "<p class=\"partial\">{}: {}</p>",
                 escaped(&run.name),
-                escaped(warning)
+                prose(warning)
             );
         }
     }

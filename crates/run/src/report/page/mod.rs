@@ -11,7 +11,7 @@ use crate::breakdown::{self, Breakdown};
 use crate::drives::Drive;
 use crate::stats::Direction;
 use crate::timeline::Table;
-use lodger_page::{bytes_text, escaped, figure, foot, head};
+use lodger_page::{bytes_text, escaped, figure, foot, head, prose};
 use lodger_workload::logging::clients_text;
 use std::fmt::Write as _;
 
@@ -107,7 +107,7 @@ fn answer(report: Report<'_>, directions: &[(&str, Direction)], out: &mut String
         bytes_text(hmb.granted_bytes as f64),
     );
     for warning in &report.result.warnings {
-        let _ = writeln!(out, "<p class=\"partial\">{}</p>", escaped(warning));
+        let _ = writeln!(out, "<p class=\"partial\">{}</p>", prose(warning));
     }
 }
 

@@ -33,6 +33,19 @@ fn empty_files_say_so() {
 }
 
 #[test]
+fn a_trace_of_completions_only_is_told_what_to_record() {
+    let text = "  8,0    1        4     0.000012345  1234  C  WS 2048 + 8 [0]\n\
+                  8,0    1        5     0.000112345  1234  C  WS 2056 + 8 [0]\n";
+    let error = read(text).unwrap_err();
+    assert!(error.message.contains("holds no read, write"), "{error}");
+    let hint = format!("{error:?}");
+    assert!(
+        hint.contains("2 completions of requests stand in it and no beginning"),
+        "{hint}"
+    );
+}
+
+#[test]
 fn a_trace_of_one_long_line_is_not_called_empty() {
     for above in ["", "# comment\n"] {
         let text = format!("{above}{}", "1 0 0 8 0".repeat(40_000));
