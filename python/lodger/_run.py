@@ -286,7 +286,7 @@ def advise(
     The others are those of :func:`simulate`.
     """
     if within is not None and not isinstance(within, str):
-        within = f"{100 * _check.real(0, 1000)('within', within):.10g}%"
+        within = f"{100 * _check.real(0, 1)('within', within):.10g}%"
     asked = as_workload(workload)
     made = _native.advise(
         asked,

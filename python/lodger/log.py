@@ -66,7 +66,8 @@ class Log(Columnar):
         return found
 
     def to_arrow(self) -> pyarrow.Table:
-        """The log as an Arrow table, operations and jobs as dictionaries of their names.
+        """The log as an Arrow table, operations and jobs as dictionaries of their names: clones of
+        ``numjobs`` are one there, and told apart in :attr:`job`.
 
         Raises:
             MissingLibraryError: There is no pyarrow: ``pip install 'lodger[arrow]'``.
@@ -74,8 +75,11 @@ class Log(Columnar):
         pyarrow = imported("pyarrow", "arrow")
         columns: dict[str, Any] = dict(self.columns())
         for name, words in (("op", list(OPS)), ("job", self.job_names)):
-            places = pyarrow.array(columns[name].astype(np.int32))
-            columns[name] = pyarrow.DictionaryArray.from_arrays(places, words)
+            # Clones of `numjobs` have one name, and a dictionary's words differ.
+            known = {word: place for place, word in enumerate(dict.fromkeys(words))}
+            place_of = np.array([known[word] for word in words], np.int32)
+            places = pyarrow.array(place_of[columns[name]])
+            columns[name] = pyarrow.DictionaryArray.from_arrays(places, list(known))
         return pyarrow.table(columns)
 
     def __len__(self) -> int:

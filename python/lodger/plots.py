@@ -91,8 +91,8 @@ def latency(results: Result | Mapping[str, Result], direction: str = "read") -> 
 
 @public(result=_RESULT)
 def iops(result: Result) -> float:
-    """Requests per second of all jobs together."""
-    return sum(d.iops for job in result.jobs for d in job.directions.values())
+    """Requests per second of all jobs together; jobs one after the other over all their time."""
+    return result.lodger.together["all"].iops
 
 
 @public(

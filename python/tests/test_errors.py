@@ -98,6 +98,7 @@ def test_wrong_advice_is_refused(jobs: Path) -> None:
     both = caught(lambda: lodger.advise(jobs, "tiny", slo="p99=1ms", within="5%"))
     assert "exclude each other" in both.message
     assert caught(lambda: lodger.advise(jobs, "tiny", slo="fast")).hint is not None
+    assert "a number from 0 to 1, found 5" in caught(lambda: lodger.advise(jobs, "tiny", within=5)).message
     assert "no use for host memory" in caught(lambda: lodger.advise(jobs, "970-pro")).message
 
 

@@ -138,6 +138,34 @@ def test_a_result_is_a_row_and_its_jobs_are_rows() -> None:
     assert len({again, result}) == 2
 
 
+def test_clones_of_one_name_are_a_log_for_every_library() -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    jobs = "[a]\nrw=randread\nbs=4k\nsize=16m\nnumber_ios=50\nnumjobs=2\n[b]\nrw=write\nsize=64k\n"
+    log = lodger.simulate(lodger.Workload.from_fio(jobs), "tiny", log=True).log
+    assert log is not None
+    assert log.job_names == ["a", "a", "b"]
+    for frame in (log.to_pandas(), pandas.DataFrame.from_arrow(log), log.to_polars()):
+        assert list(frame["job"]) == [log.job_names[at] for at in log.job]
+    assert polars.from_arrow(log.to_arrow())["job"].value_counts().height == 2
+
+
+def test_jobs_one_after_the_other_are_no_faster_than_either() -> None:
+    jobs = (
+        "[global]\nbs=4k\nsize=16m\n[fast]\nrw=randread\niodepth=32\nnumber_ios=4000\n"
+        "[slow]\nstonewall\nrw=randread\niodepth=1\nnumber_ios=400\n[last]\nstonewall\nrw=write\n"
+    )
+    result = lodger.simulate(lodger.Workload.from_fio(jobs), "tiny")
+    fast, slow, last = (job.directions for job in result.jobs)
+    took_s = [4000 / fast["read"].iops, 400 / slow["read"].iops, last["write"].total_ios / last["write"].iops]
+    row = result.row()
+    assert row["read_iops"] == pytest.approx(4400 / (took_s[0] + took_s[1]))
+    assert row["write_iops"] == pytest.approx(last["write"].iops)
+    assert row["iops"] == pytest.approx(row["requests"] / sum(took_s))
+    assert row["iops"] == lodger.plots.iops(result) < fast["read"].iops
+    side_by_side = lodger.simulate(lodger.Workload.from_fio(jobs.replace("stonewall\n", "")), "tiny")
+    assert side_by_side.row()["write_iops"] == side_by_side.jobs[2].write.iops
+
+
 def test_the_timeline_adds_up_to_the_report() -> None:
     result = tables()["result"]
     timeline = result.timeline

@@ -121,9 +121,12 @@ def main(arguments=None):
     )
     options = parser.parse_args(arguments)
     try:
-        with options.csv.open(newline="", encoding="utf-8") as file:
+        with options.csv.open(newline="", encoding="utf-8-sig") as file:
             made = toml(read(file, options.csv), options)
-    except (BadInput, OSError, UnicodeDecodeError, csv.Error) as error:
+    except OSError as error:
+        print(f"error: cannot read {options.csv}: {error.strerror}", file=sys.stderr)
+        return 2
+    except (BadInput, UnicodeDecodeError, csv.Error) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     sys.stdout.write(made)

@@ -1,6 +1,10 @@
 """Does a file of distributions say what the transactions were?"""
 
 import argparse
+import contextlib
+import io
+import pathlib
+import tempfile
 import tomllib
 import unittest
 
@@ -32,6 +36,19 @@ class OwnLog(unittest.TestCase):
         self.assertLessEqual(len(one["log_bytes"]), own_log.BINS_MAX)
         self.assertEqual(sum(count for _, count in one["log_bytes"]), 1000)
         self.assertAlmostEqual(sum(size * count for size, count in one["log_bytes"]) / 500_500, 1.0, 2)
+
+    def test_a_file_as_spreadsheets_save_it_is_read(self):
+        with tempfile.TemporaryDirectory() as folder:
+            table = pathlib.Path(folder, "t.csv")
+            table.write_bytes("\ufeffoperation,cpu_ns,log_bytes\r\nput,10,100\r\n".encode())
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                self.assertEqual(own_log.main([str(table)]), 0)
+            self.assertEqual(tomllib.loads(printed.getvalue())["operation"][0]["name"], "put")
+            said = io.StringIO()
+            with contextlib.redirect_stderr(said):
+                self.assertEqual(own_log.main([folder + "/none.csv"]), 2)
+            self.assertIn("cannot read", said.getvalue())
 
     def test_what_is_wrong_is_told_with_its_line(self):
         for text in ("operation,cpu_ns\na,1\n", "operation,cpu_ns,log_bytes\na,x,1\n", "operation,cpu_ns,log_bytes\n"):

@@ -85,6 +85,12 @@ fn with_meant(mut error: clap::Error, args: &[OsString]) -> clap::Error {
         // How to give it as a value is no help then.
         error.remove(ContextKind::Suggested);
     }
+    // An option of ours alone that stands for one of fio's.
+    if let Some(ContextValue::String(near)) = error.get(ContextKind::SuggestedArg)
+        && near == "--fio-option"
+    {
+        error.remove(ContextKind::SuggestedArg);
+    }
     error
 }
 

@@ -33,6 +33,16 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
         "`lodger advise` tries all amounts; `lodger compare --hmb-offer 32MiB,64MiB` sets those beside each other",
     ),
     (
+        "advise",
+        "--clients",
+        "`lodger advise` tries 1, 4, 16 and 64 beside those of the model's file; `lodger simulate --clients 4` runs one number",
+    ),
+    (
+        "advise",
+        "--commit",
+        "`lodger advise` sets blocks beside the byte window; `lodger compare --commit block,ba,async` sets all ways beside each other",
+    ),
+    (
         "",
         "--max_host_mem_size_mb",
         "what Linux calls `nvme.max_host_mem_size_mb=32` is `--hmb 32MiB` here",

@@ -237,13 +237,17 @@ impl LoggingResult {
             grouped(statistics.commits),
             grouped(statistics.groups)
         ));
-        line(format!(
-            "  commit       : mean={:.2} us, 50th={:.2} us, 99th={:.2} us, max={:.2} us",
-            self.latency.mean_ns() / 1e3,
-            self.latency.percentile_ns(50.0) as f64 / 1e3,
-            self.latency.percentile_ns(99.0) as f64 / 1e3,
-            self.latency.max_ns() as f64 / 1e3
-        ));
+        if self.latency.count() == 0 {
+            line("  commit       : none".to_owned());
+        } else {
+            line(format!(
+                "  commit       : mean={:.2} us, 50th={:.2} us, 99th={:.2} us, max={:.2} us",
+                self.latency.mean_ns() / 1e3,
+                self.latency.percentile_ns(50.0) as f64 / 1e3,
+                self.latency.percentile_ns(99.0) as f64 / 1e3,
+                self.latency.max_ns() as f64 / 1e3
+            ));
+        }
         let amplification = statistics.write_amplification();
         let waits = statistics
             .log_bytes

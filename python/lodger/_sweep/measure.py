@@ -13,8 +13,8 @@ _LATENCY = ("mean_us", "p50_us", "p99_us", "p999_us", "max_us")
 
 METRICS: Mapping[str, str] = {
     "requests": "requests completed",
-    "iops": "requests/s of all jobs together",
-    "bw_bytes": "bytes/s of all jobs together",
+    "iops": "requests/s of all jobs together; jobs one after the other over all their time",
+    "bw_bytes": "bytes/s of all jobs together, likewise",
     "mean_us": "completion latency, microseconds: mean",
     "p50_us": "half of the requests took no longer",
     "p99_us": "99 % of them",
@@ -64,13 +64,15 @@ def _latency(bins: Mapping[int, int], records: list[Mapping[str, Any]]) -> dict[
     }
 
 
-def _requests(jobs: list[Mapping[str, Any]], directions: tuple[str, ...]) -> dict[str, float]:
+def _requests(
+    jobs: list[Mapping[str, Any]], directions: tuple[str, ...], rates: Mapping[str, float]
+) -> dict[str, float]:
     found = [job[name] for job in jobs for name in directions if job[name]["total_ios"]]
     if not found:
         return {}
     made: dict[str, float] = {
-        "iops": float(sum(one["iops"] for one in found)),
-        "bw_bytes": float(sum(one["bw_bytes"] for one in found)),
+        "iops": rates["iops"],
+        "bw_bytes": rates["bw_bytes"],
     }
     records = [one["clat_ns"] for one in found if one["clat_ns"]["N"]]
     if records:
@@ -86,11 +88,12 @@ def measured(result: Mapping[str, Any]) -> dict[str, float | None]:
     """The columns of a result: its JSON with the bins of the histograms."""
     jobs, inside = result["jobs"], result["lodger"]
     made: dict[str, float | None] = dict.fromkeys(METRICS)
-    together = _requests(jobs, DIRECTIONS)
+    rates = inside["together"]
+    together = _requests(jobs, DIRECTIONS, rates["all"])
     made |= together
     some = [name for name in DIRECTIONS if any(job[name]["total_ios"] for job in jobs)]
     for direction in some:
-        own = together if len(some) == 1 else _requests(jobs, (direction,))
+        own = together if len(some) == 1 else _requests(jobs, (direction,), rates[direction])
         made |= {f"{direction}_{name}": value for name, value in own.items()}
     lookups = inside["map"]["lookups"]
     found = sum(inside["map"]["hits"].values())

@@ -316,6 +316,14 @@ class WearStats(Record):
     lifetime: Lifetime
 
 
+class Rates(Record):
+    """Of all jobs together."""
+
+    __slots__ = ()
+    iops: float
+    bw_bytes: float
+
+
 class Inside(Record):
     """What happened inside the drive: the object ``lodger`` of the JSON."""
 
@@ -333,6 +341,9 @@ class Inside(Record):
     events: int
     requests: int
     """Those of the ramp included."""
+    together: Mapping[str, Rates]
+    """Rates of all jobs: ``"all"``, and by direction. Jobs at the same time add up; stages that follow each
+    other (``stonewall``) are taken over all their time."""
     map: MapStats
     read_cache: CacheStats
     write_buffer: BufferStats

@@ -5,7 +5,6 @@
 //! PostgreSQL run whose map it does. Tables in the terminal, `out/demo.html` with plots. It uses nothing that a program of yours could not use.
 
 mod page;
-mod plot;
 
 use lodger_core::observe::Histogram;
 use lodger_run::{
@@ -86,7 +85,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     fs::create_dir_all("out")?;
     fs::write("out/demo.html", page::html(&sweep, &loads)?)?;
-    fs::write("out/working-set.svg", plot::working_set(&sweep)?)?;
     println!("\nout/demo.html shows it with plots. Next:");
     println!(
         "  target/release/lodger compare workloads/jobs/working-set.fio --drive {DRIVE} --hmb off,8MiB,16MiB,38MiB"

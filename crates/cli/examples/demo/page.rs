@@ -1,65 +1,112 @@
-//! The demo's page: self-contained, nothing is fetched.
+//! The demo's page, in the look of all pages: self-contained, nothing is fetched.
 
-use super::{Load, Point, Replay, plot};
-use std::error::Error;
+use super::{CHOICES, Load, Point, Replay};
+use lodger_page::{COLOURS, Line, Plot, WIDTH, escaped, figure, foot, head};
 use std::fmt::Write;
 
-const STYLE: &str = "body{font:16px/1.5 sans-serif;max-width:46em;margin:2em auto;padding:0 1em;\
-color:#222}table{border-collapse:collapse}td,th{padding:.15em .8em;text-align:right;\
-border-bottom:1px solid #ddd}svg{max-width:100%;height:auto}";
-
 /// The page.
-pub fn html(points: &[Point], loads: &[Load]) -> Result<String, Box<dyn Error>> {
-    let mut page = String::new();
-    write!(
-        page,
-        "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <title>What does host memory buy an RC100?</title><style>{STYLE}</style></head><body>\
-         <h1>What does host memory buy an RC100?</h1>\
-         <p>The Toshiba RC100 has no DRAM. It keeps the map of where its data lies in flash, about \
+pub fn html(points: &[Point], loads: &[Load]) -> Result<String, std::fmt::Error> {
+    let mut page = head("What does host memory buy an RC100?");
+    page.push_str(
+        "<p>The Toshiba RC100 has no DRAM. It keeps the map of where its data lies in flash, about \
          1 MiB of it in its controller, and 38 MiB more in memory it borrows from the host (NVMe \
-         Host Memory Buffer). Both figures below are simulated; the map cache's parameters were \
-         fitted on another drive, the BG4.</p>"
-    )?;
-    write!(
-        page,
-        "{}{}",
-        plot::working_set(points)?,
-        sweep_table(points)?
-    )?;
-    write!(
-        page,
+         Host Memory Buffer). All figures below are simulated; the map cache's parameters were \
+         fitted on another drive, the BG4.</p>\n<div class=\"charts\">\n",
+    );
+    page += &figure(
+        "Reads a second by the span that they cover",
+        "4 KiB at random, 32 in flight",
+        &over_spans("reads a second", points, |point| point.iops),
+    );
+    page += &figure(
+        "Latency that 99 % keep to",
+        "of the same reads",
+        &over_spans("latency, ms", points, |point| {
+            point.p99_us.map(|us| us / 1e3)
+        }),
+    );
+    page.push_str("</div>\n");
+    sweep_table(&mut page, points)?;
+    page.push_str(
         "<p>Within reach of the map at hand, a read costs one flash read; beyond it two, and the \
-         drive reads only a few pages of its map at a time.</p>"
-    )?;
+         drive reads only a few pages of its map at a time.</p>\n",
+    );
     for load in loads {
-        write!(
+        writeln!(
             page,
-            "<h2>{}</h2><p>{} {}</p>{}{}",
-            load.title,
-            load.says,
-            super::verdict(&load.replays),
-            plot::latencies(load)?,
-            replay_table(&load.replays)?
+            "<h2>{}</h2>\n<p>{} {}</p>",
+            escaped(load.title),
+            escaped(load.says),
+            escaped(&super::verdict(&load.replays)),
         )?;
+        page += &figure("Reads by how long they took", "", &latencies(load));
+        replay_table(&mut page, &load.replays)?;
     }
     page.push_str(
         "<p><a href=\"what-if.html\">The what-if page</a> lets you move working set and host memory \
-         yourself; <code>make page</code> makes it.</p>",
+         yourself; <code>make page</code> makes it.</p>\n",
     );
-    page.push_str("</body></html>\n");
-    Ok(page)
+    Ok(page + &foot())
 }
 
-fn sweep_table(points: &[Point]) -> Result<String, std::fmt::Error> {
-    let mut table = String::from(
-        "<table><tr><th>span</th><th>HMB off</th><th>HMB on</th><th>gain</th>\
-         <th>p99 off</th><th>p99 on</th></tr>",
+fn plot(x: &'static str, y: &'static str, lines: Vec<Line>) -> Plot {
+    Plot {
+        lines,
+        marks: Vec::new(),
+        x,
+        y,
+        dots: false,
+        log_y: false,
+        width: WIDTH,
+    }
+}
+
+/// A curve for host memory off, and one for on.
+fn over_spans(y: &'static str, points: &[Point], of: impl Fn(&Point) -> [f64; 2]) -> Plot {
+    let line = |which: usize| Line {
+        name: CHOICES[which].0.to_owned(),
+        points: points
+            .iter()
+            .map(|point| (point.span_gib as f64, of(point)[which]))
+            .collect(),
+        colour: COLOURS[which],
+    };
+    plot("span of the reads, GiB", y, vec![line(0), line(1)])
+}
+
+/// Share of the reads that took no longer than so long.
+fn latencies(load: &Load) -> Plot {
+    let lines = load.replays.iter().zip(COLOURS);
+    let lines = lines.map(|(replay, colour)| Line {
+        name: replay.name.to_owned(),
+        points: steps(replay),
+        colour,
+    });
+    plot("latency, us", "reads done, %", lines.collect())
+}
+
+/// The cumulative distribution as steps.
+fn steps(replay: &Replay) -> Vec<(f64, f64)> {
+    let total = replay.reads.count().max(1) as f64;
+    let mut done = 0;
+    let mut points = Vec::new();
+    for (ns, count) in replay.reads.bins() {
+        points.push((ns as f64 / 1e3, 100.0 * done as f64 / total));
+        done += count;
+        points.push((ns as f64 / 1e3, 100.0 * done as f64 / total));
+    }
+    points
+}
+
+fn sweep_table(page: &mut String, points: &[Point]) -> std::fmt::Result {
+    page.push_str(
+        "<div class=\"wide\"><table><tr><th>span</th><th>HMB off</th><th>HMB on</th><th>gain</th>\
+         <th>p99 off</th><th>p99 on</th></tr>\n",
     );
     for point in points {
         let [off, on] = point.iops;
-        write!(
-            table,
+        writeln!(
+            page,
             "<tr><td>{} GiB</td><td>{:.1}k/s</td><td>{:.1}k/s</td><td>{:.1}x</td>\
              <td>{:.0} us</td><td>{:.0} us</td></tr>",
             point.span_gib,
@@ -70,19 +117,20 @@ fn sweep_table(points: &[Point]) -> Result<String, std::fmt::Error> {
             point.p99_us[1]
         )?;
     }
-    Ok(table + "</table>")
+    page.push_str("</table></div>\n");
+    Ok(())
 }
 
-fn replay_table(replays: &[Replay]) -> Result<String, std::fmt::Error> {
-    let mut table = String::from(
-        "<table><tr><th></th><th>reads</th><th>mean</th><th>p50</th><th>p99</th>\
-         <th>map misses</th><th>host memory in use</th></tr>",
+fn replay_table(page: &mut String, replays: &[Replay]) -> std::fmt::Result {
+    page.push_str(
+        "<div class=\"wide\"><table><tr><th></th><th>reads</th><th>mean</th><th>p50</th><th>p99</th>\
+         <th>map misses</th><th>host memory in use</th></tr>\n",
     );
     for replay in replays {
-        write!(
-            table,
+        writeln!(
+            page,
             "<tr><td>{}</td><td>{}</td><td>{:.0} us</td><td>{:.0} us</td><td>{:.0} us</td>\
-             <td>{:.1}%</td><td>{:.1} MiB</td></tr>",
+             <td>{:.1} %</td><td>{:.1} MiB</td></tr>",
             replay.name,
             replay.reads.count(),
             replay.reads.mean_ns() / 1e3,
@@ -92,5 +140,6 @@ fn replay_table(replays: &[Replay]) -> Result<String, std::fmt::Error> {
             replay.used_bytes as f64 / f64::from(1 << 20)
         )?;
     }
-    Ok(table + "</table>")
+    page.push_str("</table></div>\n");
+    Ok(())
 }

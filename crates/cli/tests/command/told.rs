@@ -381,6 +381,67 @@ fn a_trace_in_an_archive_or_cut_in_an_event_is_told_as_that() {
 }
 
 #[test]
+fn a_load_of_trims_is_no_load_to_advise_on() {
+    let sandbox = Sandbox::new();
+    sandbox.file(
+        "trims.fio",
+        "[t]\nrw=randtrim\nbs=4k\nsize=4m\nnumber_ios=30\n",
+    );
+    let (first, _) = parts(&refused(
+        &sandbox,
+        "advise trims.fio --drive tiny --slo mean=1ns",
+    ));
+    assert!(
+        first.contains("reads and writes, and this workload has neither"),
+        "{first}"
+    );
+}
+
+#[test]
+fn options_of_other_commands_and_of_nobody_are_not_told_to_be_values() {
+    let sandbox = Sandbox::new();
+    sandbox.file("job.fio", JOB);
+    let said = refused(&sandbox, "simulate job.fio --drive tiny --foo");
+    assert!(!said.contains("fio-option"), "{said}");
+    for option in ["--clients", "--commit"] {
+        let (_, hint) = parts(&refused(
+            &sandbox,
+            &format!("advise job.fio --drive tiny {option} 4"),
+        ));
+        assert!(hint.contains("`lodger advise` "), "{hint}");
+    }
+}
+
+#[test]
+fn recorded_latencies_that_a_conversion_leaves_out_are_told() {
+    let sandbox = Sandbox::new();
+    sandbox.file(
+        "msr.csv",
+        "128166372003061629,web,0,Read,136937472,4096,32968\n128166372003061729,web,0,Write,0,512,90\n",
+    );
+    let outcome = sandbox.run(&["trace", "convert", "msr.csv", "--to", "msr"]);
+    assert_eq!(outcome.code, Some(0));
+    assert!(
+        outcome
+            .stderr
+            .contains("2 recorded response times left out"),
+        "{}",
+        outcome.stderr
+    );
+    sandbox.file(
+        "plain.csv",
+        "time_us,op,offset_bytes,length_bytes\n0,R,0,4096\n9,W,0,4096\n",
+    );
+    let outcome = sandbox.run(&["trace", "convert", "plain.csv", "--to", "msr"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert!(
+        !outcome.stderr.contains("response time"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
 fn several_depths_and_two_goals_are_told_what_takes_them() {
     let sandbox = Sandbox::new();
     sandbox.file("job.fio", JOB);

@@ -4,14 +4,13 @@ use super::stream::Stream;
 use crate::Error;
 use crate::config::RunConfig;
 use crate::hmb::HmbChoice;
+use crate::report::together::Together;
 use crate::runner::{self, Observer, Progress, RunResult};
 use crate::stats::Direction;
 use lodger_core::Request;
 use lodger_core::observe::Histogram;
 use lodger_core::spec::Tier;
-use lodger_core::time::S;
 use lodger_workload::Workload;
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -132,7 +131,7 @@ impl Run {
         Run {
             hmb_bytes: result.hmb.granted_bytes,
             used_bytes: result.hmb.used_bytes,
-            iops: iops(result),
+            iops: Together::of(result).all.ios_per_second(),
             read: Latency::of(&read),
             write: Latency::of(&write),
             lookups,
@@ -171,26 +170,6 @@ impl Run {
 fn merge(histogram: &mut Histogram, direction: &Direction) {
     if let Some(latency) = direction.clat() {
         histogram.merge(latency);
-    }
-}
-
-/// Requests per second, as fio counts them, without flushes: those counted over the stages' own times, one after the other.
-fn iops(result: &RunResult) -> f64 {
-    let mut stages: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-    let mut ios = 0;
-    for job in &result.jobs {
-        ios += job.read.ios + job.write.ios + job.trim.ios;
-        let span = stages.entry(job.stage).or_insert((u64::MAX, 0));
-        *span = (span.0.min(job.start_ps), span.1.max(job.end_ps));
-    }
-    let time_ps: u64 = stages
-        .values()
-        .map(|(start, end)| end.saturating_sub(*start))
-        .sum();
-    if time_ps == 0 {
-        0.0
-    } else {
-        ios as f64 * S as f64 / time_ps as f64
     }
 }
 

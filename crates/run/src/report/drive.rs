@@ -2,6 +2,7 @@
 
 use super::Report;
 use super::number::grouped;
+use super::together::Together;
 use crate::hmb::HmbChoice;
 use crate::runner::RunResult;
 use crate::size;
@@ -81,6 +82,7 @@ pub(crate) fn json(report: Report<'_>) -> Value {
         "wall_s": result.wall_s,
         "events": result.events,
         "requests": result.requests,
+        "together": Together::of(result).json(),
         "map": map_json(&result.map_tiers, counters),
         "read_cache": read_cache_json(counters),
         "write_buffer": write_buffer_json(counters),

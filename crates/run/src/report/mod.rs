@@ -11,6 +11,7 @@ pub(crate) mod page;
 mod steady;
 mod terse;
 mod text;
+pub(crate) mod together;
 mod trace;
 mod wear;
 
@@ -103,6 +104,14 @@ impl Entry {
     pub(crate) fn errno(&self) -> u64 {
         // EINVAL for a malformed command, EIO for a range beyond the drive, a drive that takes no data, or what was aborted (blk_status_to_errno).
         match self.job.first_error {
+            // ETIMEDOUT, as fio has it, where not one request may miss `latency_target` and one at a time does.
+            None if self
+                .job
+                .latency
+                .is_some_and(|l| l.missed && l.percentile >= 100.0) =>
+            {
+                110
+            }
             None | Some(Status::Success) => 0,
             Some(Status::InvalidField) => 22,
             Some(Status::OutOfRange | Status::ReadOnly | Status::Aborted) => 5,

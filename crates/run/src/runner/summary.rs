@@ -53,8 +53,13 @@ pub(crate) fn too_slow(jobs: &[JobResult]) -> impl Iterator<Item = String> + '_ 
         Some((job, found))
     });
     missed.map(|(job, found)| {
+        let ended = if found.percentile < 100.0 {
+            "kept no depth"
+        } else {
+            "ended early"
+        };
         format!(
-            "job `{}` ended early: one request at a time misses its `latency_target` of {} ns, too",
+            "job `{}` {ended}: one request at a time misses its `latency_target` of {} ns, too",
             job.name, found.target_ns
         )
     })

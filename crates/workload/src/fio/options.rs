@@ -229,7 +229,10 @@ impl Options {
             echo.retain(|(old, _)| old != name);
             // fio does not echo options without a value.
             if setting.value.is_some() {
-                echo.push((name.to_owned(), setting.text().to_owned()));
+                // With what `${NAME}` stood for, as fio has it; nobody misses a name in an option that is passed over.
+                let mut filled_in = setting.clone();
+                let shown = filled_in.expand(context).map_or(setting, |()| &filled_in);
+                echo.push((name.to_owned(), shown.text().to_owned()));
             }
         }
         Ok(echo)

@@ -102,11 +102,12 @@ impl Captured {
         }
         at_most("log.group_bytes", log.group_bytes, LOG_BYTES_MAX)?;
         let operations: Result<Vec<_>, _> = file.operation.iter().map(Operation::build).collect();
+        let operations = operations?;
         let shares = file.operation.iter().enumerate();
         // Shares are per cent with seven digits after the point, as LinkBench publishes them.
         let shares = shares.map(|(index, table)| (index as u32, weight(table.share, 1e7)));
         Ok(Self {
-            operations: operations?,
+            operations,
             shares: Weighted::new(shares).ok_or("no `share` of an operation is above 0")?,
             write_call_ps: log.write_call_ns * NS,
             sync_call_ps: log.sync_call_ns * NS,
@@ -162,6 +163,17 @@ impl Captured {
 impl Operation {
     fn build(table: &OperationTable) -> Result<Self, String> {
         let name = table.name.escape_debug();
+        if !(table.share >= 0.0 && table.share.is_finite()) {
+            return Err(format!(
+                "`share` of `{name}` must be 0 or more, found {}",
+                table.share
+            ));
+        }
+        if table.cpu_ns == 0 {
+            return Err(format!(
+                "`cpu_ns` of `{name}` must be at least 1: a transaction takes time"
+            ));
+        }
         at_most(&format!("cpu_ns of `{name}`"), table.cpu_ns, CPU_NS_MAX)?;
         let Some(client_ns) = table.cpu_ns.checked_sub(table.server_cpu_ns) else {
             return Err(format!(
@@ -171,17 +183,29 @@ impl Operation {
         for &(bytes, _) in &table.log_bytes {
             at_most(&format!("log_bytes of `{name}`"), bytes, LOG_BYTES_MAX)?;
         }
+        let log_bytes = Weighted::new(table.log_bytes.iter().copied());
+        if log_bytes.is_none() && !table.log_bytes.is_empty() {
+            return Err(format!(
+                "no weight in `log_bytes` of `{name}` is above 0, or they are too many"
+            ));
+        }
         Ok(Self {
             client_ps: client_ns * NS,
             server_ps: table.server_cpu_ns * NS,
-            log_bytes: Weighted::new(table.log_bytes.iter().copied()),
+            log_bytes,
         })
     }
 }
 
 impl Journal {
     fn build(log: &LogTable) -> Result<Option<Self>, String> {
-        let per_million = weight(log.journalled, 1e6).min(1_000_000);
+        if !(0.0..=1.0).contains(&log.journalled) {
+            return Err(format!(
+                "`log.journalled` must be between 0 and 1, found {}",
+                log.journalled
+            ));
+        }
+        let per_million = weight(log.journalled, 1e6);
         if per_million == 0 {
             return Ok(None);
         }

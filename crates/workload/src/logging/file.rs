@@ -1,5 +1,6 @@
 //! The workload file: `[logging]` and the captured distributions it names.
 
+use super::words;
 use super::{Captured, Commit, Database, Model, RecoveryPath, Settings, clients_text};
 use crate::{Job, Source, Workload, WorkloadError};
 use lodger_core::time::NS;
@@ -218,13 +219,11 @@ fn settings(table: &Table, context: &Context<'_>) -> Result<Settings, String> {
 /// A TOML file of a given form; a problem names its line.
 pub(super) fn toml<T: DeserializeOwned>(text: &str, file_name: &str) -> Result<T, WorkloadError> {
     toml::from_str(text).map_err(|error| {
-        let message = WorkloadError::new(error.message().to_owned());
-        match error.span() {
-            Some(span) => {
-                let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
-                message.at(file_name, line as u64)
-            }
-            None => message,
-        }
+        let Some(span) = error.span() else {
+            return WorkloadError::new(error.message().to_owned());
+        };
+        let above = text[..span.start.min(text.len())].matches('\n').count();
+        let line = text.lines().nth(above).unwrap_or_default();
+        words::error(error.message(), line).at(file_name, above as u64 + 1)
     })
 }

@@ -33,6 +33,7 @@ mod model;
 mod statistics;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use captured::Captured;
 pub use file::{Context, parse};

@@ -2,8 +2,9 @@
 //! account of what is durable beside it.
 
 mod recovery;
+mod wrong;
 
-use super::{Captured, Commit, Context, Database, Model, RecoveryPath, Settings, parse};
+use super::{Captured, Commit, Database, Model, RecoveryPath, Settings};
 use crate::Next;
 use lodger_core::time::{NS, S, US};
 use lodger_core::{
@@ -510,43 +511,4 @@ fn a_refusal_ends_the_run() {
         failure.contains("the drive has no byte window"),
         "{failure}"
     );
-}
-
-fn error(text: &str, window_bytes: u64) -> String {
-    let context = Context {
-        transactions: None,
-        transaction_bytes: None,
-        file_name: "dir/model.toml",
-        known: &|_| None,
-        include: &|path| {
-            assert_eq!(path.display().to_string(), "dir/captured.toml");
-            Err(std::io::Error::other("no such file"))
-        },
-        drive_bytes: 4 << 30,
-        volatile_cache: false,
-        window_bytes,
-        seed: 0,
-        commit: None,
-        clients: None,
-    };
-    parse(text, &context).expect_err("it is wrong").to_string()
-}
-
-#[test]
-fn what_is_wrong_is_named() {
-    let good = "[logging]\ndatabase = \"redis\"\ncommit = \"ba\"\ncaptured = \"captured.toml\"\n\
-                clients = 2\ntransactions = 9\n";
-    assert!(
-        error(good, 8 << 20).contains("dir/captured.toml`, which cannot be read: no such file")
-    );
-    assert!(error(good, 0).contains("the drive has no byte window"));
-    assert!(error(good, 1 << 20).contains("`segment_kib` must be at most 512"));
-    let with = |line: &str| error(&format!("{good}{line}\n"), 8 << 20);
-    assert!(with("cores = 0").contains("`cores` must be between 1 and 10000, found 0"));
-    assert!(with("switch_ns = 2000000000").contains("`switch_ns` must be between"));
-    assert!(with("log_mib = 100000").contains("no room"));
-    assert!(with("segment_kib = 6").contains("multiple of 4"));
-    assert!(with("recovery = \"tape\"").contains("`read-dma`, `loads`, `blocks`"));
-    assert!(with("cheese = 1").contains("(dir/model.toml:7)"));
-    assert!(error("[logging]\ndatabase = \"oracle\"", 0).contains("(dir/model.toml:2)"));
 }

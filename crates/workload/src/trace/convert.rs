@@ -25,6 +25,8 @@ pub struct Losses {
     pub widened: u64,
     /// Requests whose time was rounded down to the format's resolution.
     pub rounded: u64,
+    /// Recorded latencies that were not written: formats with a column for them get 0.
+    pub latencies: u64,
     /// The same as sentences, empty if nothing was lost.
     pub notes: Vec<String>,
 }
@@ -54,6 +56,13 @@ pub fn convert(trace: &Trace, to: Format, out: &mut dyn Write) -> Result<Losses,
         let message = format!("{title} can hold none of the trace's requests");
         return Err(WorkloadError::new(message).hint("`--to csv` holds everything"));
     }
+    let recorded = trace.recorded();
+    losses.latencies = recorded.map_or(0, |all| {
+        [&all.read, &all.write, &all.trim]
+            .map(lodger_core::Histogram::count)
+            .iter()
+            .sum()
+    });
     losses.note(to);
     losses.note_ambiguous(trace, to);
     Ok(losses)
@@ -127,6 +136,11 @@ impl Losses {
                 self.rounded,
                 "time",
                 format!("rounded down to {resolution}"),
+            ),
+            (
+                self.latencies,
+                "recorded response time",
+                "left out: requests are written without how long they took".to_owned(),
             ),
         ];
         for (n, noun, what) in said {

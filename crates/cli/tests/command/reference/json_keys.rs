@@ -26,6 +26,11 @@ const MEANINGS: &[(&str, &str)] = &[
     ("events", "Events worked off"),
     ("requests", "Requests completed, those of the ramp included"),
     (
+        "together.<direction>.iops",
+        "Requests a second of all jobs together, `all` or by direction: those of stages that follow each other (`stonewall`) over all their time",
+    ),
+    ("together.<direction>.bw_bytes", "Bytes a second, likewise"),
+    (
         "map.lookups",
         "Look-ups of the address map, one per command and 4 MiB of addresses it touches",
     ),
@@ -267,6 +272,7 @@ const MEANINGS: &[(&str, &str)] = &[
 /// Objects whose keys are names rather than fields.
 const NAMED: &[(&str, &str)] = &[
     ("spec", "<key>"),
+    ("together", "<direction>"),
     ("map.hits", "<tier>"),
     ("nand.reads_by_cause", "<cause>"),
     ("nand.programs_by_cause", "<cause>"),

@@ -6,7 +6,8 @@ mod curves;
 mod quantity;
 
 use super::number::{bandwidth, duration_ns, grouped};
-use super::{DIRECTIONS, Report, text, waf};
+use super::together::Together;
+use super::{Report, text, waf};
 use crate::breakdown::{self, Breakdown};
 use crate::drives::Drive;
 use crate::stats::Direction;
@@ -17,27 +18,7 @@ use std::fmt::Write as _;
 
 /// Directions as people call them, and what became of them in all jobs together.
 fn directions(report: Report<'_>) -> Vec<(&'static str, Direction)> {
-    let mut all = DIRECTIONS.map(|name| (name, Direction::default()));
-    let jobs = &report.result.jobs;
-    for same_time in jobs.chunk_by(|a, b| a.stage == b.stage) {
-        for (name, sum) in &mut all {
-            let mut stage = Direction::default();
-            for job in same_time {
-                stage.merge(match *name {
-                    "read" => &job.read,
-                    "write" => &job.write,
-                    _ => &job.trim,
-                });
-            }
-            // Stages follow each other: their times add up.
-            let before_ps = sum.runtime_ps;
-            let stage_ps = if stage.ios > 0 { stage.runtime_ps } else { 0 };
-            sum.merge(&stage);
-            sum.runtime_ps = before_ps + stage_ps;
-        }
-    }
-    let all = all.into_iter();
-    all.filter(|(_, direction)| direction.ios > 0).collect()
+    Together::of(report.result).busy().collect()
 }
 
 /// The page; `over_time` is of the same run.

@@ -100,6 +100,17 @@ fn variables_come_from_the_environment() {
 }
 
 #[test]
+fn what_was_run_is_told_with_the_values_of_its_variables() {
+    let job = job("size=${SIZE}\nfilename=x${SIZE}");
+    let told: Vec<&str> = job
+        .options
+        .iter()
+        .map(|(_, value)| value.as_str())
+        .collect();
+    assert_eq!(told, ["2m", "x2m"]);
+}
+
+#[test]
 fn a_variable_that_cannot_matter_may_be_unset() {
     let job = job("filename=${DEVICE}\nsize=4k");
     assert_eq!(job.options[0].1, "${DEVICE}");
