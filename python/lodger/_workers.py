@@ -56,6 +56,9 @@ class Workers(Protocol):
     def __exit__(self, *error: Any) -> None: ...
 
 
+_GUARD = 'for lack of memory? A script has to call this under `if __name__ == "__main__":`'
+
+
 class Lost(Error):
     """A task whose worker died, several times over."""
 
@@ -297,7 +300,8 @@ def each(there: Workers, function: Call[T], tasks: Iterable[K]) -> Iterator[tupl
         elif alone[1] + 1 < _DEATHS_MAX:
             suspects.append((alone[0], alone[1] + 1))
         else:
-            yield alone[0], Lost(f"its worker process died, {_DEATHS_MAX} times over")
+            died = f"its worker process died, {_DEATHS_MAX} times over"
+            yield alone[0], Lost(died, _GUARD)
         waiting.clear()
 
 

@@ -134,6 +134,8 @@ class Runner:
         for task, ran in _workers.each(self._there, run_task, todo):
             self._ran += 1
             if isinstance(ran, _workers.Lost):
+                if self.raise_first:
+                    raise ran
                 self.lost.append(task.number)
                 self.done[task.number] = Ran(task.number, error=ran)
             else:

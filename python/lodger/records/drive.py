@@ -311,6 +311,8 @@ class WearStats(Record):
     __slots__ = ()
     programmed_bytes_by_cause: Mapping[str, int]
     """And ``padding``."""
+    system_area_bytes: int
+    """Of these, records of trims: beside the superblocks, in no mode's bytes and no lifetime."""
     modes: Mapping[str, ModeWear]
     """Superblocks in mode ``"ordinary"``, and in mode ``"single_bit"`` where there are some."""
     lifetime: Lifetime

@@ -460,3 +460,62 @@ fn several_depths_and_two_goals_are_told_what_takes_them() {
     );
     assert!(hint.contains("leave one of them out"), "{hint}");
 }
+
+#[test]
+fn help_has_help_of_its_own() {
+    let sandbox = Sandbox::new();
+    let help = sandbox.run(&["help", "help"]);
+    assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));
+    assert!(
+        help.stdout.contains("Usage: lodger help"),
+        "{}",
+        help.stdout
+    );
+}
+
+#[test]
+fn bytes_of_wear_add_up_with_trims() {
+    let sandbox = Sandbox::new();
+    sandbox.file("t.fio", "[t]\nrw=trimwrite\nbs=16k\nsize=8m\nsync=1\n");
+    let ran = sandbox.ok(&[
+        "simulate",
+        "t.fio",
+        "--drive",
+        "tiny",
+        "--precondition",
+        "none",
+        "--output-format",
+        "json",
+    ]);
+    let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let wear = &json["lodger"]["wear"];
+    let beside = wear["system_area_bytes"].as_u64().unwrap();
+    assert!(beside > 0 && beside.is_multiple_of(4096), "{beside}");
+    let all = json["lodger"]["nand"]["programmed_bytes"].as_u64().unwrap();
+    assert!(beside < all, "{beside} of {all}");
+    let text = sandbox
+        .ok(&[
+            "simulate",
+            "t.fio",
+            "--drive",
+            "tiny",
+            "--precondition",
+            "none",
+        ])
+        .stdout;
+    assert!(
+        text.contains("records of trims, beside the superblocks"),
+        "{text}"
+    );
+    sandbox.file("w.fio", "[t]\nrw=write\nbs=16k\nsize=8m\nfsync=1\n");
+    let ran = sandbox.ok(&[
+        "simulate",
+        "w.fio",
+        "--drive",
+        "tiny",
+        "--output-format",
+        "json",
+    ]);
+    let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(json["lodger"]["wear"]["system_area_bytes"], 0);
+}

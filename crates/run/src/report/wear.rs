@@ -156,6 +156,13 @@ fn by_cause(result: &RunResult) -> Vec<(&'static str, u64)> {
         .collect()
 }
 
+/// What was programmed beside the superblocks: records of trims, in the drive's system area.
+fn system_area_bytes(result: &RunResult) -> u64 {
+    let all: u64 = by_cause(result).iter().map(|(_, bytes)| bytes).sum();
+    let in_superblocks: u64 = result.wear.iter().map(|wear| wear.programmed_slots).sum();
+    all.saturating_sub(in_superblocks * SLOT_BYTES)
+}
+
 fn mode_json(wear: &Wear) -> Value {
     let spread = spread(&wear.erases);
     let steps = histogram(&wear.erases).into_iter();
@@ -193,6 +200,7 @@ pub(super) fn json(report: Report<'_>) -> Value {
         .collect();
     json!({
         "programmed_bytes_by_cause": causes,
+        "system_area_bytes": system_area_bytes(report.result),
         "modes": modes,
         "lifetime": {
             "written_bytes_per_day": lifetime.as_ref().map(|life| life.written_bytes_per_day),
@@ -239,7 +247,15 @@ pub(super) fn write_text(out: &mut String, report: Report<'_>) -> std::fmt::Resu
     let causes: Vec<String> = causes
         .map(|(name, bytes)| format!("{name}={}", size::show(bytes)))
         .collect();
-    writeln!(out, "  programmed   : {}", causes.join(", "))?;
+    write!(out, "  programmed   : {}", causes.join(", "))?;
+    match system_area_bytes(report.result) {
+        0 => writeln!(out)?,
+        bytes => writeln!(
+            out,
+            "; {} of it records of trims, beside the superblocks",
+            size::show(bytes)
+        )?,
+    }
     writeln!(
         out,
         "  lifetime     : at this load, {} a day: {}",

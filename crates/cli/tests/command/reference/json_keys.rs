@@ -32,7 +32,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("together.<direction>.bw_bytes", "Bytes a second, likewise"),
     (
         "map.lookups",
-        "Look-ups of the address map, one per command and 4 MiB of addresses it touches",
+        "Look-ups of the address map: one per read and 4 MiB of addresses it touches; writes and trims find what they replace without one",
     ),
     ("map.hits.<tier>", "Look-ups answered by this memory"),
     (
@@ -167,6 +167,10 @@ const MEANINGS: &[(&str, &str)] = &[
     (
         "wear.programmed_bytes_by_cause.<cause>",
         "Bytes programmed by cause, and `padding`: what the flash wears for",
+    ),
+    (
+        "wear.system_area_bytes",
+        "Of these, records of trims and their padding: they go beside the superblocks, and are in no mode's bytes and no lifetime",
     ),
     (
         "wear.modes.<mode>.superblocks",

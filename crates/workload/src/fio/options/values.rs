@@ -9,7 +9,46 @@ use crate::{Ends, WorkloadError};
 
 /// Engines that complete every request before they take the next.
 const SYNCHRONOUS: &[&str] = &[
-    "sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice",
+    "sync",
+    "psync",
+    "vsync",
+    "pvsync",
+    "pvsync2",
+    "mmap",
+    "splice",
+    "libpmem",
+    "dev-dax",
+    "pmemblk",
+    "mtd",
+    "libzbc",
+    "libhdfs",
+    "gfapi",
+    "ime_psync",
+    "ime_psyncv",
+];
+/// Engines with which `iodepth` requests are in flight. A device has no use for what tells them apart.
+const ASYNCHRONOUS: &[&str] = &[
+    "libaio",
+    "io_uring",
+    "io_uring_cmd",
+    "posixaio",
+    "solarisaio",
+    "windowsaio",
+    "guasi",
+    "sg",
+    "nbd",
+    "rbd",
+    "rados",
+    "xnvme",
+    "spdk",
+    "libblkio",
+    "ime_aio",
+    "gfapi_async",
+    "libiscsi",
+    "nfs",
+    "dfs",
+    "external",
+    "null",
 ];
 /// Values of `verify`. What is compared does not matter: the data on a simulated drive is right.
 const VERIFY: &[&str] = &[
@@ -194,6 +233,19 @@ impl Options {
                     return Err(error.hint("leave the job out"));
                 }
                 self.synchronous = SYNCHRONOUS.contains(&engine);
+                if !self.synchronous && !ASYNCHRONOUS.contains(&engine) {
+                    let error = s.error(format!("`{}={engine}` is no engine of fio's", s.key));
+                    let all = SYNCHRONOUS.iter().chain(ASYNCHRONOUS);
+                    let near = all
+                        .map(|known| (strsim::osa_distance(engine, known), *known))
+                        .min();
+                    return Err(match near {
+                        Some((distance, known)) if distance <= 2 => {
+                            error.hint(format!("did you mean `{known}`?"))
+                        }
+                        _ => error.hint("`libaio` and `psync` tell apart whether `iodepth` counts"),
+                    });
+                }
                 engine.clone_into(&mut self.engine);
             }
             "fsync" => self.flush_every[0] = s.whole(0..=u64::from(u32::MAX))? as u32,

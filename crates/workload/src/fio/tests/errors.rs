@@ -230,6 +230,9 @@ fn unsupported_options_say_so() {
         assert_eq!(message, expected);
         assert!(hint.is_some());
     }
+    // Whether `iodepth` counts depends on it.
+    let expected = "`ioengine=psyncc` is no engine of fio's (job.fio:2)";
+    assert_eq!(of("ioengine=psyncc"), expected);
     let expected = "`ioengine=falloc` does no block I/O (job.fio:2)";
     assert_eq!(of("ioengine=falloc"), expected);
     let expected = "`ioengine=cpuio` does no block I/O (job.fio:2)";
