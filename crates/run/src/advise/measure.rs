@@ -213,6 +213,27 @@ impl<'w> Tally<'w> {
     }
 }
 
+/// Simulates the size that others are held against.
+///
+/// # Errors
+/// If the run fails or is interrupted, or has no latencies that advice could be about.
+pub fn reference(
+    config: &RunConfig,
+    workload: Workload,
+    hmb_bytes: u64,
+    stream: Option<Stream>,
+    tally: &Tally<'_>,
+) -> Result<(Run, Option<Stream>), Error> {
+    let measured = measure(config, workload, hmb_bytes, stream, tally)?;
+    if measured.0.read.count + measured.0.write.count == 0 {
+        let message =
+            "advice is about latencies of reads and writes, and this workload has neither";
+        return Err(Error::input(message)
+            .hint("`lodger compare --hmb off,default` sets its runs beside each other"));
+    }
+    Ok(measured)
+}
+
 /// Simulates one size. The requests go to `stream` as well, if there is one.
 ///
 /// # Errors
