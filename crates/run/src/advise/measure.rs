@@ -213,11 +213,11 @@ impl<'w> Tally<'w> {
     }
 }
 
-/// Simulates the size that others are held against.
+/// Simulates the first size, which the others are held against.
 ///
 /// # Errors
 /// If the run fails or is interrupted, or has no latencies that advice could be about.
-pub fn reference(
+pub fn first(
     config: &RunConfig,
     workload: Workload,
     hmb_bytes: u64,

@@ -108,8 +108,7 @@ pub fn advise(
     });
     let yardstick_bytes = place.yardstick_bytes();
     let tally = Tally::new(watch, 1 + sizes.len());
-    let (reference, stream) =
-        measure::reference(&config, workload, yardstick_bytes, stream, &tally)?;
+    let (reference, stream) = measure::first(&config, workload, yardstick_bytes, stream, &tally)?;
     let curve = stream.map(|s| Curve::new(s.finish(), &place, Stream::method(spec), &sizes));
 
     if let Some(curve) = &curve {
