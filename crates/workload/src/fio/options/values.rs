@@ -45,6 +45,8 @@ const ASYNCHRONOUS: &[&str] = &[
     "ime_aio",
     "gfapi_async",
     "libiscsi",
+    "libcufile",
+    "cpp_null",
     "nfs",
     "dfs",
     "external",
