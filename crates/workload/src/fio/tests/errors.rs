@@ -233,7 +233,13 @@ fn unsupported_options_say_so() {
     // Whether `iodepth` counts depends on it.
     let expected = "`ioengine=psyncc` is no engine of fio's (job.fio:2)";
     assert_eq!(of("ioengine=psyncc"), expected);
-    for engine in ["io_uring", "pvsync2", "external:/x.so", "libcufile", "cpp_null"] {
+    for engine in [
+        "io_uring",
+        "pvsync2",
+        "external:/x.so",
+        "libcufile",
+        "cpp_null",
+    ] {
         parsed(&format!("[a]\nrw=read\nbs=4k\nsize=1m\nioengine={engine}"));
     }
     let expected = "`ioengine=falloc` does no block I/O (job.fio:2)";
