@@ -122,9 +122,11 @@ def test_a_null_with_an_unknown_key_is_an_error(
 @pytest.mark.parametrize(
     ("figures", "verdict"),
     [
-        ([2.0, 2.5, 3.0], "met"),
-        ([1.0, 1.5, 1.9], "missed"),
+        ([2.4, 2.5, 2.6], "met"),
+        ([1.3, 1.4, 1.5], "missed"),
         ([1.9, 2.5, 3.0], "undecided"),
+        # All meet it, and another seed may well not: hpb-range's 32 GB was so, on 8 seeds of 8 and 13 of 16.
+        ([2.0, 2.01, 2.02], "undecided"),
         ([float("nan"), 2.5, 3.0], "undecided"),
         ([float("nan"), float("nan")], "missed"),
     ],

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean, stdev
 from typing import Any, TypeAlias
 
 from ..errors import InputError
@@ -338,8 +339,8 @@ def _outcome(check: Check, measured: float | bool | None, met: bool) -> Outcome:
 
 
 def over_seeds(outcomes: Sequence[Outcome]) -> Outcome:
-    """One outcome of those of several seeds. Undecided where seeds disagree, or a limit lies
-    between the smallest and the largest figure."""
+    """One outcome of those of several seeds. Undecided where seeds disagree, or a limit lies where
+    another seed's figure would be expected, too."""
     first = outcomes[0]
     if len(outcomes) == 1:
         return first
@@ -350,7 +351,8 @@ def over_seeds(outcomes: Sequence[Outcome]) -> Outcome:
         if one.measured is not None and not isinstance(one.measured, bool)
     )
     interval = (numbers[0], numbers[-1]) if numbers else None
-    inside = interval is not None and any(interval[0] < x < interval[1] for x in check.limits)
+    low, high = _another_seed(numbers)
+    inside = any(low < x < high for x in check.limits)
     verdict = first.verdict
     if inside or any(one.verdict != verdict for one in outcomes):
         verdict = "undecided"
@@ -363,6 +365,21 @@ def over_seeds(outcomes: Sequence[Outcome]) -> Outcome:
         seeds_met=sum(one.met for one in outcomes),
         interval=interval,
     )
+
+
+# Student's distribution, 97.5 %, by degrees of freedom from 1 on.
+_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
+
+
+def _another_seed(numbers: Sequence[float]) -> tuple[float, float]:
+    """Where one more seed's figure lies with 95 %, if figures scatter as a normal distribution. The
+    smallest and the largest of eight alone leave out one further figure in four and a half."""
+    count = len(numbers)
+    if count < 2:
+        return math.inf, -math.inf
+    student = _STUDENT[min(count - 1, len(_STUDENT)) - 1]
+    half = student * stdev(numbers) * math.sqrt(1 + 1 / count)
+    return fmean(numbers) - half, fmean(numbers) + half
 
 
 def not_run(check: Check, why: str) -> Outcome:

@@ -16,7 +16,7 @@ from .run import Found, null_tasks, run
 
 _VERDICTS = """\
 Verdicts: a claim is met, missed or, with several seeds, undecided: seeds disagree, or a limit lies
-between the smallest and the largest figure. Some published figures are missed, and their studies
+where another seed's figure is expected (95 %). Some published figures are missed, and their studies
 say so (expected = "missed") and why; that is reported but is no failure. What its study does not
 expect is one. Beside the verdict stands the kind of a check, which is derived: calibrated,
 predicted, structural, own, not comparable. A predicted check names a null that breaks it; without

@@ -82,7 +82,8 @@ def _kinds(found: Sequence[Found]) -> str:
     if seeds > 1:
         more.append(
             f"{seeds} seeds: the median, and the smallest and largest figure; a claim is "
-            "<em>undecided</em> where seeds disagree or a limit lies between these."
+            "<em>undecided</em> where seeds disagree or a limit lies where another seed's "
+            "figure is expected (95 %)."
         )
     if not ran:
         more.append("Nulls were not run (<code>--nulls</code>).")

@@ -189,8 +189,8 @@ def _markdown_counts(found: Sequence[Found]) -> list[str]:
     seeds = {one.seeds for one in found}
     lines = [
         f"{len(found)} studies, {max(seeds, default=1)} seeds each unless a study says otherwise. "
-        "A claim is *undecided* where seeds disagree or a limit lies between the smallest and the "
-        "largest figure.",
+        "A claim is *undecided* where seeds disagree or a limit lies where another "
+        "seed's figure is expected (95 %).",
         "",
         "| | checks | met | missed | undecided |",
         "|---|---|---|---|---|",
