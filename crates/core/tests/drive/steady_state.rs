@@ -39,8 +39,9 @@ fn line(name: &str, what: &str, spec: &DriveSpec, seen: &mut Seen) -> String {
     let (p9999, longest) = (kind.quantile_ps(0.9999), kind.longest_ps());
     let (part, share) = seen.narrowest();
     format!(
-        "| {name} | {what} | {:.0} | {:.1} | {:.1} | {:.1} | {:.2} | {:.1} | {:.1} | {part} {:.0} % | {:.2} |",
+        "| {name} | {what} | {:.0} | {:.0} | {:.1} | {:.1} | {:.1} | {:.2} | {:.1} | {:.1} | {part} {:.0} % | {:.2} |",
         seen.iops(),
+        seen.settled_iops,
         mean / 1e6,
         p9999 as f64 / 1e6,
         p9999 as f64 / mean,
@@ -52,8 +53,8 @@ fn line(name: &str, what: &str, spec: &DriveSpec, seen: &mut Seen) -> String {
     )
 }
 
-const HEAD: &str = "| drive | load | IOPS | mean us | p99.99 us | over mean | longest ms | silence ms \
-     | bound ms | narrowest part | amplification |\n|---|---|---|---|---|---|---|---|---|---|---|";
+const HEAD: &str = "| drive | load | IOPS | second half | mean us | p99.99 us | over mean | longest ms | silence ms \
+     | bound ms | narrowest part | amplification |\n|---|---|---|---|---|---|---|---|---|---|---|---|";
 
 /// What is more than is allowed of a run that keeps so many in flight.
 fn faults(spec: &DriveSpec, seen: &mut Seen, saturates: bool) -> Vec<String> {

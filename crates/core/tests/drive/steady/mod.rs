@@ -61,6 +61,8 @@ impl Latencies {
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     pub seconds: f64,
+    /// Completions a second in the second half of the run, when what new room hides is used up.
+    pub settled_iops: f64,
     pub reads: Latencies,
     pub writes: Latencies,
     /// Longest time in which nothing completed though something was in flight, picoseconds.
@@ -113,9 +115,9 @@ impl Watch {
     }
 }
 
-type Halfway = (u64, Vec<(&'static str, Vec<u64>)>, u64, u64);
+type Halfway = (u64, Vec<(&'static str, Vec<u64>)>, u64, u64, u64);
 
-fn state(host: &Host) -> Halfway {
+fn state(host: &Host, completed: u64) -> Halfway {
     let counters = host.counters();
     let programmed = counters.programmed_slots_by_cause.iter().sum::<u64>() + counters.padded_slots;
     (
@@ -123,6 +125,7 @@ fn state(host: &Host) -> Halfway {
         host.drive.busy_ps(),
         programmed,
         counters.host_written_bytes / 4096,
+        completed,
     )
 }
 
@@ -208,18 +211,18 @@ pub fn run_on(host: &mut Host, load: Load) -> Seen {
             completed += 1;
         }
         if halfway.is_none() && completed >= load.requests / 2 {
-            halfway = Some(state(host));
+            halfway = Some(state(host, completed));
         }
     }
     let halfway = halfway.expect("half of the requests come before all of them");
-    finish(watch, host, &halfway)
+    finish(watch, state(host, completed), &halfway)
 }
 
-fn finish(watch: Watch, host: &Host, halfway: &Halfway) -> Seen {
+fn finish(watch: Watch, end: Halfway, halfway: &Halfway) -> Seen {
     let mut seen = watch.seen;
-    let end = state(host);
     seen.seconds = (end.0 - watch.start_ps) as f64 / 1e12;
     let span_ps = (end.0 - halfway.0) as f64;
+    seen.settled_iops = (end.4 - halfway.4) as f64 / span_ps * 1e12;
     let before_ps = |name: &str| -> u64 {
         let part = halfway.1.iter().find(|(before, _)| *before == name);
         part.map_or(0, |(_, busy_ps)| busy_ps.iter().sum())
