@@ -11,6 +11,7 @@ pub mod error;
 pub mod fio;
 pub mod live;
 pub mod logging;
+mod near;
 pub mod trace;
 
 pub use error::{Place, WorkloadError};

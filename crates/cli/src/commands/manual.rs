@@ -11,19 +11,20 @@ use lodger_run::reason;
 use std::path::Path;
 
 /// The help of a command is told by the command, so that those of the Python package tell theirs.
-pub(super) fn help(args: HelpArgs, streams: &mut Streams<'_>) -> u8 {
+pub(super) fn help(args: HelpArgs, streams: &mut Streams<'_>) -> Result<u8, Error> {
     // This one has no `--help` of its own.
     if args.command == ["help"] {
         let mut tree = manual::tree();
         tree.build();
         let shown = manual::find(&tree, &args.command)
             .map(|command| command.clone().render_help().to_string());
-        return u8::from(output::finish(None, streams.stdout, &shown.unwrap_or_default()).is_err());
+        output::finish(None, streams.stdout, &shown.unwrap_or_default())?;
+        return Ok(0);
     }
     let mut words = vec!["lodger".to_owned()];
     words.extend(args.command);
     words.push("--help".into());
-    crate::main_with_args(words, streams.stdout, streams.stderr)
+    Ok(crate::main_with_args(words, streams.stdout, streams.stderr))
 }
 
 pub(super) fn completions(args: &CompletionsArgs, streams: &mut Streams<'_>) -> Result<(), Error> {

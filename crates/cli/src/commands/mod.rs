@@ -60,7 +60,7 @@ pub fn dispatch(cli: Cli, streams: &mut Streams<'_>) -> Result<u8, Error> {
         Command::Sweep(args) => outside::run("sweep", &args.arguments),
         Command::Reproduce(args) => outside::run("reproduce", &args.arguments),
         Command::Study(args) => outside::run("study", &args.arguments),
-        Command::Help(args) => Ok(manual::help(args, streams)),
+        Command::Help(args) => manual::help(args, streams),
         Command::Completions(args) => manual::completions(&args, streams).map(|()| 0),
         Command::Man(args) => manual::man(&args, streams).map(|()| 0),
     }

@@ -144,6 +144,20 @@ impl Run {
         }
     }
 
+    /// Whether there is anything to advise on.
+    ///
+    /// # Errors
+    /// If nothing was read or written.
+    pub fn has_latencies(&self) -> Result<(), Error> {
+        if self.read.count + self.write.count > 0 {
+            return Ok(());
+        }
+        let message =
+            "advice is about latencies of reads and writes, and this workload has neither";
+        Err(Error::input(message)
+            .hint("`lodger compare --hmb off,default` sets its runs beside each other"))
+    }
+
     /// Mean latency of reads (of writes where there are none), nanoseconds.
     #[must_use]
     pub fn mean_ns(&self) -> f64 {
@@ -211,27 +225,6 @@ impl<'w> Tally<'w> {
         let all = self.planned.load(Ordering::Relaxed).max(1) * WHOLE;
         (self.watch)(progress, (done as f64 / all as f64).min(1.0))
     }
-}
-
-/// Simulates the first size, which the others are held against.
-///
-/// # Errors
-/// If the run fails or is interrupted, or has no latencies that advice could be about.
-pub fn first(
-    config: &RunConfig,
-    workload: Workload,
-    hmb_bytes: u64,
-    stream: Option<Stream>,
-    tally: &Tally<'_>,
-) -> Result<(Run, Option<Stream>), Error> {
-    let measured = measure(config, workload, hmb_bytes, stream, tally)?;
-    if measured.0.read.count + measured.0.write.count == 0 {
-        let message =
-            "advice is about latencies of reads and writes, and this workload has neither";
-        return Err(Error::input(message)
-            .hint("`lodger compare --hmb off,default` sets its runs beside each other"));
-    }
-    Ok(measured)
 }
 
 /// Simulates one size. The requests go to `stream` as well, if there is one.

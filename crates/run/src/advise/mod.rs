@@ -108,7 +108,8 @@ pub fn advise(
     });
     let yardstick_bytes = place.yardstick_bytes();
     let tally = Tally::new(watch, 1 + sizes.len());
-    let (reference, stream) = measure::first(&config, workload, yardstick_bytes, stream, &tally)?;
+    let (reference, stream) = measure::measure(&config, workload, yardstick_bytes, stream, &tally)?;
+    reference.has_latencies()?;
     let curve = stream.map(|s| Curve::new(s.finish(), &place, Stream::method(spec), &sizes));
 
     if let Some(curve) = &curve {
@@ -120,13 +121,12 @@ pub fn advise(
     sizes.dedup();
     let mut runs = Runs::new(&config, make, &tally, &place, reference.clone());
     runs.simulate(&sizes)?;
-    let up_to_bytes = largest_advised(goal, &place);
     let found = search::smallest(
         &mut runs,
         &goal,
         curve.as_ref(),
         yardstick_bytes,
-        up_to_bytes,
+        largest_advised(goal, &place),
     )?;
     if let Found::Size {
         enough_bytes,

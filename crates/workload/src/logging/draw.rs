@@ -42,11 +42,11 @@ impl Dice {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
-    /// The sequences that follow this one's 2^128 numbers on, so that none meets another.
-    fn next_stream(&mut self) -> Self {
-        let stream = self.clone();
+    /// A sequence of its own; this one goes on 2^128 numbers later, so that the two never meet.
+    fn split_off(&mut self) -> Self {
+        let own = self.clone();
         self.0.jump();
-        stream
+        own
     }
 
     /// A number below `bound`, which is not 0 (bias below `bound` / 2^64).
@@ -68,9 +68,9 @@ impl Chance {
     pub fn new(seed: u64) -> Self {
         let mut dice = Dice::new(seed);
         Self {
-            transactions: dice.next_stream(),
-            journal: dice.next_stream(),
-            locks: dice.next_stream(),
+            transactions: dice.split_off(),
+            journal: dice.split_off(),
+            locks: dice.split_off(),
         }
     }
 }

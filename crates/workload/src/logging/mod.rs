@@ -141,7 +141,7 @@ impl std::str::FromStr for Commit {
                     "`commit` must be `block`, `ba` or `async`, found `{shown}`"
                 ));
                 let names = ["block", "ba", "async"];
-                let near = names.iter().find(|name| strsim::osa_distance(text, name) <= name.len() / 3);
+                let near = crate::near::nearest(text, names);
                 error.hint(match near {
                     Some(name) => format!("did you mean `{name}`?"),
                     None => "`block` waits for a write and a flush, `ba` for the byte window, `async` for nothing".to_owned(),

@@ -1,6 +1,7 @@
 //! What is wrong in a TOML file, in words of its keys and values: the parser speaks of fields, variants and machine types.
 
 use crate::WorkloadError;
+use crate::near::nearest;
 
 /// The parser's message about a line of the file as people would say it.
 pub(super) fn error(message: &str, line: &str) -> WorkloadError {
@@ -18,10 +19,12 @@ fn variant(message: &str, key: &str) -> Option<WorkloadError> {
         .split_once(", expected ")?;
     let words = named(expected);
     let error = WorkloadError::new(format!("`{key}` must be {}, found {found}", one_of(&words)));
-    Some(match near(found.trim_matches('`'), &words) {
-        Some(word) => error.hint(format!("did you mean `{word}`?")),
-        None => error,
-    })
+    Some(
+        match nearest(found.trim_matches('`'), words.iter().copied()) {
+            Some(word) => error.hint(format!("did you mean `{word}`?")),
+            None => error,
+        },
+    )
 }
 
 fn field(message: &str) -> Option<WorkloadError> {
@@ -31,7 +34,7 @@ fn field(message: &str) -> Option<WorkloadError> {
     let words = named(expected);
     let found = found.trim_matches('`');
     let error = WorkloadError::new(format!("unknown key `{found}`"));
-    Some(error.hint(match near(found, &words) {
+    Some(error.hint(match nearest(found, words.iter().copied()) {
         Some(word) => format!("did you mean `{word}`?"),
         None if words == ["logging"] => {
             "a model has all in `[logging]`, and names a file of captured distributions there: `captured = \"FILE\"`".to_owned()
@@ -78,12 +81,4 @@ fn one_of(words: &[&str]) -> String {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
         _ => quoted.concat(),
     }
-}
-
-fn near<'w>(found: &str, words: &[&'w str]) -> Option<&'w str> {
-    let near = words
-        .iter()
-        .map(|word| (strsim::osa_distance(found, word), *word));
-    let (distance, word) = near.min()?;
-    (distance <= word.len().div_ceil(4)).then_some(word)
 }

@@ -5,6 +5,7 @@ use crate::fio::ini::Setting;
 use crate::fio::offsets::Between;
 use crate::fio::value::{self, Extent};
 use crate::fio::{JOBS_MAX, lists};
+use crate::near::nearest;
 use crate::{Ends, WorkloadError};
 
 /// Engines that complete every request before they take the next.
@@ -237,16 +238,11 @@ impl Options {
                 self.synchronous = SYNCHRONOUS.contains(&engine);
                 if !self.synchronous && !ASYNCHRONOUS.contains(&engine) {
                     let error = s.error(format!("`{}={engine}` is no engine of fio's", s.key));
-                    let all = SYNCHRONOUS.iter().chain(ASYNCHRONOUS);
-                    let near = all
-                        .map(|known| (strsim::osa_distance(engine, known), *known))
-                        .min();
-                    return Err(match near {
-                        Some((distance, known)) if distance <= 2 => {
-                            error.hint(format!("did you mean `{known}`?"))
-                        }
-                        _ => error.hint("`libaio` and `psync` tell apart whether `iodepth` counts"),
-                    });
+                    let all = SYNCHRONOUS.iter().chain(ASYNCHRONOUS).copied();
+                    return Err(error.hint(match nearest(engine, all) {
+                        Some(known) => format!("did you mean `{known}`?"),
+                        None => "with `psync` one request is in flight, with `libaio` as many as `iodepth` says".to_owned(),
+                    }));
                 }
                 engine.clone_into(&mut self.engine);
             }
