@@ -57,17 +57,22 @@ impl Look<'_> {
             .or_else(|| self.written_by(|other| other == node || is_one_of(other, &all)))
     }
 
-    /// What a path of the kernel's leads to; a device without a node has its number in `/sys`.
+    /// What a path of the kernel's leads to; a device without a node, or with a file in its place, has its number in `/sys`.
     fn node(&self, path: &Path) -> Option<Node> {
         if !path.is_absolute() {
             return None;
         }
-        Node::of_path(path).or_else(|| {
-            let name = path.strip_prefix("/dev").ok()?;
-            let dev = self.machine.sys.join("class/block").join(name).join("dev");
-            let text = std::fs::read_to_string(dev).ok()?;
-            parse_number(text.trim()).map(Node::Block)
-        })
+        let Ok(name) = path.strip_prefix("/dev") else {
+            return Node::of_path(path);
+        };
+        let found = Node::of_path(&self.machine.dev.join(name));
+        if let Some(Node::Block(_)) = found {
+            return found;
+        }
+        let dev = self.machine.sys.join("class/block").join(name).join("dev");
+        let text = std::fs::read_to_string(dev).ok();
+        let number = text.and_then(|text| parse_number(text.trim()));
+        number.map(Node::Block).or(found)
     }
 
     /// Whether a disk or a partition of those given is used by the kernel; `but` names a loop device that

@@ -173,6 +173,18 @@ fn a_mounted_disk_is_refused_by_whatever_name_it_was_mounted() {
 }
 
 #[test]
+fn a_file_with_the_name_of_a_disk_hides_no_mount() {
+    let paper = Paper::new("named");
+    // As a program leaves it that was to write the disk, on a machine that has none.
+    paper.file("dev/nvme0n1", "no disk");
+    paper.file(
+        "proc/self/mountinfo",
+        "36 1 0:44 / /data rw - btrfs /dev/nvme0n1 rw\n",
+    );
+    says(paper.refused(IT), "`/dev/nvme0n1` is mounted at `/data`");
+}
+
+#[test]
 fn swapped_to_held_partitioned_and_partitions_are_refused() {
     let paper = Paper::new("swapped");
     paper.file("proc/swaps", "Filename\n/dev/nvme0n1 partition 1 0 -2\n");
