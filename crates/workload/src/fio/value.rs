@@ -35,6 +35,11 @@ pub(super) fn whole(text: &str) -> Option<u64> {
     number_and_suffix(text).and_then(|(n, suffix)| suffix.is_empty().then_some(n))
 }
 
+/// A share of 100, with or without its sign.
+pub(super) fn percent(text: &str) -> Option<u64> {
+    whole(text.strip_suffix('%').unwrap_or(text)).filter(|percent| *percent <= 100)
+}
+
 /// A number of bytes. `k`, `kb` and `kib` are all 1024 unless `kb_base` is 1000, where only `kib`
 /// is.
 ///
@@ -99,13 +104,17 @@ impl Setting {
         WorkloadError::new(message).at(&self.place.file, self.place.line)
     }
 
-    /// A whole number in a range.
+    /// A whole number in a range. As in fio, `1k` is 1024 of anything, and a share may say `%`.
     pub(super) fn whole(&self, range: RangeInclusive<u64>) -> Result<u64, WorkloadError> {
         let allowed = || match *range.end() {
             u64::MAX => format!("a whole number from {}", range.start()),
             end => format!("between {} and {end}", range.start()),
         };
-        whole(self.text())
+        let number = match *range.end() {
+            100 => percent(self.text()),
+            _ => bytes(self.text(), KB_BASE),
+        };
+        number
             .filter(|n| range.contains(n))
             .ok_or_else(|| self.must(&allowed()))
     }
@@ -135,7 +144,7 @@ impl Setting {
     pub(super) fn extent(&self, kb_base: u64) -> Result<Extent, WorkloadError> {
         let text = self.text();
         let extent = match text.strip_suffix('%') {
-            Some(percent) => whole(percent).filter(|p| *p <= 100).map(Extent::Percent),
+            Some(_) => percent(text).map(Extent::Percent),
             None => bytes(text, kb_base).map(Extent::Bytes),
         };
         extent.ok_or_else(|| self.must("a size such as `64k`, `10g` or `50%`"))
@@ -214,6 +223,31 @@ mod tests {
         }
         assert_eq!(bytes("4k", 1000), Some(4000));
         assert_eq!(bytes("4kib", 1000), Some(4096));
+    }
+
+    #[test]
+    fn counts_have_units_and_shares_a_percent_sign_as_in_fio() {
+        let setting = |text: &str| Setting {
+            key: "rwmixread".into(),
+            value: Some(text.into()),
+            place: crate::Place {
+                file: "job.fio".into(),
+                line: 1,
+            },
+        };
+        for (text, end, expected) in [
+            ("1k", 65535, Some(1024)),
+            ("64k", 65535, None),
+            ("2*2", 65535, None),
+            ("50%", 100, Some(50)),
+            ("50", 100, Some(50)),
+            ("50%", 99, None),
+            ("101%", 100, None),
+            ("%", 100, None),
+            ("1.5k", 65535, None),
+        ] {
+            assert_eq!(setting(text).whole(1..=end).ok(), expected, "{text}");
+        }
     }
 
     #[test]

@@ -277,7 +277,7 @@ impl Options {
             "randrepeat" => self.randrepeat = s.flag()?,
             "percentage_random" => {
                 let percent = |t: &str| {
-                    let percent = value::whole(t).filter(|p| *p <= 100);
+                    let percent = value::percent(t);
                     let percent = percent.ok_or_else(|| s.must("between 0 and 100"));
                     percent.map(|p| p as u32)
                 };

@@ -10,7 +10,7 @@
 //! | `Hostname`, `DiskNumber` | together the device, shown as `hm.1` |
 //! | `Type` | `Read` or `Write` |
 //! | `Offset`, `Size` | bytes |
-//! | `ResponseTime` | 100 ns ticks; not used: the simulated drive has its own |
+//! | `ResponseTime` | 100 ns ticks; set beside the simulated drive's |
 //!
 //! Traps: there is no header; times are the end of the request's own queueing in the host, not of
 //! a drive; flushes were not recorded.
