@@ -117,7 +117,8 @@ impl HmbPath {
             .as_mut()
             .expect("only drives that may use the engine copy with it");
         let polls = dma.polls;
-        let seen_ps = dma.copy(now, started_ps, bytes);
+        let memory_ps = board.link.copied_ps(now, bytes);
+        let seen_ps = dma.copy(now, started_ps, bytes, memory_ps);
         // Four bytes a microsecond never decide anything on the link: counted, not booked.
         board.link.from_host_bytes += (dma.polls - polls) * STATUS_BYTES;
         seen_ps

@@ -95,6 +95,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let each_ps = map_reads_ps / u64::from(at_once);
             busy.push(("map_reads", vec![each_ps; at_once as usize]));
         }
+        busy.extend(
+            self.board
+                .link
+                .memory_busy_ps()
+                .map(|ps| ("host_memory", vec![ps])),
+        );
         busy.extend(self.hmb_path.busy_ps());
         busy
     }

@@ -61,6 +61,7 @@ pub(super) struct Key {
 
 /// Tables that a drive may do without; none of their keys has a default then.
 pub(super) const OPTIONAL_TABLES: &[&str] = &[
+    "host.memory",
     "host.dma",
     "controller.read_ahead",
     "nand.suspend",

@@ -94,6 +94,8 @@ pub struct LinkSpec {
     pub one_way_ps: u64,
     /// What the host's memory takes to answer a DMA read.
     pub host_memory_ps: u64,
+    /// What the host's own traffic leaves of its memory's rate, bytes per second; `None`: more than the drive can ask for.
+    pub host_memory_bytes_per_s: Option<u64>,
 }
 
 /// The host's own share of a request, outside the drive.

@@ -49,16 +49,16 @@ impl HostDma {
         }
     }
 
-    /// Starts a copy whose register writes arrive at `started_ps`; returns when the drive knows
-    /// that it is done.
+    /// Starts a copy whose register writes arrive at `started_ps`, and which the host's memory has done by `memory_ps` at
+    /// the earliest; returns when the drive knows that it is done.
     ///
     /// The engine is no [`crate::engine::Timeline`], because it is booked for `started_ps` rather
     /// than for now. That is exact: the drive is its only customer, and posted writes arrive in the
     /// order in which they were sent.
-    pub fn copy(&mut self, now: Now, started_ps: u64, bytes: u64) -> u64 {
+    pub fn copy(&mut self, now: Now, started_ps: u64, bytes: u64, memory_ps: u64) -> u64 {
         debug_assert!(started_ps >= now.ps());
         let duration_ps = self.spec.start_ps + transfer_ps(bytes, self.spec.bytes_per_s);
-        let end_ps = self.free_at_ps.max(started_ps) + duration_ps;
+        let end_ps = (self.free_at_ps.max(started_ps) + duration_ps).max(memory_ps);
         self.free_at_ps = end_ps;
         self.busy_ps += duration_ps;
         self.copies += 1;
@@ -129,22 +129,22 @@ mod tests {
     fn a_copy_is_seen_by_the_first_status_read_that_looks_after_its_end() {
         // 4000 bytes take 1 us; looks at 0 and every 900 ns; the answer takes 700 ns.
         let mut dma = HostDma::new(&spec(0), 200 * NS);
-        assert_eq!(dma.copy(now(), 0, 4000), (1800 + 700) * NS);
+        assert_eq!(dma.copy(now(), 0, 4000, 0), (1800 + 700) * NS);
         assert_eq!(dma.polls, 3);
     }
 
     #[test]
     fn a_copy_that_ends_when_the_register_is_read_is_seen_at_once() {
         let mut dma = HostDma::new(&spec(100 * NS), 200 * NS);
-        assert_eq!(dma.copy(now(), 0, 4000), (1000 + 700) * NS);
+        assert_eq!(dma.copy(now(), 0, 4000, 0), (1000 + 700) * NS);
         assert_eq!(dma.polls, 2);
     }
 
     #[test]
     fn copies_queue_and_share_one_poll_loop() {
         let mut dma = HostDma::new(&spec(0), 200 * NS);
-        dma.copy(now(), 0, 4000);
-        assert_eq!(dma.copy(now(), 10, 4000), (2700 + 700) * NS);
+        dma.copy(now(), 0, 4000, 0);
+        assert_eq!(dma.copy(now(), 10, 4000, 0), (2700 + 700) * NS);
         assert_eq!(dma.polls, 4, "looks at 0, 900, 1800 and 2700 ns");
         assert_eq!(dma.busy_ps(), 2000 * NS);
     }
@@ -178,7 +178,7 @@ mod tests {
                 }
                 next_issue_ps = Some(look_ps);
                 idle_from_ps = look_ps + 150 * NS + spec.register_ps;
-                let seen_ps = dma.copy(now(), started_ps, bytes);
+                let seen_ps = dma.copy(now(), started_ps, bytes, 0);
                 assert_eq!(seen_ps, idle_from_ps);
                 assert_eq!(dma.polls, polls);
             }

@@ -6,6 +6,11 @@
 //! UFS: the host sends commands as UPIUs. The drive sends data as it comes; data to be written it
 //! asks for by a "ready to transfer" UPIU (RTT), which takes as long as a non-posted read and
 //! occupies the direction to the host for a UPIU (JESD220C, sections 10.7.1 to 10.7.4).
+//!
+//! The host's memory serves what it can (`host.memory.rate`, less what the host itself takes), first come, first served, and one
+//! thing at a time for both directions. Data passes through it as it crosses the link, so that the slower of the two decides. Two
+//! things that follow are small and left out: data that waits in memory leaves the link idle for others behind it, and single
+//! accesses wait for those of the host (a line of 64 bytes takes 3 ns of a channel of DDR4-2400).
 
 use crate::engine::{Now, Timeline};
 use crate::spec::{LinkProtocol, LinkSpec};
@@ -30,6 +35,8 @@ pub struct Link {
     spec: LinkSpec,
     to_host: Timeline,
     from_host: Timeline,
+    /// The host's memory; only used where it has a rate.
+    memory: Timeline,
     /// Times of the sizes that every request sends: the division is slow.
     usual: [(u64, u64); 4],
     /// From the submission of a command to its arrival, without and with a doorbell of its own.
@@ -50,6 +57,7 @@ impl Link {
             spec: spec.clone(),
             to_host: Timeline::default(),
             from_host: Timeline::default(),
+            memory: Timeline::default(),
             usual: USUAL_BYTES.map(|bytes| (bytes, wire_ps(spec, bytes))),
             command_ps: [false, true].map(|doorbell| command_ps(spec, doorbell)),
             last: (0, wire_ps(spec, 0)),
@@ -116,7 +124,8 @@ impl Link {
     pub fn write(&mut self, now: Now, bytes: u64) -> u64 {
         let wire_ps = self.wire_ps(bytes);
         self.to_host_bytes += bytes;
-        self.to_host.book(now, wire_ps) + self.spec.one_way_ps
+        let sent_ps = self.to_host.book(now, wire_ps);
+        self.in_memory(now, bytes, sent_ps) + self.spec.one_way_ps
     }
 
     /// Data of the host's memory (PCIe: non-posted read; UFS: RTT and DATA OUT); returns when the
@@ -128,14 +137,31 @@ impl Link {
         if self.spec.protocol == LinkProtocol::Ufs {
             let asked_ps = self.wire_ps(0);
             let waits_ps = self.to_host.book(now, asked_ps) - now.ps();
-            return self.from_host.book(now, wire_ps) + self.round_trip_ps() + waits_ps;
+            let sent_ps = self.from_host.book(now, wire_ps);
+            return self.in_memory(now, bytes, sent_ps) + self.round_trip_ps() + waits_ps;
         }
         // The answers of all reads come one round trip later: booking the direction at the time of
         // asking keeps their order and their spacing.
-        self.from_host.book(now, wire_ps) + self.round_trip_ps()
+        let sent_ps = self.from_host.book(now, wire_ps);
+        self.in_memory(now, bytes, sent_ps) + self.round_trip_ps()
     }
 
-    /// How long that takes where nothing is in its way.
+    /// When `bytes` have passed through the host's memory, too, which the link has moved by `sent_ps`.
+    #[inline]
+    fn in_memory(&mut self, now: Now, bytes: u64, sent_ps: u64) -> u64 {
+        match self.spec.host_memory_bytes_per_s {
+            None => sent_ps,
+            Some(rate) => sent_ps.max(self.memory.book(now, transfer_ps(bytes, rate))),
+        }
+    }
+
+    /// When the host's memory has done a copy of `bytes` that its own engine makes: it reads and writes them.
+    #[must_use]
+    pub fn copied_ps(&mut self, now: Now, bytes: u64) -> u64 {
+        self.in_memory(now, 2 * bytes, now.ps())
+    }
+
+    /// How long that takes where nothing is in its way, and the host's memory is no slower than the link.
     pub fn read_ps(&mut self, bytes: u64) -> u64 {
         let asked_ps = match self.spec.protocol {
             LinkProtocol::Pcie => 0,
@@ -171,6 +197,15 @@ impl Link {
     pub fn drop_all(&mut self) {
         self.to_host.drop_all();
         self.from_host.drop_all();
+        self.memory.drop_all();
+    }
+
+    /// Time the host's memory was busy with what the drive does there, where it has a rate.
+    #[must_use]
+    pub fn memory_busy_ps(&self) -> Option<u64> {
+        self.spec
+            .host_memory_bytes_per_s
+            .map(|_| self.memory.busy_ps())
     }
 
     /// Time both directions were busy: to the host, from the host.

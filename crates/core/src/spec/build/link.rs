@@ -37,5 +37,9 @@ pub(super) fn link(values: &mut Values) -> Result<LinkSpec, SpecError> {
         packet_overhead_bytes: values.small("link.packet_overhead"),
         one_way_ps: values.number("link.one_way"),
         host_memory_ps: values.number("link.host_memory"),
+        host_memory_bytes_per_s: values.has("host.memory.rate").then(|| {
+            let left = 1.0 - values.ratio("host.memory.load");
+            (values.number("host.memory.rate") as f64 * left).round() as u64
+        }),
     })
 }

@@ -32,6 +32,8 @@ const VALUES: &[(&str, &[&str])] = &[
     ("link.host_memory", &["0ns", "500ns", "30us"]),
     ("host.submit", &["0ns", "1us", "1ms"]),
     ("host.complete", &["0ns", "2us", "1ms"]),
+    ("host.memory.rate", RATES),
+    ("host.memory.load", &["0", "0.5", "0.99"]),
     ("host.max_request", &["4KiB", "12KiB", "64KiB", "2MiB"]),
     ("host.dma.rate", RATES),
     ("host.dma.start", TIMES),
