@@ -58,7 +58,7 @@ bench: ## Measure the simulator's speed
 reproduce: ## Check what papers say, one seed each (out/reproduce.html)
 	scripts/reproduce.sh
 
-reproduce-full: ## The same with 8 seeds and nulls; writes docs/validation/studies.md
+reproduce-full: ## The same with 8 seeds, nulls and long studies; writes docs/validation/studies.md
 	scripts/reproduce.sh --full
 
 fuzz: ## Run the parsers on hostile inputs, and random drives (SECONDS=600 for each target)

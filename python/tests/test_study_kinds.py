@@ -10,7 +10,7 @@ import pytest
 
 import lodger
 from lodger import study
-from lodger.experiments import hmb_study, scatter
+from lodger.experiments import fill, hmb_study, scatter
 from lodger.study.checks import judge, over_seeds
 from lodger.study.claims import KINDS, meet
 from lodger.study.command import study as study_command
@@ -180,6 +180,31 @@ def test_experiments_without_chance_do_not_depend_on_the_seed() -> None:
     assert not any(by_chance(setting) for setting in made.settings.values())
 
 
+def test_a_fill_is_written_once_in_parts_and_finds_the_single_bit_cache() -> None:
+    """Against the same writes as plain jobs, and a drive without such a cache."""
+    sets: dict[str, Any] = {
+        **{"capacity": "128MiB", "ftl.overprovisioning": 0.4},
+        **{"ftl.slc_superblocks": 0, "ftl.slc_dynamic": 0.5},
+    }
+    given: dict[str, Any] = {"hmb": None, "hmb_offer": None, "precondition": "none", "seed": 0}
+    filled = fill.fill(drive=lodger.Drive("tiny", changes=sets), step_gb=0.0105, **given)
+    ends, rates = filled["rate"]  # type: ignore[misc]
+    assert ends[-1] == pytest.approx(0.134217728)
+    seconds = sum(
+        (end - start) * 1e3 / rate
+        for start, end, rate in zip([0.0, *ends], ends, rates, strict=False)
+    )
+    assert filled["seconds"] == pytest.approx(seconds)
+    assert filled["average"] == pytest.approx(134.217728 / seconds)
+    assert min(rates[:2]) > 1.5 * max(rates[3:])
+    plain = lodger.Drive("tiny", changes={**sets, "ftl.slc_dynamic": 0})
+    _, even = fill.fill(drive=plain, step_gb=0.0105, total_gb=0.0315, **given)["rate"]  # type: ignore[misc]
+    assert len(even) == 3 and max(even) < 1.2 * min(even)
+    again = fill.fill(drive=lodger.Drive("tiny", changes=sets), step_gb=0.0105, fills=2, **given)
+    averages = [one["average"] for one in (again, filled)]
+    assert averages == sorted(averages, key=float), "the second time there is less room"  # type: ignore[arg-type]
+
+
 def test_one_read_of_algorithm_3_is_as_long_as_the_mean_where_nothing_scatters() -> None:
     common: dict[str, Any] = {"hmb": "8MiB", "hmb_offer": None, "precondition": "sequential"}
     drive = lodger.Drive("a80")
@@ -216,6 +241,22 @@ def test_values_that_were_fitted_say_to_what() -> None:
             assert value.fitted_to or value.kind != "fitted", f"{name}: {value.key}"
             for fit in value.fitted_to:
                 assert fit.partition("/")[0] in known, f"{name}: {value.key}: {fit}"
+
+
+def test_drives_of_the_hold_out_set_say_where_values_are_from_and_none_is_fitted_to_it() -> None:
+    held_out = [one for one in ours() if one.id.startswith("hold-out")]
+    cited = {place.partition("/")[0] for one in held_out for c in one.checks for place in c.cites}
+    drives = sorted((ROOT / "studies/hold-out").glob("*.toml"))
+    assert len(drives) == 16
+    for path in drives:
+        for value in lodger.Drive(path).values.values():
+            is_number = value.text.lstrip('["')[:1].isdigit() and value.key != "name"
+            assert value.kind != "unstated" or not is_number, f"{path.stem}: {value.key}"
+            assert value.kind != "fitted" or value.fitted_to, f"{path.stem}: {value.key}"
+            for fit in value.fitted_to:
+                drive = path.stem.partition("-")[0]
+                own = fit.partition("/")[0] not in cited or drive == "ex900"
+                assert own, f"{path.stem}: {value.key} is fitted to {fit}"
 
 
 def test_no_study_sets_a_value_of_a_drive_for_a_published_figure() -> None:

@@ -252,6 +252,28 @@ def test_studies_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("asked", "ran"),
+    [
+        ([], {"short"}),
+        (["--full"], {"short", "long"}),
+        (["long"], {"long"}),
+        (["--quick"], set()),
+    ],
+)
+def test_a_study_that_takes_minutes_is_run_if_it_is_asked_for_and_with_one_seed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], asked: list[str], ran: set[str]
+) -> None:
+    (tmp_path / "short.toml").write_text(TINY)
+    (tmp_path / "long.toml").write_text(f"long = true\n{TINY}")
+    arguments = ["--studies", str(tmp_path), "--seeds", "2", "--output-format", "json"]
+    assert reproduce([*asked, *arguments]) < 2, "whatever its check comes to"
+    told = capsys.readouterr()
+    seeds = {one["id"]: one["seeds"] for one in json.loads(told.out)["studies"]}
+    assert seeds == {id: {"short": 2, "long": 1}[id] for id in ran}
+    assert ("left out as they take minutes: long" in told.err) == (not asked)
+
+
+@pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
         (["bg4-raech"], "there is no study `bg4-raech`", "`bg4-reach`"),

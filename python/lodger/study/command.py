@@ -28,7 +28,8 @@ run, 2 wrong use or input, 130 interrupted."""
 _REPRODUCE = """\
 Examples:
   lodger reproduce --list                          the studies
-  lodger reproduce                                 all of them
+  lodger reproduce                                 all but those that take minutes
+  lodger reproduce --full                          all of them
   lodger reproduce bg4-reach rc100-working-set     two of them, with their figures
   lodger reproduce --output-format json > out.json
   lodger reproduce --report reproduce.html         a page with a plot for each figure
@@ -104,6 +105,9 @@ def reproduce_options() -> argparse.ArgumentParser:
         "--quick", action="store_true", help="only studies that take a second or two"
     )
     parser.add_argument(
+        "--full", action="store_true", help="with those that take minutes (one seed each)"
+    )
+    parser.add_argument(
         "--studies", metavar="FOLDER", type=Path, help="study files of FOLDER instead of ours"
     )
     _add_run_options(parser)
@@ -118,6 +122,11 @@ def reproduce(arguments: Sequence[str] | None = None) -> int:
         studies = _chosen(collection(_folder(options.studies)), options.ids)
         if options.quick:
             studies = [study for study in studies if study.quick]
+        if not (options.ids or options.list or options.full or options.quick):
+            long = [study.id for study in studies if study.long]
+            studies = [study for study in studies if not study.long]
+            if long and not is_quiet():
+                talk(f"note: left out as they take minutes: {', '.join(long)} (`--full`)\n")
         if options.list:
             _write(options, _listing(studies, options.output_format))
             return 0

@@ -24,7 +24,7 @@ from .tasks import MEASURES, SOURCES, Setting, Task, tasks_of
 
 _PRECONDITIONS = ("none", "sequential", "random")
 _STUDY_KEYS = (
-    *("title", "paper", "cites", "figure", "source", "set_up", "differs", "quick"),
+    *("title", "paper", "cites", "figure", "source", "set_up", "differs", "quick", "long"),
     *("run", "series", "plot", "check"),
 )
 _KINDS = ("line", "bars", "points")
@@ -61,6 +61,8 @@ class Study:
     differs: str | None
     """What the simulation does otherwise than the paper."""
     quick: bool
+    long: bool
+    """Minutes of work: run if it is named or all studies are asked for in full, and with one seed."""
     settings: Mapping[str, Setting]
     plots: tuple[Plot, ...]
     checks: tuple[Check, ...]
@@ -68,8 +70,11 @@ class Study:
 
     @property
     def needs_files(self) -> bool:
-        """Whether a series runs a job file or trace beside the study."""
-        return any(setting.source == "workload" for setting in self.settings.values())
+        """Whether a series runs a job file or trace, or has a drive, beside the study."""
+        return any(
+            setting.source == "workload" or setting.drive.endswith(".toml")
+            for setting in self.settings.values()
+        )
 
     def tasks(self) -> list[Task]:
         """All its runs, ready to go. Raises what is wrong with a drive or a workload."""
@@ -148,6 +153,7 @@ def _study(table: Table, text: str, file: str) -> Study:
         set_up=table.text("set_up"),
         differs=table.words("differs"),
         quick=table.flag("quick"),
+        long=table.flag("long"),
         settings=settings,
         plots=tuple(_plot(one, settings, groups) for one in table.tables("plot")),
         checks=checks,

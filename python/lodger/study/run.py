@@ -115,6 +115,7 @@ def run(
         workers: Runs at a time; all processors if ``None``.
         cluster: Address of a Dask scheduler to run on instead, whose workers have Lodger.
         seeds: Seeds that each series is run with, from its own one on. Verdicts hold for all.
+            Long studies are run with one.
         nulls: Also run the null of every check that has one, with the first seed.
         progress: Called with a line of text whenever a study, or a null, is done.
     """
@@ -148,7 +149,7 @@ class _Plan:
 
     def __init__(self, study: Study, seeds: int, nulls: bool) -> None:
         self.study = study
-        self.seeds = seeds
+        self.seeds = seeds = 1 if study.long else seeds
         self.done: list[_Done] = []
         self.found: Found | None = None
         self.tasks: list[Task] = []
