@@ -164,6 +164,7 @@ impl Axis {
         let whole = match name {
             "share" => 1.0,
             "per cent" => 100.0,
+            name if name.ends_with(", %") => 100.0,
             _ => f64::INFINITY,
         };
         Axis {
@@ -457,6 +458,13 @@ mod tests {
         assert_eq!(bytes_text(786_432.0), "768 KiB");
         assert_eq!(bytes_text(1536.0 * 1024.0), "1.5 MiB");
         assert_eq!(count_text(53_440.0), "53.44k");
+    }
+
+    #[test]
+    fn an_axis_of_shares_ends_at_all_of_them() {
+        assert_eq!(Axis::up("reads done, %", 0.0, 100.0, false).to, 100.0);
+        assert_eq!(Axis::up("change, %", 0.0, 130.0, false).to, 130.0);
+        assert!(Axis::up("reads a second", 0.0, 100.0, false).to > 100.0);
     }
 
     proptest! {
