@@ -357,7 +357,7 @@ pub struct TraceArgs {
     #[arg(long, value_enum, value_name = "HOW")]
     pub replay: Option<ReplayArg>,
     /// Requests in flight of a closed replay [default: 32]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub iodepth: Option<u32>,
     /// Addresses beyond the drive: refuse (the default), wrap around, or scale the volume down
     #[arg(long, value_enum, value_name = "HOW")]
@@ -463,13 +463,18 @@ pub struct ProbeArgs {
     #[arg(long = "experiment", value_name = "NAME")]
     pub experiments: Vec<String>,
     /// Longest time to keep the drive busy, such as `90s`, `10min`, `2h` [default: 1h; sim: 30 days]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub budget: Option<String>,
     /// How sure each verdict should be, 0.5 to 0.999
     ///
     /// What is less sure is measured again with other random numbers, as long as that helps and the
     /// budget lasts.
-    #[arg(long, default_value_t = 0.95, value_name = "SHARE")]
+    #[arg(
+        long,
+        default_value_t = 0.95,
+        value_name = "SHARE",
+        allow_negative_numbers = true
+    )]
     pub confidence: f64,
     /// Do what needs writing, too: the data on the drive is lost
     #[arg(long)]
@@ -494,7 +499,12 @@ pub struct ProbeArgs {
     pub hmb: HmbArgs,
     /// Noise of a simulated drive's latencies, as a multiple of a quiet machine's (3 % jitter, one
     /// command in a thousand held up)
-    #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
+    #[arg(
+        long,
+        default_value_t = 1.0,
+        value_name = "FACTOR",
+        allow_negative_numbers = true
+    )]
     pub noise: f64,
     #[command(flatten)]
     #[allow(missing_docs)]

@@ -17,7 +17,7 @@ const NUMBERS: &[(&str, &str, &str)] = &[
         "a whole number from 0 to 18446744073709551615",
         "7",
     ),
-    ("--speed", "a number from 0 on", "1"),
+    ("--speed", "a number from 0 to 1000000", "1"),
 ];
 
 /// Options that are not where they were looked for: command, option, what to do.

@@ -10,7 +10,7 @@ use lodger_workload::logging::Commit;
 #[command(next_help_heading = "Database logging")]
 pub struct LoggingArgs {
     /// Number of clients
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub clients: Option<u32>,
     /// What each transaction logs that logs at all, such as `4KiB`, instead of what was captured
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]

@@ -76,7 +76,7 @@ pub struct ServeArgs {
     )]
     pub speed: f64,
     /// Bytes of a logical block: 512, if nothing is said, or 4096
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
     pub block: Option<u32>,
     /// Namespaces of the drive, by their sizes, such as `8GiB,16GiB,rest`; without it there is one with all of it
     ///

@@ -74,6 +74,33 @@ fn wrong_use() {
     insta::assert_snapshot!(transcript(&sandbox, cases));
 }
 
+/// A number below zero was once taken for an option of that name.
+#[test]
+fn what_is_below_zero_is_told_by_its_option_and_range() {
+    let sandbox = Sandbox::new();
+    sandbox.file("job.fio", JOB);
+    for (command, option) in [
+        (
+            "compare job.fio --drive tiny --hmb off,default",
+            "--clients",
+        ),
+        ("simulate job.fio --drive tiny", "--iodepth"),
+        ("probe sim:tiny", "--confidence"),
+        ("probe sim:tiny", "--noise"),
+        ("probe sim:tiny", "--budget"),
+        ("serve --drive tiny --socket s", "--speed"),
+        ("serve --drive tiny --socket s", "--block"),
+    ] {
+        let mut args: Vec<&str> = command.split(' ').collect();
+        args.extend([option, "-1"]);
+        let outcome = sandbox.run(&args);
+        assert_eq!(outcome.code, Some(2), "{args:?}");
+        let said = outcome.stderr;
+        assert!(said.contains(&format!("error: `{option}`")), "{said}");
+        assert!(said.contains("-1"), "{said}");
+    }
+}
+
 #[test]
 fn wrong_drive() {
     let sandbox = Sandbox::new();
