@@ -8,6 +8,7 @@ One line a check, then `N passed, N failed`. Ends with 1 if any failed or could 
 import argparse
 import shlex
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -20,6 +21,8 @@ import vm
 
 HERE = Path(__file__).resolve().parent
 BOOT_SECONDS = 60
+# Share of a core that a drive may take to which nobody comes, by the check in which nobody does.
+IDLE = ("idle", 0.01)
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class Boot:
     is_drive_cut: bool = False
     # More devices of the machine, as QEMU takes them.
     beside: tuple[str, ...] = ()
+    # Longest time for each of its checks, where it is not that of all.
+    seconds: int | None = None
 
 
 def boot(name: str, checks: str, **other) -> Boot:
@@ -46,7 +51,7 @@ def boot(name: str, checks: str, **other) -> Boot:
 COMMANDS = boot(
     "commands",
     "attached host_memory health errors flush deallocate write_zeroes compare reset abort"
-    " power_states saved_features format sanitize",
+    " power_states saved_features format sanitize idle",
 )
 DATA = boot(
     "data",
@@ -82,17 +87,36 @@ PLANS = {
 # A drive of QEMU's own whose reads take it nothing.
 NULL = "driver=null-co,node-name=null,size=1073741824,read-zeroes=off"
 NULL_DRIVE = ("-blockdev", NULL, "-device", "nvme,serial=null,drive=null")
+# Drives whose roles, sizes and units `lodger probe` is to find from inside the guest.
+PROBED = ["map", "whole_map", "read_cache", "nothing", "write_buffer"]
+PROBES = {
+    f"probe_{name}": [boot(f"probe of {name}", f"probe_{name}", seconds=900)] for name in PROBED
+}
 # What is measured, if it is asked for by name.
 MEASURES = {
     "iops": [boot("iops", "iops", append="nvme.poll_queues=1", beside=NULL_DRIVE)],
+    "knees": [boot("knees", "knees", append="LIVE_SLOWER=10 LIVE_DRIVE=rc100-240", seconds=900)],
+    **PROBES,
 }
-# Of the collection, where it is not the one that is asked for.
-DRIVES = dict.fromkeys(["window", "window_file", "window_c"], "2b-ssd")
+# Several by one name.
+GROUPS = {"probe": list(PROBES)}
+# Of the collection, or a file, where it is not the one that is asked for.
+DRIVES = {
+    **dict.fromkeys(["window", "window_file", "window_c"], "2b-ssd"),
+    "knees": "rc100-240",
+    **{f"probe_{name}": str(HERE / "drives" / f"{name}.toml") for name in PROBED},
+}
+# Slower than a drive is, so that the times of flash stand out from those of an emulated guest.
+SLOW = ["--speed", "0.03", "--precondition", "sequential"]
+# The same where more than single requests is looked at.
+LESS_SLOW = ["--speed", "0.1", "--precondition", "sequential"]
 # And more options of `lodger serve`.
 OPTIONS = {
     "namespaces": ["--namespaces", "1GiB,2GiB,rest"],
     "window_c": ["--block", "4096"],
     "iops": ["--speed", "0"],
+    **dict.fromkeys(PROBES, SLOW),
+    **dict.fromkeys(["knees", "probe_write_buffer"], LESS_SLOW),
 }
 # What some have of this repository in the guest, beside the program itself.
 BUILT = {
@@ -142,11 +166,14 @@ class Run:
             return
         qemu, kernel, archive = machine
         append = f"live={','.join(wanted)} live.committed={self.committed} {boot.append}"
+        if boot.seconds:
+            # In the environment of the guest's first process.
+            append += f" LIVE_SECONDS={boot.seconds}"
         guest = vm.Guest(qemu, kernel.image, archive, folder, drive, append, boot.beside)
-        began = time.monotonic()
+        began, cpu = time.monotonic(), 0.0
         waiting = list(wanted)
         try:
-            seconds = self.options.check_seconds
+            seconds = max(boot.seconds or 0, self.options.check_seconds)
             while True:
                 line = guest.line(min(seconds if waiting else BOOT_SECONDS, self.left()))
                 if line is None or line == "done":
@@ -157,15 +184,18 @@ class Run:
                         f"{boot.name}: Linux {rest}, up after {time.monotonic() - began:.1f} s"
                     )
                 elif word == "begin":
-                    began = time.monotonic()
+                    began, cpu = time.monotonic(), drive.cpu_seconds()
                 elif word == "committed":
                     self.committed = int(rest)
                 elif word in ("ok", "not") and waiting:
                     check = waiting.pop(0)
-                    text = rest.partition(" - ")[2]
-                    self.judge(
-                        check, word == "ok", f": {text}" if text else "", time.monotonic() - began
-                    )
+                    text, is_good = rest.partition(" - ")[2], word == "ok"
+                    seconds = time.monotonic() - began
+                    if check == IDLE[0]:
+                        share = (drive.cpu_seconds() - cpu) / seconds
+                        text += f"{100 * share:.2f} % of a core"
+                        is_good = is_good and share < IDLE[1]
+                    self.judge(check, is_good, f": {text}" if text else "", seconds)
                     if boot.is_cut and not waiting:
                         break
         finally:
@@ -222,6 +252,8 @@ def machine(kernel: str, folder: Path, options, log):
     found = initramfs.Kernel(packages.kernel(kernel, log))
     archive = folder / f"root-{kernel}.cpio"
     built = [options.lodger.parent / name for name in BUILT.values()]
+    if set(options.checks) & {*PROBES, "knees"}:
+        built.append(options.lodger)
     built = tuple(path for path in built if path.is_file())
     archive.write_bytes(initramfs.build(tree, found, HERE / "guest", built))
     qemu = vm.find_qemu(tree)
@@ -254,7 +286,10 @@ def arguments():
 
 
 def main() -> int:
+    # Not without ending drive and guest.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     options = arguments()
+    options.checks = [name for check in options.checks for name in GROUPS.get(check, [check])]
     if not options.lodger.is_file():
         print(
             f"error: no `{options.lodger}`\nhint: `cargo build --release` makes it", file=sys.stderr

@@ -172,3 +172,6 @@ check_no_host_memory() {
   dmesg | grep -q "allocated .* host memory buffer" && die "the kernel allocated host memory"
   return 0
 }
+
+# Nobody comes; how much of a processor the drive takes meanwhile is looked at from outside.
+check_idle() { sleep 20; }

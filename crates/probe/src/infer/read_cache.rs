@@ -71,6 +71,13 @@ pub struct ReadCacheArm {
     pub bytes: Held,
 }
 
+impl ReadCacheArm {
+    /// Something is saved by reading again, and of which pages is not known.
+    pub(super) fn is_open(&self) -> bool {
+        self.bytes == Held::Nothing && self.levels.is_none() && self.saved.high > SAVED
+    }
+}
+
 /// The rules by which it is told where it lives.
 pub mod rules {
     use crate::infer::rule::Rule;
@@ -104,12 +111,10 @@ pub(super) fn verdict(findings: &Findings, about: &Description) -> Verdict {
     }
     let flash = flash_seen(findings);
     let alone = |arm: &ReadCacheArm, tier: Tier, rule: Rule| match arm.bytes {
-        Held::Nothing if arm.levels.is_none() && arm.saved.high > SAVED => {
-            Verdict::unclear(format!(
-                "a read again saves {:.0} % of the time on average, and which reads were fast cannot be told",
-                100.0 * arm.saved.estimate
-            ))
-        }
+        Held::Nothing if arm.is_open() => Verdict::unclear(format!(
+            "a read again saves {:.0} % of the time on average, and which reads were fast cannot be told",
+            100.0 * arm.saved.estimate
+        )),
         Held::Nothing if flash => not_read_again(findings),
         Held::Nothing => Verdict::undecided(
             "a read again takes as long as the first time, but nothing shows that the first comes \

@@ -47,6 +47,24 @@ pub(super) fn against_flat(findings: &Findings, arm: &MapArm) -> Option<String> 
 /// What speaks against "farther with host memory" where the same page of each place was read again and again: a read
 /// cache in host memory holds those very pages.
 pub(super) fn against_farther(findings: &Findings, on: &MapArm) -> Option<String> {
+    against_unknown_cache(findings).or_else(|| against_known_cache(findings, on))
+}
+
+/// Reading a page again saves more with host memory on than off, and of how many pages is not known: noise hid it.
+fn against_unknown_cache(findings: &Findings) -> Option<String> {
+    let arms = &findings.roles.read_cache.arms;
+    let (on, off) = (arms.get("on")?, arms.get("off")?);
+    (on.is_open() && on.saved.low > off.saved.high).then(|| {
+        format!(
+            "reading a page again saves {:.0} % of the time with host memory on and {:.0} % with it off, and how many \
+             pages are kept there could not be told, so that those read for that may have come from there (read-cache)",
+            100.0 * on.saved.estimate,
+            100.0 * off.saved.estimate.max(0.0)
+        )
+    })
+}
+
+fn against_known_cache(findings: &Findings, on: &MapArm) -> Option<String> {
     let kept = |state: &str| {
         let arm = findings.roles.read_cache.arms.get(state)?;
         Some(arm.bytes.amount())
@@ -107,6 +125,7 @@ mod tests {
     use crate::findings::{Findings, Held};
     use crate::infer::map::Found;
     use crate::infer::map::MapArm;
+    use crate::infer::read_cache::ReadCacheArm;
     use crate::infer::{self, Tier, Verdict};
     use crate::role::{self, Role};
     use crate::stats::Estimate;
@@ -309,6 +328,53 @@ mod tests {
         };
         let (on, off) = (arm(hit_ns, slow_again_ns), arm(84_000.0, 162_000.0));
         verdict(of_arms(BTreeMap::from([("on", on), ("off", off)])), ON_OFF)
+    }
+
+    /// A guest on a busy machine, with a read cache of 256 KiB in host memory and a map that is not there: noise hid which
+    /// reads came from the cache, and the pages that are read again and again for the map did come from it.
+    #[test]
+    fn a_map_in_host_memory_is_contested_by_a_read_cache_of_unknown_size_there() {
+        let of_saved = |on: f64, off: f64| {
+            let arm = |units: f64| MapArm {
+                levels: Some(Levels {
+                    fast_ns: 990_000.0,
+                    slow_ns: 1_700_000.0,
+                    least_slow_ns: 1_600_000.0,
+                    threshold_ns: 1_300_000.0,
+                    false_slow: 0.05,
+                    false_fast: 0.0,
+                    pages_below_ns: Some(1_000_000.0),
+                    kept_pages: 0,
+                }),
+                units: Held::UpTo(Estimate::new(units, units - 1.0, units + 1.0)),
+                reach_bytes: Held::UpTo(Estimate::new(
+                    units * 4.19e6,
+                    units * 4.1e6,
+                    units * 4.3e6,
+                )),
+                ..FLAT
+            };
+            let mut findings = of_arms(BTreeMap::from([("on", arm(40.0)), ("off", arm(8.0))]));
+            for (state, saved) in [("on", on), ("off", off)] {
+                let cache = ReadCacheArm {
+                    levels: None,
+                    saved: Estimate::new(saved, saved - 0.05, saved + 0.05),
+                    bytes: Held::Nothing,
+                };
+                findings.roles.read_cache.arms.insert(state, cache);
+            }
+            verdict(findings, ON_OFF)
+        };
+        let contested = of_saved(0.71, 0.0);
+        assert_eq!(contested.tier, Tier::Undecided, "{contested:?}");
+        assert!(
+            contested.evidence.contains("saves 71 %"),
+            "{}",
+            contested.evidence
+        );
+        // Nothing is kept, or by the drive itself in either state: no explanation.
+        assert_eq!(of_saved(0.0, 0.0).tier, Tier::Hmb);
+        assert_eq!(of_saved(0.71, 0.71).tier, Tier::Hmb);
     }
 
     #[test]
