@@ -173,9 +173,9 @@ class Run:
         began, cpu = time.monotonic(), 0.0
         waiting = list(wanted)
         try:
-            seconds = max(boot.seconds or 0, self.options.check_seconds)
+            longest = max(boot.seconds or 0, self.options.check_seconds)
             while True:
-                line = guest.line(min(seconds if waiting else BOOT_SECONDS, self.left()))
+                line = guest.line(min(longest if waiting else BOOT_SECONDS, self.left()))
                 if line is None or line == "done":
                     break
                 word, _, rest = line.partition(" ")
@@ -190,12 +190,12 @@ class Run:
                 elif word in ("ok", "not") and waiting:
                     check = waiting.pop(0)
                     text, is_good = rest.partition(" - ")[2], word == "ok"
-                    seconds = time.monotonic() - began
+                    took = time.monotonic() - began
                     if check == IDLE[0]:
-                        share = (drive.cpu_seconds() - cpu) / seconds
+                        share = (drive.cpu_seconds() - cpu) / took
                         text += f"{100 * share:.2f} % of a core"
                         is_good = is_good and share < IDLE[1]
-                    self.judge(check, is_good, f": {text}" if text else "", seconds)
+                    self.judge(check, is_good, f": {text}" if text else "", took)
                     if boot.is_cut and not waiting:
                         break
         finally:
@@ -218,6 +218,11 @@ class Run:
         for number, check in enumerate(waiting):
             why = "no answer" if number == 0 else "not begun"
             self.judge(check, False, f": {why}, see {guest.console}", time.monotonic() - began)
+        if waiting:
+            # Where the folder is gone with the machine, this is all that is left of it.
+            for path in (guest.errors, guest.console, guest.results):
+                lines = path.read_text(errors="replace").splitlines()[-8:]
+                self.say("\n".join([f"  the end of {path.name}:", *(f"    {x}" for x in lines)]))
 
     def is_wanted(self, check: str) -> bool:
         return not self.options.checks or check in self.options.checks

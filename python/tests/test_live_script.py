@@ -1,0 +1,71 @@
+"""Of `make test-live`: how long may a guest take for its answers?"""
+
+import argparse
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+LIVE = Path(__file__).parents[2] / "scripts" / "live"
+CHECK_SECONDS = 90
+
+
+class Process:
+    returncode = 0
+
+    def kill(self):
+        pass
+
+    def wait(self, *_):
+        pass
+
+
+class Guest:
+    """Says what it is told to, and notes how long it was waited for."""
+
+    waited: list[float]
+
+    def __init__(self, *_):
+        self.console = self.errors = self.results = Path("/dev/null")
+        self.process = Process()
+        self.answers = ["kernel 7", "begin fast", "ok fast", "begin slow", "ok slow", "done"]
+        Guest.waited = []
+
+    def line(self, seconds):
+        Guest.waited.append(seconds)
+        return self.answers.pop(0)
+
+    def wait(self):
+        pass
+
+    def end(self):
+        pass
+
+
+class Drive:
+    def cpu_seconds(self):
+        return 0.0
+
+
+@pytest.fixture
+def live(monkeypatch):
+    """The script's module, which is called like many others."""
+    monkeypatch.syspath_prepend(str(LIVE))
+    monkeypatch.delitem(sys.modules, "test", raising=False)
+    module = importlib.import_module("test")
+    yield module
+    for name in ("test", "vm", "packages", "initramfs"):
+        sys.modules.pop(name, None)
+
+
+def test_a_check_has_its_whole_time_after_a_fast_one(live, monkeypatch, capsys):
+    monkeypatch.setattr(live.vm, "Guest", Guest)
+    run = live.Run(argparse.Namespace(checks=[], check_seconds=CHECK_SECONDS))
+    kernel = argparse.Namespace(image="")
+    run.boot(live.boot("two", "fast slow"), ("", kernel, ""), Drive(), Path("/dev/null"))
+    assert run.passed == 2
+    # The last is waited for after all checks are done.
+    assert Guest.waited[:-1] == [CHECK_SECONDS] * 5
+    assert Guest.waited[-1] == live.BOOT_SECONDS
+    assert "FAILED" not in capsys.readouterr().out
