@@ -157,10 +157,6 @@ const OWN_SHARE: f64 = 0.25;
 const MAP_SHARE_MAX: f64 = 2.0 * MAP_SHARE;
 /// Entries of 4 B that would take more than so many times what was given are no such entries.
 const TOO_MUCH: f64 = 1.05;
-/// Hits that take longer with host memory on than off by more than this come from there, or are no hits.
-const HIT_SAME: f64 = 1.12;
-/// Slow reads that wait for less than this share of what they wait for without host memory do not wait for flash.
-const WAIT_SAME: f64 = 0.85;
 /// What an edge may be off by beyond its interval.
 const SLACK: f64 = 0.01;
 /// Looks that an edge rests on at least.
@@ -412,29 +408,14 @@ fn no_difference(
     both: String,
     capacity: f64,
 ) -> Verdict {
-    if on.hit_ns > HIT_SAME * off.hit_ns {
-        return Verdict::unclear(format!(
-            "{both}, yet reads whose entry is at hand take {:.1} us with it on and {:.1} us with it off",
-            on.hit_ns / 1e3,
-            off.hit_ns / 1e3
-        ));
-    }
-    let waits = |arm: &MapArm| Some(arm.slow_again_ns? - arm.hit_ns);
-    if let (Some(with), Some(without)) = (waits(on), waits(off))
-        && with < WAIT_SAME * without
-    {
-        return Verdict::unclear(format!(
-            "{both}, yet slow reads of what was read before wait {:.1} us for their entry with it on and {:.1} us \
-             with it off",
-            with / 1e3,
-            without / 1e3
-        ));
+    if let Some(other) = contest::by_latency(on, off) {
+        return Verdict::unclear(format!("{both}, yet {other}"));
     }
     let mut verdict = map_on_drive(off, capacity);
     verdict.evidence = format!("{both}: no difference");
     match contest::against_no_difference(findings) {
         Some(other) => verdict.contested(&other),
-        None => verdict,
+        None => contest::by_distance(findings, off, verdict),
     }
 }
 

@@ -23,6 +23,14 @@ pub struct Around {
 }
 
 impl Around {
+    /// Nothing of it.
+    pub const QUIET: Around = Around {
+        on_off: false,
+        wander: 0.0,
+        wander_s: 1.0,
+        own_work_s: 0.0,
+    };
+
     pub(super) fn draw(draw: &mut Draw) -> Self {
         Around {
             on_off: draw.chance(50),

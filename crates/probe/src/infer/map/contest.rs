@@ -14,6 +14,13 @@ const ALIKE: f64 = 1.2;
 const ALIKE_DEEP: f64 = 1.3;
 /// Spans from here on: no read cache has a part in them, and all dies are at work.
 const SPAN_MIN: f64 = (1u64 << 30) as f64;
+/// Hits that take longer with host memory on than off by more than this come from there, or are no hits.
+const HIT_SAME: f64 = 1.12;
+/// Slow reads that wait for less than this share of what they wait for without host memory do not wait for flash.
+const WAIT_SAME: f64 = 0.85;
+/// What waits for its entry for less than this may wait for host memory: memory as far away as any that was met, 26 us, takes
+/// as much of a longer wait as does not pass for the whole.
+const FAR_WAIT_NS: f64 = 32_000.0;
 
 /// What speaks against "reads are as fast everywhere".
 pub(super) fn against_flat(findings: &Findings, arm: &MapArm) -> Option<String> {
@@ -100,6 +107,47 @@ pub(super) fn against_no_difference(findings: &Findings) -> Option<String> {
             crate::infer::size_text(*span)
         )
     })
+}
+
+/// What reads wait for that find their entry neither in the drive's memory nor, if that is something else, in host memory, ns. What
+/// was read before tells, or where too little of that was slow, what was not.
+fn waits_ns(arm: &MapArm) -> Option<f64> {
+    let first = arm.levels.map(|levels| levels.slow_ns);
+    Some(arm.slow_again_ns.or(first)? - arm.hit_ns)
+}
+
+/// What latencies say against edges that lie where they lie without host memory: hits there may be as slow as what
+/// counts as a miss.
+pub(super) fn by_latency(on: &MapArm, off: &MapArm) -> Option<String> {
+    let us = |ns: f64| ns / 1e3;
+    if on.hit_ns > HIT_SAME * off.hit_ns {
+        return Some(format!(
+            "reads whose entry is at hand take {:.1} us with it on and {:.1} us with it off",
+            us(on.hit_ns),
+            us(off.hit_ns)
+        ));
+    }
+    let (with, without) = (on.slow_again_ns? - on.hit_ns, waits_ns(off)?);
+    (with < WAIT_SAME * without).then(|| {
+        format!(
+            "slow reads of what was read before wait {:.1} us for their entry with it on and {:.1} us with it off",
+            us(with),
+            us(without)
+        )
+    })
+}
+
+/// Flash that answers as fast as host memory may hides a map there from single reads. Many reads at once tell.
+pub(super) fn by_distance(findings: &Findings, off: &MapArm, verdict: Verdict) -> Verdict {
+    let is_told = findings.spans.contains_key("on") && findings.spans.contains_key("off");
+    match waits_ns(off).filter(|ns| *ns < FAR_WAIT_NS && !is_told) {
+        Some(ns) if verdict.tier == Tier::Device => verdict.withdrawn(&format!(
+            "reads wait no longer than {:.1} us for what is not at hand, which host memory may take as well, and working \
+             sets with it on and off were not compared (working-set)",
+            ns / 1e3
+        )),
+        _ => verdict,
+    }
 }
 
 /// Copies in host memory of what the drive's own memory holds add nothing to the reach: where what is given has no room
@@ -305,6 +353,76 @@ mod tests {
         let found = of_edges(84_000.0, 128_000.0);
         assert_eq!(found.tier, Tier::Undecided, "{found:?}");
         assert!(found.evidence.contains("44.0 us"), "{}", found.evidence);
+    }
+
+    /// A map in host memory 25 us away, latencies that go up and down together by 10 %: host memory's hits took 146 us, beyond
+    /// what counts as a miss, and "no difference" was 98.6 % sure, for of the few slow reads without host memory no median was taken.
+    #[test]
+    fn slow_reads_are_compared_with_first_reads_where_few_were_slow_again() {
+        let arm = |fast_ns: f64, slow_ns: f64, hit_ns: f64, slow_again_ns: Option<f64>| MapArm {
+            levels: Some(Levels {
+                fast_ns,
+                slow_ns,
+                least_slow_ns: slow_ns,
+                threshold_ns: (fast_ns * slow_ns).sqrt(),
+                false_slow: 0.0,
+                false_fast: 0.003,
+                pages_below_ns: None,
+                kept_pages: 0,
+            }),
+            reach_bytes: Held::UpTo(Estimate::new(GIB, GIB, GIB)),
+            units: Held::UpTo(Estimate::new(32.0, 32.0, 32.0)),
+            hit_ns,
+            slow_again_ns,
+            ..FLAT
+        };
+        let off = arm(101_120.0, 171_497.0, 111_694.0, None);
+        let found =
+            |on: MapArm| verdict(of_arms(BTreeMap::from([("on", on), ("off", off)])), ON_OFF);
+        let far = found(arm(103_770.0, 179_671.0, 119_977.0, Some(149_931.0)));
+        assert_eq!(far.tier, Tier::Undecided, "{far:?}");
+        assert!(far.evidence.contains("30.0 us"), "{}", far.evidence);
+        // As slow as without: nothing else is waited for.
+        let same = found(arm(103_770.0, 179_671.0, 119_977.0, Some(178_900.0)));
+        assert_eq!(same.tier, Tier::Device, "{same:?}");
+    }
+
+    /// Host memory 26 us away, translation pages in flash that is read in 25 us: "device", 98.9 % sure, by `map-cache` alone.
+    #[test]
+    fn flash_as_near_as_host_memory_may_be_shows_no_map_on_the_drive() {
+        let arm = |slow_ns: f64| MapArm {
+            levels: Some(Levels {
+                fast_ns: 90_000.0,
+                slow_ns,
+                least_slow_ns: slow_ns,
+                threshold_ns: 103_000.0,
+                false_slow: 0.0,
+                false_fast: 0.0,
+                pages_below_ns: None,
+                kept_pages: 0,
+            }),
+            reach_bytes: Held::UpTo(Estimate::new(GIB, GIB, GIB)),
+            units: Held::UpTo(Estimate::new(32.0, 32.0, 32.0)),
+            hit_ns: 90_000.0,
+            slow_again_ns: Some(slow_ns),
+            ..FLAT
+        };
+        let found = |slow_ns: f64, spans: bool| {
+            let mut findings = of_arms(BTreeMap::from([
+                ("on", arm(slow_ns)),
+                ("off", arm(slow_ns)),
+            ]));
+            for state in ["on", "off"].into_iter().filter(|_| spans) {
+                let alike = vec![(2.0 * GIB, 8e3), (8.0 * GIB, 8e3)];
+                findings.spans.insert(state, alike);
+            }
+            verdict(findings, ON_OFF)
+        };
+        let near = found(118_000.0, false);
+        assert_eq!(near.tier, Tier::Undecided, "{near:?}");
+        assert!(near.evidence.contains("working-set"), "{}", near.evidence);
+        assert_eq!(found(118_000.0, true).tier, Tier::Device);
+        assert_eq!(found(150_000.0, false).tier, Tier::Device);
     }
 
     /// The same edge with host memory on and off, with what hits and slow reads take with it on.
