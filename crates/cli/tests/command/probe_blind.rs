@@ -5,7 +5,8 @@
 //! `LODGER_PROBE_CALIBRATE=1 LODGER_PROBE_FIRST=50001 LODGER_PROBE_DRIVES=300` prints how often each rule
 //! is right and how wide intervals must be: seeds that are used for nothing else; `LODGER_PROBE_ALL=0` with what
 //! verdicts rest on alone, which takes a third of the time. `LODGER_PROBE_WRITES=0` leaves out what writes, in
-//! either, and the write buffer; `LODGER_PROBE_WRITES=2` all but what that rests on.
+//! either, and the write buffer; `LODGER_PROBE_WRITES=2` all but what that rests on. `LODGER_PROBE_UNMOVED=1` calibrates by such
+//! drives alone as are given host memory and keep their map in memory of their own, which few drawn at random do.
 
 use crate::blind::calibration::{self, Record};
 use crate::blind::host::Surrounded;
@@ -515,21 +516,25 @@ fn every_rule_is_as_often_right_as_its_table_says() {
         &[]
     };
     let experiments = [deciding(), more].concat();
+    let only_unmoved = setting("UNMOVED").unwrap_or(0_u8) > 0;
+    let is_asked = |drawn: &Subject| {
+        !only_unmoved || drawn.map.tier == "device" && drawn.text.contains("[tier.hmb]")
+    };
     let single = |seed| Options {
         confidence: 0.0,
         ..options(&experiments, seed)
     };
     let record = Mutex::new(Record::default());
-    let next = AtomicU64::new(first);
+    let asked = (first..).map(|seed| (seed, subject(seed)));
+    let asked = asked.filter(|(_, drawn)| is_asked(drawn));
+    let next = Mutex::new(asked.take(drives as usize));
     std::thread::scope(|scope| {
         for _ in 0..setting("THREADS").unwrap_or(2) {
             scope.spawn(|| {
                 loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= first + drives {
+                    let Some((seed, subject)) = next.lock().unwrap().next() else {
                         return;
-                    }
-                    let subject = subject(seed);
+                    };
                     let mut target = opened(&subject, seed);
                     let once = probe(&mut target, &single(seed), &mut |_| true);
                     let twice = (all && calibration::is_twice(seed))

@@ -83,11 +83,11 @@ pub mod rules {
     use crate::infer::rule::Rule;
 
     /// A read again takes as long as the first one.
-    pub const NOT_READ_AGAIN: Rule = Rule::counted("NotReadAgain", 202, 202);
+    pub const NOT_READ_AGAIN: Rule = Rule::counted("NotReadAgain", 183, 183);
     /// So much is read again fast, whatever host memory there is.
-    pub const READ_AGAIN: Rule = Rule::counted("ReadAgain", 270, 270);
+    pub const READ_AGAIN: Rule = Rule::counted("ReadAgain", 295, 295);
     /// More is read again fast with host memory.
-    pub const READ_AGAIN_WITH_HOST: Rule = Rule::counted("ReadAgainWithHost", 65, 66);
+    pub const READ_AGAIN_WITH_HOST: Rule = Rule::counted("ReadAgainWithHost", 59, 60);
 
     pub(super) const ALL: &[Rule] = &[NOT_READ_AGAIN, READ_AGAIN, READ_AGAIN_WITH_HOST];
 }

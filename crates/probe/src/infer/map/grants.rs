@@ -62,6 +62,13 @@ fn is_proportion(points: &[(f64, f64)]) -> bool {
     (1.0 / PROPORTION..PROPORTION).contains(&ratio)
 }
 
+/// The most that one amount by itself says of an entry. It must leave room for what the largest reaches.
+fn most_by_one(points: &[(f64, f64)]) -> Option<f64> {
+    let entry = points.iter().map(|(b, r)| b / r).fold(0.0, f64::max);
+    let (most, farthest) = *points.last()?;
+    (farthest * entry <= PROPORTION * most).then_some(entry)
+}
+
 /// What an entry takes of host memory, from the reach of several amounts of it; `Some(None)` where
 /// only one could be given, `None` where they contradict each other.
 pub(super) fn bytes_per_entry(
@@ -118,7 +125,7 @@ pub(super) fn bytes_per_entry(
         return None;
     }
     if kept < -0.05 * granted - 1.5 * own * entry {
-        entry = points.iter().map(|(b, r)| b / r).fold(0.0, f64::max);
+        entry = most_by_one(&points)?;
     }
     if !ENTRY_BYTES.contains(&entry) {
         return None;

@@ -88,6 +88,23 @@ fn amounts_that_reach_beyond_proportion_tell_no_entry() {
     );
 }
 
+/// A drive by hand whose link, PCIe 1.0 x2, is held up by the units that it sends to host memory: 8 MiB serve the write buffer, and
+/// "6.27 B an entry, 64 MiB" were said of 5.33 B and 56 MiB.
+#[test]
+fn an_entry_that_the_largest_amount_has_no_room_for_is_none() {
+    let reaches = [
+        (64, 50.47),
+        (56, 35.87),
+        (48, 30.63),
+        (32, 26.51),
+        (16, 4.78),
+    ];
+    assert_eq!(
+        bytes_per_entry(&mut with_amounts(&reaches), 64.0 * MIB),
+        None
+    );
+}
+
 /// Seed 98024: 16 MiB serve other roles, and two amounts lie on a line whatever they reach. A drive that rounds 38 MiB
 /// down to 32 and takes 16 at least shows no more of them.
 #[test]
