@@ -385,6 +385,8 @@ pub struct HpbSpec {
     pub write_buffer_ps: u64,
     /// Entries the host keeps at most, in groups.
     pub host_groups: u32,
+    /// What of it goes back to the kernel while the host runs.
+    pub give_back: Option<GiveBack>,
     /// Which group gives way when the host's memory is full.
     pub replacement: Replacement,
     /// What the host loads at boot is fetched from the start of a run on, beside its requests; otherwise
@@ -404,6 +406,17 @@ pub struct HpbSpec {
     /// Bits of a group's epoch: after so many hand-outs that they are all used the keys change. No drive
     /// file sets it.
     pub epoch_bits: u32,
+}
+
+/// Memory that the host's driver gives back to its kernel while it runs (the paper's protocol).
+#[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
+pub struct GiveBack {
+    /// Groups that the driver still has room for.
+    pub host_groups: u32,
+    /// When it gives it back, from the start of a run.
+    pub at_ps: u64,
+    /// When it has it again; never, if there is none.
+    pub until_ps: Option<u64>,
 }
 
 /// What is kept where.

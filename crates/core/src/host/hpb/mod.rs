@@ -31,6 +31,8 @@ pub(super) struct HpbHost {
     spec: HpbSpec,
     /// Number of the current idle period.
     idle_period: u32,
+    /// When its memory changes next: it gives some back to the kernel, or gets it back.
+    change_ps: Option<u64>,
     /// Group of the READ BUFFER under way that the load at boot waits for.
     loading: Option<u32>,
     counters: HpbCounters,
@@ -49,6 +51,7 @@ impl HpbHost {
             driver,
             spec: spec.clone(),
             idle_period: 0,
+            change_ps: spec.give_back.as_ref().map(|given| given.at_ps),
             loading: None,
             counters: HpbCounters::default(),
             ahead: Vec::new(),
@@ -113,6 +116,7 @@ impl HpbHost {
 impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
     /// The driver adds what it has to a command. Returns true when that takes another command ahead.
     pub(super) fn attach_entries(&mut self, command: CommandId) -> bool {
+        self.change_hpb_memory();
         let Some(hpb) = &mut self.hpb else {
             return false;
         };
@@ -143,6 +147,24 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
         }
         self.run_map_requests();
         ahead
+    }
+
+    /// The kernel wants memory back, or has some to give, since the last request: nobody sees it before the next.
+    fn change_hpb_memory(&mut self) {
+        let now_ps = self.drive.now_ps();
+        while let Some(hpb) = &mut self.hpb
+            && let Some(given) = &hpb.spec.give_back
+            && let Some(change_ps) = hpb.change_ps
+            && change_ps <= now_ps
+        {
+            let is_given = change_ps == given.at_ps;
+            let groups = match is_given {
+                true => given.host_groups,
+                false => hpb.spec.host_groups,
+            };
+            hpb.change_ps = given.until_ps.filter(|_| is_given);
+            self.set_hpb_groups(groups);
+        }
     }
 
     /// JEDEC's driver fetches what it wants at once.
@@ -315,6 +337,7 @@ mod tests {
             group_pages: 16,
             region_pages: 16,
             host_groups: 1,
+            give_back: None,
             host_control: false,
             pinned_regions: 0,
             recommend_misses: 1,

@@ -5,7 +5,7 @@ use crate::spec::parse::Values;
 use crate::spec::units::show_size;
 use crate::spec::value::Value;
 use crate::spec::words::{HpbBoot, HpbControl, HpbVersion};
-use crate::spec::{HpbProtocol, HpbSpec, Integrity, SLOT_BYTES};
+use crate::spec::{GiveBack, HpbProtocol, HpbSpec, Integrity, SLOT_BYTES};
 
 /// So many that an epoch comes up again only after 2^32 hand-outs of one group.
 const HPB_EPOCH_BITS: u32 = u32::BITS;
@@ -59,14 +59,14 @@ pub(super) fn hpb(values: &mut Values, capacity_bytes: u64) -> Result<Option<Hpb
             HpbControl::Host => true,
         },
         pinned_regions: values.small("hpb.pinned_regions"),
-        blocks_max: if is_two {
-            values.small("hpb.max_blocks")
-        } else {
-            1
+        blocks_max: match is_two {
+            true => values.small("hpb.max_blocks"),
+            false => 1,
         },
         write_buffer_ps: values.number("hpb.write_buffer"),
         recommend_misses: values.small("hpb.recommend_misses"),
         host_groups: host_groups.min(groups) as u32,
+        give_back: give_back(values, group_bytes, groups)?,
         replacement: values.choice("hpb.replacement"),
         loads_at_boot: match values.choice("hpb.boot") {
             HpbBoot::Warm => false,
@@ -78,5 +78,37 @@ pub(super) fn hpb(values: &mut Values, capacity_bytes: u64) -> Result<Option<Hpb
         stale_pages: values.small("hpb.stale_pages"),
         integrity,
         epoch_bits: HPB_EPOCH_BITS,
+    }))
+}
+
+/// What of the host's memory its kernel gets while it runs.
+fn give_back(
+    values: &mut Values,
+    group_bytes: u64,
+    groups: u64,
+) -> Result<Option<GiveBack>, SpecError> {
+    let given_bytes = values.number("hpb.give_back");
+    if given_bytes == 0 {
+        return Ok(None);
+    }
+    let protocol: HpbProtocol = values.choice("hpb.protocol");
+    if protocol == HpbProtocol::Jedec {
+        // There the drive says how many regions may be active (JESD220-3), and the driver has memory for those.
+        let must = "must be 0 unless `hpb.protocol` is \"paper\"";
+        return Err(values.contradiction("hpb.give_back", must));
+    }
+    let kept_bytes = values.number("hpb.host_cache").saturating_sub(given_bytes);
+    let host_groups = (kept_bytes / group_bytes).min(groups) as u32;
+    if host_groups == 0 {
+        let group = show_size(group_bytes);
+        let must = format!("must leave one group ({group}) of `hpb.host_cache`");
+        return Err(values.contradiction("hpb.give_back", &must));
+    }
+    let at_ps = values.number("hpb.give_back_at");
+    let for_ps = values.number("hpb.give_back_for");
+    Ok(Some(GiveBack {
+        host_groups,
+        at_ps,
+        until_ps: (for_ps > 0).then(|| at_ps + for_ps),
     }))
 }
