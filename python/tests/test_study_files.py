@@ -124,6 +124,7 @@ def test_what_a_file_says_is_what_is_run() -> None:
         ("at_least = 2", 'at_least = 2\nbasis = "calibrated"', 30, "is derived", "`to`"),
         ("at_least = 2", 'at_least = 2\nplace = "page 2"', 30, "a place in a source", "cites"),
         ("at_least = 2", 'at_least = 2\nwords = "fast"', 30, "at a place of the source", "place"),
+        ("at_least = 2", 'at_least = 2\nsame_as = "x/y"', 30, "a claim of a source", "place"),
         ("at_least = 2", 'at_least = 2\nnull = "hmb"', 30, "is no change", "hmb=off"),
         ("at_least = 2", 'at_least = 2\nnull = "onn:hmb=off"', 30, "`onn` in", "`on`"),
         ("at_least = 2", 'at_least = 2\nnull = "hbm=off"', 30, "`hbm` in", "`hmb`"),

@@ -38,14 +38,18 @@ def outcome(check: str, text: str = CITED, *, nulls: bool = False) -> study.Outc
     [
         ("kim-2020/Figure 10 (a)", "kim-2020/figure 10", True),
         ("kim-2020/Figure 10", "kim-2020/Figure 10 (a)", True),
-        ("kim-2020/Figure 10 (a)", "kim-2020/Figure 10 (b)", False),
+        ("kim-2020/Figure 10 (a)", "kim-2020/Figure 10 (b)", True),
+        ("kim-2020/Fig. 10a", "kim-2020/page 3, Figure 10 (b)", True),
         ("kim-2020/Figure 1", "kim-2020/Figure 10", False),
         ("kim-2020", "kim-2020/Figure 10", True),
         ("kim-2020/Figure 10", "hong-2016/Figure 10", False),
-        ("page-x/page 2, 32GB", "page-x/page 2, built-in memory", False),
+        ("page-x/page 2, 32GB", "page-x/page 2, built-in memory", True),
+        ("page-x/page 2, 32GB", "page-x/page 6, 32GB", False),
+        ("slides/Read latency, DMA", "slides/Read latency, MMIO", True),
+        ("slides/Read latency, DMA", "slides/Write latency, DMA", False),
     ],
 )
-def test_a_fit_to_a_figure_is_one_to_its_panels(one: str, other: str, wanted: bool) -> None:
+def test_a_fit_to_a_figure_or_page_is_one_to_all_that_is_there(one: str, other: str, wanted: bool) -> None:
     assert meet(one, other) is wanted
 
 
@@ -64,7 +68,9 @@ def test_a_claim_that_the_drive_was_fitted_to_is_calibrated(tmp_path: Path) -> N
         return found.outcomes[0].kind
 
     assert kind("Figure 3 (b)") == kind("Figure 3") == "calibrated"
-    assert kind("Figure 3 (a)") == "predicted"
+    assert kind("Figure 3 (a)") == "calibrated", "who fits to a panel has seen the others"
+    assert kind("Figure 4") == "predicted"
+    assert kind('Figure 4"\nsame_as = "nobody-2020/Figure 3') == "calibrated"
     assert kind("Figure 3", 'set = { "nand.read" = "61us" }') == "predicted"
     assert kind("Figure 4", 'fitted_to = ["nobody-2020/Figure 4"]') == "calibrated"
 
@@ -75,6 +81,10 @@ def test_kinds_that_need_no_run() -> None:
     assert outcome(place).kind == "structural", "no null: nothing shows that it can fail"
     assert outcome(f'{place}null = "nand.channels=1"').kind == "predicted"
     assert outcome(f'{place}structural = "it is so"').kind == "structural"
+    missed = CITED.replace("at_least = 2", "at_least = 2e9")
+    assert outcome(f'{place}structural = "it is so"', missed).kind == "predicted", "it failed"
+    broken = f'{place}structural = "it is so"\nnull = ["nand.channels=1", "nand.dies_per_channel=1"]'
+    assert outcome(broken, nulls=True).kind == "predicted", "its null breaks it"
     open_text = CITED.replace("at_least = 2\n", "")
     found = outcome(f'{place}reason = "a picture"', open_text)
     assert (found.kind, found.verdict, found.regression) == ("not comparable", "none", False)

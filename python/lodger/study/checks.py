@@ -18,7 +18,7 @@ from .series import FUNCTIONS, Series
 _GOALS = ("target", "at_least", "at_most", "between")
 _KEYS = (
     *("claim", "value", "unit", "tolerance", "source", "cites", "place", "words"),
-    *("null", "structural", "expected", "reason", "mark", "plot"),
+    *("same_as", "null", "structural", "expected", "reason", "mark", "plot"),
 )
 VERDICTS = ("met", "missed", "undecided", "none")
 _PERCENT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?)\s*%\s*")
@@ -41,6 +41,8 @@ class Check:
     tolerance_text: str | None
     cites: tuple[str, ...]
     """Source and place, such as ``kim-2020/Figure 10 (a)``; empty for a question of ours."""
+    same_as: tuple[str, ...]
+    """Where the same quantity stands elsewhere: who fitted to that fitted to this, too."""
     words: str | None
     """What the source says there, word for word."""
     null: Null
@@ -130,12 +132,14 @@ class Outcome:
             return "own"
         if check.goal == "none":
             return "not comparable"
-        if check.structural or self.survives_null:
+        # What was said to hold by construction and then failed does not.
+        can_fail = self.survives_null is False or not self.met
+        if self.survives_null or (check.structural and not can_fail):
             return "structural"
         if self.fits:
             return "calibrated"
         # A check that is missed, on some seed at least, has been seen to fail.
-        return "predicted" if check.null or not self.met else "structural"
+        return "predicted" if check.null or can_fail else "structural"
 
     @property
     def regression(self) -> bool:
@@ -226,6 +230,7 @@ def check_from(table: Table, cites: str | None, nulls: Nulls) -> Check:
         tolerance=tolerance,
         tolerance_text=text,
         cites=citations,
+        same_as=_same_as(table, citations),
         words=table.words("words"),
         null=_null(table, nulls),
         structural=table.words("structural"),
@@ -246,6 +251,18 @@ def _citations(table: Table, cites: str | None) -> tuple[str, ...]:
     if not places and table.has("words"):
         raise table.error("`check.words` stand at a place of the source", "words", "add `place`")
     return tuple(f"{source}/{place}" for place in places)
+
+
+def _same_as(table: Table, citations: Sequence[str]) -> tuple[str, ...]:
+    found = texts(table, "same_as", "where the same quantity stands: `source/place`")
+    if found and not citations:
+        raise table.error("`check.same_as` goes with a claim of a source", "same_as", "add `place`")
+    for one in found:
+        if not all(one.partition("/")):
+            hint = 'such as "jeong-2017/Figure 6"'
+            message = f"`check.same_as` names a source and a place, found `{one}`"
+            raise table.error(message, "same_as", hint)
+    return tuple(found)
 
 
 def _null(table: Table, nulls: Nulls) -> Null:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 KINDS = {
-    "calibrated": "a value of the drive or the study was fitted to this place of the source",
+    "calibrated": "a value of the drive or the study was fitted to this figure, table or page",
     "predicted": "nothing was fitted to it, and it can fail: it does, or its null breaks it",
     "structural": "it holds for every model of this form: nothing is learned from it",
     "own": "our own question, or what the source does not say",
@@ -19,6 +19,7 @@ KINDS = {
 """What a check can be; derived, never stated."""
 
 _ENDS = re.compile(r"[/,()]")
+_UNIT = re.compile(r"(?:fig(?:ure)?s?\.?|(table|page|section))\s*([0-9]+)")
 
 
 def parts(citation: str) -> tuple[str, ...]:
@@ -27,9 +28,21 @@ def parts(citation: str) -> tuple[str, ...]:
     return tuple(part for part in found if part)
 
 
+def unit(citation: str) -> tuple[str, ...]:
+    """The source, and the figure, table or page of it, or what stands first, without panel and detail:
+    `kim-2020`, `figure 10`. A figure counts before the page that it is on."""
+    source, *inside = parts(citation)
+    named = [(match[1] or "figure", match[2]) for match in map(_UNIT.match, inside) if match]
+    named.sort(key=lambda one: one[0] == "page")
+    if named:
+        return source, " ".join(named[0])
+    return source, *inside[:1]
+
+
 def meet(one: str, other: str) -> bool:
-    """Whether one is the other, or lies within it."""
-    return all(a == b for a, b in zip(parts(one), parts(other), strict=False))
+    """Whether both are of one figure, table or page, or one is the whole source. Panels are not told
+    apart: who fits a value to one has seen the others."""
+    return all(a == b for a, b in zip(unit(one), unit(other), strict=False))
 
 
 def fits_of(citations: Sequence[str], fits: Iterable[str]) -> tuple[str, ...]:

@@ -193,7 +193,7 @@ class _Plan:
             outcomes = []
             for check in self.study.checks:
                 outcome = over_seeds([judge(check, values) for values in by_seed])
-                fits = fits_of(check.cites, fits_behind(self.study, check, self.tasks))
+                fits = fits_of((*check.cites, *check.same_as), fits_behind(self.study, check, self.tasks))
                 outcomes.append(replace(outcome, fits=fits))
             outcomes = [self._under_null(outcome, by_seed[0]) for outcome in outcomes]
         except Error as error:
