@@ -238,3 +238,22 @@ def test_experiments_are_functions_of_ours() -> None:
         find("os.system")
     with pytest.raises(lodger.InputError, match="no module"):
         find("missing:function")
+
+
+def test_a_check_that_cannot_be_judged_is_told_before_the_runs() -> None:
+    """Two hours of runs ended in "`max` takes a number, found a series"."""
+    text = TINY.replace("last(on) / first(on)", "max(1, on)")
+    with pytest.raises(lodger.InputError, match="`max` takes a number, found a series"):
+        study.parse(text, "s.toml")
+    with pytest.raises(lodger.InputError, match="is not one figure"):
+        study.parse(TINY.replace("last(on) / first(on)", "on / 2"), "s.toml")
+
+
+def test_what_was_measured_is_kept_where_a_check_cannot_be_judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("lodger.study.file._one_figure", lambda *_: None)
+    text = TINY.replace("last(on) / first(on)", "max(1, on)")
+    (found,) = study.run([study.parse(text, "s.toml")])
+    assert found.error is not None
+    assert set(found.to_dict()["series"]) == {"on", "off"}

@@ -15,11 +15,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..errors import InputError
-from .checks import Check, check_from
+from .checks import Check, check_from, judge
 from .expression import Expression, near
 from .nulls import null_from, under
 from .places import Places, Table, texts
+from .series import Series
 from .tasks import MEASURES, SOURCES, Setting, Task, tasks_of
 
 _PRECONDITIONS = ("none", "sequential", "random")
@@ -140,6 +143,7 @@ def _study(table: Table, text: str, file: str) -> Study:
     for number, check in enumerate(checks):
         for expression in check.expressions:
             _known(expression, settings, table.places, ("check", number, "value"))
+        _one_figure(check, settings, table.places, ("check", number, "value"))
         if check.null and not under(check.null, [settings[name] for name in check.series]):
             message = "`check.null` changes no series that the check speaks of"
             raise table.places.error(message, ("check", number, "null"))
@@ -179,6 +183,28 @@ def _known(
             lacks = f"has no measure `{measure}`" if measure else "has several measures"
             hint = near(measure, some) if some else "it has one measure, without a name"
             raise places.error(f"`{series}` in `{expression.text}` {lacks}", path, hint)
+
+
+def _one_figure(
+    check: Check, settings: Mapping[str, Setting], places: Places, path: tuple[Any, ...]
+) -> None:
+    """A check that cannot be judged is told before the runs, which may take hours: it is judged with ones.
+    Not where the series are those of an experiment, which says later what it measures."""
+    values: dict[str, Any] = {}
+    for name in check.series:
+        setting = settings[name]
+        if setting.measures is None:
+            return
+        one: Any = 1.0
+        if setting.over is not None:
+            xs = tuple(setting.over[1])
+            one = Series(xs, np.ones(len(xs)))
+        for measure in setting.measures:
+            values[f"{name}.{measure}" if measure else name] = one
+    try:
+        judge(check, values)
+    except InputError as error:
+        raise places.error(error.message, path, error.hint) from error
 
 
 _RUN_KEYS = {

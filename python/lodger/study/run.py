@@ -179,25 +179,29 @@ class _Plan:
         done = sum(which(one.task) for one in self.done)
         return sum(map(which, self.tasks)) - done
 
-    def _failed(self, error: Error) -> Found:
+    def _failed(self, error: Error, values: Values | None = None) -> Found:
         outcomes = [not_run(check, f"not run: {error}") for check in self.study.checks]
         seconds = sum(one.seconds for one in self.done)
-        return Found(self.study, outcomes, {}, len(self.done), seconds, error, self.seeds)
+        kept = dict(values or {})
+        return Found(self.study, outcomes, kept, len(self.done), seconds, error, self.seeds)
 
     def _judged(self) -> Found:
         for one in self.done:
             if one.error is not None:
                 return self._failed(_told(one.error, one.task.null))
+        by_seed: list[dict[str, Series | float]] = []
         try:
             by_seed = [self._values(seed) for seed in range(self.seeds)]
             outcomes = []
             for check in self.study.checks:
                 outcome = over_seeds([judge(check, values) for values in by_seed])
-                fits = fits_of((*check.cites, *check.same_as), fits_behind(self.study, check, self.tasks))
+                behind = fits_behind(self.study, check, self.tasks)
+                fits = fits_of((*check.cites, *check.same_as), behind)
                 outcomes.append(replace(outcome, fits=fits))
             outcomes = [self._under_null(outcome, by_seed[0]) for outcome in outcomes]
         except Error as error:
-            return self._failed(error)
+            # What was measured may have taken hours, and is right.
+            return self._failed(error, by_seed[0] if by_seed else None)
         seconds = sum(one.seconds for one in self.done)
         return Found(
             self.study, outcomes, dict(by_seed[0]), len(self.done), seconds, None, self.seeds
