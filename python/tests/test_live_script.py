@@ -3,7 +3,9 @@
 import argparse
 import importlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,10 +16,10 @@ CHECK_SECONDS = 90
 class Process:
     returncode = 0
 
-    def kill(self):
+    def kill(self) -> None:
         pass
 
-    def wait(self, *_):
+    def wait(self, *_: Any) -> None:
         pass
 
 
@@ -26,30 +28,30 @@ class Guest:
 
     waited: list[float]
 
-    def __init__(self, *_):
+    def __init__(self, *_: Any) -> None:
         self.console = self.errors = self.results = Path("/dev/null")
         self.process = Process()
         self.answers = ["kernel 7", "begin fast", "ok fast", "begin slow", "ok slow", "done"]
         Guest.waited = []
 
-    def line(self, seconds):
+    def line(self, seconds: float) -> str:
         Guest.waited.append(seconds)
         return self.answers.pop(0)
 
-    def wait(self):
+    def wait(self) -> None:
         pass
 
-    def end(self):
+    def end(self) -> None:
         pass
 
 
 class Drive:
-    def cpu_seconds(self):
+    def cpu_seconds(self) -> float:
         return 0.0
 
 
 @pytest.fixture
-def live(monkeypatch):
+def live(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The script's module, which is called like many others."""
     monkeypatch.syspath_prepend(str(LIVE))
     monkeypatch.delitem(sys.modules, "test", raising=False)
@@ -59,7 +61,9 @@ def live(monkeypatch):
         sys.modules.pop(name, None)
 
 
-def test_a_check_has_its_whole_time_after_a_fast_one(live, monkeypatch, capsys):
+def test_a_check_has_its_whole_time_after_a_fast_one(
+    live: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(live.vm, "Guest", Guest)
     run = live.Run(argparse.Namespace(checks=[], check_seconds=CHECK_SECONDS))
     kernel = argparse.Namespace(image="")
