@@ -49,7 +49,9 @@ def outcome(check: str, text: str = CITED, *, nulls: bool = False) -> study.Outc
         ("slides/Read latency, DMA", "slides/Write latency, DMA", False),
     ],
 )
-def test_a_fit_to_a_figure_or_page_is_one_to_all_that_is_there(one: str, other: str, wanted: bool) -> None:
+def test_a_fit_to_a_figure_or_page_is_one_to_all_of_it(
+    one: str, other: str, wanted: bool
+) -> None:
     assert meet(one, other) is wanted
 
 
@@ -83,7 +85,8 @@ def test_kinds_that_need_no_run() -> None:
     assert outcome(f'{place}structural = "it is so"').kind == "structural"
     missed = CITED.replace("at_least = 2", "at_least = 2e9")
     assert outcome(f'{place}structural = "it is so"', missed).kind == "predicted", "it failed"
-    broken = f'{place}structural = "it is so"\nnull = ["nand.channels=1", "nand.dies_per_channel=1"]'
+    one_die = 'null = ["nand.channels=1", "nand.dies_per_channel=1"]'
+    broken = f'{place}structural = "it is so"\n{one_die}'
     assert outcome(broken, nulls=True).kind == "predicted", "its null breaks it"
     open_text = CITED.replace("at_least = 2\n", "")
     found = outcome(f'{place}reason = "a picture"', open_text)

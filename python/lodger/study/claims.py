@@ -29,19 +29,18 @@ def parts(citation: str) -> tuple[str, ...]:
 
 
 def unit(citation: str) -> tuple[str, ...]:
-    """The source, and the figure, table or page of it, or what stands first, without panel and detail:
-    `kim-2020`, `figure 10`. A figure counts before the page that it is on."""
+    """The source, and the figure, table or page of it, or what stands first, without panel and
+    detail: `kim-2020`, `figure 10`. A figure counts before the page that it is on."""
     source, *inside = parts(citation)
     named = [(match[1] or "figure", match[2]) for match in map(_UNIT.match, inside) if match]
-    named.sort(key=lambda one: one[0] == "page")
     if named:
-        return source, " ".join(named[0])
+        return source, " ".join(min(named, key=lambda one: one[0] == "page"))
     return source, *inside[:1]
 
 
 def meet(one: str, other: str) -> bool:
-    """Whether both are of one figure, table or page, or one is the whole source. Panels are not told
-    apart: who fits a value to one has seen the others."""
+    """Whether both are of one figure, table or page, or one is the whole source. Panels are not
+    told apart: who fits a value to one has seen the others."""
     return all(a == b for a, b in zip(unit(one), unit(other), strict=False))
 
 

@@ -188,8 +188,8 @@ def _known(
 def _one_figure(
     check: Check, settings: Mapping[str, Setting], places: Places, path: tuple[Any, ...]
 ) -> None:
-    """A check that cannot be judged is told before the runs, which may take hours: it is judged with ones.
-    Not where the series are those of an experiment, which says later what it measures."""
+    """A check that cannot be judged is told before the runs, which may take hours: it is judged with
+    ones. Not where the series are those of an experiment, which says later what it measures."""
     values: dict[str, Any] = {}
     for name in check.series:
         setting = settings[name]

@@ -298,7 +298,7 @@ fn run(drives: u64) -> ([Score; 3], Confusion) {
                         });
                         let kind = (*role, planted.tier, verdict.tier.name());
                         *confusion.lock().unwrap().entry(kind).or_insert(0) += 1;
-                        // So that slices of seeds can be added up.
+                        // Line by line, so that slices of seeds, of one each if need be, can be added up; not in the suite.
                         if drives > SAMPLE || drives == 1 {
                             println!("{}", raw(seed, role, &planted, verdict));
                         }

@@ -14,6 +14,7 @@ mod hostile_data;
 mod hostile_host;
 mod hpb_boot;
 mod hpb_chunks;
+mod hpb_give_back;
 mod hpb_replay;
 mod hpb_safety;
 mod interface;

@@ -84,8 +84,10 @@ const MEASURED: usize = 2000;
 const REST: Duration = Duration::from_millis(60);
 const REST_PER_PLACE: Duration = Duration::from_millis(2);
 const REST_MAX: Duration = Duration::from_secs(2);
-/// Fewer slow reads have no median that tells: where all misses are alike, and where they are of several kinds.
-const SLOW_MIN: [usize; 2] = [6, 12];
+/// Fewer slow reads have no median that tells.
+const SLOW_MIN: usize = 6;
+/// The same where pages are of several kinds, and slow reads as well.
+const SLOW_OF_KINDS_MIN: usize = 12;
 
 /// Does it.
 pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
@@ -594,6 +596,9 @@ fn far_hits(walk: &Walk, levels: &Levels) -> Option<Vec<f64>> {
 fn slow_again(walk: &Walk, levels: &Levels) -> Option<f64> {
     let seen = walk.seen.iter().map(|seen| seen.1);
     let slow: Vec<f64> = seen.filter(|ns| *ns > levels.threshold_ns).collect();
-    let least = SLOW_MIN[usize::from(levels.pages_below_ns.is_some())];
+    let least = match levels.pages_below_ns {
+        None => SLOW_MIN,
+        Some(_) => SLOW_OF_KINDS_MIN,
+    };
     (slow.len() >= least).then(|| stats::median(&slow))
 }

@@ -84,6 +84,16 @@ const DRAM: HeldBack = HeldBack {
     write_buffer: open("device"),
 };
 
+/// A map that the drive keeps in little memory.
+const SMALL_SRAM: HeldBack = HeldBack {
+    name: "1 MiB of SRAM, pages of 36, 60 and 90 us, no host memory",
+    extends: "wd-black-3d",
+    text: "capacity = \"480GiB\"\n[nand]\nread = [\"36us\", \"60us\", \"90us\"]\n[tier.sram]\nsize = \"16MiB\"\n\
+           [role.map]\ntiers = [\"sram\"]\nsize = { sram = \"1MiB\" }\nunit = { sram = \"4KiB\" }\n",
+    map: sized("device", 1.0),
+    ..DRAM
+};
+
 /// Maps.
 pub const MAPS: &[HeldBack] = &[
     HeldBack {
@@ -109,14 +119,7 @@ pub const MAPS: &[HeldBack] = &[
         map: sized("hmb", 64.0),
         ..RC100
     },
-    HeldBack {
-        name: "1 MiB of SRAM, pages of 36, 60 and 90 us, no host memory",
-        extends: "wd-black-3d",
-        text: "capacity = \"480GiB\"\n[nand]\nread = [\"36us\", \"60us\", \"90us\"]\n[tier.sram]\nsize = \"16MiB\"\n\
-               [role.map]\ntiers = [\"sram\"]\nsize = { sram = \"1MiB\" }\nunit = { sram = \"4KiB\" }\n",
-        map: sized("device", 1.0),
-        ..DRAM
-    },
+    SMALL_SRAM,
     HeldBack {
         name: "whole map in DRAM, pages of 40, 75 and 140 us",
         text: "[nand]\ncell = \"tlc\"\npages_per_block = 576\nread = [\"40us\", \"75us\", \"140us\"]\n\
@@ -405,12 +408,8 @@ pub const DISTURBED: &[HeldBack] = &[
         ..RC100
     },
     HeldBack {
-        name: "1 MiB of map in SRAM, pages of 36, 60 and 90 us",
-        extends: "wd-black-3d",
-        text: "capacity = \"480GiB\"\n[nand]\nread = [\"36us\", \"60us\", \"90us\"]\n[tier.sram]\nsize = \"16MiB\"\n\
-               [role.map]\ntiers = [\"sram\"]\nsize = { sram = \"1MiB\" }\nunit = { sram = \"4KiB\" }\n",
         map: open("device"),
-        ..DRAM
+        ..SMALL_SRAM
     },
     HeldBack {
         name: "the whole map in DRAM, a read cache of 24 MiB",

@@ -149,7 +149,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
         ahead
     }
 
-    /// The kernel wants memory back, or has some to give, since the last request: nobody sees it before the next.
+    /// The kernel wants memory back, or has some to give, since the last request. Looked at here, not by an event of its own:
+    /// until the next request nobody can tell.
     fn change_hpb_memory(&mut self) {
         let now_ps = self.drive.now_ps();
         while let Some(hpb) = &mut self.hpb

@@ -37,16 +37,8 @@ pub(super) fn hpb(values: &mut Values, capacity_bytes: u64) -> Result<Option<Hpb
         let must = format!("must be a multiple of `hpb.group` ({group})");
         return Err(values.contradiction("hpb.region", &must));
     }
-    let is_two = match values.choice("hpb.version") {
-        HpbVersion::One => false,
-        HpbVersion::Two => true,
-    };
-    if is_two && !is_jedec {
-        return Err(values.contradiction(
-            "hpb.version",
-            "must be \"1.0\" unless `hpb.protocol` is \"jedec\"",
-        ));
-    }
+    let blocks_max = blocks_max(values, is_jedec)?;
+    let give_back = give_back(values, is_jedec, group_bytes, groups)?;
     if !values.flag("hpb.enabled") {
         return Ok(None);
     }
@@ -59,14 +51,11 @@ pub(super) fn hpb(values: &mut Values, capacity_bytes: u64) -> Result<Option<Hpb
             HpbControl::Host => true,
         },
         pinned_regions: values.small("hpb.pinned_regions"),
-        blocks_max: match is_two {
-            true => values.small("hpb.max_blocks"),
-            false => 1,
-        },
+        blocks_max,
         write_buffer_ps: values.number("hpb.write_buffer"),
         recommend_misses: values.small("hpb.recommend_misses"),
         host_groups: host_groups.min(groups) as u32,
-        give_back: give_back(values, group_bytes, groups)?,
+        give_back,
         replacement: values.choice("hpb.replacement"),
         loads_at_boot: match values.choice("hpb.boot") {
             HpbBoot::Warm => false,
@@ -81,9 +70,22 @@ pub(super) fn hpb(values: &mut Values, capacity_bytes: u64) -> Result<Option<Hpb
     }))
 }
 
+/// The largest read that has entries, in pages.
+fn blocks_max(values: &Values, is_jedec: bool) -> Result<u32, SpecError> {
+    match values.choice("hpb.version") {
+        HpbVersion::One => Ok(1),
+        HpbVersion::Two if is_jedec => Ok(values.small("hpb.max_blocks")),
+        HpbVersion::Two => Err(values.contradiction(
+            "hpb.version",
+            "must be \"1.0\" unless `hpb.protocol` is \"jedec\"",
+        )),
+    }
+}
+
 /// What of the host's memory its kernel gets while it runs.
 fn give_back(
-    values: &mut Values,
+    values: &Values,
+    is_jedec: bool,
     group_bytes: u64,
     groups: u64,
 ) -> Result<Option<GiveBack>, SpecError> {
@@ -91,8 +93,7 @@ fn give_back(
     if given_bytes == 0 {
         return Ok(None);
     }
-    let protocol: HpbProtocol = values.choice("hpb.protocol");
-    if protocol == HpbProtocol::Jedec {
+    if is_jedec {
         // There the drive says how many regions may be active (JESD220-3), and the driver has memory for those.
         let must = "must be 0 unless `hpb.protocol` is \"paper\"";
         return Err(values.contradiction("hpb.give_back", must));
