@@ -116,7 +116,10 @@ impl HpbHost {
 impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
     /// The driver adds what it has to a command. Returns true when that takes another command ahead.
     pub(super) fn attach_entries(&mut self, command: CommandId) -> bool {
-        self.change_hpb_memory();
+        let change_ps = self.hpb.as_ref().and_then(|hpb| hpb.change_ps);
+        if change_ps.is_some_and(|at_ps| at_ps <= self.drive.now_ps()) {
+            self.change_hpb_memory();
+        }
         let Some(hpb) = &mut self.hpb else {
             return false;
         };
@@ -151,6 +154,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
 
     /// The kernel wants memory back, or has some to give, since the last request. Looked at here, not by an event of its own:
     /// until the next request nobody can tell.
+    #[cold]
     fn change_hpb_memory(&mut self) {
         let now_ps = self.drive.now_ps();
         while let Some(hpb) = &mut self.hpb
