@@ -38,6 +38,8 @@ use crate::stats::{self, Estimate};
 use crate::target::{HmbState, HmbSwitch};
 use std::time::Duration;
 
+mod seen;
+
 /// What is said before it starts.
 pub const ABOUT: About = About {
     name: "map-cache",
@@ -84,10 +86,6 @@ const MEASURED: usize = 2000;
 const REST: Duration = Duration::from_millis(60);
 const REST_PER_PLACE: Duration = Duration::from_millis(2);
 const REST_MAX: Duration = Duration::from_secs(2);
-/// Fewer slow reads have no median that tells.
-const SLOW_MIN: usize = 6;
-/// The same where pages are of several kinds, and slow reads as well.
-const SLOW_OF_KINDS_MIN: usize = 12;
 
 /// Does it.
 pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
@@ -507,16 +505,16 @@ fn measure(
     if walk.is_blind {
         return Ok((one_level, took));
     }
-    let hits = far_hits(&walk, &levels).unwrap_or_else(|| samples.near.clone());
+    let hits = seen::far_hits(&walk, &levels).unwrap_or_else(|| samples.near.clone());
     let arm = MapArm {
         levels: Some(levels),
         units,
         reach_bytes,
         hit_ns: stats::median(&hits),
-        slow_again_ns: slow_again(&walk, &levels),
+        slow_again_ns: seen::slow_again(&walk, &levels),
         ..one_level
     };
-    let misses = misses_of(&walk, &samples, &levels);
+    let misses = seen::misses(&walk, &samples, &levels);
     if !misses.is_empty() {
         took.far = Some((
             stats::median_interval(&hits),
@@ -568,37 +566,4 @@ fn told_apart(
         None
     };
     Ok((levels, missed))
-}
-
-/// Latencies of misses. Where pages are of several kinds, of those that were picked.
-fn misses_of(walk: &Walk, samples: &Samples, levels: &Levels) -> Vec<f64> {
-    let mut misses: Vec<f64> = match levels.pages_below_ns {
-        Some(_) => walk.seen.iter().map(|seen| seen.1).collect(),
-        None => samples.far.clone(),
-    };
-    misses.retain(|ns| *ns > levels.threshold_ns);
-    misses
-}
-
-/// Latencies of hits on what was visited longest ago: those that no small memory in front answers.
-fn far_hits(walk: &Walk, levels: &Levels) -> Option<Vec<f64>> {
-    let hits = walk
-        .seen
-        .iter()
-        .filter(|seen| seen.1 <= levels.threshold_ns);
-    let mut hits: Vec<(u64, f64)> = hits.copied().collect();
-    hits.sort_unstable_by_key(|seen| seen.0);
-    let hits: Vec<f64> = hits[hits.len() / 3..].iter().map(|seen| seen.1).collect();
-    (hits.len() >= 12).then_some(hits)
-}
-
-/// What slow reads of places that had been read before take, ns.
-fn slow_again(walk: &Walk, levels: &Levels) -> Option<f64> {
-    let seen = walk.seen.iter().map(|seen| seen.1);
-    let slow: Vec<f64> = seen.filter(|ns| *ns > levels.threshold_ns).collect();
-    let least = match levels.pages_below_ns {
-        None => SLOW_MIN,
-        Some(_) => SLOW_OF_KINDS_MIN,
-    };
-    (slow.len() >= least).then(|| stats::median(&slow))
 }
