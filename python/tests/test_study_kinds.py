@@ -74,6 +74,8 @@ def test_a_claim_that_the_drive_was_fitted_to_is_calibrated(tmp_path: Path) -> N
     assert kind("Figure 4") == "predicted"
     assert kind('Figure 4"\nsame_as = "nobody-2020/Figure 3') == "calibrated"
     assert kind("Figure 3", 'set = { "nand.read" = "61us" }') == "predicted"
+    same = 'set = { "nand.read" = "60000ns", "nand.ecc" = "3us" }'
+    assert kind("Figure 3", same) == "calibrated", "set to what it is: fitted all the same"
     assert kind("Figure 4", 'fitted_to = ["nobody-2020/Figure 4"]') == "calibrated"
 
 

@@ -34,7 +34,8 @@ def unit(citation: str) -> tuple[str, ...]:
     source, *inside = parts(citation)
     named = [(match[1] or "figure", match[2]) for match in map(_UNIT.match, inside) if match]
     if named:
-        return source, " ".join(min(named, key=lambda one: one[0] == "page"))
+        kind, number = min(named, key=lambda one: one[0] == "page")
+        return source, f"{kind} {number}"
     return source, *inside[:1]
 
 

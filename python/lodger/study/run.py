@@ -255,11 +255,9 @@ def fits_behind(study: Study, check: Check, tasks: Sequence[Task]) -> set[str]:
     settings = study.series_of(check)
     fits = {fit for setting in settings for fit in setting.fitted_to}
     names = {setting.name for setting in settings}
-    drives = {
-        repr(task.drive): task.drive for task in tasks if task.series in names and not task.null
-    }
-    for drive in drives.values():
-        fits.update(fit for value in drive.values.values() for fit in value.fitted_to)
+    for task in tasks:
+        if task.series in names and not task.null:
+            fits |= task.fitted_to
     return fits
 
 
