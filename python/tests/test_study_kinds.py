@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import lodger
 from lodger import study
 from lodger.experiments import fill, hmb_study, scatter
-from lodger.study.checks import judge, over_seeds
+from lodger.study.checks import Check, judge, over_seeds
 from lodger.study.claims import KINDS, meet
 from lodger.study.command import study as study_command
 from lodger.study.run import fits_behind
@@ -25,6 +26,15 @@ OUR_DRIVES = sorted(path.stem for path in (ROOT / "drives").glob("*.toml"))
 ABLATIONS = {"hpb.enabled", "hpb.protocol", "nand.ageing.erased", "nand.ageing.age_days"}
 """What studies of published claims may change of a drive: what their source turned on and off and
 spoke, and how old it is."""
+NAMED = re.compile(r"\b(page|figure|fig\.|table|section|abstract)", re.IGNORECASE)
+"""What a reader finds a place by."""
+NOT_QUOTED = {
+    "zufs-2026/random reads over spans": "read in an excerpt; its wording is not at hand",
+    "zufs-2026/sequential writes, aged": "read in an excerpt; its wording is not at hand",
+    "guru3d-980-review/cache, empty drive": "the figure is AnandTech's; not found in this review",
+    "techpowerup-sn500/cache": "the figure is AnandTech's; this review is of another model",
+}
+"""Places that name nothing to find them by and are not quoted either, and why not."""
 
 
 def outcome(check: str, text: str = CITED, *, nulls: bool = False) -> study.Outcome:
@@ -291,6 +301,43 @@ def test_every_prediction_that_is_met_has_a_null() -> None:
             calibrated = any(meet(fit, place) for fit in fits for place in check.cites)
             free = check.cites and not calibrated and not check.structural
             assert not free or check.null or check.expected != "met", f"{one.id}: {check.claim}"
+
+
+def published(studies: list[study.Study]) -> list[Check]:
+    return [check for one in studies for check in one.checks if check.cites]
+
+
+def unquoted(checks: list[Check]) -> set[str]:
+    """Where checks stand whose place names nothing to find it by, and that quote nothing."""
+    vague = (check for check in checks if not check.words and not NAMED.search(check.place))
+    return {place for check in vague for place in check.cites}
+
+
+def test_a_place_names_page_figure_table_section_or_abstract_or_is_quoted() -> None:
+    assert unquoted(published(ours())) == NOT_QUOTED.keys()
+
+
+def test_a_place_whose_words_are_taken_out_fails_the_rule() -> None:
+    """The null of the test above: `spans` of an article, and `page 6`, which needs no words."""
+    file = ROOT / "studies/bg4-reach.toml"
+    quoted = file.read_text()
+    assert not unquoted(published([study.parse(quoted, str(file))]))
+    bare = re.sub(r'(?m)^words = ".*"\n', "", quoted)
+    lost = unquoted(published([study.parse(bare, str(file))]))
+    assert lost == {"ascii-1829152/spans", "ascii-1829152/spans, BG3"}
+    empty = re.sub(r'(?m)^words = ".*"', 'words = ""', quoted)
+    assert unquoted(published([study.parse(empty, str(file))])) == lost
+
+
+def test_the_validation_page_counts_places_and_words() -> None:
+    page = " ".join((ROOT / "docs/validation/README.md").read_text().split())
+    checks = published(ours())
+    named = [check for check in checks if NAMED.search(check.place)]
+    words = [check for check in checks if check.words]
+    rest = len(checks) - len(named)
+    assert f"Of {len(checks)} published checks {len(named)} name a page, figure," in page
+    assert f"all but {len(NOT_QUOTED)} of the other {rest}" in page
+    assert f"{len(words)} in all" in page
 
 
 def ours() -> list[study.Study]:
