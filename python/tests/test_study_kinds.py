@@ -31,8 +31,6 @@ NAMED = re.compile(r"\b(page|figure|fig\.|table|section|abstract)", re.IGNORECAS
 NOT_QUOTED = {
     "zufs-2026/random reads over spans": "read in an excerpt; its wording is not at hand",
     "zufs-2026/sequential writes, aged": "read in an excerpt; its wording is not at hand",
-    "guru3d-980-review/cache, empty drive": "the figure is AnandTech's; not found in this review",
-    "techpowerup-sn500/cache": "the figure is AnandTech's; this review is of another model",
 }
 """Places that name nothing to find them by and are not quoted either, and why not."""
 

@@ -12,8 +12,8 @@ Curve = tuple[list[float], list[float]]
 
 _HEAD = """[global]
 rw=write
-bs=1m
-iodepth=1
+bs={bs}
+iodepth={depth}
 stonewall
 """
 
@@ -29,9 +29,11 @@ def fill(
     step_gb: float = 10,
     total_gb: float | None = None,
     fills: int = 1,
+    bs: str = "1m",
+    depth: int = 1,
 ) -> dict[str, Curve | float]:
-    """Writes 1 MiB after the other, in order, in parts of `step_gb`; all of the drive or its first
-    `total_gb`. `rate`: MB/s of each part by the GB written at its end, of the last of `fills`;
+    """Writes in order, `depth` of `bs` at a time, in parts of `step_gb`; all of the drive or its
+    first `total_gb`. `rate`: MB/s of each part by the GB written at its end, of the last of `fills`;
     `average`: MB/s over all of it; `seconds`: how long it took."""
     step = max(1, round(step_gb * 1e9 / 2**20)) * 2**20
     end = drive.capacity_bytes // 2**20 * 2**20
@@ -41,7 +43,7 @@ def fill(
     before = f"[before]\nsize=100%\nloops={fills - 1}\n" if fills > 1 else ""
     jobs = "".join(f"[at-{start}]\noffset={start}\nsize={size}\n" for start, size in parts)
     result: Any = simulate(
-        Workload.from_fio(_HEAD + before + jobs),
+        Workload.from_fio(_HEAD.format(bs=bs, depth=depth) + before + jobs),
         drive,
         hmb=hmb,
         hmb_offer=hmb_offer,
