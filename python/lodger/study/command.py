@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from .._command import Parser, add_quiet, count, guarded, is_quiet, replace, say, talk
@@ -12,6 +13,7 @@ from . import report
 from .collection import collection
 from .expression import near
 from .file import Study, load
+from .kept import Kept
 from .run import Found, null_tasks, run
 
 _VERDICTS = """\
@@ -34,6 +36,7 @@ Examples:
   lodger reproduce --output-format json > out.json
   lodger reproduce --report reproduce.html         a page with a plot for each figure
   lodger reproduce --seeds 8 --nulls               intervals over seeds; can the checks fail?
+  lodger reproduce --full --keep runs.jsonl        an hour, that can be cut off and goes on
 
 """
 
@@ -88,6 +91,13 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         "--nulls",
         action="store_true",
         help="also take out the mechanism that a check speaks for: the check must fail then",
+    )
+    parser.add_argument(
+        "--keep",
+        metavar="FILE",
+        type=Path,
+        help="keep in FILE what each run measured, and do not do again what it has: "
+        "one that was cut off goes on",
     )
     parser.add_argument(
         "--cluster",
@@ -196,18 +206,20 @@ def study(arguments: Sequence[str] | None = None) -> int:
 def _run(
     studies: Sequence[Study], options: argparse.Namespace, values: bool, published: bool
 ) -> int:
-    targets = [options.output, options.json, options.report, options.markdown]
+    targets = [options.output, options.json, options.report, options.markdown, options.keep]
     for target in targets:
         if target is not None and not target.absolute().parent.is_dir():
             raise InputError(f"`{target.parent}` is no folder", f"mkdir -p {target.parent}")
-    found = run(
-        studies,
-        workers=options.workers,
-        cluster=options.cluster,
-        seeds=options.seeds,
-        nulls=options.nulls,
-        progress=None if is_quiet() else lambda line: talk(f"{line}\n"),
-    )
+    with nullcontext() if options.keep is None else Kept(options.keep) as kept:
+        found = run(
+            studies,
+            workers=options.workers,
+            cluster=options.cluster,
+            seeds=options.seeds,
+            nulls=options.nulls,
+            kept=kept,
+            progress=None if is_quiet() else lambda line: talk(f"{line}\n"),
+        )
     if options.report is not None:
         from .page import page
 

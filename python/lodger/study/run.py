@@ -16,6 +16,7 @@ from ..errors import Error
 from .checks import Check, Outcome, judge, not_run, over_seeds
 from .claims import fits_of
 from .file import Study
+from .kept import Kept
 from .nulls import Null, shown, under
 from .series import Series
 from .tasks import Setting, Task, by_chance, tasks_of
@@ -105,6 +106,7 @@ def run(
     cluster: str | None = None,
     seeds: int = 1,
     nulls: bool = False,
+    kept: Kept | None = None,
     progress: Progress | None = None,
 ) -> list[Found]:
     """Run studies and judge their checks.
@@ -117,20 +119,31 @@ def run(
         seeds: Seeds that each series is run with, from its own one on. Verdicts hold for all.
             Long studies are run with one.
         nulls: Also run the null of every check that has one, with the first seed.
+        kept: Runs that are done already; those that are done now are added.
         progress: Called with a line of text whenever a study, or a null, is done.
     """
     say = progress or (lambda _: None)
     plans = [_Plan(study, seeds, nulls) for study in studies]
     by_id = {plan.study.id: plan for plan in plans}
-    tasks = [task for plan in plans for task in plan.tasks]
     for plan in plans:
         if plan.found is not None:
             say(_line(plan.found))
+    tasks = []
+    for plan in plans:
+        for task in plan.tasks:
+            values = None if kept is None else kept.values(task)
+            if values is None:
+                tasks.append(task)
+                continue
+            for line in plan.take(_Done(task, values, None, 0.0)):
+                say(f"[kept] {line}")
     began = time.monotonic()
     with _workers.workers(workers, None, cluster=cluster) as there:
         for count, (task, one) in enumerate(_workers.each(there, _do, tasks), 1):
             if isinstance(one, _workers.Lost):
                 one = _Done(task, None, one, 0.0)
+            if kept is not None and one.values is not None:
+                kept.add(task, one.values)
             plan = by_id[task.study]
             for line in plan.take(one):
                 say(f"[{count}/{len(tasks)}{_left(began, count, len(tasks))}] {line}")
