@@ -87,6 +87,16 @@ def test_a_claim_that_the_drive_was_fitted_to_is_calibrated(tmp_path: Path) -> N
     assert kind("Figure 4", 'fitted_to = ["nobody-2020/Figure 4"]') == "calibrated"
 
 
+def test_fits_of_a_series_are_added_to_those_of_run_whose_values_it_has() -> None:
+    """A series inherits the values of `[run]`, and with them what they were fitted to."""
+    run = CITED.replace("[run]", '[run]\nfitted_to = ["nobody-2020/Figure 3"]')
+    both = f'{run}place = "Figure 3"\nnull = "nand.channels=1"\n'
+    own = both.replace("[series.on]", '[series.on]\nfitted_to = ["nobody-2020/Figure 4"]')
+    assert outcome("", own.replace("Figure 3\"]", "Figure 5\"]")).kind == "predicted"
+    assert outcome("", own).kind == "calibrated", "to Figure 3, by `[run]`"
+    assert outcome("", own.replace('place = "Figure 3"', 'place = "Figure 4"')).kind == "calibrated"
+
+
 def test_kinds_that_need_no_run() -> None:
     place = 'place = "Figure 1"\n'
     assert outcome("").kind == "own"

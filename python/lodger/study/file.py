@@ -293,7 +293,8 @@ def _setting(
         parameters=values["parameters"],
         over=None if over is None else next((k, tuple(v)) for k, v in over.items()),
         measures=measures,
-        fitted_to=_fitted_to(table if table.has("fitted_to") else common),
+        # The values of `[run]` are the series' own as well, and so is what they were fitted to.
+        fitted_to=tuple(dict.fromkeys((*_fitted_to(common), *_fitted_to(table)))),
     )
     return setting, over or {}
 
