@@ -55,12 +55,51 @@ def outcome(check: str, text: str = CITED, *, nulls: bool = False) -> study.Outc
         ("page-x/page 2, 32GB", "page-x/page 6, 32GB", False),
         ("slides/Read latency, DMA", "slides/Read latency, MMIO", True),
         ("slides/Read latency, DMA", "slides/Write latency, DMA", False),
+        # Several units in one citation: a figure does not hide the page it is on, nor a page a page.
+        ("x/page 2, Figure 3", "x/page 2", True),
+        ("x/page 2, Figure 3", "x/Figure 3 (a)", True),
+        ("x/page 2, Figure 3", "x/page 3", False),
+        ("x/page 2, Figure 3", "x/Table 2", False),
+        ("x/page 6, page 2", "x/page 2", True),
+        ("x/text on page 6", "x/page 6", True),
+        # Lists and ranges.
+        ("x/pages 2 and 3", "x/page 3, notes", True),
+        ("x/pages 2 and 3", "x/page 2", True),
+        ("x/pages 2 and 3", "x/page 1", False),
+        ("x/Pages 2, 5 and 7", "x/page 5", True),
+        ("x/pages 2, 5, 7", "x/page 7", True),
+        ("x/pages 2, 32 GB", "x/page 32", False),
+        ("x/pp. 2-3", "x/page 3", True),
+        ("x/pp. 12-5", "x/page 5", True),
+        ("x/pp 2–4", "x/p. 3", True),
+        ("x/page 2 to 4", "x/p.3", True),
+        ("x/p. 2", "x/page 2", True),
+        ("x/p. 2", "x/page 22", False),
+        ("x/p99, p. 2", "x/page 99", False),
+        ("x/page 2, 3 threads", "x/page 3", False),
+        ("x/Figures 9 and 10", "x/Figure 10 (c)", True),
+        ("x/Figures 9 and 10", "x/Figure 1", False),
+        ("x/Figs. 9 & 10", "x/fig 9", True),
+        ("x/Figures 2 (a), 3 (b) and 5", "x/Figure 3", True),
+        ("x/Figures 2 (a, b), 3b-c and 5", "x/Figure 5", True),
+        ("x/Figures 2a, b and 5", "x/Figure 5", True),
+        ("x/Figure 9 and Table 2", "x/table 2", True),
+        ("x/Tables 1 and 2", "x/Table 2", True),
+        ("x/Tables 1 and 2", "x/Figure 2", False),
+        ("x/section 2.1", "x/sections 2 and 3", True),
+        ("x/section IV.B", "x/Section IV", True),
+        ("x/section IV.B", "x/section V", False),
+        ("x/sections IV and V", "x/section V", True),
+        ("x/table, 1 GB", "x/table, 8 GB", True),
+        ("x/table, 1 GB", "x/Table 1", False),
+        ("x/abstract, Figure 1", "x/abstract, 3K", True),
+        ("x/stable 3, config 2", "x/Table 3, Figure 2", False),
     ],
 )
 def test_a_fit_to_a_figure_or_page_is_one_to_all_of_it(
     one: str, other: str, wanted: bool
 ) -> None:
-    assert meet(one, other) is wanted
+    assert meet(one, other) is meet(other, one) is wanted
 
 
 def test_a_claim_that_the_drive_was_fitted_to_is_calibrated(tmp_path: Path) -> None:
