@@ -10,6 +10,7 @@ from pathlib import Path
 from .._command import Parser, add_quiet, count, guarded, is_quiet, replace, say, talk
 from ..errors import InputError
 from . import report
+from .claims import units
 from .collection import collection
 from .expression import near
 from .file import Study, load
@@ -196,11 +197,31 @@ def study(arguments: Sequence[str] | None = None) -> int:
             return _run(studies, options, values=True, published=False)
         for one in studies:
             null_tasks(one)
+            for note in [] if is_quiet() else _notes(one):
+                talk(f"note: {one.file}: {note}\n")
         shown = (report.described(one, len(one.tasks())) for one in studies)
         say("\n".join(shown))
         return 0
 
     return guarded(study_options(), arguments, work)
+
+
+def _notes(study: Study) -> list[str]:
+    """Sources that its `fitted_to` or `same_as` alone name: they meet nothing, and are likely misspelt."""
+    cited = {place for check in study.checks for place in check.cites}
+    same = {place for check in study.checks for place in check.same_as}
+    fitted = {place for setting in study.settings.values() for place in setting.fitted_to}
+    drives = {place for task in study.tasks() for place in task.fitted_to}
+    notes = []
+    for key, places, others in (
+        ("fitted_to", fitted, cited | same),
+        ("same_as", same, cited | fitted | drives),
+    ):
+        known = {units(place)[0] for place in others}
+        for source in sorted({units(place)[0] for place in places} - known):
+            what = f"`{key}` names `{source}`, which no check and no drive here names"
+            notes.append("; ".join(filter(None, (what, near(source, sorted(known))))))
+    return notes
 
 
 def _run(
