@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from lodger.experiments import fill, hmb_study, scatter
 from lodger.study.checks import Check, judge, over_seeds
 from lodger.study.claims import KINDS, meet
 from lodger.study.command import study as study_command
+from lodger.study.page import page
+from lodger.study.report import summary, to_json, to_markdown
 from lodger.study.run import fits_behind
 from lodger.study.tasks import by_chance
 
@@ -190,6 +193,25 @@ def test_a_check_that_survives_its_null_fails_the_command(
     assert status('["nand.channels=1", "nand.dies_per_channel=1"]') == 0
     assert status('"host.submit=2us"') == 1
     assert "survives its null" in capsys.readouterr().out
+
+
+def test_a_report_says_that_nulls_were_not_run_where_a_prediction_is_met() -> None:
+    """Only its null shows that a check which is met can fail."""
+
+    def told(check: str, text: str = CITED, *, nulls: bool = False) -> tuple[bool, Any]:
+        found = study.run([study.parse(f"{text}{check}\n")], nulls=nulls)
+        line = "nulls were not run (`--nulls`): that predictions can fail is only said"
+        said = line in "\n".join(summary(found))
+        on_page = "nulls were not run (<code>--nulls</code>): that predictions" in page(found).lower()
+        assert on_page is said and (line in to_markdown(found)) is said
+        return said, json.loads(to_json(found))["nulls"]
+
+    predicted = 'place = "Figure 1"\nnull = ["nand.channels=1", "nand.dies_per_channel=1"]'
+    assert told(predicted) == (True, False)
+    assert told(predicted, nulls=True) == (False, True)
+    missed = CITED.replace("at_least = 2", "at_least = 2e9")
+    assert told(predicted, missed) == (False, False), "it was seen to fail"
+    assert told("") == (False, False), "a question of our own"
 
 
 def test_a_null_with_an_unknown_key_is_an_error(

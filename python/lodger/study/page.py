@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 
@@ -10,7 +11,7 @@ from .._native import __version__
 from .chart import figure
 from .checks import Outcome, number
 from .claims import KINDS
-from .report import PUBLISHED, TABLES, notes, tables, tally, told, wanted
+from .report import PUBLISHED, TABLES, notes, only_said, tables, tally, told, wanted
 from .run import Found
 
 def page(found: Sequence[Found], published: bool = True) -> str:
@@ -77,7 +78,6 @@ def _kinds(found: Sequence[Found]) -> str:
     """What the kinds mean, and with how many seeds the figures were made."""
     rows = "".join(f"<li><em>{kind}</em>: {meaning}</li>" for kind, meaning in KINDS.items())
     seeds = max((one.seeds for one in found), default=1)
-    ran = any(outcome.survives_null is not None for one in found for outcome in one.outcomes)
     more = [] if seeds > 1 else ["One seed: no intervals (<code>--seeds 8</code>)."]
     if seeds > 1:
         more.append(
@@ -85,7 +85,10 @@ def _kinds(found: Sequence[Found]) -> str:
             "<em>undecided</em> where seeds disagree or a limit lies where another seed's "
             "figure is expected (95 %)."
         )
-    if not ran:
+    if said := only_said(found):
+        said = re.sub(r"`(.*?)`", r"<code>\1</code>", said)
+        more.append(f"{said[0].upper()}{said[1:]}.")
+    elif not any(one.nulls for one in found):
         more.append("Nulls were not run (<code>--nulls</code>).")
     return (
         f"<details><summary>How a check comes by its kind</summary><ul>{rows}</ul></details>"

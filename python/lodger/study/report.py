@@ -29,7 +29,9 @@ TABLES = (
 
 def to_json(found: Sequence[Found]) -> str:
     """The report of `--output-format json`."""
-    return json.dumps({"studies": [one.to_dict() for one in found]}, indent=2) + "\n"
+    nulls = any(one.nulls for one in found)
+    report = {"nulls": nulls, "studies": [one.to_dict() for one in found]}
+    return json.dumps(report, indent=2) + "\n"
 
 
 def wanted(outcome: Outcome) -> str:
@@ -138,6 +140,15 @@ def told(counted: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counted.items() if count) or "none"
 
 
+def only_said(found: Iterable[Found]) -> str:
+    """What is to be said where nulls were not run and a prediction is met, so that nothing has shown
+    that it can fail; empty otherwise."""
+    quiet = [one for one in found if not one.nulls]
+    unshown = any(o.kind == "predicted" and o.met for one in quiet for o in one.outcomes)
+    said = "nulls were not run (`--nulls`): that predictions can fail is only said"
+    return said if unshown else ""
+
+
 def summary(found: Sequence[Found]) -> list[str]:
     """The last lines of a report: published claims first, calibrated and predicted apart."""
     made = tally(found)
@@ -154,6 +165,8 @@ def summary(found: Sequence[Found]) -> list[str]:
             verdicts = {name: n for name, n in counted.items() if name != "none"}
             split = f": {told(verdicts)}" if any(verdicts.values()) else ""
             lines.append(f"  {whose}{kind}{tail}: {sum(counted.values())}{split}")
+    if said := only_said(found):
+        lines.append(f"  {said}")
     survivors = [(one, o) for one in found for o in one.survivors]
     lines += [f"  survives its null: {one.study.id}: {o.check.claim}" for one, o in survivors]
     for one in found:
@@ -199,6 +212,8 @@ def _markdown_counts(found: Sequence[Found]) -> list[str]:
         name = f"published claims, {kind}" if kind in PUBLISHED else kind
         cells = [name, sum(counted.values()), *(counted[one] for one in VERDICTS[:3])]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
+    if said := only_said(found):
+        lines += ["", f"Here {said}."]
     return lines
 
 

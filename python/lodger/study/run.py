@@ -40,6 +40,8 @@ class Found:
     """Why it could not be run."""
     seeds: int = 1
     """Seeds that each series was run with."""
+    nulls: bool = False
+    """Whether the nulls of its checks were run, too."""
 
     @property
     def regressions(self) -> list[Outcome]:
@@ -163,6 +165,7 @@ class _Plan:
     def __init__(self, study: Study, seeds: int, nulls: bool) -> None:
         self.study = study
         self.seeds = seeds = 1 if study.long else seeds
+        self.nulls = nulls
         self.done: list[_Done] = []
         self.found: Found | None = None
         self.tasks: list[Task] = []
@@ -194,9 +197,20 @@ class _Plan:
 
     def _failed(self, error: Error, values: Values | None = None) -> Found:
         outcomes = [not_run(check, f"not run: {error}") for check in self.study.checks]
+        return self._found(outcomes, values or {}, error)
+
+    def _found(self, outcomes: list[Outcome], values: Values, error: Error | None = None) -> Found:
         seconds = sum(one.seconds for one in self.done)
-        kept = dict(values or {})
-        return Found(self.study, outcomes, kept, len(self.done), seconds, error, self.seeds)
+        return Found(
+            study=self.study,
+            outcomes=outcomes,
+            values=dict(values),
+            runs=len(self.done),
+            busy_s=seconds,
+            error=error,
+            seeds=self.seeds,
+            nulls=self.nulls,
+        )
 
     def _judged(self) -> Found:
         for one in self.done:
@@ -215,10 +229,7 @@ class _Plan:
         except Error as error:
             # What was measured may have taken hours, and is right.
             return self._failed(error, by_seed[0] if by_seed else None)
-        seconds = sum(one.seconds for one in self.done)
-        return Found(
-            self.study, outcomes, dict(by_seed[0]), len(self.done), seconds, None, self.seeds
-        )
+        return self._found(outcomes, by_seed[0])
 
     def _under_null(self, outcome: Outcome, values: Values) -> Outcome:
         """Whether it survives its null. One that is missed anyway has been seen to fail."""
