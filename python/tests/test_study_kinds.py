@@ -309,6 +309,59 @@ def test_experiments_without_chance_do_not_depend_on_the_seed() -> None:
     assert not any(by_chance(setting) for setting in made.settings.values())
 
 
+FILL = """
+title = "A fill"
+set_up = "Writes all of it."
+[series.on]
+drive = "tiny"
+experiment = "fill:fill"
+precondition = "none"
+parameters = { step_gb = 0.05 }
+[[check]]
+claim = "It is fast"
+value = "on.average"
+at_least = 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("changes", "drawn"),
+    [
+        ("set = {}", False),
+        ('set = { "nand.variation.program" = 0 }', False),
+        ('set = { "nand.variation.program" = 0.05 }', True),
+        ('set = { "nand.ageing.endurance" = 3000 }', True),
+        ('set = { "ftl.gc_policy" = "d-choices" }', True),
+        ('set = { "role.map.replacement" = "random" }', True),
+        ('set = { "role.read_cache.replacement" = "random" }', True),
+        ('set = { "nand.variation.die" = "${share}" }\nover = { share = [0, 0.1] }', True),
+        ('variables = { state = "random" }\nprecondition = "${state}"', True),
+        ('variables = { state = "sequential" }\nprecondition = "${state}"', False),
+    ],
+)
+def test_an_experiment_without_chance_depends_on_the_seed_where_its_drive_draws(
+    changes: str, drawn: bool
+) -> None:
+    text = FILL
+    if "precondition" in changes:
+        text = text.replace('precondition = "none"\n', "")
+    made = study.parse(text.replace('drive = "tiny"', f'drive = "tiny"\n{changes}'))
+    assert by_chance(made.settings["on"]) is drawn
+
+
+def test_seeds_show_how_far_the_flash_of_an_experiment_without_chance_scatters() -> None:
+    def interval(changes: str) -> tuple[int, float]:
+        made = study.parse(FILL.replace('drive = "tiny"', f'drive = "tiny"\n{changes}'))
+        (found,) = study.run([made], seeds=3)
+        assert found.error is None, found.error
+        low, high = found.outcomes[0].interval or (0.0, 0.0)
+        return found.runs, high - low
+
+    assert interval("") == (1, 0)
+    runs, width = interval('set = { "nand.variation.program" = 0.05 }')
+    assert runs == 3 and width > 0
+
+
 def test_a_fill_is_written_once_in_parts_and_finds_the_single_bit_cache() -> None:
     """Against the same writes as plain jobs, and a drive without such a cache."""
     sets: dict[str, Any] = {

@@ -6,7 +6,7 @@ size, ``"off"`` or ``None`` for what Linux gives by itself), ``hmb_offer`` (a si
 or ``None``), ``precondition`` and ``seed``, and the study's ``parameters``. It returns a
 number, a pair of lists (settings and values), or a dict of these by name, in the units of the
 published figure. Equal arguments must give equal results. One that draws nothing at random says so
-with :func:`without_chance`: its figures are those of every seed.
+with :func:`without_chance`: its figures are those of every seed, unless the drive draws.
 """
 
 from __future__ import annotations
@@ -18,6 +18,6 @@ Experiment = TypeVar("Experiment", bound=Callable[..., Any])
 
 
 def without_chance(experiment: Experiment) -> Experiment:
-    """Marks an experiment whose results do not depend on the seed."""
+    """Marks an experiment whose results depend on the seed only where the drive draws."""
     experiment.without_chance = True  # type: ignore[attr-defined]
     return experiment

@@ -169,10 +169,14 @@ class _Plan:
         self.done: list[_Done] = []
         self.found: Found | None = None
         self.tasks: list[Task] = []
+        self.chance: dict[str, bool] = {}
+        """Of each series whether it is run with every seed."""
         try:
+            for setting in study.settings.values():
+                self.chance[setting.name] = by_chance(setting)
             for seed in range(seeds):
                 for setting in study.settings.values():
-                    if seed == 0 or by_chance(setting):
+                    if seed == 0 or self.chance[setting.name]:
                         self.tasks += tasks_of(study.id, setting, seed)
             self.tasks += null_tasks(study) if nulls else []
         except Error as error:
@@ -245,7 +249,7 @@ class _Plan:
         """Series and numbers by name, from what the runs with a seed, or a null, measured."""
         values: dict[str, Series | float] = {}
         for name, setting in self.study.settings.items():
-            run = (name, setting.seed + (seed if by_chance(setting) else 0), null)
+            run = (name, setting.seed + (seed if self.chance[name] else 0), null)
             ours = [
                 one
                 for one in self.done

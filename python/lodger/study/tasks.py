@@ -177,10 +177,26 @@ def _plain(x: Any) -> Any:
 
 
 def by_chance(setting: Setting) -> bool:
-    """Whether its figures may depend on the seed. A drive written at random is another for each."""
-    if setting.source != "experiment" or "random" in setting.precondition:
+    """Whether its figures may depend on the seed: of the workload, or of the drive, which may be
+    written at random or draw itself."""
+    if setting.source != "experiment" or not getattr(find(setting.body), "without_chance", False):
         return True
-    return not getattr(find(setting.body), "without_chance", False)
+    return any(
+        task.precondition == "random" or _draws(task.drive) for task in tasks_of("", setting)
+    )
+
+
+def _draws(drive: Drive) -> bool:
+    """Whether a drive of another seed is another one: its flash scatters or ages, or what gives way
+    is picked at random. Nothing else in `crates/core/src` draws, beside a random precondition and
+    keys of integrity, which change no figure."""
+    texts = {key: value.text for key, value in drive.values.items()}
+    scatters = any(
+        key.startswith("nand.variation.") and float(text) != 0 for key, text in texts.items()
+    )
+    ages = any(key.startswith("nand.ageing.") for key in texts)
+    picks = any(".replacement" in key and text == "random" for key, text in texts.items())
+    return scatters or ages or picks or texts.get("ftl.gc_policy") == "d-choices"
 
 
 def tasks_of(study: str, setting: Setting, seed: int = 0, null: Null = ()) -> list[Task]:
@@ -222,6 +238,7 @@ def _task(study: str, setting: Setting, over: str, x: Any) -> Task:
     named = beside if drive_name.endswith(".toml") else drive_name
     drive = as_drive(named, {key: filled(value) for key, value in setting.changes.items()})
     hmb, hmb_offer = filled(setting.hmb), filled(setting.hmb_offer)
+    precondition = filled(setting.precondition)
     workload, experiment, arguments = None, None, {}
     if setting.source == "experiment":
         find(setting.body)
@@ -245,7 +262,7 @@ def _task(study: str, setting: Setting, over: str, x: Any) -> Task:
         drive=drive,
         hmb=None if hmb == "default" else hmb,
         hmb_offer=hmb_offer,
-        precondition=filled(setting.precondition),
+        precondition=precondition,
         seed=setting.seed,
         workload=workload,
         measures={name: path.text for name, path in (setting.measures or {}).items()},
