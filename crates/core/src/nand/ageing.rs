@@ -116,7 +116,8 @@ impl Ageing {
         let of_die = f64::from(geometry.superblocks * planes);
         let bad = |die: u32| {
             let expected = (of_die * spec.factory_bad) as u64;
-            // Near a Poisson distribution: a drive with more than its spares is not shipped.
+            // Near a Poisson distribution: a drive with more than its spares is not shipped. That these are enough in the
+            // mean is a rule of the drive file.
             let drawn = expected as i64 + i64::from(isqrt(expected)) * deviate(seed, die) / 256;
             drawn.clamp(0, i64::from(spec.spare_blocks)) as u32
         };

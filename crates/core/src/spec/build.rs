@@ -216,7 +216,8 @@ fn blocks(
         );
         return Err(values.contradiction(path, &must));
     }
-    nand.ageing = flash::ageing(values, nand)?;
+    let blocks_of_die = layout.superblocks() * u64::from(nand.planes);
+    nand.ageing = flash::ageing(values, nand, blocks_of_die)?;
     superblocks_can_be_cleaned(values, nand, &layout)?;
     garbage_is_worth_collecting(values, nand, &layout)?;
     nand.blocks_per_plane = u32::try_from(layout.superblocks()).expect("fewer than slots");

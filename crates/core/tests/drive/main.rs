@@ -9,6 +9,7 @@ mod cut_again;
 mod dead_pages;
 mod details;
 mod drawn;
+mod factory_bad;
 mod host_memory_load;
 mod hostile_data;
 mod hostile_host;

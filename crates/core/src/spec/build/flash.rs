@@ -20,7 +20,12 @@ pub(super) fn variation(values: &Values) -> Option<VariationSpec> {
     })
 }
 
-pub(super) fn ageing(values: &Values, nand: &NandSpec) -> Result<Option<AgeingSpec>, SpecError> {
+/// How flash of dies of `blocks_of_die` blocks ages, if it does.
+pub(super) fn ageing(
+    values: &Values,
+    nand: &NandSpec,
+    blocks_of_die: u64,
+) -> Result<Option<AgeingSpec>, SpecError> {
     if !values.has("nand.ageing.endurance") {
         return Ok(None);
     }
@@ -63,5 +68,35 @@ pub(super) fn ageing(values: &Values, nand: &NandSpec) -> Result<Option<AgeingSp
         let must = "must not be less than `nand.ageing.correctable`";
         return Err(values.contradiction("nand.ageing.soft_correctable", must));
     }
+    bad_blocks_have_spares(values, &ageing, blocks_of_die)?;
     Ok(Some(ageing))
+}
+
+/// That there are as many spare blocks as are bad from the start in the mean: nothing else stands in for them.
+fn bad_blocks_have_spares(
+    values: &Values,
+    ageing: &AgeingSpec,
+    blocks_of_die: u64,
+) -> Result<(), SpecError> {
+    // A share with few digits is not off by as much: 0.07 of 100 blocks is 7 of them.
+    const ROUNDING: f64 = 1e-6;
+    let (blocks, spares) = (blocks_of_die as f64, f64::from(ageing.spare_blocks));
+    let bad = ageing.factory_bad * blocks;
+    if bad <= spares + ROUNDING {
+        return Ok(());
+    }
+    let path = "nand.ageing.factory_bad";
+    let must = format!(
+        "must be at most {}: {} of the {blocks_of_die} blocks of a die is more than its \
+         `nand.ageing.spare_blocks` ({spares})",
+        // Rounded down: the number shown must be one that is few enough.
+        (spares / blocks * 1e4).floor() / 1e4,
+        ageing.factory_bad,
+    );
+    let mut error = values.contradiction(path, &must);
+    error.hint = Some(format!(
+        "`nand.ageing.spare_blocks` of {} or more stand in for them; or leave `nand.ageing.factory_bad` out, and no block is bad",
+        (bad - ROUNDING).ceil()
+    ));
+    Err(error)
 }

@@ -258,7 +258,7 @@ pub(in crate::spec) const KEYS: &[Key] = &[
     key("nand.ageing.spare_blocks", count(0, 4096), Is("0"),
         "Blocks of each die that can take the place of bad ones"),
     key("nand.ageing.factory_bad", Kind::Ratio { min: 0.0, max: 0.2 }, Is("0"),
-        "Share of a die's blocks that is bad from the start, and that spare blocks stand in for"),
+        "Share of a die's blocks that is bad from the start, and that spare blocks stand in for: no more of them in the mean than `nand.ageing.spare_blocks`, and a die that draws more by chance has all of these taken and no more"),
     key("nand.ageing.program_failures", Kind::Ratio { min: 0.0, max: 1.0 }, Is("0"),
         "Share of blocks whose program has failed by the rated endurance; the hazard grows with the square of the erases"),
     key("nand.ageing.erase_failures", Kind::Ratio { min: 0.0, max: 1.0 }, Is("0"),
