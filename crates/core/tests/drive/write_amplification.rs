@@ -289,3 +289,49 @@ fn hot_and_cold_streams_save_writes_on_a_full_drive() {
         "{parted:.3} {together:.3}"
     );
 }
+
+/// Write amplification of `tiny` without single-bit flash, where of ten writes `hot_share` go to a tenth of the pages.
+fn tiny_amplification(sets: &[(&str, &str)], hot_share: u32) -> f64 {
+    let plain = [("ftl.slc_superblocks", "0")];
+    let spec = drive("tiny", &[&plain, sets].concat());
+    let mut host = Host::new(&spec, Precondition::Random, 256 << 10, 1);
+    let slots = host.drive.ftl().user_slots();
+    let mut write = |count: u64| {
+        let before = host.counters();
+        closed_loop(&mut host, 8, count, |rng| {
+            let hot = slots / 10;
+            let page = match rng.below(10) < hot_share {
+                true => rng.below(hot),
+                false => hot + rng.below(slots - hot),
+            };
+            pages(Op::Write, u64::from(page), 1)
+        });
+        written_over_host(&host.counters(), &before)
+    };
+    write(u64::from(slots));
+    write(2 * u64::from(slots))
+}
+
+/// Uniform random writes have no hot and no cold data: a stream for each gains nothing. What it gains on a small drive comes
+/// from its superblock, which is more flash, and is gone where the flash is given.
+#[test]
+fn hot_and_cold_streams_gain_nothing_where_there_is_no_hot_data_and_no_more_flash() {
+    let uniform = 1;
+    let amplification = |sets: &[(&str, &str)], hot_share: u32| {
+        ["false", "true"].map(|parted| {
+            let sets = [sets, &[("ftl.hot_cold_streams", parted)]].concat();
+            tiny_amplification(&sets, hot_share)
+        })
+    };
+    let pinned = [("nand.blocks_per_plane", "60")];
+    let [one, parted] = amplification(&pinned, uniform);
+    let [hot_one, hot_parted] = amplification(&pinned, 9);
+    let [free_one, free_parted] = amplification(&[], uniform);
+    println!(
+        "flash given: uniform {one:.3}, parted {parted:.3}; nine tenths to a tenth {hot_one:.3}, {hot_parted:.3}"
+    );
+    println!("flash by the drive's keys: uniform {free_one:.3}, parted {free_parted:.3}");
+    assert!((parted / one - 1.0).abs() < 0.02, "{one} {parted}");
+    assert!(hot_parted < 0.97 * hot_one, "{hot_one} {hot_parted}");
+    assert!(free_parted < 0.95 * free_one, "{free_one} {free_parted}");
+}
