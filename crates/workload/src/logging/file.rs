@@ -148,6 +148,37 @@ fn captured(name: &str, context: &Context<'_>) -> Result<Captured, WorkloadError
     Captured::parse(&text, &shown)
 }
 
+/// That the drive's byte window is there for what is asked of it, and that this is asked where it is used.
+fn fits_the_window(table: &Table, commit: Commit, context: &Context<'_>) -> Result<(), String> {
+    let segment_bytes = table.segment_kib << 10;
+    if commit == Commit::ByteAddressed {
+        if context.window_bytes == 0 {
+            return Err(
+                "`commit` is `ba`, but the drive has no byte window; `2b-ssd` has one".into(),
+            );
+        }
+        if 2 * segment_bytes > context.window_bytes {
+            return Err(format!(
+                "two segments do not fit the byte window of {} KiB: `segment_kib` must be at most {}",
+                context.window_bytes >> 10,
+                context.window_bytes >> 11
+            ));
+        }
+    }
+    let of_window = |path: &RecoveryPath| *path != RecoveryPath::Blocks;
+    if let Some(path) = table.recovery.filter(of_window)
+        && commit != Commit::ByteAddressed
+    {
+        return Err(format!(
+            "`recovery` must be `blocks` where `commit` is `{}`, which leaves nothing of the log in the byte window, found \
+             `{}`",
+            commit.name(),
+            path.name()
+        ));
+    }
+    Ok(())
+}
+
 fn settings(table: &Table, context: &Context<'_>) -> Result<Settings, String> {
     let within = |key: &str, value: u64, min: u64, max: u64| {
         if (min..=max).contains(&value) {
@@ -182,20 +213,7 @@ fn settings(table: &Table, context: &Context<'_>) -> Result<Settings, String> {
             JOURNAL_BYTES >> 20
         ));
     }
-    if commit == Commit::ByteAddressed {
-        if context.window_bytes == 0 {
-            return Err(
-                "`commit` is `ba`, but the drive has no byte window; `2b-ssd` has one".into(),
-            );
-        }
-        if 2 * segment_bytes > context.window_bytes {
-            return Err(format!(
-                "two segments do not fit the byte window of {} KiB: `segment_kib` must be at most {}",
-                context.window_bytes >> 10,
-                context.window_bytes >> 11
-            ));
-        }
-    }
+    fits_the_window(table, commit, context)?;
     Ok(Settings {
         database: table.database,
         commit,

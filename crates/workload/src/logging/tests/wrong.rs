@@ -48,6 +48,23 @@ fn what_is_wrong_is_named() {
         with("recovery = \"tape\"")
             .contains("`recovery` must be `read-dma`, `loads` or `blocks`, found `tape`")
     );
+    // Read back as the window is, where nothing of the log stands in one: that was said and not done.
+    for commit in ["block", "async"] {
+        let with = |line: &str| {
+            let text = good.replace("\"ba\"", &format!("\"{commit}\""));
+            error(&format!("{text}{line}\n"), 8 << 20)
+        };
+        for path in ["read-dma", "loads"] {
+            let found = with(&format!("recovery = \"{path}\""));
+            let expected = format!(
+                "`recovery` must be `blocks` where `commit` is `{commit}`, which leaves nothing of the log in the byte window, \
+                 found `{path}` (dir/model.toml)"
+            );
+            assert_eq!(found, expected);
+        }
+        assert!(with("recovery = \"blocks\"").contains("which cannot be read: no such file"));
+    }
+    assert!(with("recovery = \"loads\"").contains("which cannot be read: no such file"));
     assert!(
         with("client_ns = -1").contains("`client_ns` must be a whole number from 0 on, found `-1`")
     );
