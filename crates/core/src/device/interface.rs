@@ -170,7 +170,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// drive itself then.
     #[inline(always)]
     pub(super) fn fetch(&mut self, command: CommandId, at_ps: u64, doorbell: bool) {
-        let fetched_ps = at_ps + self.board.link.command_ps(doorbell);
+        let now = self.board.engine.now();
+        let fetched_ps = self.board.link.command(now, at_ps, doorbell);
         let tracer = &mut self.board.engine.tracer;
         tracer.mark(command.0, Part::Queue, at_ps);
         tracer.mark(command.0, Part::Fetch, fetched_ps);

@@ -78,18 +78,27 @@ impl Link {
         self.last.1
     }
 
-    /// From the submission (PCIe: the doorbell write) of a command to its arrival in the drive.
-    /// `doorbell` is false where a command follows another without a doorbell of its own.
+    /// A command is submitted (PCIe: by a doorbell write) at `at_ps`, now or later; returns when it has arrived in the
+    /// drive. `doorbell` is false where a command follows another without a doorbell of its own.
     ///
-    /// The command's bytes count as traffic but are not booked: at some tens of nanoseconds they
-    /// never decide anything, and booking them would cost every request an event.
+    /// The command's bytes count as traffic but are not booked on the link: at some tens of nanoseconds they
+    /// never decide anything, and booking them would cost every request an event. The host's memory may be far slower, where
+    /// it has a rate. What it serves later is booked there now, so that nothing waits for an entry that is not written yet.
     #[inline]
-    pub fn command_ps(&mut self, doorbell: bool) -> u64 {
-        self.from_host_bytes += match self.spec.protocol {
+    pub fn command(&mut self, now: Now, at_ps: u64, doorbell: bool) -> u64 {
+        let bytes = match self.spec.protocol {
             LinkProtocol::Pcie => SUBMISSION_ENTRY_BYTES,
             LinkProtocol::Ufs => UPIU_HEADER_BYTES,
         };
-        self.command_ps[usize::from(doorbell)]
+        self.from_host_bytes += bytes;
+        let arrives_ps = at_ps + self.command_ps[usize::from(doorbell)];
+        match self.spec.host_memory_bytes_per_s {
+            None => arrives_ps,
+            Some(_) => {
+                let answer_ps = self.spec.host_memory_ps + self.spec.one_way_ps;
+                arrives_ps.max(self.in_memory(now, bytes, 0) + answer_ps)
+            }
+        }
     }
 
     /// Completion entry or response UPIU with `extra_bytes` beyond the usual; returns when it has
@@ -219,7 +228,7 @@ fn round_trip_ps(spec: &LinkSpec) -> u64 {
     2 * spec.one_way_ps + spec.host_memory_ps
 }
 
-/// What [`Link::command_ps`] gives.
+/// From a command's submission to its arrival, where the host's memory is no limit.
 fn command_ps(spec: &LinkSpec, doorbell: bool) -> u64 {
     match spec.protocol {
         LinkProtocol::Pcie => {

@@ -63,3 +63,37 @@ fn a_copy_by_the_host_s_engine_takes_its_memory_twice() {
     assert!((0.9..=1.0).contains(&(found / 2.4e9)), "{found:.3e}");
     assert!(rate("hong-hmb-buffer", &[], Op::Write, false) > 3e9);
 }
+
+/// Commands are read from there, too: at 1 MB/s a read of 4 KiB took as long as its data and its completion alone.
+#[test]
+fn a_read_takes_its_data_its_command_and_its_completion_from_the_memory() {
+    for (name, bytes) in [("970-pro", 4096 + 64 + 16), ("galaxy-s7", 4096 + 32)] {
+        for depth in [1, 8] {
+            let spec = drive(name, &[("host.memory.rate", "1MB/s")]);
+            let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
+            let reads = 200;
+            // Around once for the map.
+            let read = |host: &mut Host<_>| {
+                let mut at = 0;
+                closed_loop(host, depth, reads, |_| {
+                    at += 64;
+                    pages(Op::Read, at % 512, 1)
+                })
+            };
+            read(&mut host);
+            let busy = |host: &Host<_>| {
+                let all = host.drive.busy_ps();
+                let memory = all.iter().find(|(of, _)| *of == "host_memory");
+                memory.expect("it has a rate").1[0]
+            };
+            let before = busy(&host);
+            let seconds = read(&mut host);
+            let of_each = (busy(&host) - before) / 1_000_000 / reads;
+            assert_eq!(of_each, bytes, "{name}");
+            if depth > 1 {
+                let found = reads as f64 * bytes as f64 / seconds;
+                assert!((0.98..=1.0).contains(&(found / 1e6)), "{name}: {found:.3e}");
+            }
+        }
+    }
+}

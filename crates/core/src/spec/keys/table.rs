@@ -102,7 +102,7 @@ pub(in crate::spec) const KEYS: &[Key] = &[
     key("host.max_request", size(4 * KIB, 128 * MIB, 4 * KIB), From("`controller.max_transfer`"),
         "Most data of one read or write that the host sends; longer ones are split, and the parts submitted one after the other (Linux: `max_sectors_kb`, 1280 KiB unless the drive takes less)"),
     key("host.memory.rate", MEMORY_RATE, Required,
-        "Rate of the host's memory, which all that the drive reads and writes there shares, in both directions, with what the host itself does; without it the memory is never the limit"),
+        "Rate of the host's memory, which all that the drive reads and writes there shares, entries of the queues too, in both directions, with what the host itself does; without it the memory is never the limit"),
     key("host.memory.load", Kind::Ratio { min: 0.0, max: 0.99 }, Is("0"),
         "Share of `host.memory.rate` that the host's own traffic takes"),
     key("host.dma.rate", MEMORY_RATE, Required,
