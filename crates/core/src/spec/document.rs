@@ -3,7 +3,7 @@
 use super::error::{Place, Problem, SpecError, quoted};
 use super::keys::{self, KEYS, Key};
 use super::source::{Source, SourceKind};
-use super::value::{Item, Raw};
+use super::value::{Item, Raw, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::de::{DeTable, DeValue};
 
@@ -52,8 +52,40 @@ impl Entries {
         // In order of length, so that a layer's own sub-keys survive their key.
         let mut entries = layer.entries;
         entries.sort_by_key(|(key, _)| key.path.len());
+        for (key, entry) in &mut entries {
+            self.keep_fits(key, entry);
+        }
         for (key, entry) in entries {
             self.give(key, entry);
+        }
+    }
+
+    /// A value that an earlier layer has given already, in whatever unit, is the one that was fitted there, whatever
+    /// this layer says of its source. So is one of a sub-key that is given for all now, or the other way round.
+    fn keep_fits(&self, key: &'static Key, entry: &mut Entry) {
+        let is_part = |part: &str, whole: &str| {
+            let rest = part.strip_prefix(whole);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let value = |path: &str, entry: &Entry| {
+            let key = keys::find(path)?;
+            Value::read(key, &entry.item, &entry.place).ok()
+        };
+        let mut own = None;
+        for (path, earlier) in &self.given {
+            if earlier.source.to.is_empty() || !(is_part(path, key.path) || is_part(key.path, path))
+            {
+                continue;
+            }
+            let own = own.get_or_insert_with(|| value(key.path, entry));
+            if own.is_none() || *own != value(path, earlier) {
+                continue;
+            }
+            for fit in &earlier.source.to {
+                if !entry.source.to.contains(fit) {
+                    entry.source.to.push(fit.clone());
+                }
+            }
         }
     }
 }
@@ -113,14 +145,13 @@ pub(super) fn read(
             from: format!("--set {}={}", key.path, quoted(value)),
             to: Vec::new(),
         };
-        entries.give(
-            key,
-            Entry {
-                item: Item::from_argument(value.trim()),
-                place,
-                source,
-            },
-        );
+        let mut entry = Entry {
+            item: Item::from_argument(value.trim()),
+            place,
+            source,
+        };
+        entries.keep_fits(key, &mut entry);
+        entries.give(key, entry);
     }
     Ok(entries)
 }

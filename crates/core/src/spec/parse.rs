@@ -59,9 +59,14 @@ impl ParsedDrive {
                 out += "# ";
             }
             out += &format!("{} = {}\n", key.path, value.toml);
-            if SourceKind::stated(value.source.kind.name()).is_some() {
+            // A value that was fitted stays so, also where it was given again without a source.
+            let kind = match SourceKind::stated(value.source.kind.name()) {
+                None if !value.source.to.is_empty() => Some(SourceKind::Fitted),
+                stated => stated,
+            };
+            if let Some(kind) = kind {
                 let from = toml::Value::String(value.source.from.clone());
-                let kind = value.source.kind.name();
+                let kind = kind.name();
                 let to = match &value.source.to[..] {
                     [] => String::new(),
                     to => format!(", to = {}", toml::Value::from(to.to_vec())),

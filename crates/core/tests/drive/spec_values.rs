@@ -319,6 +319,53 @@ fn what_a_value_was_fitted_to_goes_with_it() {
     }
 }
 
+/// A value that a drive gives as the one it extends has it was fitted there, whatever it says of it: it lost that.
+#[test]
+fn a_fitted_value_given_again_stays_fitted() {
+    let base = "extends = \"tiny\"\nnand.ecc = \"3us\"\nrole.map.unit.hmb = \"16KiB\"\n[sources]\n\
+                \"nand.ecc\" = { kind = \"fitted\", from = \"x\", to = [\"a/b\", \"c/d\"] }\n\
+                \"role.map.unit.hmb\" = { kind = \"fitted\", from = \"y\", to = [\"e/f\"] }\n";
+    let text_of = |name: &str| {
+        let text = if name == "base" { base } else { TINY };
+        Some(text.to_owned())
+    };
+    let of = |text: &str, sets: &[(&str, &str)], key: &str| {
+        let text = format!("extends = \"base\"\n{text}");
+        let drive = parse(&text, "heir.toml", sets, &text_of).unwrap();
+        let to = drive.sources()[key].to.clone();
+        let again = parse(&drive.to_toml(), "again.toml", &[], &none).unwrap();
+        assert_eq!(again.sources()[key].to, to, "{text}");
+        to
+    };
+    let ecc = |text: &str| of(text, &[], "nand.ecc");
+    let assumed = "[sources]\n\"nand.ecc\" = { kind = \"assumed\", from = \"z\" }\n";
+    assert_eq!(ecc(""), ["a/b", "c/d"]);
+    for again in ["3us", "3000ns", "0.003ms"] {
+        let text = format!("nand.ecc = \"{again}\"\n");
+        assert_eq!(ecc(&text), ["a/b", "c/d"]);
+        assert_eq!(ecc(&format!("{text}{assumed}")), ["a/b", "c/d"]);
+        let own = format!("{text}{assumed}").replace("\"z\"", "\"z\", to = [\"c/d\", \"g/h\"]");
+        let mut both = ecc(&own);
+        both.sort();
+        assert_eq!(both, ["a/b", "c/d", "g/h"]);
+        assert_eq!(of("", &[("nand.ecc", again)], "nand.ecc"), ["a/b", "c/d"]);
+    }
+    let other = "nand.ecc = \"3001ns\"\n";
+    assert!(ecc(other).is_empty());
+    assert!(ecc(&format!("{other}{assumed}")).is_empty());
+    assert!(of("", &[("nand.ecc", "2us")], "nand.ecc").is_empty());
+    // For all memories what was fitted for one.
+    let unit = |size: &str| {
+        of(
+            &format!("role.map.unit = \"{size}\"\n"),
+            &[],
+            "role.map.unit",
+        )
+    };
+    assert_eq!(unit("16KiB"), ["e/f"]);
+    assert!(unit("4KiB").is_empty());
+}
+
 fn plausible_sets() -> impl Strategy<Value = Vec<(&'static str, String)>> {
     let rows: Vec<_> = reference();
     let pick = prop::sample::select(rows);
