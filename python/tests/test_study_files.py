@@ -202,7 +202,7 @@ def test_an_installed_package_offers_no_study_that_needs_files(
     monkeypatch.setattr(module, "source_folder", lambda: None)
     offered = {one.id for one in study.collection()}
     needing = {path.stem for path in studies() if study.load(path).needs_files}
-    assert needing == {"map-policies", "hold-out-drives"}
+    assert needing == {"map-policies", "hold-out-drives", "hold-out-requests"}
     assert offered == {path.stem for path in studies()} - needing
 
 
