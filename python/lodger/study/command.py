@@ -37,7 +37,7 @@ Examples:
   lodger reproduce --output-format json > out.json
   lodger reproduce --report reproduce.html         a page with a plot for each figure
   lodger reproduce --seeds 8 --nulls               intervals over seeds; can the checks fail?
-  lodger reproduce --full --keep runs.jsonl        an hour, that can be cut off and goes on
+  lodger reproduce --full --keep runs.jsonl        hours, that may be cut off and go on
 
 """
 
