@@ -46,7 +46,7 @@ TESTS = [
     USUAL,
     Test("4 in flight", depth=4),
     Test("128 in flight", depth=128),
-    Test("each address once", addresses="# each once"),
+    Test("each address once", addresses=""),
     Test("some more often (Zipf 1.1)", addresses="norandommap\nrandom_distribution=zipf:1.1"),
     Test("0.1 s, from cold", warm="0", counted="100ms", cold=True),
     Test("1 s, from cold", warm="0", counted="1s", cold=True),

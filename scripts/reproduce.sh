@@ -5,7 +5,7 @@
 #   scripts/reproduce.sh [--full] [ARGUMENTS OF lodger reproduce]
 #
 # One seed each, without nulls and without the studies that take minutes. With --full all studies, eight seeds (one for those that take
-# minutes) and all nulls (two hours on two cores; what is cut off goes on), and the table docs/validation/studies.md is written.
+# minutes) and all nulls (about two hours on two cores; what is cut off goes on), and the table docs/validation/studies.md is written.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/python-env.sh

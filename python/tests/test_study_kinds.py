@@ -14,7 +14,7 @@ import lodger
 from lodger import study
 from lodger.experiments import fill, hmb_study, scatter
 from lodger.study.checks import Check, judge, over_seeds
-from lodger.study.claims import KINDS, meet
+from lodger.study.claims import KINDS, fits_of, meet
 from lodger.study.command import study as study_command
 from lodger.study.page import page
 from lodger.study.report import summary, to_json, to_markdown
@@ -477,9 +477,8 @@ def test_every_prediction_that_is_met_has_a_null() -> None:
     for one in ours():
         tasks = one.tasks()
         for check in one.checks:
-            fits = [fit for fit in fits_behind(one, check, tasks)]
             places = (*check.cites, *check.same_as)
-            calibrated = any(meet(fit, place) for fit in fits for place in places)
+            calibrated = fits_of(places, fits_behind(one, check, tasks))
             free = check.cites and not calibrated and not check.structural
             assert not free or check.null or check.expected != "met", f"{one.id}: {check.claim}"
 

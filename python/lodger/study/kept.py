@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -97,13 +97,10 @@ def _build() -> str:
     digest = hashlib.sha256()
     assert experiments.__file__ is not None and _native.__file__ is not None
     folder = Path(experiments.__file__).parent
-    for file in [Path(_native.__file__), Path(__file__).parent / "tasks.py", *_sources(folder)]:
+    measuring = [Path(_native.__file__), Path(__file__).parent / "tasks.py"]
+    for file in [*measuring, *sorted(folder.glob("*.py"))]:
         digest.update(file.read_bytes())
     return digest.hexdigest()
-
-
-def _sources(folder: Path) -> Iterator[Path]:
-    return iter(sorted(folder.glob("*.py")))
 
 
 def _plain(value: Any) -> Any:

@@ -235,8 +235,10 @@ def _task(study: str, setting: Setting, over: str, x: Any) -> Task:
 
     drive_name = filled(setting.drive)
     beside = Path(setting.folder) / drive_name
-    named = beside if drive_name.endswith(".toml") else drive_name
-    drive = as_drive(named, {key: filled(value) for key, value in setting.changes.items()})
+    drive = as_drive(
+        beside if drive_name.endswith(".toml") else drive_name,
+        {key: filled(value) for key, value in setting.changes.items()},
+    )
     hmb, hmb_offer = filled(setting.hmb), filled(setting.hmb_offer)
     precondition = filled(setting.precondition)
     workload, experiment, arguments = None, None, {}
@@ -268,19 +270,8 @@ def _task(study: str, setting: Setting, over: str, x: Any) -> Task:
         measures={name: path.text for name, path in (setting.measures or {}).items()},
         experiment=experiment,
         arguments=arguments,
-        fitted_to=_fits(drive, as_drive(named)),
+        fitted_to=frozenset(fit for value in drive.values.values() for fit in value.fitted_to),
     )
-
-
-def _fits(drive: Drive, unchanged: Drive) -> frozenset[str]:
-    """What values of a drive were fitted to, also where one was set to what it is anyway."""
-    values = drive.values
-    same = (
-        value
-        for key, value in unchanged.values.items()
-        if key in values and values[key].text == value.text
-    )
-    return frozenset(fit for value in (*values.values(), *same) for fit in value.fitted_to)
 
 
 def _workload(setting: Setting, filled: Callable[[Any], Any]) -> Workload:

@@ -122,6 +122,7 @@ impl EntryCodec {
 
     /// The entry of `lpn` as it leaves the drive.
     #[must_use]
+    #[inline]
     pub fn encode(&self, lpn: Lpn, ppn: Ppn, epoch: u32) -> EncodedEntry {
         let (entry, check) = match self.integrity {
             Integrity::None => (ppn.0, 0),
@@ -145,6 +146,7 @@ impl EntryCodec {
     /// # Errors
     /// [`Rejected`] when it did not, as far as the mode can tell, or when the length is wrong.
     /// `none` takes everything: the caller must still check that the page exists.
+    #[inline]
     pub fn decode(&self, lpn: Lpn, epoch: u32, bytes: &[u8]) -> Result<Ppn, Rejected> {
         if bytes.len() != Self::entry_bytes(self.integrity) {
             return Err(Rejected);

@@ -94,11 +94,15 @@ impl Link {
         let arrives_ps = at_ps + self.command_ps[usize::from(doorbell)];
         match self.spec.host_memory_bytes_per_s {
             None => arrives_ps,
-            Some(_) => {
-                let answer_ps = self.spec.host_memory_ps + self.spec.one_way_ps;
-                arrives_ps.max(self.in_memory(now, bytes, 0) + answer_ps)
-            }
+            Some(_) => self.command_from_memory(now, bytes, arrives_ps),
         }
+    }
+
+    /// The same where the host's memory has a rate: few drives say so, and the others' requests should not carry it.
+    #[cold]
+    fn command_from_memory(&mut self, now: Now, bytes: u64, arrives_ps: u64) -> u64 {
+        let answer_ps = self.spec.host_memory_ps + self.spec.one_way_ps;
+        arrives_ps.max(self.in_memory(now, bytes, 0) + answer_ps)
     }
 
     /// Completion entry or response UPIU with `extra_bytes` beyond the usual; returns when it has

@@ -191,26 +191,29 @@ fn a_preconditioned_drive_is_in_the_steady_state_of_one_really_written() {
     formula.drive.ftl().check();
 }
 
+/// Writes pages of which `hot_share` in ten lie in a tenth of the drive; returns their amplification.
+fn write_skewed(host: &mut Host, hot_share: u32, count: u64) -> f64 {
+    let slots = host.drive.ftl().user_slots();
+    let before = host.counters();
+    closed_loop(host, 8, count, |rng| {
+        let hot = slots / 10;
+        let page = match rng.below(10) < hot_share {
+            true => rng.below(hot),
+            false => hot + rng.below(slots - hot),
+        };
+        pages(Op::Write, u64::from(page), 1)
+    });
+    written_over_host(&host.counters(), &before)
+}
+
 /// Write amplification of writes of which `hot_share` in ten go to a tenth of the pages.
 fn skewed_amplification(policy: &str, own_stream: &str, parted: bool, hot_share: u32) -> f64 {
     let mut spec = collecting_drive(policy, 0.15, own_stream);
     spec.ftl.hot_cold_streams = parted;
     let mut host = Host::new(&spec, Precondition::Random, 0, 1);
     let slots = host.drive.ftl().user_slots();
-    let mut write = |count: u64| {
-        let before = host.counters();
-        closed_loop(&mut host, 8, count, |rng| {
-            let hot = slots / 10;
-            let page = match rng.below(10) < hot_share {
-                true => rng.below(hot),
-                false => hot + rng.below(slots - hot),
-            };
-            pages(Op::Write, u64::from(page), 1)
-        });
-        written_over_host(&host.counters(), &before)
-    };
-    write(5 * u64::from(slots));
-    write(3 * u64::from(slots))
+    write_skewed(&mut host, hot_share, 5 * u64::from(slots));
+    write_skewed(&mut host, hot_share, 3 * u64::from(slots))
 }
 
 /// First in, first out with hot and cold data in one stream. A page is written anew when the host writes it, at a
@@ -296,20 +299,8 @@ fn tiny_amplification(sets: &[(&str, &str)], hot_share: u32) -> f64 {
     let spec = drive("tiny", &[&plain, sets].concat());
     let mut host = Host::new(&spec, Precondition::Random, 256 << 10, 1);
     let slots = host.drive.ftl().user_slots();
-    let mut write = |count: u64| {
-        let before = host.counters();
-        closed_loop(&mut host, 8, count, |rng| {
-            let hot = slots / 10;
-            let page = match rng.below(10) < hot_share {
-                true => rng.below(hot),
-                false => hot + rng.below(slots - hot),
-            };
-            pages(Op::Write, u64::from(page), 1)
-        });
-        written_over_host(&host.counters(), &before)
-    };
-    write(u64::from(slots));
-    write(2 * u64::from(slots))
+    write_skewed(&mut host, hot_share, u64::from(slots));
+    write_skewed(&mut host, hot_share, 2 * u64::from(slots))
 }
 
 /// Uniform random writes have no hot and no cold data: a stream for each gains nothing. What it gains on a small drive comes
