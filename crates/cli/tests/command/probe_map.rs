@@ -9,6 +9,10 @@ use std::time::Duration;
 
 fn map_of(text: &str, precondition: Precondition, seed: u64) -> Verdict {
     let drive = Drive::parse("drawn", text, &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    map_of_drive(drive, precondition, seed)
+}
+
+fn map_of_drive(drive: Drive, precondition: Precondition, seed: u64) -> Verdict {
     let config = RunConfig {
         drive,
         hmb: HmbChoice::Negotiated,
@@ -81,4 +85,22 @@ fn fast_misses_are_not_taken_for_hits_in_far_host_memory() {
     is_right_or_open(&verdict, Tier::Hmb, 16_692_480.0);
     let reach = verdict.reach_bytes.map(|reach| reach.estimate);
     assert!(reach.is_none_or(|bytes| bytes < 16e9), "{reach:?}");
+}
+
+/// The drive's own memory holds 320 units of 4 MiB, host memory 96 of 256 MiB: as one page stood for each of those, it was
+/// found again in the drive's own memory, and 320 units of 256 MiB were told, 99.5 % sure.
+#[test]
+fn a_page_in_the_drives_own_small_units_does_not_answer_for_host_memory() {
+    let set = [
+        ("role.map.unit.sram", "4KiB"),
+        ("nand.read", "[\"95us\", \"130us\", \"165us\"]"),
+    ];
+    let drive = Drive::open("bg4", &set).expect("a drive");
+    for seed in [7, 8, 9] {
+        let verdict = map_of_drive(drive.clone(), Precondition::Sequential, seed);
+        assert_eq!(verdict.tier, Tier::Hmb, "{}", verdict.evidence);
+        let reach = verdict.reach_bytes.expect("a reach");
+        let truth = 24.0 * f64::from(1 << 30);
+        assert!((reach.estimate / truth - 1.0).abs() < 0.05, "{reach:?}");
+    }
 }

@@ -65,7 +65,9 @@ pub(super) fn run(
     }
     for bytes in amounts(granted_bytes, min_bytes) {
         enter(bench, Some(HmbState::Bytes(bytes)))?;
+        let own = walk.own;
         let mut walk = Walk::new(bench, walk.place_bytes, walk.pace);
+        walk.own = own;
         // No more than proportion leads to expect, or what the drive's own memory adds.
         let share = bytes as f64 / granted_bytes as f64;
         let units = (share * most + by_itself.min(most)) / unit;

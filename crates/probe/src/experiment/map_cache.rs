@@ -28,7 +28,7 @@ use super::levels::Levels;
 use super::samples::{self, FLAT_MAX, Samples};
 use super::turns::{self, Settled};
 use super::unit;
-use super::walk::{self, Edge, Pace, Walk};
+use super::walk::{self, Edge, Own, Pace, Walk};
 use super::{About, arms, enter, grants, knee};
 use crate::bench::{Bench, Stop};
 use crate::cost::{Cost, Scale};
@@ -106,7 +106,12 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
             Kinds::Now
         };
         let series = format!("map cache, host memory {name}");
-        let (arm, took) = measure(bench, (known, kinds), renewed, &series)?;
+        let before = Before {
+            levels: known,
+            kinds,
+            own: None,
+        };
+        let (arm, took) = measure(bench, before, renewed, &series)?;
         note_latencies(findings, name, &took);
         findings.roles.map.arms.insert(name, arm);
         if name == "on" {
@@ -125,7 +130,12 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     if findings.roles.map.arms.get("on").is_some_and(is_open) {
         enter(bench, Some(HmbState::On))?;
         let series = "map cache, host memory on again";
-        let (arm, took) = measure(bench, (known, Kinds::Now), Some(HmbState::On), series)?;
+        let before = Before {
+            levels: known,
+            kinds: Kinds::Now,
+            own: findings.roles.map.arms.get("off").and_then(own_units),
+        };
+        let (arm, took) = measure(bench, before, Some(HmbState::On), series)?;
         note_latencies(findings, "on", &took);
         findings.roles.map.arms.insert("on", arm);
         walk = took.walk;
@@ -337,6 +347,11 @@ pub(super) fn count_units(
         }
         Edge::At(units) if units.estimate < 1.0 => return Ok((Held::Nothing, false)),
         Edge::At(units) => (units.estimate, Some(units)),
+        // The share that hits is told by rounds over the pages that tell: the drive's own memory may hold as many.
+        Edge::Gradual(half) if walk.apart(levels).is_some() && !is_beyond(walk.own, half) => {
+            walk.is_blind = true;
+            return Ok((Held::Nothing, false));
+        }
         Edge::Gradual(half) => (half / std::f64::consts::LN_2, None),
     };
     // What 2Q came to trust before stays, and hides as much of the cache.
@@ -449,6 +464,30 @@ fn find_reach(
     Ok(Held::UpTo(estimate.scaled(scale)))
 }
 
+/// Whether a cache that replaces at random and has lost half of so many units holds more than the drive's own memory.
+fn is_beyond(own: Option<Own>, half: f64) -> bool {
+    own.is_none_or(|own| half / std::f64::consts::LN_2 > SAME * own.units)
+}
+
+/// Units of the drive's own memory.
+fn own_units(off: &MapArm) -> Option<Own> {
+    match (off.units, off.reach_bytes) {
+        (Held::UpTo(units), Held::UpTo(reach)) => Some(Own {
+            units: units.high,
+            bytes: (reach.estimate / units.estimate) as u64,
+        }),
+        _ => None,
+    }
+}
+
+/// What is known before the map cache is looked at in a state of host memory.
+struct Before {
+    /// Levels of another state, for where this one shows none.
+    levels: Option<Levels>,
+    kinds: Kinds,
+    own: Option<Own>,
+}
+
 /// When pages of one kind are looked for, where pages of several kinds hide a second level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kinds {
@@ -456,10 +495,10 @@ enum Kinds {
     Later,
 }
 
-/// The map cache as host memory is now. `known` are the levels of another state, for where this one shows none.
+/// The map cache as host memory is now.
 fn measure(
     bench: &mut Bench<'_>,
-    (known, kinds): (Option<Levels>, Kinds),
+    before: Before,
     renewed: Option<HmbState>,
     series: &str,
 ) -> Result<(MapArm, Took), Stop> {
@@ -471,7 +510,7 @@ fn measure(
         walk: None,
     };
     let everything = bench.capacity() as f64;
-    let (levels, missed) = told_apart(bench, &mut samples, known, kinds)?;
+    let (levels, missed) = told_apart(bench, &mut samples, before.levels, before.kinds)?;
     let one_level = MapArm {
         levels: None,
         near_ns,
@@ -497,6 +536,7 @@ fn measure(
         high,
     } = survey(bench, &levels, renewed)?;
     walk.renewed = renewed;
+    walk.own = before.own;
     if walk.is_blind || levels.pages_below_ns.is_some() && unit.is_none() {
         return Ok((one_level, took));
     }

@@ -73,6 +73,13 @@ impl Pace {
     }
 }
 
+/// Units of the map that the drive holds in its own memory, and addresses of one, bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Own {
+    pub units: f64,
+    pub bytes: u64,
+}
+
 /// Places in an order, and where in it one is.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
@@ -86,6 +93,8 @@ pub(super) struct Walk {
     /// State of host memory to enter before each profile, through none at all, so that nothing is left of
     /// what was before: what 2Q trusts it does not give away.
     pub renewed: Option<HmbState>,
+    /// What the drive's own memory holds, where host memory is looked at.
+    pub own: Option<Own>,
     /// Ages that were asked for, and latencies, ns.
     pub seen: Vec<(u64, f64)>,
     /// Pages of places that are of the fastest kind, where there are several kinds.
@@ -124,6 +133,7 @@ impl Walk {
             pace,
             fit: 4,
             renewed: None,
+            own: None,
             seen: Vec::new(),
             chosen: HashMap::new(),
             is_blind: false,
@@ -156,14 +166,31 @@ impl Walk {
     ) -> Result<Vec<f64>, Stop> {
         let first = self.at;
         self.at += count;
-        self.visit(bench, first..first + count, levels)
+        let apart = self.apart(levels);
+        self.visit(bench, first..first + count, (levels, apart))
+    }
+
+    /// Units of the drive's own memory, bytes, where several make a place of which one page tells. The entry of a page
+    /// that missed stands in such a unit as well, and is found there when host memory has long lost it. Who visits a
+    /// place reads in another unit than that of the page that tells, then: what hits in host memory is not copied.
+    pub fn apart(&self, levels: &Levels) -> Option<u64> {
+        let own = self.own.filter(|own| 2 * own.bytes <= self.place_bytes)?;
+        levels.pages_below_ns.map(|_| own.bytes)
+    }
+
+    /// A page of a place in another stretch of so many bytes than this one.
+    fn page_apart(&self, bench: &mut Bench<'_>, at: u64, apart: u64) -> u64 {
+        let start = at / self.place_bytes * self.place_bytes;
+        let stretches = self.place_bytes / apart;
+        let stretch = (at - start) / apart + 1 + bench.below(stretches - 1);
+        page_of(bench, start + stretch % stretches * apart, apart)
     }
 
     fn visit(
         &mut self,
         bench: &mut Bench<'_>,
         mut numbers: impl Iterator<Item = u64>,
-        levels: &Levels,
+        (levels, apart): (&Levels, Option<u64>),
     ) -> Result<Vec<f64>, Stop> {
         // Units of several translation pages are completed in the background, and what gives way to them
         // does so late.
@@ -176,7 +203,11 @@ impl Walk {
         let mut latencies = Vec::new();
         loop {
             let numbers: Vec<u64> = numbers.by_ref().take(run).collect();
-            let offsets: Vec<u64> = numbers.iter().map(|n| self.page(bench, *n)).collect();
+            let page = |n: &u64| match (apart, self.page(bench, *n)) {
+                (Some(apart), at) => self.page_apart(bench, at, apart),
+                (None, at) => at,
+            };
+            let offsets: Vec<u64> = numbers.iter().map(page).collect();
             if offsets.is_empty() {
                 return Ok(latencies);
             }
@@ -195,7 +226,8 @@ impl Walk {
                 let place = number % self.places;
                 if self.chosen.get(&place) == Some(&at) {
                     latencies.extend(Some(ns).filter(|ns| *ns > KEPT * levels.fast_ns));
-                } else {
+                } else if apart.is_none() || !self.chosen.contains_key(&place) {
+                    let at = apart.map_or(at, |apart| self.page_apart(bench, at, apart));
                     let stretch = (self.near(at), self.place_bytes.min(NEAR_BYTES));
                     let found = samples::choose(bench, stretch, below_ns)?;
                     self.chosen.extend(found.map(|found| (place, found.0)));
@@ -224,7 +256,7 @@ impl Walk {
         levels: &Levels,
     ) -> Result<Vec<f64>, Stop> {
         self.push_kept(bench, levels)?;
-        self.visit(bench, numbers, levels)
+        self.visit(bench, numbers, (levels, None))
     }
 
     /// Start of a stretch around a page of a place whose entries came with that page's.

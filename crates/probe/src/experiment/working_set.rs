@@ -30,6 +30,8 @@ fn cost(scale: &Scale) -> Cost {
         ..Cost::reads(reads, scale)
     }
 }
+/// Reads in flight.
+pub(crate) const IN_FLIGHT: u32 = 32;
 
 const READS: usize = 6_000;
 
@@ -48,12 +50,12 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
             for i in 0..warm {
                 ios.push(Io::read(span / warm * i / page * page, page as u32));
             }
-            bench.batch(&ios, 32)?;
+            bench.batch(&ios, IN_FLIGHT)?;
             ios.clear();
             for _ in 0..READS {
                 ios.push(Io::read(bench.below(pages) * page, page as u32));
             }
-            let samples = bench.batch(&ios, 32)?;
+            let samples = bench.batch(&ios, IN_FLIGHT)?;
             let end = samples.iter().map(|s| s.completed_ns()).max().unwrap_or(1);
             let mean = samples.iter().map(|s| s.latency_ns as f64).sum::<f64>() / READS as f64;
             let rate = READS as f64 / (end.max(1) as f64 * 1e-9);

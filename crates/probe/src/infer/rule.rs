@@ -9,7 +9,7 @@ use std::fmt;
 ///
 /// Source: `LODGER_PROBE_CALIBRATE=1 LODGER_PROBE_ALL=0 LODGER_PROBE_WRITES=0 LODGER_PROBE_FIRST=98201
 /// LODGER_PROBE_DRIVES=150 cargo test --release -p lodger --test command probe_blind::every_rule -- --nocapture`, 93 drives from
-/// seed 99001 on and 300 from 50001 on; for write buffers the last with `LODGER_PROBE_WRITES=2`. Rules of maps that host memory does
+/// seed 99001 on and 300 from 50001 on; for write buffers with `LODGER_PROBE_WRITES=2`. Rules of maps that host memory does
 /// not move have 80 drives more, with `LODGER_PROBE_UNMOVED=1` from seeds 360001 and 364001 on. Verdicts that were wrong on
 /// other drives of the generator count as well.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

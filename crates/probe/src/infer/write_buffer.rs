@@ -163,23 +163,23 @@ pub mod rules {
     use crate::infer::rule::Rule;
 
     /// Writes are acknowledged ahead of flash, and there is no host memory.
-    pub const AHEAD: Rule = Rule::counted("Ahead", 70, 70);
+    pub const AHEAD: Rule = Rule::counted("Ahead", 141, 141);
     /// Writes wait for flash that programs fast.
     pub const WAITS_FOR_FAST: Rule = Rule::counted("WaitsForFast", 0, 0);
     /// The same, and what was just written is read faster than what was there before.
-    pub const WAITS_FOR_FAST_TO_READ: Rule = Rule::counted("WaitsForFastToRead", 41, 41);
+    pub const WAITS_FOR_FAST_TO_READ: Rule = Rule::counted("WaitsForFastToRead", 77, 77);
     /// Writes wait for flash.
-    pub const WAITS: Rule = Rule::counted("Waits", 22, 22);
+    pub const WAITS: Rule = Rule::counted("Waits", 34, 34);
     /// Writes wait for flash only without host memory.
     pub const AHEAD_ONLY_WITH_HOST: Rule = Rule::counted("AheadOnlyWithHost", 0, 0);
     /// More is acknowledged ahead of flash with host memory.
-    pub const MORE_AHEAD_WITH_HOST: Rule = Rule::counted("MoreAheadWithHost", 0, 0);
+    pub const MORE_AHEAD_WITH_HOST: Rule = Rule::counted("MoreAheadWithHost", 1, 1);
     /// Single writes take another time with host memory, whatever the size.
-    pub const THROUGH_HOST: Rule = Rule::counted("ThroughHost", 55, 55);
+    pub const THROUGH_HOST: Rule = Rule::counted("ThroughHost", 91, 91);
     /// As much ahead of flash with host memory as without.
-    pub const AHEAD_ALIKE: Rule = Rule::counted("AheadAlike", 1, 1);
+    pub const AHEAD_ALIKE: Rule = Rule::counted("AheadAlike", 0, 0);
     /// Single writes take no notice of host memory.
-    pub const PAST_HOST: Rule = Rule::counted("PastHost", 103, 103);
+    pub const PAST_HOST: Rule = Rule::counted("PastHost", 184, 184);
 
     pub(super) const ALL: &[Rule] = &[
         AHEAD,

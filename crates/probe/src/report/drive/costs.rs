@@ -2,6 +2,7 @@
 
 use super::bursts::Burst;
 use super::{Drive, micros, of_state, quantity};
+use crate::experiment::working_set;
 use crate::findings::Held;
 use crate::infer::Tier;
 use crate::outcome::Outcome;
@@ -24,6 +25,8 @@ const CORE_US_MIN: f64 = 0.1;
 /// decoding.
 pub(super) const CHANNEL_MT_S: f64 = 800.0;
 const TRANSFER_US: f64 = 0.3 + 4608.0 / CHANNEL_MT_S + 2.0;
+/// Why the parts of a read are not known.
+const KINDS: &str = "pages take longer or shorter to read: the sum goes with a median read, how much of it is flash does not show";
 /// Rate of the link where no burst of writes was measured, bytes/s: PCIe 3.0 x4.
 const LINK_RATE: f64 = 3.6e9;
 
@@ -204,14 +207,19 @@ pub(super) struct Reads {
     cores: f64,
     /// Array time of a page.
     pub array_us: f64,
-    /// A miss was seen, which tells flash from firmware.
+    /// A miss was seen, which tells flash from firmware, if pages are all of one kind.
     pub is_measured: bool,
+    is_by_kind: bool,
     /// Map pages asked for at once, where that is what bounds the rate of many reads.
     pub fills: Option<f64>,
 }
 
 impl Reads {
     pub(super) fn of(outcome: &Outcome, state: &str, writes: &Writes, units: f64) -> Self {
+        Self::by_miss(outcome, state, writes, units).for_near(outcome, state)
+    }
+
+    fn by_miss(outcome: &Outcome, state: &str, writes: &Writes, units: f64) -> Self {
         let near_us = outcome.findings.roles.map.arms[state].near_ns / 1e3;
         let total_us = (near_us - writes.around_read_us()).max(2.0);
         let most = quantity(outcome, "random_read_most").map(|rate| rate.estimate * 1e-6);
@@ -259,21 +267,61 @@ impl Reads {
         Reads {
             core_us,
             fill_us,
-            cores: cores.max(busy).clamp(1.0, 64.0),
+            cores: cores.max(busy),
             array_us: (flash_us - TRANSFER_US).max(0.5),
             is_measured: fill_us.is_some(),
+            is_by_kind: false,
             fills: None,
+        }
+    }
+
+    /// Why the time of flash is not measured, where it is not.
+    pub(super) fn why_assumed(&self) -> &'static str {
+        match self.is_by_kind {
+            true => KINDS,
+            false => "part of a read, bounded by the rate of many",
+        }
+    }
+
+    /// Cores for the reads that hit as well.
+    fn for_near(self, outcome: &Outcome, state: &str) -> Self {
+        let busy = (0.98 * near_rate(outcome) * self.core_us).ceil();
+        let is_by_kind = is_by_kind(outcome, state);
+        Reads {
+            cores: self.cores.max(busy).clamp(1.0, 64.0),
+            is_by_kind,
+            is_measured: self.is_measured && !is_by_kind,
+            ..self
         }
     }
 }
 
+/// Whether pages are of several kinds, and what a miss takes was told by those of the fastest.
+fn is_by_kind(outcome: &Outcome, state: &str) -> bool {
+    let arm = outcome.findings.roles.map.arms.get(state);
+    let levels = arm.and_then(|arm| arm.levels);
+    levels.is_some_and(|levels| levels.pages_below_ns.is_some())
+}
+
+/// Reads a microsecond at the stretch of the drive that is read fastest, many in flight.
+fn near_rate(outcome: &Outcome) -> f64 {
+    let spans = outcome.findings.spans.values().flatten();
+    let latencies = spans.map(|(_, latency_ns)| *latency_ns);
+    let least_ns = latencies.fold(f64::INFINITY, f64::min);
+    working_set::IN_FLIGHT as f64 / least_ns * 1e3
+}
+
 /// What a map miss adds to a read, us; the least of the states, as units of several pages being completed
-/// in the background hold up what is asked next.
+/// in the background hold up what is asked next. Where misses were told by pages of the fastest kind, a hit is one of such
+/// a page, too: reads near each other are of all kinds.
 fn added_by_miss(outcome: &Outcome) -> Option<f64> {
     let states = ["on", "off", "as found"].into_iter();
     let added = states.filter_map(|state| {
-        let near = of_state(outcome, "read_near", state)?;
-        Some(of_state(outcome, "map_miss", state)? - near)
+        let hit = match is_by_kind(outcome, state) {
+            true => "map_hit",
+            false => "read_near",
+        };
+        Some(of_state(outcome, "map_miss", state)? - of_state(outcome, hit, state)?)
     });
     let least = added.fold(f64::INFINITY, f64::min);
     (least.is_finite() && least > 1.0).then_some(least)
@@ -312,10 +360,19 @@ pub(super) fn controller(reads: &Reads, writes: &Writes, drive: &mut Drive) {
     let section = "controller";
     drive.section(section);
     let cores = format!("{:.0}", reads.cores);
-    let how = "the fewest for the rates measured";
-    drive.measured(section, "cores", &cores, how);
     let (read, how) = (micros(reads.core_us), "a read less host, link and flash");
-    drive.measured(section, "read", &read, how);
+    if reads.is_by_kind {
+        drive.assumed(section, "cores", &cores, KINDS);
+        drive.assumed(section, "read", &read, KINDS);
+    } else {
+        drive.measured(
+            section,
+            "cores",
+            &cores,
+            "the fewest for the rates measured",
+        );
+        drive.measured(section, "read", &read, how);
+    }
     match writes.write_us {
         Some(write) => {
             let how = "a write less host and link";
@@ -331,7 +388,9 @@ pub(super) fn controller(reads: &Reads, writes: &Writes, drive: &mut Drive) {
         let how = "a flush with nothing to do less host and link";
         drive.measured(section, "flush", &micros(flush), how);
     }
-    if let Some(fill) = reads.fill_us {
+    if let Some(fill) = reads.fill_us.filter(|_| reads.is_by_kind) {
+        drive.assumed(section, "map_fill", &micros(fill), KINDS);
+    } else if let Some(fill) = reads.fill_us {
         let how = "what a map miss adds less flash, by the rate of many reads where that tells";
         drive.measured(section, "map_fill", &micros(fill), how);
     }

@@ -244,8 +244,7 @@ impl Flash {
         if reads.is_measured {
             drive.measured("nand", "read", &read, "what a map miss adds");
         } else {
-            let how = "part of a read, bounded by the rate of many";
-            drive.assumed("nand", "read", &read, how);
+            drive.assumed("nand", "read", &read, reads.why_assumed());
         }
         let programs = &self.programs;
         let program = micros(programs.us);
