@@ -6,7 +6,7 @@ use crate::report::forms;
 
 /// Answer, table and notes.
 pub(super) fn markdown(advice: &Advice) -> String {
-    let mut head = report::HEADER.map(str::to_owned).to_vec();
+    let mut head = report::header(advice).map(str::to_owned).to_vec();
     head.push("remark".to_owned());
     let row = |(bytes, run): &(u64, Run)| {
         let mut cells = report::cells(advice, *bytes, run);
@@ -29,7 +29,7 @@ pub(super) fn markdown(advice: &Advice) -> String {
     out
 }
 
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 25] = [
     "hmb_bytes",
     "usable_bytes",
     "simulated_at_bytes",
@@ -50,6 +50,11 @@ const NAMES: [&str; 20] = [
     "p99_added",
     "against_bytes",
     "remark",
+    "transactions_per_second",
+    "commits",
+    "commit_mean_ns",
+    "commit_p50_ns",
+    "commit_p99_ns",
 ];
 
 /// A row for each size; shares are from 0 to 1, and empty where there is nothing to be told.
@@ -75,6 +80,8 @@ pub(super) fn csv(advice: &Advice) -> String {
         }));
         cells.push(advice.place.yardstick_bytes().to_string());
         cells.push(report::remark(advice, *bytes));
+        cells.push(real(run.transactions_per_second));
+        cells.extend(latency(&run.commit));
         cells
     };
     forms::csv(&NAMES, &advice.rows.iter().map(row).collect::<Vec<_>>())

@@ -21,7 +21,7 @@ impl Default for Goal {
 }
 
 /// A bound on one number of a run. Latencies are those of reads, which alone need the map at once;
-/// without any, those of writes.
+/// without any, those of writes; of a database's commits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Slo {
     /// So many per cent of reads take at most so long, nanoseconds.
@@ -98,7 +98,7 @@ impl Goal {
             Goal::Slo(Slo::Iops(limit)) => run.iops >= limit,
             Goal::Within(share) => {
                 let rest = 1.0 - share;
-                run.iops >= reference.iops * rest && run.mean_ns() * rest <= reference.mean_ns()
+                run.rate() >= reference.rate() * rest && run.mean_ns() * rest <= reference.mean_ns()
             }
         }
     }
@@ -128,7 +128,7 @@ impl Goal {
     /// The goal in words: `p99 of reads at most 200 us`.
     #[must_use]
     pub(super) fn words(&self, run: &Run) -> String {
-        let of = run.of_reads();
+        let of = run.of_subject();
         match *self {
             Goal::Slo(Slo::Percentile(percent, limit_ns)) => {
                 format!("p{percent}{of} at most {}", text::time(limit_ns as f64))
@@ -144,7 +144,7 @@ impl Goal {
     /// A run's value in the goal's terms: `p99 187 us`.
     #[must_use]
     pub(super) fn achieved(&self, run: &Run) -> String {
-        let of = run.of_reads();
+        let of = run.of_subject();
         match *self {
             Goal::Slo(Slo::Percentile(percent, _)) => {
                 format!(
@@ -155,8 +155,9 @@ impl Goal {
             Goal::Slo(Slo::Iops(_)) => format!("{} IOPS", text::count(run.iops)),
             Goal::Slo(Slo::Mean(_)) => format!("mean{of} {}", text::time(run.mean_ns())),
             Goal::Within(_) => format!(
-                "{} IOPS, mean{of} {}",
-                text::count(run.iops),
+                "{} {}, mean{of} {}",
+                text::count(run.rate()),
+                run.subject.rate(),
                 text::time(run.mean_ns())
             ),
         }

@@ -118,6 +118,8 @@ fn run(advice: &Advice, (bytes, run): &(u64, Run)) -> Value {
         "curve_hit_ratio": advice.curve.as_ref().filter(|_| run.lookups.all > 0)
             .map(|curve| curve.hit_ratio(*bytes)),
         "iops": run.iops,
+        "transactions_per_second": run.transactions_per_second,
+        "commit": (run.commit.count > 0).then(|| latency(&run.commit)),
         "read": latency(&run.read),
         "write": latency(&run.write),
         "remark": report::remark(advice, *bytes),

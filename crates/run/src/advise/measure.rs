@@ -74,6 +74,70 @@ impl Lookups {
     }
 }
 
+/// What a workload is judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Of reads, which alone need the map at once.
+    Reads,
+    /// Of writes, where there are no reads.
+    Writes,
+    /// Of a database's commits, which wait for writes and flushes.
+    Commits,
+}
+
+impl Subject {
+    /// Whose latencies count.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Subject::Reads => "reads",
+            Subject::Writes => "writes",
+            Subject::Commits => "commits",
+        }
+    }
+
+    /// What is counted a second.
+    #[must_use]
+    pub fn rate(self) -> &'static str {
+        match self {
+            Subject::Commits => "transactions/s",
+            Subject::Reads | Subject::Writes => "IOPS",
+        }
+    }
+}
+
+/// A database's transactions in a run.
+#[derive(Clone, Debug, Default)]
+struct Committed {
+    transactions: u64,
+    began_ps: u64,
+    ended_ps: u64,
+    latency: Histogram,
+}
+
+impl Committed {
+    /// Those of all jobs that are databases; none if no job is.
+    fn of(result: &RunResult) -> Option<Self> {
+        let mut all: Option<Self> = None;
+        for logging in result.jobs.iter().filter_map(|job| job.logging.as_ref()) {
+            let of = &logging.statistics;
+            let sum = all.get_or_insert_with(|| Committed {
+                began_ps: of.began_ps,
+                ..Committed::default()
+            });
+            sum.transactions += of.transactions;
+            sum.began_ps = sum.began_ps.min(of.began_ps);
+            sum.ended_ps = sum.ended_ps.max(of.ended_ps);
+            sum.latency.merge(&logging.latency);
+        }
+        all.filter(|all| all.latency.count() > 0)
+    }
+
+    fn per_second(&self) -> f64 {
+        self.transactions as f64 * 1e12 / self.ended_ps.saturating_sub(self.began_ps).max(1) as f64
+    }
+}
+
 /// What a size of host memory brings.
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -83,6 +147,10 @@ pub struct Run {
     pub used_bytes: u64,
     /// Requests of all kinds per second.
     pub iops: f64,
+    /// A database's transactions per second.
+    pub transactions_per_second: Option<f64>,
+    /// A database's commits.
+    pub commit: Latency,
     /// Reads.
     pub read: Latency,
     /// Writes.
@@ -99,7 +167,9 @@ pub struct Run {
     pub queue_depth: u32,
     /// What the user should hear.
     pub warnings: Vec<String>,
-    /// Latencies the goal is about: of reads, or of writes where there are no reads.
+    /// What the goal is about.
+    pub subject: Subject,
+    /// Latencies of that.
     decisive: Histogram,
 }
 
@@ -110,6 +180,7 @@ impl Run {
             merge(&mut read, &job.read);
             merge(&mut write, &job.write);
         }
+        let committed = Committed::of(result);
         let counters = &result.counters;
         let mut lookups = Lookups {
             all: counters.map.lookups,
@@ -132,6 +203,10 @@ impl Run {
             hmb_bytes: result.hmb.granted_bytes,
             used_bytes: result.hmb.used_bytes,
             iops: Together::of(result).all.ios_per_second(),
+            transactions_per_second: committed.as_ref().map(Committed::per_second),
+            commit: committed
+                .as_ref()
+                .map_or(Latency::default(), |all| Latency::of(&all.latency)),
             read: Latency::of(&read),
             write: Latency::of(&write),
             lookups,
@@ -140,7 +215,16 @@ impl Run {
             read_bytes: counters.host_read_bytes,
             queue_depth: depths.max().unwrap_or(0),
             warnings: result.warnings.clone(),
-            decisive: if read.count() > 0 { read } else { write },
+            subject: match (&committed, read.count() > 0) {
+                (Some(_), _) => Subject::Commits,
+                (None, true) => Subject::Reads,
+                (None, false) => Subject::Writes,
+            },
+            decisive: match committed {
+                Some(committed) => committed.latency,
+                None if read.count() > 0 => read,
+                None => write,
+            },
         }
     }
 
@@ -158,23 +242,30 @@ impl Run {
             .hint("`lodger compare --hmb off,default` sets its runs beside each other"))
     }
 
-    /// Mean latency of reads (of writes where there are none), nanoseconds.
+    /// Requests per second, or a database's transactions.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.transactions_per_second.unwrap_or(self.iops)
+    }
+
+    /// Mean latency of reads (of writes where there are none; of commits of a database), nanoseconds.
     #[must_use]
     pub fn mean_ns(&self) -> f64 {
         self.decisive.mean_ns()
     }
 
     /// Whose latencies these are, to follow their name where a load reads and writes, so that nobody takes them for all
-    /// requests': ` of reads`.
+    /// requests': ` of reads`; or a database's commits.
     #[must_use]
-    pub fn of_reads(&self) -> &'static str {
-        match self.read.count > 0 && self.write.count > 0 {
-            true => " of reads",
-            false => "",
+    pub fn of_subject(&self) -> &'static str {
+        match self.subject {
+            Subject::Commits => " of commits",
+            Subject::Reads if self.write.count > 0 => " of reads",
+            Subject::Reads | Subject::Writes => "",
         }
     }
 
-    /// Percentile of the latency of reads (of writes where there are none), nanoseconds.
+    /// Percentile of the same, nanoseconds.
     #[must_use]
     pub fn percentile_ns(&self, percent: f64) -> u64 {
         self.decisive.percentile_ns(percent)

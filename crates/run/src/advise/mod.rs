@@ -268,7 +268,7 @@ impl Advice {
         let reference = &self.reference;
         let p99 = |run: &Run| run.percentile_ns(99.0) as f64;
         Loss {
-            iops: -change(run.iops, reference.iops),
+            iops: -change(run.rate(), reference.rate()),
             mean: change(run.mean_ns(), reference.mean_ns()),
             p99: change(p99(run), p99(reference)),
         }

@@ -1,8 +1,8 @@
 //! The advice as a page: the answer first, then what the drive does with each amount of host memory, then the drive
 //! and its sources.
 
-use super::measure::Run;
-use super::report::{self, HEADER};
+use super::measure::{Run, Subject};
+use super::report;
 use super::search::Found;
 use super::text::{count, percent, size, time};
 use super::{Advice, Advised, RASPBERRY_PI_BYTES};
@@ -52,7 +52,11 @@ fn cards(advice: &Advice) -> Vec<Card> {
             format!(", map hits {}", percent(hits))
         });
         let p99 = time(run.percentile_ns(99.0) as f64);
-        let more = format!("99 %: {p99}, {} IOPS{hits}", count(run.iops));
+        let more = format!(
+            "99 %: {p99}, {} {}{hits}",
+            count(run.rate()),
+            run.subject.rate()
+        );
         let with = if bytes == 0 {
             "without".to_owned()
         } else {
@@ -102,22 +106,29 @@ fn plots(advice: &Advice) -> Vec<(&'static str, &'static str, Plot)> {
     let us = |ns: f64| (ns > 0.0).then_some(ns / 1e3);
     let mut all = Vec::new();
     if !advice.is_open_loop() {
-        let rate = vec![("", simulated(&|run| Some(run.iops)))];
-        let says = "of all kinds; a point is a run";
-        all.push((
-            "Requests a second",
-            says,
-            plot(advice, "requests a second", rate),
-        ));
+        let rate = vec![("", simulated(&|run| Some(run.rate())))];
+        let (title, says, axis) = match advice.reference.subject {
+            Subject::Commits => (
+                "Transactions a second",
+                "a point is a run",
+                "transactions a second",
+            ),
+            _ => (
+                "Requests a second",
+                "of all kinds; a point is a run",
+                "requests a second",
+            ),
+        };
+        all.push((title, says, plot(advice, axis, rate)));
     }
     let latency = vec![
         ("mean", simulated(&|run| us(run.mean_ns()))),
         ("99 %", simulated(&|run| us(run.percentile_ns(99.0) as f64))),
     ];
-    let says = if advice.reference.read.count > 0 {
-        "of reads; a point is a run"
-    } else {
-        "of writes; a point is a run"
+    let says = match advice.reference.subject {
+        Subject::Reads => "of reads; a point is a run",
+        Subject::Writes => "of writes; a point is a run",
+        Subject::Commits => "of commits; a point is a run",
     };
     all.push(("Latency", says, plot(advice, "latency, us", latency)));
     let hits = simulated(&|run| Some(100.0 * run.lookups.hit_ratio()?));
@@ -190,7 +201,7 @@ fn marks(advice: &Advice) -> Vec<Mark> {
 
 fn table(advice: &Advice, out: &mut String) {
     *out += "<h2>Amounts of host memory</h2>\n<div class=\"wide\"><table class=\"runs\"><tr>";
-    for (at, name) in HEADER.iter().enumerate() {
+    for (at, name) in report::header(advice).iter().enumerate() {
         let class = if at == 0 { "" } else { " class=\"r\"" };
         let _ = write!(out, "<th{class}>{name}");
     }

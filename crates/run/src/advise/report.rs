@@ -2,7 +2,7 @@
 
 use super::curve::{Curve, Point, thinned};
 use super::goal::Goal;
-use super::measure::Run;
+use super::measure::{Run, Subject};
 use super::search::Found;
 use super::stream::{Asked, Method};
 use super::text::{count, grouped, percent, short, size, time};
@@ -106,7 +106,7 @@ pub(super) fn answer(advice: &Advice) -> String {
 fn achieved(advice: &Advice, run: &Run) -> String {
     match advice.goal {
         Goal::Within(_) if advice.is_open_loop() => {
-            format!("mean{} {}", run.of_reads(), time(run.mean_ns()))
+            format!("mean{} {}", run.of_subject(), time(run.mean_ns()))
         }
         goal => goal.achieved(run),
     }
@@ -126,15 +126,22 @@ pub(super) fn workload(advice: &Advice) -> String {
     text
 }
 
-pub(super) const HEADER: [&str; 7] = [
-    "host memory",
-    "map hits",
-    "IOPS",
-    "mean",
-    "p99",
-    "IOPS change",
-    "p99 change",
-];
+/// Names of the columns.
+pub(super) fn header(advice: &Advice) -> [&'static str; 7] {
+    let (rate, change) = match advice.reference.subject {
+        Subject::Commits => (Subject::Commits.rate(), "change"),
+        other => (other.rate(), "IOPS change"),
+    };
+    [
+        "host memory",
+        "map hits",
+        rate,
+        "mean",
+        "p99",
+        change,
+        "p99 change",
+    ]
+}
 
 /// What stands in a row for each size; the remark comes after these.
 pub(super) fn cells(advice: &Advice, bytes: u64, run: &Run) -> Vec<String> {
@@ -142,7 +149,7 @@ pub(super) fn cells(advice: &Advice, bytes: u64, run: &Run) -> Vec<String> {
     vec![
         size(bytes),
         run.lookups.hit_ratio().map_or("-".to_owned(), percent),
-        count(run.iops),
+        count(run.rate()),
         time(run.mean_ns()),
         time(run.percentile_ns(99.0) as f64),
         change(-loss.iops),
@@ -151,11 +158,12 @@ pub(super) fn cells(advice: &Advice, bytes: u64, run: &Run) -> Vec<String> {
 }
 
 fn table(advice: &Advice, out: &mut String) {
-    let mut lines = vec![(HEADER.map(str::to_owned).to_vec(), String::new())];
+    let header = header(advice);
+    let mut lines = vec![(header.map(str::to_owned).to_vec(), String::new())];
     for (bytes, run) in &advice.rows {
         lines.push((cells(advice, *bytes, run), remark(advice, *bytes)));
     }
-    let columns = HEADER.len();
+    let columns = header.len();
     let widest = |c: usize| lines.iter().map(|(cells, _)| cells[c].len()).max();
     let widths: Vec<usize> = (0..columns).map(|c| widest(c).unwrap_or(0)).collect();
     for (cells, remark) in lines {
@@ -173,11 +181,7 @@ fn table(advice: &Advice, out: &mut String) {
 
 /// What the numbers of the table are.
 pub(super) fn legend(advice: &Advice) -> String {
-    let kind = if advice.reference.read.count > 0 {
-        "reads"
-    } else {
-        "writes"
-    };
+    let kind = advice.reference.subject.name();
     format!(
         "latencies are those of {kind}; changes are against {}; {} simulated",
         size(advice.place.yardstick_bytes()),
@@ -316,8 +320,8 @@ pub(super) fn notes(advice: &Advice) -> Vec<String> {
 
 fn rate_note(advice: &Advice) -> Option<String> {
     if advice.is_logging {
-        let note = "a database asks when its clients commit: `lodger compare` shows transactions \
-                    and commit latency with several amounts of host memory";
+        let note = "a database asks when its clients commit: its transactions and commits are what counts here, not \
+                    single requests; `lodger compare` shows both";
         return Some(note.to_owned());
     }
     advice.is_open_loop().then(|| {
@@ -480,7 +484,7 @@ fn more_than_asked(advice: &Advice) -> Option<String> {
     let preferred_bytes = advice.place.preferred_bytes();
     let reference = &advice.reference;
     let (bytes, run) = advice.rows.iter().find(|(bytes, run)| {
-        let gain = (run.iops / reference.iops).max(reference.mean_ns() / run.mean_ns()) - 1.0;
+        let gain = (run.rate() / reference.rate()).max(reference.mean_ns() / run.mean_ns()) - 1.0;
         let meets =
             matches!(advice.found, Found::Nothing { .. }) && advice.goal.is_met(run, reference);
         *bytes > preferred_bytes && (gain >= GAIN_MIN || meets)

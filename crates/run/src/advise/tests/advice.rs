@@ -4,6 +4,7 @@ use super::*;
 use crate::ErrorKind;
 use crate::advise::Slo;
 use crate::advise::search::Found;
+use crate::workload_file::WorkloadFile;
 
 /// Uniform reads over three quarters of the tiny drive: more memory is always better.
 const UNIFORM: &str = "rw=randread\nsize=384m\niodepth=4\nnumber_ios=8000";
@@ -280,4 +281,30 @@ fn advice_does_not_say_that_nothing_helps_where_more_than_was_asked_for_does() {
         "the case shows nothing: {most:?}\n{text}"
     );
     assert!(!text.contains("cannot help"), "{text}");
+}
+
+/// Advice asked for all of the host memory, as single writes took longer without, where commits took none longer and
+/// transactions were as many.
+#[test]
+fn a_database_is_judged_by_its_commits() {
+    let config = config("hong-hmb-buffer", &[]);
+    let model = include_str!("../../../../../workloads/logging/linkbench.toml");
+    let model = model.replace("transactions = 1000000", "transactions = 20000");
+    let model = WorkloadFile::logging("linkbench.toml", model);
+    let make = || Ok(model.workload(&config.drive.parsed.spec, 1)?.0);
+    let watch = |_, _| ControlFlow::Continue(());
+    let advice = advise(&config, &make, Goal::default(), &watch).unwrap();
+    let (off, most) = (advice.run(0).unwrap(), &advice.reference);
+    assert!(
+        off.write.mean_ns > 1.05 * most.write.mean_ns,
+        "single writes alone say otherwise"
+    );
+    assert!(off.transactions_per_second >= most.transactions_per_second);
+    assert!(off.commit.count > 0);
+    let text = advice.text();
+    assert_eq!(advice.found, Found::Off, "{text}");
+    for part in ["transactions/s", "latencies are those of commits"] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert!(!text.contains("IOPS"), "{text}");
 }
