@@ -5,18 +5,22 @@
 //!
 //! The functions here have the names of the C library's, and make the system calls themselves. What is not one of such
 //! files goes straight on: a look at one byte is all it costs.
+//!
+//! What a log does not have must not be taken for safe, and what is no longer so must not come back from a log. So all that
+//! changes such a file, or passes it on, is here: what is written one by one is taken down ([`data`]), other ways leave the
+//! next sync to the file; duplicates, children and new names are followed ([`files`]).
 #![cfg(target_os = "linux")]
 #![allow(clippy::missing_safety_doc)] // They are the C library's, with its demands.
 #![allow(missing_docs)]
 
-use libc::{c_char, c_int, c_void, mode_t, off_t, size_t, ssize_t};
+pub mod data;
+pub mod files;
+
+use libc::c_int;
 use lodger_window::logs::{Logs, Settings};
-use std::ffi::{CStr, OsStr};
 use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// Descriptors that can have a log; those above have none.
@@ -25,6 +29,8 @@ const DESCRIPTORS: usize = 4096;
 static HAS_LOG: [AtomicBool; DESCRIPTORS] = [const { AtomicBool::new(false) }; DESCRIPTORS];
 /// The window; `None` in it: nothing is changed.
 static LOGS: OnceLock<Option<Mutex<Logs>>> = OnceLock::new();
+/// The process that opened it. A child has its memory, but must not touch what is still its parent's.
+static OWNER: AtomicI32 = AtomicI32::new(0);
 
 fn settings() -> Option<Settings> {
     let place = std::env::var("LODGER_WINDOW").ok()?;
@@ -42,11 +48,17 @@ fn say(what: &str) {
 
 /// As the program starts: what the last one has left in the window is done to its files, before anybody reads them.
 extern "C" fn begin() {
-    if let Some(settings) = settings()
-        && let Err(error) = Logs::open(&settings)
+    let Some(settings) = settings() else {
+        return;
+    };
+    if let Err(error) = Logs::open(&settings)
         && error.kind() != io::ErrorKind::WouldBlock
     {
         say(&error.to_string());
+    }
+    // SAFETY: the function lives as long as the program.
+    if unsafe { libc::pthread_atfork(Some(settle), None, None) } != 0 {
+        say("children of this program are not seen");
     }
 }
 
@@ -54,32 +66,48 @@ extern "C" fn begin() {
 #[unsafe(link_section = ".init_array")]
 static BEGIN: extern "C" fn() = begin;
 
-fn logs() -> Option<MutexGuard<'static, Logs>> {
-    let open = || {
-        let opened = Logs::open(&settings()?).map_err(|error| say(&error.to_string()));
-        opened.ok().map(Mutex::new)
-    };
-    let logs = LOGS.get_or_init(open).as_ref()?;
-    Some(
-        logs.lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner),
-    )
+/// Whether this process has the window, and not the one that it is a child of.
+fn is_ours() -> bool {
+    // Not of `std`: a child that shares our memory must get its own number.
+    OWNER.load(Ordering::Acquire) == rustix::process::getpid().as_raw_nonzero().get()
 }
 
-fn is_log(path: &[u8]) -> bool {
-    let Ok(place) = std::env::var("LODGER_WINDOW_LOGS")
-        .or_else(|_| std::env::var("LODGER_WINDOW").map(|_| "-wal:.aof".to_owned()))
-    else {
-        return false;
-    };
-    place
-        .split(':')
-        .any(|end| !end.is_empty() && path.ends_with(end.as_bytes()))
+fn open_logs() -> Option<Mutex<Logs>> {
+    let opened = Logs::open(&settings()?).map_err(|error| say(&error.to_string()));
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    OWNER.store(own, Ordering::Release);
+    opened.ok().map(Mutex::new)
+}
+
+fn locked(logs: &'static Mutex<Logs>) -> MutexGuard<'static, Logs> {
+    logs.lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The logs, which are opened if they were not.
+fn logs() -> Option<MutexGuard<'static, Logs>> {
+    let logs = LOGS.get_or_init(open_logs).as_ref()?;
+    is_ours().then(|| locked(logs))
+}
+
+/// The logs, if there are some.
+fn opened_logs() -> Option<MutexGuard<'static, Logs>> {
+    let logs = LOGS.get()?.as_ref()?;
+    is_ours().then(|| locked(logs))
+}
+
+/// Before the program parts in two, or names change: what comes after is not undone by what was before.
+extern "C" fn settle() {
+    if let Some(mut logs) = opened_logs()
+        && let Err(error) = logs.settle(borrowed)
+    {
+        say(&error.to_string());
+    }
 }
 
 fn has_log(fd: RawFd) -> bool {
     let place = usize::try_from(fd).ok().and_then(|fd| HAS_LOG.get(fd));
-    place.is_some_and(|has_log| has_log.load(Ordering::Acquire))
+    place.is_some_and(|has_log| has_log.load(Ordering::Acquire)) && is_ours()
 }
 
 fn set_has_log(fd: RawFd, has: bool) {
@@ -98,167 +126,4 @@ fn failed(error: &io::Error) -> c_int {
     // SAFETY: the address of this thread's own number.
     unsafe { *libc::__errno_location() = error.raw_os_error().unwrap_or(libc::EIO) };
     -1
-}
-
-unsafe fn open_at(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
-    // SAFETY: the caller's arguments, as it gave them to the C library.
-    let fd = unsafe { libc::syscall(libc::SYS_openat, folder, path, flags, mode) } as c_int;
-    if fd < 0 || fd as usize >= DESCRIPTORS {
-        return fd;
-    }
-    // SAFETY: the kernel has just read it.
-    let name = unsafe { CStr::from_ptr(path) }.to_bytes();
-    let is_written = flags & libc::O_ACCMODE != libc::O_RDONLY;
-    if is_written && is_log(name) {
-        let link = rustix::fs::readlink(format!("/proc/self/fd/{fd}"), Vec::new());
-        if let (Ok(link), Some(mut logs)) = (link, logs()) {
-            let path = Path::new(OsStr::from_bytes(link.as_bytes()));
-            match logs.opened(borrowed(fd), fd, path) {
-                Ok(has) => set_has_log(fd, has),
-                Err(error) => say(&error.to_string()),
-            }
-        }
-    }
-    fd
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
-    // SAFETY: the caller's arguments. Without O_CREAT the kernel does not look at the mode.
-    unsafe { open_at(libc::AT_FDCWD, path, flags, mode) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
-    // SAFETY: as `open`.
-    unsafe { open_at(libc::AT_FDCWD, path, flags, mode) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn openat(
-    folder: c_int,
-    path: *const c_char,
-    flags: c_int,
-    mode: mode_t,
-) -> c_int {
-    // SAFETY: as `open`.
-    unsafe { open_at(folder, path, flags, mode) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn openat64(
-    folder: c_int,
-    path: *const c_char,
-    flags: c_int,
-    mode: mode_t,
-) -> c_int {
-    // SAFETY: as `open`.
-    unsafe { open_at(folder, path, flags, mode) }
-}
-
-/// Takes down what was written, with the lock held since before it was: changes stand in the log as they came to the file.
-unsafe fn wrote(
-    fd: c_int,
-    write: impl FnOnce() -> ssize_t,
-    at: impl FnOnce(ssize_t) -> off_t,
-    from: *const c_void,
-) -> ssize_t {
-    let Some(mut logs) = has_log(fd).then(logs).flatten() else {
-        return write();
-    };
-    let count = write();
-    let place = at(count);
-    if count > 0 && place >= 0 {
-        // SAFETY: so many bytes of it the kernel has just read.
-        let data = unsafe { std::slice::from_raw_parts(from.cast::<u8>(), count as usize) };
-        logs.changed(fd, place as u64, Some(data));
-    }
-    count
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn write(fd: c_int, from: *const c_void, bytes: size_t) -> ssize_t {
-    // SAFETY: the caller's arguments.
-    let write = || unsafe { libc::syscall(libc::SYS_write, fd, from, bytes) } as ssize_t;
-    // Where the write has ended, whether it was an append or not.
-    // SAFETY: no memory is involved.
-    let at = |count| unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) - count as off_t };
-    // SAFETY: `from` has `bytes` bytes.
-    unsafe { wrote(fd, write, at, from) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pwrite(
-    fd: c_int,
-    from: *const c_void,
-    bytes: size_t,
-    at: off_t,
-) -> ssize_t {
-    // SAFETY: the caller's arguments.
-    let write = || unsafe { libc::syscall(libc::SYS_pwrite64, fd, from, bytes, at) } as ssize_t;
-    // SAFETY: `from` has `bytes` bytes.
-    unsafe { wrote(fd, write, |_| at, from) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pwrite64(
-    fd: c_int,
-    from: *const c_void,
-    bytes: size_t,
-    at: off_t,
-) -> ssize_t {
-    // SAFETY: as `pwrite`.
-    unsafe { pwrite(fd, from, bytes, at) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ftruncate(fd: c_int, length: off_t) -> c_int {
-    let logs = has_log(fd).then(logs).flatten();
-    // SAFETY: no memory is involved.
-    let done = unsafe { libc::syscall(libc::SYS_ftruncate, fd, length) } as c_int;
-    if let Some(mut logs) = logs.filter(|_| done == 0) {
-        logs.changed(fd, length as u64, None);
-    }
-    done
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ftruncate64(fd: c_int, length: off_t) -> c_int {
-    // SAFETY: as `ftruncate`.
-    unsafe { ftruncate(fd, length) }
-}
-
-fn sync(fd: c_int, number: libc::c_long) -> c_int {
-    let Some(mut logs) = has_log(fd).then(logs).flatten() else {
-        // SAFETY: no memory is involved.
-        return unsafe { libc::syscall(number, fd) } as c_int;
-    };
-    match logs.sync(borrowed(fd), fd) {
-        Ok(()) => 0,
-        Err(error) => failed(&error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn fdatasync(fd: c_int) -> c_int {
-    sync(fd, libc::SYS_fdatasync)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn fsync(fd: c_int) -> c_int {
-    sync(fd, libc::SYS_fsync)
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn close(fd: c_int) -> c_int {
-    if has_log(fd) {
-        set_has_log(fd, false);
-        if let Some(mut logs) = logs()
-            && let Err(error) = logs.closed(borrowed(fd), fd)
-        {
-            say(&error.to_string());
-        }
-    }
-    // SAFETY: no memory is involved; whose the descriptor is, the caller knows.
-    unsafe { libc::syscall(libc::SYS_close, fd) as c_int }
 }

@@ -2,10 +2,12 @@
 //! process was killed and all was lost that the log had not synced itself?
 #![cfg(target_os = "linux")]
 
+mod common;
+
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::Stdio;
 
 /// Says what is there, and commits until it is killed, a row each.
 const PROGRAM: &str = r#"
@@ -24,38 +26,17 @@ for n in range(len(rows) + 1, 10**6):
     print(n, flush=True)
 "#;
 
-fn library() -> Option<PathBuf> {
-    let test = std::env::current_exe().ok()?;
-    let folders = test.ancestors().skip(1).take(2);
-    let mut places = folders.map(|folder| folder.join("liblodger_window_preload.so"));
-    places.find(|place| place.exists())
-}
-
-struct Place {
-    folder: PathBuf,
-    preload: PathBuf,
-}
+struct Place(common::Place);
 
 impl Place {
-    fn command(&self, program: &str, has_window: bool) -> Command {
-        let mut command = Command::new(program);
-        if has_window {
-            let window = format!("file:{}", self.folder.join("window").display());
-            command
-                .env("LD_PRELOAD", &self.preload)
-                .env("LODGER_WINDOW", window);
-        }
-        command
-    }
-
     fn log(&self) -> PathBuf {
-        self.folder.join("db-wal")
+        self.0.folder.join("db-wal")
     }
 
     /// One life of the program: how much it found, and how much it said that it had committed.
     fn live(&self, commits: usize, has_window: bool) -> Result<(usize, usize), String> {
-        let mut command = self.command("python3", has_window);
-        let command = command.args(["-c", PROGRAM]).arg(self.folder.join("db"));
+        let mut command = self.0.command("python3", has_window);
+        let command = command.args(["-c", PROGRAM]).arg(self.0.folder.join("db"));
         let mut child = command.stdout(Stdio::piped()).spawn().expect("python3");
         let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         let said: Vec<usize> = lines
@@ -74,9 +55,7 @@ impl Place {
 
     /// What the log's file holds that is safe: all that was there as it was opened.
     fn safe_part(&self, has_window: bool) -> Vec<u8> {
-        // Programs that start with the window do again what is in it.
-        let done = self.command("true", has_window).status();
-        assert!(done.expect("`true` runs").success());
+        self.0.recover(has_window);
         fs::read(self.log()).unwrap_or_default()
     }
 
@@ -85,27 +64,12 @@ impl Place {
         if self.log().exists() {
             fs::write(self.log(), safe).expect("the log is written");
         }
-        let _ = fs::remove_file(self.folder.join("db-shm"));
+        let _ = fs::remove_file(self.0.folder.join("db-shm"));
     }
 }
 
 fn place(name: &str) -> Option<Place> {
-    let sqlite = Command::new("python3")
-        .args(["-c", "import sqlite3"])
-        .status();
-    if !sqlite.is_ok_and(|status| status.success()) {
-        eprintln!("left out: there is no python3 with sqlite3");
-        return None;
-    }
-    let folder = std::env::temp_dir().join(format!("lodger-preload-{name}-{}", std::process::id()));
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("a folder");
-    let preload = library().expect("the library is built with its tests");
-    Some(Place { folder, preload })
-}
-
-fn end(place: &Path) {
-    fs::remove_dir_all(place).expect("the folder is ours");
+    common::Place::new(name, "sqlite3").map(Place)
 }
 
 #[test]
@@ -123,7 +87,6 @@ fn each_commit_that_was_acknowledged_is_there_after_a_loss_of_power() {
         acknowledged = last;
         place.lose(&safe);
     }
-    end(&place.folder);
 }
 
 #[test]
@@ -137,5 +100,4 @@ fn without_the_window_they_are_lost() {
         found.clone().is_ok_and(|found| found < last),
         "{found:?} of {last}"
     );
-    end(&place.folder);
 }

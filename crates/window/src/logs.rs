@@ -82,6 +82,8 @@ struct Kept {
     users: u32,
     /// All that was written and not synced is in the log.
     is_complete: bool,
+    /// It is written in ways that nobody tells of: each sync is the file's own.
+    is_unseen: bool,
 }
 
 /// The logs of one program.
@@ -91,6 +93,30 @@ pub struct Logs {
     kept: Vec<Option<Kept>>,
     by_descriptor: HashMap<RawFd, usize>,
     bytes: u64,
+}
+
+impl Kept {
+    /// The file is synced, and its log begins anew.
+    fn begin_anew(&mut self, window: &mut Window, file: BorrowedFd<'_>) -> io::Result<()> {
+        self.is_complete = false;
+        // With its length: what comes is done again to a file that has it.
+        rustix::fs::fsync(file)?;
+        // Until this is in the window for good, a loss of power brings back the log before, which is done to the file
+        // again and undoes what was just synced: without it there is no success.
+        self.log.begin(window, &self.owner, clock())?;
+        window.sync(ENTRY)?;
+        self.is_complete = !self.is_unseen;
+        Ok(())
+    }
+}
+
+/// Where the file of a descriptor is now.
+///
+/// # Errors
+/// If there is no such descriptor.
+pub fn path_of(raw: RawFd) -> io::Result<Vec<u8>> {
+    let link = rustix::fs::readlink(format!("/proc/self/fd/{raw}"), Vec::new())?;
+    Ok(link.into_bytes())
 }
 
 fn clock() -> u64 {
@@ -213,12 +239,12 @@ impl Logs {
                 rustix::fs::fsync(file)?;
                 log.begin(&mut self.window, &owner, clock())?;
                 self.window.sync(ENTRY)?;
-                let (users, is_complete) = (0, true);
                 self.kept[slot] = Some(Kept {
                     log,
                     owner,
-                    users,
-                    is_complete,
+                    users: 0,
+                    is_complete: true,
+                    is_unseen: false,
                 });
                 slot
             }
@@ -265,15 +291,76 @@ impl Logs {
         if kept.is_complete && window.sync(ENTRY).is_ok() {
             return Ok(());
         }
-        kept.is_complete = false;
-        // With its length: what comes is done again to a file that has it.
-        rustix::fs::fsync(file)?;
-        // Until this is in the window for good, a loss of power brings back the log before, which is done to the file
-        // again and undoes what was just synced: without it there is no success.
-        kept.log.begin(window, &kept.owner, clock())?;
-        window.sync(ENTRY)?;
-        kept.is_complete = true;
-        Ok(())
+        kept.begin_anew(window, file)
+    }
+
+    /// Something was done to a file that the log does not have: its next sync is its own.
+    pub fn unseen(&mut self, raw: RawFd) {
+        if let Some((kept, _)) = self.kept(raw) {
+            kept.is_complete = false;
+        }
+    }
+
+    /// The same of all files.
+    pub fn all_unseen(&mut self) {
+        for kept in self.kept.iter_mut().flatten() {
+            kept.is_complete = false;
+        }
+    }
+
+    /// From now on a file is written in ways that nobody tells of, as through a mapping.
+    pub fn unseen_for_good(&mut self, raw: RawFd) {
+        if let Some((kept, _)) = self.kept(raw) {
+            kept.is_complete = false;
+            kept.is_unseen = true;
+        }
+    }
+
+    /// A descriptor is open as another, too.
+    pub fn duplicated(&mut self, raw: RawFd, as_well: RawFd) {
+        let Some(slot) = self.by_descriptor.get(&raw).copied() else {
+            return;
+        };
+        if let Some(kept) = &mut self.kept[slot] {
+            kept.users += 1;
+            self.by_descriptor.insert(as_well, slot);
+        }
+    }
+
+    /// Makes all files safe by themselves, and their logs empty: before somebody else may write them, or their names change.
+    /// `file_of` a descriptor is asked for those that are open.
+    ///
+    /// # Errors
+    /// If one of them, or the window, cannot be synced; the others are.
+    pub fn settle<'a>(&mut self, file_of: impl Fn(RawFd) -> BorrowedFd<'a>) -> io::Result<()> {
+        let mut done = Ok(());
+        for (&raw, &slot) in &self.by_descriptor {
+            if let Some(kept) = &mut self.kept[slot] {
+                done = done.and(kept.begin_anew(&mut self.window, file_of(raw)));
+            }
+        }
+        done
+    }
+
+    /// Names have changed: takes down those of today. The logs are empty ([`Logs::settle`]).
+    ///
+    /// # Errors
+    /// If one of the files, or the window, cannot be synced; the others are.
+    pub fn renamed<'a>(&mut self, file_of: impl Fn(RawFd) -> BorrowedFd<'a>) -> io::Result<()> {
+        let mut done = Ok(());
+        for (&raw, &slot) in &self.by_descriptor {
+            let Some(kept) = &mut self.kept[slot] else {
+                continue;
+            };
+            let path = path_of(raw)?;
+            if path != kept.owner.path {
+                // Of a longer one no log can be found again.
+                kept.is_unseen |= path.len() > PATH_MAX;
+                kept.owner.path = path;
+                done = done.and(kept.begin_anew(&mut self.window, file_of(raw)));
+            }
+        }
+        done
     }
 
     /// A descriptor is about to be closed; with the last of a file's its log is nobody's.
