@@ -21,6 +21,8 @@ PROGRAMS = [
     "usr/sbin/xfs_repair",
     "usr/bin/sqlite3",
 ]
+# Large ones, for the checks that need them.
+REDIS = ["usr/bin/redis-server", "usr/bin/redis-cli"]
 # What file systems have that the oldest kernel can mount.
 XFS_OPTIONS = "usr/share/xfsprogs/mkfs/lts_6.1.conf"
 # Loaded with what they need, where they are not built in: at the start, and by the check that needs
@@ -154,8 +156,14 @@ class Kernel:
         return list(ordered.items())
 
 
-def build(tree: Tree, kernel: Kernel, scripts: Path, built: tuple[Path, ...] = ()) -> bytes:
-    """The archive of a guest's root; `built`: libraries and programs of this repository."""
+def build(
+    tree: Tree,
+    kernel: Kernel,
+    scripts: Path,
+    built: tuple[Path, ...] = (),
+    more: tuple[str, ...] = (),
+) -> bytes:
+    """The archive of a guest's root; `built`: libraries and programs of this repository; `more` programs of packages."""
     archive = Archive()
     for folder in ("dev", "proc", "sys", "tmp", "mnt", "usr/lib"):
         archive.add(folder, DIRECTORY)
@@ -167,7 +175,7 @@ def build(tree: Tree, kernel: Kernel, scripts: Path, built: tuple[Path, ...] = (
         raise packages.Missing("busybox among the packages")
     archive.add("bin/busybox", FILE, busybox.read_bytes())
     archive.add(f"usr/lib/{tree.loader.name}", FILE, tree.loader.read_bytes())
-    for program in (tree.root / name for name in PROGRAMS):
+    for program in (tree.root / name for name in [*PROGRAMS, *more]):
         archive.add(f"bin/{program.name}", FILE, program.read_bytes())
         for library in tree.libraries(program):
             archive.add(f"usr/lib/{library.name}", FILE, library.read_bytes())

@@ -24,6 +24,7 @@ TOOLS = [
     "e2fsprogs",
     "xfsprogs",
     "sqlite3",
+    "redis-server",
 ]
 # Kernels by what --kernel calls them, and the suites that have them.
 KERNELS = {"newest": NEWEST, "6.12": "trixie", "6.1": "bookworm"}

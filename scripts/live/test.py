@@ -69,6 +69,11 @@ WINDOW = [
     *2 * [boot("window after a power cut", "window_kept window_commits", **ON_WINDOW)],
     boot("window after power cuts", "window_kept", append="iomem=relaxed"),
 ]
+REDIS = [
+    boot("Redis", "redis_latency redis_commits", **ON_WINDOW),
+    *2 * [boot("Redis after a power cut", "redis_kept redis_commits", **ON_WINDOW)],
+    boot("Redis after power cuts", "redis_kept", append="iomem=relaxed"),
+]
 WINDOW_FILE = [
     boot("files on the window", "window_file window_file_cut", **ON_WINDOW),
     boot("files on the window after a power cut", "window_file_kept", append="iomem=relaxed"),
@@ -81,6 +86,7 @@ PLANS = {
     "without": [WITHOUT],
     "namespaces": [boot("namespaces", "namespaces")],
     "window": WINDOW,
+    "redis": REDIS,
     "window_file": WINDOW_FILE,
     "window_c": [boot("window in C", "window_c", append="iomem=relaxed")],
 }
@@ -102,7 +108,7 @@ MEASURES = {
 GROUPS = {"probe": list(PROBES)}
 # Of the collection, or a file, where it is not the one that is asked for.
 DRIVES = {
-    **dict.fromkeys(["window", "window_file", "window_c"], "2b-ssd"),
+    **dict.fromkeys(["window", "redis", "window_file", "window_c"], "2b-ssd"),
     "knees": "rc100-240",
     **{f"probe_{name}": str(HERE / "drives" / f"{name}.toml") for name in PROBED},
 }
@@ -120,7 +126,7 @@ OPTIONS = {
 }
 # What some have of this repository in the guest, beside the program itself.
 BUILT = {
-    "window": "liblodger_window_preload.so",
+    **dict.fromkeys(["window", "redis"], "liblodger_window_preload.so"),
     "window_file": "examples/pin_file",
     "window_c": "examples/window_in_c",
 }
@@ -260,7 +266,10 @@ def machine(kernel: str, folder: Path, options, log):
     if set(options.checks) & {*PROBES, "knees"}:
         built.append(options.lodger)
     built = tuple(path for path in built if path.is_file())
-    archive.write_bytes(initramfs.build(tree, found, HERE / "guest", built))
+    redis = {check for boot in REDIS for check in boot.checks}
+    is_wanted = redis & set(options.checks) if options.checks else not options.quick
+    more = tuple(initramfs.REDIS) if is_wanted else ()
+    archive.write_bytes(initramfs.build(tree, found, HERE / "guest", built, more))
     qemu = vm.find_qemu(tree)
     if options.accelerator != "tcg":
         vm.choose_accelerator(qemu, found.image, archive)
