@@ -161,7 +161,8 @@ const UNSAFE: [(&str, usize); 6] = [
     ("uring", 350),
     ("what-if-wasm", 60),
     ("window-c", 280),
-    ("window-preload", 280),
+    // A function for each of the C library's that changes a file or passes it on, nearly all of a line or two.
+    ("window-preload", 680),
 ];
 
 #[test]

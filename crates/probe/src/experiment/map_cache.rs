@@ -25,10 +25,11 @@
 //! unit smaller than 1 MiB of addresses.
 
 use super::levels::Levels;
+use super::own::{self, Own};
 use super::samples::{self, FLAT_MAX, Samples};
 use super::turns::{self, Settled};
 use super::unit;
-use super::walk::{self, Edge, Own, Pace, Walk};
+use super::walk::{self, Edge, Pace, Walk};
 use super::{About, arms, enter, grants, knee};
 use crate::bench::{Bench, Stop};
 use crate::cost::{Cost, Scale};
@@ -133,7 +134,7 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         let before = Before {
             levels: known,
             kinds: Kinds::Now,
-            own: findings.roles.map.arms.get("off").and_then(own_units),
+            own: findings.roles.map.arms.get("off").and_then(Own::of),
         };
         let (arm, took) = measure(bench, before, Some(HmbState::On), series)?;
         note_latencies(findings, "on", &took);
@@ -348,7 +349,10 @@ pub(super) fn count_units(
         Edge::At(units) if units.estimate < 1.0 => return Ok((Held::Nothing, false)),
         Edge::At(units) => (units.estimate, Some(units)),
         // The share that hits is told by rounds over the pages that tell: the drive's own memory may hold as many.
-        Edge::Gradual(half) if walk.apart(levels).is_some() && !is_beyond(walk.own, half) => {
+        Edge::Gradual(half)
+            if walk.apart(levels).is_some()
+                && !own::is_beyond(walk.own, half / std::f64::consts::LN_2) =>
+        {
             walk.is_blind = true;
             return Ok((Held::Nothing, false));
         }
@@ -462,22 +466,6 @@ fn find_reach(
         1.005 * high / (1.0 + 0.5 * late),
     );
     Ok(Held::UpTo(estimate.scaled(scale)))
-}
-
-/// Whether a cache that replaces at random and has lost half of so many units holds more than the drive's own memory.
-fn is_beyond(own: Option<Own>, half: f64) -> bool {
-    own.is_none_or(|own| half / std::f64::consts::LN_2 > SAME * own.units)
-}
-
-/// Units of the drive's own memory.
-fn own_units(off: &MapArm) -> Option<Own> {
-    match (off.units, off.reach_bytes) {
-        (Held::UpTo(units), Held::UpTo(reach)) => Some(Own {
-            units: units.high,
-            bytes: (reach.estimate / units.estimate) as u64,
-        }),
-        _ => None,
-    }
 }
 
 /// What is known before the map cache is looked at in a state of host memory.

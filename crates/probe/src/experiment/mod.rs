@@ -9,6 +9,7 @@ mod kept;
 mod layout;
 pub mod levels;
 pub mod map_cache;
+mod own;
 pub mod parallelism;
 pub mod queue_depth;
 pub mod read_ahead;

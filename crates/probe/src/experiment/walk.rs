@@ -8,6 +8,7 @@
 //! oldest, since those that hit push nothing out, and no farther than a few that miss.
 
 use super::levels::Levels;
+use super::own::Own;
 use super::samples::{self, KEPT};
 use super::{enter, kept, turns};
 use crate::bench::{Bench, Stop};
@@ -71,13 +72,6 @@ impl Pace {
         let misses = u32::try_from(misses).unwrap_or(u32::MAX);
         bench.idle(self.base + self.per_miss.saturating_mul(misses))
     }
-}
-
-/// Units of the map that the drive holds in its own memory, and addresses of one, bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Own {
-    pub units: f64,
-    pub bytes: u64,
 }
 
 /// Places in an order, and where in it one is.
