@@ -104,6 +104,10 @@ class TriedSize(Record):
     joined_ratio: float | None
     curve_hit_ratio: float | None
     iops: float
+    transactions_per_second: float | None
+    """Of a database, which is judged by this."""
+    commit: LatencySummary | None
+    """Of a database: of its commits."""
     read: LatencySummary
     write: LatencySummary
     remark: str
