@@ -168,7 +168,9 @@ impl Walk {
     /// that missed stands in such a unit as well, and is found there when host memory has long lost it. Who visits a
     /// place reads in another unit than that of the page that tells, then: what hits in host memory is not copied.
     pub fn apart(&self, levels: &Levels) -> Option<u64> {
-        let own = self.own.filter(|own| 2 * own.bytes <= self.place_bytes)?;
+        let own = self
+            .own
+            .filter(|own| (1..=self.place_bytes / 2).contains(&own.bytes))?;
         levels.pages_below_ns.map(|_| own.bytes)
     }
 
