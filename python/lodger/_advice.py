@@ -77,7 +77,9 @@ class Advice(Advised):
         return [run.flat() for run in self.report.runs]
 
     def _repr_html_(self) -> str:
-        head = ("host memory", "map hits", "IOPS", "read mean", "read p99", "")
+        is_database = any(run.commit for run in self.report.runs)
+        of = ("transactions/s", "commit") if is_database else ("IOPS", "read")
+        head = ("host memory", "map hits", of[0], f"{of[1]} mean", f"{of[1]} p99", "")
         rows = [_line(run) for run in self.report.runs]
         return _html.titled(self.report.answer.text, _html.table(head, rows))
 
@@ -126,6 +128,7 @@ def _point(point: CommitPair) -> tuple[str, ...]:
 
 def _line(run: TriedSize) -> tuple[str, ...]:
     hits = "" if run.hit_ratio is None else f"{100 * run.hit_ratio:.1f} %"
-    read = run.read
-    times = (duration(read.mean_ns), duration(read.p99_ns)) if read.requests else ("", "")
-    return (size(run.hmb_bytes), hits, count(run.iops), *times, run.remark)
+    rate = run.iops if run.transactions_per_second is None else run.transactions_per_second
+    of = run.commit or run.read
+    times = (duration(of.mean_ns), duration(of.p99_ns)) if of.requests else ("", "")
+    return (size(run.hmb_bytes), hits, count(rate), *times, run.remark)

@@ -1,6 +1,6 @@
 //! What files hold is changed, and synced.
 
-use crate::{borrowed, failed, has_log, logs, opened_logs, settle};
+use crate::{borrowed, failed, has_log, logs, opened_logs};
 use libc::{c_char, c_int, c_uint, c_void, iovec, off_t, size_t, ssize_t};
 
 /// Takes down what was written, with the lock held since before it was: changes stand in the log as they came to the file.
@@ -47,16 +47,7 @@ pub unsafe extern "C" fn pwrite(
     unsafe { wrote(fd, write, |_| at, from) }
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pwrite64(
-    fd: c_int,
-    from: *const c_void,
-    bytes: size_t,
-    at: off_t,
-) -> ssize_t {
-    // SAFETY: as `pwrite`.
-    unsafe { pwrite(fd, from, bytes, at) }
-}
+also_as!(pwrite64 = pwrite(fd: c_int, from: *const c_void, bytes: size_t, at: off_t) -> ssize_t);
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ftruncate(fd: c_int, length: off_t) -> c_int {
@@ -69,16 +60,11 @@ pub unsafe extern "C" fn ftruncate(fd: c_int, length: off_t) -> c_int {
     done
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ftruncate64(fd: c_int, length: off_t) -> c_int {
-    // SAFETY: as `ftruncate`.
-    unsafe { ftruncate(fd, length) }
-}
+also_as!(ftruncate64 = ftruncate(fd: c_int, length: off_t) -> c_int);
 
 /// By its name: which file it is nobody tells.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn truncate(path: *const c_char, length: off_t) -> c_int {
-    settle();
     let logs = opened_logs();
     // SAFETY: the caller's arguments.
     let done = unsafe { libc::syscall(libc::SYS_truncate, path, length) } as c_int;
@@ -88,11 +74,7 @@ pub unsafe extern "C" fn truncate(path: *const c_char, length: off_t) -> c_int {
     done
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn truncate64(path: *const c_char, length: off_t) -> c_int {
-    // SAFETY: as `truncate`.
-    unsafe { truncate(path, length) }
-}
+also_as!(truncate64 = truncate(path: *const c_char, length: off_t) -> c_int);
 
 /// Does something that changes a file, and leaves the next sync to that: so rare in logs that it is not worth taking down.
 fn unseen<T>(fd: c_int, change: impl FnOnce() -> T) -> T {
@@ -129,16 +111,7 @@ pub unsafe extern "C" fn pwritev(
     })
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pwritev64(
-    fd: c_int,
-    from: *const iovec,
-    count: c_int,
-    at: off_t,
-) -> ssize_t {
-    // SAFETY: as `pwritev`.
-    unsafe { pwritev(fd, from, count, at) }
-}
+also_as!(pwritev64 = pwritev(fd: c_int, from: *const iovec, count: c_int, at: off_t) -> ssize_t);
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pwritev2(
@@ -154,17 +127,7 @@ pub unsafe extern "C" fn pwritev2(
     })
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pwritev64v2(
-    fd: c_int,
-    from: *const iovec,
-    count: c_int,
-    at: off_t,
-    flags: c_int,
-) -> ssize_t {
-    // SAFETY: as `pwritev2`.
-    unsafe { pwritev2(fd, from, count, at, flags) }
-}
+also_as!(pwritev64v2 = pwritev2(fd: c_int, from: *const iovec, count: c_int, at: off_t, flags: c_int) -> ssize_t);
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sendfile(
@@ -179,16 +142,7 @@ pub unsafe extern "C" fn sendfile(
     })
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sendfile64(
-    fd: c_int,
-    from: c_int,
-    at: *mut off_t,
-    bytes: size_t,
-) -> ssize_t {
-    // SAFETY: as `sendfile`.
-    unsafe { sendfile(fd, from, at, bytes) }
-}
+also_as!(sendfile64 = sendfile(fd: c_int, from: c_int, at: *mut off_t, bytes: size_t) -> ssize_t);
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn copy_file_range(
@@ -229,11 +183,7 @@ pub unsafe extern "C" fn fallocate(fd: c_int, mode: c_int, at: off_t, bytes: off
     })
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fallocate64(fd: c_int, mode: c_int, at: off_t, bytes: off_t) -> c_int {
-    // SAFETY: as `fallocate`.
-    unsafe { fallocate(fd, mode, at, bytes) }
-}
+also_as!(fallocate64 = fallocate(fd: c_int, mode: c_int, at: off_t, bytes: off_t) -> c_int);
 
 /// What is written through a mapping nobody tells of.
 #[unsafe(no_mangle)]
@@ -256,18 +206,7 @@ pub unsafe extern "C" fn mmap(
     unsafe { libc::syscall(libc::SYS_mmap, place, bytes, may, flags, fd, at) as *mut c_void }
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mmap64(
-    place: *mut c_void,
-    bytes: size_t,
-    may: c_int,
-    flags: c_int,
-    fd: c_int,
-    at: off_t,
-) -> *mut c_void {
-    // SAFETY: as `mmap`.
-    unsafe { mmap(place, bytes, may, flags, fd, at) }
-}
+also_as!(mmap64 = mmap(place: *mut c_void, bytes: size_t, may: c_int, flags: c_int, fd: c_int, at: off_t) -> *mut c_void);
 
 fn sync(fd: c_int, number: libc::c_long) -> c_int {
     let Some(mut logs) = has_log(fd).then(logs).flatten() else {

@@ -57,27 +57,9 @@ pub unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: mode_t)
     unsafe { open_at(libc::AT_FDCWD, path, flags, mode) }
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn openat(
-    folder: c_int,
-    path: *const c_char,
-    flags: c_int,
-    mode: mode_t,
-) -> c_int {
-    // SAFETY: as `open`.
-    unsafe { open_at(folder, path, flags, mode) }
-}
+also_as!(openat = open_at(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int);
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn openat64(
-    folder: c_int,
-    path: *const c_char,
-    flags: c_int,
-    mode: mode_t,
-) -> c_int {
-    // SAFETY: as `open`.
-    unsafe { open_at(folder, path, flags, mode) }
-}
+also_as!(openat64 = open_at(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int);
 
 /// A descriptor is about to be closed, or to be that of another file.
 fn closing(fd: RawFd) {
@@ -182,11 +164,7 @@ pub unsafe extern "C" fn fcntl(fd: c_int, what: c_int, more: c_long) -> c_int {
     }
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fcntl64(fd: c_int, what: c_int, more: c_long) -> c_int {
-    // SAFETY: as `fcntl`.
-    unsafe { fcntl(fd, what, more) }
-}
+also_as!(fcntl64 = fcntl(fd: c_int, what: c_int, more: c_long) -> c_int);
 
 type Fdopen = unsafe extern "C" fn(c_int, *const c_char) -> *mut c_void;
 static FDOPEN: OnceLock<usize> = OnceLock::new();

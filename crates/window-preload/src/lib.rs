@@ -13,6 +13,17 @@
 #![allow(clippy::missing_safety_doc)] // They are the C library's, with its demands.
 #![allow(missing_docs)]
 
+/// Another name of the C library's for a function: that of programs built for large files.
+macro_rules! also_as {
+    ($name:ident = $of:ident($($argument:ident: $type:ty),*) -> $done:ty) => {
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> $done {
+            // SAFETY: as that function.
+            unsafe { $of($($argument),*) }
+        }
+    };
+}
+
 pub mod data;
 pub mod files;
 

@@ -127,8 +127,8 @@ const WAYS: &[Way] = &[
         )
     },
     new(
-        "a child that writes and parents that end",
-        "sys.stdout.flush()\nif os.fork() == 0:\n    write(log, b'new')\n    os._exit(0)\nos.wait()",
+        "a child that writes, while its parent waits",
+        "if os.fork() == 0:\n    write(log, b'new')\n    os._exit(0)\nos.wait()",
     ),
     // What was there before the child is safe, and what the parent writes after it, too.
     Way {

@@ -333,13 +333,7 @@ impl Logs {
     /// # Errors
     /// If one of them, or the window, cannot be synced; the others are.
     pub fn settle<'a>(&mut self, file_of: impl Fn(RawFd) -> BorrowedFd<'a>) -> io::Result<()> {
-        let mut done = Ok(());
-        for (&raw, &slot) in &self.by_descriptor {
-            if let Some(kept) = &mut self.kept[slot] {
-                done = done.and(kept.begin_anew(&mut self.window, file_of(raw)));
-            }
-        }
-        done
+        self.begin_anew(file_of, |_, _| Ok(true))
     }
 
     /// Names have changed: takes down those of today. The logs are empty ([`Logs::settle`]).
@@ -347,18 +341,34 @@ impl Logs {
     /// # Errors
     /// If one of the files, or the window, cannot be synced; the others are.
     pub fn renamed<'a>(&mut self, file_of: impl Fn(RawFd) -> BorrowedFd<'a>) -> io::Result<()> {
+        self.begin_anew(file_of, |kept, raw| {
+            let path = path_of(raw)?;
+            let is_other = path != kept.owner.path;
+            // Of a longer one no log can be found again.
+            kept.is_unseen |= path.len() > PATH_MAX;
+            kept.owner.path = path;
+            Ok(is_other)
+        })
+    }
+
+    /// Each log that is due begins anew, once, whatever descriptors its file has.
+    fn begin_anew<'a>(
+        &mut self,
+        file_of: impl Fn(RawFd) -> BorrowedFd<'a>,
+        is_due: impl Fn(&mut Kept, RawFd) -> io::Result<bool>,
+    ) -> io::Result<()> {
         let mut done = Ok(());
-        for (&raw, &slot) in &self.by_descriptor {
-            let Some(kept) = &mut self.kept[slot] else {
+        for (slot, kept) in self.kept.iter_mut().enumerate() {
+            let mut descriptors = self.by_descriptor.iter();
+            let raw = descriptors.find_map(|(raw, of)| (*of == slot).then_some(*raw));
+            let (Some(kept), Some(raw)) = (kept, raw) else {
                 continue;
             };
-            let path = path_of(raw)?;
-            if path != kept.owner.path {
-                // Of a longer one no log can be found again.
-                kept.is_unseen |= path.len() > PATH_MAX;
-                kept.owner.path = path;
-                done = done.and(kept.begin_anew(&mut self.window, file_of(raw)));
-            }
+            let begun = is_due(kept, raw).and_then(|is_due| match is_due {
+                true => kept.begin_anew(&mut self.window, file_of(raw)),
+                false => Ok(()),
+            });
+            done = done.and(begun);
         }
         done
     }

@@ -110,6 +110,15 @@ pub struct MapArm {
     pub slow_again_ns: Option<f64>,
 }
 
+impl MapArm {
+    /// Whether pages are of several kinds, and those of the fastest told its levels.
+    #[must_use]
+    pub fn is_by_kind(&self) -> bool {
+        self.levels
+            .is_some_and(|levels| levels.pages_below_ns.is_some())
+    }
+}
+
 /// The rules by which it is told where it lives.
 pub mod rules {
     use crate::infer::rule::Rule;
@@ -290,9 +299,7 @@ fn map_on_drive(arm: &MapArm, capacity: f64, edges: [Rule; 2]) -> Verdict {
         )
     };
     let fit = arm.levels.map_or(1.0, |levels| told(&levels, LOOKS));
-    let kind = arm
-        .levels
-        .is_some_and(|levels| levels.pages_below_ns.is_some());
+    let kind = arm.is_by_kind();
     match arm.reach_bytes {
         Held::Nothing => Verdict::new(
             Tier::None,
@@ -331,11 +338,9 @@ fn with_slack(reach: Estimate) -> Estimate {
 
 /// Of which pages that is true.
 fn of_kind(arm: &MapArm) -> &'static str {
-    match arm.levels {
-        Some(levels) if levels.pages_below_ns.is_some() => {
-            " (pages of the fastest kind, each read with its entry at hand and without)"
-        }
-        _ => "",
+    match arm.is_by_kind() {
+        true => " (pages of the fastest kind, each read with its entry at hand and without)",
+        false => "",
     }
 }
 
@@ -387,7 +392,7 @@ fn map_switched(
             "{both}: less with it than without is not understood"
         ));
     }
-    let kind = [on, off].iter().any(|arm| !of_kind(arm).is_empty());
+    let kind = on.is_by_kind() || off.is_by_kind();
     let rule = match (with > 2.0 * without, kind) {
         (true, false) => rules::FARTHER,
         (true, true) => rules::FARTHER_OF_KIND,

@@ -74,7 +74,7 @@ pub(super) fn csv(advice: &Advice) -> String {
         ];
         cells.extend(latency(&run.read));
         cells.extend(latency(&run.write));
-        cells.extend([loss.iops, loss.mean, loss.p99].map(|share| {
+        cells.extend([loss.rate, loss.mean, loss.p99].map(|share| {
             // Nothing is lost, not minus nothing.
             (share + 0.0).to_string()
         }));

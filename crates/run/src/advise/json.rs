@@ -131,7 +131,7 @@ fn losses(advice: &Advice) -> Value {
         let loss = advice.loss(advice.run(*bytes)?);
         Some(json!({
             "hmb_bytes": bytes,
-            "iops_lost": loss.iops,
+            "iops_lost": loss.rate,
             "mean_added": loss.mean,
             "p99_added": loss.p99,
         }))

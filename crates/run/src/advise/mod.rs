@@ -268,7 +268,7 @@ impl Advice {
         let reference = &self.reference;
         let p99 = |run: &Run| run.percentile_ns(99.0) as f64;
         Loss {
-            iops: -change(run.rate(), reference.rate()),
+            rate: -change(run.rate(), reference.rate()),
             mean: change(run.mean_ns(), reference.mean_ns()),
             p99: change(p99(run), p99(reference)),
         }
@@ -283,8 +283,8 @@ impl Advice {
 /// What a size costs against the host memory that the drive gets by default, as shares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Loss {
-    /// Fewer requests per second.
-    iops: f64,
+    /// Fewer requests, or transactions, per second.
+    rate: f64,
     /// Higher mean latency.
     mean: f64,
     /// Higher 99th percentile.

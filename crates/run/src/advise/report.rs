@@ -152,7 +152,7 @@ pub(super) fn cells(advice: &Advice, bytes: u64, run: &Run) -> Vec<String> {
         count(run.rate()),
         time(run.mean_ns()),
         time(run.percentile_ns(99.0) as f64),
-        change(-loss.iops),
+        change(-loss.rate),
         change(loss.p99),
     ]
 }
@@ -339,7 +339,7 @@ fn beyond_help(advice: &Advice) -> Option<String> {
     // Only what the table bears out.
     let unchanged = |off: &Run| {
         let slower = off.write.mean_ns / run.write.mean_ns - 1.0;
-        let fewer = advice.loss(off).iops;
+        let fewer = advice.loss(off).rate;
         slower.abs() < WORTH_A_WORD && (run.read.count > 0 || fewer.abs() < WORTH_A_WORD)
     };
     let faster = |other: &Run| run.write.mean_ns / other.write.mean_ns - 1.0 > WORTH_A_WORD;
@@ -372,7 +372,7 @@ fn own_memory(advice: &Advice) -> Option<String> {
     } = curve.asked();
     let lost = advice.run(0).map_or(0.0, |off| {
         let loss = advice.loss(off);
-        loss.iops.max(loss.mean)
+        loss.rate.max(loss.mean)
     });
     if lookups == 0 {
         let mut note = "nothing is read, so no read looks the map up".to_owned();

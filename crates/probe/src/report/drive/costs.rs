@@ -5,6 +5,7 @@ use super::{Drive, micros, of_state, quantity};
 use crate::experiment::working_set;
 use crate::findings::Held;
 use crate::infer::Tier;
+use crate::infer::map::MapArm;
 use crate::outcome::Outcome;
 use crate::stats;
 
@@ -296,11 +297,10 @@ impl Reads {
     }
 }
 
-/// Whether pages are of several kinds, and what a miss takes was told by those of the fastest.
+/// Whether what a miss takes was told by pages of the fastest kind.
 fn is_by_kind(outcome: &Outcome, state: &str) -> bool {
     let arm = outcome.findings.roles.map.arms.get(state);
-    let levels = arm.and_then(|arm| arm.levels);
-    levels.is_some_and(|levels| levels.pages_below_ns.is_some())
+    arm.is_some_and(MapArm::is_by_kind)
 }
 
 /// Reads a microsecond at the stretch of the drive that is read fastest, many in flight.

@@ -258,7 +258,7 @@ fn advice_on_writes_does_not_contradict_its_table() {
     );
     let text = advice.text();
     let off = advice.loss(advice.run(0).unwrap());
-    assert!(off.iops > 0.05, "the case shows nothing: {off:?}\n{text}");
+    assert!(off.rate > 0.05, "the case shows nothing: {off:?}\n{text}");
     assert!(!text.contains("cannot help"), "{text}");
     assert!(!text.contains("buys nothing"), "{text}");
     assert!(text.contains("host memory helps the writes"), "{text}");
@@ -277,7 +277,7 @@ fn advice_does_not_say_that_nothing_helps_where_more_than_was_asked_for_does() {
     let text = advice.text();
     let most = advice.loss(advice.run(128 * MIB).unwrap());
     assert!(
-        most.iops < -0.05,
+        most.rate < -0.05,
         "the case shows nothing: {most:?}\n{text}"
     );
     assert!(!text.contains("cannot help"), "{text}");
