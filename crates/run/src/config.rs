@@ -48,7 +48,7 @@ impl RunConfig {
 pub(crate) type Traced<T> = Host<NoContents, Modelled, T>;
 
 /// A drive as it starts.
-pub(crate) struct Made<C, T = Untraced> {
+pub(crate) struct Made<C: Contents, T = Untraced> {
     pub(crate) host: Host<C, Modelled, T>,
     /// Host memory asked for and given; none of it is used yet.
     pub(crate) hmb: HmbResult,

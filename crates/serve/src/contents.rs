@@ -1,151 +1,36 @@
 //! The bytes of the drive's pages, where the model says they are: in slots of the write buffer, in flash, in
-//! commands on their way.
+//! the payload of requests on their way ([`crate::payload`]).
 //!
 //! A page's bytes exist once, however often the drive copies them: buffer, flash and reads under way share
 //! them. What is superseded or trimmed is freed once that is in flash, so memory follows what the drive holds. Pages that were
 //! never written, and those the host memory's map names by mistake, read as zeros. Or flash is in a file
 //! ([`crate::backing`]), and only what has not got there is in memory.
-//!
-//! Data of commands comes from the guest's memory when the model takes it ([`Contents::arrive`]) and goes
-//! there when a completion does ([`Pages::deliver`]). Where it lies there is found out once, when the
-//! command is fetched; each access is translated anew.
 
 use crate::backing::Backing;
 use crate::flash::Flash;
+use crate::payload::Payload;
 use crate::window::WindowBytes;
 use lodger_core::device::{Contents, PageBytes, Programmed, Source, Spare};
 use lodger_core::ftl::{Owned, Trim};
 use lodger_core::ids::{BufferSlot, Lpn, Ppn};
-use lodger_wire::PageSize;
-use lodger_wire::memory::{GuestMemory, MemoryError};
-use lodger_wire::status::Status;
-use lodger_wire::transfer::{DataPointer, Region};
+use lodger_wire::memory::GuestMemory;
 use std::sync::Arc;
 
 /// Bytes of a page.
-const PAGE: u64 = 4096;
+pub(crate) const PAGE: u64 = 4096;
 /// Bytes of a sector, of which a bit of a mask stands for one.
 const SECTOR: usize = 512;
 /// A page's bytes; `None`: zeros.
 pub(crate) type Page = Option<Arc<PageBytes>>;
 
-/// What a command's data is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Payload {
-    /// It has none, or is over.
-    #[default]
-    None,
-    /// It is in the guest's memory, or goes there.
-    Guest,
-    /// Zeros, to be written.
-    Zeros,
-}
+pub(crate) const ZEROS: PageBytes = [0; PAGE as usize];
 
-/// A command's data.
-#[derive(Debug, Default)]
-struct Data {
-    payload: Payload,
-    /// It goes there.
-    to_host: bool,
-    /// Where on the drive it begins, bytes.
-    offset_bytes: u64,
-    /// How much it is.
-    length_bytes: u64,
-    /// Its pieces in the guest's memory, each with where in the data it begins.
-    regions: Vec<(u64, Region)>,
-    /// All of it, once it was taken in beforehand ([`Pages::take_in`]).
-    taken_in: Option<Vec<u8>>,
-    /// Pages read for it, from its first on.
-    pages: Vec<Page>,
-    /// Some of it could not be had from the guest's memory.
-    failed: bool,
-    /// Some of it could not be read from the file that keeps it.
-    unread: bool,
-    /// Bytes of the window that were copied for it.
-    copy: Vec<u8>,
-}
-
-impl Data {
-    /// Goes through the pieces of `length` bytes of the data from `at` on.
-    fn pieces(
-        &self,
-        at: u64,
-        length: u64,
-        mut each: impl FnMut(Option<u64>, usize, usize) -> Result<(), MemoryError>,
-    ) -> Result<(), MemoryError> {
-        let mut index = self.regions.partition_point(|(start, _)| *start <= at);
-        index = index.saturating_sub(1);
-        let mut done = 0;
-        while done < length {
-            let missing = MemoryError {
-                address: 0,
-                length: length - done,
-            };
-            let (start, region) = *self.regions.get(index).ok_or(missing)?;
-            let within = at + done - start;
-            let bytes = region.bytes.saturating_sub(within).min(length - done);
-            let address = region.address.map(|address| address + within);
-            each(address, done as usize, bytes as usize)?;
-            done += bytes;
-            index += 1;
-        }
-        Ok(())
-    }
-
-    fn fetch(
-        &self,
-        memory: &impl GuestMemory,
-        at: u64,
-        into: &mut [u8],
-    ) -> Result<(), MemoryError> {
-        if let Some(all) = &self.taken_in {
-            into.copy_from_slice(&all[at as usize..][..into.len()]);
-            return Ok(());
-        }
-        self.pieces(at, into.len() as u64, |address, from, bytes| {
-            let part = &mut into[from..from + bytes];
-            address.map_or(Ok(()), |address| memory.read(address, part))
-        })
-    }
-
-    fn hand_over(
-        &self,
-        memory: &impl GuestMemory,
-        at: u64,
-        from: &[u8],
-    ) -> Result<(), MemoryError> {
-        self.pieces(at, from.len() as u64, |address, start, bytes| {
-            let part = &from[start..start + bytes];
-            address.map_or(Ok(()), |address| memory.write(address, part))
-        })
-    }
-
-    /// Pages of the data that were read, each with where in the data its part begins.
-    fn read_parts(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        let (first, end) = (
-            self.offset_bytes / PAGE,
-            self.offset_bytes + self.length_bytes,
-        );
-        self.pages.iter().enumerate().map(move |(index, page)| {
-            let start = (first + index as u64) * PAGE;
-            let (from, to) = (start.max(self.offset_bytes), (start + PAGE).min(end));
-            let bytes: &[u8] = page.as_ref().map_or(&ZEROS, |page| &page[..]);
-            let part = &bytes[(from - start) as usize..(to - start) as usize];
-            (from - self.offset_bytes, part)
-        })
-    }
-}
-
-const ZEROS: PageBytes = [0; PAGE as usize];
-
-/// Bytes of the pages of a drive, and data of the commands under way.
+/// Bytes of the pages of a drive.
 #[derive(Debug)]
 pub struct Pages<M> {
     memory: M,
     flash: Flash,
     buffer: Vec<Page>,
-    /// By tag.
-    data: Vec<Data>,
     /// The bytes of the byte window, if the drive has one.
     pub window: WindowBytes,
 }
@@ -157,7 +42,6 @@ impl<M: GuestMemory> Pages<M> {
             memory,
             flash: Flash::default(),
             buffer: Vec::new(),
-            data: Vec::new(),
             window: WindowBytes::new(window_bytes),
         }
     }
@@ -207,162 +91,6 @@ impl<M: GuestMemory> Pages<M> {
         matches!(self.flash, Flash::File(_))
     }
 
-    /// Whether all that a command reads could be had.
-    ///
-    /// # Errors
-    /// [`Status::UNRECOVERED_READ_ERROR`] if not.
-    pub fn was_read(&self, tag: u32) -> Result<(), Status> {
-        match self.data.get(tag as usize) {
-            Some(data) if data.unread => Err(Status::UNRECOVERED_READ_ERROR),
-            _ => Ok(()),
-        }
-    }
-
-    fn data_mut(&mut self, tag: u32) -> &mut Data {
-        let tag = tag as usize;
-        if tag >= self.data.len() {
-            self.data.resize_with(tag + 1, Data::default);
-        }
-        &mut self.data[tag]
-    }
-
-    /// A command with data in the guest's memory. `to_host`: whether it goes there.
-    ///
-    /// # Errors
-    /// If the guest does not say properly where it is.
-    pub fn begin(
-        &mut self,
-        tag: u32,
-        (offset_bytes, length_bytes): (u64, u64),
-        pointer: &DataPointer,
-        page: PageSize,
-        to_host: bool,
-    ) -> Result<(), Status> {
-        let mut regions = std::mem::take(&mut self.data_mut(tag).regions);
-        regions.clear();
-        let mut start = 0;
-        for region in pointer.regions(&self.memory, page, length_bytes, to_host) {
-            let region = region?;
-            regions.push((start, region));
-            start += region.bytes;
-        }
-        let data = self.data_mut(tag);
-        data.regions = regions;
-        data.payload = Payload::Guest;
-        data.to_host = to_host;
-        (data.failed, data.unread) = (false, false);
-        data.taken_in = None;
-        data.pages.clear();
-        (data.offset_bytes, data.length_bytes) = (offset_bytes, length_bytes);
-        Ok(())
-    }
-
-    /// A command that writes zeros.
-    pub fn begin_zeros(&mut self, tag: u32) {
-        let data = self.data_mut(tag);
-        data.payload = Payload::Zeros;
-        data.failed = false;
-        data.pages.clear();
-    }
-
-    /// A command without data, or one that is over. Its guest's memory is not touched any more.
-    pub fn end(&mut self, tag: u32) {
-        let data = self.data_mut(tag);
-        data.payload = Payload::None;
-        data.regions.clear();
-        data.taken_in = None;
-        data.pages.clear();
-        data.copy = Vec::new();
-    }
-
-    /// The guest's memory is about to be out of reach: data of the commands under way that has not come yet comes now,
-    /// as what has begun may still be carried out.
-    pub fn take_in(&mut self) {
-        let memory = &self.memory;
-        let under_way = self.data.iter_mut();
-        for data in under_way.filter(|data| data.payload == Payload::Guest) {
-            if !data.to_host && data.taken_in.is_none() {
-                let mut all = vec![0; data.length_bytes as usize];
-                let mut at = 0;
-                while at < data.length_bytes {
-                    // Page by page of the drive: one that cannot be had is zeros, as [`Contents::arrive`] has it.
-                    let bytes = PAGE - (data.offset_bytes + at) % PAGE;
-                    let end = (at + bytes).min(data.length_bytes);
-                    let part = &mut all[at as usize..end as usize];
-                    if data.fetch(memory, at, part).is_err() {
-                        data.failed = true;
-                        part.fill(0);
-                    }
-                    at = end;
-                }
-                data.taken_in = Some(all);
-            }
-            data.regions.clear();
-        }
-    }
-
-    /// All commands are over.
-    pub fn end_all(&mut self) {
-        self.data.clear();
-    }
-
-    /// Whether all of a write's data could be had.
-    ///
-    /// # Errors
-    /// [`Status::DATA_TRANSFER_ERROR`] if not.
-    pub fn arrived(&self, tag: u32) -> Result<(), Status> {
-        match self.data.get(tag as usize) {
-            Some(data) if data.failed => Err(Status::DATA_TRANSFER_ERROR),
-            _ => Ok(()),
-        }
-    }
-
-    /// What a command has read goes to the guest.
-    ///
-    /// # Errors
-    /// If its memory is not there any more.
-    pub fn deliver(&self, tag: u32) -> Result<(), MemoryError> {
-        let Some(data) = self.data.get(tag as usize) else {
-            return Ok(());
-        };
-        for (at, part) in data.read_parts() {
-            data.hand_over(&self.memory, at, part)?;
-        }
-        Ok(())
-    }
-
-    /// Bytes that were copied for a command, after those before.
-    pub(crate) fn take_copy(&mut self, tag: u32, bytes: &[u8]) {
-        self.data_mut(tag).copy.extend_from_slice(bytes);
-    }
-
-    /// What was copied for a command goes to the guest.
-    pub(crate) fn deliver_copy(&self, tag: u32) -> Result<(), MemoryError> {
-        match self.data.get(tag as usize) {
-            Some(data) => data.hand_over(&self.memory, 0, &data.copy),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether what a command has read is what the guest has.
-    ///
-    /// # Errors
-    /// If its memory is not there any more.
-    pub fn compare(&self, tag: u32) -> Result<bool, MemoryError> {
-        let Some(data) = self.data.get(tag as usize) else {
-            return Ok(true);
-        };
-        let mut own = ZEROS;
-        for (at, part) in data.read_parts() {
-            let own = &mut own[..part.len()];
-            data.fetch(&self.memory, at, own)?;
-            if own != part {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
     /// A page for the drive itself, which has nobody to tell that it cannot be read: it stands for what is
     /// lost, and the file is not written to any more.
     fn at(&self, source: Source) -> Page {
@@ -385,22 +113,6 @@ impl<M: GuestMemory> Pages<M> {
             self.buffer.resize(slot.index() + 1, None);
         }
         self.buffer[slot.index()] = page;
-    }
-
-    fn note_read(&mut self, tag: u32, lpn: Lpn, page: Page) {
-        let data = self.data_mut(tag);
-        if data.payload != Payload::Guest {
-            return;
-        }
-        let first = data.offset_bytes / PAGE;
-        let Some(index) = u64::from(lpn.0).checked_sub(first) else {
-            return;
-        };
-        let index = index as usize;
-        if index >= data.pages.len() {
-            data.pages.resize(index + 1, None);
-        }
-        data.pages[index] = page;
     }
 }
 
@@ -433,20 +145,20 @@ impl<M: GuestMemory> Contents for Pages<M> {
     const HAS_BYTES: bool = true;
     const HEARS_OF_DEAD: bool = true;
 
-    fn arrive(&mut self, tag: u32, lpn: Lpn, slot: BufferSlot, sectors: u8) {
+    type Payload = Payload;
+
+    fn payload(_: u32) -> Payload {
+        Payload::default()
+    }
+
+    fn arrive(&mut self, payload: &mut Payload, lpn: Lpn, slot: BufferSlot, sectors: u8) {
         let mut page = None;
-        if let Some(data) = self.data.get_mut(tag as usize)
-            && data.payload == Payload::Guest
-        {
+        if payload.is_some() {
             let mut bytes = Arc::new(ZEROS);
             let range = range_of(sectors);
-            let start = u64::from(lpn.0) * PAGE + range.start as u64;
+            let start_bytes = u64::from(lpn.0) * PAGE + range.start as u64;
             let to = &mut Arc::make_mut(&mut bytes)[range];
-            let at = start.checked_sub(data.offset_bytes);
-            if at.is_none_or(|at| data.fetch(&self.memory, at, to).is_err()) {
-                data.failed = true;
-                to.fill(0);
-            }
+            payload.bring(&self.memory, start_bytes, to);
             page = Some(bytes);
         }
         self.put_in_buffer(slot, page);
@@ -506,10 +218,10 @@ impl<M: GuestMemory> Contents for Pages<M> {
         }
     }
 
-    fn read(&mut self, tag: u32, lpn: Lpn, source: Source, _sectors: u8) {
+    fn read(&mut self, payload: &mut Payload, lpn: Lpn, source: Source, _sectors: u8) {
         match self.flash_at(source) {
-            Ok(page) => self.note_read(tag, lpn, page),
-            Err(_) => self.data_mut(tag).unread = true,
+            Ok(page) => payload.add_page(lpn, page),
+            Err(_) => payload.is_unread = true,
         }
     }
 
@@ -521,14 +233,14 @@ impl<M: GuestMemory> Contents for Pages<M> {
         self.put_in_buffer(slot, Some(Arc::new(*page)));
     }
 
-    fn read_bytes(&mut self, tag: u32, lpn: Lpn, page: &PageBytes, _sectors: u8) {
-        self.note_read(tag, lpn, Some(Arc::new(*page)));
+    fn read_bytes(&mut self, payload: &mut Payload, lpn: Lpn, page: &PageBytes, _sectors: u8) {
+        payload.add_page(lpn, Some(Arc::new(*page)));
     }
 
-    fn load(&mut self, tag: u32, offset_bytes: u64, length_bytes: u64) {
+    fn load(&mut self, payload: &mut Payload, offset_bytes: u64, length_bytes: u64) {
         let mut bytes = vec![0; length_bytes as usize];
         self.window.read(offset_bytes, &mut bytes);
-        self.take_copy(tag, &bytes);
+        payload.add_copy(&bytes);
     }
 
     fn pin(&mut self, window_slot: u32, _: Lpn, source: Source) {

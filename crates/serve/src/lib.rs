@@ -5,7 +5,7 @@
 //! | question | module |
 //! |---|---|
 //! | what does the controller do when a guest writes registers and queues? | [`controller`]: no thread, no clock, no socket |
-//! | where are the bytes? | [`contents`] |
+//! | where are the bytes? | [`contents`]; those on their way between guest and drive: `payload` |
 //! | how does a drive outlive the process, in a file? | [`backing`] |
 //! | where is the host memory that was granted? | [`host_memory`] |
 //! | how does a guest in another process reach it? | `transport`: vfio-user (Linux) |
@@ -31,6 +31,7 @@ pub mod host_memory;
 pub mod metrics;
 #[cfg(target_os = "linux")]
 pub mod nbd;
+mod payload;
 #[cfg(target_os = "linux")]
 pub mod server;
 #[cfg(target_os = "linux")]

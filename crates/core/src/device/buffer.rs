@@ -1,7 +1,7 @@
 //! The write buffer at work: data on its way into it, out of it where it stands in host memory, and into its
 //! log in power-protected memory, one batch at a time.
 
-use super::Command;
+use super::Commands;
 use super::board::Board;
 use super::hmb_path::HmbPath;
 use super::programs::{Fetched, Program, Programs};
@@ -181,11 +181,7 @@ impl Buffer {
     /// Bytes of the pages that the buffer holds and that data changes in part: where a tag covers the whole
     /// page, the rest has to be read and checked first. 0 when there is nothing (more) to be read. The
     /// whole pages then go back.
-    pub(super) fn take_held_bytes(
-        &mut self,
-        index: u32,
-        commands: &Slab<Command, CommandId>,
-    ) -> u64 {
+    pub(super) fn take_held_bytes<P>(&mut self, index: u32, commands: &Commands<P>) -> u64 {
         let transfer = self.transfers[index];
         if transfer.merged {
             return 0;

@@ -1,11 +1,12 @@
 //! A command inside the drive.
 
 use super::SECTOR_BYTES;
-use crate::ids::{Lpn, NONE, Ppn, TranslationPage};
+use crate::ids::{CommandId, Lpn, NONE, Ppn, TranslationPage};
 use crate::request::{Request, Status};
-use crate::slab::Linked;
+use crate::slab::{Linked, Slab};
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
 use serde::{Deserialize, Serialize};
+use std::ops::{Deref, DerefMut};
 
 /// What map entries that a host has sent with a read say of where its data is.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +45,36 @@ pub(super) struct Command {
     pub(super) status: Status,
 }
 
-impl Linked for Command {
+/// A command with its payload.
+#[derive(Clone, Serialize, Deserialize, Debug)]
+pub(super) struct Held<P> {
+    command: Command,
+    /// What it brings, and what is read for it.
+    pub(super) payload: P,
+}
+
+impl<P> Held<P> {
+    pub(super) fn new(command: Command, payload: P) -> Self {
+        Held { command, payload }
+    }
+}
+
+impl<P> Deref for Held<P> {
+    type Target = Command;
+    #[inline(always)]
+    fn deref(&self) -> &Command {
+        &self.command
+    }
+}
+
+impl<P> DerefMut for Held<P> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Command {
+        &mut self.command
+    }
+}
+
+impl<P> Linked for Held<P> {
     fn next(&self) -> u32 {
         self.next
     }
@@ -52,6 +82,9 @@ impl Linked for Command {
         self.next = next;
     }
 }
+
+/// The commands inside the drive.
+pub(super) type Commands<P> = Slab<Held<P>, CommandId>;
 
 impl Command {
     pub(super) fn new(request: Request, status: Status) -> Self {

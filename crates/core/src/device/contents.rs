@@ -34,8 +34,15 @@ pub trait Contents {
     /// Whether what translation pages say in flash is followed, too.
     const FOLLOWS_MAP: bool = false;
 
+    /// What a request brings, and what is read for it: data, or where the host has it. The drive keeps it with
+    /// the request, from its submission to its completion.
+    type Payload: Clone + Default;
+
+    /// The payload of a request, or of a call of the byte window, of which its host says no more than its tag.
+    fn payload(tag: u32) -> Self::Payload;
+
     /// A command brings sectors of a page into a buffer slot. `sectors`: bit per 512 B.
-    fn arrive(&mut self, tag: u32, lpn: Lpn, slot: BufferSlot, sectors: u8);
+    fn arrive(&mut self, payload: &mut Self::Payload, lpn: Lpn, slot: BufferSlot, sectors: u8);
     /// The sectors of `slot` that the host did not write are taken from `source`, where `lpn` is.
     fn merge(&mut self, lpn: Lpn, slot: BufferSlot, source: Source, written: u8);
     /// Sectors that arrived in `from` overwrite those of `to`.
@@ -56,7 +63,7 @@ pub trait Contents {
     #[inline]
     fn tear(&mut self, _first: Ppn, _slots: u32) {}
     /// A command reads sectors of a page.
-    fn read(&mut self, tag: u32, lpn: Lpn, source: Source, sectors: u8);
+    fn read(&mut self, payload: &mut Self::Payload, lpn: Lpn, source: Source, sectors: u8);
 
     // What lies beside the data: only for contents that keep it.
 
@@ -90,7 +97,7 @@ pub trait Contents {
     /// A buffer slot's page has come back from host memory and holds this now.
     fn set_buffered(&mut self, _slot: BufferSlot, _page: &PageBytes) {}
     /// A command reads sectors of a page that comes from host memory.
-    fn read_bytes(&mut self, _tag: u32, _lpn: Lpn, _page: &PageBytes, _sectors: u8) {}
+    fn read_bytes(&mut self, _: &mut Self::Payload, _lpn: Lpn, _page: &PageBytes, _sectors: u8) {}
 
     // The byte window. Contents that do not follow it may leave these as they are.
 
@@ -98,8 +105,8 @@ pub trait Contents {
     fn combine(&mut self, _tag: u32, _packet: u32, _line: u32, _mask: u64) {}
     /// Bytes of a packet arrive in their line of the window.
     fn deliver(&mut self, _packet: u32, _line: u32, _mask: u64) {}
-    /// A load takes bytes from the window.
-    fn load(&mut self, _tag: u32, _offset_bytes: u64, _length_bytes: u64) {}
+    /// A load, or a copy by the drive, takes bytes from the window.
+    fn load(&mut self, _: &mut Self::Payload, _offset_bytes: u64, _length_bytes: u64) {}
     /// A page of the window is filled from the drive.
     fn pin(&mut self, _window_slot: u32, _lpn: Lpn, _source: Source) {}
     /// A page of the window is written: it enters a buffer slot.
@@ -113,8 +120,12 @@ pub trait Contents {
 pub struct NoContents;
 
 impl Contents for NoContents {
+    type Payload = ();
+
     #[inline]
-    fn arrive(&mut self, _: u32, _: Lpn, _: BufferSlot, _: u8) {}
+    fn payload(_: u32) {}
+    #[inline]
+    fn arrive(&mut self, (): &mut (), _: Lpn, _: BufferSlot, _: u8) {}
     #[inline]
     fn merge(&mut self, _: Lpn, _: BufferSlot, _: Source, _: u8) {}
     #[inline]
@@ -124,5 +135,5 @@ impl Contents for NoContents {
     #[inline]
     fn relocate(&mut self, _: Owned, _: Ppn, _: Ppn) {}
     #[inline]
-    fn read(&mut self, _: u32, _: Lpn, _: Source, _: u8) {}
+    fn read(&mut self, (): &mut (), _: Lpn, _: Source, _: u8) {}
 }

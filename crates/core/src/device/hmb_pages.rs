@@ -3,25 +3,24 @@
 //! is lost, and whoever asks for it, or for its safety, hears so. Where host memory or contents have no
 //! bytes, none of this is ever called.
 
-use super::{Command, Contents, Device, HostMemory, Lent, PageBytes, Source};
+use super::{Command, Commands, Contents, Device, HostMemory, Lent, PageBytes, Source};
 use crate::controller::{DataInHmb, Lost, ReadCache, WriteBuffer};
 use crate::ftl::{Ftl, Owned};
 use crate::ids::{BufferSlot, CommandId, Lpn, Ppn, TranslationPage};
 use crate::nand::{FlashOp, SlotMask};
 use crate::observe::{Counters, Tracer};
 use crate::request::Status;
-use crate::slab::Slab;
 use crate::spec::{DriveSpec, SLOT_BYTES};
 use serde::{Deserialize, Serialize};
 
 /// What the pages are pages of, and where they stand.
-pub(super) struct Around<'a, C, M> {
+pub(super) struct Around<'a, C: Contents, M> {
     pub contents: &'a mut C,
     pub memory: &'a mut Lent<M>,
     pub buffer: &'a mut WriteBuffer,
     pub cache: Option<&'a mut ReadCache>,
     pub ftl: &'a Ftl,
-    pub commands: &'a mut Slab<Command, CommandId>,
+    pub commands: &'a mut Commands<C::Payload>,
     pub counters: &'a mut Counters,
 }
 
@@ -198,10 +197,7 @@ impl HmbPages {
         slot: BufferSlot,
         sectors: u8,
     ) -> bool {
-        let Command {
-            window_io, request, ..
-        } = around.commands[id];
-        if window_io || !self.pages.holds(slot) {
+        if around.commands[id].window_io || !self.pages.holds(slot) {
             self.fetch(&mut around, slot);
             return true;
         }
@@ -215,7 +211,7 @@ impl HmbPages {
             && let Ok(page) = page
         {
             let contents = around.contents;
-            contents.read_bytes(request.tag, lpn, &page, sectors);
+            contents.read_bytes(&mut command.payload, lpn, &page, sectors);
         }
         false
     }
@@ -270,7 +266,7 @@ impl HmbPages {
         if cache.is_none_or(|cache| !cache.tier.is_granted()) {
             return 0;
         }
-        let command = around.commands[id];
+        let command = *around.commands[id];
         let (first, last) = command.translation_pages();
         let mut bytes = 0;
         for page in first..=last {

@@ -3,7 +3,8 @@
 
 use super::power::Shutdown;
 use super::{
-    Command, Contents, Device, HostMemory, HpbAnswer, SECTOR_BYTES, TRANSFER_BYTES_MAX, WindowSent,
+    Command, Contents, Device, Held, HostMemory, HpbAnswer, SECTOR_BYTES, TRANSFER_BYTES_MAX,
+    WindowSent,
 };
 use crate::controller::hpb::{HostEntry, NO_ENTRY};
 use crate::engine::EventKind;
@@ -113,12 +114,25 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.board.counters.requests += 1;
         let status = self.validate(&request);
         self.board.counters.ageing.refused += u64::from(status == Status::ReadOnly);
-        self.insert(Command::new(request, status))
+        self.insert(Command::new(request, status), C::payload(request.tag))
+    }
+
+    /// What an enqueued command brings, and what has been read for it until its completion: a host whose data
+    /// is more than a tag puts it here before it rings, and takes it back before [`Device::consume`].
+    #[must_use]
+    pub fn payload_mut(&mut self, command: CommandId) -> &mut C::Payload {
+        &mut self.commands[command].payload
+    }
+
+    /// The payloads of all commands enqueued and not consumed, and those of commands before, as they were left.
+    pub fn payloads_mut(&mut self) -> impl Iterator<Item = &mut C::Payload> {
+        let places = self.commands.places_mut().iter_mut();
+        places.map(|held| &mut held.payload)
     }
 
     #[inline]
-    pub(super) fn insert(&mut self, command: Command) -> CommandId {
-        let id = self.commands.insert(command);
+    pub(super) fn insert(&mut self, command: Command, payload: C::Payload) -> CommandId {
+        let id = self.commands.insert(Held::new(command, payload));
         if let Some(hpb) = &mut self.hpb {
             hpb.begin(id);
         }
@@ -280,7 +294,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             status,
             hpb_command,
             ..
-        } = self.commands[command];
+        } = *self.commands[command];
         self.board.counters.completions += u64::from(!hpb_command);
         self.commands.remove(command);
         if self.board.link.host_frees_slots()
@@ -330,7 +344,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         read: CommandId,
         entries: &[HostEntry],
     ) -> Option<CommandId> {
-        let command = self.commands[read];
+        let command = *self.commands[read];
         if self.hpb.is_none() || command.status != Status::Success {
             return None;
         }
@@ -346,7 +360,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn insert_of_driver(&mut self, request: Request) -> CommandId {
         let mut command = Command::new(request, Status::Success);
         command.hpb_command = true;
-        self.insert(command)
+        self.insert(command, C::Payload::default())
     }
 
     /// What the host has learned about map entries with a command; to be asked once, when the host
@@ -388,7 +402,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// A call that the drive works off (pin, flush, entry info, read DMA) stands in its queue, and its
-    /// doorbell is rung at `doorbell_ps`. The answer bears `cookie`, what is copied bears `tag`. A sync
+    /// doorbell is rung at `doorbell_ps`. The answer bears `cookie`, and the payload. A sync
     /// that comes this way, from a host that cannot wait for its own stores, costs a command.
     ///
     /// # Errors
@@ -396,12 +410,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     pub fn ring_window(
         &mut self,
         cookie: u32,
-        tag: u32,
+        payload: C::Payload,
         call: WindowCall,
         doorbell_ps: u64,
     ) -> Result<(), WindowError> {
         let window = self.window.as_mut().ok_or(WindowError::NoWindow)?;
-        window.ring(&mut self.board, (cookie, tag), call, doorbell_ps)
+        window.ring(&mut self.board, (cookie, payload), call, doorbell_ps)
     }
 
     /// Block commands that wait for a pinned range to be given up end with [`Status::AccessDenied`]: their host resets the
@@ -417,19 +431,24 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// A CPU sends a read of up to 8 bytes of the window; without bytes it only confirms that what was
-    /// posted before has arrived. Answered under `cookie`; what is loaded bears `tag`.
+    /// posted before has arrived. Answered under `cookie`, with the payload.
     ///
     /// # Errors
     /// Without a window.
     pub fn read_window(
         &mut self,
         cookie: u32,
-        tag: u32,
+        payload: C::Payload,
         offset_bytes: u64,
         length_bytes: u64,
     ) -> Result<(), WindowError> {
         let window = self.window.as_mut().ok_or(WindowError::NoWindow)?;
-        window.read(&mut self.board, (cookie, tag), offset_bytes, length_bytes);
+        window.read(
+            &mut self.board,
+            (cookie, payload),
+            offset_bytes,
+            length_bytes,
+        );
         Ok(())
     }
 
@@ -473,11 +492,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         window.is_some_and(|window| !window.sent.is_empty())
     }
 
-    /// Moves the answers of the window sent since the last call to `sent`, in order.
-    pub fn take_window_sent(&mut self, sent: &mut Vec<WindowSent>) {
-        if let Some(window) = &mut self.window {
-            sent.append(&mut window.sent);
-        }
+    /// The answers of the window sent since the last call, in order, each with its call's payload.
+    pub fn take_window_sent(&mut self) -> impl Iterator<Item = (WindowSent, C::Payload)> {
+        let window = self.window.iter_mut();
+        window.flat_map(|window| window.sent.drain(..))
     }
 
     /// The drive's table of entries, in the order in which they were pinned.

@@ -39,7 +39,7 @@ mod write;
 pub use crate::controller::{Bytes, HostMemory, Lent, Modelled, OutOfReach, PageBytes};
 pub use crate::transport::{COMPLETION_ENTRY_BYTES, SUBMISSION_ENTRY_BYTES};
 use board::Board;
-use command::Command;
+use command::{Command, Commands, Held};
 pub use contents::{Contents, MapEntries, NoContents, Source};
 pub use hpb::HpbAnswer;
 pub use interface::{Alarm, News, Sent};
@@ -70,10 +70,14 @@ pub const SECTOR_BYTES: u64 = 512;
 
 /// A simulated drive.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct Device<C = NoContents, M = Modelled, T = Untraced> {
+pub struct Device<C: Contents = NoContents, M = Modelled, T = Untraced> {
     spec: DriveSpec,
     board: Board<T>,
-    commands: Slab<Command, CommandId>,
+    #[serde(bound(
+        serialize = "C::Payload: Serialize",
+        deserialize = "C::Payload: Deserialize<'de>"
+    ))]
+    commands: Commands<C::Payload>,
     /// What stands between the drive and its host.
     front: interface::Front,
     map: map::Map,
@@ -92,7 +96,7 @@ pub struct Device<C = NoContents, M = Modelled, T = Untraced> {
     power: power::Power,
     /// What the drive knows of the map entries that the host keeps.
     hpb: Option<Box<hpb::Hpb>>,
-    window: Option<Box<window::WindowRole>>,
+    window: Option<Box<window::WindowRole<C::Payload>>>,
     /// Reused lists, so that nothing is allocated per request.
     scratch: Vec<CommandId>,
     /// What the sectors hold.
@@ -244,7 +248,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         let Command {
             request, status, ..
-        } = self.commands[command];
+        } = *self.commands[command];
         let costs = &self.spec.controller;
         let core_ps = match (status, request.op) {
             (Status::Success, Op::Read) => self.read_core_ps(command),
@@ -272,7 +276,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             status,
             awaits_entry,
             ..
-        } = self.commands[command];
+        } = *self.commands[command];
         if status != Status::Success {
             self.finish(command);
             return;
@@ -296,7 +300,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             Next::Move(request) => {
                 let mut command = Command::new(request, self.validate(&request));
                 command.window_io = true;
-                let command = self.commands.insert(command);
+                let held = Held::new(command, C::Payload::default());
+                let command = self.commands.insert(held);
                 if request.op == Op::Read {
                     // Looks the map up; what it costs is part of the firmware's time for a page.
                     self.read_core_ps(command);
@@ -376,7 +381,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Sends the completion; the command's slot goes to the next one in the queues.
     fn finish(&mut self, command: CommandId) {
         if let Some(window) = &mut self.window {
-            let done = self.commands[command];
+            let done = *self.commands[command];
             if done.window_io {
                 self.commands.remove(command);
                 window.on_piece_moved(&mut self.board, &done);
@@ -423,7 +428,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             request,
             slots_taken,
             ..
-        } = self.commands[id];
+        } = *self.commands[id];
         // Hosts that free slots keep what waits, and have no need to ask.
         let waits_outside =
             !self.board.link.host_frees_slots() && self.front.queues.withdraw(request.queue, id);

@@ -136,7 +136,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 return;
             }
         }
-        let command = self.commands[id];
+        let command = *self.commands[id];
         if !command.window_io {
             self.board.counters.host_read_bytes += command.request.length_bytes;
         }
@@ -304,7 +304,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// A translation page the command waited for is here.
     fn read_after_fill(&mut self, id: CommandId, page: TranslationPage) {
-        let command = self.commands[id];
+        let command = *self.commands[id];
         if !command.hpb_command {
             let (from, to) = command.pages_within(page);
             self.read_pages(id, from, to);
@@ -314,7 +314,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Reads logical pages `from..to` of a command, whose map entries are at hand.
     fn read_pages(&mut self, id: CommandId, from: u32, to: u32) {
-        let command = self.commands[id];
+        let command = *self.commands[id];
         let mut from_memory = FromMemory::default();
         let cache = self.read_cache.as_ref();
         let cached = read_cache_serves(cache, &self.buffer.slots, &self.ftl, from, to);
@@ -420,11 +420,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let Some(page) = data.get_cached(&mut around, lpn) else {
             return false;
         };
-        let Command {
-            window_io, request, ..
-        } = self.commands[id];
-        if !window_io {
-            self.contents.read_bytes(request.tag, lpn, &page, sectors);
+        if !self.commands[id].window_io {
+            let payload = &mut self.commands[id].payload;
+            self.contents.read_bytes(payload, lpn, &page, sectors);
         }
         true
     }
@@ -438,7 +436,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 return;
             }
         }
-        let command = &self.commands[id];
+        let command = &mut self.commands[id];
         match &mut self.window {
             Some(window) if command.window_io => {
                 let window_slot = window.slot_of(command, lpn);
@@ -446,7 +444,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             }
             _ => self
                 .contents
-                .read(command.request.tag, lpn, source, sectors),
+                .read(&mut command.payload, lpn, source, sectors),
         }
     }
 

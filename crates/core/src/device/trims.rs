@@ -198,7 +198,7 @@ impl Trims {
 
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     pub(super) fn start_trim(&mut self, id: CommandId) {
-        let command = self.commands[id];
+        let command = *self.commands[id];
         let request = command.request;
         debug_assert_eq!(request.op, Op::Trim);
         // Only whole pages lose their data; the edges keep theirs, as NVMe allows.

@@ -49,11 +49,12 @@ enum Stage {
     Moved,
 }
 
-#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
-struct Call {
+#[derive(Clone, Serialize, Deserialize, Debug)]
+struct Call<P> {
     /// The host's own number of it.
     cookie: u32,
-    tag: u32,
+    /// What is copied for it.
+    payload: P,
     stage: Stage,
     call: WindowCall,
     /// How far a flush, pin or copy has come, bytes.
@@ -84,14 +85,14 @@ pub(super) enum Next {
 
 /// What a drive with a byte window has beside other drives.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct WindowRole {
+pub(super) struct WindowRole<P> {
     window: Window,
     bar: Bar,
     /// The core that runs the window's firmware: the block path has its own.
     core: Timeline,
-    calls: Slab<Call>,
-    /// Answers on their way.
-    pub sent: Vec<WindowSent>,
+    calls: Slab<Call<P>>,
+    /// Answers on their way, each with its call's payload.
+    pub sent: Vec<(WindowSent, P)>,
     /// A mark in flash says that a dump must be there after a power failure.
     armed: bool,
     /// Time of that mark.
@@ -102,7 +103,7 @@ pub(super) struct WindowRole {
     released: Vec<CommandId>,
 }
 
-impl WindowRole {
+impl<P: Default> WindowRole<P> {
     pub(super) fn new(spec: &DriveSpec) -> Option<Box<Self>> {
         let window = spec.roles.window.as_ref()?;
         Some(Box::new(WindowRole {
@@ -122,7 +123,7 @@ impl WindowRole {
     pub(super) fn ring(
         &mut self,
         board: &mut Board<impl Tracer>,
-        (cookie, tag): (u32, u32),
+        (cookie, payload): (u32, P),
         call: WindowCall,
         doorbell_ps: u64,
     ) -> Result<(), WindowError> {
@@ -134,7 +135,7 @@ impl WindowRole {
         let wire_ps = link.wire_ps(SUBMISSION_ENTRY_BYTES);
         link.from_host_bytes += SUBMISSION_ENTRY_BYTES;
         let at_ps = doorbell_ps + link.one_way_ps() + link.round_trip_ps() + wire_ps;
-        self.begin(board, (cookie, tag), call, Stage::Fetched, at_ps);
+        self.begin(board, (cookie, payload), call, Stage::Fetched, at_ps);
         Ok(())
     }
 
@@ -142,7 +143,7 @@ impl WindowRole {
     pub(super) fn read(
         &mut self,
         board: &mut Board<impl Tracer>,
-        names: (u32, u32),
+        names: (u32, P),
         offset_bytes: u64,
         length_bytes: u64,
     ) {
@@ -162,14 +163,14 @@ impl WindowRole {
     fn begin(
         &mut self,
         board: &mut Board<impl Tracer>,
-        (cookie, tag): (u32, u32),
+        (cookie, payload): (u32, P),
         call: WindowCall,
         stage: Stage,
         at_ps: u64,
     ) {
         let id = self.calls.insert(Call {
             cookie,
-            tag,
+            payload,
             stage,
             call,
             at: 0,
@@ -204,7 +205,7 @@ impl WindowRole {
     }
 
     /// A call goes on.
-    pub(super) fn handle<C: Contents>(
+    pub(super) fn handle<C: Contents<Payload = P>>(
         &mut self,
         board: &mut Board<impl Tracer>,
         contents: &mut C,
@@ -233,16 +234,19 @@ impl WindowRole {
 
     /// The answer is with the host at `arrives_ps`.
     fn answer(&mut self, id: u32, result: Result<WindowReply, WindowError>, arrives_ps: u64) {
-        let cookie = self.calls[id].cookie;
-        self.calls.remove(id);
-        self.sent.push(WindowSent {
-            cookie,
+        let Call {
+            cookie, payload, ..
+        } = &mut self.calls[id];
+        let sent = WindowSent {
+            cookie: *cookie,
             result,
             arrives_ps,
-        });
+        };
+        self.sent.push((sent, std::mem::take(payload)));
+        self.calls.remove(id);
     }
 
-    fn on_read_arrived<C: Contents>(
+    fn on_read_arrived<C: Contents<Payload = P>>(
         &mut self,
         board: &mut Board<impl Tracer>,
         contents: &mut C,
@@ -250,7 +254,7 @@ impl WindowRole {
         (offset_bytes, length_bytes): (u64, u64),
     ) {
         if length_bytes > 0 {
-            contents.load(self.calls[id].tag, offset_bytes, length_bytes);
+            contents.load(&mut self.calls[id].payload, offset_bytes, length_bytes);
         }
         // As for DMA reads, the direction is booked at the time of asking.
         let sent_ps = board.link.write(board.engine.now(), length_bytes);
@@ -259,7 +263,7 @@ impl WindowRole {
 
     /// Packets that have reached the drive by now enter the window. Nothing waits for a posted write,
     /// so that there is no event for its arrival: whoever looks at the window calls this first.
-    pub(super) fn land_packets<C: Contents>(
+    pub(super) fn land_packets<C: Contents<Payload = P>>(
         &mut self,
         board: &mut Board<impl Tracer>,
         contents: &mut C,

@@ -33,7 +33,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             }
             return false;
         }
-        let command = self.commands[id];
+        let command = *self.commands[id];
         let (first, end) = (command.first_lpn(), command.end_lpn());
         let mut lpn = first + command.slots_taken;
         let mut head = NONE;
@@ -161,7 +161,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let engine = &mut self.board.engine;
         let now_ps = engine.now().ps();
         engine.tracer.transferred(index, id.0, false, now_ps);
-        let command = self.commands[id];
+        let command = *self.commands[id];
         let mut slot = transfer.first_slot;
         while slot != NONE {
             let next = self.buffer.slots.chained(BufferSlot(slot));
@@ -179,7 +179,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let lpn = self.buffer.slots.lpn(slot);
         let sectors = command.sectors_in(lpn);
         self.board.counters.buffer_writes += 1;
-        self.note_arrival(command, lpn, slot, sectors);
+        self.note_arrival(id, lpn, slot, sectors);
         if let Some(hpb) = &mut self.hpb {
             hpb.changes(lpn);
         }
@@ -243,15 +243,15 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// A command brings a page's data into a slot.
     #[inline]
-    fn note_arrival(&mut self, command: &Command, lpn: Lpn, slot: BufferSlot, sectors: u8) {
+    fn note_arrival(&mut self, id: CommandId, lpn: Lpn, slot: BufferSlot, sectors: u8) {
+        let command = &mut self.commands[id];
         match &mut self.window {
             Some(window) if command.window_io => {
                 self.contents.unpin(window.slot_of(command, lpn), slot);
             }
-            _ => {
-                let tag = command.request.tag;
-                self.contents.arrive(tag, lpn, slot, sectors);
-            }
+            _ => self
+                .contents
+                .arrive(&mut command.payload, lpn, slot, sectors),
         }
     }
 

@@ -23,8 +23,12 @@ use split::Splits;
 
 /// A drive and the host that uses it.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct Host<C = NoContents, M = Modelled, T = Untraced> {
+pub struct Host<C: Contents = NoContents, M = Modelled, T = Untraced> {
     /// The drive. What is done to it directly the host hears of with its next step.
+    #[serde(bound(
+        serialize = "Device<C, M, T>: Serialize",
+        deserialize = "Device<C, M, T>: Deserialize<'de>"
+    ))]
     pub drive: Device<C, M, T>,
     /// From [`Host::submit`] to the doorbell, picoseconds.
     submit_ps: u64,

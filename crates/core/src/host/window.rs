@@ -201,7 +201,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
     #[cold]
     pub(super) fn hear_window(&mut self) {
         let mut sent = std::mem::take(&mut self.window.sent);
-        self.drive.take_window_sent(&mut sent);
+        sent.extend(self.drive.take_window_sent().map(|(sent, _)| sent));
         for answer in sent.drain(..) {
             let call = &mut self.window.calls[answer.cookie];
             call.result = answer.result;
@@ -346,8 +346,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
         let call = &mut self.window.calls[id];
         call.at = to;
         call.stage = Stage::Loaded;
-        let tag = call.tag;
-        let asked = self.drive.read_window(id, tag, from, to - from);
+        let payload = C::payload(call.tag);
+        let asked = self.drive.read_window(id, payload, from, to - from);
         debug_assert!(asked.is_ok(), "the drive has a window");
     }
 
@@ -382,8 +382,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
     fn confirm(&mut self, id: u32) {
         let call = &mut self.window.calls[id];
         call.stage = Stage::Verified;
-        let tag = call.tag;
-        let asked = self.drive.read_window(id, tag, 0, 0);
+        let payload = C::payload(call.tag);
+        let asked = self.drive.read_window(id, payload, 0, 0);
         debug_assert!(asked.is_ok(), "the drive has a window");
     }
 
@@ -403,7 +403,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
         call.stage = Stage::Answered;
         call.on_cpu = false;
         let Call { tag, cpu, call, .. } = *call;
-        let rung = self.drive.ring_window(id, tag, call, doorbell_ps);
+        let rung = self
+            .drive
+            .ring_window(id, C::payload(tag), call, doorbell_ps);
         debug_assert!(
             rung.is_ok(),
             "the drive has a window, and the call is one of its"

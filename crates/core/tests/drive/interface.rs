@@ -141,9 +141,9 @@ fn what_a_host_says_to_a_drive_without_the_feature_is_answered() {
     assert_eq!(live.drive.enqueue_read_buffer(0), None);
     live.drive.set_hpb_enabled(true);
     let info = WindowCall::EntryInfo { entry: EntryId(1) };
-    let refused = live.drive.ring_window(0, 0, info, 0);
+    let refused = live.drive.ring_window(0, (), info, 0);
     assert_eq!(refused, Err(WindowError::NoWindow));
-    let refused = live.drive.read_window(0, 0, 0, 8);
+    let refused = live.drive.read_window(0, (), 0, 8);
     assert_eq!(refused, Err(WindowError::NoWindow));
     assert!(live.drive.pinned_range(0, 8).is_err());
 }

@@ -418,15 +418,16 @@ fn without_cpu(sets: &[(&str, &str)]) -> Device {
 
 fn answer(device: &mut Device, call: WindowCall) -> Result<WindowReply, WindowError> {
     let now_ps = device.now_ps();
-    device.ring_window(7, 0, call, now_ps)?;
+    device.ring_window(7, (), call, now_ps)?;
     let mut sent = Vec::new();
     while sent.is_empty() {
         let news = device.run(u64::MAX);
         assert!(news.is_some(), "an answer comes");
-        device.take_window_sent(&mut sent);
+        sent.extend(device.take_window_sent());
     }
-    assert_eq!(sent[0].cookie, 7);
-    sent[0].result
+    let (answer, ()) = sent[0];
+    assert_eq!(answer.cookie, 7);
+    answer.result
 }
 
 #[test]

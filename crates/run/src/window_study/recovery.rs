@@ -26,12 +26,15 @@ fn bytes_of(mask: u64) -> impl Iterator<Item = usize> {
 }
 
 impl Contents for Marks {
-    fn arrive(&mut self, _: u32, _: Lpn, _: BufferSlot, _: u8) {}
+    type Payload = ();
+
+    fn payload(_: u32) {}
+    fn arrive(&mut self, (): &mut (), _: Lpn, _: BufferSlot, _: u8) {}
     fn merge(&mut self, _: Lpn, _: BufferSlot, _: Source, _: u8) {}
     fn absorb(&mut self, _: BufferSlot, _: BufferSlot, _: u8) {}
     fn program(&mut self, _: BufferSlot, _: Ppn) {}
     fn relocate(&mut self, _: Owned, _: Ppn, _: Ppn) {}
-    fn read(&mut self, _: u32, _: Lpn, _: Source, _: u8) {}
+    fn read(&mut self, (): &mut (), _: Lpn, _: Source, _: u8) {}
     fn combine(&mut self, tag: u32, packet: u32, _: u32, mask: u64) {
         let held = self.packets.entry(packet).or_insert([0; LINE_BYTES]);
         bytes_of(mask).for_each(|byte| held[byte] = tag);

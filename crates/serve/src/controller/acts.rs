@@ -259,7 +259,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     fn vanish(&mut self) {
         // What is not on the link reaches nothing over it.
-        self.device.contents.take_in();
+        self.take_data_in();
         self.device.host_memory.memory.withdraw();
         self.stop();
         self.plight.is_gone = true;
@@ -290,7 +290,6 @@ impl<M: GuestMemory + Clone> Controller<M> {
         // Commands are gone with power: nothing of them ends any more, not even for the drive itself.
         self.flights = Flights::default();
         self.arrivals.clear();
-        self.device.contents.end_all();
         self.device.begin_power_cut();
         self.window_lost_power();
         self.device.host_memory.memory.take_back();

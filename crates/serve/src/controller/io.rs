@@ -3,6 +3,8 @@
 use super::namespaces::Namespace;
 use super::window::Call;
 use super::{Controller, Statistics};
+use crate::payload::Payload;
+use lodger_core::device::WindowSent;
 use lodger_core::ids::CommandId;
 use lodger_core::{Op, Request, Status as DriveStatus};
 use lodger_wire::command::{Access, DatasetManagement, DsmRange, IoCommand, Parsed, WriteZeroes};
@@ -24,6 +26,8 @@ pub(super) enum Kind {
     Write,
     /// Data is held against the host's.
     Compare,
+    /// Data is only read.
+    Verify,
     /// All blocks are deallocated, for [`super::wipe`].
     Wipe,
     /// A call of the byte window is answered.
@@ -49,6 +53,8 @@ struct Flight {
     /// What it has written, or was written before, must be safe as it completes.
     is_safe: bool,
     call: Option<Call>,
+    /// What the last of them has brought and read.
+    payload: Payload,
     /// How many requests of the drive it has become so far, and the first, while it is the only one.
     requests: u32,
     only: Option<CommandId>,
@@ -90,9 +96,15 @@ impl Flights {
         tag
     }
 
-    /// A call of the byte window.
-    pub(super) fn call_mut(&mut self, tag: u32) -> Option<&mut Call> {
-        self.flights.get_mut(tag as usize)?.call.as_mut()
+    /// A call of the byte window has its answer.
+    pub(super) fn answered(&mut self, answer: &WindowSent, payload: Payload) {
+        let flight = self.flights.get_mut(answer.cookie as usize);
+        if let Some(flight) = flight
+            && let Some(call) = &mut flight.call
+        {
+            call.result = answer.result;
+            flight.payload = payload;
+        }
     }
 
     /// Whether a call of the byte window is under way.
@@ -172,7 +184,6 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.flights.flights[tag as usize].parts = 1;
         let sent = IoCommand::parse(entry).and_then(|parsed| self.send(tag, queue, &parsed));
         if let Err(status) = sent {
-            self.device.contents.end(tag);
             let flight = self.flights.land(tag);
             if let Some(permit) = flight.permit {
                 self.refuse(entry, permit, status);
@@ -203,7 +214,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             IoCommand::Write(access) => self.access(tag, queue, parsed, access, Kind::Write)?,
             IoCommand::Verify(access) => {
                 let range = namespace.place(access.range())?;
-                self.device.contents.end(tag);
+                self.flights.flights[tag as usize].kind = Kind::Verify;
                 self.part(tag, queue, Op::Read, false, range);
             }
             IoCommand::WriteZeroes(zeroes) => self.write_zeroes(tag, queue, parsed, zeroes)?,
@@ -219,13 +230,23 @@ impl<M: GuestMemory + Clone> Controller<M> {
     }
 
     fn flush(&mut self, tag: u32, queue: QueueId) {
-        self.device.contents.end(tag);
         self.flights.flights[tag as usize].is_safe = true;
         self.part(tag, queue, Op::Flush, false, (0, 0));
     }
 
-    /// A request of the drive, as a part of a command.
+    /// A request of the drive without data from the host, as a part of a command.
     pub(super) fn part(&mut self, tag: u32, queue: QueueId, op: Op, fua: bool, range: (u64, u64)) {
+        self.part_with(tag, queue, (op, fua), range, Payload::default());
+    }
+
+    fn part_with(
+        &mut self,
+        tag: u32,
+        queue: QueueId,
+        (op, fua): (Op, bool),
+        range: (u64, u64),
+        payload: Payload,
+    ) {
         let (offset_bytes, length_bytes) = range;
         self.flights.flights[tag as usize].parts += 1;
         let request = Request {
@@ -237,6 +258,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             length_bytes,
         };
         let command = self.device.enqueue(request);
+        *self.device.payload_mut(command) = payload;
         let flight = &mut self.flights.flights[tag as usize];
         flight.requests += 1;
         flight.only = (flight.requests == 1).then_some(command);
@@ -256,11 +278,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
         kind: Kind,
     ) -> Result<(), Status> {
         let range = self.namespace_of(parsed)?.place(access.range())?;
-        let (pointer, page) = (&parsed.data, self.page);
         let to_host = kind == Kind::Read;
-        self.device
-            .contents
-            .begin(tag, range, pointer, page, to_host)?;
+        let payload = Payload::of_guest(&self.memory, range, &parsed.data, self.page, to_host)?;
         self.flights.flights[tag as usize].kind = kind;
         if kind == Kind::Write {
             self.can_write()?;
@@ -269,11 +288,11 @@ impl<M: GuestMemory + Clone> Controller<M> {
             self.wipe.note_write();
             self.statistics.writes += 1;
             self.statistics.written_bytes += range.1;
-            self.part(tag, queue, Op::Write, fua, range);
+            self.part_with(tag, queue, (Op::Write, fua), range, payload);
         } else {
             self.statistics.reads += 1;
             self.statistics.read_bytes += range.1;
-            self.part(tag, queue, Op::Read, false, range);
+            self.part_with(tag, queue, (Op::Read, false), range, payload);
         }
         Ok(())
     }
@@ -292,7 +311,6 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let fua = zeroes.access.force_unit_access || !self.features.write_cache;
         self.flights.flights[tag as usize].is_safe = fua || !self.identity.has_volatile_cache;
         self.wipe.note_write();
-        self.device.contents.begin_zeros(tag);
         self.flights.flights[tag as usize].kind = Kind::Write;
         self.flights.flights[tag as usize].then_flush = fua;
         let whole_start = start.next_multiple_of(PAGE_BYTES);
@@ -335,7 +353,6 @@ impl<M: GuestMemory + Clone> Controller<M> {
         if dsm.deallocate {
             self.can_write()?;
         }
-        self.device.contents.end(tag);
         for range in ranges.iter().filter(|_| dsm.deallocate) {
             let range = DsmRange::decode(range).range();
             let range = self.namespace_of(parsed)?.place(range)?;
@@ -361,7 +378,15 @@ impl<M: GuestMemory + Clone> Controller<M> {
         aborted
     }
 
-    /// The drive has done a part of a command.
+    /// The drive has done a request of a command, which has that payload now.
+    pub(super) fn request_done(&mut self, tag: u32, status: DriveStatus, payload: Payload) {
+        if let Some(flight) = self.flights.flights.get_mut(tag as usize) {
+            flight.payload = payload;
+        }
+        self.part_done(tag, status);
+    }
+
+    /// A part of a command is done.
     pub(super) fn part_done(&mut self, tag: u32, status: DriveStatus) {
         let Some(flight) = self.flights.flights.get_mut(tag as usize) else {
             return;
@@ -386,10 +411,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
     fn land(&mut self, tag: u32) {
         let flight = self.flights.land(tag);
         self.power.note_activity(self.device.now_ps());
-        let contents = &mut self.device.contents;
+        let (payload, memory) = (&flight.payload, &self.memory);
         let outcome = match (&flight.permit, flight.failure, flight.kind) {
             (_, failure, Kind::Wipe) => {
-                contents.end(tag);
                 self.deallocated_all(failure);
                 return;
             }
@@ -398,25 +422,16 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 Err(self.queues.aborted(permit.submission_queue()))
             }
             (_, Some(failure), kind) => Err(status_of(failure, kind == Kind::Write)),
-            (_, None, Kind::Read) => contents
-                .was_read(tag)
-                .and_then(|()| contents.deliver(tag).map_err(Status::from)),
-            (_, None, Kind::Write) => contents.arrived(tag),
-            (_, None, Kind::Compare) if contents.was_read(tag).is_err() => {
-                Err(Status::UNRECOVERED_READ_ERROR)
-            }
-            (_, None, Kind::Compare) => match contents.compare(tag) {
-                Ok(true) => Ok(()),
-                Ok(false) => Err(Status::COMPARE_FAILURE),
-                Err(error) => Err(error.into()),
-            },
+            (_, None, Kind::Read) => payload.deliver(memory),
+            (_, None, Kind::Write) => payload.has_come(),
+            (_, None, Kind::Compare) => payload.compare(memory),
+            (_, None, Kind::Verify) => payload.was_read(),
             (_, None, Kind::Window) => {
-                let call = flight.call.as_ref();
-                call.map_or(Ok(()), |call| call.end(contents, tag))
+                let (call, window) = (flight.call.as_ref(), &mut self.device.contents.window);
+                call.map_or(Ok(()), |call| call.end(memory, window, flight.payload))
             }
             (_, None, Kind::Other) => Ok(()),
         };
-        contents.end(tag);
         let Some(permit) = flight.permit else { return };
         match (outcome, flight.entry) {
             (Ok(()), _) if flight.is_safe => self.complete_when_safe(permit, Outcome::SUCCESS),

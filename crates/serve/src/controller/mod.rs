@@ -320,11 +320,18 @@ impl<M: GuestMemory + Clone> Controller<M> {
     /// drive stays as it is.
     pub fn function_reset(&mut self) {
         // No requests to the host's memory come from a function that was reset (PCI Express 6.0 §6.6.2).
-        self.device.contents.take_in();
+        self.take_data_in();
         self.stop();
         self.registers.function_reset();
         self.registers.vanish(self.is_gone());
         self.note_event(Event::Reset);
+    }
+
+    /// The guest's memory is about to be out of reach.
+    fn take_data_in(&mut self) {
+        for payload in self.device.payloads_mut() {
+            payload.take_in(&self.memory);
+        }
     }
 
     fn give_host_memory_back(&mut self) {

@@ -161,11 +161,13 @@ impl<M: GuestMemory + Clone> Controller<M> {
                     continue;
                 }
             };
-            let (request, status) = self.device.consume(CommandId(command), now_ps);
+            let command = CommandId(command);
+            let payload = std::mem::take(self.device.payload_mut(command));
+            let (request, status) = self.device.consume(command, now_ps);
             if let Some(recorder) = &mut self.recorder {
-                recorder.taken(now_ps, CommandId(command), at_ps, status);
+                recorder.taken(now_ps, command, at_ps, status);
             }
-            self.part_done(request.tag, status);
+            self.request_done(request.tag, status, payload);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! The model has the table, the gate and the time; [`crate::window::WindowBytes`] has the bytes.
 
 use super::Controller;
-use crate::contents::Pages;
+use crate::payload::Payload;
 use crate::window::WindowBytes;
 use lodger_core::{EntryId, EntryInfo, EntryState, WindowCall, WindowError, WindowReply};
 use lodger_wire::command::window::{self, WindowCommand, status};
@@ -19,7 +19,7 @@ pub(super) struct Call {
     /// Of the namespace whose blocks it is about.
     block: BlockSize,
     /// How the drive has answered it.
-    result: Result<WindowReply, WindowError>,
+    pub(super) result: Result<WindowReply, WindowError>,
 }
 
 /// What a call ends with that the drive has refused.
@@ -64,25 +64,26 @@ fn encoded(info: &EntryInfo, block: BlockSize) -> [u8; window::EntryInfo::BYTES]
 
 impl Call {
     /// The call is done: data goes to the host.
-    pub(super) fn end<M: GuestMemory>(
+    pub(super) fn end(
         &self,
-        contents: &mut Pages<M>,
-        tag: u32,
+        memory: &impl GuestMemory,
+        window: &mut WindowBytes,
+        mut payload: Payload,
     ) -> Result<(), Status> {
         let reply = self
             .result
             .map_err(|error| status_of(error, &self.command))?;
         match (self.command, reply) {
-            (WindowCommand::Pin(_), _) => match contents.window.take_unread() {
+            (WindowCommand::Pin(_), _) => match window.take_unread() {
                 true => Err(Status::UNRECOVERED_READ_ERROR),
                 false => Ok(()),
             },
             (WindowCommand::GetEntryInfo { bytes, .. }, WindowReply::Entry(info)) => {
                 let all = encoded(&info, self.block);
-                contents.take_copy(tag, &all[..all.len().min(bytes as usize)]);
-                Ok(contents.deliver_copy(tag)?)
+                payload.add_copy(&all[..all.len().min(bytes as usize)]);
+                Ok(payload.deliver_copy(memory)?)
             }
-            (WindowCommand::ReadDma { .. }, _) => Ok(contents.deliver_copy(tag)?),
+            (WindowCommand::ReadDma { .. }, _) => Ok(payload.deliver_copy(memory)?),
             _ => Ok(()),
         }
     }
@@ -101,7 +102,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
         let command = WindowCommand::parse(&vendor.entry)?;
         let block = self.identity.namespaces.get(parsed.namespace)?.block;
-        self.device.contents.end(tag);
+        let mut payload = Payload::default();
         let call = match command {
             WindowCommand::Pin(pin) => {
                 // Drives with a window have one namespace, from the drive's beginning on.
@@ -124,7 +125,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 entry: EntryId(entry.into()),
             },
             WindowCommand::GetEntryInfo { entry, bytes } => {
-                self.begin_copy(tag, parsed, bytes)?;
+                payload = self.copy_to(parsed, bytes)?;
                 WindowCall::EntryInfo {
                     entry: EntryId(entry.into()),
                 }
@@ -134,7 +135,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 offset_bytes,
                 length_bytes,
             } => {
-                self.begin_copy(tag, parsed, length_bytes)?;
+                payload = self.copy_to(parsed, length_bytes)?;
                 WindowCall::ReadDma {
                     entry: EntryId(entry.into()),
                     offset_bytes,
@@ -143,7 +144,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             }
         };
         let now_ps = self.device.now_ps();
-        let rung = self.device.ring_window(tag, tag, call, now_ps);
+        let rung = self.device.ring_window(tag, payload, call, now_ps);
         rung.map_err(|error| status_of(error, &command))?;
         if let Some(recorder) = &mut self.recorder {
             recorder.window_call(now_ps);
@@ -156,14 +157,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
         })
     }
 
-    fn begin_copy(
-        &mut self,
-        tag: u32,
+    fn copy_to(
+        &self,
         parsed: &Parsed<lodger_wire::command::IoCommand>,
         bytes: u64,
-    ) -> Result<(), Status> {
-        let contents = &mut self.device.contents;
-        contents.begin(tag, (0, bytes), &parsed.data, self.page, true)
+    ) -> Result<Payload, Status> {
+        Payload::of_guest(&self.memory, (0, bytes), &parsed.data, self.page, true)
     }
 
     /// The drive has sent answers: they are there later.
@@ -171,12 +170,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
         if !self.device.has_window_sent() {
             return;
         }
-        let mut answers = Vec::new();
-        self.device.take_window_sent(&mut answers);
-        for answer in answers {
-            if let Some(call) = self.flights.call_mut(answer.cookie) {
-                call.result = answer.result;
-            }
+        let answers: Vec<_> = self.device.take_window_sent().collect();
+        for (answer, payload) in answers {
+            self.flights.answered(&answer, payload);
             self.will_arrive(answer.arrives_ps, super::Arrived::Answer(answer.cookie));
         }
     }

@@ -24,6 +24,7 @@ struct Inner {
     room: Option<u64>,
     lies: bool,
     fails_syncs: bool,
+    fails_reads: bool,
     pub syncs: u64,
 }
 
@@ -61,6 +62,10 @@ impl SimDisk {
 
     pub fn fail_syncs(&self, fails: bool) {
         self.inner().fails_syncs = fails;
+    }
+
+    pub fn fail_reads(&self, fails: bool) {
+        self.inner().fails_reads = fails;
     }
 
     /// No more than so many writes succeed; `None`: all.
@@ -146,6 +151,9 @@ impl Inner {
 impl Disk for SimDisk {
     fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
         let inner = self.inner();
+        if inner.fails_reads {
+            return Err(io::ErrorKind::Other.into());
+        }
         if at + into.len() as u64 > inner.bytes {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }

@@ -14,7 +14,7 @@ const PIECE_PAGES: u64 = 16;
 /// What a call has come to: an answer, or nothing yet.
 type Progress = Result<Option<WindowReply>, WindowError>;
 
-impl WindowRole {
+impl<P: Default> WindowRole<P> {
     pub(super) fn on_call_fetched(&mut self, board: &mut Board<impl Tracer>, id: u32) {
         let end_ps = self
             .core
@@ -230,21 +230,21 @@ impl WindowRole {
     }
 
     /// Copies up to 4 KiB and goes on when the link has taken them: others may come in between.
-    pub(super) fn copy_page<C: Contents>(
+    pub(super) fn copy_page<C: Contents<Payload = P>>(
         &mut self,
         board: &mut Board<impl Tracer>,
         contents: &mut C,
         id: u32,
     ) {
         let (entry, offset_bytes, length_bytes) = self.copied(id);
-        let call = self.calls[id];
+        let call = &mut self.calls[id];
         let found = self.window.find(entry).expect("copied entries stay");
         let start = found.info.window_offset_bytes + offset_bytes;
         let bytes = SLOT_BYTES.min(length_bytes - call.at);
-        contents.load(call.tag, start + call.at, bytes);
+        contents.load(&mut call.payload, start + call.at, bytes);
         let arrive_ps = board.link.write(board.engine.now(), bytes);
-        self.calls[id].at += bytes;
-        if call.at + bytes < length_bytes {
+        call.at += bytes;
+        if call.at < length_bytes {
             let sent_ps = arrive_ps - board.link.one_way_ps();
             self.next_stage(board, id, Stage::Copying, sent_ps);
             return;

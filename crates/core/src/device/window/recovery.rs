@@ -43,9 +43,9 @@ pub struct WindowRecovery {
     pub restore_ps: u64,
 }
 
-impl WindowRole {
+impl<P: Default> WindowRole<P> {
     /// Power fails now (or only the host does): what the window loses, and what comes back.
-    pub(in crate::device) fn restart<C: Contents>(
+    pub(in crate::device) fn restart<C: Contents<Payload = P>>(
         &mut self,
         board: &mut Board<impl Tracer>,
         contents: &mut C,
@@ -72,7 +72,7 @@ impl WindowRole {
     }
 
     /// Saves table and entries while the capacitors last, and brings back what was saved.
-    fn dump<C: Contents>(
+    fn dump<C: Contents<Payload = P>>(
         &mut self,
         contents: &mut C,
         spec: &DriveSpec,

@@ -326,7 +326,12 @@ impl<P: Page, const MAP: bool> Contents for Pages<P, MAP> {
     const FOLLOWS_MAP: bool = MAP;
     const HEARS_OF_DEAD: bool = true;
 
-    fn arrive(&mut self, tag: u32, lpn: Lpn, slot: BufferSlot, sectors: u8) {
+    type Payload = u32;
+
+    fn payload(tag: u32) -> u32 {
+        tag
+    }
+    fn arrive(&mut self, &mut tag: &mut u32, lpn: Lpn, slot: BufferSlot, sectors: u8) {
         let mut page = P::unwritten();
         overlay(&mut page, &P::written(tag, lpn), sectors);
         self.set_slot(slot, page);
@@ -376,7 +381,7 @@ impl<P: Page, const MAP: bool> Contents for Pages<P, MAP> {
             self.kept.record_trims(trims);
         }
     }
-    fn read(&mut self, tag: u32, lpn: Lpn, source: Source, sectors: u8) {
+    fn read(&mut self, &mut tag: &mut u32, lpn: Lpn, source: Source, sectors: u8) {
         self.seen.push((tag, lpn.0, sectors, self.at(source)));
     }
 
@@ -400,7 +405,7 @@ impl<P: Page, const MAP: bool> Contents for Pages<P, MAP> {
     fn set_buffered(&mut self, slot: BufferSlot, page: &PageBytes) {
         self.set_slot(slot, P::of_bytes(page));
     }
-    fn read_bytes(&mut self, tag: u32, lpn: Lpn, page: &PageBytes, sectors: u8) {
+    fn read_bytes(&mut self, &mut tag: &mut u32, lpn: Lpn, page: &PageBytes, sectors: u8) {
         self.seen.push((tag, lpn.0, sectors, P::of_bytes(page)));
     }
 
@@ -419,7 +424,7 @@ impl<P: Page, const MAP: bool> Contents for Pages<P, MAP> {
             here[byte] = bytes[byte];
         }
     }
-    fn load(&mut self, _: u32, offset_bytes: u64, length_bytes: u64) {
+    fn load(&mut self, _: &mut u32, offset_bytes: u64, length_bytes: u64) {
         let range = offset_bytes as usize..(offset_bytes + length_bytes) as usize;
         for at in range {
             self.loaded

@@ -1,0 +1,275 @@
+//! What a request of the drive brings from the guest's memory, and what goes there.
+//!
+//! A payload belongs to a request of the drive, from its submission to its completion. Where the data lies in the
+//! guest's memory is found out once, when the command is fetched; each access is translated anew. A write's data is
+//! taken from there when the model takes it, what was read goes there when the completion does.
+
+use crate::contents::{PAGE, Page, ZEROS};
+use lodger_core::ids::Lpn;
+use lodger_wire::PageSize;
+use lodger_wire::memory::{GuestMemory, MemoryError};
+use lodger_wire::status::Status;
+use lodger_wire::transfer::{DataPointer, Region};
+
+/// What a request brings, and what is read for it. Without data: of a flush, a trim, or of zeros to be written.
+#[derive(Clone, Debug, Default)]
+pub struct Payload {
+    data: Option<Box<Data>>,
+    /// Some of what it reads could not be had from the file that keeps it.
+    pub(crate) is_unread: bool,
+}
+
+/// Data in the guest's memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Data {
+    /// It goes there.
+    to_host: bool,
+    /// Where on the drive it begins, bytes.
+    offset_bytes: u64,
+    /// How much it is.
+    length_bytes: u64,
+    /// Its pieces there, each with where in the data it begins.
+    regions: Vec<(u64, Region)>,
+    /// All of it, once it was taken in beforehand ([`Payload::take_in`]).
+    taken_in: Option<Vec<u8>>,
+    /// Pages read for it, from its first on.
+    pages: Vec<Page>,
+    /// Some of it could not be had from there.
+    failed: bool,
+    /// Bytes of the window that were copied for it.
+    copy: Vec<u8>,
+}
+
+impl Data {
+    /// Goes through the pieces of `length` bytes of the data from `at` on.
+    fn pieces(
+        &self,
+        at: u64,
+        length: u64,
+        mut each: impl FnMut(Option<u64>, usize, usize) -> Result<(), MemoryError>,
+    ) -> Result<(), MemoryError> {
+        let mut index = self.regions.partition_point(|(start, _)| *start <= at);
+        index = index.saturating_sub(1);
+        let mut done = 0;
+        while done < length {
+            let missing = MemoryError {
+                address: 0,
+                length: length - done,
+            };
+            let (start, region) = *self.regions.get(index).ok_or(missing)?;
+            let within = at + done - start;
+            let bytes = region.bytes.saturating_sub(within).min(length - done);
+            let address = region.address.map(|address| address + within);
+            each(address, done as usize, bytes as usize)?;
+            done += bytes;
+            index += 1;
+        }
+        Ok(())
+    }
+
+    fn fetch(
+        &self,
+        memory: &impl GuestMemory,
+        at: u64,
+        into: &mut [u8],
+    ) -> Result<(), MemoryError> {
+        if let Some(all) = &self.taken_in {
+            into.copy_from_slice(&all[at as usize..][..into.len()]);
+            return Ok(());
+        }
+        self.pieces(at, into.len() as u64, |address, from, bytes| {
+            let part = &mut into[from..from + bytes];
+            address.map_or(Ok(()), |address| memory.read(address, part))
+        })
+    }
+
+    fn hand_over(
+        &self,
+        memory: &impl GuestMemory,
+        at: u64,
+        from: &[u8],
+    ) -> Result<(), MemoryError> {
+        self.pieces(at, from.len() as u64, |address, start, bytes| {
+            let part = &from[start..start + bytes];
+            address.map_or(Ok(()), |address| memory.write(address, part))
+        })
+    }
+
+    /// Pages of the data that were read, each with where in the data its part begins.
+    fn read_parts(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let (first, end) = (
+            self.offset_bytes / PAGE,
+            self.offset_bytes + self.length_bytes,
+        );
+        self.pages.iter().enumerate().map(move |(index, page)| {
+            let start = (first + index as u64) * PAGE;
+            let (from, to) = (start.max(self.offset_bytes), (start + PAGE).min(end));
+            let bytes: &[u8] = page.as_ref().map_or(&ZEROS, |page| &page[..]);
+            let part = &bytes[(from - start) as usize..(to - start) as usize];
+            (from - self.offset_bytes, part)
+        })
+    }
+
+    /// All of it is taken from the guest's memory.
+    fn take_in(&mut self, memory: &impl GuestMemory) {
+        let mut all = vec![0; self.length_bytes as usize];
+        let mut at = 0;
+        while at < self.length_bytes {
+            // Page by page of the drive: one that cannot be had is zeros, as `Payload::bring` has it.
+            let bytes = PAGE - (self.offset_bytes + at) % PAGE;
+            let end = (at + bytes).min(self.length_bytes);
+            let part = &mut all[at as usize..end as usize];
+            if self.fetch(memory, at, part).is_err() {
+                self.failed = true;
+                part.fill(0);
+            }
+            at = end;
+        }
+        self.taken_in = Some(all);
+    }
+}
+
+impl Payload {
+    /// Data in the guest's memory, of bytes of the drive from `offset_bytes` on. `to_host`: whether it goes there.
+    ///
+    /// # Errors
+    /// If the guest does not say properly where it is.
+    pub(crate) fn of_guest(
+        memory: &impl GuestMemory,
+        (offset_bytes, length_bytes): (u64, u64),
+        pointer: &DataPointer,
+        page: PageSize,
+        to_host: bool,
+    ) -> Result<Self, Status> {
+        let mut data = Box::new(Data {
+            to_host,
+            offset_bytes,
+            length_bytes,
+            ..Data::default()
+        });
+        let mut start = 0;
+        for region in pointer.regions(memory, page, length_bytes, to_host) {
+            let region = region?;
+            data.regions.push((start, region));
+            start += region.bytes;
+        }
+        Ok(Payload {
+            data: Some(data),
+            is_unread: false,
+        })
+    }
+
+    /// Whether it has data in the guest's memory.
+    pub(crate) fn is_some(&self) -> bool {
+        self.data.is_some()
+    }
+
+    /// What the guest has for bytes of the drive from `start_bytes` on; zeros, if it cannot be had.
+    pub(crate) fn bring(&mut self, memory: &impl GuestMemory, start_bytes: u64, to: &mut [u8]) {
+        let Some(data) = &mut self.data else { return };
+        let at = start_bytes.checked_sub(data.offset_bytes);
+        if at.is_none_or(|at| data.fetch(memory, at, to).is_err()) {
+            data.failed = true;
+            to.fill(0);
+        }
+    }
+
+    /// A page was read for it.
+    pub(crate) fn add_page(&mut self, lpn: Lpn, page: Page) {
+        let Some(data) = &mut self.data else { return };
+        let first = data.offset_bytes / PAGE;
+        let Some(index) = u64::from(lpn.0).checked_sub(first) else {
+            return;
+        };
+        let index = index as usize;
+        if index >= data.pages.len() {
+            data.pages.resize(index + 1, None);
+        }
+        data.pages[index] = page;
+    }
+
+    /// Bytes were copied for it, after those before.
+    pub(crate) fn add_copy(&mut self, bytes: &[u8]) {
+        if let Some(data) = &mut self.data {
+            data.copy.extend_from_slice(bytes);
+        }
+    }
+
+    /// The guest's memory is about to be out of reach: data that has not come yet comes now, as what has begun may
+    /// still be carried out.
+    pub(crate) fn take_in(&mut self, memory: &impl GuestMemory) {
+        let Some(data) = &mut self.data else { return };
+        if !data.to_host && data.taken_in.is_none() {
+            data.take_in(memory);
+        }
+        data.regions.clear();
+    }
+
+    /// Whether all that it brings could be had.
+    ///
+    /// # Errors
+    /// [`Status::DATA_TRANSFER_ERROR`] if not.
+    pub(crate) fn has_come(&self) -> Result<(), Status> {
+        match &self.data {
+            Some(data) if data.failed => Err(Status::DATA_TRANSFER_ERROR),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether all that it reads could be had.
+    ///
+    /// # Errors
+    /// [`Status::UNRECOVERED_READ_ERROR`] if not.
+    pub(crate) fn was_read(&self) -> Result<(), Status> {
+        match self.is_unread {
+            true => Err(Status::UNRECOVERED_READ_ERROR),
+            false => Ok(()),
+        }
+    }
+
+    /// What was read goes to the guest.
+    ///
+    /// # Errors
+    /// If it was not all read, or the guest's memory is not there any more.
+    pub(crate) fn deliver(&self, memory: &impl GuestMemory) -> Result<(), Status> {
+        self.was_read()?;
+        let Some(data) = &self.data else {
+            return Ok(());
+        };
+        for (at, part) in data.read_parts() {
+            data.hand_over(memory, at, part)?;
+        }
+        Ok(())
+    }
+
+    /// What was copied goes to the guest.
+    ///
+    /// # Errors
+    /// If its memory is not there any more.
+    pub(crate) fn deliver_copy(&self, memory: &impl GuestMemory) -> Result<(), MemoryError> {
+        match &self.data {
+            Some(data) => data.hand_over(memory, 0, &data.copy),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether what was read is what the guest has.
+    ///
+    /// # Errors
+    /// [`Status::COMPARE_FAILURE`] if not; or if it was not all read, or the guest's memory is not there any more.
+    pub(crate) fn compare(&self, memory: &impl GuestMemory) -> Result<(), Status> {
+        self.was_read()?;
+        let Some(data) = &self.data else {
+            return Ok(());
+        };
+        let mut own = ZEROS;
+        for (at, part) in data.read_parts() {
+            let own = &mut own[..part.len()];
+            data.fetch(memory, at, own)?;
+            if own != part {
+                return Err(Status::COMPARE_FAILURE);
+            }
+        }
+        Ok(())
+    }
+}
