@@ -82,6 +82,22 @@ id!(
     /// A slot of the write buffer.
     BufferSlot
 );
+id!(
+    /// A program operation that the array was handed.
+    ProgramId
+);
+id!(
+    /// A program operation whose data comes from host memory first.
+    FetchId
+);
+id!(
+    /// Data of a write on its way into the write buffer.
+    TransferId
+);
+id!(
+    /// A call of the byte window, or a CPU's read of it, as the drive works on it.
+    WindowCallId
+);
 
 /// "No such thing" in columns of raw indices.
 pub const NONE: u32 = u32::MAX;

@@ -1,7 +1,7 @@
 //! Role `window`: the table of pinned ranges, what may be called when, and the gate that keeps block
 //! commands off what is pinned (Bae et al., "2B-SSD", ISCA 2018: BA-buffer manager, LBA checker).
 
-use crate::ids::{CommandId, Lpn};
+use crate::ids::{CommandId, Lpn, WindowCallId};
 use crate::request::{EntryId, EntryInfo, EntryState, WindowError};
 use crate::spec::{Gate, SLOT_BYTES, WindowSpec};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub struct Entry {
     /// The pin must wait: block commands of the range are under way.
     pub waiting: bool,
     /// Call that pins or flushes it.
-    pub call: u32,
+    pub call: WindowCallId,
     /// Pieces that this call has still to move.
     pub pieces: u32,
     /// When the last piece moved so far has arrived.
@@ -185,7 +185,7 @@ impl Window {
     ///
     /// # Errors
     /// Why it cannot be pinned.
-    pub fn pin(&mut self, info: EntryInfo, call: u32) -> Result<bool, WindowError> {
+    pub fn pin(&mut self, info: EntryInfo, call: WindowCallId) -> Result<bool, WindowError> {
         self.check_pin(&info)?;
         let end = info.drive_offset_bytes + info.length_bytes;
         let waiting = self.conflicts(info.drive_offset_bytes, end);
@@ -242,7 +242,7 @@ impl Window {
 
     /// A block command is done. Returns the call whose pin waited for it and can go on now; to be
     /// asked again until there is none.
-    pub fn leave(&mut self, command: CommandId) -> Option<u32> {
+    pub fn leave(&mut self, command: CommandId) -> Option<WindowCallId> {
         let place = self.under_way.iter().position(|known| known.0 == command);
         if let Some(place) = place {
             self.under_way.swap_remove(place);

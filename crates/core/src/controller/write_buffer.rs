@@ -128,12 +128,12 @@ pub enum Landing {
 /// The write buffer.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct WriteBuffer {
-    slots: Slab<Slot>,
+    slots: Slab<Slot, BufferSlot>,
     waiters: Slab<Waiter>,
     /// Slot that holds a page's newest data.
     newest: Table,
     /// Slots waiting to be programmed; with hot/cold streams, cold ones in the second queue.
-    dirty: [Queue; 2],
+    dirty: [Queue<BufferSlot>; 2],
     dirty_count: [u32; 2],
     used: u32,
     capacity: u32,
@@ -192,14 +192,15 @@ impl WriteBuffer {
         if self.has_log() {
             return self.restart_with_log(kept, trims_to);
         }
-        let mut newest: Vec<(u64, u32)> = Vec::new();
+        let mut newest: Vec<(u64, BufferSlot)> = Vec::new();
         if kept {
-            newest.extend((self.newest.iter()).map(|(_, slot)| (self.slots[slot].order, slot)));
+            let held = self.newest.iter().map(|(_, slot)| BufferSlot(slot));
+            newest.extend(held.map(|slot| (self.slots[slot].order, slot)));
             newest.sort_unstable();
         } else {
             self.newest = Table::with_capacity(self.capacity as usize);
         }
-        let slots: Vec<u32> = newest.iter().map(|&(_, slot)| slot).collect();
+        let slots: Vec<BufferSlot> = newest.iter().map(|&(_, slot)| slot).collect();
         self.slots.keep_only(&slots);
         self.waiters = Slab::default();
         self.pace = self.pace.is_some().then(|| Pace::new(self.capacity));
@@ -218,7 +219,7 @@ impl WriteBuffer {
             self.slots[slot].epoch = 0;
             self.slots[slot].waiter = NONE;
             self.slots[slot].released = false;
-            self.queue(BufferSlot(slot), false);
+            self.queue(slot, false);
         }
         slots.iter().map(|&slot| self.slots[slot].lpn).collect()
     }
@@ -255,35 +256,34 @@ impl WriteBuffer {
         }
         self.used += 1;
         self.high_water = self.high_water.max(self.used);
-        let slot = self.slots.insert(Slot::new(lpn));
-        Some(BufferSlot(slot))
+        Some(self.slots.insert(Slot::new(lpn)))
     }
 
     /// Page of a slot.
     #[inline]
     #[must_use]
     pub fn lpn(&self, slot: BufferSlot) -> Lpn {
-        self.slots[slot.0].lpn
+        self.slots[slot].lpn
     }
 
     /// The slot chained to this one, as a raw index.
     #[inline]
     #[must_use]
     pub fn chained(&self, slot: BufferSlot) -> u32 {
-        self.slots[slot.0].next
+        self.slots[slot].next
     }
 
     /// Chains `next` to a slot that stands in no queue.
     #[inline]
     pub fn chain(&mut self, slot: BufferSlot, next: BufferSlot) {
-        self.slots[slot.0].next = next.0;
+        self.slots[slot].next = next.0;
     }
 
     /// State of a slot.
     #[inline]
     #[must_use]
     pub fn state(&self, slot: BufferSlot) -> SlotState {
-        self.slots[slot.0].state
+        self.slots[slot].state
     }
 
     /// Slot that holds a page's newest data.
@@ -299,12 +299,12 @@ impl WriteBuffer {
     /// A slot's data has arrived. `merge`: the rest of the page must be read first.
     #[inline]
     pub fn land(&mut self, slot: BufferSlot, merge: bool, cold: bool) -> Landing {
-        let lpn = self.slots[slot.0].lpn;
+        let lpn = self.slots[slot].lpn;
         let mut cold = cold;
-        if let Some(held) = self.newest.get(lpn.0) {
+        if let Some(held) = self.newest.get(lpn.0).map(BufferSlot) {
             if self.slots[held].may_change() {
-                self.release(slot.0);
-                return Landing::Absorbed(BufferSlot(held));
+                self.release(slot);
+                return Landing::Absorbed(held);
             }
             // Behind the older data, not past it.
             if self.slots[held].state == SlotState::Dirty {
@@ -312,16 +312,16 @@ impl WriteBuffer {
             }
         }
         self.newest.insert(lpn.0, slot.0);
-        self.slots[slot.0].epoch = self.first_epoch + self.epochs.len() as u64 - 1;
+        self.slots[slot].epoch = self.first_epoch + self.epochs.len() as u64 - 1;
         self.epochs
             .back_mut()
             .expect("one epoch is always open")
             .slots += 1;
         if self.has_log() {
-            self.add_version(slot.0);
+            self.add_version(slot);
         }
         if merge {
-            self.slots[slot.0].state = SlotState::Merging;
+            self.slots[slot].state = SlotState::Merging;
         } else {
             self.queue(slot, cold);
         }
@@ -331,9 +331,8 @@ impl WriteBuffer {
     /// The rest of a page has been read: the slot can be programmed.
     pub fn merged(&mut self, slot: BufferSlot, cold: bool) {
         assert_eq!(self.state(slot), SlotState::Merging);
-        let epoch_closed =
-            self.slots[slot.0].epoch + 1 < self.first_epoch + self.epochs.len() as u64;
-        let awaited = self.slots[slot.0].waiter != NONE;
+        let epoch_closed = self.slots[slot].epoch + 1 < self.first_epoch + self.epochs.len() as u64;
+        let awaited = self.slots[slot].waiter != NONE;
         self.queue(slot, cold);
         if epoch_closed || awaited {
             self.hurry();
@@ -343,14 +342,14 @@ impl WriteBuffer {
     #[inline]
     fn queue(&mut self, slot: BufferSlot, cold: bool) {
         let which = usize::from(cold);
-        self.slots[slot.0].state = SlotState::Dirty;
-        self.slots[slot.0].cold = cold;
-        self.slots[slot.0].order = self.next_order;
+        self.slots[slot].state = SlotState::Dirty;
+        self.slots[slot].cold = cold;
+        self.slots[slot].order = self.next_order;
         self.next_order += 1;
-        self.dirty[which].push_back(&mut self.slots, slot.0);
+        self.dirty[which].push_back(&mut self.slots, slot);
         self.dirty_count[which] += 1;
         if self.has_log() {
-            self.enter_list(slot.0);
+            self.enter_list(slot);
         }
     }
 
@@ -367,21 +366,25 @@ impl WriteBuffer {
     pub fn forget(&mut self, pages: Range<u32>, sequence: u32) {
         // Through the pages, or through the buffer, whichever is less.
         if pages.len() <= self.slots.len() {
-            pages.for_each(|page| self.forget_page(page, sequence));
+            pages
+                .map(Lpn)
+                .for_each(|page| self.forget_page(page, sequence));
             return;
         }
         let held = self.newest.iter().chain(self.log.versions());
         let held: Vec<u32> = held.map(|(page, _)| page).collect();
         let trimmed = held.into_iter().filter(|page| pages.contains(page));
-        trimmed.for_each(|page| self.forget_page(page, sequence));
+        trimmed
+            .map(Lpn)
+            .for_each(|page| self.forget_page(page, sequence));
     }
 
-    fn forget_page(&mut self, page: u32, sequence: u32) {
-        if let Some(slot) = self.newest.remove(page) {
-            self.slots[slot].trimmed_at = sequence;
+    fn forget_page(&mut self, page: Lpn, sequence: u32) {
+        if let Some(slot) = self.newest.remove(page.0) {
+            self.slots[BufferSlot(slot)].trimmed_at = sequence;
         }
         if self.has_log() {
-            self.trim_versions(Lpn(page), sequence);
+            self.trim_versions(page, sequence);
         }
     }
 
@@ -390,7 +393,7 @@ impl WriteBuffer {
     /// it, and the trim itself is not safe yet.
     #[must_use]
     pub fn promised_before_trim(&self, slot: BufferSlot) -> Option<u32> {
-        let slot = &self.slots[slot.0];
+        let slot = &self.slots[slot];
         let promised_to = self.drain_before.max(self.log.before);
         let awaited = slot.waiter != NONE;
         let promised = slot.order < promised_to || slot.is_copied() || awaited;
@@ -401,7 +404,7 @@ impl WriteBuffer {
     #[inline]
     #[must_use]
     pub fn is_newest(&self, slot: BufferSlot) -> bool {
-        self.newest.get(self.slots[slot.0].lpn.0) == Some(slot.0)
+        self.newest.get(self.slots[slot].lpn.0) == Some(slot.0)
     }
 
     /// How many slots of the queue should be programmed now, given the size of a program
@@ -449,20 +452,20 @@ impl WriteBuffer {
     /// alone (FUA) go to `done`.
     #[inline]
     pub fn programmed(&mut self, slot: BufferSlot, done: &mut Vec<CommandId>) {
-        let lpn = self.slots[slot.0].lpn;
+        let lpn = self.slots[slot].lpn;
         if self.newest.get(lpn.0) == Some(slot.0) {
             self.newest.remove(lpn.0);
         }
-        self.release_waiters(slot.0, done);
+        self.release_waiters(slot, done);
         if self.has_log() {
-            self.remove_version(slot.0, done);
+            self.remove_version(slot, done);
         }
-        self.release(slot.0);
+        self.release(slot);
     }
 
     /// A slot's data is safe: its epoch and who waits for it alone need not wait any more.
     #[inline]
-    fn release_waiters(&mut self, slot: u32, done: &mut Vec<CommandId>) {
+    fn release_waiters(&mut self, slot: BufferSlot, done: &mut Vec<CommandId>) {
         let Slot {
             epoch,
             waiter,
@@ -484,15 +487,15 @@ impl WriteBuffer {
         }
     }
 
-    fn release(&mut self, slot: u32) {
+    fn release(&mut self, slot: BufferSlot) {
         self.used -= 1;
         self.slots.remove(slot);
     }
 
     /// A command waits until this slot is in flash, which must be soon if `at_once` (FUA).
     pub fn wait_for(&mut self, slot: BufferSlot, command: CommandId, at_once: bool) {
-        let next = self.slots[slot.0].waiter;
-        self.slots[slot.0].waiter = self.waiters.insert(Waiter { command, next });
+        let next = self.slots[slot].waiter;
+        self.slots[slot].waiter = self.waiters.insert(Waiter { command, next });
         if at_once {
             self.hurry();
         }
@@ -548,7 +551,7 @@ impl WriteBuffer {
             waiter,
             released,
             ..
-        } = self.slots[slot.0];
+        } = self.slots[slot];
         if released {
             return;
         }

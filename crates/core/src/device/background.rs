@@ -5,7 +5,7 @@ use super::{Contents, Device, HostMemory, Lent, wear};
 use crate::controller::ReadCache;
 use crate::engine::{EventKind, INDEX_MAX};
 use crate::ftl::{Collector, Move, Owned, Pacer};
-use crate::ids::Superblock;
+use crate::ids::{ProgramId, Superblock};
 use crate::nand::Cause;
 use crate::observe::Tracer;
 use crate::spec::{DriveSpec, Tier};
@@ -109,7 +109,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// A program operation has failed. What it carried goes elsewhere; returns false where there is no room for it: then
     /// the drive has come to its end, and it stays where it is.
     #[cold]
-    pub(super) fn rewrite(&mut self, index: u32, cause: Cause) -> bool {
+    pub(super) fn rewrite(&mut self, index: ProgramId, cause: Cause) -> bool {
         let program = *self.programs.of(index);
         let mut current = Vec::new();
         let (contents, lost) = (&mut self.contents, &mut self.hmb_pages.lost);

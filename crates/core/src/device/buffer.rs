@@ -8,7 +8,7 @@ use super::programs::{Fetched, Program, Programs};
 use crate::controller::WriteBuffer;
 use crate::engine::EventKind;
 use crate::ftl::ProgramUnit;
-use crate::ids::{BufferSlot, CommandId, NONE};
+use crate::ids::{BufferSlot, CommandId, NONE, TransferId};
 use crate::memory::STAGING;
 use crate::observe::Tracer;
 use crate::slab::{Queue, Slab};
@@ -60,7 +60,7 @@ pub(super) struct Buffer {
     home: Tier,
     /// Writes that wait for room.
     pub queue: Queue<CommandId>,
-    transfers: Slab<Transfer>,
+    transfers: Slab<Transfer, TransferId>,
     incoming: Incoming,
     /// Bytes on their way into the log.
     log_bytes: u64,
@@ -115,7 +115,7 @@ impl Buffer {
     }
 
     /// Data of a command is asked for, for slots chained from `first_slot` on.
-    pub(super) fn begin(&mut self, command: CommandId, first_slot: u32, bytes: u64) -> u32 {
+    pub(super) fn begin(&mut self, command: CommandId, first_slot: u32, bytes: u64) -> TransferId {
         self.transfers.insert(Transfer {
             command,
             first_slot,
@@ -127,13 +127,13 @@ impl Buffer {
 
     /// Data under way.
     #[inline]
-    pub(super) fn transfer(&self, index: u32) -> Transfer {
+    pub(super) fn transfer(&self, index: TransferId) -> Transfer {
         self.transfers[index]
     }
 
     /// Data is where the buffer stands; [`Buffer::landed`] is to follow once it is in its slots.
     #[inline]
-    pub(super) fn end(&mut self, index: u32) -> Transfer {
+    pub(super) fn end(&mut self, index: TransferId) -> Transfer {
         let transfer = self.transfers[index];
         self.transfers.remove(index);
         transfer
@@ -153,7 +153,7 @@ impl Buffer {
         &mut self,
         board: &mut Board<impl Tracer>,
         path: &mut HmbPath,
-        index: u32,
+        index: TransferId,
     ) {
         let at_ps = path.put(board, self.transfers[index].bytes);
         self.incoming.transfers += 1;
@@ -181,7 +181,7 @@ impl Buffer {
     /// Bytes of the pages that the buffer holds and that data changes in part: where a tag covers the whole
     /// page, the rest has to be read and checked first. 0 when there is nothing (more) to be read. The
     /// whole pages then go back.
-    pub(super) fn take_held_bytes<P>(&mut self, index: u32, commands: &Commands<P>) -> u64 {
+    pub(super) fn take_held_bytes<P>(&mut self, index: TransferId, commands: &Commands<P>) -> u64 {
         let transfer = self.transfers[index];
         if transfer.merged {
             return 0;

@@ -5,7 +5,7 @@ use super::erases::{self, Erases};
 use super::programs::Program;
 use super::{Contents, Device, HostMemory, wear};
 use crate::ftl::{Collector, Move, Mover, Owned, State, Stream, WHOLE};
-use crate::ids::{Ppn, Superblock};
+use crate::ids::{Ppn, ProgramId, Superblock};
 use crate::nand::{Cause, Class, FlashOp};
 use crate::observe::Tracer;
 use crate::spec::{GcPolicy, MOVES_PROGRAMMED_PER_DIE, MOVES_STAGED_PER_DIE};
@@ -445,10 +445,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let unit_slots = self.ftl.geometry().unit_slots;
             self.background.pacer.moved(filled, unit_slots);
         }
-        let program =
-            self.programs
-                .start(&mut self.board, &self.ftl, unit, program, (cause, filled))
-                as usize;
+        let program = self
+            .programs
+            .start(&mut self.board, &self.ftl, unit, program, (cause, filled))
+            .index();
         if self.background.sources.len() <= program {
             self.background.sources.resize_with(program + 1, Vec::new);
         }
@@ -505,18 +505,18 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// Relocated data is at its new place: its old one may be erased.
-    pub(super) fn on_moves_programmed(&mut self, index: u32, program: &Program) {
+    pub(super) fn on_moves_programmed(&mut self, index: ProgramId, program: &Program) {
         self.map.on_programmed(program);
         let Some(mover) = program.moved_by else {
             return;
         };
         self.collector(mover).programs -= 1;
-        let mut sources = std::mem::take(&mut self.background.sources[index as usize]);
+        let mut sources = std::mem::take(&mut self.background.sources[index.index()]);
         for victim in sources.drain(..) {
             self.ftl.blocks[victim].moves -= 1;
             self.try_erase(victim);
         }
-        self.background.sources[index as usize] = sources;
+        self.background.sources[index.index()] = sources;
     }
 
     /// Erases, and what they have to do with.

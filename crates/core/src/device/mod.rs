@@ -51,7 +51,7 @@ pub use window::{DumpOutcome, WindowRecovery, WindowSent};
 use crate::controller::ReadCache;
 use crate::engine::EventKind;
 use crate::ftl::{Contradiction, Found, Ftl, Precondition, Wear};
-use crate::ids::{BufferSlot, CommandId, DieId, FlashOpId};
+use crate::ids::{BufferSlot, CommandId, DieId, FetchId, FlashOpId, TransferId, WindowCallId};
 use crate::nand::{Cause, Class, Decoded, FlashAge, OpKind};
 use crate::observe::{Counters, Part, Tracer, Untraced};
 use crate::request::{Op, Status};
@@ -194,14 +194,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             EventKind::ReadInformed => self.start_read(CommandId(index)),
             EventKind::HpbEntriesArrived => self.on_hpb_entries_arrived(CommandId(index)),
             EventKind::PartReady => self.on_part_ready(CommandId(index)),
-            EventKind::DataArrived => self.on_data_arrived(index),
-            EventKind::DataStored => self.on_data_stored(index),
+            EventKind::DataArrived => self.on_data_arrived(TransferId(index)),
+            EventKind::DataStored => self.on_data_stored(TransferId(index)),
             EventKind::ArrayDone => self.on_array_done(FlashOpId(index)),
             EventKind::DataLoaded => self
                 .board
                 .array
                 .on_data_loaded(&mut self.board.engine, FlashOpId(index)),
-            EventKind::WriteBackArrived => self.on_write_back_arrived(index),
+            EventKind::WriteBackArrived => self.on_write_back_arrived(FetchId(index)),
             EventKind::LogRead => self.buffer.on_log_read(&mut self.board),
             EventKind::LogStored => self.on_log_stored(),
             EventKind::DataReady => {
@@ -221,7 +221,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             EventKind::Idle => self.on_idle(index),
             EventKind::Scanned => self.on_scanned(),
             EventKind::Paced => self.on_paced(),
-            EventKind::Window => self.on_window(index),
+            EventKind::Window => self.on_window(WindowCallId(index)),
             EventKind::HostHandled | EventKind::HostCall | EventKind::HostIdle => {
                 unreachable!("the host's alarms go to the host")
             }
@@ -291,7 +291,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// A call of the byte window goes on.
-    fn on_window(&mut self, call: u32) {
+    fn on_window(&mut self, call: WindowCallId) {
         let Some(window) = &mut self.window else {
             return;
         };

@@ -2,7 +2,7 @@
 
 use super::board::Board;
 use crate::ftl::{Ftl, LostUnit, Mover, ProgramUnit};
-use crate::ids::{DieId, NONE, Ppn};
+use crate::ids::{DieId, FetchId, NONE, Ppn, ProgramId};
 use crate::nand::{Cause, Class, FlashOp, OpKind};
 use crate::observe::Tracer;
 use crate::slab::Slab;
@@ -74,9 +74,9 @@ pub(super) struct Fetched {
 #[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub(super) struct Programs {
     /// Handed to the array.
-    in_array: Slab<Program>,
+    in_array: Slab<Program, ProgramId>,
     /// Their data is on its way from host memory.
-    fetching: Slab<Fetched>,
+    fetching: Slab<Fetched, FetchId>,
     /// Of host data, handed to the array.
     of_host_data: u32,
 }
@@ -91,7 +91,7 @@ impl Programs {
         unit: ProgramUnit,
         program: Program,
         for_what: (Cause, u32),
-    ) -> u32 {
+    ) -> ProgramId {
         self.of_host_data += u32::from(program.first_slot != NONE);
         let owner = self.in_array.insert(program);
         Self::issue(board, ftl, unit, owner, for_what);
@@ -104,7 +104,7 @@ impl Programs {
         board: &mut Board<impl Tracer>,
         ftl: &Ftl,
         unit: ProgramUnit,
-        index: u32,
+        index: ProgramId,
         for_what: (Cause, u32),
     ) {
         let program = &mut self.in_array[index];
@@ -117,7 +117,7 @@ impl Programs {
         board: &mut Board<impl Tracer>,
         ftl: &Ftl,
         unit: ProgramUnit,
-        owner: u32,
+        owner: ProgramId,
         (cause, filled): (Cause, u32),
     ) {
         let counters = &mut board.counters;
@@ -128,13 +128,13 @@ impl Programs {
             Cause::Host | Cause::Map | Cause::Merge => Class::HostProgram,
             Cause::Gc | Cause::Wear | Cause::Fold => Class::Background,
         };
-        let op = FlashOp::program(class, cause, owner, &ftl.place(unit.ppn));
+        let op = FlashOp::program(class, cause, owner.0, &ftl.place(unit.ppn));
         board.array.enqueue(&mut board.engine, op, unit.slc);
     }
 
     /// One that the array was handed.
     #[inline]
-    pub(super) fn of(&self, index: u32) -> &Program {
+    pub(super) fn of(&self, index: ProgramId) -> &Program {
         &self.in_array[index]
     }
 
@@ -147,7 +147,7 @@ impl Programs {
         let owner = self.in_array.insert(Program::of_trims());
         // The system area is not part of the superblocks: only the die's time counts.
         let place = ftl.place(Ppn(0));
-        let mut op = FlashOp::program(Class::HostProgram, Cause::Map, owner, &place);
+        let mut op = FlashOp::program(Class::HostProgram, Cause::Map, owner.0, &place);
         op.die = die;
         op.page_type = 0;
         board.array.enqueue(&mut board.engine, op, true);
@@ -155,7 +155,7 @@ impl Programs {
 
     /// One that the array was handed has ended.
     #[inline]
-    pub(super) fn end(&mut self, index: u32) -> Program {
+    pub(super) fn end(&mut self, index: ProgramId) -> Program {
         let program = self.in_array[index];
         self.in_array[index].sequence = None;
         self.in_array.remove(index);
@@ -164,12 +164,12 @@ impl Programs {
     }
 
     /// One whose data comes from host memory first.
-    pub(super) fn fetch(&mut self, fetched: Fetched) -> u32 {
+    pub(super) fn fetch(&mut self, fetched: Fetched) -> FetchId {
         self.fetching.insert(fetched)
     }
 
     /// Its data is there.
-    pub(super) fn fetched(&mut self, index: u32) -> Fetched {
+    pub(super) fn fetched(&mut self, index: FetchId) -> Fetched {
         let fetched = self.fetching[index];
         self.fetching[index].program.sequence = None;
         self.fetching.remove(index);

@@ -16,7 +16,7 @@ use super::{COMPLETION_ENTRY_BYTES, Command, Contents, SUBMISSION_ENTRY_BYTES};
 use crate::controller::dump::mark_ps;
 use crate::controller::{Verdict, Window};
 use crate::engine::{EventKind, Timeline};
-use crate::ids::{CommandId, Lpn};
+use crate::ids::{CommandId, Lpn, WindowCallId};
 use crate::observe::{Tracer, WindowCounters};
 use crate::request::{
     EntryId, EntryInfo, Op, Request, Status, WindowCall, WindowError, WindowReply,
@@ -90,7 +90,7 @@ pub(super) struct WindowRole<P> {
     bar: Bar,
     /// The core that runs the window's firmware: the block path has its own.
     core: Timeline,
-    calls: Slab<Call<P>>,
+    calls: Slab<Call<P>, WindowCallId>,
     /// Answers on their way, each with its call's payload.
     pub sent: Vec<(WindowSent, P)>,
     /// A mark in flash says that a dump must be there after a power failure.
@@ -209,7 +209,7 @@ impl<P: Default> WindowRole<P> {
         &mut self,
         board: &mut Board<impl Tracer>,
         contents: &mut C,
-        id: u32,
+        id: WindowCallId,
     ) -> Next {
         self.land_packets(board, contents);
         match self.calls[id].stage {
@@ -227,13 +227,24 @@ impl<P: Default> WindowRole<P> {
         Next::Nothing
     }
 
-    fn next_stage(&mut self, board: &mut Board<impl Tracer>, id: u32, stage: Stage, at_ps: u64) {
+    fn next_stage(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        id: WindowCallId,
+        stage: Stage,
+        at_ps: u64,
+    ) {
         self.calls[id].stage = stage;
         board.engine.schedule(at_ps, EventKind::Window, id);
     }
 
     /// The answer is with the host at `arrives_ps`.
-    fn answer(&mut self, id: u32, result: Result<WindowReply, WindowError>, arrives_ps: u64) {
+    fn answer(
+        &mut self,
+        id: WindowCallId,
+        result: Result<WindowReply, WindowError>,
+        arrives_ps: u64,
+    ) {
         let Call {
             cookie, payload, ..
         } = &mut self.calls[id];
@@ -250,7 +261,7 @@ impl<P: Default> WindowRole<P> {
         &mut self,
         board: &mut Board<impl Tracer>,
         contents: &mut C,
-        id: u32,
+        id: WindowCallId,
         (offset_bytes, length_bytes): (u64, u64),
     ) {
         if length_bytes > 0 {

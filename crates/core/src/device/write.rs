@@ -7,7 +7,7 @@ use super::{Command, Contents, Device, HostMemory, Source, spare, wear};
 use crate::controller::{Fate, Flusher, Landing, Lookup, SlotState, Waiter};
 use crate::engine::EventKind;
 use crate::ftl::{ProgramUnit, Stream};
-use crate::ids::{BufferSlot, CommandId, Lpn, NONE, Ppn};
+use crate::ids::{BufferSlot, CommandId, FetchId, Lpn, NONE, Ppn, ProgramId, TransferId};
 use crate::nand::{Cause, Class, FlashOp};
 use crate::observe::Tracer;
 use crate::request::Status;
@@ -59,7 +59,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let transfer = self.buffer.begin(id, head, bytes);
             self.commands[id].pending += 1;
             let engine = &mut self.board.engine;
-            engine.tracer.transfer(transfer, engine.now().ps(), 0);
+            engine.tracer.transfer(transfer.0, engine.now().ps(), 0);
             if command.window_io {
                 let at_ps = self.board.protected_ps(bytes);
                 self.board
@@ -75,7 +75,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                     let engine = &mut self.board.engine;
                     let now_ps = engine.now().ps();
                     let wait_ps = (at_ps - now_ps).saturating_sub(alone_ps);
-                    engine.tracer.transfer(transfer, now_ps, wait_ps);
+                    engine.tracer.transfer(transfer.0, now_ps, wait_ps);
                 }
                 self.board
                     .engine
@@ -117,11 +117,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
     }
 
-    pub(super) fn on_data_arrived(&mut self, index: u32) {
+    pub(super) fn on_data_arrived(&mut self, index: TransferId) {
         let Transfer { bytes, command, .. } = self.buffer.transfer(index);
         let now = self.board.engine.now();
         let tracer = &mut self.board.engine.tracer;
-        tracer.transferred(index, command.0, true, now.ps());
+        tracer.transferred(index.0, command.0, true, now.ps());
         if self.buffer.tier.is_granted() {
             // Out again over the link, into the drive's buffer in host memory.
             self.put_in_hmb(index);
@@ -139,7 +139,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Write data goes into the buffer in host memory. What of a page it does not change must have been read
     /// before, where a tag covers the whole page.
-    fn put_in_hmb(&mut self, index: u32) {
+    fn put_in_hmb(&mut self, index: TransferId) {
         let (board, path) = (&mut self.board, &mut self.hmb_path);
         let mut held_bytes = 0;
         if path.checks_pages() {
@@ -155,12 +155,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// Write data is in the buffer: the command is done with it, unless it asked for flash (FUA).
-    pub(super) fn on_data_stored(&mut self, index: u32) {
+    pub(super) fn on_data_stored(&mut self, index: TransferId) {
         let transfer = self.buffer.end(index);
         let id = transfer.command;
         let engine = &mut self.board.engine;
         let now_ps = engine.now().ps();
-        engine.tracer.transferred(index, id.0, false, now_ps);
+        engine.tracer.transferred(index.0, id.0, false, now_ps);
         let command = *self.commands[id];
         let mut slot = transfer.first_slot;
         while slot != NONE {
@@ -427,7 +427,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// Data of a program operation has come from host memory.
-    pub(super) fn on_write_back_arrived(&mut self, index: u32) {
+    pub(super) fn on_write_back_arrived(&mut self, index: FetchId) {
         let Fetched {
             unit,
             program,
@@ -463,7 +463,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     pub(super) fn on_programmed(&mut self, op: &FlashOp) {
-        let index = op.owner;
+        let index = ProgramId(op.owner);
         if self.board.array.ages()
             && !self.programs.of(index).saves_trims
             && wear::has_failed(&mut self.board, op)

@@ -20,6 +20,6 @@ impl WriteBuffer {
         self.dirty_count[which] -= 1;
         self.log.popped(&self.slots[slot]);
         self.slots[slot].state = SlotState::Programming;
-        BufferSlot(slot)
+        slot
     }
 }

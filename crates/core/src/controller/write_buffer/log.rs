@@ -60,7 +60,7 @@ pub(super) struct Log {
     /// Last version of each page, from which the older ones in the buffer are chained.
     latest: Table,
     /// Slots that are being copied into the log.
-    batch: Vec<u32>,
+    batch: Vec<BufferSlot>,
     copying: bool,
 }
 
@@ -127,13 +127,13 @@ impl WriteBuffer {
     #[must_use]
     pub fn log_wanted(&self) -> bool {
         let head = self.log.head;
-        head != NONE && !self.log.copying && self.slots[head].order < self.log.before
+        head != NONE && !self.log.copying && self.slots[BufferSlot(head)].order < self.log.before
     }
 
     /// Whether a slot's data can be read from the log.
     #[must_use]
     pub fn is_logged(&self, slot: BufferSlot) -> bool {
-        self.slots[slot.0].log == LogState::Held
+        self.slots[slot].log == LogState::Held
     }
 
     /// Whether slots wait for room in the log that will not come by itself: what it holds is to be
@@ -152,7 +152,7 @@ impl WriteBuffer {
             if self.log.used >= self.log.slots {
                 break;
             }
-            let slot = self.log.head;
+            let slot = BufferSlot(self.log.head);
             self.leave_list(slot);
             self.slots[slot].log = LogState::Copying;
             self.log.used += 1;
@@ -166,7 +166,7 @@ impl WriteBuffer {
     /// Slot being copied, by its place in the batch.
     #[must_use]
     pub fn log_batch(&self, at: usize) -> BufferSlot {
-        BufferSlot(self.log.batch[at])
+        self.log.batch[at]
     }
 
     /// The copy is complete. Commands that waited for a slot of it alone (FUA) go to `done`.
@@ -192,20 +192,20 @@ impl WriteBuffer {
             trimmed_at,
             superseded,
             ..
-        } = self.slots[slot.0];
+        } = self.slots[slot];
         let fate = if self.is_newest(slot) {
             Fate::Current
         } else if superseded {
             Fate::Nothing
         } else if let Some(trim) = self.promised_before_trim(slot) {
             Fate::Trimmed(trim)
-        } else if trimmed_at == 0 && self.slots[slot.0].is_copied() {
+        } else if trimmed_at == 0 && self.slots[slot].is_copied() {
             // Promised by a flush; newer data of the page is not safe yet.
             Fate::Current
         } else {
             Fate::Nothing
         };
-        self.slots[slot.0].written = fate != Fate::Nothing;
+        self.slots[slot].written = fate != Fate::Nothing;
         fate
     }
 
@@ -215,18 +215,18 @@ impl WriteBuffer {
     }
 
     /// A slot has become a version of its page.
-    pub(super) fn add_version(&mut self, slot: u32) {
+    pub(super) fn add_version(&mut self, slot: BufferSlot) {
         let lpn = self.slots[slot].lpn.0;
         let older = self.log.latest.get(lpn).unwrap_or(NONE);
         self.slots[slot].older = older;
         if older != NONE {
-            self.slots[older].newer = slot;
+            self.slots[BufferSlot(older)].newer = slot.0;
         }
-        self.log.latest.insert(lpn, slot);
+        self.log.latest.insert(lpn, slot.0);
     }
 
     /// A slot is free: it is no version of its page any more.
-    pub(super) fn remove_version(&mut self, slot: u32, done: &mut Vec<CommandId>) {
+    pub(super) fn remove_version(&mut self, slot: BufferSlot, done: &mut Vec<CommandId>) {
         let Slot {
             lpn,
             older,
@@ -239,14 +239,14 @@ impl WriteBuffer {
         }
         self.leave_log(slot);
         if newer != NONE {
-            self.slots[newer].older = older;
+            self.slots[BufferSlot(newer)].older = older;
         } else if older != NONE {
             self.log.latest.insert(lpn.0, older);
         } else {
             self.log.latest.remove(lpn.0);
         }
         if older != NONE {
-            self.slots[older].newer = newer;
+            self.slots[BufferSlot(older)].newer = newer;
         }
     }
 
@@ -254,7 +254,7 @@ impl WriteBuffer {
     pub(super) fn trim_versions(&mut self, lpn: Lpn, sequence: u32) {
         let mut at = self.log.latest.get(lpn.0).unwrap_or(NONE);
         while at != NONE {
-            let slot = &mut self.slots[at];
+            let slot = &mut self.slots[BufferSlot(at)];
             if slot.trimmed_at == 0 {
                 slot.trimmed_at = sequence;
             }
@@ -265,15 +265,16 @@ impl WriteBuffer {
     /// A newer version of the page is safe: this one and all before it need not be.
     fn supersede(&mut self, first: u32, done: &mut Vec<CommandId>) {
         let mut at = first;
-        while at != NONE && !self.slots[at].superseded {
-            self.slots[at].superseded = true;
-            self.leave_log(at);
-            self.release_waiters(at, done);
-            at = self.slots[at].older;
+        while at != NONE && !self.slots[BufferSlot(at)].superseded {
+            let slot = BufferSlot(at);
+            self.slots[slot].superseded = true;
+            self.leave_log(slot);
+            self.release_waiters(slot, done);
+            at = self.slots[slot].older;
         }
     }
 
-    fn leave_log(&mut self, slot: u32) {
+    fn leave_log(&mut self, slot: BufferSlot) {
         let Slot { log, state, .. } = self.slots[slot];
         match log {
             LogState::Waiting => self.leave_list(slot),
@@ -288,7 +289,7 @@ impl WriteBuffer {
     }
 
     /// A slot's data is complete: it can be copied from now on.
-    pub(super) fn enter_list(&mut self, slot: u32) {
+    pub(super) fn enter_list(&mut self, slot: BufferSlot) {
         if self.slots[slot].log != LogState::None {
             return;
         }
@@ -298,14 +299,14 @@ impl WriteBuffer {
         place.list_before = tail;
         place.list_after = NONE;
         if tail == NONE {
-            self.log.head = slot;
+            self.log.head = slot.0;
         } else {
-            self.slots[tail].list_after = slot;
+            self.slots[BufferSlot(tail)].list_after = slot.0;
         }
-        self.log.tail = slot;
+        self.log.tail = slot.0;
     }
 
-    fn leave_list(&mut self, slot: u32) {
+    fn leave_list(&mut self, slot: BufferSlot) {
         let Slot {
             list_before: before,
             list_after: after,
@@ -314,33 +315,34 @@ impl WriteBuffer {
         if before == NONE {
             self.log.head = after;
         } else {
-            self.slots[before].list_after = after;
+            self.slots[BufferSlot(before)].list_after = after;
         }
         if after == NONE {
             self.log.tail = before;
         } else {
-            self.slots[after].list_before = before;
+            self.slots[BufferSlot(after)].list_before = before;
         }
     }
 
     /// [`WriteBuffer::restart`] with a log: beside the buffer's memory (`kept`), what is in the log
     /// survives, unless a trim up to `trims_to`, all of which are safe, has voided it.
     pub(super) fn restart_with_log(&mut self, kept: bool, trims_to: u32) -> Vec<Lpn> {
-        let mut live: Vec<(u64, u32)> = Vec::new();
+        let mut live: Vec<(u64, BufferSlot)> = Vec::new();
         for (_, last) in self.log.latest.iter() {
             let mut at = last;
             while at != NONE {
-                let slot = &self.slots[at];
+                let index = BufferSlot(at);
+                let slot = &self.slots[index];
                 let trimmed = slot.trimmed_at > 0 && slot.trimmed_at <= trims_to;
                 let logged = slot.log == LogState::Held && !trimmed;
-                if logged || (kept && self.is_newest(BufferSlot(at))) {
-                    live.push((slot.order, at));
+                if logged || (kept && self.is_newest(index)) {
+                    live.push((slot.order, index));
                 }
                 at = slot.older;
             }
         }
         live.sort_unstable();
-        let live: Vec<u32> = live.into_iter().map(|(_, slot)| slot).collect();
+        let live: Vec<BufferSlot> = live.into_iter().map(|(_, slot)| slot).collect();
         self.slots.keep_only(&live);
         self.waiters = Slab::default();
         self.newest = Table::with_capacity(self.capacity as usize);
@@ -368,12 +370,12 @@ impl WriteBuffer {
             self.log.used += u32::from(held);
             self.log.dirty += u32::from(held);
             let lpn = self.slots[at].lpn.0;
-            self.newest.insert(lpn, at);
+            self.newest.insert(lpn, at.0);
             self.add_version(at);
-            self.queue(BufferSlot(at), false);
+            self.queue(at, false);
         }
         self.epochs = VecDeque::from([open]);
-        let newest = live.iter().filter(|&&at| self.is_newest(BufferSlot(at)));
+        let newest = live.iter().filter(|&&at| self.is_newest(at));
         newest.map(|&at| self.slots[at].lpn).collect()
     }
 }

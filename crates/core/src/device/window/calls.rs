@@ -4,6 +4,7 @@ use super::{
     Board, COMPLETION_ENTRY_BYTES, Contents, Next, Op, Stage, WindowCall, WindowError, WindowReply,
     WindowRole,
 };
+use crate::ids::WindowCallId;
 use crate::observe::Tracer;
 use crate::request::{EntryId, EntryInfo, EntryState, Request};
 use crate::spec::SLOT_BYTES;
@@ -15,7 +16,7 @@ const PIECE_PAGES: u64 = 16;
 type Progress = Result<Option<WindowReply>, WindowError>;
 
 impl<P: Default> WindowRole<P> {
-    pub(super) fn on_call_fetched(&mut self, board: &mut Board<impl Tracer>, id: u32) {
+    pub(super) fn on_call_fetched(&mut self, board: &mut Board<impl Tracer>, id: WindowCallId) {
         let end_ps = self
             .core
             .book(board.engine.now(), self.window.spec().call_ps);
@@ -25,14 +26,14 @@ impl<P: Default> WindowRole<P> {
     fn reply(
         &mut self,
         board: &mut Board<impl Tracer>,
-        id: u32,
+        id: WindowCallId,
         result: Result<WindowReply, WindowError>,
     ) {
         let entry_end_ps = board.link.write(board.engine.now(), COMPLETION_ENTRY_BYTES);
         self.answer(id, result, entry_end_ps);
     }
 
-    pub(super) fn execute(&mut self, board: &mut Board<impl Tracer>, id: u32) {
+    pub(super) fn execute(&mut self, board: &mut Board<impl Tracer>, id: WindowCallId) {
         let done = match self.calls[id].call {
             WindowCall::Pin {
                 entry,
@@ -80,7 +81,7 @@ impl<P: Default> WindowRole<P> {
     fn execute_pin(
         &mut self,
         board: &mut Board<impl Tracer>,
-        id: u32,
+        id: WindowCallId,
         info: EntryInfo,
     ) -> Progress {
         if self.window.pin(info, id)? {
@@ -92,7 +93,7 @@ impl<P: Default> WindowRole<P> {
     fn execute_flush(
         &mut self,
         board: &mut Board<impl Tracer>,
-        id: u32,
+        id: WindowCallId,
         entry: EntryId,
     ) -> Progress {
         let found = self.window.pinned(entry)?;
@@ -107,7 +108,7 @@ impl<P: Default> WindowRole<P> {
     }
 
     /// Has an entry's pages read into the window, or written from it, by commands of the drive's own.
-    pub(super) fn move_pieces(&mut self, board: &mut Board<impl Tracer>, call: u32) {
+    pub(super) fn move_pieces(&mut self, board: &mut Board<impl Tracer>, call: WindowCallId) {
         let entry = self.moved_entry(call);
         let found = self.window.find(entry).expect("it is in the table");
         let pages = found.info.length_bytes / SLOT_BYTES;
@@ -116,7 +117,7 @@ impl<P: Default> WindowRole<P> {
         self.next_piece(board, call, pages);
     }
 
-    fn moved_entry(&self, call: u32) -> EntryId {
+    fn moved_entry(&self, call: WindowCallId) -> EntryId {
         match self.calls[call].call {
             WindowCall::Pin { entry, .. } | WindowCall::Flush { entry } => entry,
             _ => unreachable!("only pins and flushes move pages"),
@@ -124,14 +125,18 @@ impl<P: Default> WindowRole<P> {
     }
 
     /// The firmware turns to the next piece; other calls may come in between.
-    fn next_piece(&mut self, board: &mut Board<impl Tracer>, call: u32, pages_left: u64) {
+    fn next_piece(&mut self, board: &mut Board<impl Tracer>, call: WindowCallId, pages_left: u64) {
         let core_ps = PIECE_PAGES.min(pages_left) * self.window.spec().page_ps;
         let end_ps = self.core.book(board.engine.now(), core_ps);
         self.next_stage(board, call, Stage::Piece, end_ps);
     }
 
     /// The firmware has done its part of a piece: map, flash and buffer do theirs.
-    pub(super) fn start_piece(&mut self, board: &mut Board<impl Tracer>, call: u32) -> Next {
+    pub(super) fn start_piece(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        call: WindowCallId,
+    ) -> Next {
         let entry = self.moved_entry(call);
         let at = self.calls[call].at;
         let info = self.window.find(entry).expect("it is in the table").info;
@@ -157,7 +162,7 @@ impl<P: Default> WindowRole<P> {
     }
 
     /// Every page of an entry has been read or written: the table changes, in one step.
-    pub(super) fn on_moved(&mut self, board: &mut Board<impl Tracer>, id: u32) -> Next {
+    pub(super) fn on_moved(&mut self, board: &mut Board<impl Tracer>, id: WindowCallId) -> Next {
         if !self.armed {
             self.armed = true;
             let at_ps = board.engine.now().ps() + self.mark_ps;
@@ -198,7 +203,7 @@ impl<P: Default> WindowRole<P> {
     fn execute_read_dma(
         &mut self,
         board: &mut Board<impl Tracer>,
-        id: u32,
+        id: WindowCallId,
         entry: EntryId,
         (offset, length): (u64, u64),
     ) -> Progress {
@@ -218,7 +223,7 @@ impl<P: Default> WindowRole<P> {
     }
 
     /// Entry and length of a copy.
-    fn copied(&self, id: u32) -> (EntryId, u64, u64) {
+    fn copied(&self, id: WindowCallId) -> (EntryId, u64, u64) {
         match self.calls[id].call {
             WindowCall::ReadDma {
                 entry,
@@ -234,7 +239,7 @@ impl<P: Default> WindowRole<P> {
         &mut self,
         board: &mut Board<impl Tracer>,
         contents: &mut C,
-        id: u32,
+        id: WindowCallId,
     ) {
         let (entry, offset_bytes, length_bytes) = self.copied(id);
         let call = &mut self.calls[id];
@@ -252,7 +257,7 @@ impl<P: Default> WindowRole<P> {
         self.next_stage(board, id, Stage::Copied, arrive_ps + self.access_ps);
     }
 
-    pub(super) fn on_copied(&mut self, board: &mut Board<impl Tracer>, id: u32) {
+    pub(super) fn on_copied(&mut self, board: &mut Board<impl Tracer>, id: WindowCallId) {
         let (entry, _, length_bytes) = self.copied(id);
         let found = self.window.find(entry);
         found.expect("copied entries stay").copies -= 1;
