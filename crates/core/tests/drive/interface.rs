@@ -12,6 +12,8 @@ use lodger_core::{EntryId, Op, Precondition, Status, WindowCall, WindowError};
 use std::collections::HashSet;
 
 const GRANT: u64 = 168 << 10;
+/// What commands bring beside their tag.
+const BROUGHT: u32 = 100_000;
 
 struct Live {
     drive: Device<NoContents, Bytes>,
@@ -186,6 +188,8 @@ fn what_the_drive_has_not_begun_can_be_aborted_and_the_rest_ends_by_itself() {
         };
         request.tag = tag;
         let command = drive.enqueue(request);
+        // What it brings is its own, whatever its tag, and stays so to its completion.
+        *drive.payload_mut(command) = BROUGHT + tag;
         drive.ring(command, drive.now_ps());
         open.push((command, false));
         let place = rng.below(open.len() as u32) as usize;
@@ -201,8 +205,10 @@ fn what_the_drive_has_not_begun_can_be_aborted_and_the_rest_ends_by_itself() {
             for sent in sent {
                 let place = open.iter().position(|(id, _)| *id == sent.command);
                 let (_, aborted) = open.swap_remove(place.expect("it completes once"));
+                let brought = std::mem::take(drive.payload_mut(sent.command));
                 let (request, status) = drive.consume(sent.command, drive.now_ps());
                 assert_eq!(status == Status::Aborted, aborted, "{request:?}");
+                assert_eq!(brought, BROUGHT + request.tag);
                 ended[usize::from(aborted)] += 1;
                 if request.op == Op::Write {
                     written.push((request.offset_bytes / 4096, request.tag, aborted));
@@ -214,7 +220,7 @@ fn what_the_drive_has_not_begun_can_be_aborted_and_the_rest_ends_by_itself() {
     assert!(done > 3_000 && aborted > 500, "{ended:?}");
     for (lpn, tag, aborted) in written {
         let held = drive.contents.at(drive.source(Lpn(lpn as u32)));
-        assert_eq!(held, [if aborted { 0 } else { tag }; 8]);
+        assert_eq!(held, [if aborted { 0 } else { BROUGHT + tag }; 8]);
     }
     assert_eq!(drive.in_flight(), 0);
 }
