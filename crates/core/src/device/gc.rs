@@ -93,7 +93,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let now_ps = engine.now().ps();
             engine
                 .tracer
-                .victim(read.victim.0, read.cause.name(), valid, now_ps);
+                .victim(read.victim, read.cause.name(), valid, now_ps);
         }
     }
 
@@ -550,7 +550,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         let engine = &mut self.board.engine;
         let now_ps = engine.now().ps();
-        engine.tracer.erased(superblock.0, now_ps);
+        engine.tracer.erased(superblock, now_ps);
         let geometry = self.ftl.geometry();
         let (first, slots) = (geometry.first_ppn(superblock), geometry.superblock_slots);
         self.contents.erase(first, slots);

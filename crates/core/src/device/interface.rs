@@ -187,8 +187,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let now = self.board.engine.now();
         let fetched_ps = self.board.link.command(now, at_ps, doorbell);
         let tracer = &mut self.board.engine.tracer;
-        tracer.mark(command.0, Part::Queue, at_ps);
-        tracer.mark(command.0, Part::Fetch, fetched_ps);
+        tracer.mark(command, Part::Queue, at_ps);
+        tracer.mark(command, Part::Fetch, fetched_ps);
         self.board
             .engine
             .schedule(fetched_ps, EventKind::Fetched, command);

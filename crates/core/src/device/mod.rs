@@ -262,8 +262,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let now = self.board.engine.now();
         let end_ps = self.board.cores.book(now, core_ps);
         let tracer = &mut self.board.engine.tracer;
-        tracer.mark(command.0, Part::Gate, now.ps());
-        tracer.firmware(command.0, end_ps - core_ps, end_ps);
+        tracer.mark(command, Part::Gate, now.ps());
+        tracer.firmware(command, end_ps - core_ps, end_ps);
         self.board
             .engine
             .schedule(end_ps, EventKind::Processed, command);
@@ -358,7 +358,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             return;
         }
         let engine = &mut self.board.engine;
-        engine.tracer.op_done(index.0, engine.now().ps());
+        engine.tracer.op_done(index, engine.now().ps());
         let op = self.board.array.ops[index];
         self.board.array.ops.remove(index);
         if op.kind == OpKind::Erase {
@@ -411,7 +411,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if T::ON {
             let alone_ps = self.board.link.response_ps(extra_bytes);
             let tracer = &mut self.board.engine.tracer;
-            tracer.settled(command.0, now.ps(), alone_ps, arrives_ps);
+            tracer.settled(command, now.ps(), alone_ps, arrives_ps);
         }
         self.front.attention = true;
         self.front.sent.push(Sent {

@@ -28,7 +28,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let map_fill_ps = costs.map_fill_ps;
         let check_ps = self.hpb.as_ref().map_or(0, |hpb| hpb.check_ps(id));
         let tracer = &mut self.board.engine.tracer;
-        tracer.looks_up(id.0, Part::MapHost, check_ps);
+        tracer.looks_up(id, Part::MapHost, check_ps);
         core_ps += check_ps;
         self.board.counters.map.lookups += u64::from(last + 1 - first);
         for page in first..last + 1 {
@@ -42,7 +42,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                     }
                     let entry_ps = entry_ps.unwrap_or(0);
                     let part = memory::look_up_part(self.map.tier(place));
-                    self.board.engine.tracer.looks_up(id.0, part, entry_ps);
+                    self.board.engine.tracer.looks_up(id, part, entry_ps);
                     core_ps += entry_ps;
                 }
                 None if self.is_covered(id, page_id) => {}
@@ -100,7 +100,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// The map says where the data is, or is asked to find out.
     pub(super) fn start_read(&mut self, id: CommandId) {
         let engine = &mut self.board.engine;
-        engine.tracer.mark(id.0, Part::MapHmb, engine.now().ps());
+        engine.tracer.mark(id, Part::MapHmb, engine.now().ps());
         if self.commands[id].hpb_command {
             if let Some(hpb) = &mut self.hpb
                 && !hpb.take_entries(&mut self.board, id)
@@ -459,7 +459,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Data that needs no flash is fetched from its memory.
     fn send_from_memory(&mut self, id: CommandId, from_memory: &FromMemory) {
         let now = self.board.engine.now();
-        self.board.engine.tracer.asks_memory(id.0, now.ps());
+        self.board.engine.tracer.asks_memory(id, now.ps());
         for bytes in pieces(from_memory.zeros) {
             self.send_part(id, bytes, now.ps());
         }
@@ -515,7 +515,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         } else {
             if T::ON {
                 let wire_ps = self.board.link.wire_ps(bytes);
-                self.board.engine.tracer.sends(id.0, wire_ps);
+                self.board.engine.tracer.sends(id, wire_ps);
             }
             self.board.link.write(self.board.engine.now(), bytes)
         };
@@ -534,7 +534,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     pub(super) fn on_data_ready(&mut self, index: FlashOpId) {
         let engine = &mut self.board.engine;
         let now_ps = engine.now().ps();
-        engine.tracer.op_done(index.0, now_ps);
+        engine.tracer.op_done(index, now_ps);
         let op = self.board.array.ops[index];
         self.board.array.ops.remove(index);
         match (op.cause, op.class) {
@@ -543,7 +543,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 let (command, bytes) = (CommandId(op.owner), u64::from(op.link_bytes));
                 let kept_in_host = self.keep_in_read_cache(&op);
                 if kept_in_host > 0 && self.hmb_path.has_dma() {
-                    self.board.engine.tracer.adopt(command.0, now_ps);
+                    self.board.engine.tracer.adopt(command, now_ps);
                     // The command's pages get it from host memory, so that it crosses the link once.
                     let board = &mut self.board;
                     let at_ps = self.hmb_path.put_through(board, kept_in_host, bytes);

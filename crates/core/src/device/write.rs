@@ -59,7 +59,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let transfer = self.buffer.begin(id, head, bytes);
             self.commands[id].pending += 1;
             let engine = &mut self.board.engine;
-            engine.tracer.transfer(transfer.0, engine.now().ps(), 0);
+            engine.tracer.transfer(transfer, engine.now().ps(), 0);
             if command.window_io {
                 let at_ps = self.board.protected_ps(bytes);
                 self.board
@@ -75,7 +75,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                     let engine = &mut self.board.engine;
                     let now_ps = engine.now().ps();
                     let wait_ps = (at_ps - now_ps).saturating_sub(alone_ps);
-                    engine.tracer.transfer(transfer.0, now_ps, wait_ps);
+                    engine.tracer.transfer(transfer, now_ps, wait_ps);
                 }
                 self.board
                     .engine
@@ -121,7 +121,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let Transfer { bytes, command, .. } = self.buffer.transfer(index);
         let now = self.board.engine.now();
         let tracer = &mut self.board.engine.tracer;
-        tracer.transferred(index.0, command.0, true, now.ps());
+        tracer.transferred(index, command, true, now.ps());
         if self.buffer.tier.is_granted() {
             // Out again over the link, into the drive's buffer in host memory.
             self.put_in_hmb(index);
@@ -160,7 +160,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let id = transfer.command;
         let engine = &mut self.board.engine;
         let now_ps = engine.now().ps();
-        engine.tracer.transferred(index.0, id.0, false, now_ps);
+        engine.tracer.transferred(index, id, false, now_ps);
         let command = *self.commands[id];
         let mut slot = transfer.first_slot;
         while slot != NONE {

@@ -202,14 +202,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
             offset_bytes: request.offset_bytes,
             length_bytes: request.length_bytes,
         };
-        self.drive.tracer().begin(command.0, &info, now_ps);
+        self.drive.tracer().begin(command, &info, now_ps);
         let mut submit_ps = before_ps + self.submit_ps;
         if self.hpb.is_some() && self.attach_entries(command) {
             // Another command goes first.
             submit_ps += self.submit_ps;
         }
         let tracer = self.drive.tracer();
-        tracer.mark(command.0, Part::Submission, now_ps + submit_ps);
+        tracer.mark(command, Part::Submission, now_ps + submit_ps);
         self.drive.ring(command, now_ps + submit_ps);
         command
     }
@@ -287,7 +287,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Host<C, M, T> {
             let submitted_ps = self.submitted_ps[command.0 as usize];
             let ended = self.splits.completed(command, status);
             let tracer = self.drive.tracer();
-            tracer.completed(command.0, now_ps, ended.is_some());
+            tracer.completed(command, now_ps, ended.is_some());
             if let Some(status) = ended {
                 self.completions.push(Completion {
                     tag: request.tag,

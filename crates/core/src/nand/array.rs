@@ -123,12 +123,12 @@ impl Array {
         let info = OpInfo {
             kind: op.kind.name(),
             cause: op.cause.name(),
-            die: op.die.0,
+            die: op.die,
             channel: self.geometry.channel(op.die),
-            superblock: op.superblock.0,
+            superblock: op.superblock,
         };
         let index = self.ops.insert(op);
-        engine.tracer.op(index.0, &info, engine.now().ps());
+        engine.tracer.op(index, &info, engine.now().ps());
         let die = &mut self.dies[die_id.index()];
         die.queues[class as usize].push_back(&mut self.ops, index);
         die.waiting |= 1 << class as u8;
@@ -318,7 +318,7 @@ impl Array {
         die.next_program = index.0 + 1;
         engine
             .tracer
-            .step(index.0, OpStep::Started, engine.now().ps());
+            .step(index, OpStep::Started, engine.now().ps());
         self.load_piece(engine, index);
     }
 
@@ -336,7 +336,7 @@ impl Array {
         let die = &mut self.dies[die_id.index()];
         let index = die.take(&mut self.ops, class);
         die.running = true;
-        engine.tracer.step(index.0, OpStep::Started, now.ps());
+        engine.tracer.step(index, OpStep::Started, now.ps());
         let op = &mut self.ops[index];
         match op.kind {
             OpKind::Read => {
@@ -357,9 +357,7 @@ impl Array {
         op.end_ps = engine.now().ps() + self.nand.command_ps + duration_ps;
         die.busy_ps += self.nand.command_ps + duration_ps;
         die.current = index.0 + 1;
-        engine
-            .tracer
-            .step(index.0, OpStep::Array, engine.now().ps());
+        engine.tracer.step(index, OpStep::Array, engine.now().ps());
         let die_id = op.die;
         engine.schedule(op.end_ps, EventKind::ArrayDone, index);
         self.load_next(engine, die_id);
@@ -373,9 +371,7 @@ impl Array {
             self.load_piece(engine, index);
             return;
         }
-        engine
-            .tracer
-            .step(index.0, OpStep::Loaded, engine.now().ps());
+        engine.tracer.step(index, OpStep::Loaded, engine.now().ps());
         if die.next_program == index.0 + 1 {
             die.next_is_loaded = true;
         } else {
@@ -396,9 +392,9 @@ impl Array {
             let channel = self.geometry.channel(die_id) as usize;
             let end_ps = self.channels[channel].book(now, transfer_ps);
             let tracer = &mut engine.tracer;
-            tracer.step(index.0, OpStep::ArrayDone, now.ps());
-            tracer.step(index.0, OpStep::Transfer, end_ps - transfer_ps);
-            tracer.step(index.0, OpStep::Transferred, end_ps);
+            tracer.step(index, OpStep::ArrayDone, now.ps());
+            tracer.step(index, OpStep::Transfer, end_ps - transfer_ps);
+            tracer.step(index, OpStep::Transferred, end_ps);
             let decoded_ps = end_ps + self.nand.ecc_ps + op.end_ps;
             engine.schedule(decoded_ps, EventKind::DataReady, index);
             die.free_at_ps = if self.nand.cache_read {
@@ -415,7 +411,7 @@ impl Array {
             // Left over from before a suspension moved the end.
             return false;
         }
-        engine.tracer.step(index.0, OpStep::ArrayDone, now.ps());
+        engine.tracer.step(index, OpStep::ArrayDone, now.ps());
         die.running = false;
         die.current = 0;
         self.dispatch(engine, die_id);
@@ -458,7 +454,7 @@ impl Array {
         let now_ps = engine.now().ps();
         engine
             .tracer
-            .step(FlashOpId(die.suspended - 1).0, OpStep::Suspending, now_ps);
+            .step(FlashOpId(die.suspended - 1), OpStep::Suspending, now_ps);
         engine.schedule(engine.now().ps() + delay_ps, EventKind::Suspended, die_id.0);
     }
 

@@ -1,6 +1,7 @@
 //! Who is told of each step of each command and flash operation: [`Untraced`], which is nothing, or one that keeps
 //! what it hears.
 
+use crate::ids::{CommandId, DieId, FlashOpId, Superblock, TransferId};
 use serde::{Deserialize, Serialize};
 
 macro_rules! parts {
@@ -101,11 +102,11 @@ pub struct OpInfo {
     /// What for.
     pub cause: &'static str,
     /// Die it runs on.
-    pub die: u32,
+    pub die: DieId,
     /// Bus that leads there.
     pub channel: u32,
     /// Superblock it touches.
-    pub superblock: u32,
+    pub superblock: Superblock,
 }
 
 /// Picoseconds of each [`Part`], in order.
@@ -119,19 +120,19 @@ pub trait Tracer {
 
     /// A command's request is submitted.
     #[inline]
-    fn begin(&mut self, command: u32, info: &RequestInfo, at_ps: u64) {}
+    fn begin(&mut self, command: CommandId, info: &RequestInfo, at_ps: u64) {}
 
     /// Up to `until_ps` a command was in `part`, from where it was known to be before.
     #[inline]
-    fn mark(&mut self, command: u32, part: Part, until_ps: u64) {}
+    fn mark(&mut self, command: CommandId, part: Part, until_ps: u64) {}
 
     /// Of the firmware's next work on a command this much is a look-up.
     #[inline]
-    fn looks_up(&mut self, command: u32, part: Part, core_ps: u64) {}
+    fn looks_up(&mut self, command: CommandId, part: Part, core_ps: u64) {}
 
     /// A firmware core works on a command.
     #[inline]
-    fn firmware(&mut self, command: u32, begin_ps: u64, end_ps: u64) {}
+    fn firmware(&mut self, command: CommandId, begin_ps: u64, end_ps: u64) {}
 
     /// Another event: what settles a command from now on comes of that.
     #[inline]
@@ -139,45 +140,46 @@ pub trait Tracer {
 
     /// Data of a command is asked of memories of the drive or the host.
     #[inline]
-    fn asks_memory(&mut self, command: u32, at_ps: u64) {}
+    fn asks_memory(&mut self, command: CommandId, at_ps: u64) {}
 
     /// Data of a write is asked for over the link, where it will have to wait for so long.
     #[inline]
-    fn transfer(&mut self, transfer: u32, at_ps: u64, wait_ps: u64) {}
+    fn transfer(&mut self, transfer: TransferId, at_ps: u64, wait_ps: u64) {}
 
     /// Data of a write has arrived in the drive, if `arrived`, or where it is buffered.
     #[inline]
-    fn transferred(&mut self, transfer: u32, command: u32, arrived: bool, at_ps: u64) {}
+    fn transferred(&mut self, transfer: TransferId, command: CommandId, arrived: bool, at_ps: u64) {
+    }
 
     /// Data of a command occupies the link for so long.
     #[inline]
-    fn sends(&mut self, command: u32, wire_ps: u64) {}
+    fn sends(&mut self, command: CommandId, wire_ps: u64) {}
 
     /// A flash operation is handed to the array.
     #[inline]
-    fn op(&mut self, op: u32, info: &OpInfo, at_ps: u64) {}
+    fn op(&mut self, op: FlashOpId, info: &OpInfo, at_ps: u64) {}
 
     /// A flash operation goes a step further, now or at an instant that is known by now.
     #[inline]
-    fn step(&mut self, op: u32, step: OpStep, at_ps: u64) {}
+    fn step(&mut self, op: FlashOpId, step: OpStep, at_ps: u64) {}
 
     /// A flash operation is over; what is settled by this event was settled by it.
     #[inline]
-    fn op_done(&mut self, op: u32, at_ps: u64) {}
+    fn op_done(&mut self, op: FlashOpId, at_ps: u64) {}
 
     /// A command has heard of the flash operation that is over.
     #[inline]
-    fn adopt(&mut self, command: u32, at_ps: u64) {}
+    fn adopt(&mut self, command: CommandId, at_ps: u64) {}
 
     /// All that a command has waited for has happened; its completion arrives at `arrives_ps`, and takes
     /// `unloaded_ps` alone on the link.
     #[inline]
-    fn settled(&mut self, command: u32, at_ps: u64, unloaded_ps: u64, arrives_ps: u64) {}
+    fn settled(&mut self, command: CommandId, at_ps: u64, unloaded_ps: u64, arrives_ps: u64) {}
 
     /// The host has handled a command's completion: the request is over, if `ends_request`, or goes on with other
     /// commands that it was split into.
     #[inline]
-    fn completed(&mut self, command: u32, at_ps: u64, ends_request: bool) {}
+    fn completed(&mut self, command: CommandId, at_ps: u64, ends_request: bool) {}
 
     /// The parts of the requests that are over, first come, first served; each is told once.
     #[inline]
@@ -187,11 +189,11 @@ pub trait Tracer {
 
     /// A superblock is to be emptied, of so many valid slots, or its erase is done.
     #[inline]
-    fn victim(&mut self, superblock: u32, cause: &'static str, valid: u32, at_ps: u64) {}
+    fn victim(&mut self, superblock: Superblock, cause: &'static str, valid: u32, at_ps: u64) {}
 
     /// A superblock is erased.
     #[inline]
-    fn erased(&mut self, superblock: u32, at_ps: u64) {}
+    fn erased(&mut self, superblock: Superblock, at_ps: u64) {}
 }
 
 /// Hears nothing.

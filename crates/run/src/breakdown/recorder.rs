@@ -5,6 +5,7 @@
 //! operations hears of the one that ends last alone.
 
 use crate::trace_events::{OpTimes, TraceEvents};
+use lodger_core::ids::{CommandId, FlashOpId, Id, Superblock, TransferId};
 use lodger_core::observe::{OpInfo, OpStep, PARTS, Part, PartsPs, RequestInfo, Tracer};
 use std::collections::VecDeque;
 
@@ -86,8 +87,8 @@ pub struct Recorder {
 
 /// A place in a list that grows as needed.
 #[inline]
-fn place<T: Clone>(list: &mut Vec<T>, at: u32, empty: T) -> &mut T {
-    let at = at as usize;
+fn place<T: Clone>(list: &mut Vec<T>, at: impl Id, empty: T) -> &mut T {
+    let at = at.number() as usize;
     if at >= list.len() {
         list.resize(at + 1, empty);
     }
@@ -126,11 +127,11 @@ impl Recorder {
         self.events.map(|events| *events)
     }
 
-    fn request(&mut self, command: u32) -> &mut Request {
+    fn request(&mut self, command: CommandId) -> &mut Request {
         place(&mut self.requests, command, NOTHING)
     }
 
-    fn operation(&mut self, op: u32) -> &mut Op {
+    fn operation(&mut self, op: FlashOpId) -> &mut Op {
         place(&mut self.ops, op, Op::default())
     }
 }
@@ -157,7 +158,7 @@ fn follow(request: &mut Request, op: &Op, now_ps: u64) {
 impl Tracer for Recorder {
     const ON: bool = true;
 
-    fn begin(&mut self, command: u32, info: &RequestInfo, at_ps: u64) {
+    fn begin(&mut self, command: CommandId, info: &RequestInfo, at_ps: u64) {
         let slices = self.events.is_some().then(Vec::new);
         *self.request(command) = Request {
             active: true,
@@ -169,11 +170,11 @@ impl Tracer for Recorder {
         };
     }
 
-    fn mark(&mut self, command: u32, part: Part, until_ps: u64) {
+    fn mark(&mut self, command: CommandId, part: Part, until_ps: u64) {
         self.request(command).mark(part, until_ps);
     }
 
-    fn looks_up(&mut self, command: u32, part: Part, core_ps: u64) {
+    fn looks_up(&mut self, command: CommandId, part: Part, core_ps: u64) {
         let mut places = self.request(command).looks_up.iter_mut();
         let found = places.find(|(known, _)| known.is_none_or(|known| known == part));
         if let Some((known, sum_ps)) = found {
@@ -182,7 +183,7 @@ impl Tracer for Recorder {
         }
     }
 
-    fn firmware(&mut self, command: u32, begin_ps: u64, end_ps: u64) {
+    fn firmware(&mut self, command: CommandId, begin_ps: u64, end_ps: u64) {
         let request = self.request(command);
         request.mark(Part::FirmwareWait, begin_ps);
         let looks_up = std::mem::take(&mut request.looks_up);
@@ -198,15 +199,15 @@ impl Tracer for Recorder {
         self.ended = None;
     }
 
-    fn asks_memory(&mut self, command: u32, at_ps: u64) {
+    fn asks_memory(&mut self, command: CommandId, at_ps: u64) {
         self.request(command).asked_ps = at_ps;
     }
 
-    fn transfer(&mut self, transfer: u32, at_ps: u64, wait_ps: u64) {
+    fn transfer(&mut self, transfer: TransferId, at_ps: u64, wait_ps: u64) {
         *place(&mut self.transfers, transfer, (0, 0)) = (at_ps, wait_ps);
     }
 
-    fn transferred(&mut self, transfer: u32, command: u32, arrived: bool, at_ps: u64) {
+    fn transferred(&mut self, transfer: TransferId, command: CommandId, arrived: bool, at_ps: u64) {
         let (asked_ps, wait_ps) = *place(&mut self.transfers, transfer, (0, 0));
         let request = self.request(command);
         request.mark(Part::BufferWait, asked_ps);
@@ -218,11 +219,11 @@ impl Tracer for Recorder {
         }
     }
 
-    fn sends(&mut self, command: u32, wire_ps: u64) {
+    fn sends(&mut self, command: CommandId, wire_ps: u64) {
         self.request(command).wire_ps += wire_ps;
     }
 
-    fn op(&mut self, op: u32, info: &OpInfo, at_ps: u64) {
+    fn op(&mut self, op: FlashOpId, info: &OpInfo, at_ps: u64) {
         *self.operation(op) = Op {
             info: Some(*info),
             enqueued_ps: at_ps,
@@ -230,7 +231,7 @@ impl Tracer for Recorder {
         };
     }
 
-    fn step(&mut self, op: u32, step: OpStep, at_ps: u64) {
+    fn step(&mut self, op: FlashOpId, step: OpStep, at_ps: u64) {
         let op = self.operation(op);
         match step {
             OpStep::Started => op.started_ps = at_ps,
@@ -244,7 +245,7 @@ impl Tracer for Recorder {
         }
     }
 
-    fn op_done(&mut self, op: u32, _: u64) {
+    fn op_done(&mut self, op: FlashOpId, _: u64) {
         let op = *self.operation(op);
         self.ended = Some(op);
         if let (Some(events), Some(info)) = (&mut self.events, &op.info) {
@@ -252,13 +253,13 @@ impl Tracer for Recorder {
         }
     }
 
-    fn adopt(&mut self, command: u32, at_ps: u64) {
+    fn adopt(&mut self, command: CommandId, at_ps: u64) {
         if let Some(op) = self.ended {
             follow(self.request(command), &op, at_ps);
         }
     }
 
-    fn settled(&mut self, command: u32, at_ps: u64, unloaded_ps: u64, arrives_ps: u64) {
+    fn settled(&mut self, command: CommandId, at_ps: u64, unloaded_ps: u64, arrives_ps: u64) {
         let ended = self.ended;
         let request = self.request(command);
         match ended {
@@ -276,7 +277,7 @@ impl Tracer for Recorder {
         request.mark(Part::Link, arrives_ps);
     }
 
-    fn completed(&mut self, command: u32, at_ps: u64, ends_request: bool) {
+    fn completed(&mut self, command: CommandId, at_ps: u64, ends_request: bool) {
         let request = self.request(command);
         request.mark(Part::Completion, at_ps);
         request.active = false;
@@ -290,13 +291,13 @@ impl Tracer for Recorder {
         }
     }
 
-    fn victim(&mut self, superblock: u32, cause: &'static str, valid: u32, at_ps: u64) {
+    fn victim(&mut self, superblock: Superblock, cause: &'static str, valid: u32, at_ps: u64) {
         if let Some(events) = &mut self.events {
             events.victim(superblock, cause, valid, at_ps);
         }
     }
 
-    fn erased(&mut self, superblock: u32, at_ps: u64) {
+    fn erased(&mut self, superblock: Superblock, at_ps: u64) {
         if let Some(events) = &mut self.events {
             events.erased(superblock, at_ps);
         }

@@ -5,6 +5,7 @@
 
 mod perfetto;
 
+use lodger_core::ids::{CommandId, Superblock};
 use lodger_core::observe::{OpInfo, Part, RequestInfo};
 use lodger_core::time::NS;
 use perfetto::Packets;
@@ -109,7 +110,7 @@ pub struct TraceEvents {
     requests: Thinned,
     ops: Thinned,
     collections: Thinned,
-    victims: BTreeMap<u32, Victim>,
+    victims: BTreeMap<Superblock, Victim>,
 }
 
 /// How much of a run is in a trace.
@@ -138,13 +139,13 @@ impl TraceEvents {
     /// A request is over; `slices` say which part of it began when.
     pub(crate) fn request(
         &mut self,
-        command: u32,
+        command: CommandId,
         info: &RequestInfo,
         start_ps: u64,
         slices: &[(Part, u64)],
         end_ps: u64,
     ) {
-        let track = REQUESTS | u64::from(command);
+        let track = REQUESTS | u64::from(command.0);
         self.requests.add([track; 2], |packets| {
             let notes = [
                 ("offset_bytes", info.offset_bytes),
@@ -163,12 +164,12 @@ impl TraceEvents {
 
     /// A flash operation is over.
     pub(crate) fn op(&mut self, info: &OpInfo, times: &OpTimes) {
-        let die = DIES | u64::from(info.die);
+        let die = DIES | u64::from(info.die.0);
         let bus = times.bus_ps.map(|_| BUSES | u64::from(info.channel));
         self.ops.add([die, bus.unwrap_or(die)], |packets| {
             let name = format!("{} {}", info.cause, info.kind);
             let notes = [
-                ("superblock", u64::from(info.superblock)),
+                ("superblock", u64::from(info.superblock.0)),
                 ("suspended_ps", times.suspended_ps),
             ];
             let notes = &notes[..if times.suspended_ps > 0 { 2 } else { 1 }];
@@ -182,7 +183,13 @@ impl TraceEvents {
     }
 
     /// A superblock is to be emptied.
-    pub(crate) fn victim(&mut self, superblock: u32, cause: &'static str, valid: u32, at_ps: u64) {
+    pub(crate) fn victim(
+        &mut self,
+        superblock: Superblock,
+        cause: &'static str,
+        valid: u32,
+        at_ps: u64,
+    ) {
         let taken: BTreeSet<u64> = self.victims.values().map(|victim| victim.lane).collect();
         let lane = (0..).find(|lane| !taken.contains(lane)).unwrap_or(0);
         let victim = Victim {
@@ -195,14 +202,14 @@ impl TraceEvents {
     }
 
     /// A superblock is erased.
-    pub(crate) fn erased(&mut self, superblock: u32, at_ps: u64) {
+    pub(crate) fn erased(&mut self, superblock: Superblock, at_ps: u64) {
         let Some(victim) = self.victims.remove(&superblock) else {
             return;
         };
         let track = COLLECTIONS | victim.lane;
         self.collections.add([track; 2], |packets| {
             let notes = [
-                ("superblock", u64::from(superblock)),
+                ("superblock", u64::from(superblock.0)),
                 ("valid_pages", u64::from(victim.valid)),
             ];
             let what = ("gc", victim.cause);
