@@ -52,11 +52,10 @@ impl<M: GuestMemory> Pages<M> {
         self.flash.pages()
     }
 
-    /// Every byte is gone, of pages that hold nothing any more and of those that do.
+    /// Every byte of pages is gone, of those that hold nothing any more and of those that do. The window's stay.
     pub fn forget_all(&mut self) {
         self.flash.forget_all();
         self.buffer.clear();
-        self.window.clear(0, u64::MAX);
     }
 
     /// Flash is in a file from now on.

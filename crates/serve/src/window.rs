@@ -60,8 +60,10 @@ impl WindowBytes {
             for at in ranges.flat_map(|(from, length)| (from..from + length).step_by(PAGE as usize))
             {
                 self.read(at, &mut page);
-                // It is as long.
-                let _ = memory.write(at, &page);
+                // It is as long, and zeros.
+                if page != [0; PAGE as usize] {
+                    let _ = memory.write(at, &page);
+                }
             }
         }
         self.memory = Some(memory);

@@ -502,4 +502,18 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     pub fn window_entries(&self) -> impl Iterator<Item = EntryInfo> + '_ {
         self.window.iter().flat_map(|window| window.entries())
     }
+
+    /// All of the window is saved when power fails from now on, as a persistent memory region is; or (`keeps_all`
+    /// false) what is pinned alone. Returns when a mark in flash says so: until then power must not be relied on.
+    pub fn keep_whole_window(&mut self, keeps_all: bool) -> u64 {
+        let now_ps = self.now_ps();
+        let window = self.window.as_mut();
+        window.map_or(now_ps, |window| window.keep_all(now_ps, keeps_all))
+    }
+
+    /// Whether the capacitors did not last for all of the window that was to be saved the last time power failed.
+    #[must_use]
+    pub fn window_has_lost(&self) -> bool {
+        self.window.as_ref().is_some_and(|window| window.has_lost())
+    }
 }

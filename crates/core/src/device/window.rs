@@ -95,6 +95,10 @@ pub(super) struct WindowRole<P> {
     pub sent: Vec<(WindowSent, P)>,
     /// A mark in flash says that a dump must be there after a power failure.
     armed: bool,
+    /// All of the window is saved when power fails, whatever of it is pinned.
+    keeps_all: bool,
+    /// Some of what was to be saved as power failed the last time was not.
+    has_lost: bool,
     /// Time of that mark.
     mark_ps: u64,
     /// Access time of the window's memory.
@@ -113,10 +117,24 @@ impl<P: Default> WindowRole<P> {
             calls: Slab::default(),
             sent: Vec::new(),
             armed: false,
+            keeps_all: false,
+            has_lost: false,
             mark_ps: mark_ps(&spec.nand),
             access_ps: spec.tiers.pm.as_ref().map_or(0, |pm| pm.access_ps),
             released: Vec::new(),
         }))
+    }
+
+    /// All of the window is saved when power fails, or what is pinned alone. Returns when that is so.
+    pub(super) fn keep_all(&mut self, now_ps: u64, keeps_all: bool) -> u64 {
+        self.keeps_all = keeps_all;
+        self.has_lost = false;
+        let is_marked = self.armed;
+        self.armed |= keeps_all;
+        match is_marked || !keeps_all {
+            true => now_ps,
+            false => now_ps + self.mark_ps,
+        }
     }
 
     /// A call stands in its queue; its doorbell is rung at `doorbell_ps`.

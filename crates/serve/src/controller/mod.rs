@@ -34,6 +34,7 @@ pub mod namespaces;
 mod power;
 mod queues;
 mod record;
+mod region;
 mod time;
 mod window;
 mod wipe;
@@ -59,7 +60,7 @@ use lodger_wire::hmb::HmbFeature;
 use lodger_wire::lba::BlockSize;
 use lodger_wire::memory::GuestMemory;
 use lodger_wire::queue::Permit;
-use lodger_wire::registers::{Capabilities, Effect, Enable, ReadEffect, Registers};
+use lodger_wire::registers::{Effect, Enable, ReadEffect, Registers};
 use lodger_wire::{PageSize, QueueId};
 use logs::ErrorLog;
 pub use logs::Look;
@@ -67,6 +68,8 @@ use power::Power;
 use queues::Queues;
 use record::Recorder;
 pub use record::Sink;
+use region::Region;
+pub use region::WINDOW_BAR;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use wipe::Wipe;
@@ -150,6 +153,7 @@ pub struct Controller<M: GuestMemory + Clone> {
     recorder: Option<Recorder>,
     kept: Kept,
     plight: Plight,
+    region: Region,
 }
 
 /// What a controller has counted beside the model.
@@ -195,7 +199,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let identity = Identity::new(spec, block, &settings.namespaces_bytes, seed)?;
         let features = Features::new(identity.has_volatile_cache);
         Ok(Controller {
-            registers: Registers::new(Capabilities::default()),
+            registers: Registers::new(region::capabilities(spec)),
             identity,
             device: Device::with_memory(spec, precondition, 0, seed, contents, lent),
             page: PageSize::MIN,
@@ -225,6 +229,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             recorder: None,
             kept: Kept::new(seed),
             plight: Plight::default(),
+            region: Region::default(),
             memory,
         })
     }
@@ -250,7 +255,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
     pub fn register_read(&mut self, at: u64, into: &mut [u8]) {
         match self.registers.read(at, into) {
             ReadEffect::None => {}
-            ReadEffect::PersistPmr => {} // There is no such region.
+            // What was stored is in its memory.
+            ReadEffect::PersistPmr => {}
         }
     }
 
@@ -275,11 +281,11 @@ impl<M: GuestMemory + Clone> Controller<M> {
                     self.events.add(event);
                 }
             }
+            Effect::PmrEnable(is_enabled) => self.region_enabled(is_enabled),
             Effect::None
             | Effect::Ignored(_)
             | Effect::Refused(_)
             | Effect::InterruptMask(_)
-            | Effect::PmrEnable(_)
             | Effect::PmrMemorySpace(_) => {}
         }
     }

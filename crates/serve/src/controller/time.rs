@@ -29,6 +29,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             self.run_device(now_ps);
         }
         self.go_on_wiping();
+        self.go_on_with_region();
         let passed = self.look_at_file();
         self.end_waits();
         if self.registers.is_ready() && !self.is_shutting_down {
@@ -69,6 +70,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             self.wipe.next_time_ps(),
             self.next_power_ps(),
             self.next_act_ps(),
+            self.next_of_region_ps(),
         ];
         others.into_iter().flatten().min()
     }
@@ -139,6 +141,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             || self.is_resetting
             || self.is_shutting_down
             || self.plight.is_waited_for()
+            || self.registers.pmr_waits()
     }
 
     /// Whether something waits for the file that keeps the drive: nobody says when that is over.

@@ -178,17 +178,11 @@ impl<M: GuestMemory + Clone> Controller<M> {
     }
 
     /// Ranges of the window that are pinned: offset and length, bytes.
-    fn pinned_ranges(&self) -> Vec<(u64, u64)> {
+    pub(super) fn pinned_ranges(&self) -> Vec<(u64, u64)> {
         let entries = self.device.window_entries();
         entries
             .map(|entry| (entry.window_offset_bytes, entry.length_bytes))
             .collect()
-    }
-
-    /// Power was away: what no entry covers is gone.
-    pub(super) fn window_lost_power(&mut self) {
-        let ranges = self.pinned_ranges();
-        self.device.contents.window.clear_all_but(ranges);
     }
 
     /// Whether blocks are pinned or about to be: all data can then not be erased.
@@ -209,9 +203,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
         has_window.then_some(&mut self.device.contents.window)
     }
 
-    /// The window's bytes are in that memory from now on; what is pinned comes along.
+    /// The window's bytes are in that memory from now on; what outlasts power comes along.
     pub fn window_lies_in(&mut self, memory: Box<dyn GuestMemory>) {
-        let ranges = self.pinned_ranges();
+        let ranges = self.kept_ranges();
         let window = &mut self.device.contents.window;
         window.lie_in(memory, ranges.into_iter());
     }

@@ -144,6 +144,11 @@ impl Wipe {
         self.is_clean = false;
     }
 
+    pub(super) fn is_sanitizing(&self) -> bool {
+        let work = self.work.as_ref();
+        work.is_some_and(|work| matches!(work.what, What::Sanitize))
+    }
+
     pub(super) fn is_under_way(&self) -> bool {
         self.work.is_some()
     }
@@ -208,6 +213,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
     pub(super) fn sanitize(&mut self, sanitize: &Sanitize, dword10: u32) -> Result<(), Status> {
         self.is_writable()?;
         self.has_nothing_pinned()?;
+        self.region_is_disabled()?;
         if self.wipe.work.is_some() {
             let refusal = self.wipe.refusal(NamespaceId::ALL);
             return Err(refusal.unwrap_or(Status::SANITIZE_IN_PROGRESS));
@@ -310,6 +316,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         work.step = Step::Keeping;
         if work.erase != Erase::None && work.failure.is_none() {
             self.device.contents.forget_all();
+            self.clear_window_without_region();
         }
         if !self.erases_file() {
             self.data_is_erased(true);
@@ -353,6 +360,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 }
             }
             What::Sanitize => {
+                if work.failure.is_none() {
+                    self.region_is_sanitized();
+                }
                 self.wipe.sanitized = match work.failure {
                     None => SanitizeState::Done,
                     Some(_) => SanitizeState::Failed,

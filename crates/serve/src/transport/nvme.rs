@@ -7,7 +7,7 @@
 
 use super::{Function, GuestRam, Map, guest_ram, irq, region};
 use crate::controller::identity::VENDOR;
-use crate::controller::{Controller, VECTORS};
+use crate::controller::{Controller, VECTORS, WINDOW_BAR};
 use lodger_core::DriveSpec;
 use lodger_wire::pci::{Bar, CLASS_NVME, CONFIG_BYTES, ConfigSpace, Link, Msix, PciIdentity};
 use rustix::io::Errno;
@@ -81,7 +81,7 @@ impl NvmeFunction {
         };
         let window_bytes = controller.window_mut().map_or(0, |window| window.bytes());
         let window = Bar {
-            index: region::BAR4 as u8,
+            index: WINDOW_BAR,
             bytes: window_bytes.next_power_of_two(),
             prefetchable: true,
         };

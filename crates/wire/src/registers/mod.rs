@@ -324,6 +324,18 @@ impl Registers {
         }
     }
 
+    /// Whether the host has the persistent memory region enabled (PMRCTL.EN).
+    #[must_use]
+    pub fn pmr_is_enabled(&self) -> bool {
+        self.pmr.as_ref().is_some_and(Pmr::is_enabled)
+    }
+
+    /// Whether the host waits for the region it has enabled ([`Registers::pmr_ready`]).
+    #[must_use]
+    pub fn pmr_waits(&self) -> bool {
+        self.pmr.as_ref().is_some_and(Pmr::waits)
+    }
+
     fn is_enabled(&self) -> bool {
         self.cc & CC_ENABLE != 0
     }

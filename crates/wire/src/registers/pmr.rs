@@ -90,6 +90,14 @@ impl Pmr {
         self.health = health;
     }
 
+    pub(super) fn is_enabled(&self) -> bool {
+        self.is_enabled
+    }
+
+    pub(super) fn waits(&self) -> bool {
+        self.is_enabled && !self.is_ready
+    }
+
     pub(super) fn status_read_persists(&self) -> bool {
         self.capabilities.status_read_persists
     }

@@ -71,6 +71,11 @@ impl<P: Default> WindowRole<P> {
         recovery
     }
 
+    /// Whether some of what was to be saved as power failed the last time was not.
+    pub(in crate::device) fn has_lost(&self) -> bool {
+        self.has_lost
+    }
+
     /// Saves table and entries while the capacitors last, and brings back what was saved.
     fn dump<C: Contents<Payload = P>>(
         &mut self,
@@ -79,7 +84,12 @@ impl<P: Default> WindowRole<P> {
         recovery: &mut WindowRecovery,
     ) {
         let entries: Vec<EntryInfo> = self.entries().collect();
-        let pages = entries.iter().map(|entry| entry.length_bytes).sum::<u64>() / SLOT_BYTES;
+        let pinned = entries.iter().map(|entry| entry.length_bytes).sum::<u64>() / SLOT_BYTES;
+        // The entries first, then what is left of the window.
+        let pages = match self.keeps_all {
+            true => self.window.spec().bytes / SLOT_BYTES,
+            false => pinned,
+        };
         let dump = Dump::new(spec, pages);
         let stop_ps = dump::stop_ps(spec.power.as_ref());
         let table = dump.table_is_saved(stop_ps);
@@ -97,7 +107,10 @@ impl<P: Default> WindowRole<P> {
             debug_assert!(released.is_empty(), "no command outlives a power cut");
             contents.lose(entry.window_offset_bytes, entry.length_bytes);
         }
-        recovery.outcome = match (table, recovery.lost_entries.is_empty()) {
+        let is_whole =
+            recovery.lost_entries.is_empty() && dump.pages_are_saved(pinned, pages, stop_ps);
+        self.has_lost = !table || !is_whole;
+        recovery.outcome = match (table, is_whole) {
             (true, true) if pages == 0 => DumpOutcome::NothingPinned,
             (true, true) => DumpOutcome::Restored,
             (true, false) => DumpOutcome::Incomplete,
@@ -109,6 +122,6 @@ impl<P: Default> WindowRole<P> {
         recovery.saved_programs = dump.saved(stop_ps);
         recovery.restore_ps = dump::restore_ps(spec, pages);
         // What came back is marked again; an empty table needs no mark.
-        self.armed = !self.window.entries().is_empty();
+        self.armed = self.keeps_all || !self.window.entries().is_empty();
     }
 }
