@@ -2,7 +2,9 @@
 
 import argparse
 import importlib
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -73,3 +75,47 @@ def test_a_check_has_its_whole_time_after_a_fast_one(
     assert Guest.waited[:-1] == [CHECK_SECONDS] * 5
     assert Guest.waited[-1] == live.BOOT_SECONDS
     assert "FAILED" not in capsys.readouterr().out
+
+
+class LookedAt:
+    """A program in a drive's place."""
+
+    def __init__(self, vm: Any, does: str) -> None:
+        self.vm = vm
+        program = f"import time; print(1, flush=True); {does}"
+        self.process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+        # What a start takes does not count.
+        assert self.process.stdout
+        self.process.stdout.readline()
+
+    def cpu_seconds(self) -> float:
+        return float(self.vm.Drive.cpu_seconds(self))
+
+
+@pytest.mark.parametrize(
+    ("does", "is_idle"), [("time.sleep(99)", True), ("exec('while True: pass')", False)]
+)
+def test_a_drive_that_polls_while_nobody_comes_is_not_idle(
+    live: Any, monkeypatch: pytest.MonkeyPatch, does: str, is_idle: bool
+) -> None:
+    class Idle(Guest):
+        def line(self, seconds: float) -> str:
+            said = self.answers.pop(0)
+            if said.startswith("ok"):
+                time.sleep(0.5)
+            return said
+
+        def __init__(self, *_: Any) -> None:
+            super().__init__()
+            self.answers = ["kernel 7", "begin idle", "ok idle", "done"]
+
+    monkeypatch.setattr(live.vm, "Guest", Idle)
+    run = live.Run(argparse.Namespace(checks=[], check_seconds=CHECK_SECONDS))
+    drive = LookedAt(live.vm, does)
+    try:
+        kernel = argparse.Namespace(image="")
+        run.boot(live.boot("alone", "idle"), ("", kernel, ""), drive, Path("/dev/null"))
+    finally:
+        drive.process.kill()
+        drive.process.communicate()
+    assert (run.passed, run.failed) == ((1, 0) if is_idle else (0, 1))

@@ -51,7 +51,7 @@ def boot(name: str, checks: str, **other) -> Boot:
 COMMANDS = boot(
     "commands",
     "attached host_memory health errors flush deallocate write_zeroes compare reset abort"
-    " power_states saved_features format sanitize idle",
+    " power_states saved_features host_memory_rules format sanitize idle",
 )
 DATA = boot(
     "data",
@@ -101,7 +101,7 @@ PROBES = {
 # What is measured, if it is asked for by name.
 MEASURES = {
     "iops": [boot("iops", "iops", append="nvme.poll_queues=1", beside=NULL_DRIVE)],
-    "knees": [boot("knees", "knees", append="LIVE_SLOWER=10 LIVE_DRIVE=rc100-240", seconds=900)],
+    "knees": [boot("knees", "knees", append="LIVE_SLOWER=30 LIVE_DRIVE=rc100-240", seconds=1500)],
     **PROBES,
 }
 # Several by one name.
@@ -112,8 +112,8 @@ DRIVES = {
     "knees": "rc100-240",
     **{f"probe_{name}": str(HERE / "drives" / f"{name}.toml") for name in PROBED},
 }
-# Slower than a drive is, so that the times of flash stand out from those of an emulated guest.
-SLOW = ["--speed", "0.03", "--precondition", "sequential"]
+# Slower than a drive is by 30, so that the times of flash stand out from those of an emulated guest.
+SLOW = ["--speed", "0.033333", "--precondition", "sequential"]
 # The same where more than single requests is looked at.
 LESS_SLOW = ["--speed", "0.1", "--precondition", "sequential"]
 # And more options of `lodger serve`.
@@ -121,8 +121,8 @@ OPTIONS = {
     "namespaces": ["--namespaces", "1GiB,2GiB,rest"],
     "window_c": ["--block", "4096"],
     "iops": ["--speed", "0"],
-    **dict.fromkeys(PROBES, SLOW),
-    **dict.fromkeys(["knees", "probe_write_buffer"], LESS_SLOW),
+    **dict.fromkeys(["knees", *PROBES], SLOW),
+    "probe_write_buffer": LESS_SLOW,
 }
 # What some have of this repository in the guest, beside the program itself.
 BUILT = {

@@ -167,6 +167,14 @@ check_saved_features() {
   must_say "0x0*15e\$" nvme get-feature $controller -f 4 -s 2
 }
 
+# What the base specification says of host memory, where the kernel lets programs ask.
+check_host_memory_rules() {
+  load rules --rw=randwrite --bs=4k --iodepth=16 --size=64m --io_size=16m
+  sh /live/hmb-rules.sh $controller >rules.said 2>&1 || die "$(grep -e FAILED -e error -e failed rules.said | tr '\n' ';')"
+  note "$(tail -n 1 rules.said)"
+  must has_host_memory
+}
+
 check_no_host_memory() {
   must_not has_host_memory
   dmesg | grep -q "allocated .* host memory buffer" && die "the kernel allocated host memory"
