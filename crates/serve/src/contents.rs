@@ -211,6 +211,13 @@ impl<M: GuestMemory> Contents for Pages<M> {
         }
     }
 
+    fn protect(&mut self, lpn: Lpn, slot: BufferSlot, sequence: u32) {
+        let page = self.at(Source::Buffer(slot));
+        if let Some(backing) = self.backing() {
+            backing.protect(lpn, sequence, page);
+        }
+    }
+
     fn record_trims(&mut self, trims: &[Trim]) {
         if let Flash::File(file) = &mut self.flash {
             file.backing.record_trims(trims);

@@ -139,8 +139,7 @@ impl Flash {
             Flash::File(file) => {
                 file.on_the_way = InMemory::default();
                 file.waiting.clear();
-                file.backing.log.forget_pages();
-                file.backing.log.push(Op::PunchAll);
+                file.backing.forget_all();
             }
         }
     }
@@ -194,8 +193,9 @@ impl InFile {
         let slots = (unit.first.0..unit.first.0 + unit.slots).map(Ppn);
         let held = slots.map(|ppn| self.on_the_way.get(ppn));
         let held = held.map(|page| page.filter(|page| !Arc::ptr_eq(page, &self.zeros)));
-        let records = spare.map(|spare| Record {
-            spare,
+        let spares: Vec<Spare> = spare.collect();
+        let records = spares.iter().map(|spare| Record {
+            spare: *spare,
             stream: unit.stream,
             unit: unit.sequence,
             settled_to: unit.settled_to,
@@ -208,6 +208,9 @@ impl InFile {
             records: records.collect(),
         });
         self.waiting.push_back((number, unit.first, unit.slots));
+        spares
+            .iter()
+            .for_each(|spare| self.backing.programmed(spare));
         self.release_written();
     }
 

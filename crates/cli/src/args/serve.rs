@@ -41,7 +41,7 @@ then the drive comes back with the next command as it was, with its wear, counte
 Ctrl-C ends it and prints what was done, and how late completions were beside the model.
 
 Not there yet: firmware, self-test and vendor commands (invalid opcode);
-a file for drives whose write buffer is power-protected.";
+a file for drives with a byte window, or with a log in power-protected memory.";
 
 /// `lodger serve`.
 #[derive(Debug, Args)]

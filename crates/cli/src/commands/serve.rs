@@ -295,8 +295,8 @@ fn unkept(args: &ServeArgs, error: &BackingError) -> Error {
         BackingError::Damaged(_) => {
             "without a copy the drive is lost; another name makes a new one"
         }
-        BackingError::Protected => {
-            "a drive with another write buffer (`--set role.write_buffer.tier=dram`) can be kept"
+        BackingError::Protected(_) => {
+            "a drive without it (`extends` of the drive's file, `role.write_buffer.log=none`) can be kept"
         }
     };
     Error::input(message).hint(hint)

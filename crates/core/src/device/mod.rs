@@ -509,7 +509,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// A drive in its initial state that holds nothing takes over flash as it was found; [`Device::begin_power_cut`]
     /// is to follow, from which it comes back as the drive that has left it, switched on after it has lost
     /// power. `rest`: what that one kept beside, saved at any time since it came back itself. What was in its
-    /// write buffer is gone, be it in protected memory.
+    /// write buffer is gone, be it in protected memory: [`Device::put_back`] brings it back.
     ///
     /// # Errors
     /// If a drive like this cannot have left what was found; then this one is of no use any more.

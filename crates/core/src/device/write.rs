@@ -3,7 +3,7 @@
 use super::buffer::Transfer;
 use super::map::translation_page;
 use super::programs::{Fetched, Program};
-use super::{Command, Contents, Device, HostMemory, Source, spare, wear};
+use super::{Command, Contents, Device, HostMemory, PageBytes, Source, spare, wear};
 use crate::controller::{Fate, Flusher, Landing, Lookup, SlotState, Waiter};
 use crate::engine::EventKind;
 use crate::ftl::{ProgramUnit, Stream};
@@ -165,12 +165,43 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let mut slot = transfer.first_slot;
         while slot != NONE {
             let next = self.buffer.slots.chained(BufferSlot(slot));
+            let lpn = self.buffer.slots.lpn(BufferSlot(slot));
             self.land(id, &command, BufferSlot(slot));
+            if C::HAS_BYTES {
+                self.protect(lpn);
+            }
             slot = next;
         }
         self.buffer.landed(&transfer);
         self.end_part(id);
         self.dispatch();
+    }
+
+    /// A page has landed: where the buffer outlasts power, contents that outlast the drive hear of it.
+    fn protect(&mut self, lpn: Lpn) {
+        if self.buffer.survives_power_cut(&self.spec.tiers)
+            && let Some(slot) = self.buffer.slots.find(lpn)
+        {
+            self.contents.protect(lpn, slot, self.ftl.sequence());
+        }
+    }
+
+    /// A page that the buffer held as power failed, and that somebody else has kept, lands in it again: for a drive that has
+    /// come back by [`Device::restore`]. Returns false while there is no room for it.
+    pub fn put_back(&mut self, lpn: Lpn, page: &PageBytes) -> bool {
+        let Some(slot) = self.buffer.slots.take(lpn) else {
+            return false;
+        };
+        self.contents.set_buffered(slot, page);
+        // As one whose rest has to be read, and has been.
+        if let Landing::Absorbed(held) = self.buffer.slots.land(slot, true, false) {
+            self.contents.absorb(slot, held, u8::MAX);
+            self.protect(lpn);
+        } else {
+            self.protect(lpn);
+            self.on_merged(slot);
+        }
+        true
     }
 
     /// One page's data has arrived in its slot.

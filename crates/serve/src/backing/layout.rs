@@ -8,10 +8,12 @@
 //! trims, twice            16 bytes a record, in turns
 //! spare                   32 bytes a page: what lies in flash beside its data
 //! data                    4 KiB a page
+//! protected, twice        pages that a power-protected buffer holds, in turns; only of drives with one
 //! ```
 //!
 //! All of it is little endian. The file is sparse: what was never written takes no room.
 
+use super::protected::ENTRY;
 use lodger_core::DriveSpec;
 use lodger_core::device::Spare;
 use lodger_core::ftl::{Oob, Owner, Stream, Trim};
@@ -32,6 +34,8 @@ const REST_AT: u64 = 2 * PAGE;
 /// Room for what is kept beside: far more than any drive needs.
 pub const REST_BYTES_MAX: u64 = 256 << 20;
 const ALIGNMENT: u64 = 1 << 20;
+/// Protected pages beyond four times what the buffer holds.
+const ENTRIES_FEW: u64 = 1024;
 
 /// Where everything is.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +47,8 @@ pub struct Layout {
     trims_bytes: u64,
     spare_at: u64,
     data_at: u64,
+    protected_at: u64,
+    protected_bytes: u64,
     pub end: u64,
 }
 
@@ -58,6 +64,14 @@ impl Layout {
         let trims_bytes = (PAGE + trims * TRIM).next_multiple_of(PAGE);
         let spare_at = trims_at + 2 * trims_bytes;
         let data_at = (spare_at + slots * SPARE).next_multiple_of(ALIGNMENT);
+        let protected_at = data_at + slots * PAGE;
+        let buffer = &spec.roles.write_buffer;
+        let protected_bytes = match spec.tiers.survives_power_cut(buffer.tier) {
+            // A list is written anew when three quarters of it are needless.
+            true => PAGE + (4 * buffer.bytes / PAGE + ENTRIES_FEW) * ENTRY,
+            false => 0,
+        };
+        let protected_bytes = protected_bytes.next_multiple_of(PAGE);
         Layout {
             superblocks,
             superblock_slots,
@@ -66,7 +80,9 @@ impl Layout {
             trims_bytes,
             spare_at,
             data_at,
-            end: data_at + slots * PAGE,
+            protected_at,
+            protected_bytes,
+            end: protected_at + 2 * protected_bytes,
         }
     }
 
@@ -100,7 +116,20 @@ impl Layout {
     }
 
     pub fn all_data(&self) -> (u64, u64) {
-        (self.data_at, self.end - self.data_at)
+        (self.data_at, self.protected_at - self.data_at)
+    }
+
+    pub fn protected(&self, which: bool) -> u64 {
+        self.protected_at + u64::from(which) * self.protected_bytes
+    }
+
+    /// Pages that there is room for in a list of those that are protected.
+    pub fn protected_max(&self) -> u64 {
+        self.protected_bytes.saturating_sub(PAGE) / ENTRY
+    }
+
+    pub fn all_protected(&self) -> (u64, u64) {
+        (self.protected_at, 2 * self.protected_bytes)
     }
 }
 
@@ -230,6 +259,21 @@ pub fn decode_number(bytes: &[u8], place: u64) -> Result<u32, ()> {
     let [number, check] = words(bytes);
     let is_good = number == 0 && check == 0 || checked(&number.to_le_bytes(), place) == check;
     is_good.then_some(number).ok_or(())
+}
+
+/// Some numbers, with a check of them and of their place.
+pub fn encode_words(words: [u32; 4], place: u64) -> [u8; SPARE as usize] {
+    let [a, b, c, d] = words;
+    let mut all = [a, b, c, d, 0, 0, 0, 0];
+    let bytes: [u8; SPARE as usize] = bytes_of(&all);
+    all[7] = checked(&bytes[..28], place);
+    bytes_of(&all)
+}
+
+/// `None`: they are not there, or not whole.
+pub fn decode_words(bytes: &[u8], place: u64) -> Option<[u32; 4]> {
+    let [a, b, c, d, .., check] = words::<8>(bytes);
+    (checked(&bytes[..28], place) == check).then_some([a, b, c, d])
 }
 
 /// Up to where the file is synced, and whether the drive was switched off properly.

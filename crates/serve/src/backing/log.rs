@@ -7,6 +7,7 @@
 
 use super::disk::Disk;
 use super::layout::{self, Layout, MARKER_AT, Marker, PAGE, Record, SPARE, TRIM};
+use super::protected::{self, ENTRY, Entries, List};
 use super::rest;
 use super::syncer::Syncer;
 use lodger_core::device::PageBytes;
@@ -44,6 +45,10 @@ pub enum Op {
     },
     /// This list counts from now on.
     SwitchTrims(TrimList),
+    /// Pages that a protected buffer holds, behind those of a list.
+    Protect(Entries),
+    /// That list counts from now on.
+    SwitchProtected(List),
     Rest(Vec<u8>),
     /// Whether the drive is switched off properly.
     Mark(bool),
@@ -87,6 +92,9 @@ pub struct Log {
     pub wear: Vec<u32>,
     /// The list that records are added to.
     pub trims: TrimList,
+    /// The list of protected pages that counts, and when it began to.
+    pub protected: List,
+    protected_since: u64,
     /// Which place of the rest is next, its generation, and when the last one was written.
     pub rest: (bool, u32),
     rest_written: u64,
@@ -121,6 +129,8 @@ impl Log {
             marker: Marker::default(),
             wear: vec![0; layout.superblocks as usize],
             trims: TrimList::default(),
+            protected: List::default(),
+            protected_since: 0,
             rest: (false, 1),
             rest_written: 0,
             marked: 0,
@@ -210,8 +220,10 @@ impl Log {
     /// Pages that wait to be written are forgotten.
     pub fn forget_pages(&mut self) {
         for (_, op) in &mut self.ops {
-            if let Op::Program { pages, .. } = op {
-                pages.fill(None);
+            match op {
+                Op::Program { pages, .. } => pages.fill(None),
+                Op::Protect(list) => list.entries.iter_mut().for_each(|each| each.page = None),
+                _ => {}
             }
         }
     }
@@ -308,10 +320,16 @@ impl Log {
             | Op::Punch(_)
             | Op::PunchAll
             | Op::SwitchTrims(_)
+            | Op::SwitchProtected(_)
             | Op::Mark(true)
             | Op::Barrier(_) => !self.is_synced(),
             // The last one must not be lost with this one.
             Op::Rest(_) => self.rest_written > self.synced,
+            // Another list goes where the last but one is: the last one must count by then.
+            Op::Protect(entries) if entries.list.generation > self.protected.generation => {
+                self.protected_since > self.synced
+            }
+            Op::Protect(_) => false,
             Op::Program { .. } | Op::Trims { .. } | Op::Mark(false) => false,
         };
         if waits_for_sync {
@@ -326,6 +344,16 @@ impl Log {
         if changes && self.marked > self.synced {
             return Ok(Tried::NeedsSync);
         }
+        if let Op::Barrier(_) = op {
+            return Ok(Tried::Done);
+        }
+        self.change(op)?;
+        self.written += 1;
+        Ok(Tried::Done)
+    }
+
+    /// What it changes of the file.
+    fn change(&mut self, op: &Op) -> io::Result<()> {
         match op {
             Op::Program {
                 first,
@@ -339,12 +367,26 @@ impl Log {
                 self.disk.punch(at, bytes)?;
             }
             Op::PunchAll => {
-                let (at, bytes) = self.layout.all_data();
-                self.disk.punch(at, bytes)?;
+                for (at, bytes) in [self.layout.all_data(), self.layout.all_protected()] {
+                    if bytes > 0 {
+                        self.disk.punch(at, bytes)?;
+                    }
+                }
             }
             Op::Trims { list, trims } => self.write_trims(list, trims)?,
             Op::SwitchTrims(list) => {
                 let at = self.layout.trims(list.which);
+                let number = layout::encode_number(list.generation, at);
+                self.disk.write(at, &number)?;
+            }
+            Op::Protect(entries) => {
+                self.buffer.clear();
+                protected::encode(entries, &self.layout, &mut self.buffer);
+                let at = protected::place(&self.layout, &entries.list);
+                self.disk.write(at, &self.buffer)?;
+            }
+            Op::SwitchProtected(list) => {
+                let at = self.layout.protected(list.which);
                 let number = layout::encode_number(list.generation, at);
                 self.disk.write(at, &number)?;
             }
@@ -355,16 +397,20 @@ impl Log {
                 self.disk.write(Layout::rest(which), &self.buffer)?;
             }
             Op::Mark(is_clean) => self.mark(*is_clean)?,
-            Op::Barrier(_) => return Ok(Tried::Done),
+            Op::Barrier(_) => {}
         }
-        self.written += 1;
-        Ok(Tried::Done)
+        Ok(())
     }
 
     /// What is to be noted when something is done.
     fn follow(&mut self, number: u64, op: Op) {
         match op {
             Op::Program { pages, .. } => self.unsynced_bytes += pages.len() as u64 * PAGE,
+            Op::Protect(entries) => self.unsynced_bytes += entries.entries.len() as u64 * ENTRY,
+            Op::SwitchProtected(list) => {
+                self.protected = list;
+                self.protected_since = self.written;
+            }
             Op::Erase(superblock) => self.ops.push_front((number, Op::Punch(superblock))),
             Op::Rest(_) => {
                 self.rest = (!self.rest.0, self.rest.1 + 1);

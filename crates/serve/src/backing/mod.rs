@@ -19,17 +19,21 @@ pub mod disk;
 mod find;
 mod layout;
 mod log;
+mod protected;
 mod rest;
 mod syncer;
 
 pub(crate) use layout::Record;
 pub(crate) use log::{Log, Op};
 
+use crate::contents::Page;
 use disk::Disk;
 use layout::{Layout, MARKER_AT, Marker, PAGE};
 use lodger_core::DriveSpec;
-use lodger_core::ftl::{Contradiction, Found, Trim};
-use lodger_core::ids::Ppn;
+use lodger_core::device::Spare;
+use lodger_core::ftl::{Contradiction, Found, Owned, Trim};
+use lodger_core::ids::{Lpn, Ppn};
+use protected::{Landed, Protected};
 use rest::{Header, Whose};
 use std::io;
 use std::sync::Arc;
@@ -53,11 +57,9 @@ pub enum BackingError {
     /// It is not what was written.
     #[error("it is damaged: {0}")]
     Damaged(String),
-    /// What this drive holds in protected memory would be lost.
-    #[error(
-        "the drive's write buffer is power-protected: what it holds cannot be kept in a file yet"
-    )]
-    Protected,
+    /// What this drive holds in protected memory would be lost: its window, or the log of its buffer.
+    #[error("{0} is power-protected: what it holds cannot be kept in a file yet")]
+    Protected(&'static str),
 }
 
 impl From<Contradiction> for BackingError {
@@ -79,6 +81,8 @@ pub struct FoundDrive {
     pub pages: u64,
     /// Pages that were being written as the machine stopped, and are as if they had never been.
     pub torn_pages: u64,
+    /// Pages that a protected buffer held and flash has not, in the order in which they were written.
+    pub protected: Vec<(Lpn, Page)>,
 }
 
 /// A file that keeps a drive.
@@ -87,6 +91,7 @@ pub struct Backing {
     pub(crate) log: Log,
     found: Option<FoundDrive>,
     last_trim: u32,
+    protected: Protected,
 }
 
 impl Backing {
@@ -171,6 +176,11 @@ impl Backing {
                 return Err(BackingError::Damaged(what.to_owned()));
             }
         };
+        let Some((list, landed)) = protected::read(&*disk, &layout)? else {
+            let what = "what its protected buffer holds";
+            return Err(BackingError::Damaged(what.to_owned()));
+        };
+        let left = protected::left(landed, &flash.found);
         // What was there and not synced is from now on.
         disk.sync()?;
         let marker = Marker {
@@ -183,6 +193,8 @@ impl Backing {
         (log.marker, log.epoch) = (marker, flash.epoch + 1);
         log.rest = (newest == 0 && generation > 0, generation + 1);
         log.trims = flash.trims;
+        log.protected = list;
+        let protected = Protected::new(list, &left);
         let last_trim = flash.found.trims.last().map_or(0, |trim| trim.sequence);
         if !was_clean && flash.trims.generation > 0 {
             // Behind the last record there may be others, of which an earlier one was lost.
@@ -194,11 +206,13 @@ impl Backing {
             was_clean,
             pages: flash.pages,
             torn_pages: flash.torn,
+            protected: left.into_iter().map(|each| (each.lpn, each.page)).collect(),
         });
         Ok(Backing {
             log,
             found,
             last_trim,
+            protected,
         })
     }
 
@@ -224,8 +238,39 @@ impl Backing {
         let new = &all[all.partition_point(|trim| trim.sequence <= self.last_trim)..];
         if let Some(last) = new.last() {
             self.last_trim = last.sequence;
+            self.protected.trimmed(new);
             self.log.record_trims(new, all);
         }
+    }
+
+    /// A page is in a buffer that outlasts power, so it is to outlast this process.
+    pub(crate) fn protect(&mut self, lpn: Lpn, sequence: u32, page: Page) {
+        let landed = Landed {
+            lpn,
+            sequence,
+            page,
+        };
+        let entries_max = self.log.layout.protected_max();
+        let (entries, begins) = self.protected.land(landed, entries_max);
+        let list = entries.list;
+        self.log.push(Op::Protect(entries));
+        if begins {
+            self.log.push(Op::SwitchProtected(list));
+        }
+    }
+
+    /// A page was programmed.
+    pub(crate) fn programmed(&mut self, spare: &Spare) {
+        if let Some(Owned::Data(lpn)) = spare.oob.owner.get() {
+            self.protected.programmed(lpn, spare.oob.sequence);
+        }
+    }
+
+    /// All data is to be gone.
+    pub(crate) fn forget_all(&mut self) {
+        self.protected.forget_all();
+        self.log.forget_pages();
+        self.log.push(Op::PunchAll);
     }
 
     /// What the drive keeps beside flash. `is_off`: it is switched off now, with nothing in its memory.
@@ -268,10 +313,13 @@ impl Backing {
 
 /// Whether a drive can be kept in a file.
 fn check(spec: &DriveSpec) -> Result<(), BackingError> {
-    let buffer = &spec.roles.write_buffer;
-    let is_protected = spec.tiers.survives_power_cut(buffer.tier) || buffer.log_bytes > 0;
-    match is_protected {
-        true => Err(BackingError::Protected),
-        false => Ok(()),
+    if spec.roles.window.is_some() {
+        return Err(BackingError::Protected("the drive's byte window"));
+    }
+    match spec.roles.write_buffer.log_bytes {
+        0 => Ok(()),
+        _ => Err(BackingError::Protected(
+            "the log of the drive's write buffer",
+        )),
     }
 }

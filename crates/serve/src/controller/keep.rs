@@ -6,7 +6,9 @@ use super::namespaces::{FORMATS, Namespace};
 use super::wipe::SavedWipe;
 use super::{Controller, Statistics};
 use crate::backing::{Backing, BackingError};
-use lodger_core::device::{News, Recovery, Rest};
+use crate::contents::Page;
+use lodger_core::device::{News, PageBytes, Recovery, Rest};
+use lodger_core::ids::Lpn;
 use lodger_wire::NamespaceId;
 use lodger_wire::entry::Outcome;
 use lodger_wire::memory::GuestMemory;
@@ -157,7 +159,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
     /// # Errors
     /// If what is there is not what a drive like this can have left, or the file cannot be written.
     pub fn keep_in(&mut self, mut backing: Backing) -> Result<Option<ComeBack>, BackingError> {
-        let Some(found) = backing.take_found() else {
+        let Some(mut found) = backing.take_found() else {
             self.device.contents.keep_in(backing);
             self.keeping.power_cycles = 1;
             self.settle_file(false)?;
@@ -171,7 +173,11 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
         self.device.restore(&saved.drive, found.flash)?;
         self.device.contents.keep_in(backing);
-        let recovery = self.recover();
+        let mut recovery = self.recover();
+        recovery.buffer_slots = found.protected.len() as u32;
+        for (lpn, page) in std::mem::take(&mut found.protected) {
+            self.put_back(lpn, page)?;
+        }
         for (id, format) in (1..).map(NamespaceId).zip(saved.formats()) {
             self.identity.namespaces.set_format(id, format);
         }
@@ -195,6 +201,20 @@ impl<M: GuestMemory + Clone> Controller<M> {
             pages: found.pages,
             torn_pages: found.torn_pages,
         }))
+    }
+
+    /// A page that a protected buffer held is in it again.
+    fn put_back(&mut self, lpn: Lpn, page: Page) -> Result<(), BackingError> {
+        const ZEROS: PageBytes = [0; 4096];
+        let bytes = page.as_deref().unwrap_or(&ZEROS);
+        while !self.device.put_back(lpn, bytes) {
+            let Some(next_ps) = self.device.next_time() else {
+                let what = "there is no room for what its protected buffer held";
+                return Err(BackingError::Damaged(what.to_owned()));
+            };
+            while self.device.run(next_ps).is_some() {}
+        }
+        Ok(())
     }
 
     /// The drive comes back, before anybody can use it.

@@ -82,6 +82,8 @@ pub struct Attached {
     interrupts: Vec<OwnedFd>,
     since: Instant,
     pub register_writes: u64,
+    /// The server is: what is written to registers is nobody's.
+    pub is_gone: bool,
 }
 
 impl Attached {
@@ -110,6 +112,7 @@ impl Attached {
             interrupts,
             since: Instant::now(),
             register_writes: 0,
+            is_gone: false,
         }
     }
 
@@ -143,6 +146,9 @@ impl Port for Attached {
     }
 
     fn write(&mut self, at: u64, value: u32) {
+        if self.is_gone {
+            return;
+        }
         self.register_writes += 1;
         self.since = Instant::now();
         self.client

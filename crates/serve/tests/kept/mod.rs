@@ -285,6 +285,8 @@ pub struct Naive {
     /// Written since the last flush.
     unsafe_blocks: BTreeSet<u64>,
     next_version: u32,
+    /// Its buffer is power-protected: what has ended is safe.
+    pub is_protected: bool,
 }
 
 /// Marks versions of nothing but zeros. They are numbered like others: two deallocations of a block are two, and a flush
@@ -314,6 +316,7 @@ impl Naive {
             blocks: vec![block; blocks as usize],
             unsafe_blocks: BTreeSet::new(),
             next_version: 0,
+            is_protected: false,
         }
     }
 
@@ -396,6 +399,12 @@ impl Naive {
                     if bytes != block_bytes(lba, version) {
                         return Err(format!("block {lba} is not of version {version}"));
                     }
+                }
+            }
+            Asked::Write { .. } | Asked::Deallocate { .. } if self.is_protected => {
+                for (lba, version) in changes(asked) {
+                    self.blocks[lba as usize].may_be = vec![version];
+                    self.unsafe_blocks.remove(&lba);
                 }
             }
             Asked::Write { .. } | Asked::Deallocate { .. } => {}

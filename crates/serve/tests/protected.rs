@@ -1,0 +1,86 @@
+//! Does a drive with a power-protected write buffer come back from its file with all that it has acknowledged, whatever ends
+//! the process or the machine?
+
+#[cfg(target_os = "linux")]
+mod attached;
+mod driver;
+mod kept;
+mod lives;
+#[cfg(target_os = "linux")]
+mod sigkill;
+mod simulated;
+
+use kept::{Naive, SimDisk};
+use lives::{BLOCKS, End, live_beside, small, start, work_on};
+use lodger_core::DriveSpec;
+use simulated::ram;
+use std::sync::Arc;
+
+const PROTECTED: [(&str, &str); 2] = [("role.write_buffer.tier", "pm"), ("tier.pm.size", "1MiB")];
+
+fn protected(sets: &[(&str, &str)]) -> DriveSpec {
+    small(&[&PROTECTED, sets].concat())
+}
+
+fn naive(seed: u64) -> Naive {
+    let mut naive = Naive::new(BLOCKS, seed);
+    naive.is_protected = true;
+    naive
+}
+
+#[test]
+fn what_a_protected_buffer_has_acknowledged_outlives_the_process_and_the_machine() {
+    for seed in 0..u64::from(lodger_testing::cases(6)) {
+        let disk = Arc::new(SimDisk::default());
+        let sets: &[(&str, &str)] = match seed % 3 {
+            0 => &[("nand.one_shot", "false")],
+            1 => &[("ftl.hot_cold_streams", "true")],
+            _ => &[],
+        };
+        let ends = [End::Killed, End::Crashed, End::Killed, End::Off];
+        let lived = live_beside(naive(seed), seed, &protected(sets), &disk, 8, &ends);
+        lived.unwrap_or_else(|what| panic!("{what}"));
+    }
+}
+
+/// The nulls: a buffer that is not protected has acknowledged what is lost with it, and a file that does not sync loses with the
+/// machine what it was told to keep.
+#[test]
+fn a_buffer_that_loses_its_pages_and_a_disk_that_does_not_sync_are_found_out() {
+    let found = |spec: &DriveSpec, lies: bool, end: End| {
+        (0..8).any(|seed| {
+            let disk = Arc::new(SimDisk::default());
+            let ram = ram();
+            drop(start(&disk, spec, &ram));
+            if lies {
+                disk.lie();
+            }
+            let live = || live_beside(naive(seed), seed, spec, &disk, 6, &[end]);
+            let ended = std::panic::catch_unwind(live);
+            ended.is_ok_and(|ended| ended.is_err_and(|what| what.contains("block")))
+        })
+    };
+    assert!(found(&small(&[]), false, End::Killed), "a volatile buffer");
+    assert!(found(&protected(&[]), true, End::Crashed), "no sync");
+}
+
+#[test]
+fn what_the_buffer_held_is_in_it_again_and_a_drive_that_was_switched_off_has_nothing_to_put_back() {
+    let (disk, spec, ram) = (Arc::new(SimDisk::default()), protected(&[]), ram());
+    let mut naive = naive(5);
+    let (mut driver, _) = start(&disk, &spec, &ram);
+    work_on(&mut driver, &mut naive, 50, u32::MAX).expect("it works");
+    drop(driver);
+    let (driver, back) = start(&disk, &spec, &ram);
+    let held = back.expect("it was there").recovery.buffer_slots;
+    assert!(held > 0, "something was in the buffer");
+    // Killed again before anybody has come, it finds as much.
+    drop(driver);
+    let (mut driver, back) = start(&disk, &spec, &ram);
+    assert!(back.expect("it was there").recovery.buffer_slots > 0);
+    driver.port.controller.switch_off().expect("it is written");
+    drop(driver);
+    let (_, back) = start(&disk, &spec, &ram);
+    let back = back.expect("it was there");
+    assert_eq!((back.was_clean, back.recovery.buffer_slots), (true, 0));
+}
