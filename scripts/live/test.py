@@ -85,6 +85,7 @@ PLANS = {
     "cut": [CUT, AFTER_CUT],
     "without": [WITHOUT],
     "namespaces": [boot("namespaces", "namespaces")],
+    "manage_namespaces": [boot("namespaces of the host's", "manage_namespaces")],
     "window": WINDOW,
     "redis": REDIS,
     "window_file": WINDOW_FILE,
@@ -119,6 +120,7 @@ LESS_SLOW = ["--speed", "0.1", "--precondition", "sequential"]
 # And more options of `lodger serve`.
 OPTIONS = {
     "namespaces": ["--namespaces", "1GiB,2GiB,rest"],
+    "manage_namespaces": ["--set", "controller.namespaces=8"],
     "window_c": ["--block", "4096"],
     "iops": ["--speed", "0"],
     **dict.fromkeys(["knees", *PROBES], SLOW),

@@ -5,13 +5,15 @@ mod driver;
 mod simulated;
 
 use driver::mix::Mix;
-use driver::{MEMORY_BYTES, Port};
+use driver::{Driver, MEMORY_BYTES, Port};
 use lodger_core::rng::Rng;
 use lodger_serve::controller::Controller;
 use lodger_wire::memory::{GuestMemory, Ram};
 use lodger_wire::registers::offset;
 use simulated::{Simulated, ram, spec};
 
+/// Where the data of the driver's admin commands lies.
+const DATA_AT: u64 = 0x4000;
 /// Where queues and lists of the hostile guest lie: low, so that addresses drawn hit them.
 const LOW: u32 = 1 << 20;
 
@@ -27,12 +29,18 @@ fn command(rng: &mut Rng) -> [u8; 64] {
         };
         dword.copy_from_slice(&value.to_le_bytes());
     }
-    const CODES: [u8; 22] = [
-        0, 1, 2, 4, 5, 6, 8, 9, 0xa, 0xc, 0xd, 0x10, 0x11, 0x14, 0x18, 0x7c, 0x80, 0x84, 9, 9, 1, 5,
+    const CODES: [u8; 24] = [
+        0, 1, 2, 4, 5, 6, 8, 9, 0xa, 0xc, 0xd, 0x10, 0x11, 0x14, 0x15, 0x18, 0x7c, 0x80, 0x84, 9,
+        9, 1, 5, 0xd,
     ];
     bytes[0] = CODES[rng.below(CODES.len() as u32) as usize];
     bytes[1] = if rng.below(4) == 0 { bytes[1] } else { 0 };
-    bytes[4..8].copy_from_slice(&u32::from(rng.below(8) > 0).to_le_bytes());
+    let namespace = match rng.below(8) {
+        0 => 0,
+        1 => [2, 3, u32::MAX][rng.below(3) as usize],
+        _ => 1,
+    };
+    bytes[4..8].copy_from_slice(&namespace.to_le_bytes());
     for at in [24, 32] {
         let address = u64::from(rng.below(LOW)) & if rng.below(4) == 0 { !0 } else { !0xfff };
         bytes[at..at + 8].copy_from_slice(&address.to_le_bytes());
@@ -116,12 +124,30 @@ fn one_thing(controller: &mut Controller<&Ram>, memory: &Ram, now_ps: &mut u64, 
     let _ = controller.is_waited_for();
 }
 
+/// Whatever namespaces there are, there is one that has all of the drive.
+fn one_namespace(driver: &mut Driver<Simulated<'_>>, capacity_bytes: u64) {
+    while driver.admin(0xd, u32::MAX, &[1]).is_err() {
+        assert!(driver.port.wait(), "what goes on does not end");
+    }
+    let blocks = (capacity_bytes / 512).to_le_bytes();
+    let told = [&blocks[..], &blocks[..], &[0; 15]].concat();
+    driver.port.memory().write(DATA_AT, &told).unwrap();
+    assert_eq!(driver.admin(0xd, 0, &[0]), Ok(1), "it is made");
+    driver.port.memory().write(DATA_AT, &[1, 0, 0, 0]).unwrap();
+    driver.admin(0x15, 1, &[0]).expect("it is attached");
+}
+
 #[test]
 fn whatever_a_guest_does_the_drive_serves_the_next() {
-    let spec = spec(&[("tier.hmb.integrity", "mac")]);
     let mut commands = 0;
     for seed in 0..u64::from(lodger_testing::config(6).cases) {
         let memory = ram();
+        let is_managed = seed % 2 == 1;
+        let namespaces = is_managed.then_some(("controller.namespaces", "3"));
+        let sets = [("tier.hmb.integrity", "mac")]
+            .into_iter()
+            .chain(namespaces);
+        let spec = spec(&sets.collect::<Vec<_>>());
         let mut driver = Simulated::driver(&spec, &memory);
         let mut rng = Rng::new(seed);
         for _ in 0..8 {
@@ -140,6 +166,9 @@ fn whatever_a_guest_does_the_drive_serves_the_next() {
         commands += driver.port.controller.statistics().commands;
         driver.enable();
         driver.create_queues(2);
+        if is_managed {
+            one_namespace(&mut driver, spec.capacity_bytes);
+        }
         // What the blocks hold is anybody's guess, and how long they are.
         while driver.admin(0x80, 1, &[0]).is_err() {
             assert!(driver.port.wait(), "a sanitize, or a format, does not end");

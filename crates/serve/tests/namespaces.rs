@@ -356,5 +356,11 @@ fn a_drive_that_cannot_be_divided_so_says_why() {
     assert_eq!(why(&[511 * MIB, 2 * MIB]), too_large);
     assert!(why(&[u64::MAX - 4095, MIB]).is_some());
     assert_eq!(why(&[MIB; 128]), None);
-    assert_eq!(why(&[MIB; 129]), Some(Unservable::TooManyNamespaces(129)));
+    assert_eq!(
+        why(&[MIB; 129]),
+        Some(Unservable::TooManyNamespaces {
+            found: 129,
+            most: 128
+        })
+    );
 }

@@ -5,7 +5,8 @@ use lodger_wire::command::feature::{
     Timestamp,
 };
 use lodger_wire::command::{
-    AdminCommand, Cns, Erase, GetLogPage, IoCommand, QueueLimits, SanitizeAction, Transfer,
+    AdminCommand, Cns, Erase, GetLogPage, IoCommand, NamespaceAttachment, NamespaceManagement,
+    NewNamespace, QueueLimits, SanitizeAction, Transfer,
 };
 use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::hmb::HmbRequest;
@@ -355,6 +356,39 @@ fn vendors_commands_come_through_whole() {
         IoCommand::parse(&entry(0x81, &[])).map(|parsed| parsed.command),
         Ok(IoCommand::Vendor(_))
     ));
+}
+
+#[test]
+fn namespaces_are_made_and_attached_as_the_standard_has_it() {
+    let manage = |dwords: &[(usize, u32)]| admin(AdminOpcode::NamespaceManagement, dwords);
+    let create = manage(&[(11, 2 << 24)]).expect("it creates");
+    let asked = NamespaceManagement::Create { command_set: 2 };
+    assert_eq!(create, AdminCommand::NamespaceManagement(asked));
+    let from_host = Transfer {
+        direction: Direction::FromHost,
+        bytes: 4096,
+    };
+    assert_eq!(create.transfer(), from_host);
+    let delete = manage(&[(10, 1)]).expect("it deletes");
+    assert_eq!(delete.transfer(), Transfer::NONE);
+    let attach = |select| admin(AdminOpcode::NamespaceAttachment, &[(10, select)]);
+    for (select, asked) in [
+        (0, NamespaceAttachment::Attach),
+        (1, NamespaceAttachment::Detach),
+    ] {
+        let command = attach(select).expect("it attaches");
+        assert_eq!(command, AdminCommand::NamespaceAttachment(asked));
+        assert_eq!(command.transfer(), from_host);
+    }
+    for select in 2..16 {
+        assert_eq!(manage(&[(10, select)]), Err(Status::INVALID_FIELD));
+        assert_eq!(attach(select), Err(Status::INVALID_FIELD));
+    }
+    let mut data = [0; 4096];
+    (data[0], data[8], data[26], data[30]) = (7, 6, 0b0110_0001, 1);
+    let new = NewNamespace::decode(&data);
+    assert_eq!((new.size_blocks, new.capacity_blocks), (7, 6));
+    assert_eq!((new.format_index(), new.sharing), (0x31, 1));
 }
 
 #[test]

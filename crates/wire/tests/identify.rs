@@ -329,6 +329,19 @@ fn descriptors_name_a_namespace() {
     assert_eq!(page[12..17], [3, 16, 0, 0, 2]);
     assert_eq!(page[32..38], [4, 1, 0, 0, 0, 0]);
     assert_eq!(lists::command_sets()[..2], [1, 0]);
+    let listed = |bytes: &[u8]| {
+        let mut page = [0; 4096];
+        page[..bytes.len()].copy_from_slice(bytes);
+        let ids = lists::listed_controllers(&page);
+        ids.map(|ids| ids.map(|id| id.0).collect::<Vec<_>>())
+    };
+    assert_eq!(listed(&[2, 0, 3, 0, 7, 1]), Ok(vec![3, 0x107]));
+    let as_sent = lists::controllers([0, 3].map(ControllerId), ControllerId(0));
+    assert_eq!(listed(&as_sent), Ok(vec![0, 3]));
+    let refused: [&[u8]; 4] = [&[0, 0], &[2, 0, 3, 0, 3, 0], &[2, 0, 3, 0], &[0, 8]];
+    for list in refused {
+        assert_eq!(listed(list), Err(Status::CONTROLLER_LIST_INVALID));
+    }
 }
 
 proptest! {

@@ -106,7 +106,9 @@ fn what_is_supported_says_so() {
     };
     assert_eq!(at(0, 0x06), 1, "identify");
     assert_eq!(at(0, 0x80), 1 << 16 | 0b111, "format");
-    assert_eq!(at(0, 0x0d), 0, "namespace management");
+    assert_eq!(at(0, 0x0d), 0b1011, "namespace management");
+    assert_eq!(at(0, 0x15), 0b1001, "namespace attachment");
+    assert_eq!(at(0, 0x19), 0, "directives");
     assert_eq!((at(0, 0xc1), at(0, 0xc2)), (1, 0));
     assert_eq!(at(1, 1), 0b11, "write");
     assert_eq!((at(1, 0x81), at(1, 0x19)), (1, 0));

@@ -44,3 +44,47 @@ check_namespaces() {
   must_say 'INVALID_NS\|Invalid Namespace' nvme id-ns $controller -n 4
   umount /mnt
 }
+
+# comes N, goes N: the kernel looks for namespaces after a command that changes which there are.
+is_there() { grep -qs "^$1$" /sys/block/nvme0n*/nsid; }
+comes() {
+  for _ in $(seq 100); do is_there $1 && [ -b /dev/$(of $1) ] && return; sleep 0.1; done
+  die "namespace $1 does not come"
+}
+goes() {
+  for _ in $(seq 100); do is_there $1 || return; sleep 0.1; done
+  die "namespace $1 does not go"
+}
+# make N: one of 32 MiB, attached, that is to be namespace N.
+make() {
+  must_say "nsid:$1" nvme create-ns $controller --nsze=65536 --ncap=65536 --flbas=0
+  must nvme attach-ns $controller --namespace-id=$1 --controllers=0
+  comes $1
+}
+sum() { dd if=$1 bs=1M count=32 2>/dev/null | md5sum; }
+
+check_manage_namespaces() {
+  must nvme delete-ns $controller --namespace-id=1
+  goes 1
+  make 1
+  make 2
+  [ "$(cat /sys/block/$(of 2)/size)" = 65536 ] || die "n2 has $(cat /sys/block/$(of 2)/size) blocks"
+  for each in 1 2; do
+    must dd if=/dev/urandom of=/dev/$(of $each) bs=1M count=32 oflag=direct 2>/dev/null
+  done
+  first=$(sum /dev/$(of 1)) second=$(sum /dev/$(of 2))
+  [ "$first" != "$second" ] || die "both hold the same"
+  must nvme detach-ns $controller --namespace-id=1 --controllers=0
+  goes 1
+  must_not nvme detach-ns $controller --namespace-id=1 --controllers=0 >/dev/null 2>&1
+  must nvme attach-ns $controller --namespace-id=1 --controllers=0
+  comes 1
+  [ "$(sum /dev/$(of 1))" = "$first" ] || die "n1 was detached, and holds something else"
+  # What is made in its place holds nothing of it.
+  must nvme delete-ns $controller --namespace-id=1
+  goes 1
+  make 1
+  [ "$(sum /dev/$(of 1))" = "$(sum /dev/zero)" ] || die "a new namespace holds something"
+  [ "$(sum /dev/$(of 2))" = "$second" ] || die "n2 holds something else"
+  note "$(nvme list-ns $controller --all | tr -d '\t' | tr '\n' ' ')"
+}

@@ -81,7 +81,7 @@ pub struct ServeArgs {
     /// Namespaces of the drive, by their sizes, such as `8GiB,16GiB,rest`; without it there is one with all of it
     ///
     /// Multiples of 4 KiB, 128 at most; `rest` has what is left. They share the drive: its flash, its write buffer, its map. With
-    /// --socket.
+    /// --socket. With --set controller.namespaces=N the host can delete them and make others.
     #[arg(long, value_name = "SIZE,...")]
     pub namespaces: Option<String>,
     /// What was written before: reads of it take flash their time, and give zeros

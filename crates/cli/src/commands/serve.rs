@@ -49,8 +49,12 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
             })
         }
         (None, place) => {
-            if !settings.namespaces_bytes.is_empty() {
-                let message = "`--namespaces` goes with `--socket`";
+            let by_hosts = found.as_ref().is_some_and(|found| found.by_hosts);
+            if by_hosts || !settings.namespaces_bytes.is_empty() {
+                let message = match by_hosts {
+                    true => "hosts have divided the drive in the file: it goes with `--socket`",
+                    false => "`--namespaces` goes with `--socket`",
+                };
                 return Err(Error::input(message).hint("an export of NBD is a whole drive here"));
             }
             let place = place.as_deref().unwrap_or_default();
@@ -167,7 +171,7 @@ pub(super) fn refused(drive: &str, error: ServeError, option: &str) -> Error {
     match error {
         ServeError::Drive(error @ Unservable::Block(_)) => wrong("--block", &error),
         ServeError::Drive(
-            error @ (Unservable::TooManyNamespaces(_)
+            error @ (Unservable::TooManyNamespaces { .. }
             | Unservable::NamespaceSize(_)
             | Unservable::NamespaceTooLarge { .. }
             | Unservable::WindowOfSeveral),
@@ -360,6 +364,17 @@ pub(super) fn namespaces_bytes(
     spec: &DriveSpec,
     found: Option<&Division>,
 ) -> Result<Vec<u64>, Error> {
+    if found.is_some_and(|found| found.by_hosts) {
+        return match args.namespaces {
+            // The drive takes them from the file.
+            None => Ok(Vec::new()),
+            Some(_) => {
+                let message =
+                    "`--namespaces` must be left out: hosts have divided the drive in the file";
+                Err(Error::input(message).hint("another name for `--backing` makes a new drive"))
+            }
+        };
+    }
     let found = found.map(|found| found.namespaces_bytes.clone());
     let Some(text) = &args.namespaces else {
         return Ok(found.unwrap_or_default());

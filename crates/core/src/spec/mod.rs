@@ -152,6 +152,8 @@ pub struct ControllerSpec {
     pub arbitration_burst: u32,
     /// Most data of one command, bytes (NVMe: MDTS); `None`: what the model can do.
     pub transfer_bytes_max: Option<u64>,
+    /// Namespaces that hosts of a live drive can make; `None`: those it is made with stay.
+    pub namespaces_max: Option<u32>,
     /// Data that the host is expected to ask for next is read ahead.
     pub read_ahead: Option<ReadAheadSpec>,
 }

@@ -14,7 +14,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
     /// A command of the admin queue.
     pub(super) fn admin(&mut self, entry: &SubmissionEntry, permit: Permit) {
         let parsed = AdminCommand::parse(entry).and_then(|parsed| {
-            if !is_served(&parsed.command) {
+            let are_managed = self.identity.namespaces.are_managed();
+            if !is_served(&parsed.command, are_managed) {
                 return Err(Status::INVALID_OPCODE);
             }
             let transfer = parsed.command.transfer();
@@ -40,6 +41,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
         match &parsed.command {
             AdminCommand::AsyncEventRequest => self.events.request(permit),
             AdminCommand::FormatNvm(format) => self.format(format, parsed.namespace, permit),
+            AdminCommand::NamespaceManagement(management) => {
+                self.manage_namespace(*management, parsed, permit)
+            }
+            AdminCommand::NamespaceAttachment(attachment) => {
+                self.attach_namespace(*attachment, parsed, permit)
+            }
             AdminCommand::SetFeatures(set) => self.set_features(set, &parsed.data, permit),
             AdminCommand::DeleteSubmissionQueue(queue) => {
                 self.delete_submission_queue(*queue, permit)
@@ -90,6 +97,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
             | AdminCommand::SetFeatures(_)
             | AdminCommand::DeleteSubmissionQueue(_)
             | AdminCommand::FormatNvm(_)
+            | AdminCommand::NamespaceManagement(_)
+            | AdminCommand::NamespaceAttachment(_)
             | AdminCommand::Sanitize(_)
             | AdminCommand::FirmwareCommit(_)
             | AdminCommand::FirmwareDownload(_)

@@ -1,6 +1,6 @@
 //! What the drive says of itself: Identify's structures, from the drive file.
 
-use super::namespaces::{NAMESPACES_MAX, Namespace, Namespaces};
+use super::namespaces::Namespaces;
 use lodger_core::DriveSpec;
 use lodger_core::spec::{LinkProtocol, SLOT_BYTES};
 use lodger_wire::command::{Cns, Identify};
@@ -15,7 +15,7 @@ use lodger_wire::status::Status;
 use lodger_wire::{ControllerId, NamespaceId};
 
 /// The one controller there is.
-const CONTROLLER: ControllerId = ControllerId(0);
+pub(super) const CONTROLLER: ControllerId = ControllerId(0);
 /// Most data of a command where the drive file does not say: 2 to its power, pages of 4 KiB; 512 KiB.
 const MDTS: u8 = 7;
 /// Entries of the error log, 0-based.
@@ -24,6 +24,8 @@ pub const ERROR_ENTRIES_Z: u8 = 63;
 pub(super) const TEMPERATURES_KELVIN: (u16, u16) = (343, 353);
 /// OACS: Format NVM and Doorbell Buffer Config.
 const ADMIN_COMMANDS: u16 = 1 << 1 | 1 << 8;
+/// OACS: Namespace Management and Attachment.
+const NAMESPACE_COMMANDS: u16 = 1 << 3;
 /// SANICAP: crypto erase and block erase; blocks are always deallocated.
 const SANITIZE: u32 = 1 | 1 << 1 | 1 << 29;
 /// FNA: a format deletes keys, too.
@@ -78,9 +80,10 @@ pub enum Unservable {
     /// Blocks of a size that drives do not have.
     #[error("blocks must have 512 or 4096 bytes, found `{0}`")]
     Block(u32),
-    /// More namespaces than [`NAMESPACES_MAX`].
-    #[error("there must be at most {NAMESPACES_MAX} namespaces, found {0}")]
-    TooManyNamespaces(usize),
+    /// More namespaces than the drive can have.
+    #[error("there must be at most {most} namespaces, found {found}")]
+    #[allow(missing_docs)]
+    TooManyNamespaces { found: usize, most: u32 },
     /// A namespace that is not made of whole pages of the drive.
     #[error("a namespace must have a multiple of 4 KiB, and some, found {0} bytes")]
     NamespaceSize(u64),
@@ -144,6 +147,10 @@ pub fn check(spec: &DriveSpec) -> Result<(), Unservable> {
     }
 }
 
+fn bytes_of(page: Option<&Page>) -> [u8; PAGE_BYTES] {
+    page.map_or([0; PAGE_BYTES], |page| *page.bytes())
+}
+
 impl Identity {
     /// That of a drive, with blocks of a size, and namespaces of these sizes in bytes (none: one that has all);
     /// `serial` tells it from others of its kind.
@@ -156,15 +163,16 @@ impl Identity {
         sizes_bytes: &[u64],
         serial: u64,
     ) -> Result<Self, Unservable> {
-        if spec.roles.window.is_some() && sizes_bytes.len() > 1 {
+        let most = spec.controller.namespaces_max;
+        if spec.roles.window.is_some() && (sizes_bytes.len() > 1 || most.is_some()) {
             return Err(Unservable::WindowOfSeveral);
         }
         let mut eui64 = serial.to_be_bytes();
         eui64[0] |= 2; // Locally administered.
-        let namespaces = Namespaces::new(sizes_bytes, spec.capacity_bytes, block, eui64)?;
+        let capacity_bytes = spec.capacity_bytes;
+        let namespaces = Namespaces::new(sizes_bytes, most, capacity_bytes, block, eui64)?;
         let host_memory = limits(spec);
         let has_volatile_cache = has_volatile_cache(spec);
-        let capacity_bytes = u128::from(spec.capacity_bytes);
         let serial_text = format!("LODGER{serial:014X}");
         let subsystem_name = format!("nqn.2026-01.io.lodger:{serial:x}");
         let mut controller_page = Controller {
@@ -177,8 +185,8 @@ impl Identity {
             controller: CONTROLLER,
             version: Version::V2_0,
             mdts: mdts(spec),
-            namespaces_max: namespaces.count(),
-            capacity_bytes,
+            namespaces_max: namespaces.id_max(),
+            capacity_bytes: capacity_bytes.into(),
             host_memory,
             volatile_write_cache: has_volatile_cache,
             doorbell_buffers: true,
@@ -190,16 +198,17 @@ impl Identity {
             temperatures_kelvin: TEMPERATURES_KELVIN,
         }
         .page();
-        let format = match namespaces.count() {
+        let commands = match namespaces.are_managed() {
+            true => ADMIN_COMMANDS | NAMESPACE_COMMANDS,
+            false => ADMIN_COMMANDS,
+        };
+        let format = match namespaces.id_max() {
             1 => FORMAT_KEYS,
             _ => FORMAT_KEYS | ERASES_ALL,
         };
         controller_page
-            .set(controller::OACS, ADMIN_COMMANDS)
-            .set(
-                controller::UNVMCAP,
-                namespaces.unallocated_bytes(spec.capacity_bytes),
-            )
+            .set(controller::OACS, commands)
+            .set(controller::UNVMCAP, namespaces.unallocated_bytes())
             .set(controller::FNA, format)
             .set(controller::EDSTT, 0u8);
         Ok(Identity {
@@ -267,7 +276,7 @@ impl Identity {
             CommandSetActiveNamespaces, CommandSetController, CommandSetNamespace, CommandSets,
             Controllers, IndependentNamespace, NamespaceDescriptors,
         };
-        let cns = identify.cns;
+        let (cns, all) = (identify.cns, &self.namespaces);
         let is_of_command_set = matches!(
             cns,
             CommandSetNamespace | CommandSetController | CommandSetActiveNamespaces
@@ -279,20 +288,25 @@ impl Identity {
             Cns::Controller => *self.controller.bytes(),
             // What all namespaces have in common is asked of the broadcast value.
             Cns::Namespace if namespace == NamespaceId::ALL => *self.namespaces.common().bytes(),
-            Cns::Namespace | AllocatedNamespace => *self.one(namespace)?.page.bytes(),
-            NamespaceDescriptors => self.one(namespace)?.name.descriptors(),
-            ActiveNamespaces | AllocatedNamespaces | CommandSetActiveNamespaces => {
-                lists::namespaces(self.namespaces.iter().map(|(id, _)| id), namespace)?
+            // Of what is not there, or not attached, zeros (§5.17.2.1).
+            Cns::Namespace => bytes_of(all.active(namespace)?.map(|one| &one.page)),
+            AllocatedNamespace => bytes_of(all.allocated(namespace)?.map(|one| &one.page)),
+            NamespaceDescriptors => all.get(namespace)?.name.descriptors(),
+            ActiveNamespaces | CommandSetActiveNamespaces => {
+                let active = all.iter().filter(|(_, one)| one.is_active());
+                lists::namespaces(active.map(|(id, _)| id), namespace)?
             }
+            AllocatedNamespaces => lists::namespaces(all.iter().map(|(id, _)| id), namespace)?,
             CommandSetNamespace => {
-                self.one(namespace)?;
+                all.active(namespace)?;
                 *command_set::namespace_page().bytes()
             }
             CommandSetController => *command_set::controller_page(DatasetLimits::default()).bytes(),
-            IndependentNamespace => *self.one(namespace)?.independent.bytes(),
+            IndependentNamespace => bytes_of(all.active(namespace)?.map(|one| &one.independent)),
             AttachedControllers => {
-                self.one(namespace)?;
-                lists::controllers([CONTROLLER], identify.controller)
+                let one = all.allocated(namespace)?.ok_or(Status::INVALID_FIELD)?;
+                let attached = one.is_active().then_some(CONTROLLER);
+                lists::controllers(attached, identify.controller)
             }
             Controllers => lists::controllers([CONTROLLER], identify.controller),
             CommandSets => lists::command_sets(),
@@ -306,7 +320,9 @@ impl Identity {
         namespaces.map(|(_, namespace)| namespace.size_blocks).sum()
     }
 
-    fn one(&self, namespace: NamespaceId) -> Result<&Namespace, Status> {
-        self.namespaces.get(namespace)
+    /// Namespaces were made or deleted: what is left for others.
+    pub(super) fn namespaces_changed(&mut self) {
+        let left = self.namespaces.unallocated_bytes();
+        self.controller.set(controller::UNVMCAP, left);
     }
 }

@@ -2,7 +2,7 @@
 //! that it is.
 
 use super::features::SavedValues;
-use super::namespaces::{FORMATS, Namespace};
+use super::namespaces::{FORMATS, Namespace, SavedNamespaces};
 use super::wipe::SavedWipe;
 use super::{Controller, Statistics};
 use crate::backing::{Backing, BackingError};
@@ -84,6 +84,9 @@ struct Saved {
     /// All of them, if there are several or something is left beside them.
     #[serde(default)]
     namespaces: Vec<SavedNamespace>,
+    /// All of them, if hosts have changed which there are; then the two above say nothing.
+    #[serde(default)]
+    made_by_hosts: Option<SavedNamespaces>,
     features: SavedValues,
     wipe: SavedWipe,
     reads: u64,
@@ -102,6 +105,8 @@ pub struct Division {
     pub block_bytes: Vec<u32>,
     /// Bytes of each namespace; none: one that has all of the drive.
     pub namespaces_bytes: Vec<u64>,
+    /// Hosts have divided it so, by Namespace Management.
+    pub by_hosts: bool,
 }
 
 impl Division {
@@ -116,9 +121,20 @@ impl Division {
         let saved = load(&found.rest)?;
         let namespaces = &saved.namespaces;
         let block_bytes = |format| FORMATS[usize::from(format)].block.bytes() as u32;
+        if let Some(made) = &saved.made_by_hosts {
+            return Ok(Some(Division {
+                block_bytes: made
+                    .sizes()
+                    .map(|(_, format)| block_bytes(format))
+                    .collect(),
+                namespaces_bytes: made.sizes().map(|(bytes, _)| bytes).collect(),
+                by_hosts: true,
+            }));
+        }
         Ok(Some(Division {
             block_bytes: saved.formats().map(block_bytes).collect(),
             namespaces_bytes: namespaces.iter().map(|each| each.bytes).collect(),
+            by_hosts: false,
         }))
     }
 }
@@ -127,7 +143,9 @@ impl Saved {
     fn formats(&self) -> impl Iterator<Item = u8> {
         let only = self.namespaces.is_empty().then_some(self.format);
         let each = self.namespaces.iter().map(|namespace| namespace.format);
-        only.into_iter().chain(each)
+        let made = self.made_by_hosts.iter();
+        let made = made.flat_map(|made| made.sizes().map(|(_, format)| format));
+        only.into_iter().chain(each).chain(made)
     }
 }
 
@@ -166,20 +184,13 @@ impl<M: GuestMemory + Clone> Controller<M> {
             return Ok(None);
         };
         let saved = load(&found.rest)?;
-        let sizes = saved.namespaces.iter().map(|namespace| namespace.bytes);
-        if !self.identity.namespaces.have(sizes) {
-            let what = "its namespaces have other sizes".to_owned();
-            return Err(BackingError::OtherDrive(what));
-        }
+        self.divide_as(&saved)?;
         self.device.restore(&saved.drive, found.flash)?;
         self.device.contents.keep_in(backing);
         let mut recovery = self.recover();
         recovery.buffer_slots = found.protected.len() as u32;
         for (lpn, page) in std::mem::take(&mut found.protected) {
             self.put_back(lpn, page)?;
-        }
-        for (id, format) in (1..).map(NamespaceId).zip(saved.formats()) {
-            self.identity.namespaces.set_format(id, format);
         }
         self.features.restore(saved.features);
         self.statistics = Statistics {
@@ -213,6 +224,28 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 return Err(BackingError::Damaged(what.to_owned()));
             };
             while self.device.run(next_ps).is_some() {}
+        }
+        Ok(())
+    }
+
+    /// The drive has the namespaces that it had.
+    fn divide_as(&mut self, saved: &Saved) -> Result<(), BackingError> {
+        let namespaces = &mut self.identity.namespaces;
+        if let Some(made) = &saved.made_by_hosts {
+            if !namespaces.restore(made) {
+                let what = "its namespaces cannot be this drive's".to_owned();
+                return Err(BackingError::Damaged(what));
+            }
+            self.identity.namespaces_changed();
+            return Ok(());
+        }
+        let sizes = saved.namespaces.iter().map(|namespace| namespace.bytes);
+        if !namespaces.have(sizes) {
+            let what = "its namespaces have other sizes".to_owned();
+            return Err(BackingError::OtherDrive(what));
+        }
+        for (id, format) in (1..).map(NamespaceId).zip(saved.formats()) {
+            namespaces.set_format(id, format);
         }
         Ok(())
     }
@@ -283,6 +316,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let saved = Saved {
             drive: self.device.rest(),
             format: namespaces.get(NamespaceId(1)).map_or(0, Namespace::format),
+            made_by_hosts: namespaces.saved(),
             namespaces: match namespaces.are_the_whole() {
                 true => Vec::new(),
                 false => namespaces.iter().map(saved_namespace).collect(),

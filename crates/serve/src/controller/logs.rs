@@ -53,25 +53,32 @@ impl ErrorLog {
     }
 }
 
-/// Commands that this controller has no use for, though their bytes are understood.
-pub(super) fn is_served(command: &AdminCommand) -> bool {
-    !matches!(
-        command,
+/// Whether this controller has a use for a command whose bytes are understood. `are_managed`: hosts make and delete namespaces.
+pub(super) fn is_served(command: &AdminCommand, are_managed: bool) -> bool {
+    match command {
         AdminCommand::FirmwareCommit(_)
-            | AdminCommand::FirmwareDownload(_)
-            | AdminCommand::DeviceSelfTest(_)
-            | AdminCommand::Vendor(_)
-    )
+        | AdminCommand::FirmwareDownload(_)
+        | AdminCommand::DeviceSelfTest(_)
+        | AdminCommand::Vendor(_) => false,
+        AdminCommand::NamespaceManagement(_) | AdminCommand::NamespaceAttachment(_) => are_managed,
+        _ => true,
+    }
 }
 
 /// The page of effects without the commands that are not served.
-fn effects(has_window: bool) -> [u8; 4096] {
+fn effects(has_window: bool, are_managed: bool) -> [u8; 4096] {
     let mut page = command_effects(&[], if has_window { &opcode::ALL } else { &[] });
-    for opcode in [
+    let never = [
         AdminOpcode::FirmwareCommit,
         AdminOpcode::FirmwareDownload,
         AdminOpcode::DeviceSelfTest,
-    ] {
+    ];
+    let of_managed = [
+        AdminOpcode::NamespaceManagement,
+        AdminOpcode::NamespaceAttachment,
+    ];
+    let unless_managed = of_managed.into_iter().filter(|_| !are_managed);
+    for opcode in never.into_iter().chain(unless_managed) {
         page[4 * usize::from(opcode.code())..][..4].fill(0);
     }
     page
@@ -132,6 +139,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
         answer(&page, get, data, &self.memory, self.page)?;
         if !get.retain_event {
             self.events.read(id);
+            if id == LogId::ChangedNamespaces {
+                self.identity.namespaces.changes_are_known();
+            }
         }
         Ok(())
     }
@@ -142,8 +152,13 @@ impl<M: GuestMemory + Clone> Controller<M> {
             LogId::Error => error_page(self.errors.entries.iter().copied(), ERROR_ENTRIES_Z),
             LogId::Health => self.health().encode().to_vec(),
             LogId::FirmwareSlots => self.firmware().encode().to_vec(),
-            LogId::ChangedNamespaces => changed_namespaces(&[]).to_vec(),
-            LogId::CommandEffects => effects(self.device.has_window()).to_vec(),
+            LogId::ChangedNamespaces => {
+                changed_namespaces(&self.identity.namespaces.changed()).to_vec()
+            }
+            LogId::CommandEffects => {
+                let are_managed = self.identity.namespaces.are_managed();
+                effects(self.device.has_window(), are_managed).to_vec()
+            }
             LogId::SelfTest => empty_self_test().to_vec(),
             LogId::FeatureEffects => feature_effects().to_vec(),
             LogId::Sanitize => self.sanitize_status().encode().to_vec(),

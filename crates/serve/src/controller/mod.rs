@@ -30,6 +30,7 @@ pub mod identity;
 mod io;
 mod keep;
 mod logs;
+mod manage;
 pub mod namespaces;
 mod power;
 mod queues;

@@ -1,6 +1,6 @@
-//! What is done to the whole drive: Format NVM (Base 2.0 §5.14) and Sanitize (§5.24).
+//! What is done to all of a namespace, or of the drive: Format NVM (Base 2.0 §5.14), its deletion (§5.23) and Sanitize (§5.24).
 //!
-//! Both wait for the I/O commands under way; those that come meanwhile are refused. Then all blocks are
+//! They wait for the I/O commands under way; those that come meanwhile are refused. Then all blocks are
 //! deallocated and flushed by the model, and if data is to be erased, every superblock is, one after the other,
 //! each on all dies at once: nothing of what was written is left then in any memory of the drive. A key that is
 //! deleted leaves as little, and takes no time. A format ends with its command, which may go on over a reset
@@ -32,6 +32,12 @@ enum What {
         namespace: NamespaceId,
         format: u8,
     },
+    /// A namespace, or all, is deleted; the command waits, as with a format. Its blocks are deallocated, so that what is made
+    /// in its place is empty.
+    Delete {
+        permit: Option<Permit>,
+        namespace: NamespaceId,
+    },
     Sanitize,
 }
 
@@ -62,7 +68,9 @@ impl Work {
     /// Whose blocks are deallocated: what erases, erases all namespaces, as FNA and Sanitize have it.
     fn scope(&self) -> NamespaceId {
         match (&self.what, self.erase) {
-            (What::Format { namespace, .. }, Erase::None) => *namespace,
+            (What::Format { namespace, .. } | What::Delete { namespace, .. }, Erase::None) => {
+                *namespace
+            }
             _ => NamespaceId::ALL,
         }
     }
@@ -89,6 +97,9 @@ pub(super) struct SavedWipe {
     /// Whose format it is; 0, as files of drives with one namespace had it: of all.
     #[serde(default)]
     namespace: u32,
+    /// It is not formatted, but deleted.
+    #[serde(default)]
+    deletes: bool,
 }
 
 const STATES: [SanitizeState; 5] = [
@@ -105,16 +116,18 @@ impl Wipe {
         let work = self.work.as_ref().map(|work| {
             let format = match work.what {
                 What::Format { format, .. } => Some(format),
-                What::Sanitize => None,
+                What::Delete { .. } | What::Sanitize => None,
             };
             (format, work.erase as u8)
         });
         let namespace = match self.work.as_ref().map(|work| &work.what) {
-            Some(What::Format { namespace, .. }) => namespace.0,
+            Some(What::Format { namespace, .. } | What::Delete { namespace, .. }) => namespace.0,
             _ => 0,
         };
+        let what = self.work.as_ref().map(|work| &work.what);
         SavedWipe {
             namespace,
+            deletes: matches!(what, Some(What::Delete { .. })),
             sanitized: self.sanitized as u8,
             sanitize_dword10: self.sanitize_dword10,
             is_clean: self.is_clean,
@@ -129,6 +142,8 @@ impl Wipe {
                 let is_about = |scope| [scope, namespace].contains(&NamespaceId::ALL);
                 let status = match work.what {
                     What::Format { .. } => Status::FORMAT_IN_PROGRESS,
+                    // It is not there any more, and the others go on.
+                    What::Delete { .. } => return None,
                     What::Sanitize => Status::SANITIZE_IN_PROGRESS,
                 };
                 let scope = work.scope();
@@ -136,6 +151,15 @@ impl Wipe {
             }
             None if self.sanitized == SanitizeState::Failed => Some(Status::SANITIZE_FAILED),
             None => None,
+        }
+    }
+
+    /// Why nothing of the kind can be begun now: one goes on at a time, whatever it is about.
+    pub(super) fn is_busy(&self) -> Option<Status> {
+        let what = self.work.as_ref().map(|work| &work.what);
+        match what {
+            Some(What::Delete { .. }) => Some(Status::COMMAND_INTERRUPTED),
+            _ => self.refusal(NamespaceId::ALL),
         }
     }
 
@@ -164,7 +188,7 @@ impl Wipe {
     /// A reset has taken the command away.
     pub(super) fn stop(&mut self) {
         if let Some(Work {
-            what: What::Format { permit, .. },
+            what: What::Format { permit, .. } | What::Delete { permit, .. },
             ..
         }) = &mut self.work
             && let Some(permit) = permit.take()
@@ -194,8 +218,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             return Err((permit, Status::FORMAT_INVALID));
         }
         let is_free = self.is_writable().and(self.has_nothing_pinned());
-        // One at a time, whatever they are about.
-        if let Some(status) = self.wipe.refusal(NamespaceId::ALL).or(is_free.err()) {
+        if let Some(status) = self.wipe.is_busy().or(is_free.err()) {
             return Err((permit, status));
         }
         let what = What::Format {
@@ -209,13 +232,21 @@ impl<M: GuestMemory + Clone> Controller<M> {
         Ok(())
     }
 
+    /// Namespaces are deleted. They are of no use any more, at once; what was under way to them comes to its end.
+    pub(super) fn begin_deletion(&mut self, namespace: NamespaceId, permit: Option<Permit>) {
+        self.identity.namespaces.set_going(namespace, true);
+        self.begin_wipe(What::Delete { permit, namespace }, Erase::None);
+        // As with a format.
+        self.keep_rest(false);
+    }
+
     /// Sanitize: completes as it begins.
     pub(super) fn sanitize(&mut self, sanitize: &Sanitize, dword10: u32) -> Result<(), Status> {
         self.is_writable()?;
         self.has_nothing_pinned()?;
         self.region_is_disabled()?;
         if self.wipe.work.is_some() {
-            let refusal = self.wipe.refusal(NamespaceId::ALL);
+            let refusal = self.wipe.is_busy();
             return Err(refusal.unwrap_or(Status::SANITIZE_IN_PROGRESS));
         }
         let erase = match sanitize.action {
@@ -250,6 +281,13 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let erase = ERASES.get(usize::from(erase)).copied();
         let namespace = NamespaceId(saved.namespace);
         let is_known = self.identity.namespaces.get(namespace).is_ok();
+        if saved.deletes {
+            let is_there = self.identity.namespaces.allocated(namespace);
+            if namespace == NamespaceId::ALL || is_there.is_ok_and(|there| there.is_some()) {
+                self.begin_deletion(namespace, None);
+            }
+            return;
+        }
         let what = match format.filter(|format| usize::from(*format) < FORMATS.len()) {
             Some(format) => What::Format {
                 permit: None,
@@ -292,12 +330,16 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let scope = work.scope();
         if work.step == Step::Waiting && !self.flights.has_any_to(scope) {
             work.step = Step::Deallocating;
-            let place = match self.identity.namespaces.get(scope) {
-                Ok(namespace) => namespace.whole(),
-                Err(_) => (0, self.device.spec().capacity_bytes),
+            let places = match (&work.what, work.erase) {
+                (What::Format { .. } | What::Delete { .. }, Erase::None) => {
+                    self.identity.namespaces.places(scope)
+                }
+                _ => vec![(0, self.device.spec().capacity_bytes)],
             };
             let tag = self.flights.take_off_alone(Kind::Wipe);
-            self.part(tag, QueueId(1), Op::Trim, false, place);
+            for place in places {
+                self.part(tag, QueueId(1), Op::Trim, false, place);
+            }
         } else if work.step == Step::Deallocated {
             let takes_ps = match work.erase {
                 Erase::UserData if work.failure.is_none() => erase_all_ps,
@@ -352,6 +394,17 @@ impl<M: GuestMemory + Clone> Controller<M> {
             } => {
                 if work.failure.is_none() {
                     self.identity.namespaces.set_format(namespace, format);
+                }
+                let outcome = work.failure.map_or(Outcome::SUCCESS, Outcome::from);
+                if let Some(permit) = permit {
+                    self.keep_rest(false);
+                    self.complete_when_safe(permit, outcome);
+                }
+            }
+            What::Delete { permit, namespace } => {
+                match work.failure {
+                    None => self.namespaces_are_gone(),
+                    Some(_) => self.identity.namespaces.set_going(namespace, false),
                 }
                 let outcome = work.failure.map_or(Outcome::SUCCESS, Outcome::from);
                 if let Some(permit) = permit {

@@ -1,6 +1,7 @@
 //! What a well-behaved host asks for.
 
 use crate::host::{DESCRIPTORS, EVENTS, Host, LENT, Lent, QUEUES_MAX, SHADOWS, State, WILD_QUEUE};
+use crate::manage::Slot;
 use crate::memory::{Access, PAGE, Page};
 use crate::namespace::{Span, ZEROS, fill};
 use crate::plan::Kind;
@@ -65,6 +66,7 @@ impl Host<'_> {
             }
             Kind::Abort => self.abort(),
             Kind::Wipe => self.wipe(),
+            Kind::Manage => self.manage(),
             _ => self.ask_for_data(kind),
         }
     }
@@ -231,8 +233,18 @@ impl Host<'_> {
 
     /// Format NVM of a namespace, or of all, with the format there is. What erases, erases all (FNA).
     fn wipe(&mut self) {
+        if self.is_managing() || self.slots.contains(&Slot::Unknown) {
+            return;
+        }
         let erase = self.rng.below(3);
-        let namespace = self.one_or_all();
+        let Some(mut namespace) = self.one_or_all() else {
+            return;
+        };
+        // Those that are detached are not formatted; what erases, erases them as well.
+        let are_all_there = self.slots.iter().all(|slot| *slot == Slot::Active);
+        if namespace == u32::MAX && erase == 0 && !are_all_there {
+            namespace = self.draw_active().expect("there was one");
+        }
         let (span, scope) = match (namespace, erase) {
             (1.., 0) if namespace != u32::MAX => (self.all_of(namespace), 1 << (namespace - 1)),
             _ => (self.everything(), u32::MAX),
@@ -262,17 +274,18 @@ impl Host<'_> {
         }
     }
 
-    /// A namespace, or the broadcast value.
-    fn one_or_all(&mut self) -> u32 {
+    /// A namespace, or the broadcast value; if there is any.
+    fn one_or_all(&mut self) -> Option<u32> {
+        let one = self.draw_active()?;
         match self.rng.below(self.namespaces + 1) {
-            0 => u32::MAX,
-            one => one,
+            0 => Some(u32::MAX),
+            _ => Some(one),
         }
     }
 
-    fn span(&mut self) -> Span {
-        let namespace = 1 + self.rng.below(self.namespaces);
-        self.span_of(namespace)
+    fn span(&mut self) -> Option<Span> {
+        let namespace = self.draw_active()?;
+        Some(self.span_of(namespace))
     }
 
     fn span_of(&mut self, namespace: u32) -> Span {
@@ -297,7 +310,9 @@ impl Host<'_> {
         let Some(queue) = self.live_queue(false) else {
             return;
         };
-        let span = self.span();
+        let Some(span) = self.span() else {
+            return;
+        };
         let bytes = span.blocks as usize * self.block_bytes;
         let offset = match self.rng.below(4) {
             0 => 4 * self.rng.below(1024) as usize,
@@ -344,16 +359,7 @@ impl Host<'_> {
                 self.submit(queue, 8, &dwords, Asked::new(what, None));
             }
             Kind::Deallocate => self.deallocate(queue),
-            Kind::Flush => {
-                let submitted = self.space.flush();
-                let namespace = self.one_or_all();
-                let span = match namespace {
-                    u32::MAX => self.everything(),
-                    one => self.all_of(one),
-                };
-                let what = What::Flush { submitted, span };
-                self.submit(queue, 0, &[(1, namespace)], Asked::new(what, None));
-            }
+            Kind::Flush => self.flush(queue),
             Kind::Compare => self.compare(queue, span, offset),
             Kind::Verify => {
                 dwords[2].1 &= !FUA;
@@ -361,6 +367,19 @@ impl Host<'_> {
             }
             _ => {}
         }
+    }
+
+    fn flush(&mut self, queue: u16) {
+        let Some(namespace) = self.one_or_all() else {
+            return;
+        };
+        let submitted = self.space.flush();
+        let span = match namespace {
+            u32::MAX => self.everything(),
+            one => self.all_of(one),
+        };
+        let what = What::Flush { submitted, span };
+        self.submit(queue, 0, &[(1, namespace)], Asked::new(what, None));
     }
 
     fn compare(&mut self, queue: u16, span: Span, offset: usize) {
@@ -402,11 +421,13 @@ impl Host<'_> {
     /// Up to three ranges; of what is no whole page nothing changes.
     fn deallocate(&mut self, queue: u16) {
         let count = 1 + self.rng.below(3);
+        let Some(namespace) = self.draw_active() else {
+            return;
+        };
         let Some(buffer) = self.take_buffer(0, 16 * count as usize, Access::Read) else {
             return;
         };
         let page = (PAGE / self.block_bytes) as u64;
-        let namespace = 1 + self.rng.below(self.namespaces);
         let (mut spans, mut list) = (Vec::new(), Vec::new());
         for _ in 0..count {
             let span = self.span_of(namespace);

@@ -1,6 +1,7 @@
 //! The simulated host: what state it takes its controller to be in, how it submits, and how it judges what comes back.
 
 use crate::ask::LENT_MIN;
+use crate::manage::Slot;
 use crate::memory::{Access, PAGE, Page, Watched};
 use crate::namespace::{Namespace, Span};
 use crate::plan::Plan;
@@ -9,7 +10,7 @@ use lodger_core::DriveSpec;
 use lodger_core::rng::{Rng, mix};
 use lodger_serve::controller::{Controller, Settings};
 use lodger_serve::faults::Faults;
-use lodger_wire::entry::{CompletionEntry, SubmissionEntry};
+use lodger_wire::entry::{CompletionEntry, Outcome, SubmissionEntry};
 use lodger_wire::registers::offset;
 use lodger_wire::status::Status;
 use lodger_wire::{CommandId, NamespaceId};
@@ -21,7 +22,7 @@ pub const SHADOWS: Page = Page(3);
 pub const EVENTS: Page = Page(4);
 const PAIRS: usize = 5;
 /// Pages at the beginning of each namespace that the naive drive knows.
-const SPACE_PAGES: usize = 128;
+pub const SPACE_PAGES: usize = 128;
 const POOL: std::ops::Range<usize> = 16..144;
 /// Host memory to be granted.
 pub const LENT: std::ops::Range<usize> = 144..240;
@@ -77,6 +78,9 @@ pub struct Host<'a> {
     pub block_bytes: usize,
     /// How many namespaces there are; of each the first [`SPACE_PAGES`] are in `space`.
     pub namespaces: u32,
+    /// What each is, and whether that can be changed.
+    pub slots: Vec<Slot>,
+    pub is_managed: bool,
     pub pool: Vec<Page>,
     pub lent: Lent,
     pub lent_pages: Vec<Page>,
@@ -118,6 +122,8 @@ impl<'a> Host<'a> {
             space: Namespace::new(blocks, block_bytes),
             block_bytes,
             namespaces: namespaces as u32,
+            slots: vec![Slot::Active; namespaces],
+            is_managed: spec.controller.namespaces_max.is_some(),
             pool: POOL.map(Page).collect(),
             lent: Lent::None,
             lent_pages: Vec::new(),
@@ -255,6 +261,7 @@ impl<'a> Host<'a> {
     }
 
     pub fn forget_queues(&mut self) {
+        self.lose_changes();
         self.space.orphan();
         self.io.clear();
         self.admin.under_way.clear();
@@ -302,7 +309,8 @@ impl<'a> Host<'a> {
         let asked = Asked {
             namespaces,
             was_read_only: self.is_read_only,
-            was_wiping: self.may_be_wiping & namespaces != 0,
+            was_wiping: self.may_be_wiping & namespaces != 0
+                || self.may_be_wiping != 0 && matches!(asked.what, What::Manage { .. }),
             ..asked
         };
         pair.push(self.memory, &entry);
@@ -357,14 +365,16 @@ impl<'a> Host<'a> {
             return;
         };
         self.done += 1;
-        self.judge(queue, asked, status);
+        self.judge(queue, asked, &entry.outcome);
     }
 
     /// Whether a command may end like that; what follows from it.
-    fn judge(&mut self, queue: u16, asked: Asked, status: Status) {
+    fn judge(&mut self, queue: u16, asked: Asked, outcome: &Outcome) {
+        let status = outcome.status;
         let is_excused = asked.is_hurt && status.is(Status::DATA_TRANSFER_ERROR)
             || asked.was_read_only && status.is(Status::WRITE_FAULT)
             || asked.was_wiping && status.is(Status::FORMAT_IN_PROGRESS)
+            || asked.was_leaving && status.is(Status::INVALID_FIELD)
             || asked.was_aborted && status.is(Status::ABORT_REQUESTED)
             || asked.was_deleted && status.is(Status::ABORTED_QUEUE_DELETED);
         let is_good = status.is_success();
@@ -405,6 +415,11 @@ impl<'a> Host<'a> {
                 self.may_be_wiping = others.fold(0, |all, asked| all | asked.namespaces);
             }
             What::Wipe { version, span } => self.space.perhaps_written(&[*span], *version),
+            What::Manage {
+                change,
+                namespace,
+                was,
+            } => is_expected |= self.judge_change((*change, *namespace, *was), outcome),
             What::Wild => is_expected = true,
             what => is_expected |= self.judge_admin(what, status),
         }

@@ -11,6 +11,7 @@
 
 mod ask;
 mod host;
+mod manage;
 mod memory;
 mod namespace;
 mod plan;

@@ -215,6 +215,17 @@ impl Namespace {
         }
     }
 
+    /// All of it is deallocated, and nothing is under way to it any more.
+    pub fn empty(&mut self, span: Span) {
+        self.clock += 1;
+        self.next_version += 1;
+        for block in &mut self.blocks[span.range()] {
+            block.now = vec![self.next_version | ZEROS];
+            block.past.clear();
+            block.writers.clear();
+        }
+    }
+
     /// All that can be read is safe, as after a shutdown.
     pub fn all_safe(&mut self) {
         self.blocks.iter_mut().for_each(|block| block.past.clear());

@@ -34,6 +34,8 @@ pub enum Kind {
     PowerState,
     Abort,
     Wipe,
+    /// Namespaces are made, deleted, attached, detached.
+    Manage,
     BadCommand,
     BadAdmin,
     BadGrant,
@@ -61,12 +63,12 @@ impl Kind {
     pub fn disturbs(self) -> bool {
         KINDS
             .iter()
-            .any(|(kind, _, disturbs)| *kind == self && *disturbs && *kind != Wipe)
+            .any(|(kind, _, disturbs)| *kind == self && *disturbs && !matches!(kind, Wipe | Manage))
     }
 }
 
 /// How often each is done, beside the others; the last column: whether it disturbs.
-pub const KINDS: [(Kind, u32, bool); 37] = [
+pub const KINDS: [(Kind, u32, bool); 38] = [
     (Wait, 60, false),
     (Reap, 30, false),
     (Read, 24, false),
@@ -86,6 +88,7 @@ pub const KINDS: [(Kind, u32, bool); 37] = [
     (PowerState, 1, false),
     (Abort, 3, false),
     (Wipe, 1, true),
+    (Manage, 4, true),
     (BadCommand, 12, true),
     (BadAdmin, 6, true),
     (BadGrant, 2, true),

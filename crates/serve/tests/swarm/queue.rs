@@ -1,5 +1,6 @@
 //! A pair of queues of the host's, and the memory that commands have.
 
+use crate::manage::{Change, Slot};
 use crate::memory::{Access, PAGE, Page, Watched};
 use crate::namespace::Span;
 use lodger_wire::entry::{COMPLETION_BYTES, CompletionEntry, SubmissionEntry};
@@ -42,6 +43,12 @@ pub enum What {
         version: u32,
         span: Span,
     },
+    /// `was`: what the namespace was before.
+    Manage {
+        change: Change,
+        namespace: u32,
+        was: Slot,
+    },
     /// Something that must succeed.
     Ask,
     Grant {
@@ -75,6 +82,8 @@ pub struct Asked {
     pub was_read_only: bool,
     pub was_wiping: bool,
     pub was_aborted: bool,
+    /// Its namespace was detached, or deleted.
+    pub was_leaving: bool,
     /// Its queue was, with what had not begun (Delete I/O Submission Queue).
     pub was_deleted: bool,
 }
@@ -89,6 +98,7 @@ impl Asked {
             was_read_only: false,
             was_wiping: false,
             was_aborted: false,
+            was_leaving: false,
             was_deleted: false,
         }
     }

@@ -56,6 +56,7 @@ pub fn drives() -> Vec<Drive> {
         ("role.read_cache.tier", "hmb"),
         ("role.read_cache.size", "64KiB"),
     ];
+    let managed = [("controller.namespaces", "3")];
     vec![
         drive(&[], 512, Precondition::None),
         drive(&[], 4096, Precondition::Random),
@@ -67,6 +68,12 @@ pub fn drives() -> Vec<Drive> {
         drive(&cache, 512, Precondition::Sequential),
         several(drive(&[], 512, Precondition::Random)),
         several(drive(&cache, 4096, Precondition::None)),
+        several(drive(&managed, 512, Precondition::Random)),
+        several(drive(
+            &[managed[0], cache[0], cache[1]],
+            4096,
+            Precondition::None,
+        )),
     ]
 }
 
@@ -178,6 +185,7 @@ impl Host<'_> {
             host.state == State::Ready && host.all_done()
         })?;
         self.reset();
+        self.mend_all()?;
         self.check_all()?;
         let submitted = self.space.flush();
         let span = self.everything();
@@ -194,6 +202,15 @@ impl Host<'_> {
         self.make_queue(1);
         self.until("a queue", |host| host.all_done())?;
         Ok(1)
+    }
+
+    /// All namespaces are there, and attached: those that were detached with what they held, and others with nothing.
+    fn mend_all(&mut self) -> Result<(), String> {
+        self.until("a drive with all its namespaces", |host| {
+            host.state == State::Ready && !host.mend() && host.all_done()
+        })?;
+        self.reset();
+        Ok(())
     }
 
     /// A command without data, until it is not refused for a format any more.

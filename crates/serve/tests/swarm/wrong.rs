@@ -146,8 +146,8 @@ impl Host<'_> {
     }
 
     fn wild_admin(&mut self) {
-        const OPCODES: [u8; 19] = [
-            0, 1, 2, 2, 4, 5, 6, 6, 8, 9, 9, 0xa, 0xc, 0xd, 0x10, 0x14, 0x18, 0x80, 0xc1,
+        const OPCODES: [u8; 20] = [
+            0, 1, 2, 2, 4, 5, 6, 6, 8, 9, 9, 0xa, 0xc, 0xd, 0x10, 0x14, 0x15, 0x18, 0x80, 0xc1,
         ];
         let mut bytes = self.wild_entry(&OPCODES);
         let id = 1 + u32::from(WILD_QUEUE) + self.rng.below(64);
@@ -162,7 +162,7 @@ impl Host<'_> {
             // Not what the host relies on: the write cache, and host memory.
             9 if matches!(bytes[40], 6 | 0xd) => bytes[40] = 0x7e,
             // A namespace that is not there.
-            0x80 => {
+            0x80 | 0xd | 0x15 => {
                 let none = self.namespaces + 1 + small;
                 bytes[4..8].copy_from_slice(&none.to_le_bytes());
             }

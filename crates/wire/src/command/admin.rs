@@ -5,6 +5,7 @@ use super::manage::{
     CreateCompletionQueue, CreateSubmissionQueue, FirmwareCommit, FirmwareDownload, FormatNvm,
     Sanitize,
 };
+use super::namespace::{NamespaceAttachment, NamespaceManagement};
 use super::query::{GetFeatures, GetLogPage, Identify};
 use super::{Parsed, Transfer, VendorCommand};
 use crate::entry::SubmissionEntry;
@@ -43,6 +44,10 @@ pub enum AdminCommand {
     FirmwareDownload(FirmwareDownload),
     /// Device Self-test, §5.8: 1 short, 2 extended, Eh vendor's, Fh abort.
     DeviceSelfTest(u8),
+    /// Namespace Management, §5.23.
+    NamespaceManagement(NamespaceManagement),
+    /// Namespace Attachment, §5.22.
+    NamespaceAttachment(NamespaceAttachment),
     /// Keep Alive, §5.18.
     KeepAlive,
     /// Doorbell Buffer Config, §5.11; the data pointer's two entries are the pages
@@ -63,9 +68,7 @@ impl AdminCommand {
     pub fn is_known(opcode: AdminOpcode) -> bool {
         !matches!(
             opcode,
-            AdminOpcode::NamespaceManagement
-                | AdminOpcode::NamespaceAttachment
-                | AdminOpcode::DirectiveSend
+            AdminOpcode::DirectiveSend
                 | AdminOpcode::DirectiveReceive
                 | AdminOpcode::VirtualizationManagement
                 | AdminOpcode::MiSend
@@ -131,6 +134,12 @@ impl AdminCommand {
                 code @ (1 | 2 | 14 | 15) => AdminCommand::DeviceSelfTest(code),
                 _ => return Err(Status::INVALID_FIELD),
             },
+            AdminOpcode::NamespaceManagement => {
+                AdminCommand::NamespaceManagement(NamespaceManagement::parse(entry)?)
+            }
+            AdminOpcode::NamespaceAttachment => {
+                AdminCommand::NamespaceAttachment(NamespaceAttachment::parse(entry)?)
+            }
             AdminOpcode::KeepAlive => AdminCommand::KeepAlive,
             AdminOpcode::DoorbellBufferConfig => AdminCommand::DoorbellBufferConfig,
             AdminOpcode::FormatNvm => AdminCommand::FormatNvm(FormatNvm::parse(entry)?),
@@ -148,6 +157,8 @@ impl AdminCommand {
             AdminCommand::GetFeatures(get) => get.transfer(),
             AdminCommand::SetFeatures(set) => set.transfer(),
             AdminCommand::FirmwareDownload(part) => Transfer::from_host(part.bytes()),
+            AdminCommand::NamespaceManagement(management) => management.transfer(),
+            AdminCommand::NamespaceAttachment(_) => NamespaceAttachment::transfer(),
             AdminCommand::Vendor(vendor) => Transfer {
                 direction: vendor.direction(),
                 bytes: vendor.standard_bytes(),

@@ -9,6 +9,7 @@ mod admin;
 pub mod feature;
 mod io;
 mod manage;
+mod namespace;
 mod query;
 pub mod window;
 
@@ -19,6 +20,7 @@ pub use manage::{
     CreateCompletionQueue, CreateSubmissionQueue, Erase, FirmwareAction, FirmwareCommit,
     FirmwareDownload, FormatNvm, QueueLimits, Sanitize, SanitizeAction,
 };
+pub use namespace::{NamespaceAttachment, NamespaceManagement, NewNamespace};
 pub use query::{Cns, GetFeatures, GetLogPage, Identify, Select};
 
 use crate::entry::SubmissionEntry;

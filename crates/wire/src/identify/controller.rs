@@ -255,8 +255,8 @@ pub struct Controller<'a> {
 const HOST_ID_128: u32 = 1;
 /// CTRATT: a host may restrict access to its memory (HMBR).
 const HMB_RESTRICT: u32 = 1 << 17;
-/// Format, firmware, device self-test.
-const ADMIN_COMMANDS: u16 = 1 << 1 | 1 << 2 | 1 << 4;
+/// Format, firmware, namespace management, device self-test.
+const ADMIN_COMMANDS: u16 = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4;
 /// OACS: Doorbell Buffer Config.
 const DOORBELL_BUFFERS: u16 = 1 << 8;
 /// Compare, dataset management, write zeroes, saved features, timestamp, verify.

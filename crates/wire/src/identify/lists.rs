@@ -48,6 +48,26 @@ pub fn controllers(
     page
 }
 
+/// The controllers that a host lists (Namespace Attachment; Base 2.0 §4.4.1).
+///
+/// # Errors
+/// [`Status::CONTROLLER_LIST_INVALID`] if there are none, more than fit, or they are not in rising order.
+pub fn listed_controllers(
+    list: &[u8; PAGE_BYTES],
+) -> Result<impl Iterator<Item = ControllerId> + '_, Status> {
+    let (count, entries) = list.split_at(2);
+    let count = usize::from(u16::get(count));
+    let entries = entries
+        .get(..2 * count)
+        .filter(|entries| !entries.is_empty());
+    let entries = entries.ok_or(Status::CONTROLLER_LIST_INVALID)?;
+    let ids = move || entries.chunks_exact(2).map(u16::get);
+    match ids().zip(ids().skip(1)).all(|(one, next)| one < next) {
+        true => Ok(ids().map(ControllerId)),
+        false => Err(Status::CONTROLLER_LIST_INVALID),
+    }
+}
+
 /// What a namespace is known by, over all drives and times (CNS 03h; Base 2.0 §5.17.2.3). At least one of the
 /// first three is to be given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -13,6 +13,8 @@ const SUPPORTED: u32 = 1;
 const CHANGES_BLOCKS: u32 = 1 << 1;
 /// NCC: it changes what a namespace can do, or is.
 const CHANGES_NAMESPACE: u32 = 1 << 2;
+/// NIC: it changes which namespaces there are, or which the controller has.
+const CHANGES_INVENTORY: u32 = 1 << 3;
 /// CCC: it changes what the controller can do.
 const CHANGES_CONTROLLER: u32 = 1 << 4;
 /// CSE 1: no other command to the same namespace meanwhile.
@@ -43,6 +45,8 @@ fn admin(opcode: AdminOpcode) -> u32 {
         | match opcode {
             AdminOpcode::FormatNvm => CHANGES_BLOCKS | CHANGES_NAMESPACE | ALONE_IN_NAMESPACE,
             AdminOpcode::Sanitize => CHANGES_BLOCKS | ALONE,
+            AdminOpcode::NamespaceManagement => CHANGES_BLOCKS | CHANGES_INVENTORY,
+            AdminOpcode::NamespaceAttachment => CHANGES_INVENTORY,
             AdminOpcode::FirmwareCommit => CHANGES_CONTROLLER,
             _ => 0,
         }

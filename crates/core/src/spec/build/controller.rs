@@ -18,6 +18,7 @@ pub(super) fn controller(values: &Values) -> Result<ControllerSpec, SpecError> {
         command_slots: values.small("controller.command_slots"),
         arbitration_burst: values.small("controller.arbitration_burst"),
         transfer_bytes_max: transfer_bytes_max(values)?,
+        namespaces_max: namespaces_max(values),
         read_ahead: read_ahead(values),
     })
 }
@@ -35,6 +36,11 @@ fn transfer_bytes_max(values: &Values) -> Result<Option<u64>, SpecError> {
         return Err(values.contradiction(path, must));
     }
     Ok(Some(bytes))
+}
+
+fn namespaces_max(values: &Values) -> Option<u32> {
+    let path = "controller.namespaces";
+    values.has(path).then(|| values.small(path))
 }
 
 fn read_ahead(values: &Values) -> Option<ReadAheadSpec> {

@@ -146,6 +146,8 @@ pub(in crate::spec) const KEYS: &[Key] = &[
         "Commands fetched from one submission queue before the next has its turn"),
     key("controller.max_transfer", size(4 * KIB, 128 * MIB, 4 * KIB), From("none (a command of the model ends at 252 MiB); 512 KiB on a live drive"),
         "Most data of one command, 4 KiB times a power of two (NVMe: MDTS); the simulated host splits what is longer, a live drive refuses it"),
+    key("controller.namespaces", count(1, 128), From("none: it has those it is made with, and hosts cannot change that"),
+        "Namespaces that hosts of a live drive can make, and delete (NVMe: NN); the model has no use for it"),
     key("controller.read_ahead.window", size(4 * KIB, 64 * MIB, 4 * KIB), Required,
         "How far ahead of a stream of reads in order flash is read, into the read cache; half of it at a time"),
     key("controller.read_ahead.streams", count(1, 256), Is("8"),

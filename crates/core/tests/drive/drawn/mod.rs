@@ -236,6 +236,7 @@ const VALUES: &[(&str, &[&str])] = &[
     ("hpb.read_buffer", TIMES),
     ("hpb.stale_pages", &["1", "4", "4096"]),
     ("hpb.integrity", &["none", "crc", "mac"]),
+    ("controller.namespaces", &["1", "128"]),
 ];
 
 /// Keys drawn together: the shape of the flash.
