@@ -57,7 +57,7 @@ goes() {
 }
 # make N: one of 32 MiB, attached, that is to be namespace N.
 make() {
-  must_say "nsid:$1" nvme create-ns $controller --nsze=65536 --ncap=65536 --flbas=0
+  must_say "nsid: *$1" nvme create-ns $controller --nsze=65536 --ncap=65536 --flbas=0
   must nvme attach-ns $controller --namespace-id=$1 --controllers=0
   comes $1
 }
