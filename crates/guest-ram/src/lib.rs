@@ -4,11 +4,15 @@
 //! A [`Mapping`] never hands out a reference to its bytes, as they are not this process's alone: all
 //! access copies, by relaxed atomic loads and stores or the processor's own copy. Every access is held against the length first.
 //!
-//! One thing cannot be guarded against from here: who shrinks the file below its mapping makes the next
-//! access beyond its end a SIGBUS. [`Mapping::new`] therefore asks the kernel to seal the file against that,
-//! and says in [`Mapping::is_sealed`] whether it did.
+//! Who shrinks the file below its mapping makes the next access beyond its end a SIGBUS. [`Mapping::new`] therefore asks the
+//! kernel to seal the file against that, and says in [`Mapping::is_sealed`] whether it did; a server calls [`survive`], after
+//! which such a mapping is lost, and not the process.
 #![cfg(target_os = "linux")]
 
+mod lost;
+
+use lost::Watch;
+pub use lost::survive;
 use rustix::fs::SealFlags;
 use rustix::mm::{MapFlags, ProtFlags};
 use std::fs::File;
@@ -23,6 +27,7 @@ pub struct Mapping {
     bytes: usize,
     is_writable: bool,
     is_sealed: bool,
+    watch: Watch,
 }
 
 // SAFETY: the mapping is owned until it is dropped, and all access to it is by atomics.
@@ -30,7 +35,7 @@ unsafe impl Send for Mapping {}
 // SAFETY: as above; nothing but the bytes, which are accessed by atomics, changes behind `&self`.
 unsafe impl Sync for Mapping {}
 
-/// An access that is not within the mapping, or a write to one that may only be read.
+/// An access that is not within the mapping, a write to one that may only be read, or any to one that is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outside;
 
@@ -76,6 +81,7 @@ impl Mapping {
         // Files other than memfds have no seals; those whose seals are sealed may have this one.
         let _ = rustix::fs::fcntl_add_seals(file, shrink);
         let is_sealed = rustix::fs::fcntl_get_seals(file).is_ok_and(|seals| seals.contains(shrink));
+        let watch = Watch::new()?;
         let mut access = ProtFlags::READ;
         access.set(ProtFlags::WRITE, is_writable);
         // SAFETY: a new mapping at an address of the kernel's choice; nothing else is there.
@@ -84,11 +90,13 @@ impl Mapping {
             rustix::mm::mmap(anywhere, length, access, MapFlags::SHARED, file, offset)?
         };
         let start = NonNull::new(start.cast()).ok_or_else(|| invalid("mapped at 0"))?;
+        watch.begin(start.as_ptr() as usize, length);
         Ok(Mapping {
             start,
             bytes: length,
             is_writable,
             is_sealed,
+            watch,
         })
     }
 
@@ -133,7 +141,7 @@ impl Mapping {
         if into.len() >= LONG_BYTES {
             // SAFETY: so many bytes are within the mapping, which lives as long as `self`, and as many in `into`.
             unsafe { copy_long(from, into.as_mut_ptr(), into.len()) };
-            return Ok(());
+            return self.watch.held();
         }
         let head = from.align_offset(8).min(into.len());
         let (first, rest) = into.split_at_mut(head);
@@ -155,7 +163,7 @@ impl Mapping {
                 *byte = AtomicU8::from_ptr(from.add(tail + index)).load(Ordering::Relaxed);
             }
         }
-        Ok(())
+        self.watch.held()
     }
 
     /// Copies to `at` on.
@@ -172,7 +180,7 @@ impl Mapping {
         if from.len() >= LONG_BYTES {
             // SAFETY: as in `read`; and the mapping is writable.
             unsafe { copy_long(from.as_ptr(), to, from.len()) };
-            return Ok(());
+            return self.watch.held();
         }
         let head = to.align_offset(8).min(from.len());
         let (first, rest) = from.split_at(head);
@@ -191,7 +199,7 @@ impl Mapping {
                 AtomicU8::from_ptr(to.add(tail + index)).store(*byte, Ordering::Relaxed);
             }
         }
-        Ok(())
+        self.watch.held()
     }
 
     /// Four bytes at once where they are aligned; what was written before them is then seen.
@@ -206,6 +214,7 @@ impl Mapping {
         }
         // SAFETY: within the mapping, and aligned.
         let value = unsafe { AtomicU32::from_ptr(from).load(Ordering::Acquire) };
+        self.watch.held()?;
         Ok(u32::from_le(value))
     }
 
@@ -221,12 +230,13 @@ impl Mapping {
         }
         // SAFETY: within the mapping, aligned, and writable.
         unsafe { AtomicU32::from_ptr(to).store(value.to_le(), Ordering::Release) };
-        Ok(())
+        self.watch.held()
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
+        self.watch.end();
         // SAFETY: the mapping is this one's own, and nobody has a pointer into it any more.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.bytes) };
     }

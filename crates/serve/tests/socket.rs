@@ -10,7 +10,10 @@ use driver::mix::Mix;
 use driver::{Driver, MEMORY_BYTES};
 use lodger_serve::controller::Settings;
 use lodger_serve::server::{ServeError, VfioUser};
+use rustix::fs::{MemfdFlags, memfd_create};
+use std::fs::File;
 use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -159,6 +162,38 @@ fn memory_that_goes_away_is_an_error_and_nothing_worse() {
     let entry = driver.entry(1, 2, 0, 8).with_prp(seam, 0);
     assert!(driver.run(1, entry).is_err(), "data that has nowhere to go");
     mix.check_all(&mut driver);
+}
+
+#[test]
+fn memory_whose_file_is_cut_off_is_an_error_and_the_drive_goes_on() {
+    let served = Served::new("cut-off", 0.0);
+    let mut driver = Driver::new(Attached::new(&served.path()));
+    driver.enable();
+    driver.create_queues(1);
+    let mut mix = Mix::new(8 << 10, 4);
+    mix.run(&mut driver, 300, 16);
+    // Without seals: nobody keeps it from shrinking.
+    let lent = File::from(memfd_create("cut-off", MemfdFlags::CLOEXEC).expect("memory"));
+    for (at, opcode) in [(MEMORY_BYTES, 2), (2 * MEMORY_BYTES, 1)] {
+        lent.set_len(64 << 10).expect("room");
+        let client = &mut driver.port.client;
+        client
+            .dma_map(0, at, 64 << 10, lent.as_raw_fd())
+            .expect("memory is lent");
+        let entry = |driver: &mut Driver<_>| driver.entry(1, opcode, 0, 8).with_prp(at, 0);
+        let is_there = entry(&mut driver);
+        driver.run(1, is_there).expect("it is there");
+        lent.set_len(0).expect("it can shrink");
+        let is_gone = entry(&mut driver);
+        assert!(
+            driver.run(1, is_gone).is_err(),
+            "data that has nowhere to go"
+        );
+    }
+    let zeroed = driver.entry(1, 8, 0, 8);
+    driver.run(1, zeroed).expect("Write Zeroes");
+    mix.run(&mut driver, 300, 16);
+    mix.finish(&mut driver);
 }
 
 #[test]
