@@ -52,11 +52,6 @@ impl<T, I: Id> Slab<T, I> {
         &self.places
     }
 
-    /// The same, to be changed.
-    pub fn places_mut(&mut self) -> &mut [T] {
-        &mut self.places
-    }
-
     /// Frees all places but those of `kept`.
     pub fn keep_only(&mut self, kept: &[I]) {
         let mut free = vec![true; self.places.len()];

@@ -13,7 +13,6 @@ use crate::window::WindowBytes;
 use lodger_core::device::{Contents, PageBytes, Programmed, Source, Spare};
 use lodger_core::ftl::{Owned, Trim};
 use lodger_core::ids::{BufferSlot, Lpn, Ppn};
-use lodger_wire::memory::GuestMemory;
 use std::sync::Arc;
 
 /// Bytes of a page.
@@ -27,19 +26,17 @@ pub(crate) const ZEROS: PageBytes = [0; PAGE as usize];
 
 /// Bytes of the pages of a drive.
 #[derive(Debug)]
-pub struct Pages<M> {
-    memory: M,
+pub struct Pages {
     flash: Flash,
     buffer: Vec<Page>,
     /// The bytes of the byte window, if the drive has one.
     pub window: WindowBytes,
 }
 
-impl<M: GuestMemory> Pages<M> {
-    /// A drive that holds nothing, for hosts with this memory, with a byte window of that size.
-    pub fn new(memory: M, window_bytes: u64) -> Self {
+impl Pages {
+    /// A drive that holds nothing, with a byte window of that size.
+    pub fn new(window_bytes: u64) -> Self {
         Pages {
-            memory,
             flash: Flash::default(),
             buffer: Vec::new(),
             window: WindowBytes::new(window_bytes),
@@ -115,13 +112,6 @@ impl<M: GuestMemory> Pages<M> {
     }
 }
 
-/// The bytes that a mask of sectors stands for. The sectors of a command's part of a page are neighbours.
-fn range_of(sectors: u8) -> std::ops::Range<usize> {
-    let first = sectors.trailing_zeros() as usize;
-    let end = 8 - sectors.leading_zeros() as usize;
-    SECTOR * first.min(end)..SECTOR * end
-}
-
 fn overlay(onto: &mut PageBytes, from: &PageBytes, sectors: u8) {
     for sector in (0..8).filter(|sector| sectors >> sector & 1 != 0) {
         let range = sector * SECTOR..(sector + 1) * SECTOR;
@@ -140,7 +130,7 @@ fn laid_over(older: Page, newer: &Page, written: u8) -> Page {
     Some(page)
 }
 
-impl<M: GuestMemory> Contents for Pages<M> {
+impl Contents for Pages {
     const HAS_BYTES: bool = true;
     const HEARS_OF_DEAD: bool = true;
 
@@ -150,17 +140,8 @@ impl<M: GuestMemory> Contents for Pages<M> {
         Payload::default()
     }
 
-    fn arrive(&mut self, payload: &mut Payload, lpn: Lpn, slot: BufferSlot, sectors: u8) {
-        let mut page = None;
-        if payload.is_some() {
-            let mut bytes = Arc::new(ZEROS);
-            let range = range_of(sectors);
-            let start_bytes = u64::from(lpn.0) * PAGE + range.start as u64;
-            let to = &mut Arc::make_mut(&mut bytes)[range];
-            payload.bring(&self.memory, start_bytes, to);
-            page = Some(bytes);
-        }
-        self.put_in_buffer(slot, page);
+    fn arrive(&mut self, payload: &mut Payload, lpn: Lpn, slot: BufferSlot, _: u8) {
+        self.put_in_buffer(slot, payload.brought(lpn));
     }
 
     fn merge(&mut self, _: Lpn, slot: BufferSlot, source: Source, written: u8) {

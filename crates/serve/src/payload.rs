@@ -2,7 +2,8 @@
 //!
 //! A payload belongs to a request of the drive, from its submission to its completion. Where the data lies in the
 //! guest's memory is found out once, when the command is fetched; each access is translated anew. A write's data is
-//! taken from there when the model takes it, what was read goes there when the completion does.
+//! taken from there then, all of it: a block is old or new, also where a command ends with an error (AWUPF, NVM Command Set
+//! §2.1.4.2), so nothing may be written before all has come. What was read goes there when the completion does.
 
 use crate::contents::{PAGE, Page, ZEROS};
 use lodger_core::ids::Lpn;
@@ -10,6 +11,7 @@ use lodger_wire::PageSize;
 use lodger_wire::memory::{GuestMemory, MemoryError};
 use lodger_wire::status::Status;
 use lodger_wire::transfer::{DataPointer, Region};
+use std::sync::Arc;
 
 /// What a request brings, and what is read for it. Without data: of a flush, a trim, or of zeros to be written.
 #[derive(Clone, Debug, Default)]
@@ -22,20 +24,14 @@ pub struct Payload {
 /// Data in the guest's memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Data {
-    /// It goes there.
-    to_host: bool,
     /// Where on the drive it begins, bytes.
     offset_bytes: u64,
     /// How much it is.
     length_bytes: u64,
     /// Its pieces there, each with where in the data it begins.
     regions: Vec<(u64, Region)>,
-    /// All of it, once it was taken in beforehand ([`Payload::take_in`]).
-    taken_in: Option<Vec<u8>>,
-    /// Pages read for it, from its first on.
+    /// Pages read for it, or taken in for a write, from its first on.
     pages: Vec<Page>,
-    /// Some of it could not be had from there.
-    failed: bool,
     /// Bytes of the window that were copied for it.
     copy: Vec<u8>,
 }
@@ -73,10 +69,6 @@ impl Data {
         at: u64,
         into: &mut [u8],
     ) -> Result<(), MemoryError> {
-        if let Some(all) = &self.taken_in {
-            into.copy_from_slice(&all[at as usize..][..into.len()]);
-            return Ok(());
-        }
         self.pieces(at, into.len() as u64, |address, from, bytes| {
             let part = &mut into[from..from + bytes];
             address.map_or(Ok(()), |address| memory.read(address, part))
@@ -110,22 +102,15 @@ impl Data {
         })
     }
 
-    /// All of it is taken from the guest's memory.
-    fn take_in(&mut self, memory: &impl GuestMemory) {
-        let mut all = vec![0; self.length_bytes as usize];
-        let mut at = 0;
-        while at < self.length_bytes {
-            // Page by page of the drive: one that cannot be had is zeros, as `Payload::bring` has it.
-            let bytes = PAGE - (self.offset_bytes + at) % PAGE;
-            let end = (at + bytes).min(self.length_bytes);
-            let part = &mut all[at as usize..end as usize];
-            if self.fetch(memory, at, part).is_err() {
-                self.failed = true;
-                part.fill(0);
-            }
-            at = end;
-        }
-        self.taken_in = Some(all);
+    /// Parts of the drive's pages that it goes to or comes from: where each begins on the drive, and its length, bytes.
+    fn parts(&self) -> impl Iterator<Item = (u64, u64)> + use<> {
+        let (mut from, end) = (self.offset_bytes, self.offset_bytes + self.length_bytes);
+        std::iter::from_fn(move || {
+            let to = (from - from % PAGE + PAGE).min(end);
+            let part = (from, to - from);
+            from = to;
+            (part.1 > 0).then_some(part)
+        })
     }
 }
 
@@ -142,7 +127,6 @@ impl Payload {
         to_host: bool,
     ) -> Result<Self, Status> {
         let mut data = Box::new(Data {
-            to_host,
             offset_bytes,
             length_bytes,
             ..Data::default()
@@ -159,19 +143,32 @@ impl Payload {
         })
     }
 
-    /// Whether it has data in the guest's memory.
-    pub(crate) fn is_some(&self) -> bool {
-        self.data.is_some()
+    /// All that a write brings is taken from the guest's memory.
+    ///
+    /// # Errors
+    /// [`Status::DATA_TRANSFER_ERROR`] if some of it cannot be had.
+    pub(crate) fn take_in(&mut self, memory: &impl GuestMemory) -> Result<(), Status> {
+        let Some(data) = &mut self.data else {
+            return Ok(());
+        };
+        let mut pages = Vec::with_capacity(data.length_bytes.div_ceil(PAGE) as usize + 1);
+        for (from, length) in data.parts() {
+            let mut page = Arc::new(ZEROS);
+            let within = (from % PAGE) as usize;
+            let to = &mut Arc::make_mut(&mut page)[within..][..length as usize];
+            data.fetch(memory, from - data.offset_bytes, to)?;
+            pages.push(Some(page));
+        }
+        data.pages = pages;
+        data.regions.clear();
+        Ok(())
     }
 
-    /// What the guest has for bytes of the drive from `start_bytes` on; zeros, if it cannot be had.
-    pub(crate) fn bring(&mut self, memory: &impl GuestMemory, start_bytes: u64, to: &mut [u8]) {
-        let Some(data) = &mut self.data else { return };
-        let at = start_bytes.checked_sub(data.offset_bytes);
-        if at.is_none_or(|at| data.fetch(memory, at, to).is_err()) {
-            data.failed = true;
-            to.fill(0);
-        }
+    /// What a write brings for a page; the rest of it is zeros.
+    pub(crate) fn brought(&self, lpn: Lpn) -> Page {
+        let data = self.data.as_ref()?;
+        let index = u64::from(lpn.0).checked_sub(data.offset_bytes / PAGE)?;
+        data.pages.get(index as usize)?.clone()
     }
 
     /// A page was read for it.
@@ -192,27 +189,6 @@ impl Payload {
     pub(crate) fn add_copy(&mut self, bytes: &[u8]) {
         if let Some(data) = &mut self.data {
             data.copy.extend_from_slice(bytes);
-        }
-    }
-
-    /// The guest's memory is about to be out of reach: data that has not come yet comes now, as what has begun may
-    /// still be carried out.
-    pub(crate) fn take_in(&mut self, memory: &impl GuestMemory) {
-        let Some(data) = &mut self.data else { return };
-        if !data.to_host && data.taken_in.is_none() {
-            data.take_in(memory);
-        }
-        data.regions.clear();
-    }
-
-    /// Whether all that it brings could be had.
-    ///
-    /// # Errors
-    /// [`Status::DATA_TRANSFER_ERROR`] if not.
-    pub(crate) fn has_come(&self) -> Result<(), Status> {
-        match &self.data {
-            Some(data) if data.failed => Err(Status::DATA_TRANSFER_ERROR),
-            _ => Ok(()),
         }
     }
 

@@ -354,3 +354,61 @@ fn a_map_that_host_memory_cannot_hold_as_bytes_is_refused_and_panics_nowhere() {
         );
     }
 }
+
+#[test]
+fn a_write_whose_data_cannot_be_had_leaves_what_was_there() {
+    const NOWHERE: u64 = MEMORY_BYTES;
+    const BLOCKS: u64 = 16;
+    let (ram, spec) = (ram(), spec(&[]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    driver.enable();
+    driver.create_queues(1);
+    let buffer = driver.io[0].buffer(0);
+    let write = |driver: &mut driver::Driver<_>, lba: u64, blocks: u32, prp: (u64, u64)| {
+        let entry = driver.entry(1, 1, lba, blocks).with_prp(prp.0, prp.1);
+        driver.run(1, entry)
+    };
+    let read = |driver: &mut driver::Driver<Simulated>| {
+        let entry = driver.entry(1, 2, 0, BLOCKS as u32);
+        driver
+            .run(1, entry.with_prp(buffer, buffer + 4096))
+            .expect("it can be read");
+        let mut bytes = vec![0; BLOCKS as usize * 512];
+        driver
+            .port
+            .memory()
+            .read(buffer, &mut bytes)
+            .expect("memory");
+        bytes
+    };
+    let memory = driver.port.memory();
+    memory.write(buffer, &[0x11; 8192]).expect("memory");
+    write(&mut driver, 0, 16, (buffer, buffer + 4096)).expect("it is written");
+    for is_flushed in [false, true] {
+        if is_flushed {
+            let flush = driver.entry(1, 0, 0, 1);
+            driver.run(1, flush).expect("Flush");
+        }
+        driver
+            .port
+            .memory()
+            .write(buffer, &[0x22; 8192])
+            .expect("memory");
+        // A block, a page, and two pages of which one could be had.
+        for (lba, blocks, prp) in [
+            (3, 1, (NOWHERE, 0)),
+            (0, 8, (NOWHERE, 0)),
+            (0, 16, (buffer, NOWHERE)),
+            (0, 16, (NOWHERE, buffer)),
+        ] {
+            let failed = write(&mut driver, lba, blocks, prp).expect_err("data from nowhere");
+            assert!(failed.is(Status::DATA_TRANSFER_ERROR), "{failed}");
+            assert_eq!(read(&mut driver), [0x11; 8192], "{lba}, {blocks}");
+            driver
+                .port
+                .memory()
+                .write(buffer, &[0x22; 8192])
+                .expect("memory");
+        }
+    }
+}

@@ -124,12 +124,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         &mut self.commands[command].payload
     }
 
-    /// The payloads of all commands enqueued and not consumed, and those of commands before, as they were left.
-    pub fn payloads_mut(&mut self) -> impl Iterator<Item = &mut C::Payload> {
-        let places = self.commands.places_mut().iter_mut();
-        places.map(|held| &mut held.payload)
-    }
-
     #[inline]
     pub(super) fn insert(&mut self, command: Command, payload: C::Payload) -> CommandId {
         let id = self.commands.insert(Held::new(command, payload));

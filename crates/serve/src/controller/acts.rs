@@ -259,7 +259,6 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     fn vanish(&mut self) {
         // What is not on the link reaches nothing over it.
-        self.take_data_in();
         self.device.host_memory.memory.withdraw();
         self.stop();
         self.plight.is_gone = true;

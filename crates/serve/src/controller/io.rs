@@ -279,10 +279,11 @@ impl<M: GuestMemory + Clone> Controller<M> {
     ) -> Result<(), Status> {
         let range = self.namespace_of(parsed)?.place(access.range())?;
         let to_host = kind == Kind::Read;
-        let payload = Payload::of_guest(&self.memory, range, &parsed.data, self.page, to_host)?;
+        let mut payload = Payload::of_guest(&self.memory, range, &parsed.data, self.page, to_host)?;
         self.flights.flights[tag as usize].kind = kind;
         if kind == Kind::Write {
             self.can_write()?;
+            payload.take_in(&self.memory)?;
             let fua = access.force_unit_access || !self.features.write_cache;
             self.flights.flights[tag as usize].is_safe = fua || !self.identity.has_volatile_cache;
             self.wipe.note_write();
@@ -423,14 +424,13 @@ impl<M: GuestMemory + Clone> Controller<M> {
             }
             (_, Some(failure), kind) => Err(status_of(failure, kind == Kind::Write)),
             (_, None, Kind::Read) => payload.deliver(memory),
-            (_, None, Kind::Write) => payload.has_come(),
             (_, None, Kind::Compare) => payload.compare(memory),
             (_, None, Kind::Verify) => payload.was_read(),
             (_, None, Kind::Window) => {
                 let (call, window) = (flight.call.as_ref(), &mut self.device.contents.window);
                 call.map_or(Ok(()), |call| call.end(memory, window, flight.payload))
             }
-            (_, None, Kind::Other) => Ok(()),
+            (_, None, Kind::Write | Kind::Other) => Ok(()),
         };
         let Some(permit) = flight.permit else { return };
         match (outcome, flight.entry) {

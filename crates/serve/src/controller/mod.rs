@@ -122,7 +122,7 @@ pub struct Controller<M: GuestMemory + Clone> {
     memory: M,
     registers: Registers,
     identity: Identity,
-    device: Device<Pages<M>, LentMemory<M>>,
+    device: Device<Pages, LentMemory<M>>,
     page: PageSize,
     queues: Queues,
     flights: Flights,
@@ -194,7 +194,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         };
         let window = spec.roles.window.as_ref();
         let window_bytes = window.map_or(0, |window| window.bytes);
-        let contents = Pages::new(memory.clone(), window_bytes);
+        let contents = Pages::new(window_bytes);
         let lent = LentMemory::new(memory.clone());
         let (precondition, seed) = (settings.precondition, settings.seed);
         let identity = Identity::new(spec, block, &settings.namespaces_bytes, seed)?;
@@ -237,7 +237,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     /// The drive behind it.
     #[must_use]
-    pub fn device(&self) -> &Device<Pages<M>, LentMemory<M>> {
+    pub fn device(&self) -> &Device<Pages, LentMemory<M>> {
         &self.device
     }
 
@@ -326,19 +326,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
     /// A reset of the PCI function, or of the device by its monitor: as power on for the guest, while the
     /// drive stays as it is.
     pub fn function_reset(&mut self) {
-        // No requests to the host's memory come from a function that was reset (PCI Express 6.0 §6.6.2).
-        self.take_data_in();
         self.stop();
         self.registers.function_reset();
         self.registers.vanish(self.is_gone());
         self.note_event(Event::Reset);
-    }
-
-    /// The guest's memory is about to be out of reach.
-    fn take_data_in(&mut self) {
-        for payload in self.device.payloads_mut() {
-            payload.take_in(&self.memory);
-        }
     }
 
     fn give_host_memory_back(&mut self) {

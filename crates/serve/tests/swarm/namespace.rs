@@ -35,8 +35,6 @@ fn is_of(lba: u64, version: Version, block: &[u8]) -> bool {
 #[derive(Clone, Debug)]
 struct Writer {
     version: Version,
-    /// Zeros that it may leave if it fails.
-    zeros: Option<Version>,
     rivals: Vec<Version>,
 }
 
@@ -129,16 +127,11 @@ impl Namespace {
         for block in spans.iter().flat_map(|span| span.range()) {
             let block = &mut self.blocks[block];
             let others = block.writers.iter();
-            let rivals = others.flat_map(|writer| [Some(writer.version), writer.zeros]);
-            let rivals = rivals.flatten().collect();
+            let rivals = others.map(|writer| writer.version).collect();
             for writer in &mut block.writers {
                 writer.rivals.push(version);
             }
-            block.writers.push(Writer {
-                version,
-                zeros: None,
-                rivals,
-            });
+            block.writers.push(Writer { version, rivals });
             block.is_recovered = false;
         }
         self.appear(spans, version);
@@ -172,21 +165,6 @@ impl Namespace {
             let writers = &mut self.blocks[block].writers;
             writers.retain(|writer| writer.version != version);
         }
-    }
-
-    /// The data of a write under way may be out of reach: if the write fails, zeros may be left in its place.
-    pub fn may_be_zeros(&mut self, spans: &[Span], version: Version) {
-        self.next_version += 1;
-        let zeros = self.next_version | ZEROS;
-        for block in spans.iter().flat_map(|span| span.range()) {
-            for writer in &mut self.blocks[block].writers {
-                match writer.version == version {
-                    true => writer.zeros = Some(zeros),
-                    false => writer.rivals.push(zeros),
-                }
-            }
-        }
-        self.appear(spans, zeros);
     }
 
     /// From now on reads may return this, too.

@@ -242,9 +242,6 @@ impl Host<'_> {
             let pages = &asked.buffer.as_ref().expect("it has one").pages;
             let page = pages[self.rng.below(pages.len() as u32) as usize];
             self.memory.set_mapped(page, false);
-            if let What::Write { spans, version, .. } = &asked.what {
-                self.space.may_be_zeros(spans, *version);
-            }
         }
     }
 
