@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::terminal::Kind;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
@@ -19,6 +19,8 @@ static SIGNAL: AtomicU8 = AtomicU8::new(0);
 /// The last signal, set as it arrives: the thread that hears signals comes later than what they end, a pipe's other side for
 /// one, whose end of file is then no empty input.
 static ARRIVED: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
+/// Somebody serves until stopped, and has stopped: what fails after that is not because of the signal.
+static FOLLOWED: AtomicBool = AtomicBool::new(false);
 /// How long to wait for input before looking whether the user has had enough.
 pub const WAIT: Duration = Duration::from_millis(50);
 /// Files to remove if the program ends without their owners.
@@ -33,6 +35,7 @@ pub fn listen() {
     static ONCE: Once = Once::new();
     SIGNAL.store(0, Ordering::Relaxed);
     ARRIVED.store(0, Ordering::Relaxed);
+    FOLLOWED.store(false, Ordering::Relaxed);
     ONCE.call_once(hear);
 }
 
@@ -102,6 +105,17 @@ fn end() -> ! {
 #[must_use]
 pub fn requested() -> bool {
     SIGNAL.load(Ordering::Relaxed) != 0 || ARRIVED.load(Ordering::Relaxed) != 0
+}
+
+/// What was asked for is done, as far as it goes without the user's signal: errors from now on are the command's own.
+pub fn follow() {
+    FOLLOWED.store(true, Ordering::Relaxed);
+}
+
+/// Whether an error now comes of the user's signal.
+#[must_use]
+pub fn explains_errors() -> bool {
+    requested() && !FOLLOWED.load(Ordering::Relaxed)
 }
 
 /// Nothing, unless the user asked to stop.

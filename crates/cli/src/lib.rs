@@ -57,7 +57,7 @@ where
         Ok(status) => status,
         Err(error) => {
             // Whatever failed because the user stopped it, failed because the user stopped it.
-            let error = if interrupt::requested() {
+            let error = if interrupt::explains_errors() {
                 Error::interrupted()
             } else {
                 error

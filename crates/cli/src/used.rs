@@ -2,9 +2,13 @@
 
 use crate::error::Error;
 use crate::output::cannot_write;
+#[cfg(target_os = "linux")]
+use lodger_serve::backing::MAGIC;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+#[cfg(target_os = "linux")]
+use std::{fs::File, io::Read};
 
 #[derive(Debug, Default)]
 struct Used {
@@ -46,15 +50,33 @@ pub(crate) fn target(file: &Metadata) {
     }
 }
 
-/// That `target` is not also read.
+/// That `target` is not also read, and keeps no drive.
 pub(crate) fn refuse_input(target: &Path, shown: &str) -> Result<(), Error> {
     let id = std::fs::metadata(target).ok().and_then(|file| id(&file));
     let is_input = id.is_some_and(|id| with(|used| used.inputs.contains(&id)));
-    if !is_input {
-        return Ok(());
+    if is_input {
+        let error = cannot_write(shown, "this command reads it");
+        return Err(error.hint("name another file: writing would destroy the input"));
     }
-    let error = cannot_write(shown, "this command reads it");
-    Err(error.hint("name another file: writing would destroy the input"))
+    if keeps_drive(target) {
+        let error = cannot_write(shown, "it keeps a live drive and its data (`--backing`)");
+        return Err(error.hint("name another file, or remove this one first"));
+    }
+    Ok(())
+}
+
+/// Whether it is a file of `lodger serve --backing`, which there is on Linux alone.
+#[cfg(target_os = "linux")]
+fn keeps_drive(target: &Path) -> bool {
+    let is_file = std::fs::metadata(target).is_ok_and(|file| file.is_file());
+    let mut head = [0; MAGIC.len()];
+    let mut read = || File::open(target)?.read_exact(&mut head);
+    is_file && read().is_ok() && head == *MAGIC
+}
+
+#[cfg(not(target_os = "linux"))]
+fn keeps_drive(_: &Path) -> bool {
+    false
 }
 
 /// `target` is written from now on.

@@ -268,12 +268,14 @@ fn serve<F: FrontEnd>(
     let report = server
         .run(interrupt::requested)
         .map_err(|error| Error::failed(error.to_string()))?;
+    interrupt::follow();
     let recorded = server.controller_mut().end_record();
     let off = server.controller_mut().switch_off();
+    let said = output::finish(None, streams.stdout, &summary(&report));
     off.map_err(|error| Error::failed(told(args, &error)).hint(OFF_HINT))?;
     drop(server);
     recorded.map_err(|error| Error::failed(format!("the recording is not whole: {error}")))?;
-    output::finish(None, streams.stdout, &summary(&report))
+    said
 }
 
 const OFF_HINT: &str = "what was flushed is there: the drive will come back as after a power cut";
@@ -336,6 +338,9 @@ fn open_backing(
     };
     let backing = Backing::open(path, spec, args.seed, &mut progress);
     let backing = backing.map_err(|error| unkept(args, &error))?;
+    if let Ok(file) = std::fs::metadata(path) {
+        used::input(&file);
+    }
     if args.record.is_some() && backing.found().is_some() {
         let message = "`--record` begins with a new drive: the one in the file has been used";
         return Err(Error::input(message).hint("another name for `--backing` makes a new one"));

@@ -254,6 +254,59 @@ fn a_drive_in_a_file_is_refused_to_others() {
 }
 
 #[test]
+fn no_output_goes_where_a_drive_is_kept() {
+    let sandbox = Sandbox::new();
+    let mut child = serve(&sandbox);
+    drop(Client::new(&sandbox));
+    let flash = sandbox.dir.join("flash");
+    let before = std::fs::read(&flash).expect("the file");
+    let serve = ["serve", "--drive", "tiny", "--nbd", "unix:other"];
+    let record = [&serve[..], &["--record", "flash"]].concat();
+    let simulate = ["simulate", "--rw", "randread", "--output", "flash"];
+    let both = [&serve[..], &["--backing", "new", "--record", "./new"]].concat();
+    let kept = "it keeps a live drive";
+    for (command, words) in [
+        (&record[..], kept),
+        (&simulate, kept),
+        (&both, "this command reads it"),
+    ] {
+        let outcome = sandbox.run(command);
+        assert_eq!(outcome.code, Some(2), "{command:?}: {}", outcome.stderr);
+        for word in [words, "hint:"] {
+            assert!(
+                outcome.stderr.contains(word),
+                "{command:?}: {}",
+                outcome.stderr
+            );
+        }
+    }
+    assert_eq!(std::fs::read(&flash).expect("the file"), before);
+    child.kill().expect("it runs");
+    child.wait().expect("it has ended");
+}
+
+#[test]
+fn what_fails_after_ctrl_c_is_told_and_not_that_it_was_interrupted() {
+    let sandbox = Sandbox::new();
+    let place = ["serve", "--drive", "tiny", "--nbd", "unix:drive"];
+    let mut command = sandbox.command(&[&place[..], &["--record", "/dev/full"], &SMALL].concat());
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("the command");
+    drop(Client::new(&sandbox));
+    let pid = child.id().to_string();
+    let told = Command::new("kill").args(["-INT", &pid]).status();
+    assert!(told.expect("kill").success());
+    let outcome = child.wait_with_output().expect("it ends");
+    let (said, wrong) = (outcome.stdout, String::from_utf8_lossy(&outcome.stderr));
+    assert_eq!(outcome.status.code(), Some(1), "{wrong}");
+    assert!(wrong.contains("the recording is not whole"), "{wrong}");
+    assert!(
+        String::from_utf8_lossy(&said).contains("clients"),
+        "what there was to tell"
+    );
+}
+
+#[test]
 fn what_is_no_backing_is_refused_and_left_as_it_is() {
     let sandbox = Sandbox::new();
     let refused = |path: &str, words: &str| refused(&sandbox, path, &[], words);

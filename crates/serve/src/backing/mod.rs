@@ -34,6 +34,7 @@ use lodger_core::device::Spare;
 use lodger_core::ftl::{Contradiction, Found, Owned, Trim};
 use lodger_core::ids::{Lpn, Ppn};
 use protected::{Landed, Protected};
+pub use rest::MAGIC;
 use rest::{Header, Whose};
 use std::io;
 use std::sync::Arc;

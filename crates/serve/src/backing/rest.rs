@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 
 /// What a backing begins with.
-const MAGIC: &[u8; 24] = b"LODGER drive backing\n\0\0\0";
+pub const MAGIC: &[u8; 24] = b"LODGER drive backing\n\0\0\0";
 /// The form of the file that this program reads and writes.
 pub const FORM: u32 = 1;
 const REST_MAGIC: &[u8; 8] = b"LODGrest";
