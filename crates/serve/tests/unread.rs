@@ -49,7 +49,8 @@ fn whatever_reads_hears_of_data_that_the_file_does_not_give_back_and_no_command_
     const VERIFY: u8 = 0xc;
     ask(WRITE).expect("it is written");
     ask(FLUSH).expect("it is in the file");
-    for opcode in [READ, COMPARE, VERIFY] {
+    let opcodes = [READ, COMPARE, VERIFY];
+    for opcode in opcodes {
         ask(opcode).expect("it is there");
         disk.fail_reads(true);
         let unread = ask(opcode).expect_err("it cannot be read");
@@ -60,4 +61,6 @@ fn whatever_reads_hears_of_data_that_the_file_does_not_give_back_and_no_command_
         disk.fail_reads(false);
         ask(opcode).expect("it is there again");
     }
+    // Media and Data Integrity Errors.
+    assert_eq!(driver.log(2, 512)[160], opcodes.len() as u8);
 }

@@ -412,6 +412,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
     fn land(&mut self, tag: u32) {
         let flight = self.flights.land(tag);
         self.power.note_activity(self.device.now_ps());
+        self.statistics.unread += u64::from(flight.payload.is_unread);
         let (payload, memory) = (&flight.payload, &self.memory);
         let outcome = match (&flight.permit, flight.failure, flight.kind) {
             (_, failure, Kind::Wipe) => {

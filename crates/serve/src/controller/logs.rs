@@ -170,7 +170,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
     fn health(&self) -> Health {
         let statistics = self.statistics;
         let wear = self.device.flash_age();
-        let ageing = self.device.counters().ageing;
+        let counters = self.device.counters();
+        // Pages that flash, host memory or the file has lost (Base 2.0 §5.16.1.3).
+        let lost = counters.ageing.uncorrectable + counters.buffer_rejected + statistics.unread;
         let spare_percent = wear.as_ref().map_or(100, FlashAge::spare_percent);
         let worn = [
             (
@@ -185,7 +187,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         Health {
             critical_warning: plight.warnings | worn,
             used_percent: wear.as_ref().map_or(0, FlashAge::used_percent),
-            media_errors: ageing.uncorrectable.into(),
+            media_errors: lost.into(),
             temperature_kelvin: plight.temperature_kelvin,
             warning_minutes: plight.hot_s / 60,
             heavy_throttles: plight.throttles,

@@ -178,6 +178,8 @@ pub struct Statistics {
     pub written_bytes: u64,
     /// Shutdowns that ended.
     pub shutdowns: u64,
+    /// Commands whose data the file that keeps the drive did not give back.
+    pub unread: u64,
 }
 
 impl<M: GuestMemory + Clone> Controller<M> {
