@@ -262,7 +262,12 @@ fn no_output_goes_where_a_drive_is_kept() {
     let before = std::fs::read(&flash).expect("the file");
     let serve = ["serve", "--drive", "tiny", "--nbd", "unix:other"];
     let record = [&serve[..], &["--record", "flash"]].concat();
-    let simulate = ["simulate", "--rw", "randread", "--output", "flash"];
+    let job = ["--name=a", "--rw=randread", "--size=1m"];
+    let simulate = [
+        &["simulate", "--drive", "tiny", "--output", "flash"],
+        &job[..],
+    ]
+    .concat();
     let both = [&serve[..], &["--backing", "new", "--record", "./new"]].concat();
     let kept = "it keeps a live drive";
     for (command, words) in [
