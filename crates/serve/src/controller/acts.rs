@@ -232,10 +232,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 self.warn(CriticalWarning::Temperature, AsyncEvent::Temperature);
             }
             Act::Cool => self.plight.cool(now_ps),
-            Act::Corrupt(bits) => {
+            // After a reset the drive may still have it lent, but the host has it back.
+            Act::Corrupt(bits) if self.hmb.is_enabled() => {
                 let rng = &mut self.kept.rng;
                 self.device.host_memory.memory.corrupt(*bits, rng);
             }
+            Act::Corrupt(_) => {}
             Act::Withdraw => self.device.host_memory.memory.withdraw(),
             Act::Touch(place) => self.touch(*place),
         }
