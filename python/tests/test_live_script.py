@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import re
 import subprocess
 import sys
 import time
@@ -119,3 +120,11 @@ def test_a_drive_that_polls_while_nobody_comes_is_not_idle(
         drive.process.kill()
         drive.process.communicate()
     assert (run.passed, run.failed) == ((1, 0) if is_idle else (0, 1))
+
+
+def test_no_check_of_the_guest_takes_another_ones_name() -> None:
+    # All are parts of one program there.
+    parts = [LIVE / "guest" / "check.sh", *(LIVE / "guest").glob("*-checks.sh")]
+    names = [name for part in parts for name in re.findall(r"(?m)^(\w+)\(\)", part.read_text())]
+    assert len(names) > 50
+    assert sorted(names) == sorted(set(names))

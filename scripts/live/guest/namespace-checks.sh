@@ -46,13 +46,13 @@ check_namespaces() {
 }
 
 # comes N, goes N: the kernel looks for namespaces after a command that changes which there are.
-is_there() { grep -qs "^$1$" /sys/block/nvme0n*/nsid; }
+is_namespace() { grep -qs "^$1$" /sys/block/nvme0n*/nsid; }
 comes() {
-  for _ in $(seq 100); do is_there $1 && [ -b /dev/$(of $1) ] && return; sleep 0.1; done
+  for _ in $(seq 100); do is_namespace $1 && [ -b /dev/$(of $1) ] && return; sleep 0.1; done
   die "namespace $1 does not come"
 }
 goes() {
-  for _ in $(seq 100); do is_there $1 || return; sleep 0.1; done
+  for _ in $(seq 100); do is_namespace $1 || return; sleep 0.1; done
   die "namespace $1 does not go"
 }
 # make N: one of 32 MiB, attached, that is to be namespace N.
