@@ -199,6 +199,11 @@ impl Namespace {
     /// All of it is deallocated, and nothing is under way to it any more.
     pub fn empty(&mut self, span: Span) {
         self.clock += 1;
+        // A read that has ended before, and is heard of later, tells nothing of what is there now.
+        for look in &mut self.looks {
+            let (one, other) = (look.span.range(), span.range());
+            look.is_alone &= one.end <= other.start || other.end <= one.start;
+        }
         self.next_version += 1;
         for block in &mut self.blocks[span.range()] {
             block.now = vec![self.next_version | ZEROS];
