@@ -77,7 +77,7 @@ list() {
 }
 # The first four bytes from BYTE of Identify Controller.
 identified() { nvme id-ctrl "$controller" --raw-binary | od -A n -t u4 -j "$1" -N 4 | tr -d ' '; }
-# What the drive says of itself, read at 64 places, by which a wrong byte shows.
+# A sum of what 64 places of the drive hold, by which a wrong byte shows.
 contents() {
   step=$(($(cat "/sys/block/$(basename "$drive")/size") / 128 / 64))
   place=0
@@ -91,6 +91,10 @@ switched() {
   if [ "$ended" = refused ] && [ -w "$switch" ]; then
     echo "$1" >"$switch" && ended=0
   fi
+}
+must_read_the_same() {
+  now=$(contents)
+  [ "$now" = "$before" ] || fail "other bytes are read than before"
 }
 off() {
   ended=$(set_features 0xd 0)
@@ -129,22 +133,19 @@ rule_off_twice() {
 }
 rule_without() {
   must_be_off
-  now=$(contents)
-  [ "$now" = "$before" ] || fail "other bytes are read than with it"
+  must_read_the_same
 }
 rule_returns() {
   must_be_on
   [ $(($(says) & 2)) -eq 2 ] || fail "Get Features does not say that memory returned"
-  now=$(contents)
-  [ "$now" = "$before" ] || fail "other bytes are read than before"
+  must_read_the_same
 }
 rule_new() {
   must_be_off
   on 1
   ends 0 "memory without what was in it"
   [ $(($(says) & 3)) -eq 1 ] || fail "Get Features says $(says)"
-  now=$(contents)
-  [ "$now" = "$before" ] || fail "other bytes are read than before"
+  must_read_the_same
 }
 rule_on_twice() {
   must_be_on
@@ -194,8 +195,7 @@ rule_reset() {
   # The driver gives it anew, which is refused if the drive thinks that it still has it.
   [ "$(dmesg 2>/dev/null | grep -c "failed to set host mem")" = "$told" ] || fail "what its driver gives is refused"
   is_on || fail "it is off after its driver has given it anew"
-  now=$(contents)
-  [ "$now" = "$before" ] || fail "other bytes are read than before"
+  must_read_the_same
 }
 
 failed=0

@@ -26,7 +26,7 @@ impl VfioUser {
     /// If it cannot be served, or not there.
     pub fn new(spec: &DriveSpec, settings: &Settings, path: &Path) -> Result<Self, ServeError> {
         // A client that shrinks what it lends is not to end the drives of others.
-        lodger_guest_ram::survive().map_err(ServeError::Wait)?;
+        lodger_guest_ram::survive().map_err(|error| ServeError::Start(error.to_string()))?;
         let memory = GuestRam::default();
         let controller = Controller::new(spec, settings, memory.clone())?;
         let function = NvmeFunction::new(spec, controller, memory).map_err(ServeError::Window)?;
