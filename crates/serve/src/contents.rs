@@ -1,5 +1,5 @@
 //! The bytes of the drive's pages, where the model says they are: in slots of the write buffer, in flash, in
-//! the payload of requests on their way ([`crate::payload`]).
+//! the payload of requests on their way (the module `payload`).
 //!
 //! A page's bytes exist once, however often the drive copies them: buffer, flash and reads under way share
 //! them. What is superseded or trimmed is freed once that is in flash, so memory follows what the drive holds. Pages that were
