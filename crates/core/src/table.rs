@@ -72,14 +72,32 @@ impl Table {
     /// Sets the value of a key.
     #[inline]
     pub fn insert(&mut self, key: u32, value: u32) {
+        self.insert_unless(key, value, |_| false);
+    }
+
+    /// Sets the value of a key, unless it has one that is to be kept. Returns the one it had.
+    #[inline]
+    pub fn insert_unless(
+        &mut self,
+        key: u32,
+        value: u32,
+        is_kept: impl FnOnce(u32) -> bool,
+    ) -> Option<u32> {
         match self.find(key) {
-            Ok(at) => self.places[at].1 = value,
+            Ok(at) => {
+                let had = self.places[at].1;
+                if !is_kept(had) {
+                    self.places[at].1 = value;
+                }
+                Some(had)
+            }
             Err(at) => {
                 self.places[at] = (key, value);
                 self.len += 1;
                 if self.len * 2 > self.places.len() {
                     self.grow();
                 }
+                None
             }
         }
     }
@@ -92,8 +110,24 @@ impl Table {
     /// Removes a key; returns its value.
     #[inline]
     pub fn remove(&mut self, key: u32) -> Option<u32> {
-        let mut hole = self.find(key).ok()?;
-        let value = self.places[hole].1;
+        let at = self.find(key).ok()?;
+        let value = self.places[at].1;
+        self.empty(at);
+        Some(value)
+    }
+
+    /// Removes a key that has this value.
+    #[inline]
+    pub fn remove_pair(&mut self, key: u32, value: u32) {
+        if let Ok(at) = self.find(key)
+            && self.places[at].1 == value
+        {
+            self.empty(at);
+        }
+    }
+
+    #[inline]
+    fn empty(&mut self, mut hole: usize) {
         let mask = self.places.len() - 1;
         let mut at = hole;
         loop {
@@ -112,7 +146,6 @@ impl Table {
         }
         self.places[hole].0 = NONE;
         self.len -= 1;
-        Some(value)
     }
 
     #[cold]
@@ -135,7 +168,7 @@ mod tests {
         #![proptest_config(lodger_testing::config(256))]
 
         #[test]
-        fn agrees_with_the_standard_map(steps in prop::collection::vec((0u32..3, 0u32..64, 0u32..1000), 0..600)) {
+        fn agrees_with_the_standard_map(steps in prop::collection::vec((0u32..5, 0u32..64, 0u32..1000), 0..600)) {
             let mut table = Table::with_capacity(4);
             let mut model = HashMap::new();
             for (what, key, value) in steps {
@@ -145,6 +178,21 @@ mod tests {
                         model.insert(key, value);
                     }
                     1 => prop_assert_eq!(table.remove(key), model.remove(&key)),
+                    2 => {
+                        let is_kept = |had: u32| had < 500;
+                        let had = model.get(&key).copied();
+                        if !had.is_some_and(is_kept) {
+                            model.insert(key, value);
+                        }
+                        prop_assert_eq!(table.insert_unless(key, value, is_kept), had);
+                    }
+                    3 => {
+                        // Every second time the value that it has.
+                        let had = model.get(&key).copied().unwrap_or(0);
+                        let value = had + value % 2;
+                        table.remove_pair(key, value);
+                        model.retain(|&of, &mut has| of != key || has != value);
+                    }
                     _ => prop_assert_eq!(table.get(key), model.get(&key).copied()),
                 }
                 prop_assert_eq!(table.len(), model.len());

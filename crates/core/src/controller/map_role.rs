@@ -314,7 +314,8 @@ impl MapRole {
 
     /// An entry of a page changes. Returns the memory that takes the change; `Nowhere` when the page
     /// must be brought in first ([`MapRole::fill`]) or made ([`MapRole::create`]).
-    #[inline]
+    // Called from several places: left alone it is a call for each page written.
+    #[inline(always)]
     pub fn update(&mut self, page: TranslationPage) -> Lookup {
         // The farthest copy is the one that outlives the others.
         for place in (0..self.tiers.len()).rev() {

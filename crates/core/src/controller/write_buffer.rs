@@ -248,15 +248,23 @@ impl WriteBuffer {
         self.used
     }
 
-    /// Takes a free slot for a page's data, which is on its way.
+    /// Takes slots for the data of these pages, which is on its way, as far as there are any, each chained to the next.
+    /// Returns the first, as a raw index, and how many there are.
     #[inline]
-    pub fn take(&mut self, lpn: Lpn) -> Option<BufferSlot> {
-        if self.used >= self.capacity {
-            return None;
-        }
-        self.used += 1;
+    pub fn take(&mut self, pages: Range<u32>) -> (u32, u32) {
+        let room = self.capacity.saturating_sub(self.used);
+        let taken = room.min(pages.end - pages.start);
+        self.used += taken;
         self.high_water = self.high_water.max(self.used);
-        Some(self.slots.insert(Slot::new(lpn)))
+        let (mut head, mut last) = (NONE, None);
+        for lpn in pages.start..pages.start + taken {
+            let slot = self.slots.insert(Slot::new(Lpn(lpn)));
+            match last.replace(slot) {
+                None => head = slot.0,
+                Some(last) => self.slots[last].next = slot.0,
+            }
+        }
+        (head, taken)
     }
 
     /// Page of a slot.
@@ -271,12 +279,6 @@ impl WriteBuffer {
     #[must_use]
     pub fn chained(&self, slot: BufferSlot) -> u32 {
         self.slots[slot].next
-    }
-
-    /// Chains `next` to a slot that stands in no queue.
-    #[inline]
-    pub fn chain(&mut self, slot: BufferSlot, next: BufferSlot) {
-        self.slots[slot].next = next.0;
     }
 
     /// State of a slot.
@@ -301,7 +303,10 @@ impl WriteBuffer {
     pub fn land(&mut self, slot: BufferSlot, merge: bool, cold: bool) -> Landing {
         let lpn = self.slots[slot].lpn;
         let mut cold = cold;
-        if let Some(held) = self.newest.get(lpn.0).map(BufferSlot) {
+        let slots = &self.slots;
+        let may_change = |held| slots[BufferSlot(held)].may_change();
+        if let Some(held) = self.newest.insert_unless(lpn.0, slot.0, may_change) {
+            let held = BufferSlot(held);
             if self.slots[held].may_change() {
                 self.release(slot);
                 return Landing::Absorbed(held);
@@ -311,7 +316,6 @@ impl WriteBuffer {
                 cold = self.slots[held].cold;
             }
         }
-        self.newest.insert(lpn.0, slot.0);
         self.slots[slot].epoch = self.first_epoch + self.epochs.len() as u64 - 1;
         self.epochs
             .back_mut()
@@ -453,9 +457,7 @@ impl WriteBuffer {
     #[inline]
     pub fn programmed(&mut self, slot: BufferSlot, done: &mut Vec<CommandId>) {
         let lpn = self.slots[slot].lpn;
-        if self.newest.get(lpn.0) == Some(slot.0) {
-            self.newest.remove(lpn.0);
-        }
+        self.newest.remove_pair(lpn.0, slot.0);
         self.release_waiters(slot, done);
         if self.has_log() {
             self.remove_version(slot, done);
@@ -487,6 +489,7 @@ impl WriteBuffer {
         }
     }
 
+    #[inline]
     fn release(&mut self, slot: BufferSlot) {
         self.used -= 1;
         self.slots.remove(slot);

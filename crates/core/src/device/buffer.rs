@@ -8,7 +8,7 @@ use super::programs::{Fetched, Program, Programs};
 use crate::controller::WriteBuffer;
 use crate::engine::EventKind;
 use crate::ftl::ProgramUnit;
-use crate::ids::{BufferSlot, CommandId, NONE, TransferId};
+use crate::ids::{BufferSlot, CommandId, Lpn, NONE, TransferId};
 use crate::memory::STAGING;
 use crate::observe::Tracer;
 use crate::slab::{Queue, Slab};
@@ -61,6 +61,9 @@ pub(super) struct Buffer {
     /// Writes that wait for room.
     pub queue: Queue<CommandId>,
     transfers: Slab<Transfer, TransferId>,
+    /// Slots of the program operation being put together, with their pages; empty in between.
+    #[serde(skip)]
+    pub batch: Vec<(BufferSlot, Lpn)>,
     incoming: Incoming,
     /// Bytes on their way into the log.
     log_bytes: u64,
@@ -78,6 +81,7 @@ impl Buffer {
             home: role.tier,
             queue: Queue::default(),
             transfers: Slab::default(),
+            batch: Vec::new(),
             incoming: Incoming::default(),
             log_bytes: 0,
             savings: 0,

@@ -6,7 +6,7 @@ use crate::request::{Request, Status};
 use crate::slab::{Linked, Slab};
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
 use serde::{Deserialize, Serialize};
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 
 /// What map entries that a host has sent with a read say of where its data is.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
@@ -134,8 +134,14 @@ impl Command {
     /// Bytes of one page that the command covers.
     #[inline]
     pub(super) fn bytes_in(&self, lpn: Lpn) -> u64 {
-        let start = u64::from(lpn.0) * SLOT_BYTES;
-        let end = start + SLOT_BYTES;
+        self.bytes_of(lpn.0..lpn.0 + 1)
+    }
+
+    /// Bytes of these pages, all of which it touches, that the command covers.
+    #[inline]
+    pub(super) fn bytes_of(&self, pages: Range<u32>) -> u64 {
+        let start = u64::from(pages.start) * SLOT_BYTES;
+        let end = u64::from(pages.end) * SLOT_BYTES;
         let Request {
             offset_bytes,
             length_bytes,

@@ -259,29 +259,41 @@ impl Map {
     }
 
     /// Entries of a translation page have changed.
-    #[inline]
+    #[inline(always)]
     fn update_page(&mut self, board: &mut Board<impl Tracer>, ftl: &Ftl, page: TranslationPage) {
         self.note_changed_page(page);
         match self.role.update(page) {
             Lookup::Tier(place) if self.role.tier(place).is_granted() && self.hmb_bytes > 0 => {
-                self.move_units(board);
-                // A page that is compressed there is written as a whole, once for a batch.
-                let held = self.role.compressed_page(place, page);
-                if !held.is_some_and(|(_, compressed)| compressed) {
-                    self.update_hmb_line(board);
-                }
+                self.update_page_in_hmb(board, place, page);
             }
             Lookup::Tier(_) => {}
-            Lookup::Unmapped | Lookup::Nowhere if ftl.locate_translation(page).is_none() => {
-                if self.role.compresses() {
-                    self.measure_page(ftl, page);
-                }
-                self.role.create(page);
-            }
-            Lookup::Unmapped | Lookup::Nowhere => {
-                self.role.fill(page, None);
-            }
+            Lookup::Unmapped | Lookup::Nowhere => self.update_absent_page(ftl, page),
         }
+    }
+
+    fn update_page_in_hmb(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        place: usize,
+        page: TranslationPage,
+    ) {
+        self.move_units(board);
+        // A page that is compressed there is written as a whole, once for a batch.
+        let held = self.role.compressed_page(place, page);
+        if !held.is_some_and(|(_, compressed)| compressed) {
+            self.update_hmb_line(board);
+        }
+    }
+
+    fn update_absent_page(&mut self, ftl: &Ftl, page: TranslationPage) {
+        if ftl.locate_translation(page).is_some() {
+            self.role.fill(page, None);
+            return;
+        }
+        if self.role.compresses() {
+            self.measure_page(ftl, page);
+        }
+        self.role.create(page);
     }
 
     /// Entries of a page have been trimmed: `whole`, all it has; `changed`, some had data.

@@ -34,28 +34,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             return false;
         }
         let command = *self.commands[id];
-        let (first, end) = (command.first_lpn(), command.end_lpn());
-        let mut lpn = first + command.slots_taken;
-        let mut head = NONE;
-        let mut tail = NONE;
-        let mut bytes = 0;
-        while lpn < end {
-            let Some(slot) = self.buffer.slots.take(Lpn(lpn)) else {
-                break;
-            };
-            if head == NONE {
-                head = slot.0;
-            } else {
-                self.buffer.slots.chain(BufferSlot(tail), slot);
-            }
-            tail = slot.0;
-            bytes += command.bytes_in(Lpn(lpn));
-            lpn += 1;
-        }
-        let taken = lpn - first - command.slots_taken;
+        let end = command.end_lpn();
+        let from = command.first_lpn() + command.slots_taken;
+        let (head, taken) = self.buffer.slots.take(from..end);
         self.buffer.slots.took(now_ps, taken);
-        self.commands[id].slots_taken = lpn - first;
-        if head != NONE {
+        self.commands[id].slots_taken += taken;
+        if taken > 0 {
+            let bytes = command.bytes_of(from..from + taken);
             let transfer = self.buffer.begin(id, head, bytes);
             self.commands[id].pending += 1;
             let engine = &mut self.board.engine;
@@ -82,7 +67,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                     .schedule(at_ps, EventKind::DataArrived, transfer);
             }
         }
-        if lpn < end {
+        if from + taken < end {
             return false;
         }
         self.end_part(id);
@@ -189,9 +174,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// A page that the buffer held as power failed, and that somebody else has kept, lands in it again: for a drive that has
     /// come back by [`Device::restore`]. Returns false while there is no room for it.
     pub fn put_back(&mut self, lpn: Lpn, page: &PageBytes) -> bool {
-        let Some(slot) = self.buffer.slots.take(lpn) else {
+        let (slot, taken) = self.buffer.slots.take(lpn.0..lpn.0 + 1);
+        if taken == 0 {
             return false;
-        };
+        }
+        let slot = BufferSlot(slot);
         self.contents.set_buffered(slot, page);
         // As one whose rest has to be read, and has been.
         if let Landing::Absorbed(held) = self.buffer.slots.land(slot, true, false) {
@@ -217,9 +204,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if let Some(cache) = &mut self.read_cache {
             cache.forget(lpn);
         }
-        let older = self.buffer.slots.find(lpn);
-        // Where the old data lies matters only to partial writes and to hot/cold streams.
+        // What was there before matters only to partial writes, where it lies in flash to hot/cold streams, too.
         let whole = sectors == u8::MAX;
+        let older = match whole {
+            true => None,
+            false => self.buffer.slots.find(lpn),
+        };
         let old_ppn = if whole && !self.spec.ftl.hot_cold_streams {
             None
         } else {
@@ -391,16 +381,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     fn program_host_data(&mut self, unit: ProgramUnit, wanted: u32, cold: bool) {
-        let mut head = NONE;
-        let mut tail = NONE;
         let mut filled = 0;
         let mut logged = 0;
-        let pages = self.buffer.slots.dirty_pages(cold);
-        self.ftl.touch_with_old(pages.take(wanted as usize));
-        for _ in 0..wanted {
-            let slot = self.buffer.slots.pop_dirty(cold);
+        let mut batch = std::mem::take(&mut self.buffer.batch);
+        self.buffer.slots.pop_dirty(cold, wanted, &mut batch);
+        self.ftl.touch_with_old(batch.iter().map(|&(_, lpn)| lpn));
+        let first_slot = batch[0].0;
+        for (slot, lpn) in batch.drain(..) {
             let ppn = Ppn(unit.ppn.0 + filled);
-            let lpn = self.buffer.slots.lpn(slot);
             let fate = self.buffer.slots.fate(slot);
             if fate != Fate::Nothing && (Self::PAGES_IN_HOST || self.hmb_pages.lost.any()) {
                 let (data, around) = self.hmb_pages();
@@ -435,17 +423,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 filled += 1;
                 logged += u32::from(self.buffer.slots.is_logged(slot));
             }
-            if head == NONE {
-                head = slot.0;
-            } else {
-                self.buffer.slots.chain(BufferSlot(tail), slot);
-            }
-            tail = slot.0;
         }
-        self.buffer.slots.chain(BufferSlot(tail), BufferSlot(NONE));
+        self.buffer.batch = batch;
         self.map.measure_changed_pages(&mut self.board, &self.ftl);
         let mut program = Program::new(&unit);
-        program.first_slot = head;
+        program.first_slot = first_slot.0;
         let (board, programs) = (&mut self.board, &mut self.programs);
         if self.buffer.must_fetch(logged) {
             let path = &mut self.hmb_path;

@@ -1,25 +1,27 @@
 //! Slots that wait to be programmed.
 
 use super::{SlotState, WriteBuffer};
-use crate::ids::{BufferSlot, Lpn};
+use crate::ids::{BufferSlot, Lpn, NONE};
 
 impl WriteBuffer {
-    /// The pages that [`WriteBuffer::pop_dirty`] comes to next.
-    pub fn dirty_pages(&self, cold: bool) -> impl Iterator<Item = Lpn> + Clone + '_ {
-        let waiting = self.dirty[usize::from(cold)].iter(&self.slots);
-        waiting.map(|slot| self.slots[slot].lpn)
-    }
-
-    /// Takes the first slot of a queue to be programmed.
+    /// Takes the first `count` slots of a queue to be programmed. They stay chained to one another; `into` has them
+    /// then, with their pages.
     #[inline]
-    pub fn pop_dirty(&mut self, cold: bool) -> BufferSlot {
+    pub fn pop_dirty(&mut self, cold: bool, count: u32, into: &mut Vec<(BufferSlot, Lpn)>) {
         let which = usize::from(cold);
-        let slot = self.dirty[which]
-            .pop_front(&mut self.slots)
-            .expect("as many dirty slots as were announced");
-        self.dirty_count[which] -= 1;
-        self.log.popped(&self.slots[slot]);
-        self.slots[slot].state = SlotState::Programming;
-        slot
+        self.dirty_count[which] -= count;
+        into.clear();
+        for _ in 0..count {
+            let slot = self.dirty[which]
+                .pop_front(&mut self.slots)
+                .expect("as many dirty slots as were announced");
+            let popped = &mut self.slots[slot];
+            self.log.popped(popped);
+            popped.state = SlotState::Programming;
+            into.push((slot, popped.lpn));
+        }
+        if let Some(&(last, _)) = into.last() {
+            self.slots[last].next = NONE;
+        }
     }
 }

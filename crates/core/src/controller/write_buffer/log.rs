@@ -96,6 +96,7 @@ impl Log {
     }
 
     /// A copied slot goes to be programmed.
+    #[inline]
     pub fn popped(&mut self, slot: &Slot) {
         self.dirty -= u32::from(slot.is_copied());
     }
@@ -103,6 +104,7 @@ impl Log {
 
 impl Slot {
     /// In the log or on its way there.
+    #[inline]
     pub(super) fn is_copied(&self) -> bool {
         matches!(self.log, LogState::Copying | LogState::Held)
     }

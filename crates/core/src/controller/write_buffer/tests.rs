@@ -18,8 +18,16 @@ fn buffer(slots: u32, high_permille: u32) -> WriteBuffer {
 }
 
 fn write(buffer: &mut WriteBuffer, lpn: u32) -> Landing {
-    let slot = buffer.take(Lpn(lpn)).expect("there is room");
-    buffer.land(slot, false, false)
+    let (slot, taken) = buffer.take(lpn..lpn + 1);
+    assert_eq!(taken, 1, "there is room");
+    buffer.land(BufferSlot(slot), false, false)
+}
+
+/// Takes the slot that has waited longest to be programmed.
+fn pop(buffer: &mut WriteBuffer) -> BufferSlot {
+    let mut popped = Vec::new();
+    buffer.pop_dirty(false, 1, &mut popped);
+    popped[0].0
 }
 
 #[test]
@@ -28,7 +36,7 @@ fn an_overwrite_before_programming_is_absorbed_and_one_during_it_is_not() {
     assert_eq!(write(&mut buffer, 1), Landing::New);
     assert!(matches!(write(&mut buffer, 1), Landing::Absorbed(_)));
     assert_eq!(buffer.used(), 1);
-    let programming = buffer.pop_dirty(false);
+    let programming = pop(&mut buffer);
     assert_eq!(write(&mut buffer, 1), Landing::New);
     let newest = buffer.find(Lpn(1)).unwrap();
     assert_ne!(newest, programming);
@@ -47,7 +55,7 @@ fn a_flush_waits_for_what_came_before_it_and_nothing_else() {
         2,
         "a flush fills up with what is there"
     );
-    let first = buffer.pop_dirty(false);
+    let first = pop(&mut buffer);
     assert_eq!(buffer.pop_flushed(), None);
     buffer.programmed(first, &mut Vec::new());
     assert_eq!(
@@ -77,7 +85,7 @@ fn lazy_write_back_starts_at_the_high_mark_and_stops_at_the_low_one() {
     let mut rounds = 0;
     while buffer.wanted(false, 2) == 2 {
         for _ in 0..2 {
-            let slot = buffer.pop_dirty(false);
+            let slot = pop(&mut buffer);
             buffer.programmed(slot, &mut Vec::new());
         }
         rounds += 1;
@@ -155,10 +163,10 @@ fn a_newer_version_in_the_log_or_in_flash_voids_the_older_one() {
     buffer.flush(CommandId(1));
     buffer.start_log();
     buffer.logged(&mut Vec::new());
-    let first = buffer.pop_dirty(false);
+    let first = pop(&mut buffer);
     assert_eq!(buffer.fate(first), Fate::Current);
     write(&mut buffer, 1);
-    let second = buffer.pop_dirty(false);
+    let second = pop(&mut buffer);
     assert_eq!(buffer.fate(second), Fate::Current);
     // Program operations on other dies end in any order.
     buffer.programmed(second, &mut Vec::new());
@@ -177,7 +185,7 @@ fn a_full_log_has_the_buffer_drained() {
     assert_eq!(buffer.start_log(), 0);
     assert_eq!(buffer.pop_flushed(), None);
     assert_eq!(buffer.wanted(false, 4), 3);
-    let slot = buffer.pop_dirty(false);
+    let slot = pop(&mut buffer);
     buffer.programmed(slot, &mut Vec::new());
     assert_eq!(buffer.start_log(), 1, "a programmed slot leaves the log");
 }
@@ -199,7 +207,7 @@ fn a_full_log_waits_for_what_is_being_programmed_and_pads_nothing() {
     assert_eq!(buffer.start_log(), 2);
     buffer.logged(&mut Vec::new());
     assert_eq!(buffer.wanted(false, 4), 4, "a whole program operation");
-    let slots = [(); 4].map(|()| buffer.pop_dirty(false));
+    let slots = [(); 4].map(|()| pop(&mut buffer));
     more(&mut buffer, 4..6);
     assert_eq!(buffer.start_log(), 0, "full");
     assert_eq!(buffer.wanted(false, 4), 0, "room will come by itself");
@@ -234,7 +242,7 @@ fn what_survives_a_restart_is_programmed_in_the_order_it_was_written() {
     }
     assert_eq!(buffer.restart(true, 0), pages.map(Lpn));
     let order = pages.map(|_| {
-        let slot = buffer.pop_dirty(false);
+        let slot = pop(&mut buffer);
         buffer.lpn(slot).0
     });
     assert_eq!(order, pages);
