@@ -142,20 +142,20 @@ impl Ftl {
         self.room() - i64::from(self.geometry.superblock_slots) * i64::from(self.gc_start + 2)
     }
 
-    /// Whether something need be collected for new data: the level is below [`WHOLE`].
-    fn must_collect(&self) -> bool {
+    /// The level, where something need be collected for new data: where it is below [`WHOLE`].
+    fn short_level(&self) -> Option<i64> {
         // What is free, alone, is mostly more than enough, or else far from it.
-        let free = self.blocks.free_count(false);
-        free < self.gc_start + 3 && self.above_least() < i64::from(self.geometry.superblock_slots)
+        if self.blocks.free_count(false) >= self.gc_start + 3 {
+            return None;
+        }
+        Some(self.level()).filter(|&level| level < WHOLE)
     }
 
     /// New data's share of program operations; [`WHOLE`] while nothing need be collected.
     #[must_use]
     pub fn new_data_share(&self) -> i64 {
-        match self.must_collect() {
-            true => self.level().clamp(SHARE_MIN, WHOLE),
-            false => WHOLE,
-        }
+        self.short_level()
+            .map_or(WHOLE, |level| level.max(SHARE_MIN))
     }
 
     /// Slots that moved data and moved translation pages can take, less what victims under way will
@@ -196,6 +196,7 @@ impl Ftl {
     /// Whether room is short, for new data or for the map's pages.
     #[must_use]
     pub fn room_is_short(&self) -> bool {
-        self.must_collect() || self.gc_slots_left() + self.erasing_slots() < self.gc_slots_wanted()
+        self.short_level().is_some()
+            || self.gc_slots_left() + self.erasing_slots() < self.gc_slots_wanted()
     }
 }
