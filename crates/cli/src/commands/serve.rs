@@ -29,7 +29,9 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
     }
     let drive = inputs::drive(args.drive(), &args.sets)?;
     let speed = Speed::new(args.speed).map_err(|error| wrong("--speed", &error))?;
+    let is_new = args.backing.as_deref().filter(|path| !path.exists());
     let backing = open_backing(args, drive.spec(), streams)?;
+    let unused = Unused(is_new.filter(|_| backing.as_ref().is_some_and(Backing::is_new)));
     let found = backing.as_ref().map(Division::found).transpose();
     let found = found.map_err(|error| unkept(args, &error))?.flatten();
     let settings = Settings {
@@ -44,7 +46,8 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
             let front = VfioUser::new(drive.spec(), &settings, socket);
             let front = front.map_err(|error| refused(args.drive(), error, "--socket"))?;
             let path = std::path::absolute(socket).unwrap_or_else(|_| socket.clone());
-            serve(args, backing, Server::new(front, speed), streams, |_| {
+            let (server, kept) = (Server::new(front, speed), (backing, unused));
+            serve(args, kept, server, streams, |_| {
                 greeting(drive.spec(), &path)
             })
         }
@@ -63,7 +66,8 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
             let front = Nbd::new(drive.spec(), &settings, granted_bytes, &address);
             let front = front.map_err(|error| refused(args.drive(), error, "--nbd"))?;
             warn(&front.addresses(), "read and write the drive", streams);
-            serve(args, backing, Server::new(front, speed), streams, |front| {
+            let (server, kept) = (Server::new(front, speed), (backing, unused));
+            serve(args, kept, server, streams, |front| {
                 nbd_greeting(drive.spec(), &address, &front.addresses())
             })
         }
@@ -228,7 +232,7 @@ pub(super) fn identify(args: &ServeArgs, identity: &mut Identity) -> Result<(), 
 /// Serves until the user has had enough.
 fn serve<F: FrontEnd>(
     args: &ServeArgs,
-    backing: Option<Backing>,
+    (backing, unused): (Option<Backing>, Unused<'_>),
     mut server: Server<F>,
     streams: &mut Streams<'_>,
     greeting: impl FnOnce(&F) -> String,
@@ -265,6 +269,7 @@ fn serve<F: FrontEnd>(
     if !terminal::is_quiet() {
         let _ = streams.stderr.write_all(greeting.as_bytes());
     }
+    unused.is_used();
     let report = server
         .run(interrupt::requested)
         .map_err(|error| Error::failed(error.to_string()))?;
@@ -306,6 +311,24 @@ fn unkept(args: &ServeArgs, error: &BackingError) -> Error {
         }
     };
     Error::input(message).hint(hint)
+}
+
+/// The file of a drive that this command has made, and that goes with it where it ends before the drive is served.
+struct Unused<'a>(Option<&'a Path>);
+
+impl Unused<'_> {
+    fn is_used(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unused<'_> {
+    fn drop(&mut self) {
+        if let Some(path) = self.0 {
+            // What cannot be removed is an empty drive, which the next command takes.
+            let _ = std::fs::remove_file(path);
+        }
+    }
 }
 
 /// The file that the drive is to be in.
@@ -429,7 +452,9 @@ fn keep<F: FrontEnd>(
         (true, _) => "it was switched off".to_owned(),
         (false, 0) => "it was not switched off: what was not flushed may be gone".to_owned(),
         (false, torn) => {
-            format!("the machine had stopped: {torn} pages that were not flushed are gone")
+            format!(
+                "the machine had stopped, or the file was changed: {torn} pages that are not whole are gone"
+            )
         }
     };
     let (path, pages) = (path.display(), back.pages);

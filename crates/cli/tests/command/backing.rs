@@ -254,6 +254,32 @@ fn a_drive_in_a_file_is_refused_to_others() {
 }
 
 #[test]
+fn a_server_that_cannot_start_leaves_no_file_behind_and_none_of_the_users_is_gone() {
+    let sandbox = Sandbox::new();
+    let fails = ["--nbd", "unix:no/such/place"];
+    let rules = ["--nbd", "unix:drive", "--faults", "no-such-rules"];
+    let same = ["--socket", "new"];
+    for more in [&fails[..], &rules, &same] {
+        let serve = ["serve", "--drive", "tiny", "--backing", "new"];
+        let outcome = sandbox.run(&[&serve[..], more].concat());
+        assert_eq!(outcome.code, Some(2), "{more:?}: {}", outcome.stderr);
+        assert!(!sandbox.dir.join("new").exists(), "{more:?}");
+    }
+    let mut child = serve(&sandbox);
+    drop(Client::new(&sandbox));
+    child.kill().expect("it runs");
+    child.wait().expect("it has ended");
+    let serve = ["serve", "--drive", "tiny", "--backing", "flash"];
+    let outcome = sandbox.run(&[&serve[..], &SMALL, &fails].concat());
+    assert_eq!(outcome.code, Some(2), "{}", outcome.stderr);
+    assert!(sandbox.dir.join("flash").exists(), "a drive was in it");
+    std::fs::write(sandbox.dir.join("empty"), "").expect("a file");
+    let serve = ["serve", "--drive", "tiny", "--backing", "empty"];
+    sandbox.run(&[&serve[..], &fails].concat());
+    assert!(sandbox.dir.join("empty").exists(), "the user had made it");
+}
+
+#[test]
 fn no_output_goes_where_a_drive_is_kept() {
     let sandbox = Sandbox::new();
     let mut child = serve(&sandbox);
