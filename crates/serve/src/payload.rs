@@ -36,6 +36,36 @@ pub(crate) struct Data {
     copy: Vec<u8>,
 }
 
+/// Data of commands that have ended, for those to come: with as many in flight as before, none allocates.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spare(Vec<Payload>);
+
+/// Most that are spared: what four deep queues have in flight.
+const SPARED_MAX: usize = 256;
+/// Pieces, pages and copied bytes that one may have room for: that of a command of 128 KiB.
+const SPARED_PIECES_MAX: usize = 64;
+
+impl Spare {
+    /// A command has ended that had this.
+    pub(crate) fn keep(&mut self, mut payload: Payload) {
+        let Some(data) = &mut payload.data else {
+            return;
+        };
+        data.regions.clear();
+        data.pages.clear();
+        data.copy.clear();
+        let room = [
+            data.regions.capacity(),
+            data.pages.capacity(),
+            data.copy.capacity(),
+        ];
+        if self.0.len() < SPARED_MAX && room.iter().all(|&room| room <= SPARED_PIECES_MAX) {
+            payload.is_unread = false;
+            self.0.push(payload);
+        }
+    }
+}
+
 impl Data {
     /// Goes through the pieces of `length` bytes of the data from `at` on.
     fn pieces(
@@ -125,22 +155,18 @@ impl Payload {
         pointer: &DataPointer,
         page: PageSize,
         to_host: bool,
+        spare: &mut Spare,
     ) -> Result<Self, Status> {
-        let mut data = Box::new(Data {
-            offset_bytes,
-            length_bytes,
-            ..Data::default()
-        });
+        let mut payload = spare.0.pop().unwrap_or_default();
+        let data = payload.data.get_or_insert_default();
+        (data.offset_bytes, data.length_bytes) = (offset_bytes, length_bytes);
         let mut start = 0;
         for region in pointer.regions(memory, page, length_bytes, to_host) {
             let region = region?;
             data.regions.push((start, region));
             start += region.bytes;
         }
-        Ok(Payload {
-            data: Some(data),
-            is_unread: false,
-        })
+        Ok(payload)
     }
 
     /// All that a write brings is taken from the guest's memory.
@@ -151,15 +177,13 @@ impl Payload {
         let Some(data) = &mut self.data else {
             return Ok(());
         };
-        let mut pages = Vec::with_capacity(data.length_bytes.div_ceil(PAGE) as usize + 1);
         for (from, length) in data.parts() {
             let mut page = Arc::new(ZEROS);
             let within = (from % PAGE) as usize;
             let to = &mut Arc::make_mut(&mut page)[within..][..length as usize];
             data.fetch(memory, from - data.offset_bytes, to)?;
-            pages.push(Some(page));
+            data.pages.push(Some(page));
         }
-        data.pages = pages;
         data.regions.clear();
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::namespaces::Namespace;
 use super::window::Call;
 use super::{Controller, Statistics};
-use crate::payload::Payload;
+use crate::payload::{Payload, Spare};
 use lodger_core::device::WindowSent;
 use lodger_core::ids::CommandId;
 use lodger_core::{Op, Request, Status as DriveStatus};
@@ -65,6 +65,7 @@ struct Flight {
 pub(super) struct Flights {
     flights: Vec<Flight>,
     free: Vec<u32>,
+    pub(super) spare: Spare,
 }
 
 impl Flights {
@@ -279,7 +280,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
     ) -> Result<(), Status> {
         let range = self.namespace_of(parsed)?.place(access.range())?;
         let to_host = kind == Kind::Read;
-        let mut payload = Payload::of_guest(&self.memory, range, &parsed.data, self.page, to_host)?;
+        let spare = &mut self.flights.spare;
+        let mut payload =
+            Payload::of_guest(&self.memory, range, &parsed.data, self.page, to_host, spare)?;
         self.flights.flights[tag as usize].kind = kind;
         if kind == Kind::Write {
             self.can_write()?;
@@ -410,10 +413,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     /// All parts are done: data goes to the host, and then the completion.
     fn land(&mut self, tag: u32) {
-        let flight = self.flights.land(tag);
+        let mut flight = self.flights.land(tag);
         self.power.note_activity(self.device.now_ps());
         self.statistics.unread += u64::from(flight.payload.is_unread);
-        let (payload, memory) = (&flight.payload, &self.memory);
+        let (mut payload, memory) = (std::mem::take(&mut flight.payload), &self.memory);
         let outcome = match (&flight.permit, flight.failure, flight.kind) {
             (_, failure, Kind::Wipe) => {
                 self.deallocated_all(failure);
@@ -429,10 +432,11 @@ impl<M: GuestMemory + Clone> Controller<M> {
             (_, None, Kind::Verify) => payload.was_read(),
             (_, None, Kind::Window) => {
                 let (call, window) = (flight.call.as_ref(), &mut self.device.contents.window);
-                call.map_or(Ok(()), |call| call.end(memory, window, flight.payload))
+                call.map_or(Ok(()), |call| call.end(memory, window, &mut payload))
             }
             (_, None, Kind::Write | Kind::Other) => Ok(()),
         };
+        self.flights.spare.keep(payload);
         let Some(permit) = flight.permit else { return };
         match (outcome, flight.entry) {
             (Ok(()), _) if flight.is_safe => self.complete_when_safe(permit, Outcome::SUCCESS),

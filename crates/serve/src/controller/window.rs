@@ -68,7 +68,7 @@ impl Call {
         &self,
         memory: &impl GuestMemory,
         window: &mut WindowBytes,
-        mut payload: Payload,
+        payload: &mut Payload,
     ) -> Result<(), Status> {
         let reply = self
             .result
@@ -158,11 +158,19 @@ impl<M: GuestMemory + Clone> Controller<M> {
     }
 
     fn copy_to(
-        &self,
+        &mut self,
         parsed: &Parsed<lodger_wire::command::IoCommand>,
         bytes: u64,
     ) -> Result<Payload, Status> {
-        Payload::of_guest(&self.memory, (0, bytes), &parsed.data, self.page, true)
+        let spare = &mut self.flights.spare;
+        Payload::of_guest(
+            &self.memory,
+            (0, bytes),
+            &parsed.data,
+            self.page,
+            true,
+            spare,
+        )
     }
 
     /// The drive has sent answers: they are there later.
