@@ -3,7 +3,9 @@
 use super::text::excerpt;
 use super::unpack::Damaged;
 use crate::WorkloadError;
-use std::io::{self, BufRead, Read};
+use memchr::memchr;
+use std::io::{self, Read};
+use std::ops::Range;
 
 /// Longest line read. The longest honest line (blkparse with a command dump) is a few hundred
 /// bytes; a binary file without newlines must not be read into memory whole.
@@ -29,20 +31,26 @@ pub(crate) struct Line<'a> {
     pub(crate) terminated: bool,
 }
 
+/// Bytes read at once: a few of the longest lines.
+const BUFFER_BYTES: usize = 4 * LINE_MAX_BYTES;
+
 /// Reads lines of bounded length.
 pub(crate) struct Lines<'r> {
-    reader: Box<dyn BufRead + 'r>,
+    reader: Box<dyn Read + 'r>,
     name: &'r str,
     buffer: Vec<u8>,
+    /// What of it has been read and not given yet.
+    left: Range<usize>,
     number: u64,
 }
 
 impl<'r> Lines<'r> {
-    pub(crate) fn new(reader: Box<dyn BufRead + 'r>, name: &'r str) -> Self {
+    pub(crate) fn new(reader: Box<dyn Read + 'r>, name: &'r str) -> Self {
         Self {
             reader,
             name,
-            buffer: Vec::new(),
+            buffer: vec![0; BUFFER_BYTES],
+            left: 0..0,
             number: 0,
         }
     }
@@ -54,28 +62,51 @@ impl<'r> Lines<'r> {
 
     /// The next line, or `None` at the end of the file.
     pub(crate) fn next_line(&mut self) -> Result<Option<Line<'_>>, WorkloadError> {
-        self.buffer.clear();
-        // One byte more than allowed tells a line that fits exactly from one that is too long.
-        let limit = LINE_MAX_BYTES as u64 + 2;
-        self.reader
-            .as_mut()
-            .take(limit)
-            .read_until(b'\n', &mut self.buffer)
-            .map_err(|error| read_error(&error, self.name))?;
-        if self.buffer.is_empty() {
+        let mut end = memchr(b'\n', &self.buffer[self.left.clone()]);
+        // What is longer is no line, whether it ends or not: a carriage return and the end may come on top.
+        while end.is_none() && self.left.len() < LINE_MAX_BYTES + 2 {
+            let looked_at = self.left.len();
+            if !self.read_on()? {
+                break;
+            }
+            let new = &self.buffer[self.left.start + looked_at..self.left.end];
+            end = memchr(b'\n', new).map(|end| looked_at + end);
+        }
+        let length = end.map_or(self.left.len(), |end| end + 1);
+        if length == 0 {
             return Ok(None);
         }
+        let start = self.left.start;
+        self.left.start += length;
         self.number += 1;
-        let terminated = self.buffer.last() == Some(&b'\n');
-        let bytes = trim_line(&self.buffer);
-        if bytes.len() > LINE_MAX_BYTES {
+        let bytes = trim_line(&self.buffer[start..start + length]);
+        if bytes.len() > LINE_MAX_BYTES || end.is_none() && length > LINE_MAX_BYTES + 1 {
             return Err(too_long(bytes, self.name, self.number));
         }
         Ok(Some(Line {
             bytes,
             number: self.number,
-            terminated,
+            terminated: end.is_some(),
         }))
+    }
+
+    /// Reads more behind what is left. Returns false at the end of the file.
+    #[cold]
+    fn read_on(&mut self) -> Result<bool, WorkloadError> {
+        if self.left.start > 0 {
+            self.buffer.copy_within(self.left.clone(), 0);
+            self.left = 0..self.left.len();
+        }
+        loop {
+            match self.reader.read(&mut self.buffer[self.left.end..]) {
+                Ok(bytes) => {
+                    self.left.end += bytes;
+                    return Ok(bytes > 0);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(read_error(&error, self.name)),
+            }
+        }
     }
 }
 
@@ -137,6 +168,34 @@ mod tests {
             ]
         );
         assert_eq!(lines(b"").unwrap(), []);
+    }
+
+    /// Gives a byte at a time, or two, or three, and is interrupted before each.
+    struct Slowly<'a>(&'a [u8], usize);
+
+    impl Read for Slowly<'_> {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            self.1 += 1;
+            if self.1 % 2 == 1 {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let most = out.len().min(self.1 / 2 % 3 + 1);
+            self.0.read(&mut out[..most])
+        }
+    }
+
+    #[test]
+    fn lines_do_not_depend_on_how_much_comes_at_once() {
+        let mut text = b"a,b\r\n\n c,d\n".repeat(3);
+        text.extend([&b"e".repeat(LINE_MAX_BYTES)[..], b"\r\nthe end"].concat());
+        let mut slowly = Lines::new(Box::new(Slowly(&text, 0)), "t");
+        let mut found = Vec::new();
+        while let Some(line) = slowly.next_line().unwrap() {
+            found.push((line.number, line.bytes.to_vec(), line.terminated));
+        }
+        assert_eq!(found, lines(&text).unwrap());
+        assert_eq!(found.len(), 11);
+        assert_eq!(found[10], (11, b"the end".to_vec(), false));
     }
 
     #[test]

@@ -18,7 +18,7 @@
 //! The header line is required: it is what tells this format from the others.
 
 use super::field::{
-    Fault, Parsed, Raw, Skip, Took, bare, comma_separated, count, same_header, time,
+    Fault, Parsed, Raw, Skip, Took, bare, columns, comma_separated, count, same_header, time,
 };
 use super::{About, Holds, Sign, Special, TimeUnit};
 use crate::trace::record::Record;
@@ -64,12 +64,9 @@ pub(super) fn is_header(line: &[u8]) -> bool {
 }
 
 fn parse(line: &[u8]) -> Result<Parsed<'_>, Fault> {
-    let commas = line.iter().filter(|&&byte| byte == b',').count();
-    let [at, op, offset, length, flags] = if commas == 3 {
-        let [at, op, offset, length] = comma_separated::<4>(line, COLUMNS_WITHOUT_FLAGS)?;
-        [at, op, offset, length, b""]
-    } else {
-        comma_separated::<5>(line, COLUMNS)?
+    let [at, op, offset, length, flags] = match columns::<5>(line) {
+        (without_flags, 4) => without_flags,
+        _ => comma_separated::<5>(line, COLUMNS)?,
     };
     let time_ps = time("time_us", at, US)?;
     let op = match bare(op) {

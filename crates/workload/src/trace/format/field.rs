@@ -1,6 +1,7 @@
 //! Columns and numbers: the parts every format is made of.
 
 use super::super::text::excerpt;
+use super::eight::{digits, places};
 use lodger_core::Op;
 
 /// Block addresses of most formats count in these.
@@ -134,23 +135,20 @@ impl<'a> Parsed<'a> {
 
 /// A plain number: digits only, and it must fit.
 pub(crate) fn number(field: &[u8]) -> Option<u64> {
-    let field = bare(field);
-    if field.is_empty() {
-        return None;
-    }
-    let mut value = 0u64;
-    for &byte in field {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
-    }
-    Some(value)
+    digits(bare(field))
 }
 
 /// A column without white space and without a pair of quotes around it.
+#[inline]
 pub(crate) fn bare(field: &[u8]) -> &[u8] {
+    // Mostly there is neither: white space comes before all that is printed.
+    if let [first, .., last] = field
+        && *first > b' '
+        && *last > b' '
+        && *first != b'"'
+    {
+        return field;
+    }
     let field = field.trim_ascii();
     match field {
         [b'"', inner @ .., b'"'] => inner.trim_ascii(),
@@ -179,44 +177,53 @@ pub(crate) fn time(name: &str, field: &[u8], unit_ps: u64) -> Result<i128, Fault
 }
 
 fn parse_time(field: &[u8], unit_ps: u64) -> Option<i128> {
-    let dot = field.iter().position(|&byte| byte == b'.');
-    let (whole, decimals) = match dot {
-        Some(dot) => (&field[..dot], &field[dot + 1..]),
-        None => (field, &b""[..]),
-    };
-    let mut time_ps = i128::from(number(whole)?) * i128::from(unit_ps);
-    if !decimals.is_empty() {
-        if !decimals.iter().all(u8::is_ascii_digit) {
-            return None;
-        }
-        // Twelve decimals of a second are a picosecond: more say nothing.
-        let kept = &decimals[..decimals.len().min(12)];
-        let scale = 10i128.pow(kept.len() as u32);
-        time_ps += i128::from(number(kept)?) * i128::from(unit_ps) / scale;
+    if let Some(whole) = digits(field) {
+        return Some(i128::from(whole) * i128::from(unit_ps));
     }
-    Some(time_ps)
+    let dot = places(field, b'.').next()?;
+    let (whole, decimals) = (&field[..dot], &field[dot + 1..]);
+    let time_ps = i128::from(number(whole)?) * i128::from(unit_ps);
+    if decimals.is_empty() {
+        return Some(time_ps);
+    }
+    // Twelve decimals of a second are a picosecond: more say nothing.
+    let (kept, more) = decimals.split_at(decimals.len().min(12));
+    if !more.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let (kept, scale) = (digits(kept)?, 10u64.pow(kept.len() as u32));
+    let part_ps = match kept.checked_mul(unit_ps) {
+        Some(scaled) => i128::from(scaled / scale),
+        None => i128::from(kept) * i128::from(unit_ps) / i128::from(scale),
+    };
+    Some(time_ps + part_ps)
+}
+
+/// The first `N` comma-separated columns, empty where there are fewer, and how many there are.
+pub(crate) fn columns<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
+    let mut out = [&b""[..]; N];
+    let (mut found, mut start) = (0, 0);
+    for end in places(line, b',').chain([line.len()]) {
+        if found < N {
+            out[found] = &line[start..end];
+        }
+        found += 1;
+        start = end + 1;
+    }
+    (out, found)
 }
 
 /// Exactly `N` comma-separated columns.
 pub(crate) fn comma_separated<'a, const N: usize>(
     line: &'a [u8],
-    columns: &str,
+    names: &str,
 ) -> Result<[&'a [u8]; N], Fault> {
-    let mut out = [&b""[..]; N];
-    let mut found = 0;
-    for field in line.split(|&byte| byte == b',') {
-        if found < N {
-            out[found] = field;
-        }
-        found += 1;
-    }
-    if found == N {
-        Ok(out)
-    } else {
-        Err(Fault(format!(
-            "a line must have {N} columns `{columns}`, found {found}: `{}`",
+    match columns(line) {
+        (out, found) if found == N => Ok(out),
+        (_, found) => Err(Fault(format!(
+            "a line must have {N} columns `{names}`, found {found}: `{}`",
             excerpt(line)
-        )))
+        ))),
     }
 }
 

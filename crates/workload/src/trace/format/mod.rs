@@ -9,6 +9,7 @@ mod biosnoop;
 mod blkparse;
 pub(crate) mod cloudphysics;
 mod csv;
+mod eight;
 pub(crate) mod field;
 mod fiu;
 pub(crate) mod ftrace;
