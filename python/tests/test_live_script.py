@@ -128,3 +128,20 @@ def test_no_check_of_the_guest_takes_another_ones_name() -> None:
     names = [name for part in parts for name in re.findall(r"(?m)^(\w+)\(\)", part.read_text())]
     assert len(names) > 50
     assert sorted(names) == sorted(set(names))
+
+
+def test_every_kernel_attaches_and_the_newest_makes_all_checks(live: Any) -> None:
+    def options(**other: Any) -> argparse.Namespace:
+        return argparse.Namespace(**{"kernel": None, "quick": False, "checks": [], **other})
+
+    plans = {"commands": [live.COMMANDS]}
+    by_kernel = live.plans_by_kernel(options(), plans)
+    assert list(by_kernel) == ["6.12", "6.1", "newest"]
+    assert by_kernel.pop("newest") == plans
+    for others in by_kernel.values():
+        assert {"attached", "host_memory"} <= set(others["attached"][0].checks)
+    # What is asked for is done once, or by all.
+    assert live.plans_by_kernel(options(checks=["flush"]), plans) == {"newest": plans}
+    assert live.plans_by_kernel(options(quick=True), plans) == {"newest": plans}
+    assert live.plans_by_kernel(options(kernel="6.1"), plans) == {"6.1": plans}
+    assert set(live.plans_by_kernel(options(kernel="all"), plans)) == set(live.packages.KERNELS)

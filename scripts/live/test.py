@@ -21,6 +21,8 @@ import vm
 
 HERE = Path(__file__).resolve().parent
 BOOT_SECONDS = 60
+# The kernel that makes all checks.
+NEWEST = "newest"
 # Share of a core that a drive may take to which nobody comes, by the check in which nobody does.
 IDLE = ("idle", 0.01)
 
@@ -91,6 +93,11 @@ PLANS = {
     "window_file": WINDOW_FILE,
     "window_c": [boot("window in C", "window_c", append="iomem=relaxed")],
 }
+# What a kernel does that has not all of it to do.
+ATTACH = boot(
+    "attached",
+    "attached host_memory health random_mix reset_under_load host_memory_under_load",
+)
 # A drive of QEMU's own whose reads take it nothing.
 NULL = "driver=null-co,node-name=null,size=1073741824,read-zeroes=off"
 NULL_DRIVE = ("-blockdev", NULL, "-device", "nvme,serial=null,drive=null")
@@ -283,10 +290,8 @@ def arguments():
     parser.add_argument("--lodger", type=Path, required=True, help="the program")
     parser.add_argument("--drive", default="rc100-240", help="of the collection, or a file")
     parser.add_argument("--serve", default="", help="options of `lodger serve`, in one word")
-    kernels = [*packages.KERNELS, "all"]
-    parser.add_argument(
-        "--kernel", default="newest", choices=kernels, help="which kernel the guest has"
-    )
+    words = "which kernel the guest has (the newest; without checks all others attach first)"
+    parser.add_argument("--kernel", choices=[*packages.KERNELS, "all"], help=words)
     parser.add_argument("--quick", action="store_true", help="one guest, some checks")
     parser.add_argument("--accelerator", default="auto", choices=["auto", "tcg"])
     parser.add_argument("--check-seconds", default=260, type=int, help="longest time for a check")
@@ -299,6 +304,16 @@ def arguments():
     parser.add_argument("--allow-missing", action="store_true", help=words)
     parser.add_argument("checks", nargs="*", help="the checks to make (all)")
     return parser.parse_args()
+
+
+def plans_by_kernel(options, plans: dict[str, list[Boot]]) -> dict[str, dict[str, list[Boot]]]:
+    """What each kernel does, in order."""
+    if options.kernel == "all":
+        return dict.fromkeys(packages.KERNELS, plans)
+    if options.kernel or options.quick or options.checks:
+        return {options.kernel or NEWEST: plans}
+    others = [kernel for kernel in packages.KERNELS if kernel != NEWEST]
+    return {**dict.fromkeys(others, {"attached": [ATTACH]}), NEWEST: plans}
 
 
 def main() -> int:
@@ -315,6 +330,7 @@ def main() -> int:
     run = Run(options)
     asked = {name: boots for name, boots in MEASURES.items() if name in options.checks}
     plans = {**({"quick": [QUICK]} if options.quick else PLANS), **asked}
+    plans_of = plans_by_kernel(options, plans)
     known = {check for boots in plans.values() for boot in boots for check in boot.checks}
     for check in options.checks:
         if check not in known:
@@ -323,14 +339,14 @@ def main() -> int:
                 file=sys.stderr,
             )
             return 2
-    kernels = list(packages.KERNELS) if options.kernel == "all" else [options.kernel]
     folder = options.keep or Path(tempfile.mkdtemp(prefix="lodger-"))
     folder.mkdir(parents=True, exist_ok=True)
-    for kernel in kernels:
+    for kernel, plans in plans_of.items():
         try:
             ready = machine(kernel, folder, options, run.say)
         except packages.Missing as missing:
-            checks = sorted(check for check in known if run.is_wanted(check))
+            checks = {check for boots in plans.values() for boot in boots for check in boot.checks}
+            checks = sorted(check for check in checks if run.is_wanted(check))
             run.left_out.append(f"kernel {kernel}: {missing}\n  left out: {', '.join(checks)}")
             continue
         run.until = min(run.until, time.monotonic() + options.seconds)
