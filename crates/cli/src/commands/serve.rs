@@ -269,7 +269,7 @@ fn serve<F: FrontEnd>(
     if !terminal::is_quiet() {
         let _ = streams.stderr.write_all(greeting.as_bytes());
     }
-    unused.is_used();
+    unused.keep();
     let report = server
         .run(interrupt::requested)
         .map_err(|error| Error::failed(error.to_string()))?;
@@ -317,7 +317,7 @@ fn unkept(args: &ServeArgs, error: &BackingError) -> Error {
 struct Unused<'a>(Option<&'a Path>);
 
 impl Unused<'_> {
-    fn is_used(mut self) {
+    fn keep(mut self) {
         self.0 = None;
     }
 }
