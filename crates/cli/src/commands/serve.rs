@@ -31,7 +31,8 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
     let speed = Speed::new(args.speed).map_err(|error| wrong("--speed", &error))?;
     let is_new = args.backing.as_deref().filter(|path| !path.exists());
     let backing = open_backing(args, drive.spec(), streams)?;
-    let unused = Unused(is_new.filter(|_| backing.as_ref().is_some_and(Backing::is_new)));
+    let has_drive = |backing: &Backing| backing.found().is_some();
+    let unused = Unused(is_new.filter(|_| !backing.as_ref().is_some_and(has_drive)));
     let found = backing.as_ref().map(Division::found).transpose();
     let found = found.map_err(|error| unkept(args, &error))?.flatten();
     let settings = Settings {

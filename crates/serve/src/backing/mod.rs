@@ -223,12 +223,6 @@ impl Backing {
         self.found.as_ref()
     }
 
-    /// Whether the file had no drive.
-    #[must_use]
-    pub fn is_new(&self) -> bool {
-        self.found.is_none()
-    }
-
     /// The drive that was found, once.
     pub fn take_found(&mut self) -> Option<FoundDrive> {
         self.found.take()
