@@ -20,6 +20,8 @@ const SAVEABLE: u32 = 1;
 /// Bytes of the longest feature's data.
 const DATA_MAX: usize = 4096;
 const CHANGEABLE: u32 = 1 << 2;
+/// Of a vector's configuration (CD).
+const COALESCING_DISABLED: u32 = 1 << 16;
 /// Upper threshold of the composite temperature at first, kelvins: that of a warning.
 const THRESHOLD_KELVIN: u32 = 343;
 
@@ -231,6 +233,19 @@ fn check(feature: &Feature, identity: &Identity) -> Result<(), Status> {
 }
 
 impl<M: GuestMemory + Clone> Controller<M> {
+    /// Vectors whose interrupts may wait for more completions, a bit for each: those of which the host has not said
+    /// otherwise (Interrupt Vector Configuration, Base 2.0 §5.27.1.7).
+    #[must_use]
+    pub fn vectors_that_may_wait(&self) -> u64 {
+        let set = self.features.current.dwords.iter();
+        let never = set.filter(|(id, _, dword)| {
+            *id == FeatureId::InterruptVector && dword & COALESCING_DISABLED != 0
+        });
+        !never.fold(0, |all, (_, vector, _)| {
+            all | 1_u64.checked_shl(*vector).unwrap_or(0)
+        })
+    }
+
     /// Set Features; a command that has to wait keeps its permit.
     pub(super) fn set_features(
         &mut self,

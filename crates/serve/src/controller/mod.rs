@@ -3,7 +3,7 @@
 //! It has no thread, no clock and no socket. It is told of accesses to its registers
 //! ([`Controller::register_read`], [`Controller::register_write`]) and that time has passed
 //! ([`Controller::poll`]), in picoseconds since it was made; it says when it has something to do by itself
-//! ([`Controller::next_time_ps`]) and which interrupts are due ([`Controller::take_interrupts`]). The same calls
+//! ([`Controller::next_time_ps`]) and which interrupts are due ([`Controller::interrupts`]). The same calls
 //! at the same times on the same memory give the same answers, so it can be driven in real time or in a
 //! simulated one.
 //!
@@ -396,9 +396,17 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.end_deletions();
     }
 
-    /// Interrupts that are due since the last call, a bit for each vector.
-    pub fn take_interrupts(&mut self) -> u64 {
-        std::mem::take(&mut self.interrupts)
+    /// Interrupts that are due, a bit for each vector.
+    #[must_use]
+    pub fn interrupts(&self) -> u64 {
+        self.interrupts
+    }
+
+    /// Takes those of these vectors that are due: they are raised.
+    pub fn take_interrupts(&mut self, vectors: u64) -> u64 {
+        let taken = self.interrupts & vectors;
+        self.interrupts &= !vectors;
+        taken
     }
 
     /// What I/O queues may be.

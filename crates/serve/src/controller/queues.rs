@@ -51,6 +51,11 @@ fn index(queue: QueueId) -> usize {
     usize::from(queue.0)
 }
 
+/// A vector among all.
+fn bit(vector: u16) -> u64 {
+    1_u64.checked_shl(vector.into()).unwrap_or(0)
+}
+
 /// What a queue's shadow doorbell says; what cannot be read says what it said before.
 fn shadow_of(
     shadows: Option<ShadowDoorbells>,
@@ -192,6 +197,14 @@ impl Queues {
         }
     }
 
+    /// Vectors of queues with at least so many completions that the host has not taken.
+    fn vectors_with(&self, least: u32) -> u64 {
+        let completions = self.completions[..self.end].iter().flatten();
+        let crowded = completions.filter(|completion| completion.queue.len() >= least);
+        let vectors = crowded.filter_map(|completion| completion.queue.vector());
+        vectors.fold(0, |all, vector| all | bit(vector))
+    }
+
     /// What shadow doorbells say that is new.
     fn look(&mut self, memory: &impl GuestMemory, mut wrong: impl FnMut(AsyncEvent)) {
         let Some(shadows) = self.shadows else {
@@ -261,6 +274,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.plight.is_stalled || self.queues.may_sleep(&self.memory)
     }
 
+    /// Vectors of queues with at least so many completions that the host has not taken, a bit for each.
+    #[must_use]
+    pub fn vectors_with(&self, least: u32) -> u64 {
+        self.queues.vectors_with(least)
+    }
+
     /// Takes all commands there are.
     pub(super) fn serve_queues(&mut self) {
         let is_awake = self.is_awake();
@@ -318,9 +337,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         {
             Ok(Posted::Entry) => {
                 self.statistics.completions += 1;
-                if let Some(vector) = vector.filter(|vector| *vector < 64) {
-                    self.interrupts |= 1 << vector;
-                }
+                self.interrupts |= vector.map_or(0, bit);
             }
             Ok(Posted::QueueGone) => return,
             Err(_) => self.registers.fail(),

@@ -148,7 +148,7 @@ impl FrontEnd for Nbd {
     }
 
     fn polled(&mut self) -> bool {
-        let mut due = self.controller.take_interrupts() & !1;
+        let mut due = self.controller.take_interrupts(!1);
         let worked = due != 0;
         while due != 0 {
             let queue = due.trailing_zeros() as u16;

@@ -105,6 +105,14 @@ pub trait FrontEnd {
         Ok(())
     }
 
+    /// The drive answers at once, so hosts are to be told in a way that keeps them working.
+    fn answers_at_once(&mut self) {}
+
+    /// Whether something is due to clients that waits for more, so that polling must go on.
+    fn holds_back(&self) -> bool {
+        false
+    }
+
     /// The controller was polled: clients are told what has come of it. Returns whether there was anything to do.
     fn polled(&mut self) -> bool;
 
@@ -177,6 +185,9 @@ impl<F: FrontEnd> Server<F> {
         let save_gap_ps = self.clock.ps_in(SAVE_EVERY);
         self.front.controller_mut().save_no_sooner_than(save_gap_ps);
         self.front.begin()?;
+        if self.clock.speed().is_at_once() {
+            self.front.answers_at_once();
+        }
         let mut awake_until = Instant::now();
         let mut polls = 0;
         loop {
@@ -243,6 +254,7 @@ impl<F: FrontEnd> Server<F> {
         let is_soon = next.is_some_and(|next| next < SLEEP_ERROR);
         if is_soon && controller.is_waited_for()
             || Instant::now() < awake_until
+            || self.front.holds_back()
             || !controller.may_sleep()
         {
             std::thread::yield_now();

@@ -65,6 +65,14 @@ impl FrontEnd for VfioUser {
         self.clients
     }
 
+    fn answers_at_once(&mut self) {
+        self.function.gather_interrupts();
+    }
+
+    fn holds_back(&self) -> bool {
+        self.function.holds_interrupts()
+    }
+
     fn polled(&mut self) -> bool {
         self.function.signal();
         if self.is_clearing && !self.function.controller.is_waited_for() {

@@ -5,6 +5,7 @@
 //! client of it. Everything is worked off by calls; nothing here waits.
 
 mod connection;
+mod gather;
 mod guest_ram;
 mod message;
 mod nvme;

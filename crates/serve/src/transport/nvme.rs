@@ -5,6 +5,7 @@
 //! The window is a file in memory, which a client maps and whose bytes it then loads and stores without asking. With each
 //! client it is another file: one that is gone, and has kept what it had mapped, reaches nothing with it.
 
+use super::gather::Gather;
 use super::{Function, GuestRam, Map, guest_ram, irq, region};
 use crate::controller::identity::VENDOR;
 use crate::controller::{Controller, VECTORS, WINDOW_BAR};
@@ -14,6 +15,7 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
+use std::time::Instant;
 
 /// BAR 0: registers, doorbells at 1000h, the interrupts' table at 2000h, their pending bits at 3000h.
 const BAR0_BYTES: u64 = 0x4000;
@@ -33,6 +35,8 @@ pub struct NvmeFunction {
     /// The table, for clients that keep it here; who is signalled is said by other means.
     table: [u8; TABLE_BYTES],
     signals: Vec<Option<OwnedFd>>,
+    /// Of a drive that answers at once: which signals wait for more.
+    gather: Option<Gather>,
     window: Option<Rc<File>>,
     window_bytes: u64,
 }
@@ -98,6 +102,7 @@ impl NvmeFunction {
             config: config.expect("the table is within its window"),
             table: [0; TABLE_BYTES],
             signals: (0..VECTORS).map(|_| None).collect(),
+            gather: None,
             window: None,
             window_bytes,
         };
@@ -115,9 +120,37 @@ impl NvmeFunction {
         Ok(())
     }
 
+    /// The drive answers at once: hosts with many commands under way are signalled for several.
+    pub fn gather_interrupts(&mut self) {
+        self.gather = Some(Gather::new(Instant::now()));
+    }
+
+    /// Whether an interrupt that is due waits for more.
+    pub fn holds_interrupts(&self) -> bool {
+        self.gather.as_ref().is_some_and(Gather::is_waiting)
+    }
+
+    /// Interrupts that are to be raised now.
+    fn take_interrupts(&mut self) -> u64 {
+        let controller = &mut self.controller;
+        let due = controller.interrupts();
+        let Some(gather) = &mut self.gather else {
+            return controller.take_interrupts(due);
+        };
+        if due == 0 && !gather.is_waiting() {
+            return 0;
+        }
+        let may_wait = due & controller.vectors_that_may_wait();
+        let crowded = |least| controller.vectors_with(least) & may_wait;
+        let completions = controller.statistics().completions;
+        let waiting = gather.waiting(may_wait, crowded, completions, Instant::now);
+        // Nobody is interrupted for what was taken meanwhile.
+        controller.take_interrupts(due & !waiting) & controller.vectors_with(1)
+    }
+
     /// Signals the interrupts that are due.
     pub fn signal(&mut self) {
-        let mut due = self.controller.take_interrupts();
+        let mut due = self.take_interrupts();
         while due != 0 {
             let vector = due.trailing_zeros() as usize;
             due &= due - 1;

@@ -171,7 +171,7 @@ impl<'a> Host<'a> {
 
     pub fn poll(&mut self) {
         self.controller.poll(self.now_ps);
-        self.controller.take_interrupts();
+        self.controller.take_interrupts(u64::MAX);
         if let Some(breach) = self.memory.breach() {
             self.fail(breach);
         }
