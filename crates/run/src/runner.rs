@@ -362,14 +362,15 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
         let counting = self.jobs[index].counting(request.op);
         self.jobs[index].complete(&completion);
         self.results[index].returned();
-        let done = Done {
-            request,
-            completion,
-            parts_ps: self.host.drive.tracer().next_parts(),
-        };
+        let parts_ps = self.host.drive.tracer().next_parts();
         if counting == Counting::Yes {
-            self.count(index, &done);
+            self.count(index, &request, &completion, parts_ps.as_ref());
         } else {
+            let done = Done {
+                request,
+                completion,
+                parts_ps,
+            };
             self.count_together(index, counting, done);
         }
         self.make_ready(job);

@@ -1,18 +1,19 @@
 //! Completions that count, alone or with another.
 
 use super::{Done, Observer, Runner};
-use lodger_core::observe::{Part, Tracer};
-use lodger_core::{Completion, Status};
+use lodger_core::observe::{Part, PartsPs, Tracer};
+use lodger_core::{Completion, Request, Status};
 use lodger_workload::Counting;
 
 impl<O: Observer, T: Tracer> Runner<'_, O, T> {
     #[inline]
-    pub(super) fn count(&mut self, index: usize, done: &Done) {
-        let Done {
-            request,
-            completion,
-            parts_ps,
-        } = done;
+    pub(super) fn count(
+        &mut self,
+        index: usize,
+        request: &Request,
+        completion: &Completion,
+        parts_ps: Option<&PartsPs>,
+    ) {
         self.results[index].completed(request, completion);
         self.observer.completed(index, request, completion);
         self.observer.counts(index, request, completion);
@@ -30,7 +31,12 @@ impl<O: Observer, T: Tracer> Runner<'_, O, T> {
                 let Some(head) = self.heads[index].take() else {
                     unreachable!("a flush that belongs to no write");
                 };
-                self.count(index, &together(&head, &done));
+                let Done {
+                    request,
+                    completion,
+                    parts_ps,
+                } = together(&head, &done);
+                self.count(index, &request, &completion, parts_ps.as_ref());
             }
             Counting::Yes | Counting::No => {
                 let Done {

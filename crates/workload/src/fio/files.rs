@@ -42,9 +42,15 @@ impl Files {
     /// As [`Offsets::next`]: each file has one request in turn, as by fio's `file_service_type=roundrobin`.
     #[inline]
     pub(super) fn next(&mut self, direction: Direction) -> Option<(u64, u64)> {
-        if let [file] = &mut self.files[..] {
-            return file.next(direction);
+        match &mut self.files[..] {
+            [file] => file.next(direction),
+            _ => self.next_in_turn(direction),
         }
+    }
+
+    /// Of several files. On its own, so that the one file of most jobs costs nothing.
+    #[inline(never)]
+    fn next_in_turn(&mut self, direction: Direction) -> Option<(u64, u64)> {
         for _ in 0..self.files.len() {
             let place = self.turn;
             self.turn = (place + 1) % self.files.len();
