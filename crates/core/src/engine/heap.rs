@@ -40,6 +40,7 @@ impl Heap {
     // In the loop of events: where nothing comes between, this is all there is to it.
     #[inline(always)]
     pub fn push(&mut self, value: u128) {
+        debug_assert!(!is_none(value), "{value:#x} is no value");
         self.next = Some(match self.next {
             None if self.root < value => {
                 let root = self.root;
@@ -90,7 +91,7 @@ impl Heap {
         }
         let mut at = self.count;
         self.count += 1;
-        if at % ARITY == 0 {
+        if at.is_multiple_of(ARITY) {
             self.below.push([NONE; ARITY]);
         }
         let nodes = self.below.as_flattened_mut();
@@ -200,6 +201,29 @@ mod tests {
                     model.push(Reverse(value));
                 }
                 prop_assert_eq!(heap.peek(), model.peek().map(|top| top.0));
+            }
+        }
+
+        /// Saved at any moment and loaded, it goes on in the same order, its place in memory included.
+        #[test]
+        fn comes_back_as_it_was(steps in prop::collection::vec(0u32..60, 0..200)) {
+            let mut heap = Heap::default();
+            for (at, step) in steps.into_iter().enumerate() {
+                if step < 25 {
+                    heap.pop();
+                } else {
+                    heap.push((u128::from(step) << 64) | at as u128);
+                }
+                let mut loaded = Heap::from(Values::from(heap.clone()));
+                prop_assert_eq!((loaded.next, loaded.root, loaded.count), (heap.next, heap.root, heap.count));
+                prop_assert_eq!(&loaded.below, &heap.below);
+                let mut original = heap.clone();
+                while let Some(smallest) = original.peek() {
+                    prop_assert_eq!(loaded.peek(), Some(smallest));
+                    original.pop();
+                    loaded.pop();
+                }
+                prop_assert_eq!(loaded.peek(), None);
             }
         }
     }
