@@ -30,6 +30,26 @@ fn read_takes_ps(driver: &mut Driver<Simulated<'_>>) -> u64 {
     driver.port.now_ps - from_ps
 }
 
+/// `nvme set-feature -f 9 -v 0x10001`.
+#[test]
+fn a_vector_that_is_not_to_wait_does_not_until_a_reset() {
+    const VECTOR: u32 = 9;
+    let (ram, spec) = (ram(), spec(&[]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    driver.enable();
+    let never = |driver: &Driver<Simulated<'_>>| !driver.port.controller.vectors_that_may_wait();
+    assert_eq!(never(&driver), 0);
+    for vector in [1, 63] {
+        let dword = 1 << 16 | vector;
+        driver.admin(SET, 0, &[VECTOR, dword]).expect("a vector");
+    }
+    assert_eq!(never(&driver), 1 << 63 | 1 << 1);
+    driver.admin(SET, 0, &[VECTOR, 63]).expect("it may again");
+    assert_eq!(never(&driver), 1 << 1);
+    driver.enable();
+    assert_eq!(never(&driver), 0);
+}
+
 #[test]
 fn what_is_saved_outlasts_a_reset_and_nothing_else_does() {
     let (ram, spec) = (ram(), spec(&[]));

@@ -35,6 +35,8 @@ pub struct NvmeFunction {
     /// The table, for clients that keep it here; who is signalled is said by other means.
     table: [u8; TABLE_BYTES],
     signals: Vec<Option<OwnedFd>>,
+    /// Some signal is there: a client listens.
+    is_heard: bool,
     /// Of a drive that answers at once: which signals wait for more.
     gather: Option<Gather>,
     window: Option<Rc<File>>,
@@ -102,6 +104,7 @@ impl NvmeFunction {
             config: config.expect("the table is within its window"),
             table: [0; TABLE_BYTES],
             signals: (0..VECTORS).map(|_| None).collect(),
+            is_heard: false,
             gather: None,
             window: None,
             window_bytes,
@@ -127,14 +130,14 @@ impl NvmeFunction {
 
     /// Whether an interrupt that is due waits for more.
     pub fn holds_interrupts(&self) -> bool {
-        self.gather.as_ref().is_some_and(Gather::is_waiting)
+        self.is_heard && self.gather.as_ref().is_some_and(Gather::is_waiting)
     }
 
     /// Interrupts that are to be raised now.
     fn take_interrupts(&mut self) -> u64 {
         let controller = &mut self.controller;
         let due = controller.interrupts();
-        let Some(gather) = &mut self.gather else {
+        let Some(gather) = self.gather.as_mut().filter(|_| self.is_heard) else {
             return controller.take_interrupts(due);
         };
         if due == 0 && !gather.is_waiting() {
@@ -165,6 +168,7 @@ impl NvmeFunction {
     /// nothing is under way any more ([`NvmeFunction::forget_memory`]).
     pub fn client_gone(&mut self) {
         self.signals.fill_with(|| None);
+        self.is_heard = false;
         self.config.function_reset();
         self.controller.client_gone();
         if self.renew_window().is_err() {
@@ -278,6 +282,7 @@ impl Function for NvmeFunction {
             }
             *signal = file;
         }
+        self.is_heard = self.signals.iter().any(Option::is_some);
         Ok(())
     }
 
