@@ -1,6 +1,7 @@
 //! Features: what the host has set (Base 2.0 §5.27). What it has set to be saved outlasts resets.
 
 use super::identity::Identity;
+use super::queues::bit;
 use super::{Controller, IO_QUEUES_MAX, VECTORS};
 use crate::faults::Event;
 use lodger_wire::command::feature::{
@@ -241,9 +242,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let never = set.filter(|(id, _, dword)| {
             *id == FeatureId::InterruptVector && dword & COALESCING_DISABLED != 0
         });
-        !never.fold(0, |all, (_, vector, _)| {
-            all | 1_u64.checked_shl(*vector).unwrap_or(0)
-        })
+        !never.fold(0, |all, (_, vector, _)| all | bit(*vector as u16))
     }
 
     /// Set Features; a command that has to wait keeps its permit.

@@ -51,8 +51,8 @@ fn index(queue: QueueId) -> usize {
     usize::from(queue.0)
 }
 
-/// A vector among all.
-fn bit(vector: u16) -> u64 {
+/// A vector among all, of which a controller has no more than 64.
+pub(super) fn bit(vector: u16) -> u64 {
     1_u64.checked_shl(vector.into()).unwrap_or(0)
 }
 
