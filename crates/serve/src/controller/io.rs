@@ -230,8 +230,15 @@ impl<M: GuestMemory + Clone> Controller<M> {
         Ok(())
     }
 
+    /// What a command changes is safe as it ends: because the host has asked for that, or as the drive says that it has no
+    /// volatile cache.
+    fn ends_when_safe(&mut self, tag: u32, is_asked_for: bool) {
+        self.flights.flights[tag as usize].is_safe =
+            is_asked_for || !self.identity.has_volatile_cache;
+    }
+
     fn flush(&mut self, tag: u32, queue: QueueId) {
-        self.flights.flights[tag as usize].is_safe = true;
+        self.ends_when_safe(tag, true);
         self.part(tag, queue, Op::Flush, false, (0, 0));
     }
 
@@ -288,7 +295,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             self.can_write()?;
             payload.take_in(&self.memory)?;
             let fua = access.force_unit_access || !self.features.write_cache;
-            self.flights.flights[tag as usize].is_safe = fua || !self.identity.has_volatile_cache;
+            self.ends_when_safe(tag, fua);
             self.wipe.note_write();
             self.statistics.writes += 1;
             self.statistics.written_bytes += range.1;
@@ -313,7 +320,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let end = start + length;
         self.can_write()?;
         let fua = zeroes.access.force_unit_access || !self.features.write_cache;
-        self.flights.flights[tag as usize].is_safe = fua || !self.identity.has_volatile_cache;
+        self.ends_when_safe(tag, fua);
         self.wipe.note_write();
         self.flights.flights[tag as usize].kind = Kind::Write;
         self.flights.flights[tag as usize].then_flush = fua;
@@ -356,6 +363,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
         if dsm.deallocate {
             self.can_write()?;
+            self.ends_when_safe(tag, false);
         }
         for range in ranges.iter().filter(|_| dsm.deallocate) {
             let range = DsmRange::decode(range).range();
