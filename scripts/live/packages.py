@@ -26,9 +26,14 @@ TOOLS = [
     "sqlite3",
     "redis-server",
 ]
-# Kernels by what --kernel calls them, and the suites that have them.
-KERNELS = {"newest": NEWEST, "6.12": "trixie", "6.1": "bookworm"}
-KERNEL_PACKAGE = "linux-image-cloud-amd64"
+# Kernels by what --kernel calls them: the suite and the package that have them. Those for machines in a cloud are small and have the
+# driver built in; the ordinary one can suspend and has it as a module.
+KERNELS = {
+    "newest": (NEWEST, "linux-image-cloud-amd64"),
+    "6.12": ("trixie", "linux-image-cloud-amd64"),
+    "6.1": ("bookworm", "linux-image-cloud-amd64"),
+    "ordinary": ("trixie", "linux-image-amd64"),
+}
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 UPDATE_SECONDS = 120
 DOWNLOAD_SECONDS = 600
@@ -178,10 +183,10 @@ class Suite:
         self.run("apt-get", *words, seconds=DOWNLOAD_SECONDS)
         return sorted(archives.glob("*.deb"))
 
-    def kernel(self) -> list[Path]:
-        """Fetches the newest kernel, without what it recommends for an installation."""
+    def kernel(self, package: str) -> list[Path]:
+        """Fetches the newest kernel that a package stands for, without what it recommends for an installation."""
         self.update()
-        words = ("depends", "--important", KERNEL_PACKAGE)
+        words = ("depends", "--important", package)
         said = self.run("apt-cache", *words, seconds=60)
         names = [
             line.split("Depends:")[1].strip() for line in said.splitlines() if "Depends:" in line
@@ -231,4 +236,5 @@ def tools(log) -> Path:
 
 def kernel(name: str, log) -> Path:
     """A kernel with its modules."""
-    return unpacked(f"kernel-{name}", lambda: Suite(KERNELS[name], log).kernel())
+    suite, package = KERNELS[name]
+    return unpacked(f"kernel-{name}", lambda: Suite(suite, log).kernel(package))

@@ -23,6 +23,8 @@ HERE = Path(__file__).resolve().parent
 BOOT_SECONDS = 60
 # The kernel that makes all checks.
 NEWEST = "newest"
+# The one that can suspend, and has the driver as a module.
+ORDINARY = "ordinary"
 # Share of a core that a drive may take to which nobody comes, by the check in which nobody does.
 IDLE = ("idle", 0.01)
 
@@ -93,6 +95,8 @@ PLANS = {
     "window_file": WINDOW_FILE,
     "window_c": [boot("window in C", "window_c", append="iomem=relaxed")],
 }
+# What needs the ordinary kernel.
+SLEEP = boot("sleep", "module suspend_to_idle suspend_to_ram")
 # What a kernel does that has not all of it to do.
 ATTACH = boot(
     "attached",
@@ -290,7 +294,7 @@ def arguments():
     parser.add_argument("--lodger", type=Path, required=True, help="the program")
     parser.add_argument("--drive", default="rc100-240", help="of the collection, or a file")
     parser.add_argument("--serve", default="", help="options of `lodger serve`, in one word")
-    words = "which kernel the guest has (the newest; without checks all others attach first)"
+    words = "which kernel the guest has (the newest; without checks the others do a part of it first)"
     parser.add_argument("--kernel", choices=[*packages.KERNELS, "all"], help=words)
     parser.add_argument("--quick", action="store_true", help="one guest, some checks")
     parser.add_argument("--accelerator", default="auto", choices=["auto", "tcg"])
@@ -308,12 +312,21 @@ def arguments():
 
 def plans_by_kernel(options, plans: dict[str, list[Boot]]) -> dict[str, dict[str, list[Boot]]]:
     """What each kernel does, in order."""
-    if options.kernel == "all":
-        return dict.fromkeys(packages.KERNELS, plans)
-    if options.kernel or options.quick or options.checks:
+    if options.quick:
         return {options.kernel or NEWEST: plans}
-    others = [kernel for kernel in packages.KERNELS if kernel != NEWEST]
-    return {**dict.fromkeys(others, {"attached": [ATTACH]}), NEWEST: plans}
+    sleep = {"sleep": [SLEEP]}
+    full = {**dict.fromkeys(packages.KERNELS, plans), ORDINARY: {**plans, **sleep}}
+    if options.kernel == "all":
+        return full
+    if options.kernel:
+        return {options.kernel: full[options.kernel]}
+    asked = set(options.checks)
+    if asked:
+        by_kernel = {NEWEST: plans} if asked - set(SLEEP.checks) else {}
+        return {**by_kernel, ORDINARY: sleep} if asked & set(SLEEP.checks) else by_kernel
+    others = [kernel for kernel in packages.KERNELS if kernel not in (NEWEST, ORDINARY)]
+    attached = dict.fromkeys(others, {"attached": [ATTACH]})
+    return {**attached, ORDINARY: sleep, NEWEST: plans}
 
 
 def main() -> int:
@@ -331,13 +344,15 @@ def main() -> int:
     asked = {name: boots for name, boots in MEASURES.items() if name in options.checks}
     plans = {**({"quick": [QUICK]} if options.quick else PLANS), **asked}
     plans_of = plans_by_kernel(options, plans)
-    known = {check for boots in plans.values() for boot in boots for check in boot.checks}
+    plans_of_all = [boots for plans in plans_of.values() for boots in plans.values()]
+    known = {check for boots in plans_of_all for boot in boots for check in boot.checks}
     for check in options.checks:
         if check not in known:
-            print(
-                f"error: no check `{check}`\nhint: there are {', '.join(sorted(known))}",
-                file=sys.stderr,
-            )
+            known |= set(SLEEP.checks)
+            hint = f"there are {', '.join(sorted(known))}"
+            if check in known:
+                hint = f"`--kernel {ORDINARY}` makes it"
+            print(f"error: no check `{check}` with this kernel\nhint: {hint}", file=sys.stderr)
             return 2
     folder = options.keep or Path(tempfile.mkdtemp(prefix="lodger-"))
     folder.mkdir(parents=True, exist_ok=True)

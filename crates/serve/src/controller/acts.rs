@@ -6,6 +6,7 @@
 
 use super::Controller;
 use super::io::Flights;
+use super::time::earlier;
 use super::wipe::SavedWipe;
 use crate::faults::{Act, Due, Event, TouchWhere};
 use lodger_wire::QueueId;
@@ -171,9 +172,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     /// When something is to be done to the drive.
     pub(super) fn next_act_ps(&self) -> Option<u64> {
-        let planned = self.plight.next_planned_ps();
-        let times = [planned, self.kept.rules.next_time_ps()];
-        times.into_iter().flatten().min()
+        earlier(
+            self.plight.next_planned_ps(),
+            self.kept.rules.next_time_ps(),
+        )
     }
 
     /// Takes the drive to each instant at which something is to be done to it, and does it.
