@@ -294,7 +294,7 @@ def arguments():
     parser.add_argument("--lodger", type=Path, required=True, help="the program")
     parser.add_argument("--drive", default="rc100-240", help="of the collection, or a file")
     parser.add_argument("--serve", default="", help="options of `lodger serve`, in one word")
-    words = "which kernel the guest has (the newest; without checks the others do a part of it first)"
+    words = "which kernel the guest has (the newest; without checks all do a part of it first)"
     parser.add_argument("--kernel", choices=[*packages.KERNELS, "all"], help=words)
     parser.add_argument("--quick", action="store_true", help="one guest, some checks")
     parser.add_argument("--accelerator", default="auto", choices=["auto", "tcg"])
