@@ -85,13 +85,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
             return self.next_time_ps();
         }
         let before_ps = self.device.now_ps();
-        let mut answers = 0;
+        let (mut answers, mut others_ps) = (0, self.next_of_others_ps());
         for _ in 0..steps_max {
             let arrival_ps = self.next_arrival_ps();
             let Some(next_ps) = earlier(self.device.next_time(), arrival_ps) else {
                 break;
             };
-            let others_ps = self.next_of_others_ps();
             if others_ps.is_some_and(|other_ps| other_ps <= next_ps) || answers == ANSWERS_MAX {
                 break;
             }
@@ -102,6 +101,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 if !self.is_waited_for() {
                     break;
                 }
+                // Between answers the drive is alone, and changes none of it.
+                others_ps = self.next_of_others_ps();
             }
         }
         match self.device.now_ps() {
