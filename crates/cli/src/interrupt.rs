@@ -41,7 +41,9 @@ pub fn listen() {
 
 #[cfg(unix)]
 fn hear() {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+    // A file that may not grow (`ulimit -f`) is an error of the write then, as a full disk is, and not the end of the process.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     let mut heard = vec![SIGINT, SIGTERM];
     if ignored() >> (SIGHUP - 1) & 1 == 0 {
         heard.push(SIGHUP);

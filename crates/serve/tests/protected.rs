@@ -44,39 +44,71 @@ fn what_a_protected_buffer_has_acknowledged_outlives_the_process_and_the_machine
     }
 }
 
-/// The drive says that it has no volatile cache, so what has ended is safe. Dataset Management ended before its record was in
-/// the file, and the page was there again.
+/// How it is that no cache holds anything that may be lost.
+#[derive(Clone, Copy, Debug)]
+enum Without {
+    /// The buffer is protected.
+    Protected,
+    /// Writes end when they are programmed.
+    Programmed,
+    /// The host has switched the cache off.
+    SwitchedOff,
+}
+
+/// What has ended is safe then. Of Dataset Management and Write Zeroes the record was in the drive's memory alone, and the page
+/// was there again.
 #[test]
-fn a_deallocation_that_has_ended_outlives_the_machine() {
+fn a_deallocation_that_has_ended_without_a_volatile_cache_outlives_the_machine() {
+    const DEALLOCATE: u8 = 9;
+    const WRITE_ZEROES: u8 = 8;
+    let ways = [
+        Without::Protected,
+        Without::Programmed,
+        Without::SwitchedOff,
+    ];
     for seed in 0..16 {
-        let (disk, spec, ram) = (Arc::new(SimDisk::default()), protected(&[]), ram());
-        let (mut driver, _) = start(&disk, &spec, &ram);
-        let (lba, blocks, fua) = (8, 8, false);
-        let changes = [
-            Asked::Write {
+        for (way, opcode) in ways
+            .map(|way| [DEALLOCATE, WRITE_ZEROES].map(|op| (way, op)))
+            .concat()
+        {
+            let (disk, ram) = (Arc::new(SimDisk::default()), ram());
+            let spec = match way {
+                Without::Protected => protected(&[]),
+                Without::Programmed => small(&[("role.write_buffer.acknowledge", "programmed")]),
+                Without::SwitchedOff => small(&[]),
+            };
+            let (mut driver, _) = start(&disk, &spec, &ram);
+            if let Without::SwitchedOff = way {
+                driver.admin(9, 0, &[6, 0]).expect("it is switched off");
+            }
+            let (lba, blocks, fua) = (8, 8, false);
+            let write = Asked::Write {
                 lba,
                 blocks,
                 version: 1,
                 fua,
-            },
-            Asked::Deallocate {
+            };
+            let entry = entry_of(&mut driver, 1, &write);
+            driver.run(1, entry).expect("it ends well");
+            let deallocate = Asked::Deallocate {
                 lba,
                 blocks,
                 version: 2,
-            },
-        ];
-        for asked in &changes {
-            let entry = entry_of(&mut driver, 1, asked);
+            };
+            let entry = match opcode {
+                DEALLOCATE => entry_of(&mut driver, 1, &deallocate),
+                _ => driver.entry(1, WRITE_ZEROES, lba, blocks),
+            };
             driver.run(1, entry).expect("it ends well");
+            drop(driver);
+            disk.crash(&mut Rng::new(seed));
+            let (mut driver, _) = start(&disk, &spec, &ram);
+            let is_there = read_all(&mut driver).iter().any(|byte| *byte != 0);
+            assert!(
+                !is_there,
+                "{way:?}, opcode {opcode}, seed {seed}: it is there again"
+            );
         }
-        drop(driver);
-        disk.crash(&mut Rng::new(seed));
-        let (mut driver, _) = start(&disk, &spec, &ram);
-        let is_there = read_all(&mut driver).iter().any(|byte| *byte != 0);
-        assert!(
-            !is_there,
-            "seed {seed}: what was deallocated is there again"
-        );
     }
 }
 

@@ -8,6 +8,7 @@ use crate::{inputs, interrupt, output, terminal, used};
 use lodger_core::DriveSpec;
 use lodger_core::spec::SLOT_BYTES;
 use lodger_run::{HmbChoice, size};
+use lodger_serve::backing::disk::lock;
 use lodger_serve::backing::{Backing, BackingError};
 use lodger_serve::clock::Speed;
 use lodger_serve::control::cannot_go;
@@ -251,8 +252,7 @@ fn serve<F: FrontEnd>(
         let shown = path.display().to_string();
         used::refuse_input(path, &shown)?;
         let failed = |error: std::io::Error| output::cannot_write(&shown, &error.to_string());
-        let file = std::fs::File::create(path).map_err(failed)?;
-        let sink = Box::new(std::io::BufWriter::new(file));
+        let sink = Box::new(std::io::BufWriter::new(recording(path).map_err(failed)?));
         server.controller_mut().record_to(sink).map_err(failed)?;
     }
     let mut greeting = greeting(server.front());
@@ -332,6 +332,22 @@ impl Drop for Unused<'_> {
     }
 }
 
+/// Begins the file of a recording, unless another server is writing to it.
+fn recording(path: &Path) -> std::io::Result<std::fs::File> {
+    let mut options = std::fs::OpenOptions::new();
+    let file = options
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)?;
+    // What was there is not gone before it is known that nobody needs it. Pipes and devices have nothing of that.
+    if file.metadata()?.is_file() {
+        lock(&file)?;
+        file.set_len(0)?;
+    }
+    Ok(file)
+}
+
 /// The file that the drive is to be in.
 fn open_backing(
     args: &ServeArgs,
@@ -364,6 +380,12 @@ fn open_backing(
     let backing = backing.map_err(|error| unkept(args, &error))?;
     if let Ok(file) = std::fs::metadata(path) {
         used::input(&file);
+    }
+    if backing.was_begun() {
+        let path = path.display();
+        streams.note(&format!(
+            "`{path}` held its first page and nothing more: the drive in it is new"
+        ));
     }
     if args.record.is_some() && backing.found().is_some() {
         let message = "`--record` begins with a new drive: the one in the file has been used";

@@ -279,6 +279,56 @@ fn a_server_that_cannot_start_leaves_no_file_behind_and_none_of_the_users_is_gon
     assert!(sandbox.dir.join("empty").exists(), "the user had made it");
 }
 
+/// It ended the process, without a word (SIGXFSZ).
+#[test]
+fn a_limit_on_the_size_of_files_is_told_as_a_full_disk_is() {
+    let sandbox = Sandbox::new();
+    let limited = |line: &str| {
+        let mut command = Command::new("sh");
+        command
+            .current_dir(&sandbox.dir)
+            .env("LODGER", env!("CARGO_BIN_EXE_lodger"));
+        command.args(["-c", &format!("ulimit -f 8; exec \"$LODGER\" {line}")]);
+        command.output().expect("a shell")
+    };
+    let served = limited("serve --drive tiny --nbd unix:drive --backing new");
+    assert_eq!(served.status.code(), Some(2), "{served:?}");
+    assert!(String::from_utf8_lossy(&served.stderr).contains("`--backing new`: File too large"));
+    assert!(!sandbox.dir.join("new").exists());
+    let job = "--name=a --rw=randread --size=1m --output-format json --output long";
+    let written = limited(&format!("simulate --drive tiny {job}"));
+    assert_eq!(written.status.code(), Some(2), "{written:?}");
+    assert!(String::from_utf8_lossy(&written.stderr).contains("cannot write `long`"));
+}
+
+#[test]
+fn a_recording_that_is_being_written_is_not_another_servers() {
+    let sandbox = Sandbox::new();
+    let record = ["serve", "--drive", "tiny", "--record", "taken", "--nbd"];
+    let mut first = sandbox.command(&[&record[..], &["unix:drive"]].concat());
+    let mut first = first
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the command");
+    let since = Instant::now();
+    while !sandbox.dir.join("drive").exists() {
+        assert!(since.elapsed() < PATIENCE, "nobody serves");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let second = sandbox.run(&[&record[..], &["unix:other"]].concat());
+    assert_eq!(second.code, Some(2), "{}", second.stderr);
+    assert!(
+        second
+            .stderr
+            .contains("`taken`: another server has it in use"),
+        "{}",
+        second.stderr
+    );
+    first.kill().expect("it runs");
+    first.wait().expect("it has ended");
+}
+
 #[test]
 fn no_output_goes_where_a_drive_is_kept() {
     let sandbox = Sandbox::new();

@@ -50,7 +50,7 @@ pub trait Disk: Debug + Send + Sync {
 }
 
 #[cfg(target_os = "linux")]
-pub use file::FileDisk;
+pub use file::{FileDisk, lock};
 
 #[cfg(target_os = "linux")]
 mod file {
@@ -63,6 +63,21 @@ mod file {
     use std::path::Path;
 
     static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+
+    /// No other server gets the file as long as this one has it.
+    ///
+    /// # Errors
+    /// If another has it, or files like it cannot be locked.
+    pub fn lock(file: &File) -> io::Result<()> {
+        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(()),
+            Err(Errno::WOULDBLOCK) => {
+                let what = "another server has it in use";
+                Err(io::Error::new(io::ErrorKind::ResourceBusy, what))
+            }
+            Err(errno) => Err(errno.into()),
+        }
+    }
 
     /// A sparse file that no other server has.
     #[derive(Debug)]
@@ -88,14 +103,8 @@ mod file {
             if !file.metadata()?.is_file() {
                 return Err(no_file("it is no ordinary file"));
             }
-            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => Ok(FileDisk(file)),
-                Err(Errno::WOULDBLOCK) => {
-                    let what = "another server has it in use";
-                    Err(io::Error::new(io::ErrorKind::ResourceBusy, what))
-                }
-                Err(errno) => Err(errno.into()),
-            }
+            lock(&file)?;
+            Ok(FileDisk(file))
         }
 
         /// Makes sure that the file is still there after the machine has stopped.

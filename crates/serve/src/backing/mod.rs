@@ -91,6 +91,7 @@ pub struct FoundDrive {
 pub struct Backing {
     pub(crate) log: Log,
     found: Option<FoundDrive>,
+    was_begun: bool,
     last_trim: u32,
     protected: Protected,
 }
@@ -108,9 +109,18 @@ impl Backing {
         progress: &mut dyn FnMut(u32, u32),
     ) -> Result<Self, BackingError> {
         check(spec)?;
-        let disk = disk::FileDisk::open(path)?;
+        let was_there = path.exists();
+        let disk = Arc::new(disk::FileDisk::open(path)?);
         let is_new = disk.bytes()? == 0;
-        let backing = Self::on(Arc::new(disk), spec, seed, true, progress)?;
+        let backing = Self::on(Arc::clone(&disk) as _, spec, seed, true, progress);
+        if is_new && backing.is_err() {
+            // As it was. Where that cannot be, it is an empty drive, which the next command takes.
+            let _ = disk.set_bytes(0);
+            if !was_there {
+                let _ = std::fs::remove_file(path);
+            }
+        }
+        let backing = backing?;
         if is_new {
             disk::FileDisk::sync_folder(path);
         }
@@ -144,14 +154,17 @@ impl Backing {
                 }
             }
         }
-        if bytes <= PAGE {
+        let is_short = bytes <= PAGE;
+        if is_short {
             // It is new, or was when its maker was stopped.
             disk.set_bytes(layout.end)?;
         } else if bytes < layout.end {
             let what = format!("{bytes} of {} bytes are there", layout.end);
             return Err(BackingError::Damaged(what));
         }
-        Self::find(disk, spec, layout, has_thread, progress)
+        let mut backing = Self::find(disk, spec, layout, has_thread, progress)?;
+        backing.was_begun = is_short && bytes > 0;
+        Ok(backing)
     }
 
     fn find(
@@ -212,9 +225,16 @@ impl Backing {
         Ok(Backing {
             log,
             found,
+            was_begun: false,
             last_trim,
             protected,
         })
+    }
+
+    /// The file had its first page and nothing more: its maker was stopped, or it was cut off. The drive in it is new.
+    #[must_use]
+    pub fn was_begun(&self) -> bool {
+        self.was_begun
     }
 
     /// The drive that was found.

@@ -66,6 +66,8 @@ pub struct Identity {
     pub host_memory: HmbLimits,
     /// Whether a power cut loses writes that were not flushed.
     pub has_volatile_cache: bool,
+    /// Whether it loses records of what was deallocated until a flush has them written; writes may be safe already.
+    pub has_volatile_records: bool,
 }
 
 /// A drive that cannot be served.
@@ -217,6 +219,7 @@ impl Identity {
             mdts: mdts(spec),
             host_memory,
             has_volatile_cache,
+            has_volatile_records: !spec.tiers.survives_power_cut(spec.roles.write_buffer.tier),
         })
     }
 

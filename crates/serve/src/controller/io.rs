@@ -230,11 +230,21 @@ impl<M: GuestMemory + Clone> Controller<M> {
         Ok(())
     }
 
-    /// What a command changes is safe as it ends: because the host has asked for that, or as the drive says that it has no
-    /// volatile cache.
-    fn ends_when_safe(&mut self, tag: u32, is_asked_for: bool) {
-        self.flights.flights[tag as usize].is_safe =
-            is_asked_for || !self.identity.has_volatile_cache;
+    /// What a command changes is safe as it ends: because the host has asked for that, has switched the volatile cache off,
+    /// or there is none. Returns whether it is.
+    fn ends_when_safe(&mut self, tag: u32, is_asked_for: bool) -> bool {
+        let is_safe =
+            is_asked_for || !self.features.write_cache || !self.identity.has_volatile_cache;
+        self.flights.flights[tag as usize].is_safe = is_safe;
+        is_safe
+    }
+
+    /// The same of a command that deallocates: only a flush has the drive write the record of that, unless it lies in
+    /// protected memory.
+    fn deallocates_when_safe(&mut self, tag: u32, is_asked_for: bool) {
+        let is_safe = self.ends_when_safe(tag, is_asked_for);
+        self.flights.flights[tag as usize].then_flush =
+            is_safe && self.identity.has_volatile_records;
     }
 
     fn flush(&mut self, tag: u32, queue: QueueId) {
@@ -323,13 +333,13 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.ends_when_safe(tag, fua);
         self.wipe.note_write();
         self.flights.flights[tag as usize].kind = Kind::Write;
-        self.flights.flights[tag as usize].then_flush = fua;
         let whole_start = start.next_multiple_of(PAGE_BYTES);
         let whole_end = end / PAGE_BYTES * PAGE_BYTES;
         if whole_start >= whole_end {
             self.part(tag, queue, Op::Write, fua, (start, length));
             return Ok(());
         }
+        self.deallocates_when_safe(tag, fua);
         self.part(
             tag,
             queue,
@@ -363,7 +373,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
         if dsm.deallocate {
             self.can_write()?;
-            self.ends_when_safe(tag, false);
+            self.deallocates_when_safe(tag, false);
         }
         for range in ranges.iter().filter(|_| dsm.deallocate) {
             let range = DsmRange::decode(range).range();
