@@ -19,6 +19,8 @@ use std::sync::Arc;
 
 const PROTECTED: [(&str, &str); 2] = [("role.write_buffer.tier", "pm"), ("tier.pm.size", "1MiB")];
 
+const PROGRAMMED: (&str, &str) = ("role.write_buffer.acknowledge", "programmed");
+
 fn protected(sets: &[(&str, &str)]) -> DriveSpec {
     small(&[&PROTECTED, sets].concat())
 }
@@ -40,6 +42,16 @@ fn what_a_protected_buffer_has_acknowledged_outlives_the_process_and_the_machine
         };
         let ends = [End::Killed, End::Crashed, End::Killed, End::Off];
         let lived = live_beside(naive(seed), seed, &protected(sets), &disk, 8, &ends);
+        lived.unwrap_or_else(|what| panic!("{what}"));
+    }
+}
+
+#[test]
+fn what_ends_when_it_is_programmed_outlives_the_process_and_the_machine() {
+    for seed in 0..u64::from(lodger_testing::cases(6)) {
+        let (disk, spec) = (Arc::new(SimDisk::default()), small(&[PROGRAMMED]));
+        let ends = [End::Killed, End::Crashed, End::Killed, End::Off];
+        let lived = live_beside(naive(seed), seed, &spec, &disk, 8, &ends);
         lived.unwrap_or_else(|what| panic!("{what}"));
     }
 }
@@ -74,7 +86,7 @@ fn a_deallocation_that_has_ended_without_a_volatile_cache_outlives_the_machine()
             let (disk, ram) = (Arc::new(SimDisk::default()), ram());
             let spec = match way {
                 Without::Protected => protected(&[]),
-                Without::Programmed => small(&[("role.write_buffer.acknowledge", "programmed")]),
+                Without::Programmed => small(&[PROGRAMMED]),
                 Without::SwitchedOff => small(&[]),
             };
             let (mut driver, _) = start(&disk, &spec, &ram);
