@@ -449,7 +449,8 @@ impl HpbDevice {
             Some(_) => (lpn.0..lpn.0 + count).any(|page| self.pages.get(page).is_some()),
             None => group.stale > 0,
         };
-        if stale || group.refetch || self.group(Lpn(lpn.0 + count - 1)) != number {
+        let is_across = count > 1 && self.group(Lpn(lpn.0 + count - 1)) != number;
+        if stale || group.refetch || is_across {
             if group.refetch {
                 self.notice(number);
             }

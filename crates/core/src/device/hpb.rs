@@ -92,7 +92,7 @@ impl Hpb {
     /// of pages that the buffer still holds change once these are in flash.
     pub(super) fn restart(&mut self, ftl: &Ftl, seed: u64, buffered: &[Lpn]) {
         self.device = HpbDevice::new(&self.spec, ftl.user_slots(), physical_slots(ftl), seed);
-        self.states.clear();
+        self.states.fill_with(CommandState::default);
         self.device.void_all();
         for &lpn in buffered {
             self.device.changed(lpn);
@@ -100,20 +100,23 @@ impl Hpb {
     }
 
     /// Nothing belongs to the command yet.
+    #[inline]
     pub(super) fn begin(&mut self, command: CommandId) {
-        let state = self.state(command);
+        let place = command.index();
+        if self.states.len() <= place {
+            self.states.resize_with(place + 1, CommandState::default);
+        }
+        let state = &mut self.states[place];
         state.entry = None;
         state.covered = 0;
         state.message = Message::None;
         state.ahead.clear();
     }
 
+    /// What belongs to a command that has begun.
+    #[inline]
     fn state(&mut self, command: CommandId) -> &mut CommandState {
-        let place = command.index();
-        if self.states.len() <= place {
-            self.states.resize_with(place + 1, CommandState::default);
-        }
-        &mut self.states[place]
+        &mut self.states[command.index()]
     }
 
     /// Pages of a group; none if there is no such group.
@@ -207,21 +210,20 @@ impl Hpb {
             board.counters.hpb.used += 1;
             return true;
         }
-        let Some(entry) = self.state(id).entry.take() else {
+        let Some(entry) = self.state(id).entry else {
             return false;
         };
         let first = command.first_lpn();
         let pages = command.end_lpn() - first;
         match self.device.check(Lpn(first), pages, entry) {
             Ok(ppn) => {
-                let state = self.state(id);
-                state.covered = 1 << bit;
-                state.entry = Some(entry);
+                self.state(id).covered = 1 << bit;
                 command.told_by_host = ToldByHost::First(ppn);
                 board.counters.hpb.used += 1;
                 true
             }
             Err(refusal) => {
+                self.state(id).entry = None;
                 refuse(board, refusal);
                 false
             }
@@ -296,7 +298,6 @@ impl Hpb {
             return 0;
         }
         let message = self.device.next_message(|lpn| ftl.locate(lpn));
-        self.state(id).message = message;
         match message {
             Message::None => return 0,
             Message::Entry { .. } => board.counters.hpb.entries_delivered += 1,
@@ -304,6 +305,7 @@ impl Hpb {
                 board.counters.hpb.notices += 1;
             }
         }
+        self.state(id).message = message;
         message_bytes(self.protocol)
     }
 
