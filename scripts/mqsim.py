@@ -213,8 +213,7 @@ def run_timed(command, folder):
         command,
         cwd=folder,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         check=False,
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -304,10 +303,10 @@ def main():
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             theirs, their_waf = measure(
-                lambda count, at: run_mqsim(mqsim, case, count, at),
+                lambda count, at, case=case: run_mqsim(mqsim, case, count, at),
                 case.mqsim_requests, given.rounds, folder)
             ours, our_waf = measure(
-                lambda count, at: run_lodger(lodger, case, count, at),
+                lambda count, at, case=case: run_lodger(lodger, case, count, at),
                 case.lodger_requests, given.rounds, folder)
         print(f"{case.title:<48}{theirs / 1e3:>7.0f} k{ours / 1e3:>7.0f} k{ours / theirs:>7.1f}"
               f"{their_waf:>7.2f}{our_waf:>7.2f}", flush=True)

@@ -129,7 +129,11 @@ def serve(folder, state):
                 self.answer(answers[0].append_result.SerializeToString())
             elif self.path == "/query":
                 args = protos.QueryArgs.FromString(body)
-                done = lambda answer: any(batch.is_last_batch for batch in answer.query_result.batch) or answer.query_result.error
+
+                def done(answer):
+                    batches = answer.query_result.batch
+                    return any(batch.is_last_batch for batch in batches) or answer.query_result.error
+
                 answers = processor.ask(rpc.TPM_QUERY_STREAMING, done, query_args=args)
                 result = protos.QueryResult()
                 for one in answers:
@@ -210,7 +214,10 @@ def main():
         browser.wait("document.readyState === 'complete' && typeof hear === 'function'")
         state["processor"] = Processor(browser, state["protos"])
         processor = TraceProcessor(addr=address, trace=str(trace))
-        rows = lambda query: [dict(vars(row)) for row in processor.query(query)]
+
+        def rows(query):
+            return [dict(vars(row)) for row in processor.query(query)]
+
         errors = rows("select name, value from stats where severity = 'error' and value > 0")
         requests = rows("select name, count(*) as n, avg(dur) as mean_ns, max(dur) as max_ns from slice where category = 'request' group by name")
         parts = rows("select name, count(*) as n, sum(dur) as ns from slice where category = 'part' group by name order by ns desc limit 4")

@@ -44,7 +44,7 @@ class Browser:
         from_us, to_browser = os.pipe()
         from_browser, to_us = os.pipe()
         # The browser expects to read from descriptor 3 and to write to 4.
-        run = 'exec 3<&%d 4>&%d; exec "$@"' % (from_us, to_us)
+        run = f'exec 3<&{from_us} 4>&{to_us}; exec "$@"'
         options = ["--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                    "--no-first-run", "--disable-extensions", f"--host-resolver-rules={hosts}", f"--user-data-dir={folder}", "about:blank"]
         self.process = subprocess.Popen(["bash", "-c", run, "bash", program, *options], pass_fds=(from_us, to_us),
@@ -126,7 +126,7 @@ def differences(ours, theirs, at="report"):
     if isinstance(ours, dict) and isinstance(theirs, dict) and list(ours) == list(theirs):
         return [d for key in ours for d in differences(ours[key], theirs[key], f"{at}.{key}")]
     if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
-        return [d for i, (a, b) in enumerate(zip(ours, theirs)) for d in differences(a, b, f"{at}[{i}]")]
+        return [d for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) for d in differences(a, b, f"{at}[{i}]")]
     return [] if ours == theirs else [f"{at}: {ours!r} in the page, {theirs!r} from lodger"]
 
 

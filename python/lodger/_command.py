@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 from ._files import write_whole
 from .errors import Error, InputError
 
-
 _STYLES = {"error": "31", "warning": "33", "note": "36", "hint": "32"}
 """Colours as the Rust part of the command has them."""
 _quiet = False

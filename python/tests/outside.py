@@ -23,9 +23,12 @@ def _command(name: str, parser: argparse.ArgumentParser, about: str = "") -> dic
         if isinstance(action, argparse._SubParsersAction):
             told = {one.dest: one.help or "" for one in action._choices_actions}
             below = [_command(name, one, told[name]) for name, one in action.choices.items()]
-        elif action.dest != "help" and "--quiet" not in action.option_strings:
-            if action.help != argparse.SUPPRESS:
-                arguments.append(_argument(action))
+        elif (
+            action.dest != "help"
+            and "--quiet" not in action.option_strings
+            and action.help != argparse.SUPPRESS
+        ):
+            arguments.append(_argument(action))
     made: dict[str, Any] = {"name": name, "help": about, "epilog": parser.epilog}
     return {**made, "arguments": arguments, "commands": below}
 

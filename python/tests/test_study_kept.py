@@ -149,7 +149,7 @@ def test_a_file_that_holds_something_else_is_left_as_it_is(tmp_path: Path, text:
         with Kept(file) as kept:
             assert len(kept) == 0
         return
-    with pytest.raises(InputError, match="runs? of a?\\s?stud"):
+    with pytest.raises(InputError, match=r"runs? of a?\s?stud"):
         Kept(file)
     assert file.read_text() == text
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import lodger
-from lodger._sweep.measure import METRICS
 from lodger._advice import Advised
+from lodger._sweep.measure import METRICS
 from lodger._table import Columnar, Tabular
 
 from .conftest import JOBS, ROOT

@@ -325,7 +325,7 @@ def plans_by_kernel(options, plans: dict[str, list[Boot]]) -> dict[str, dict[str
         by_kernel = {NEWEST: plans} if asked - set(SLEEP.checks) else {}
         return {**by_kernel, ORDINARY: sleep} if asked & set(SLEEP.checks) else by_kernel
     others = [kernel for kernel in packages.KERNELS if kernel not in (NEWEST, ORDINARY)]
-    attached = dict.fromkeys(others, {"attached": [ATTACH]})
+    attached = {kernel: {"attached": [ATTACH]} for kernel in others}
     return {**attached, ORDINARY: sleep, NEWEST: plans}
 
 

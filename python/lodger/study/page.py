@@ -14,6 +14,7 @@ from .claims import KINDS
 from .report import PUBLISHED, TABLES, notes, only_said, tables, tally, told, wanted
 from .run import Found
 
+
 def page(found: Sequence[Found], published: bool = True) -> str:
     """The whole page: of published figures, or of studies of one's own. Needs no network."""
     heading, about = _about(found, published)
