@@ -342,8 +342,11 @@ fn recording(path: &Path) -> std::io::Result<std::fs::File> {
         .open(path)?;
     // What was there is not gone before it is known that nobody needs it. Pipes and devices have nothing of that.
     if file.metadata()?.is_file() {
-        lock(&file)?;
-        file.set_len(0)?;
+        match lock(&file) {
+            Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => return Err(error),
+            // Where files cannot be locked, nobody knows.
+            Ok(()) | Err(_) => file.set_len(0)?,
+        }
     }
     Ok(file)
 }
