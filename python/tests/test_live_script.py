@@ -135,13 +135,21 @@ def test_every_kernel_attaches_and_the_newest_makes_all_checks(live: Any) -> Non
         return argparse.Namespace(**{"kernel": None, "quick": False, "checks": [], **other})
 
     plans = {"commands": [live.COMMANDS]}
+    sleep = {"sleep": [live.SLEEP]}
     by_kernel = live.plans_by_kernel(options(), plans)
-    assert list(by_kernel) == ["6.12", "6.1", "newest"]
+    assert list(by_kernel) == ["6.12", "6.1", "ordinary", "newest"]
     assert by_kernel.pop("newest") == plans
+    # The one that can suspend does only what the others cannot.
+    assert by_kernel.pop("ordinary") == sleep
     for others in by_kernel.values():
         assert {"attached", "host_memory"} <= set(others["attached"][0].checks)
-    # What is asked for is done once, or by all.
+    # What is asked for is done once, by a kernel that can, or by all.
     assert live.plans_by_kernel(options(checks=["flush"]), plans) == {"newest": plans}
+    assert live.plans_by_kernel(options(checks=["module"]), plans) == {"ordinary": sleep}
+    both = live.plans_by_kernel(options(checks=["flush", "module"]), plans)
+    assert both == {"newest": plans, "ordinary": sleep}
     assert live.plans_by_kernel(options(quick=True), plans) == {"newest": plans}
     assert live.plans_by_kernel(options(kernel="6.1"), plans) == {"6.1": plans}
-    assert set(live.plans_by_kernel(options(kernel="all"), plans)) == set(live.packages.KERNELS)
+    full = live.plans_by_kernel(options(kernel="all"), plans)
+    assert set(full) == set(live.packages.KERNELS)
+    assert full["ordinary"] == {**plans, **sleep}
