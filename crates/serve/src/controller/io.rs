@@ -330,12 +330,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let end = start + length;
         self.can_write()?;
         let fua = zeroes.access.force_unit_access || !self.features.write_cache;
-        self.ends_when_safe(tag, fua);
         self.wipe.note_write();
         self.flights.flights[tag as usize].kind = Kind::Write;
         let whole_start = start.next_multiple_of(PAGE_BYTES);
         let whole_end = end / PAGE_BYTES * PAGE_BYTES;
         if whole_start >= whole_end {
+            self.ends_when_safe(tag, fua);
             self.part(tag, queue, Op::Write, fua, (start, length));
             return Ok(());
         }
