@@ -65,9 +65,17 @@ pub(crate) fn refuse_input(target: &Path, shown: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether it is a file of `lodger serve --backing`, which there is on Linux alone.
+/// Whether it is a file of `lodger serve --backing`, which there is on Linux alone, or that of its byte window.
 #[cfg(target_os = "linux")]
 fn keeps_drive(target: &Path) -> bool {
+    let drive = target
+        .to_str()
+        .and_then(|path| path.strip_suffix(".window"));
+    is_drive(target) || drive.is_some_and(|drive| is_drive(Path::new(drive)))
+}
+
+#[cfg(target_os = "linux")]
+fn is_drive(target: &Path) -> bool {
     let is_file = std::fs::metadata(target).is_ok_and(|file| file.is_file());
     let mut head = [0; MAGIC.len()];
     let mut read = || File::open(target)?.read_exact(&mut head);

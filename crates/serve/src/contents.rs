@@ -6,7 +6,8 @@
 //! never written, and those the host memory's map names by mistake, read as zeros. Or flash is in a file
 //! ([`crate::backing`]), and only what has not got there is in memory.
 
-use crate::backing::Backing;
+use crate::backing::window::InFile;
+use crate::backing::{Backing, Op};
 use crate::flash::Flash;
 use crate::payload::Payload;
 use crate::window::WindowBytes;
@@ -55,8 +56,11 @@ impl Pages {
         self.buffer.clear();
     }
 
-    /// Flash is in a file from now on.
+    /// Flash is in a file from now on, and so is the window.
     pub fn keep_in(&mut self, backing: Backing) {
+        if let Some(window) = InFile::new(&backing.log.disk, &backing.log.layout) {
+            self.window.keep_in(Box::new(window));
+        }
         self.flash = Flash::File(Box::new(crate::flash::InFile::new(backing)));
     }
 
@@ -77,8 +81,43 @@ impl Pages {
             file.backing.log.pump();
             file.release_written();
         }
+        self.window.written_to(file.backing.log.done_to());
         let passed = &mut file.backing.log.passed;
         (!passed.is_empty()).then(|| std::mem::take(passed))
+    }
+
+    /// The window's bytes, with all that is to be there by now.
+    pub(crate) fn window_now(&mut self) -> &mut WindowBytes {
+        if let Flash::File(file) = &self.flash {
+            self.window.written_to(file.backing.log.done_to());
+        }
+        &mut self.window
+    }
+
+    /// Whoever has mapped the window may have stored something there, which the next barrier makes safe.
+    pub(crate) fn window_was_stored_to(&mut self) {
+        if let Some(backing) = self.backing() {
+            backing.log.push(Op::Stored);
+        }
+    }
+
+    /// Ranges of the window hold zeros from now on.
+    pub(crate) fn clear_window(&mut self, ranges: Vec<(u64, u64)>) {
+        match self.backing() {
+            Some(backing) => drop(backing.log.push(Op::ClearWindow(ranges))),
+            None => ranges
+                .iter()
+                .for_each(|(from, length)| self.window.clear(*from, *length)),
+        }
+    }
+
+    /// Bytes of the window for the drive itself, as [`Pages::at`].
+    fn of_window(&mut self, at: u64, into: &mut [u8]) {
+        if self.window_now().try_read(at, into).is_err() {
+            into.fill(0);
+            let what = "the bytes of its window cannot be read";
+            self.flash.break_down(std::io::Error::other(what));
+        }
     }
 
     /// Whether flash is in a file.
@@ -226,22 +265,32 @@ impl Contents for Pages {
 
     fn load(&mut self, payload: &mut Payload, offset_bytes: u64, length_bytes: u64) {
         let mut bytes = vec![0; length_bytes as usize];
-        self.window.read(offset_bytes, &mut bytes);
+        self.of_window(offset_bytes, &mut bytes);
         payload.add_copy(&bytes);
     }
 
     fn pin(&mut self, window_slot: u32, _: Lpn, source: Source) {
-        let page = self.flash_at(source).ok();
-        let page = page.map(|page| page.map_or(ZEROS, |page| *page));
-        self.window.set_page(window_slot, page.as_ref());
+        let page = self.flash_at(source).unwrap_or_else(|_| {
+            self.window.is_unread();
+            None
+        });
+        let Some(backing) = self.backing() else {
+            let page = page.as_deref().unwrap_or(&ZEROS);
+            self.window.set_page(window_slot, page);
+            return;
+        };
+        let (slot, held) = (window_slot, page.clone());
+        let number = backing.log.push(Op::Pin { slot, page: held });
+        self.window.on_the_way(window_slot, number, page);
     }
 
     fn unpin(&mut self, window_slot: u32, slot: BufferSlot) {
-        let page = self.window.page(window_slot);
+        let mut page = ZEROS;
+        self.of_window(u64::from(window_slot) * PAGE, &mut page);
         self.put_in_buffer(slot, Some(Arc::new(page)));
     }
 
     fn lose(&mut self, offset_bytes: u64, length_bytes: u64) {
-        self.window.clear(offset_bytes, length_bytes);
+        self.clear_window(vec![(offset_bytes, length_bytes)]);
     }
 }

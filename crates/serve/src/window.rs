@@ -4,8 +4,10 @@
 //! the bytes that are there as a call of the drive looks at them are the ones that count. What may be stored when is
 //! not guarded: bytes that no entry covers lead nowhere, and are gone with the next power cut.
 
+use crate::contents::{Page, ZEROS};
 use lodger_core::device::PageBytes;
-use lodger_wire::memory::{GuestMemory, Ram};
+use lodger_wire::memory::{GuestMemory, MemoryError, Ram};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Bytes of a page.
@@ -18,6 +20,8 @@ pub struct WindowBytes {
     bytes: u64,
     /// A page that was to be pinned could not be read.
     unread: bool,
+    /// Pages that are to be there, and have not got to the file that the window is in: the number that its log gave each.
+    on_the_way: BTreeMap<u32, (u64, Page)>,
 }
 
 impl fmt::Debug for WindowBytes {
@@ -34,6 +38,24 @@ impl WindowBytes {
             memory: None,
             bytes,
             unread: false,
+            on_the_way: BTreeMap::new(),
+        }
+    }
+
+    /// It is in a file from now on, which keeps what it holds.
+    pub(crate) fn keep_in(&mut self, file: Box<dyn GuestMemory>) {
+        self.memory = Some(file);
+    }
+
+    /// A page of it will hold this, once the file's log has come to that number.
+    pub(crate) fn on_the_way(&mut self, slot: u32, number: u64, page: Page) {
+        self.on_the_way.insert(slot, (number, page));
+    }
+
+    /// The file's log has come to that number.
+    pub(crate) fn written_to(&mut self, done_to: u64) {
+        if !self.on_the_way.is_empty() {
+            self.on_the_way.retain(|_, (number, _)| *number > done_to);
         }
     }
 
@@ -69,14 +91,35 @@ impl WindowBytes {
         self.memory = Some(memory);
     }
 
-    /// Bytes from `at` on; beyond the end, zeros.
+    /// Bytes from `at` on; beyond the end, and where they cannot be read, zeros.
     pub fn read(&mut self, at: u64, into: &mut [u8]) {
+        if self.try_read(at, into).is_err() {
+            into.fill(0);
+        }
+    }
+
+    /// Bytes from `at` on; beyond the end, zeros.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub(crate) fn try_read(&mut self, at: u64, into: &mut [u8]) -> Result<(), MemoryError> {
         let inside = self.bytes.saturating_sub(at).min(into.len() as u64);
         let (inside, beyond) = into.split_at_mut(inside as usize);
         beyond.fill(0);
-        if self.memory().read(at, inside).is_err() {
-            inside.fill(0);
+        if inside.is_empty() {
+            return Ok(());
         }
+        self.memory().read(at, inside)?;
+        let end = at + inside.len() as u64;
+        let slots = (at / PAGE) as u32..end.div_ceil(PAGE) as u32;
+        for (slot, (_, page)) in self.on_the_way.range(slots) {
+            let start = u64::from(*slot) * PAGE;
+            let (from, to) = (start.max(at), (start + PAGE).min(end));
+            let page: &PageBytes = page.as_ref().map_or(&ZEROS, |page| page);
+            let newer = &page[(from - start) as usize..(to - start) as usize];
+            inside[(from - at) as usize..(to - at) as usize].copy_from_slice(newer);
+        }
+        Ok(())
     }
 
     /// Stores bytes from `at` on; what lies beyond the end is dropped.
@@ -86,17 +129,14 @@ impl WindowBytes {
         let _ = self.memory().write(at, &from[..inside as usize]);
     }
 
-    /// A page of it.
-    pub(crate) fn page(&mut self, slot: u32) -> PageBytes {
-        let mut page = [0; PAGE as usize];
-        self.read(u64::from(slot) * PAGE, &mut page);
-        page
+    /// A page of it holds this.
+    pub(crate) fn set_page(&mut self, slot: u32, page: &PageBytes) {
+        self.write(u64::from(slot) * PAGE, page);
     }
 
-    /// A page of it holds this; `None`: what it should hold could not be read.
-    pub(crate) fn set_page(&mut self, slot: u32, page: Option<&PageBytes>) {
-        self.unread |= page.is_none();
-        self.write(u64::from(slot) * PAGE, page.unwrap_or(&[0; PAGE as usize]));
+    /// A page that is to be pinned could not be read.
+    pub(crate) fn is_unread(&mut self) {
+        self.unread = true;
     }
 
     /// Whether a page that was to be pinned could not be read since the last time this was asked.
@@ -121,32 +161,44 @@ impl WindowBytes {
             }
         }
     }
+}
 
-    /// Zeros but for these ranges, offset and length: power was away, and they alone were saved.
-    pub(crate) fn clear_all_but(&mut self, mut ranges: Vec<(u64, u64)>) {
-        ranges.sort_unstable();
-        let mut from = 0;
-        for (start, length) in ranges {
-            self.clear(from, start.saturating_sub(from));
-            from = start + length;
-        }
-        self.clear(from, u64::MAX);
+/// The ranges between these and after the last, offset and length: what power has not kept where they alone were saved.
+pub(crate) fn all_but(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    ranges.sort_unstable();
+    let (mut from, mut others) = (0, Vec::new());
+    for (start, length) in ranges {
+        others.push((from, start.saturating_sub(from)));
+        from = start + length;
     }
+    others.push((from, u64::MAX));
+    others
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+
+    fn byte(window: &mut WindowBytes, at: u64) -> u8 {
+        let mut byte = [0xee];
+        window.read(at, &mut byte);
+        byte[0]
+    }
 
     #[test]
     fn what_power_does_not_keep_is_zeros_and_what_lies_beyond_is_nowhere() {
         let mut window = WindowBytes::new(5 * PAGE);
-        window.clear_all_but(Vec::new());
+        window.clear(0, u64::MAX);
         for slot in 0..5 {
-            window.set_page(slot, Some(&[slot as u8 + 1; PAGE as usize]));
+            window.set_page(slot, &[slot as u8 + 1; PAGE as usize]);
         }
-        window.clear_all_but(vec![(3 * PAGE, PAGE), (PAGE, PAGE)]);
-        let kept: Vec<u8> = (0..5).map(|slot| window.page(slot)[4095]).collect();
+        for (from, length) in all_but(vec![(3 * PAGE, PAGE), (PAGE, PAGE)]) {
+            window.clear(from, length);
+        }
+        let kept: Vec<u8> = (0..5)
+            .map(|slot| byte(&mut window, slot * PAGE + 4095))
+            .collect();
         assert_eq!(kept, [0, 2, 0, 4, 0]);
         window.write(5 * PAGE - 2, &[7; 4]);
         let mut bytes = [9; 4];
@@ -159,9 +211,19 @@ mod tests {
             Box::new(Ram::new(5 * PAGE as usize)),
             [(PAGE, PAGE)].into_iter(),
         );
-        let kept: Vec<u8> = (0..5).map(|slot| window.page(slot)[0]).collect();
+        let kept: Vec<u8> = (0..5).map(|slot| byte(&mut window, slot * PAGE)).collect();
         assert_eq!(kept, [0, 2, 0, 0, 0]);
-        window.set_page(0, None);
+        window.is_unread();
         assert!(window.take_unread() && !window.take_unread());
+        // What has not got to the file is there all the same, until it has.
+        window.on_the_way(1, 7, Some(Arc::new([5; PAGE as usize])));
+        window.written_to(6);
+        let mut bytes = [0; 3];
+        window.read(PAGE - 1, &mut bytes);
+        assert_eq!(bytes, [0, 5, 5]);
+        window.read(2 * PAGE - 2, &mut bytes);
+        assert_eq!(bytes, [5, 5, 0]);
+        window.written_to(7);
+        assert_eq!(byte(&mut window, PAGE), 2);
     }
 }

@@ -327,6 +327,7 @@ fn what_is_no_backing_of_this_drive_is_refused_and_left_as_it_was() {
         other("nand.pages_per_block", "48"),
         other("nand.read", "99us"),
         other("ftl.slc_superblocks", "3"),
+        small(&[("role.write_buffer.log", "pm"), ("tier.pm.size", "1MiB")]),
     ] {
         let error = refused(&disk, &spec, SEED);
         assert!(
@@ -337,15 +338,6 @@ fn what_is_no_backing_of_this_drive_is_refused_and_left_as_it_was() {
     let error = refused(&disk, &spec, SEED + 1);
     assert!(
         matches!(error, Some(BackingError::OtherDrive(_))),
-        "{error:?}"
-    );
-    let error = refused(
-        &disk,
-        &small(&[("role.write_buffer.log", "pm"), ("tier.pm.size", "1MiB")]),
-        SEED,
-    );
-    assert!(
-        matches!(error, Some(BackingError::Protected(_))),
         "{error:?}"
     );
     let shorter = Arc::new(disk.copy());

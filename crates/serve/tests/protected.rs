@@ -7,6 +7,8 @@ mod driver;
 mod kept;
 mod lives;
 #[cfg(target_os = "linux")]
+mod process;
+#[cfg(target_os = "linux")]
 mod sigkill;
 mod simulated;
 
@@ -42,6 +44,33 @@ fn what_a_protected_buffer_has_acknowledged_outlives_the_process_and_the_machine
         };
         let ends = [End::Killed, End::Crashed, End::Killed, End::Off];
         let lived = live_beside(naive(seed), seed, &protected(sets), &disk, 8, &ends);
+        lived.unwrap_or_else(|what| panic!("{what}"));
+    }
+}
+
+/// The buffer is volatile, and flushes end when what it holds is in the log.
+fn logged(sets: &[(&str, &str)]) -> DriveSpec {
+    let log = [
+        ("role.write_buffer.log", "pm"),
+        ("role.write_buffer.log_size", "64KiB"),
+        ("tier.pm.size", "1MiB"),
+    ];
+    small(&[&log, sets].concat())
+}
+
+#[test]
+fn what_a_log_of_the_buffer_has_promised_outlives_the_process_and_the_machine() {
+    for seed in 0..u64::from(lodger_testing::cases(12)) {
+        let disk = Arc::new(SimDisk::default());
+        let sets: &[(&str, &str)] = match seed % 4 {
+            0 => &[("nand.one_shot", "false")],
+            1 => &[("ftl.hot_cold_streams", "true")],
+            2 => &[("role.write_buffer.log_size", "16KiB")],
+            _ => &[],
+        };
+        let ends = [End::Killed, End::Crashed, End::Killed, End::Off];
+        let naive = Naive::new(BLOCKS, seed);
+        let lived = live_beside(naive, seed, &logged(sets), &disk, 8, &ends);
         lived.unwrap_or_else(|what| panic!("{what}"));
     }
 }

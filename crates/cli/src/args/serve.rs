@@ -38,10 +38,10 @@ as Linux does, unless --hmb or --hmb-offer says otherwise.
 
 The drive's data is in memory and gone when the command ends, unless --backing names a file for it:
 then the drive comes back with the next command as it was, with its wear, counters and saved features.
+The bytes of a byte window are beside it then, in FILE.window.
 Ctrl-C ends it and prints what was done, and how late completions were beside the model.
 
-Not there yet: firmware, self-test and vendor commands (invalid opcode);
-a file for drives with a byte window, or with a log in power-protected memory.";
+Not there yet: firmware, self-test and vendor commands (invalid opcode).";
 
 /// `lodger serve`.
 #[derive(Debug, Args)]

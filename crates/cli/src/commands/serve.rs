@@ -9,7 +9,7 @@ use lodger_core::DriveSpec;
 use lodger_core::spec::SLOT_BYTES;
 use lodger_run::{HmbChoice, size};
 use lodger_serve::backing::disk::lock;
-use lodger_serve::backing::{Backing, BackingError};
+use lodger_serve::backing::{self, Backing, BackingError};
 use lodger_serve::clock::Speed;
 use lodger_serve::control::cannot_go;
 use lodger_serve::controller::identity::{Identity, Unservable};
@@ -33,7 +33,8 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
     let is_new = args.backing.as_deref().filter(|path| !path.exists());
     let backing = open_backing(args, drive.spec(), streams)?;
     let has_drive = |backing: &Backing| backing.found().is_some();
-    let unused = Unused(is_new.filter(|_| !backing.as_ref().is_some_and(has_drive)));
+    let is_new = is_new.filter(|_| !backing.as_ref().is_some_and(has_drive));
+    let unused = Unused(is_new.map(|path| (path, drive.spec())));
     let found = backing.as_ref().map(Division::found).transpose();
     let found = found.map_err(|error| unkept(args, &error))?.flatten();
     let settings = Settings {
@@ -307,15 +308,12 @@ fn unkept(args: &ServeArgs, error: &BackingError) -> Error {
         BackingError::Damaged(_) => {
             "without a copy the drive is lost; another name makes a new one"
         }
-        BackingError::Protected(_) => {
-            "a drive without it (`extends` of the drive's file, `role.write_buffer.log=none`) can be kept"
-        }
     };
     Error::input(message).hint(hint)
 }
 
 /// The file of a drive that this command has made, and that goes with it where it ends before the drive is served.
-struct Unused<'a>(Option<&'a Path>);
+struct Unused<'a>(Option<(&'a Path, &'a DriveSpec)>);
 
 impl Unused<'_> {
     fn keep(mut self) {
@@ -325,9 +323,9 @@ impl Unused<'_> {
 
 impl Drop for Unused<'_> {
     fn drop(&mut self) {
-        if let Some(path) = self.0 {
+        if let Some((path, spec)) = self.0 {
             // What cannot be removed is an empty drive, which the next command takes.
-            let _ = std::fs::remove_file(path);
+            backing::remove(path, spec);
         }
     }
 }

@@ -279,6 +279,46 @@ fn a_server_that_cannot_start_leaves_no_file_behind_and_none_of_the_users_is_gon
     assert!(sandbox.dir.join("empty").exists(), "the user had made it");
 }
 
+#[test]
+fn the_file_of_a_byte_window_comes_and_goes_with_that_of_its_drive() {
+    let sandbox = Sandbox::new();
+    let path = |name: &str| sandbox.dir.join(name);
+    let serve = ["serve", "--drive", "2b-ssd", "--nbd", "unix:drive"];
+    let with = |more: &[&'static str]| sandbox.run(&[&serve[..], more].concat());
+    let refused = |more: &[&'static str], words: &str| {
+        let outcome = with(more);
+        assert_eq!(outcome.code, Some(2), "{more:?}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(words), "{}", outcome.stderr);
+    };
+    // A drive that does not come to be leaves neither, and nothing of the user's goes.
+    refused(&["--backing", "new", "--faults", "none"], "none");
+    assert!(!path("new").exists() && !path("new.window").exists());
+    std::fs::write(path("new.window"), "the user's").expect("a file");
+    refused(&["--backing", "new"], "is there already");
+    assert!(!path("new").exists());
+    let held = std::fs::read_to_string(path("new.window"));
+    assert_eq!(held.expect("it is there"), "the user's");
+    std::fs::write(path("notes"), "the user's").expect("a file");
+    refused(&["--backing", "notes"], "no backing");
+    assert!(!path("notes.window").exists());
+    // One that was served leaves both, and is nothing without that of its window.
+    let args = [&serve[..], &["--backing", "flash"]].concat();
+    let child = sandbox.command(&args).stderr(Stdio::null()).spawn();
+    let mut child = child.expect("the command");
+    let since = Instant::now();
+    while !path("drive").exists() {
+        assert!(since.elapsed() < PATIENCE, "nobody serves");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.kill().expect("it runs");
+    child.wait().expect("it has ended");
+    let window = std::fs::metadata(path("flash.window")).expect("its window");
+    assert_eq!((window.len(), window.mode() & 0o777), (8 << 20, 0o600));
+    refused(&["--record", "flash.window"], "it keeps a live drive");
+    std::fs::rename(path("flash.window"), path("elsewhere")).expect("it is moved");
+    refused(&["--backing", "flash"], "belong together");
+}
+
 /// It ended the process, without a word (SIGXFSZ).
 #[test]
 fn a_limit_on_the_size_of_files_is_told_as_a_full_disk_is() {

@@ -201,6 +201,18 @@ impl Window {
         Ok(!waiting)
     }
 
+    /// Takes entries that were pinned as the drive left off into an empty table.
+    ///
+    /// # Errors
+    /// If one cannot have been.
+    pub fn restore(&mut self, entries: &[EntryInfo]) -> Result<(), WindowError> {
+        for info in entries {
+            self.pin(*info, WindowCallId(0))?;
+        }
+        self.cut();
+        Ok(())
+    }
+
     /// Takes an entry out of the table. Block commands that waited for it go to `released`.
     pub fn unpin(&mut self, entry: EntryId, released: &mut Vec<CommandId>) {
         self.entries.retain(|known| known.info.entry != entry);

@@ -505,6 +505,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         window.map_or(now_ps, |window| window.keep_all(now_ps, keeps_all))
     }
 
+    /// Whether all of the window is saved when power fails ([`Device::keep_whole_window`]).
+    #[must_use]
+    pub fn keeps_whole_window(&self) -> bool {
+        self.window
+            .as_ref()
+            .is_some_and(|window| window.keeps_all())
+    }
+
     /// Whether the capacitors did not last for all of the window that was to be saved the last time power failed.
     #[must_use]
     pub fn window_has_lost(&self) -> bool {

@@ -503,13 +503,15 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             settled_to: spare::settled_to(&self.programs, &self.trims, &self.ftl),
             ftl: self.ftl.rest(),
             ageing: self.board.array.aged().cloned(),
+            window: self.window.as_ref().map(|window| window.rest()),
         }
     }
 
     /// A drive in its initial state that holds nothing takes over flash as it was found; [`Device::begin_power_cut`]
     /// is to follow, from which it comes back as the drive that has left it, switched on after it has lost
-    /// power. `rest`: what that one kept beside, saved at any time since it came back itself. What was in its
-    /// write buffer is gone, be it in protected memory: [`Device::put_back`] brings it back.
+    /// power. `rest`: what that one kept beside, saved at any time since it came back itself, and since a call of its
+    /// byte window ended last. What was in its write buffer is gone, be it in protected memory: [`Device::put_back`]
+    /// brings it back. The byte window's bytes are for its contents to have kept.
     ///
     /// # Errors
     /// If a drive like this cannot have left what was found; then this one is of no use any more.
@@ -521,6 +523,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         found.settled_to = found.settled_to.max(rest.settled_to);
         wear::restore(&mut self.board, rest.ageing.as_ref(), &found)?;
         self.ftl.restore(&rest.ftl, found)?;
+        if let (Some(window), Some(rest)) = (&mut self.window, &rest.window) {
+            window.restore(rest)?;
+        }
         self.board.engine.idle_until(rest.now_ps);
         (self.power.restarts, self.power.checkpoint) = (rest.restarts, rest.checkpoint);
         self.trims.die = rest.trims_die % self.ftl.geometry().dies;

@@ -47,6 +47,8 @@ pub struct Rest {
     pub(super) settled_to: u32,
     pub(super) ftl: crate::ftl::Rest,
     pub(super) ageing: Option<crate::nand::Ageing>,
+    #[serde(default)]
+    pub(super) window: Option<super::window::WindowRest>,
 }
 
 /// The highest sequence number up to which all programs have ended and all trims are recorded.

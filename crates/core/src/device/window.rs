@@ -9,7 +9,7 @@
 mod calls;
 mod recovery;
 
-pub use recovery::{DumpOutcome, WindowRecovery};
+pub use recovery::{DumpOutcome, WindowRecovery, WindowRest};
 
 use super::board::Board;
 use super::{COMPLETION_ENTRY_BYTES, Command, Contents, SUBMISSION_ENTRY_BYTES};
@@ -135,6 +135,11 @@ impl<P: Default> WindowRole<P> {
             true => now_ps,
             false => now_ps + self.mark_ps,
         }
+    }
+
+    /// Whether all of the window is saved when power fails.
+    pub(super) fn keeps_all(&self) -> bool {
+        self.keeps_all
     }
 
     /// A call stands in its queue; its doorbell is rung at `doorbell_ps`.

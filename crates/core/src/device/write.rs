@@ -151,9 +151,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         while slot != NONE {
             let next = self.buffer.slots.chained(BufferSlot(slot));
             let lpn = self.buffer.slots.lpn(BufferSlot(slot));
-            self.land(id, &command, BufferSlot(slot));
+            let held = self.land(id, &command, BufferSlot(slot));
             if C::HAS_BYTES {
                 self.protect(lpn);
+                self.note_landed(held);
             }
             slot = next;
         }
@@ -171,9 +172,19 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
     }
 
+    /// A page's data has landed in a slot: where a log copies it, contents that outlast the drive hear of that later.
+    fn note_landed(&mut self, slot: BufferSlot) {
+        if self.buffer.slots.has_log() {
+            self.buffer.slots.note_landed(slot, self.ftl.sequence());
+        }
+    }
+
     /// A page that the buffer held as power failed, and that somebody else has kept, lands in it again: for a drive that has
     /// come back by [`Device::restore`]. Returns false while there is no room for it.
     pub fn put_back(&mut self, lpn: Lpn, page: &PageBytes) -> bool {
+        if self.buffer.slots.has_log() {
+            return self.put_back_logged(lpn, page);
+        }
         let (slot, taken) = self.buffer.slots.take(lpn.0..lpn.0 + 1);
         if taken == 0 {
             return false;
@@ -191,9 +202,22 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         true
     }
 
-    /// One page's data has arrived in its slot.
+    fn put_back_logged(&mut self, lpn: Lpn, page: &PageBytes) -> bool {
+        let Some(slot) = self.buffer.slots.put_back_logged(lpn) else {
+            self.buffer.slots.empty();
+            self.dispatch();
+            return false;
+        };
+        self.note_landed(slot);
+        self.contents.set_buffered(slot, page);
+        self.contents.protect(lpn, slot, self.ftl.sequence());
+        self.dispatch();
+        true
+    }
+
+    /// One page's data has arrived in its slot. Returns the one it is in then.
     #[inline]
-    fn land(&mut self, id: CommandId, command: &Command, slot: BufferSlot) {
+    fn land(&mut self, id: CommandId, command: &Command, slot: BufferSlot) -> BufferSlot {
         let lpn = self.buffer.slots.lpn(slot);
         let sectors = command.sectors_in(lpn);
         self.board.counters.buffer_writes += 1;
@@ -260,6 +284,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if merge {
             self.start_merge(slot, lpn);
         }
+        held
     }
 
     /// A command brings a page's data into a slot.
@@ -397,6 +422,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             }
             match fate {
                 Fate::Current => {
+                    if C::HAS_BYTES && self.buffer.slots.has_log() {
+                        self.buffer.slots.note_programs(slot, unit.sequence);
+                    }
                     self.contents.program(slot, ppn);
                     if C::HEARS_OF_DEAD
                         && let Some(old) = self.ftl.locate(lpn)
@@ -469,6 +497,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     pub(super) fn on_log_stored(&mut self) {
+        if C::HAS_BYTES {
+            for (slot, sequence) in self.buffer.slots.being_logged() {
+                let lpn = self.buffer.slots.lpn(slot);
+                self.contents.protect(lpn, slot, sequence);
+            }
+        }
         let mut done = std::mem::take(&mut self.scratch);
         self.buffer.slots.logged(&mut done);
         self.go_on(done);

@@ -8,7 +8,8 @@
 //! trims, twice            16 bytes a record, in turns
 //! spare                   32 bytes a page: what lies in flash beside its data
 //! data                    4 KiB a page
-//! protected, twice        pages that a power-protected buffer holds, in turns; only of drives with one
+//! protected, twice        pages that a power-protected buffer, or its log, holds, in turns; only of drives with one
+//! window                  the bytes of the byte window; only of drives with one, and in a file of its own
 //! ```
 //!
 //! All of it is little endian. The file is sparse: what was never written takes no room.
@@ -34,7 +35,7 @@ const REST_AT: u64 = 2 * PAGE;
 /// Room for what is kept beside: far more than any drive needs.
 pub const REST_BYTES_MAX: u64 = 256 << 20;
 const ALIGNMENT: u64 = 1 << 20;
-/// Protected pages beyond four times what the buffer holds.
+/// Protected pages beyond four times what buffer or log hold.
 const ENTRIES_FEW: u64 = 1024;
 
 /// Where everything is.
@@ -49,6 +50,7 @@ pub struct Layout {
     data_at: u64,
     protected_at: u64,
     protected_bytes: u64,
+    window_at: u64,
     pub end: u64,
 }
 
@@ -66,12 +68,18 @@ impl Layout {
         let data_at = (spare_at + slots * SPARE).next_multiple_of(ALIGNMENT);
         let protected_at = data_at + slots * PAGE;
         let buffer = &spec.roles.write_buffer;
-        let protected_bytes = match spec.tiers.survives_power_cut(buffer.tier) {
+        let holds_bytes = match spec.tiers.survives_power_cut(buffer.tier) {
+            true => buffer.bytes,
+            false => buffer.log_bytes,
+        };
+        let protected_bytes = match holds_bytes {
+            0 => 0,
             // A list is written anew when three quarters of it are needless.
-            true => PAGE + (4 * buffer.bytes / PAGE + ENTRIES_FEW) * ENTRY,
-            false => 0,
+            bytes => PAGE + (4 * bytes / PAGE + ENTRIES_FEW) * ENTRY,
         };
         let protected_bytes = protected_bytes.next_multiple_of(PAGE);
+        let window_at = protected_at + 2 * protected_bytes;
+        let window = spec.roles.window.as_ref();
         Layout {
             superblocks,
             superblock_slots,
@@ -82,8 +90,15 @@ impl Layout {
             data_at,
             protected_at,
             protected_bytes,
-            end: protected_at + 2 * protected_bytes,
+            window_at,
+            end: window_at + window.map_or(0, |window| window.bytes),
         }
+    }
+
+    /// Where the byte window is, and how long; `None`: the drive has none.
+    pub fn window(&self) -> Option<(u64, u64)> {
+        let bytes = self.end - self.window_at;
+        (bytes > 0).then_some((self.window_at, bytes))
     }
 
     pub fn rest(which: bool) -> u64 {

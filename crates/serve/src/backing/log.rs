@@ -10,6 +10,7 @@ use super::layout::{self, Layout, MARKER_AT, Marker, PAGE, Record, SPARE, TRIM};
 use super::protected::{self, ENTRY, Entries, List};
 use super::rest;
 use super::syncer::Syncer;
+use super::window;
 use lodger_core::device::PageBytes;
 use lodger_core::ftl::Trim;
 use lodger_core::ids::Ppn;
@@ -49,6 +50,15 @@ pub enum Op {
     Protect(Entries),
     /// That list counts from now on.
     SwitchProtected(List),
+    /// A page of the byte window holds this: it is being pinned. `None`: zeros.
+    Pin {
+        slot: u32,
+        page: Option<Arc<PageBytes>>,
+    },
+    /// Ranges of the byte window hold zeros: offset and length, bytes.
+    ClearWindow(Vec<(u64, u64)>),
+    /// Whoever has mapped the byte window has stored something there.
+    Stored,
     Rest(Vec<u8>),
     /// Whether the drive is switched off properly.
     Mark(bool),
@@ -323,19 +333,28 @@ impl Log {
             | Op::SwitchProtected(_)
             | Op::Mark(true)
             | Op::Barrier(_) => !self.is_synced(),
+            // What was pinned is in the window before the table says so, and what was flushed is in flash before it
+            // says no more that it was pinned.
+            Op::Rest(_) if self.layout.window().is_some() => !self.is_synced(),
             // The last one must not be lost with this one.
             Op::Rest(_) => self.rest_written > self.synced,
+            // Of what stands there the table may say that it is pinned, until the next one is safe.
+            Op::Pin { .. } | Op::ClearWindow(_) => self.rest_written > self.synced,
             // Another list goes where the last but one is: the last one must count by then.
             Op::Protect(entries) if entries.list.generation > self.protected.generation => {
                 self.protected_since > self.synced
             }
             Op::Protect(_) => false,
-            Op::Program { .. } | Op::Trims { .. } | Op::Mark(false) => false,
+            Op::Program { .. } | Op::Trims { .. } | Op::Mark(false) | Op::Stored => false,
         };
         if waits_for_sync {
             return Ok(Tried::NeedsSync);
         }
-        let changes = !matches!(op, Op::Mark(_) | Op::Barrier(_) | Op::Rest(_));
+        let changes = match op {
+            Op::Mark(_) | Op::Barrier(_) | Op::Rest(_) => false,
+            Op::ClearWindow(ranges) => window::holds_any(&*self.disk, &self.layout, ranges)?,
+            _ => true,
+        };
         if changes && self.marker.is_clean {
             // From now on the drive has not been switched off properly, and that is safe first.
             self.mark(false)?;
@@ -345,6 +364,9 @@ impl Log {
             return Ok(Tried::NeedsSync);
         }
         if let Op::Barrier(_) = op {
+            return Ok(Tried::Done);
+        }
+        if let (Op::ClearWindow(_), false) = (op, changes) {
             return Ok(Tried::Done);
         }
         self.change(op)?;
@@ -396,8 +418,13 @@ impl Log {
                 rest::encode(bytes, generation, &mut self.buffer);
                 self.disk.write(Layout::rest(which), &self.buffer)?;
             }
+            Op::Pin { slot, page } => {
+                let page = page.as_deref().unwrap_or(&[0; PAGE as usize]);
+                window::write(&*self.disk, &self.layout, *slot, page)?;
+            }
+            Op::ClearWindow(ranges) => window::clear(&*self.disk, &self.layout, ranges)?,
             Op::Mark(is_clean) => self.mark(*is_clean)?,
-            Op::Barrier(_) => {}
+            Op::Barrier(_) | Op::Stored => {}
         }
         Ok(())
     }
@@ -417,7 +444,8 @@ impl Log {
                 self.rest_written = self.written;
             }
             Op::Barrier(barrier) => self.passed.push((barrier, true)),
-            Op::Trims { .. } | Op::Punch(_) | Op::PunchAll | Op::SwitchTrims(_) | Op::Mark(_) => {}
+            Op::Pin { .. } => self.unsynced_bytes += PAGE,
+            _ => {}
         }
     }
 

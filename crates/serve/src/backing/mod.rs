@@ -11,17 +11,24 @@
 //! | the machine | at least what was flushed, and of the rest whole pages |
 //! | the command (Ctrl-C), or the host's shutdown | everything |
 //!
+//! The byte window of a drive that has one is in a file of its own beside it (`window`).
+//!
 //! Of pages that were written after the last sync nothing is certain when the machine has stopped. They carry the number of that
 //! sync and a check of their data, and those that are not whole are taken for never programmed. What must
 //! be safe before something else is not left to that: `log` says what waits for what.
 
 pub mod disk;
+#[cfg(target_os = "linux")]
+mod file;
 mod find;
 mod layout;
 mod log;
 mod protected;
 mod rest;
 mod syncer;
+pub(crate) mod window;
+#[cfg(target_os = "linux")]
+mod window_file;
 
 pub(crate) use layout::Record;
 pub(crate) use log::{Log, Op};
@@ -36,6 +43,7 @@ use lodger_core::ids::{Lpn, Ppn};
 use protected::{Landed, Protected};
 pub use rest::MAGIC;
 use rest::{Header, Whose};
+use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,9 +66,6 @@ pub enum BackingError {
     /// It is not what was written.
     #[error("it is damaged: {0}")]
     Damaged(String),
-    /// What this drive holds in protected memory would be lost: its window, or the log of its buffer.
-    #[error("{0} is power-protected: what it holds cannot be kept in a file yet")]
-    Protected(&'static str),
 }
 
 impl From<Contradiction> for BackingError {
@@ -108,9 +113,8 @@ impl Backing {
         seed: u64,
         progress: &mut dyn FnMut(u32, u32),
     ) -> Result<Self, BackingError> {
-        check(spec)?;
         let was_there = path.exists();
-        let disk = Arc::new(disk::FileDisk::open(path)?);
+        let disk = Arc::new(disk::FileDisk::open(path, Layout::new(spec).window())?);
         let is_new = disk.bytes()? == 0;
         let backing = Self::on(Arc::clone(&disk) as _, spec, seed, true, progress);
         if is_new && backing.is_err() {
@@ -122,7 +126,7 @@ impl Backing {
         }
         let backing = backing?;
         if is_new {
-            disk::FileDisk::sync_folder(path);
+            file::sync_folder(path);
         }
         Ok(backing)
     }
@@ -138,7 +142,6 @@ impl Backing {
         has_thread: bool,
         progress: &mut dyn FnMut(u32, u32),
     ) -> Result<Self, BackingError> {
-        check(spec)?;
         let (whose, layout) = (Whose::new(spec, seed), Layout::new(spec));
         let bytes = disk.bytes()?;
         let mut page = vec![0; bytes.min(PAGE) as usize];
@@ -237,6 +240,17 @@ impl Backing {
         self.was_begun
     }
 
+    /// The byte window lies in another file from now on, which holds these ranges of what it held, offset and length,
+    /// bytes. That file, to be mapped; `None`: the drive has no window, or what it is in cannot be mapped.
+    ///
+    /// # Errors
+    /// If it cannot. Then it lies where it was.
+    pub(crate) fn renew_window(&mut self, ranges: &[(u64, u64)]) -> io::Result<Option<File>> {
+        // Which ranges count by now is what the file says as well, from then on.
+        self.settle()?;
+        self.log.disk.renew_window(ranges)
+    }
+
     /// The drive that was found.
     #[must_use]
     pub fn found(&self) -> Option<&FoundDrive> {
@@ -323,6 +337,15 @@ impl Backing {
         }
     }
 
+    /// Waits until what was stored in the byte window is safe, with everything else.
+    ///
+    /// # Errors
+    /// If it cannot be.
+    pub(crate) fn settle_window(&mut self) -> io::Result<()> {
+        self.log.push(Op::Stored);
+        self.settle()
+    }
+
     /// Whether what is written now can be kept; tries again if it could not be before.
     pub(crate) fn can_write(&mut self) -> bool {
         if self.log.is_failing() {
@@ -332,15 +355,10 @@ impl Backing {
     }
 }
 
-/// Whether a drive can be kept in a file.
-fn check(spec: &DriveSpec) -> Result<(), BackingError> {
+/// Removes the file of a drive and, if it has a byte window, that of the window. What cannot be removed stays.
+pub fn remove(path: &std::path::Path, spec: &DriveSpec) {
+    let _ = std::fs::remove_file(path);
     if spec.roles.window.is_some() {
-        return Err(BackingError::Protected("the drive's byte window"));
-    }
-    match spec.roles.write_buffer.log_bytes {
-        0 => Ok(()),
-        _ => Err(BackingError::Protected(
-            "the log of the drive's write buffer",
-        )),
+        let _ = std::fs::remove_file(window::path(path));
     }
 }

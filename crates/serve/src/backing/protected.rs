@@ -1,4 +1,4 @@
-//! What a power-protected write buffer holds, in the file: a list of pages, each with what says whether flash has it.
+//! What a power-protected write buffer, or the log of a volatile one, holds, in the file: a list of pages, each with what says whether flash has it.
 //!
 //! The drive has acknowledged such pages, and they outlive its power; so they must outlive this process. Each page that
 //! lands in the buffer is written behind those before it, and nothing is written in place: what it replaces may be all there is of an older

@@ -97,15 +97,17 @@ impl Flights {
         tag
     }
 
-    /// A call of the byte window has its answer.
-    pub(super) fn answered(&mut self, answer: &WindowSent, payload: Payload) {
+    /// A call of the byte window has its answer. Returns whether it may have changed what is pinned.
+    pub(super) fn answered(&mut self, answer: &WindowSent, payload: Payload) -> bool {
         let flight = self.flights.get_mut(answer.cookie as usize);
         if let Some(flight) = flight
             && let Some(call) = &mut flight.call
         {
             call.result = answer.result;
             flight.payload = payload;
+            return call.pins_or_flushes();
         }
+        false
     }
 
     /// Whether a call of the byte window is under way.
@@ -224,6 +226,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 let call = self.window_call(tag, parsed, vendor)?;
                 let flight = &mut self.flights.flights[tag as usize];
                 flight.parts += 1;
+                flight.is_safe = call.pins_or_flushes() || call.is_sync();
                 (flight.kind, flight.call) = (Kind::Window, Some(call));
             }
         }
@@ -449,8 +452,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
             (_, None, Kind::Compare) => payload.compare(memory),
             (_, None, Kind::Verify) => payload.was_read(),
             (_, None, Kind::Window) => {
-                let (call, window) = (flight.call.as_ref(), &mut self.device.contents.window);
-                call.map_or(Ok(()), |call| call.end(memory, window, &mut payload))
+                let contents = &mut self.device.contents;
+                let ended = |call: &Call| call.end(memory, contents, &mut payload);
+                flight.call.as_ref().map_or(Ok(()), ended)
             }
             (_, None, Kind::Write | Kind::Other) => Ok(()),
         };

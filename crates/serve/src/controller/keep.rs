@@ -28,6 +28,8 @@ enum Then {
     Wiped,
     /// The drive is shut down.
     ShutDown,
+    /// All of the byte window persists: that is in the file.
+    Region,
 }
 
 /// What waits for the file.
@@ -62,7 +64,7 @@ impl Keeping {
             match then {
                 Then::Complete(permit, _) => permit.abandon(),
                 Then::ShutDown => {}
-                Then::Wiped => self.waiting.push((number, then)),
+                Then::Wiped | Then::Region => self.waiting.push((number, then)),
             }
         }
     }
@@ -188,6 +190,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.device.restore(&saved.drive, found.flash)?;
         self.device.contents.keep_in(backing);
         let mut recovery = self.recover();
+        self.restore_region();
+        self.window_lost_power();
         recovery.buffer_slots = found.protected.len() as u32;
         for (lpn, page) in std::mem::take(&mut found.protected) {
             self.put_back(lpn, page)?;
@@ -362,6 +366,18 @@ impl<M: GuestMemory + Clone> Controller<M> {
         true
     }
 
+    /// That all of the byte window persists is to be in the file, too.
+    pub(super) fn keep_that_region_is_kept(&mut self) {
+        if self.region.is_in_file {
+            return;
+        }
+        self.keep_rest(false);
+        if let Some(backing) = self.device.contents.backing() {
+            let barrier = backing.log.barrier();
+            self.keeping.waiting.push((barrier, Then::Region));
+        }
+    }
+
     /// Whether a drive that has saved all it had is in the file as well.
     pub(super) fn is_shutdown_kept(&mut self) -> bool {
         match (self.device.contents.is_kept(), self.keeping.shutdown) {
@@ -422,6 +438,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 Then::Wiped => self.data_is_erased(is_safe),
                 // What cannot be kept is lost, and the drive is off all the same.
                 Then::ShutDown => self.keeping.shutdown = Some(true),
+                Then::Region => self.region.is_in_file = is_safe,
             }
         }
         !passed.is_empty()

@@ -258,8 +258,11 @@ impl<M: GuestMemory + Clone> Controller<M> {
     pub fn register_read(&mut self, at: u64, into: &mut [u8]) {
         match self.registers.read(at, into) {
             ReadEffect::None => {}
-            // What was stored is in its memory.
-            ReadEffect::PersistPmr => {}
+            ReadEffect::PersistPmr => {
+                self.persist_region();
+                // How the region is may be another thing by now.
+                self.registers.read(at, into);
+            }
         }
     }
 

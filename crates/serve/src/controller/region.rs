@@ -6,9 +6,11 @@
 //! pinned alone: what was stored in such a region persists whether it is enabled or not. Sanitize ends that.
 //!
 //! A store is in the window's memory at once, so that nothing is to be done for one to persist: what a load finds, and
-//! what came before a read of PMRSTS, persists.
+//! what came before a read of PMRSTS, persists. Where a file keeps the drive, that is so for the end of this process; what is to
+//! outlast the machine, too, is what came before a read of PMRSTS.
 
 use super::Controller;
+use crate::window::all_but;
 use lodger_core::DriveSpec;
 use lodger_core::spec::WindowSpec;
 use lodger_wire::memory::GuestMemory;
@@ -29,6 +31,8 @@ pub(super) struct Region {
     ready_ps: u64,
     /// Something of it was lost, and no host has disabled it since it could know.
     has_lost: bool,
+    /// The file that keeps the drive says that it persists.
+    pub is_in_file: bool,
 }
 
 /// What the controller of a drive can do.
@@ -74,6 +78,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             self.region.ready_ps = self.region.ready_ps.max(marked_ps);
             self.region.is_kept = true;
             self.region.has_lost |= has_lost;
+            self.keep_that_region_is_kept();
         } else {
             self.region.has_lost = false;
         }
@@ -82,7 +87,28 @@ impl<M: GuestMemory + Clone> Controller<M> {
     /// When a region that is being enabled may be ready.
     pub(super) fn next_of_region_ps(&self) -> Option<u64> {
         let waits = self.registers.pmr_waits() && !self.device_is_elsewhere();
-        waits.then_some(self.region.ready_ps)
+        (waits && self.region_is_in_file()).then_some(self.region.ready_ps)
+    }
+
+    fn region_is_in_file(&self) -> bool {
+        self.region.is_in_file || !self.device.contents.is_kept()
+    }
+
+    /// The region of a drive that was found in a file.
+    pub(super) fn restore_region(&mut self) {
+        self.region.is_kept = self.device.keeps_whole_window();
+        self.region.is_in_file = self.region.is_kept;
+    }
+
+    /// PMRSTS is read: what was stored before outlasts the machine as well.
+    pub(super) fn persist_region(&mut self) {
+        if self.region.is_kept
+            && let Some(backing) = self.device.contents.backing()
+            && backing.settle_window().is_err()
+            && !self.registers.pmr_waits()
+        {
+            self.registers.pmr_ready(PmrHealth::Unreliable);
+        }
     }
 
     fn device_is_elsewhere(&self) -> bool {
@@ -92,7 +118,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     /// A region that was enabled is ready once flash says that it persists.
     pub(super) fn go_on_with_region(&mut self) {
-        let is_due = self.region.ready_ps <= self.device.now_ps();
+        let is_due = self.region.ready_ps <= self.device.now_ps() && self.region_is_in_file();
         if is_due && self.registers.pmr_waits() && !self.device_is_elsewhere() {
             self.registers.pmr_ready(match self.region.has_lost {
                 true => PmrHealth::RestoreError,
@@ -116,13 +142,17 @@ impl<M: GuestMemory + Clone> Controller<M> {
     pub(super) fn region_is_sanitized(&mut self) {
         self.region = Region::default();
         self.device.keep_whole_window(false);
-        self.device.contents.window.clear(0, u64::MAX);
+        self.clear_window();
+    }
+
+    fn clear_window(&mut self) {
+        self.device.contents.clear_window(vec![(0, u64::MAX)]);
     }
 
     /// A format erases what was pinned of the drive's blocks, and is not about a region.
     pub(super) fn clear_window_without_region(&mut self) {
         if !self.region.is_kept {
-            self.device.contents.window.clear(0, u64::MAX);
+            self.clear_window();
         }
     }
 
@@ -140,7 +170,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             true => self.pinned_ranges(),
             false => self.kept_ranges(),
         };
-        self.device.contents.window.clear_all_but(ranges);
+        self.device.contents.clear_window(all_but(ranges));
         self.region.ready_ps = 0;
     }
 }

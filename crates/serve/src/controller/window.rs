@@ -3,6 +3,7 @@
 //! The model has the table, the gate and the time; [`crate::window::WindowBytes`] has the bytes.
 
 use super::Controller;
+use crate::contents::Pages;
 use crate::payload::Payload;
 use crate::window::WindowBytes;
 use lodger_core::{EntryId, EntryInfo, EntryState, WindowCall, WindowError, WindowReply};
@@ -63,21 +64,36 @@ fn encoded(info: &EntryInfo, block: BlockSize) -> [u8; window::EntryInfo::BYTES]
 }
 
 impl Call {
+    /// Whether it changes what is pinned.
+    pub(super) fn pins_or_flushes(&self) -> bool {
+        let command = self.command;
+        matches!(command, WindowCommand::Pin(_) | WindowCommand::Flush { .. })
+    }
+
+    /// Whether all that was stored before is safe as it ends.
+    pub(super) fn is_sync(&self) -> bool {
+        matches!(self.command, WindowCommand::Sync { .. })
+    }
+
     /// The call is done: data goes to the host.
     pub(super) fn end(
         &self,
         memory: &impl GuestMemory,
-        window: &mut WindowBytes,
+        contents: &mut Pages,
         payload: &mut Payload,
     ) -> Result<(), Status> {
         let reply = self
             .result
             .map_err(|error| status_of(error, &self.command))?;
         match (self.command, reply) {
-            (WindowCommand::Pin(_), _) => match window.take_unread() {
+            (WindowCommand::Pin(_), _) => match contents.window.take_unread() {
                 true => Err(Status::UNRECOVERED_READ_ERROR),
                 false => Ok(()),
             },
+            (WindowCommand::Sync { .. }, _) => {
+                contents.window_was_stored_to();
+                Ok(())
+            }
             (WindowCommand::GetEntryInfo { bytes, .. }, WindowReply::Entry(info)) => {
                 let all = encoded(&info, self.block);
                 payload.add_copy(&all[..all.len().min(bytes as usize)]);
@@ -179,9 +195,14 @@ impl<M: GuestMemory + Clone> Controller<M> {
             return;
         }
         let answers: Vec<_> = self.device.take_window_sent().collect();
+        let mut has_changed = false;
         for (answer, payload) in answers {
-            self.flights.answered(&answer, payload);
+            has_changed |= self.flights.answered(&answer, payload);
             self.will_arrive(answer.arrives_ps, super::Arrived::Answer(answer.cookie));
+        }
+        if has_changed {
+            // Before anything is written that relies on it.
+            self.keep_rest(false);
         }
     }
 
@@ -205,10 +226,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
     }
 
-    /// The bytes of the byte window; `None`: the drive has no window.
+    /// The bytes of the byte window, with all that is to be there by now; `None`: the drive has no window.
     pub fn window_mut(&mut self) -> Option<&mut WindowBytes> {
         let has_window = self.device.has_window();
-        has_window.then_some(&mut self.device.contents.window)
+        has_window.then(|| self.device.contents.window_now())
     }
 
     /// The window's bytes are in that memory from now on; what outlasts power comes along.
@@ -216,5 +237,17 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let ranges = self.kept_ranges();
         let window = &mut self.device.contents.window;
         window.lie_in(memory, ranges.into_iter());
+    }
+
+    /// Where the drive is in a file: its window is in another file from now on, to be mapped, with what outlasts power.
+    ///
+    /// # Errors
+    /// If it cannot be; then it is where it was.
+    pub fn renew_window_file(&mut self) -> std::io::Result<Option<std::fs::File>> {
+        let ranges = self.kept_ranges();
+        match self.device.contents.backing() {
+            Some(backing) => backing.renew_window(&ranges),
+            None => Ok(None),
+        }
     }
 }

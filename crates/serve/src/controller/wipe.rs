@@ -357,8 +357,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
         };
         work.step = Step::Keeping;
         if work.erase != Erase::None && work.failure.is_none() {
+            let is_sanitize = matches!(work.what, What::Sanitize);
             self.device.contents.forget_all();
-            self.clear_window_without_region();
+            match is_sanitize {
+                true => self.region_is_sanitized(),
+                false => self.clear_window_without_region(),
+            }
         }
         if !self.erases_file() {
             self.data_is_erased(true);
@@ -413,9 +417,6 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 }
             }
             What::Sanitize => {
-                if work.failure.is_none() {
-                    self.region_is_sanitized();
-                }
                 self.wipe.sanitized = match work.failure {
                     None => SanitizeState::Done,
                     Some(_) => SanitizeState::Failed,

@@ -29,7 +29,7 @@ impl VfioUser {
         lodger_guest_ram::survive().map_err(|error| ServeError::Start(error.to_string()))?;
         let memory = GuestRam::default();
         let controller = Controller::new(spec, settings, memory.clone())?;
-        let function = NvmeFunction::new(spec, controller, memory).map_err(ServeError::Window)?;
+        let function = NvmeFunction::new(spec, controller, memory);
         let socket = PrivateSocket::new(path).map_err(|error| ServeError::socket(path, error))?;
         Ok(VfioUser {
             socket,
@@ -63,6 +63,10 @@ impl FrontEnd for VfioUser {
 
     fn clients(&self) -> u64 {
         self.clients
+    }
+
+    fn begin(&mut self) -> Result<(), ServeError> {
+        self.function.renew_window().map_err(ServeError::Window)
     }
 
     fn answers_at_once(&mut self) {

@@ -2,8 +2,9 @@
 //! table, BAR 4 with the byte window where the drive has one, a file to be signalled for each interrupt, and the guest's
 //! memory.
 //!
-//! The window is a file in memory, which a client maps and whose bytes it then loads and stores without asking. With each
-//! client it is another file: one that is gone, and has kept what it had mapped, reaches nothing with it.
+//! The window is a file in memory, or beside the one that keeps the drive, which a client maps and whose bytes it then loads
+//! and stores without asking. With each client it is another file: one that is gone, and has kept what it had mapped, reaches
+//! nothing with it.
 
 use super::gather::Gather;
 use super::{Function, GuestRam, Map, guest_ram, irq, region};
@@ -58,14 +59,7 @@ fn link(spec: &DriveSpec) -> Link {
 
 impl NvmeFunction {
     /// A function with this controller, whose guest has this memory.
-    ///
-    /// # Errors
-    /// If there is no memory for its byte window.
-    pub fn new(
-        spec: &DriveSpec,
-        mut controller: Controller<GuestRam>,
-        memory: GuestRam,
-    ) -> std::io::Result<Self> {
+    pub fn new(spec: &DriveSpec, mut controller: Controller<GuestRam>, memory: GuestRam) -> Self {
         let identity = PciIdentity {
             vendor: VENDOR,
             device: 1,
@@ -98,7 +92,7 @@ impl NvmeFunction {
             &bars[..1]
         };
         let config = ConfigSpace::new(identity, bars, Some(msix), link(spec));
-        let mut function = NvmeFunction {
+        NvmeFunction {
             controller,
             memory,
             config: config.expect("the table is within its window"),
@@ -108,18 +102,25 @@ impl NvmeFunction {
             gather: None,
             window: None,
             window_bytes,
-        };
-        function.renew_window()?;
-        Ok(function)
+        }
     }
 
-    /// The window lies in another file from now on, with what is pinned.
-    fn renew_window(&mut self) -> std::io::Result<()> {
-        if self.window_bytes > 0 {
-            let (file, memory) = guest_ram::shared_memory(self.window_bytes)?;
-            self.controller.window_lies_in(Box::new(memory));
-            self.window = Some(Rc::new(file));
+    /// The window lies in another file from now on, with what is pinned: in memory, or beside the file that keeps the
+    /// drive. To be done before the first client comes.
+    ///
+    /// # Errors
+    /// If there is no such file.
+    pub fn renew_window(&mut self) -> std::io::Result<()> {
+        if self.window_bytes == 0 {
+            return Ok(());
         }
+        let mut file = self.controller.renew_window_file()?;
+        if file.is_none() {
+            let (shared, memory) = guest_ram::shared_memory(self.window_bytes)?;
+            self.controller.window_lies_in(Box::new(memory));
+            file = Some(shared);
+        }
+        self.window = file.map(Rc::new);
         Ok(())
     }
 

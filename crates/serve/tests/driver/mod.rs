@@ -260,6 +260,11 @@ impl<P: Port> Driver<P> {
     pub fn create_queues(&mut self, count: u16) {
         let granted = self.admin(9, 0, &[7, u32::from(count - 1) * 0x1_0001]);
         assert_eq!(granted, Ok(u32::from(count - 1) * 0x1_0001));
+        self.create_granted_queues(count);
+    }
+
+    /// Without asking how many there may be, which the drive would have to keep.
+    pub fn create_granted_queues(&mut self, count: u16) {
         for id in 1..=count {
             let at = IO_AT + u64::from(id - 1) * Pair::STRIDE;
             assert!(at + Pair::STRIDE <= HMB_AT, "the driver's memory");

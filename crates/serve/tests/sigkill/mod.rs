@@ -4,21 +4,13 @@
 use super::attached::Attached;
 use super::driver::{Driver, Port};
 use super::kept::Naive;
-use super::lives::{SEED, read_all, small, take, work_on};
+use super::lives::{read_all, small, take, work_on};
+use super::process::{self, Killed};
 use super::{naive, protected};
 use lodger_core::DriveSpec;
 use lodger_core::rng::Rng;
-use lodger_serve::backing::Backing;
-use lodger_serve::clock::Speed;
-use lodger_serve::controller::Settings;
-use lodger_serve::server::{Server, VfioUser};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
 
-/// Where the server is to be, and its buffer, for the process that is one.
-const FOLDER: &str = "LODGER_TEST_FOLDER";
-const BUFFER: &str = "LODGER_TEST_BUFFER";
 /// So slow that something is in the buffer whenever the process ends.
 const SPEED: f64 = 0.05;
 /// Kills that are to meet commands under way, and kills at most.
@@ -32,54 +24,13 @@ fn drive(buffer: &str) -> DriveSpec {
     }
 }
 
-/// What the other process does; nothing in a run of the tests.
 #[test]
 fn a_server_until_it_is_killed() {
-    let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else {
-        return;
-    };
-    let spec = drive(&std::env::var(BUFFER).expect("a buffer"));
-    let backing = Backing::open(&folder.join("flash"), &spec, SEED, &mut |_, _| {});
-    let front = VfioUser::new(&spec, &Settings::default(), &folder.join("drive"));
-    let speed = Speed::new(SPEED).expect("a speed");
-    let mut server = Server::new(front.expect("a drive to serve"), speed);
-    let controller = server.controller_mut();
-    controller
-        .keep_in(backing.expect("a file"))
-        .expect("a drive");
-    server.run(|| false).expect("it serves");
-}
-
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    process::serve(drive, SPEED);
 }
 
 fn start(folder: &Path, buffer: &str) -> (Killed, Driver<Attached>) {
-    let socket = folder.join("drive");
-    let _ = std::fs::remove_file(&socket);
-    let test = std::env::current_exe().expect("this program");
-    let child = Command::new(test)
-        .args(["sigkill::a_server_until_it_is_killed", "--exact"])
-        .env(FOLDER, folder)
-        .env(BUFFER, buffer)
-        .stdout(Stdio::null())
-        .spawn();
-    let child = Killed(child.expect("another process"));
-    let since = Instant::now();
-    while !socket.exists() {
-        assert!(since.elapsed() < Duration::from_secs(60), "no socket");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    std::thread::sleep(Duration::from_millis(50));
-    let mut driver = Driver::new(Attached::new(&socket));
-    driver.enable();
-    driver.create_queues(2);
-    (child, driver)
+    process::start("sigkill::a_server_until_it_is_killed", folder, buffer)
 }
 
 fn check(driver: &mut Driver<impl Port>, naive: &mut Naive) -> Result<(), String> {

@@ -62,6 +62,8 @@ pub(super) struct Log {
     /// Slots that are being copied into the log.
     batch: Vec<BufferSlot>,
     copying: bool,
+    /// By slot: program operations with a higher number carry its version of the page, or a newer one.
+    landed_at: Vec<u32>,
 }
 
 impl Log {
@@ -76,6 +78,7 @@ impl Log {
             latest: Table::with_capacity(slots as usize),
             batch: Vec::new(),
             copying: false,
+            landed_at: Vec::new(),
         }
     }
 
@@ -169,6 +172,54 @@ impl WriteBuffer {
     #[must_use]
     pub fn log_batch(&self, at: usize) -> BufferSlot {
         self.log.batch[at]
+    }
+
+    /// Slots whose copy is under way, and the numbers of which program operations with a higher one carry their page, or
+    /// what is newer.
+    pub fn being_logged(&self) -> impl Iterator<Item = (BufferSlot, u32)> + '_ {
+        let batch = self.log.batch.iter();
+        batch.map(|slot| {
+            (
+                *slot,
+                self.log.landed_at.get(slot.index()).copied().unwrap_or(0),
+            )
+        })
+    }
+
+    /// A slot's page has newer data than before, as program operations have come to that number.
+    pub fn note_landed(&mut self, slot: BufferSlot, sequence: u32) {
+        let landed_at = &mut self.log.landed_at;
+        if slot.index() >= landed_at.len() {
+            landed_at.resize(slot.index() + 1, 0);
+        }
+        landed_at[slot.index()] = sequence;
+    }
+
+    /// A program operation with that number carries the page as a slot has it: it is not the one of newer versions.
+    pub fn note_programs(&mut self, slot: BufferSlot, sequence: u32) {
+        let mut at = self.slots[slot].newer;
+        while at != NONE {
+            let newer = BufferSlot(at);
+            self.note_landed(newer, sequence);
+            at = self.slots[newer].newer;
+        }
+    }
+
+    /// A page that the log held before the drive came back is in the log and the buffer again. `None`: there is no room.
+    pub fn put_back_logged(&mut self, lpn: Lpn) -> Option<BufferSlot> {
+        if self.log.used >= self.log.slots {
+            return None;
+        }
+        let (slot, taken) = self.take(lpn.0..lpn.0 + 1);
+        let slot = (taken > 0).then_some(BufferSlot(slot))?;
+        let place = &mut self.slots[slot];
+        (place.log, place.released) = (LogState::Held, true);
+        self.log.used += 1;
+        self.log.dirty += 1;
+        self.newest.insert(lpn.0, slot.0);
+        self.add_version(slot);
+        self.queue(slot, false);
+        Some(slot)
     }
 
     /// The copy is complete. Commands that waited for a slot of it alone (FUA) go to `done`.

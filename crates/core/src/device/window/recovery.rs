@@ -2,7 +2,9 @@
 
 use super::{Board, Contents, EntryInfo, Slab, Timeline, WindowRole};
 use crate::controller::dump::{self, Dump};
+use crate::ftl::Contradiction;
 use crate::observe::Tracer;
+use crate::request::EntryState;
 use crate::spec::{DriveSpec, SLOT_BYTES};
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +45,37 @@ pub struct WindowRecovery {
     pub restore_ps: u64,
 }
 
+/// What the drive keeps of the window beside its bytes.
+#[derive(Clone, Serialize, Deserialize, Debug)]
+pub struct WindowRest {
+    /// In the order in which they were pinned.
+    entries: Vec<EntryInfo>,
+    keeps_all: bool,
+}
+
 impl<P: Default> WindowRole<P> {
+    /// What is to be kept of it beside its bytes.
+    pub(in crate::device) fn rest(&self) -> WindowRest {
+        // What is being pinned is not before it is: nobody has been told.
+        let is_pinned = |entry: &EntryInfo| entry.state != EntryState::Pinning;
+        WindowRest {
+            entries: self.entries().filter(is_pinned).collect(),
+            keeps_all: self.keeps_all,
+        }
+    }
+
+    /// The window is the one that left this behind; power is about to fail.
+    ///
+    /// # Errors
+    /// If it cannot have been this drive's.
+    pub(in crate::device) fn restore(&mut self, rest: &WindowRest) -> Result<(), Contradiction> {
+        let restored = self.window.restore(&rest.entries);
+        restored.map_err(|_| Contradiction::Rest)?;
+        self.keeps_all = rest.keeps_all;
+        self.armed = rest.keeps_all || !rest.entries.is_empty();
+        Ok(())
+    }
+
     /// Power fails now (or only the host does): what the window loses, and what comes back.
     pub(in crate::device) fn restart<C: Contents<Payload = P>>(
         &mut self,
