@@ -22,6 +22,7 @@ use lodger_wire::memory::{GuestMemory, Ram};
 use lodger_wire::registers::offset;
 use lodger_wire::{CommandId, NamespaceId};
 use simulated::Simulated;
+use std::path::Path;
 use std::sync::Arc;
 
 const PAGE: u64 = 4096;
@@ -64,6 +65,18 @@ fn loaded(window: &Mapping, at: u64) -> u64 {
     let mut bytes = [0; 8];
     window.read(at, &mut bytes).expect("a load");
     u64::from_le_bytes(bytes)
+}
+
+/// Two files beside the socket, that of the window for its owner alone.
+fn check_files(folder: &Path) {
+    let mut names: Vec<_> = std::fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("a file").file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["drive", "flash", "flash.window"]);
+    let mode = std::fs::metadata(folder.join("flash.window")).expect("a file");
+    assert_eq!(std::os::unix::fs::MetadataExt::mode(&mode) & 0o777, 0o600);
 }
 
 /// Somebody stores, as fast as it goes and without a call, until the server is killed and a little longer.
@@ -130,15 +143,7 @@ fn what_was_stored_as_the_server_was_killed_is_there_and_what_was_stored_after_i
             .flat_map(|value| value.to_le_bytes())
             .collect::<Vec<u8>>()
     );
-    // Two files, that of the window for its owner alone.
-    let mut names: Vec<_> = std::fs::read_dir(&folder)
-        .expect("a folder")
-        .map(|entry| entry.expect("a file").file_name())
-        .collect();
-    names.sort();
-    assert_eq!(names, ["drive", "flash", "flash.window"]);
-    let mode = std::fs::metadata(folder.join("flash.window")).expect("a file");
-    assert_eq!(std::os::unix::fs::MetadataExt::mode(&mode) & 0o777, 0o600);
+    check_files(&folder);
     drop((driver, child));
     std::fs::remove_dir_all(&folder).expect("it is gone");
 }

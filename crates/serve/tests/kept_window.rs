@@ -355,6 +355,11 @@ fn check(host: &mut Host<'_>, naive: &mut Naive, end: End) -> Result<(), String>
         }
         naive.entries[id].pinned = if is_pinned { Pinned::Yes } else { Pinned::No };
     }
+    check_others(host, naive)
+}
+
+/// Of the window what is not pinned is gone, and the blocks are what they may be.
+fn check_others(host: &mut Host<'_>, naive: &mut Naive) -> Result<(), String> {
     let mut unpinned = vec![true; (SLOTS * SECTORS) as usize];
     for entry in naive
         .entries

@@ -203,16 +203,16 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     fn put_back_logged(&mut self, lpn: Lpn, page: &PageBytes) -> bool {
-        let Some(slot) = self.buffer.slots.put_back_logged(lpn) else {
+        let slot = self.buffer.slots.put_back_logged(lpn);
+        if let Some(slot) = slot {
+            self.note_landed(slot);
+            self.contents.set_buffered(slot, page);
+            self.contents.protect(lpn, slot, self.ftl.sequence());
+        } else {
             self.buffer.slots.empty();
-            self.dispatch();
-            return false;
-        };
-        self.note_landed(slot);
-        self.contents.set_buffered(slot, page);
-        self.contents.protect(lpn, slot, self.ftl.sequence());
-        self.dispatch();
-        true
+        }
+        self.log_changed(Vec::new());
+        slot.is_some()
     }
 
     /// One page's data has arrived in its slot. Returns the one it is in then.
@@ -505,6 +505,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         let mut done = std::mem::take(&mut self.scratch);
         self.buffer.slots.logged(&mut done);
+        self.log_changed(done);
+    }
+
+    /// The log holds something else: who waited for it goes on, and what is to make room does.
+    fn log_changed(&mut self, done: Vec<CommandId>) {
         self.go_on(done);
         self.dispatch();
     }

@@ -173,6 +173,40 @@ fn a_newer_version_in_the_log_or_in_flash_voids_the_older_one() {
     assert_eq!(buffer.restart(false, 0), []);
 }
 
+/// A flash that has the older version, written after the newer one had landed, is not taken to have the newer one.
+#[test]
+fn what_is_logged_is_newer_than_an_older_version_that_goes_to_flash_meanwhile() {
+    let mut buffer = logged_buffer(8, 4);
+    write(&mut buffer, 1);
+    let first = buffer.find(Lpn(1)).unwrap();
+    buffer.note_landed(first, 5);
+    buffer.flush(CommandId(1));
+    buffer.start_log();
+    assert_eq!(buffer.being_logged().collect::<Vec<_>>(), [(first, 5)]);
+    buffer.logged(&mut Vec::new());
+    write(&mut buffer, 1);
+    let second = buffer.find(Lpn(1)).unwrap();
+    buffer.note_landed(second, 8);
+    assert_eq!(
+        (pop(&mut buffer), buffer.fate(first)),
+        (first, Fate::Current)
+    );
+    buffer.note_programs(first, 11);
+    buffer.flush(CommandId(2));
+    buffer.start_log();
+    assert_eq!(buffer.being_logged().collect::<Vec<_>>(), [(second, 11)]);
+}
+
+#[test]
+fn what_a_log_held_is_in_it_again_as_far_as_there_is_room() {
+    let mut buffer = logged_buffer(8, 2);
+    assert!(buffer.put_back_logged(Lpn(3)).is_some());
+    assert!(buffer.put_back_logged(Lpn(4)).is_some());
+    assert_eq!(buffer.put_back_logged(Lpn(5)), None, "the log is full");
+    assert!(buffer.flush(CommandId(1)), "all of it is safe");
+    assert_eq!(buffer.restart(false, 0), [Lpn(3), Lpn(4)]);
+}
+
 #[test]
 fn a_full_log_has_the_buffer_drained() {
     let mut buffer = logged_buffer(8, 2);
