@@ -41,6 +41,8 @@ class Boot:
     is_cut: bool = False
     # The drive's power fails then, too.
     is_drive_cut: bool = False
+    # Its server is killed then, and another begins.
+    is_drive_killed: bool = False
     # More devices of the machine, as QEMU takes them.
     beside: tuple[str, ...] = ()
     # Longest time for each of its checks, where it is not that of all.
@@ -67,11 +69,17 @@ WITHOUT = boot(
     "without host memory", "no_host_memory random_mix", append="nvme.max_host_mem_size_mb=0"
 )
 # With `iomem=relaxed` a program may map the window while the driver is bound.
-ON_WINDOW = {"append": "iomem=relaxed", "is_cut": True, "is_drive_cut": True}
+CUT_ON_WINDOW = {"append": "iomem=relaxed", "is_cut": True}
+ON_WINDOW = {**CUT_ON_WINDOW, "is_drive_cut": True}
 WINDOW = [
     boot("window", "window_latency window_commits", **ON_WINDOW),
     *2 * [boot("window after a power cut", "window_kept window_commits", **ON_WINDOW)],
     boot("window after power cuts", "window_kept", append="iomem=relaxed"),
+]
+KILLED_ON_WINDOW = {**CUT_ON_WINDOW, "is_drive_killed": True}
+WINDOW_KILLED = [
+    boot("window in a file", "window_latency window_commits", **KILLED_ON_WINDOW),
+    boot("window after its server was killed", "window_kept", append="iomem=relaxed"),
 ]
 REDIS = [
     boot("Redis", "redis_latency redis_commits", **ON_WINDOW),
@@ -91,6 +99,7 @@ PLANS = {
     "namespaces": [boot("namespaces", "namespaces")],
     "manage_namespaces": [boot("namespaces of the host's", "manage_namespaces")],
     "window": WINDOW,
+    "window_killed": WINDOW_KILLED,
     "redis": REDIS,
     "window_file": WINDOW_FILE,
     "window_c": [boot("window in C", "window_c", append="iomem=relaxed")],
@@ -120,7 +129,7 @@ MEASURES = {
 GROUPS = {"probe": list(PROBES)}
 # Of the collection, or a file, where it is not the one that is asked for.
 DRIVES = {
-    **dict.fromkeys(["window", "redis", "window_file", "window_c"], "2b-ssd"),
+    **dict.fromkeys(["window", "window_killed", "redis", "window_file", "window_c"], "2b-ssd"),
     "knees": "rc100-240",
     **{f"probe_{name}": str(HERE / "drives" / f"{name}.toml") for name in PROBED},
 }
@@ -137,9 +146,11 @@ OPTIONS = {
     **dict.fromkeys(["knees", *PROBES], SLOW),
     "probe_write_buffer": LESS_SLOW,
 }
+# Whose drive is in a file, which outlives its server.
+KEPT = {"window_killed"}
 # What some have of this repository in the guest, beside the program itself.
 BUILT = {
-    **dict.fromkeys(["window", "redis"], "liblodger_window_preload.so"),
+    **dict.fromkeys(["window", "window_killed", "redis"], "liblodger_window_preload.so"),
     "window_file": "examples/pin_file",
     "window_c": "examples/window_in_c",
 }
@@ -227,6 +238,8 @@ class Run:
                         self.committed = int(line.split()[1])
                 if boot.is_drive_cut:
                     drive.cut_power()
+                if boot.is_drive_killed:
+                    drive.kill()
             elif not waiting:
                 guest.wait()
             guest.end()
@@ -250,8 +263,13 @@ class Run:
         if not any(self.is_wanted(check) for boot in boots for check in boot.checks):
             return
         folder.mkdir(parents=True, exist_ok=True)
+        self.committed = 0
         of = DRIVES.get(name, self.options.drive)
         more = [*OPTIONS.get(name, []), *shlex.split(self.options.serve)]
+        if name in KEPT and "--backing" not in more:
+            for left in folder.glob("flash*"):
+                left.unlink()
+            more += ["--backing", str(folder / "flash")]
         drive = vm.Drive(self.options.lodger, folder, of, *more)
         try:
             for boot in boots:

@@ -138,9 +138,14 @@ class Drive:
         self.socket = folder / "drive"
         self.said = folder / "drive.log"
         words = [str(lodger), "serve", "--drive", drive, "--socket", str(self.socket), *options]
+        self.words = words
+        self.start()
+
+    def start(self):
+        """Serves it, from where it was left if a file keeps it."""
         with self.said.open("a") as said:
             self.process = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+                self.words, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
             )
         until = time.monotonic() + START_SECONDS
         while not self.socket.exists():
@@ -160,6 +165,13 @@ class Drive:
         """Power fails and comes back."""
         words = [str(self.lodger), "ctl", str(self.socket), "power-cut"]
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL, timeout=END_SECONDS)
+
+    def kill(self):
+        """The server is gone as by a crash; another begins."""
+        self.process.kill()
+        self.process.wait()
+        self.socket.unlink()
+        self.start()
 
     def end(self):
         end(self.process)
