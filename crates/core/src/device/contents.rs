@@ -80,8 +80,8 @@ pub trait Contents {
     /// number than all that were told before are new.
     fn record_trims(&mut self, _trims: &[Trim]) {}
 
-    /// A page has landed in a slot of a buffer that outlasts a loss of power, or been copied from it to a log that does. Program operations with a higher number than
-    /// `sequence` carry it, or what is newer.
+    /// A page has landed in a slot of a buffer that outlasts a loss of power, or is copied from its slot to a log that
+    /// does. Program operations with a higher number than `sequence` carry it, or what is newer.
     fn protect(&mut self, _lpn: Lpn, _slot: BufferSlot, _sequence: u32) {}
 
     // Translation pages: only for contents that follow the map.
