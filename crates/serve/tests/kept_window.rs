@@ -538,6 +538,45 @@ fn a_flush_that_a_reset_has_orphaned_loses_nothing_to_the_next_pin() {
     }
 }
 
+/// A drive that is switched off properly needs none.
+#[test]
+fn what_the_capacitors_do_not_last_for_is_zeros_and_not_pinned_and_the_file_says_so() {
+    let spec = with_window(&[
+        ("power.capacitors", "1"),
+        ("power.capacitance_uf", "3"),
+        ("power.rail_v", "12"),
+        ("power.cutoff_v", "5"),
+        ("power.draw_w", "6"),
+    ]);
+    for end in [End::Killed, End::Off] {
+        let disk = Arc::new(SimDisk::default());
+        let ram = Ram::new(MEMORY_BYTES as usize);
+        let (mut host, _) = start(&disk, &spec, &ram);
+        let pin = call(&mut host, opcode::PIN, [0, 0, 3 * 8, 0, 2, 1 << 8]);
+        host.run(1, pin).expect("pinned");
+        let window = host.port.controller.window_mut().expect("a window");
+        window.write(2 * PAGE, &sector(7));
+        assert!(disk.has(&sector(7)));
+        if end == End::Off {
+            host.port.controller.switch_off().expect("it is written");
+        }
+        drop(host);
+        let (mut host, back) = start(&disk, &spec, &ram);
+        let lost = back.expect("it was there").recovery.window.lost_entries;
+        if end == End::Off {
+            assert!(lost.is_empty() && info(&mut host, 0).is_some());
+            assert!(disk.has(&sector(7)));
+            continue;
+        }
+        assert_eq!((lost.len(), lost[0].length_bytes), (1, PAGE), "{end:?}");
+        assert!(info(&mut host, 0).is_none() && !disk.has(&sector(7)));
+        // It is lost once.
+        drop(host);
+        let (_, back) = start(&disk, &spec, &ram);
+        assert!(back.expect("there").recovery.window.lost_entries.is_empty());
+    }
+}
+
 #[test]
 fn a_table_of_another_drive_is_refused() {
     let (disk, spec) = (Arc::new(SimDisk::default()), with_window(&[]));

@@ -485,6 +485,12 @@ fn keep<F: FrontEnd>(
     streams.note(&format!(
         "the drive is back from `{path}`, {pages} pages of flash; {how}"
     ));
+    let lost = back.recovery.window.lost_entries.len();
+    if lost > 0 {
+        streams.note(&format!(
+            "of what was pinned to its byte window {lost} ranges are lost: its capacitors (`[power]`) do not last for them"
+        ));
+    }
     Ok(())
 }
 

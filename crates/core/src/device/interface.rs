@@ -505,6 +505,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         window.map_or(now_ps, |window| window.keep_all(now_ps, keeps_all))
     }
 
+    /// The drive was switched off properly, before the loss of power that comes next: there was time to save of the window what
+    /// is to be saved, however long the capacitors last.
+    pub fn window_was_saved(&mut self) {
+        if let Some(window) = &mut self.window {
+            window.was_saved();
+        }
+    }
+
     /// Whether all of the window is saved when power fails ([`Device::keep_whole_window`]).
     #[must_use]
     pub fn keeps_whole_window(&self) -> bool {

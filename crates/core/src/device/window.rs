@@ -99,6 +99,8 @@ pub(super) struct WindowRole<P> {
     keeps_all: bool,
     /// Some of what was to be saved as power failed the last time was not.
     has_lost: bool,
+    /// It was saved before power goes, as there was time.
+    is_saved: bool,
     /// Time of that mark.
     mark_ps: u64,
     /// Access time of the window's memory.
@@ -119,6 +121,7 @@ impl<P: Default> WindowRole<P> {
             armed: false,
             keeps_all: false,
             has_lost: false,
+            is_saved: false,
             mark_ps: mark_ps(&spec.nand),
             access_ps: spec.tiers.pm.as_ref().map_or(0, |pm| pm.access_ps),
             released: Vec::new(),
@@ -135,6 +138,11 @@ impl<P: Default> WindowRole<P> {
             true => now_ps,
             false => now_ps + self.mark_ps,
         }
+    }
+
+    /// The loss of power that comes next was announced: all that is to be saved has been.
+    pub(super) fn was_saved(&mut self) {
+        self.is_saved = true;
     }
 
     /// Whether all of the window is saved when power fails.

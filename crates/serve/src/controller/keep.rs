@@ -189,6 +189,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.divide_as(&saved)?;
         self.device.restore(&saved.drive, found.flash)?;
         self.device.contents.keep_in(backing);
+        if found.was_clean {
+            self.device.window_was_saved();
+        }
         let mut recovery = self.recover();
         self.restore_region();
         self.window_lost_power();

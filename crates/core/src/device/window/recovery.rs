@@ -95,7 +95,8 @@ impl<P: Default> WindowRole<P> {
             lost_bytes,
             ..WindowRecovery::default()
         };
-        if power_fails && self.armed {
+        let is_saved = std::mem::take(&mut self.is_saved);
+        if power_fails && self.armed && !is_saved {
             self.dump(contents, spec, &mut recovery);
         } else if !self.window.entries().is_empty() {
             recovery.outcome = DumpOutcome::Kept;
