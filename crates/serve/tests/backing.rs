@@ -358,6 +358,38 @@ fn what_is_no_backing_of_this_drive_is_refused_and_left_as_it_was() {
     ));
 }
 
+/// What the drive keeps beside its flash is written as it comes back, and the process was killed meanwhile: the drive was refused
+/// for ever, as a file that was left properly and is damaged.
+#[test]
+fn a_kill_in_the_middle_of_any_write_after_a_proper_end_leaves_the_drive() {
+    let (disk, spec) = (Arc::new(SimDisk::default()), small(&[]));
+    let ram = ram();
+    let (mut driver, _) = start(&disk, &spec, &ram);
+    let mut naive = Naive::new(BLOCKS, 3);
+    work(&mut driver, &mut naive, 300).expect("it works");
+    driver.port.controller.switch_off().expect("it is written");
+    let whole = {
+        drop(driver);
+        read_all(&mut start(&Arc::new(disk.copy()), &spec, &ram).0)
+    };
+    for after in 0..12 {
+        let cut = Arc::new(disk.copy());
+        cut.cut_off_write(after);
+        let mut driver = Simulated::driver(&spec, &ram);
+        if let Ok(backing) = open(&cut, &spec) {
+            let _ = driver.port.controller.keep_in(backing);
+        }
+        drop(driver);
+        // As it is now: the copy has room, and nothing is cut off.
+        let left = Arc::new(cut.copy());
+        let (mut driver, _) = start(&left, &spec, &ram);
+        assert!(
+            read_all(&mut driver) == whole,
+            "cut off after {after} writes"
+        );
+    }
+}
+
 #[test]
 fn damage_to_what_is_kept_beside_the_data_is_refused_or_changes_nothing() {
     let (disk, spec) = (Arc::new(SimDisk::default()), small(&[]));

@@ -192,9 +192,10 @@ pub(super) fn refused(drive: &str, error: ServeError, option: &str) -> Error {
         ServeError::Socket { .. } => Error::input(error.to_string()).hint(format!(
             "`{option}` names a place in a folder that you may write to"
         )),
-        ServeError::Start(_) | ServeError::Wait(_) | ServeError::Window(_) => {
-            Error::failed(error.to_string())
-        }
+        ServeError::Start(_)
+        | ServeError::Wait(_)
+        | ServeError::Window(_)
+        | ServeError::WindowFile(_) => Error::failed(error.to_string()),
     }
 }
 

@@ -351,7 +351,7 @@ impl Log {
             return Ok(Tried::NeedsSync);
         }
         let changes = match op {
-            Op::Mark(_) | Op::Barrier(_) | Op::Rest(_) => false,
+            Op::Mark(_) | Op::Barrier(_) => false,
             Op::ClearWindow(ranges) => window::holds_any(&*self.disk, &self.layout, ranges)?,
             _ => true,
         };

@@ -162,7 +162,13 @@ impl Backing {
             // It is new, or was when its maker was stopped.
             disk.set_bytes(layout.end)?;
         } else if bytes < layout.end {
-            let what = format!("{bytes} of {} bytes are there", layout.end);
+            let what = match layout.window() {
+                Some((at, length)) if bytes >= at => {
+                    let left = bytes - at;
+                    format!("of the file of its byte window {left} of {length} bytes are there")
+                }
+                _ => format!("{bytes} of {} bytes are there", layout.end),
+            };
             return Err(BackingError::Damaged(what));
         }
         let mut backing = Self::find(disk, spec, layout, has_thread, progress)?;

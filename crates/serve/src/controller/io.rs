@@ -226,7 +226,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 let call = self.window_call(tag, parsed, vendor)?;
                 let flight = &mut self.flights.flights[tag as usize];
                 flight.parts += 1;
-                flight.is_safe = call.pins_or_flushes() || call.is_sync();
+                // Whatever a host learns of what is pinned is so in the file: from then on it stores there.
+                flight.is_safe = true;
                 (flight.kind, flight.call) = (Kind::Window, Some(call));
             }
         }
@@ -463,6 +464,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
         match (outcome, flight.entry) {
             (Ok(()), _) if flight.is_safe => self.complete_when_safe(permit, Outcome::SUCCESS),
             (Ok(()), _) => self.complete(permit, Outcome::SUCCESS),
+            (Err(status), Some(entry)) if flight.kind == Kind::Window => {
+                self.refuse_when_safe(entry, permit, status);
+            }
             (Err(status), Some(entry)) => self.refuse(&entry, permit, status),
             (Err(status), None) => self.complete(permit, status.into()),
         }

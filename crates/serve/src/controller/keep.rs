@@ -10,7 +10,7 @@ use crate::contents::Page;
 use lodger_core::device::{News, PageBytes, Recovery, Rest};
 use lodger_core::ids::Lpn;
 use lodger_wire::NamespaceId;
-use lodger_wire::entry::Outcome;
+use lodger_wire::entry::{Outcome, SubmissionEntry};
 use lodger_wire::memory::GuestMemory;
 use lodger_wire::queue::Permit;
 use lodger_wire::status::Status;
@@ -24,6 +24,8 @@ const SAVE_EVERY_PS: u64 = 10_000_000_000_000;
 enum Then {
     /// A command completes.
     Complete(Permit, Outcome),
+    /// A command is refused.
+    Refuse(Box<SubmissionEntry>, Permit, Status),
     /// All data is erased.
     Wiped,
     /// The drive is shut down.
@@ -62,7 +64,7 @@ impl Keeping {
         self.shutdown = None;
         for (number, then) in std::mem::take(&mut self.waiting) {
             match then {
-                Then::Complete(permit, _) => permit.abandon(),
+                Then::Complete(permit, _) | Then::Refuse(_, permit, _) => permit.abandon(),
                 Then::ShutDown => {}
                 Then::Wiped | Then::Region => self.waiting.push((number, then)),
             }
@@ -221,6 +223,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }))
     }
 
+    /// Whether a file keeps the drive.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        self.device.contents.is_kept()
+    }
+
     /// A page that a protected buffer held is in it again.
     fn put_back(&mut self, lpn: Lpn, page: Page) -> Result<(), BackingError> {
         const ZEROS: PageBytes = [0; 4096];
@@ -359,6 +367,23 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
     }
 
+    /// Refuses a command as soon as all that was done before is safe: its status says something of that.
+    pub(super) fn refuse_when_safe(
+        &mut self,
+        entry: SubmissionEntry,
+        permit: Permit,
+        status: Status,
+    ) {
+        match self.device.contents.backing() {
+            None => self.refuse(&entry, permit, status),
+            Some(backing) => {
+                let barrier = backing.log.barrier();
+                let then = Then::Refuse(Box::new(entry), permit, status);
+                self.keeping.waiting.push((barrier, then));
+            }
+        }
+    }
+
     /// All data has been erased: that is to be so in the file. Returns false without one.
     pub(super) fn erases_file(&mut self) -> bool {
         let Some(backing) = self.device.contents.backing() else {
@@ -438,6 +463,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
                     };
                     self.complete(permit, outcome);
                 }
+                Then::Refuse(entry, permit, status) => self.refuse(&entry, permit, status),
                 Then::Wiped => self.data_is_erased(is_safe),
                 // What cannot be kept is lost, and the drive is off all the same.
                 Then::ShutDown => self.keeping.shutdown = Some(true),

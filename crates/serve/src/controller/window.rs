@@ -70,11 +70,6 @@ impl Call {
         matches!(command, WindowCommand::Pin(_) | WindowCommand::Flush { .. })
     }
 
-    /// Whether all that was stored before is safe as it ends.
-    pub(super) fn is_sync(&self) -> bool {
-        matches!(self.command, WindowCommand::Sync { .. })
-    }
-
     /// The call is done: data goes to the host.
     pub(super) fn end(
         &self,

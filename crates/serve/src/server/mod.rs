@@ -69,6 +69,11 @@ pub enum ServeError {
         "no memory for the byte window: {0}; a smaller one takes less: --set role.window.size=4KiB or more"
     )]
     Window(io::Error),
+    /// The file of the byte window cannot be made anew.
+    #[error(
+        "cannot make the file of the byte window anew, which takes as much room once more: {0}"
+    )]
+    WindowFile(io::Error),
     /// Waiting failed.
     #[error("cannot wait for clients: {0}")]
     Wait(io::Error),

@@ -44,6 +44,10 @@ impl VfioUser {
         let Ok((stream, _)) = self.socket.listener.accept() else {
             return false;
         };
+        if self.function.has_old_window() && self.function.renew_window().is_err() {
+            // Who was here before could reach what the next one stores.
+            return true;
+        }
         self.connection = Connection::new(stream).ok();
         self.clients += u64::from(self.connection.is_some());
         self.connection.is_some()
@@ -66,7 +70,11 @@ impl FrontEnd for VfioUser {
     }
 
     fn begin(&mut self) -> Result<(), ServeError> {
-        self.function.renew_window().map_err(ServeError::Window)
+        let renewed = self.function.renew_window();
+        renewed.map_err(|error| match self.function.controller.is_kept() {
+            true => ServeError::WindowFile(error),
+            false => ServeError::Window(error),
+        })
     }
 
     fn answers_at_once(&mut self) {

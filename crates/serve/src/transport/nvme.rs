@@ -42,6 +42,7 @@ pub struct NvmeFunction {
     gather: Option<Gather>,
     window: Option<Rc<File>>,
     window_bytes: u64,
+    has_old_window: bool,
 }
 
 fn link(spec: &DriveSpec) -> Link {
@@ -102,6 +103,7 @@ impl NvmeFunction {
             gather: None,
             window: None,
             window_bytes,
+            has_old_window: false,
         }
     }
 
@@ -121,7 +123,13 @@ impl NvmeFunction {
             file = Some(shared);
         }
         self.window = file.map(Rc::new);
+        self.has_old_window = false;
         Ok(())
+    }
+
+    /// Whether the window lies where a client that is gone may have it mapped.
+    pub fn has_old_window(&self) -> bool {
+        self.has_old_window
     }
 
     /// The drive answers at once: hosts with many commands under way are signalled for several.
@@ -172,10 +180,8 @@ impl NvmeFunction {
         self.is_heard = false;
         self.config.function_reset();
         self.controller.client_gone();
-        if self.renew_window().is_err() {
-            // The next client has the window without mapping it, which works as well.
-            self.window = None;
-        }
+        // If there is no room now, there may be when the next client comes.
+        self.has_old_window = self.renew_window().is_err();
     }
 
     /// The guest's memory is let go.

@@ -22,6 +22,8 @@ struct Inner {
     bytes: u64,
     /// Writes there is room for.
     room: Option<u64>,
+    /// Writes before one that is cut off half way, the last.
+    cut_off_after: Option<u64>,
     lies: bool,
     fails_syncs: bool,
     fails_reads: bool,
@@ -71,6 +73,11 @@ impl SimDisk {
     /// No more than so many writes succeed; `None`: all.
     pub fn set_room(&self, room: Option<u64>) {
         self.inner().room = room;
+    }
+
+    /// The process is killed in the middle of a write, so many after this.
+    pub fn cut_off_write(&self, after: u64) {
+        self.inner().cut_off_after = Some(after);
     }
 
     pub fn syncs(&self) -> u64 {
@@ -171,6 +178,15 @@ impl Disk for SimDisk {
 
     fn write(&self, at: u64, from: &[u8]) -> io::Result<()> {
         let inner = &mut *self.inner();
+        let mut from = from;
+        match &mut inner.cut_off_after {
+            Some(0) => {
+                from = &from[..from.len() / 2];
+                (inner.room, inner.cut_off_after) = (Some(1), None);
+            }
+            Some(left) => *left -= 1,
+            None => {}
+        }
         if let Some(room) = &mut inner.room {
             if *room == 0 {
                 return Err(io::ErrorKind::StorageFull.into());
