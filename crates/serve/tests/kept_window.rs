@@ -473,6 +473,8 @@ fn a_pin_that_a_full_disk_refuses_has_its_bytes_all_the_same() {
     let pin = call(&mut host, opcode::PIN, [0, 0, 3 * 8, 0, 2, 1 << 8]);
     let refused = host.run(1, pin).expect_err("nothing can be written");
     assert!(refused.is(Status::WRITE_FAULT), "{refused:?}");
+    // A host that hears of a pin stores there: it hears nothing of one that the file does not have.
+    assert!(info(&mut host, 0).is_none());
     let mut bytes = [0; 512];
     let window = host.port.controller.window_mut().expect("a window");
     window.read(2 * PAGE, &mut bytes);
