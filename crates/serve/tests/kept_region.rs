@@ -17,10 +17,8 @@ use lodger_core::DriveSpec;
 use lodger_core::rng::Rng;
 use lodger_guest_ram::Mapping;
 use lodger_wire::command::window::opcode;
-use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::memory::{GuestMemory, Ram};
 use lodger_wire::registers::offset;
-use lodger_wire::{CommandId, NamespaceId};
 use simulated::Simulated;
 use std::path::Path;
 use std::sync::Arc;
@@ -36,17 +34,6 @@ fn with_window() -> DriveSpec {
         ("role.window.page", "1us"),
         ("role.window.read_dma", "40us"),
     ])
-}
-
-/// A call of the window, with a page for its data.
-fn call<P: Port>(host: &mut Driver<P>, opcode: u8, dwords: [u32; 6]) -> SubmissionEntry {
-    let command = host.free_command(1);
-    let buffer = host.io[0].buffer(command);
-    let mut entry = SubmissionEntry::new(opcode, CommandId(command), NamespaceId(1));
-    for (at, dword) in dwords.into_iter().enumerate() {
-        entry = entry.with_dword(10 + at, dword);
-    }
-    entry.with_prp(buffer, buffer + PAGE)
 }
 
 #[test]
@@ -87,7 +74,7 @@ fn what_was_stored_as_the_server_was_killed_is_there_and_what_was_stored_after_i
     let start = || process::start("a_server_until_it_is_killed", &folder, "window");
     let (mut child, mut driver) = start();
     let pin = |driver: &mut Driver<Attached>| {
-        let entry = call(driver, opcode::PIN, [0, 0, 5 * 8, 0, 2, 1 << 8]);
+        let entry = driver.window_call(opcode::PIN, [0, 0, 5 * 8, 0, 2, 1 << 8]);
         driver.run(1, entry).expect("pinned");
     };
     pin(&mut driver);
@@ -126,7 +113,7 @@ fn what_was_stored_as_the_server_was_killed_is_there_and_what_was_stored_after_i
         held.iter()
             .all(|value| (stored - 511..=stored).contains(value))
     );
-    let flush = call(&mut driver, opcode::FLUSH, [0; 6]);
+    let flush = driver.window_call(opcode::FLUSH, [0; 6]);
     driver.run(1, flush).expect("flushed");
     let entry = driver.entry(1, 2, 5 * 8, 8);
     let buffer = driver.io[0].buffer(entry.command().0);

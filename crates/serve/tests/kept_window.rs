@@ -14,10 +14,8 @@ use lodger_core::DriveSpec;
 use lodger_core::rng::Rng;
 use lodger_serve::backing::BackingError;
 use lodger_wire::command::window::{EntryInfo, opcode};
-use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::memory::{GuestMemory, Ram};
 use lodger_wire::status::Status;
-use lodger_wire::{CommandId, NamespaceId};
 use simulated::Simulated;
 use std::sync::Arc;
 
@@ -184,17 +182,16 @@ fn submit(host: &mut Host<'_>, naive: &mut Naive, asked: Asked) -> u16 {
         Asked::Pin(id, pin) => {
             let (lba, pages) = (pin.page as u32 * 8, pin.pages as u32);
             naive.entries[id as usize] = pin;
-            call(
-                host,
+            host.window_call(
                 opcode::PIN,
                 [0, 0, lba, 0, pin.slot as u32, pages << 8 | id],
             )
         }
         Asked::Flush(id) => {
             naive.entries[id as usize].pinned = Pinned::Flushing;
-            call(host, opcode::FLUSH, [0, 0, 0, 0, 0, id])
+            host.window_call(opcode::FLUSH, [0, 0, 0, 0, 0, id])
         }
-        Asked::Sync(id) => call(host, opcode::SYNC, [0, 0, 0, 0, 0, id]),
+        Asked::Sync(id) => host.window_call(opcode::SYNC, [0, 0, 0, 0, 0, id]),
         Asked::Write { page, version } => {
             let entry = host.entry(1, 1, page * 8, 8);
             let data = sector(version).repeat(SECTORS as usize);
@@ -209,17 +206,6 @@ fn submit(host: &mut Host<'_>, naive: &mut Naive, asked: Asked) -> u16 {
     };
     host.submit(1, entry);
     entry.command().0
-}
-
-/// A call of the window, with a page for its data.
-fn call(host: &mut Host<'_>, opcode: u8, dwords: [u32; 6]) -> SubmissionEntry {
-    let command = host.free_command(1);
-    let buffer = host.io[0].buffer(command);
-    let mut entry = SubmissionEntry::new(opcode, CommandId(command), NamespaceId(1));
-    for (at, dword) in dwords.into_iter().enumerate() {
-        entry = entry.with_dword(10 + at, dword);
-    }
-    entry.with_prp(buffer, buffer + PAGE)
 }
 
 /// It has ended well.
@@ -300,7 +286,7 @@ fn work(host: &mut Host<'_>, naive: &mut Naive, steps: u32) {
 
 /// What the drive says of an entry.
 fn info(host: &mut Host<'_>, id: u32) -> Option<EntryInfo> {
-    let entry = call(host, opcode::GET_ENTRY_INFO, [16, 0, 0, 0, 0, id]);
+    let entry = host.window_call(opcode::GET_ENTRY_INFO, [16, 0, 0, 0, 0, id]);
     let buffer = host.io[0].buffer(entry.command().0);
     host.run(1, entry).ok()?;
     let mut bytes = [0; EntryInfo::BYTES];
@@ -470,7 +456,7 @@ fn a_pin_that_a_full_disk_refuses_has_its_bytes_all_the_same() {
         assert!(host.port.wait());
     }
     disk.set_room(Some(0));
-    let pin = call(&mut host, opcode::PIN, [0, 0, 3 * 8, 0, 2, 1 << 8]);
+    let pin = host.window_call(opcode::PIN, [0, 0, 3 * 8, 0, 2, 1 << 8]);
     let refused = host.run(1, pin).expect_err("nothing can be written");
     assert!(refused.is(Status::WRITE_FAULT), "{refused:?}");
     // A host that hears of a pin stores there: it hears nothing of one that the file does not have.
@@ -481,7 +467,7 @@ fn a_pin_that_a_full_disk_refuses_has_its_bytes_all_the_same() {
     assert_eq!(bytes, sector(7));
     disk.set_room(None);
     // The drive has it pinned, and a flush has what is there.
-    let flush = call(&mut host, opcode::FLUSH, [0; 6]);
+    let flush = host.window_call(opcode::FLUSH, [0; 6]);
     host.run(1, flush).expect("there is room again");
     let entry = host.entry(1, 2, 3 * 8, 8);
     let buffer = host.io[0].buffer(entry.command().0);
@@ -499,15 +485,15 @@ fn a_flush_that_a_reset_has_orphaned_loses_nothing_to_the_next_pin() {
         let ram = Ram::new(MEMORY_BYTES as usize);
         let (mut host, _) = start(&disk, &spec, &ram);
         let pin = |host: &mut Host<'_>, id: u32, page: u32| {
-            let entry = call(host, opcode::PIN, [0, 0, page * 8, 0, 2, 1 << 8 | id]);
+            let entry = host.window_call(opcode::PIN, [0, 0, page * 8, 0, 2, 1 << 8 | id]);
             host.run(1, entry).expect("pinned");
         };
         pin(&mut host, 0, 3);
         let window = host.port.controller.window_mut().expect("a window");
         window.write(2 * PAGE, &sector(7).repeat(8));
-        let sync = call(&mut host, opcode::SYNC, [0; 6]);
+        let sync = host.window_call(opcode::SYNC, [0; 6]);
         host.run(1, sync).expect("it is safe");
-        let flush = call(&mut host, opcode::FLUSH, [0; 6]);
+        let flush = host.window_call(opcode::FLUSH, [0; 6]);
         host.submit(1, flush);
         host.port.wait();
         host.enable();
@@ -515,7 +501,7 @@ fn a_flush_that_a_reset_has_orphaned_loses_nothing_to_the_next_pin() {
         while info(&mut host, 0).is_some() {
             assert!(host.port.wait(), "it is flushed some time");
         }
-        let entry = call(&mut host, opcode::PIN, [0, 0, 9 * 8, 0, 2, 1 << 8 | 1]);
+        let entry = host.window_call(opcode::PIN, [0, 0, 9 * 8, 0, 2, 1 << 8 | 1]);
         host.submit(1, entry);
         let mut held = sector(7);
         while held != sector(0) {
@@ -554,7 +540,7 @@ fn what_the_capacitors_do_not_last_for_is_zeros_and_not_pinned_and_the_file_says
         let disk = Arc::new(SimDisk::default());
         let ram = Ram::new(MEMORY_BYTES as usize);
         let (mut host, _) = start(&disk, &spec, &ram);
-        let pin = call(&mut host, opcode::PIN, [0, 0, 3 * 8, 0, 2, 1 << 8]);
+        let pin = host.window_call(opcode::PIN, [0, 0, 3 * 8, 0, 2, 1 << 8]);
         host.run(1, pin).expect("pinned");
         let window = host.port.controller.window_mut().expect("a window");
         window.write(2 * PAGE, &sector(7));

@@ -17,10 +17,8 @@ use lodger_serve::faults::parse_act;
 use lodger_serve::server::{Server, VfioUser};
 use lodger_testing::config;
 use lodger_wire::command::window::{EntryInfo, opcode, status};
-use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::memory::GuestMemory;
 use lodger_wire::status::Status;
-use lodger_wire::{CommandId, NamespaceId};
 use proptest::prelude::*;
 use simulated::{Simulated, ram};
 
@@ -61,13 +59,9 @@ fn serve(name: &str) -> Served {
 
 /// A call of the window, with a page for its data.
 fn call<P: Port>(driver: &mut Driver<P>, opcode: u8, dwords: [u32; 6]) -> Result<Vec<u8>, Status> {
-    let command = driver.free_command(1);
-    let buffer = driver.io[0].buffer(command);
-    let mut entry = SubmissionEntry::new(opcode, CommandId(command), NamespaceId(1));
-    for (at, dword) in dwords.into_iter().enumerate() {
-        entry = entry.with_dword(10 + at, dword);
-    }
-    driver.run(1, entry.with_prp(buffer, buffer + PAGE))?;
+    let entry = driver.window_call(opcode, dwords);
+    let buffer = driver.io[0].buffer(entry.command().0);
+    driver.run(1, entry)?;
     let mut bytes = vec![0; 4 * dwords[0] as usize];
     driver.port.memory().read(buffer, &mut bytes).unwrap();
     Ok(bytes)

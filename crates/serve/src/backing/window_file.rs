@@ -140,9 +140,10 @@ impl WindowFile {
             }
         }
         new.sync_all()?;
+        // Once it has the name nothing may fail: the old one would be written to, and the new one found.
+        let file = new.try_clone()?;
         std::fs::rename(beside, &self.path)?;
         sync_folder(&self.path);
-        let file = new.try_clone()?;
         self.open().file = Some(Arc::new(new));
         Ok(file)
     }

@@ -341,6 +341,17 @@ impl<P: Port> Driver<P> {
         all
     }
 
+    /// A call of the byte window on the first queue, with a page for its data.
+    pub fn window_call(&mut self, opcode: u8, dwords: [u32; 6]) -> SubmissionEntry {
+        let command = self.free_command(1);
+        let buffer = self.io[0].buffer(command);
+        let mut entry = SubmissionEntry::new(opcode, CommandId(command), NamespaceId(1));
+        for (at, dword) in dwords.into_iter().enumerate() {
+            entry = entry.with_dword(10 + at, dword);
+        }
+        entry.with_prp(buffer, buffer + PAGE)
+    }
+
     /// A data command, with PRP entries for its buffer.
     pub fn entry(&mut self, queue: usize, opcode: u8, lba: u64, blocks: u32) -> SubmissionEntry {
         let command = self.free_command(queue);
