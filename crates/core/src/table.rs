@@ -76,7 +76,7 @@ impl Table {
     }
 
     /// Sets the value of a key, unless it has one that is to be kept. Returns the one it had.
-    #[inline]
+    #[inline(always)]
     pub fn insert_unless(
         &mut self,
         key: u32,
@@ -117,7 +117,7 @@ impl Table {
     }
 
     /// Removes a key that has this value.
-    #[inline]
+    #[inline(always)]
     pub fn remove_pair(&mut self, key: u32, value: u32) {
         if let Ok(at) = self.find(key)
             && self.places[at].1 == value

@@ -299,7 +299,7 @@ impl WriteBuffer {
     }
 
     /// A slot's data has arrived. `merge`: the rest of the page must be read first.
-    #[inline]
+    #[inline(always)]
     pub fn land(&mut self, slot: BufferSlot, merge: bool, cold: bool) -> Landing {
         let lpn = self.slots[slot].lpn;
         let mut cold = cold;
@@ -454,7 +454,7 @@ impl WriteBuffer {
 
     /// A slot is in flash (or needs not go there): it is free again. Commands that waited for it
     /// alone (FUA) go to `done`.
-    #[inline]
+    #[inline(always)]
     pub fn programmed(&mut self, slot: BufferSlot, done: &mut Vec<CommandId>) {
         let lpn = self.slots[slot].lpn;
         self.newest.remove_pair(lpn.0, slot.0);
@@ -466,7 +466,7 @@ impl WriteBuffer {
     }
 
     /// A slot's data is safe: its epoch and who waits for it alone need not wait any more.
-    #[inline]
+    #[inline(always)]
     fn release_waiters(&mut self, slot: BufferSlot, done: &mut Vec<CommandId>) {
         let Slot {
             epoch,

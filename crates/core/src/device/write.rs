@@ -228,16 +228,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if let Some(cache) = &mut self.read_cache {
             cache.forget(lpn);
         }
-        // What was there before matters only to partial writes, where it lies in flash to hot/cold streams, too.
         let whole = sectors == u8::MAX;
-        let older = match whole {
-            true => None,
-            false => self.buffer.slots.find(lpn),
-        };
-        let old_ppn = if whole && !self.spec.ftl.hot_cold_streams {
-            None
+        // What was there before matters only to partial writes, where it lies in flash to hot/cold streams, too.
+        let (older, old_ppn) = if whole && !self.spec.ftl.hot_cold_streams {
+            (None, None)
         } else {
-            self.ftl.locate(lpn)
+            (self.buffer.slots.find(lpn), self.ftl.locate(lpn))
         };
         let merge = !whole && older.is_none() && old_ppn.is_some();
         let cold = self.spec.ftl.hot_cold_streams && self.ftl.expects_to_last(old_ppn);
@@ -252,12 +248,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 held
             }
             Landing::New => {
-                let source = match (older, old_ppn) {
-                    _ if whole => None,
-                    (Some(older), _) => Some(Source::Buffer(older)),
-                    (None, Some(ppn)) => Some(Source::Flash(ppn)),
-                    (None, None) => Some(Source::Unwritten),
-                };
+                let source = (!whole).then_some(match (older, old_ppn) {
+                    (Some(older), _) => Source::Buffer(older),
+                    (None, Some(ppn)) => Source::Flash(ppn),
+                    (None, None) => Source::Unwritten,
+                });
                 if Self::PAGES_IN_HOST || self.hmb_pages.lost.any() {
                     let (data, around) = self.hmb_pages();
                     data.fetch_merging(around, slot, source, sectors);
@@ -361,28 +356,30 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Programs what should be programmed now, as far as there is room.
     pub(super) fn dispatch_writes(&mut self) {
-        for cold in [false, true] {
-            if cold && !self.spec.ftl.hot_cold_streams {
-                break;
+        self.dispatch_queue(false);
+        if self.spec.ftl.hot_cold_streams {
+            self.dispatch_queue(true);
+        }
+    }
+
+    fn dispatch_queue(&mut self, cold: bool) {
+        loop {
+            let stream = self.host_stream(cold);
+            let unit_slots = self.ftl.geometry().unit_slots(stream == Stream::Slc);
+            let mut wanted = self.buffer.slots.wanted(cold, unit_slots);
+            if wanted == 0 && self.writes_wait_for_idle_die() {
+                wanted = self.buffer.slots.dirty(cold).min(unit_slots);
             }
-            loop {
-                let stream = self.host_stream(cold);
-                let unit_slots = self.ftl.geometry().unit_slots(stream == Stream::Slc);
-                let mut wanted = self.buffer.slots.wanted(cold, unit_slots);
-                if wanted == 0 && self.writes_wait_for_idle_die() {
-                    wanted = self.buffer.slots.dirty(cold).min(unit_slots);
-                }
-                if wanted == 0 || !self.may_write(stream) {
-                    break;
-                }
-                let share = self.ftl.new_data_share();
-                let array = &mut self.board.array;
-                let Some(unit) = wear::allocate(&mut self.ftl, array, stream, false) else {
-                    break;
-                };
-                self.take_turn(stream, share);
-                self.program_host_data(unit, wanted, cold);
+            if wanted == 0 || !self.may_write(stream) {
+                return;
             }
+            let share = self.ftl.new_data_share();
+            let array = &mut self.board.array;
+            let Some(unit) = wear::allocate(&mut self.ftl, array, stream, false) else {
+                return;
+            };
+            self.take_turn(stream, share);
+            self.program_host_data(unit, wanted, cold);
         }
     }
 

@@ -19,12 +19,36 @@ impl Ftl {
         self.map.touch(pages);
     }
 
-    /// The same, and what is known of their old places. A page may be among them twice, for a flush between.
+    /// The same, and what is known of their old places. A page may be among them twice, for a flush between. Pages in a
+    /// row that lay in a row come with the first of them.
     pub fn touch_with_old(&self, pages: impl Iterator<Item = Lpn> + Clone) {
+        if self.are_in_a_row(pages.clone()) {
+            return;
+        }
         self.map.touch_chunks(pages.clone());
         let old = pages.filter_map(|lpn| self.map.get(lpn));
         let dead = old.filter(|&ppn| !self.is_current(ppn)).count();
         debug_assert_eq!(dead, 0, "what the map points to is current");
         std::hint::black_box(dead);
+    }
+
+    /// Whether pages follow one another, and their old places seem to: this is asked of the ends alone.
+    #[inline]
+    fn are_in_a_row(&self, mut pages: impl Iterator<Item = Lpn>) -> bool {
+        let Some(first) = pages.next() else {
+            return true;
+        };
+        let mut last = first;
+        for page in pages {
+            if page.0 != last.0 + 1 {
+                return false;
+            }
+            last = page;
+        }
+        match (self.map.get(first), self.map.get(last)) {
+            (Some(from), Some(to)) => to.0.wrapping_sub(from.0) == last.0 - first.0,
+            (None, None) => true,
+            _ => false,
+        }
     }
 }

@@ -105,6 +105,9 @@ impl Collector {
     /// such slot. `None` when the victim has been read to its end.
     pub fn next_group(&mut self, ftl: &Ftl) -> Option<(Ppn, SlotMask, Cause)> {
         let collecting = self.current.as_mut()?;
+        if ftl.blocks[collecting.victim].valid == 0 {
+            collecting.cursor = collecting.end;
+        }
         let group_slots = ftl.geometry.group_slots;
         while collecting.cursor < collecting.end {
             let group = collecting.cursor;

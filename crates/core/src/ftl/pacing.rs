@@ -134,7 +134,7 @@ impl Ftl {
     /// need be collected, 0 and less where new data has to wait.
     #[must_use]
     pub fn level(&self) -> i64 {
-        self.above_least() * WHOLE / i64::from(self.geometry.superblock_slots)
+        self.level_of(self.above_least())
     }
 
     /// How far room is above the least, slots.
@@ -148,7 +148,12 @@ impl Ftl {
         if self.blocks.free_count(false) >= self.gc_start + 3 {
             return None;
         }
-        Some(self.level()).filter(|&level| level < WHOLE)
+        let above = self.above_least();
+        (above < i64::from(self.geometry.superblock_slots)).then(|| self.level_of(above))
+    }
+
+    fn level_of(&self, above_least: i64) -> i64 {
+        above_least * WHOLE / i64::from(self.geometry.superblock_slots)
     }
 
     /// New data's share of program operations; [`WHOLE`] while nothing need be collected.
