@@ -114,7 +114,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.board.counters.requests += 1;
         let status = self.validate(&request);
         self.board.counters.ageing.refused += u64::from(status == Status::ReadOnly);
-        self.insert(Command::new(request, status), C::payload(request.tag))
+        let command = Command::new(request, status);
+        if request.op == Op::Read && status == Status::Success {
+            self.ftl.expect_chunk(Lpn(command.first_lpn()));
+        }
+        self.insert(command, C::payload(request.tag))
     }
 
     /// What an enqueued command brings, and what has been read for it until its completion: a host whose data

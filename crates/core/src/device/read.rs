@@ -21,6 +21,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if command.hpb_command {
             return self.driver_core_ps(id);
         }
+        self.ftl.expect(Lpn(command.first_lpn()));
         let slots = u64::from(command.end_lpn() - command.first_lpn());
         let (first, last) = command.translation_pages();
         let costs = &self.spec.controller;

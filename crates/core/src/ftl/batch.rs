@@ -14,6 +14,18 @@ impl Ftl {
         self.mark_valid(to, Owner::data(lpn), sequence);
     }
 
+    /// A page's map entry is needed by a command that is on its way: first what leads to it.
+    #[inline(always)]
+    pub fn expect_chunk(&self, lpn: Lpn) {
+        self.map.expect_chunk(lpn);
+    }
+
+    /// And then itself. One after the other, so that none of both is waited for.
+    #[inline(always)]
+    pub fn expect(&self, lpn: Lpn) {
+        self.map.expect(lpn);
+    }
+
     /// Brings the map entries of these pages close.
     pub fn touch(&self, pages: impl Iterator<Item = Lpn> + Clone) {
         self.map.touch(pages);

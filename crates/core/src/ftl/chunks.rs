@@ -3,6 +3,7 @@
 //! So what a drive's size takes is an entry a block; a table of all chunks would have to be cleared for each run, and
 //! a drive that is only read, by its formula, would miss the processor's caches at each look.
 
+use lodger_prefetch::prefetch;
 use serde::{Deserialize, Serialize};
 
 /// Place of a chunk whose pages all lie where the formula says.
@@ -38,6 +39,13 @@ impl Chunks {
     pub(super) fn get(&self, chunk: u32) -> u32 {
         let start = self.blocks[(chunk / BLOCK) as usize];
         self.places[(start + chunk % BLOCK) as usize]
+    }
+
+    /// Where a chunk's entries are is asked soon.
+    #[inline(always)]
+    pub(super) fn expect(&self, chunk: u32) {
+        let start = self.blocks[(chunk / BLOCK) as usize];
+        prefetch(&self.places, (start + chunk % BLOCK) as usize);
     }
 
     /// A chunk's entries are there from now on.

@@ -5,6 +5,7 @@ use super::chunks::{CHUNK_UNMAPPED, CHUNK_UNTOUCHED, Chunks};
 use super::formula::Formula;
 use super::recovery::Trim;
 use crate::ids::{Lpn, Ppn};
+use lodger_prefetch::prefetch;
 use serde::{Deserialize, Serialize};
 
 /// Entries of one chunk: small, because random writes touch one entry of many chunks.
@@ -61,6 +62,22 @@ impl PageMap {
                 UNMAPPED => None,
                 ppn => Some(Ppn(ppn)),
             },
+        }
+    }
+
+    /// Where the entry of a page is, is needed soon.
+    #[inline(always)]
+    pub fn expect_chunk(&self, lpn: Lpn) {
+        self.chunks.expect(lpn.0 / CHUNK);
+    }
+
+    /// The entry of a page is needed soon; where it is was expected before.
+    #[inline(always)]
+    pub fn expect(&self, lpn: Lpn) {
+        let place = self.chunk(lpn);
+        if place != CHUNK_UNTOUCHED && place != CHUNK_UNMAPPED {
+            let at = (place as usize - 1) * CHUNK as usize + (lpn.0 % CHUNK) as usize;
+            prefetch(self.entries.as_flattened(), at);
         }
     }
 
