@@ -56,7 +56,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a workload on a simulated drive and report as fio does
-    Simulate(SimulateArgs),
+    Simulate(Box<SimulateArgs>),
     /// Run a workload on several drives, or with several amounts of host memory, side by side
     Compare(CompareArgs),
     /// Tell how much host memory is enough for a workload
@@ -144,6 +144,9 @@ pub struct SimulateArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub trace: TraceArgs,
+    /// Simulate a trace, one in order of time, while it is read: its length takes no memory
+    #[arg(long, help_heading = "Traces")]
+    pub stream: bool,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub report: ReportArgs,

@@ -5,7 +5,10 @@ use crate::error::Error;
 use crate::interrupt::{self, Interruptible};
 use crate::progress::Meter;
 use crate::used;
-use lodger_run::{Drive, Files, HmbChoice, Replay, RunConfig, TraceOptions, WorkloadFile};
+use lodger_core::spec::DriveSpec;
+use lodger_run::{
+    Drive, Files, HmbChoice, Replay, RunConfig, TraceOptions, Workload, WorkloadFile,
+};
 use lodger_workload::WorkloadError;
 use lodger_workload::live::Reader;
 use lodger_workload::trace::{self, DeviceChoice, Fit};
@@ -19,7 +22,21 @@ pub fn files() -> Files {
     Files::opened_by(open)
 }
 
+/// A trace that is simulated while it is read.
+///
+/// # Errors
+/// If it cannot be read or understood, or is no trace.
+pub fn streamed(path: &Path, args: &TraceArgs, spec: &DriveSpec) -> Result<Workload, Error> {
+    // How far the simulation has come is shown, not how far the file was read.
+    let files = Files::opened_by(|path| open_with(path, false));
+    files.stream(path, &trace_options(args)?, spec.capacity_bytes)
+}
+
 fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    open_with(path, true)
+}
+
+fn open_with(path: &Path, shows_progress: bool) -> io::Result<Box<dyn Read>> {
     if path == Path::new("-") {
         if let Ok(metadata) = std::fs::metadata("/dev/stdin") {
             used::input(&metadata);
@@ -30,6 +47,9 @@ fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     }
     let metadata = std::fs::metadata(path)?;
     used::input(&metadata);
+    if metadata.is_file() && !shows_progress {
+        return Ok(Box::new(Interruptible(File::open(path)?)));
+    }
     if metadata.is_file() {
         let file = Metered {
             file: File::open(path)?,

@@ -432,6 +432,7 @@ impl<'o, O: Observer> Replay<'o, O> {
             events: self.host.events(),
             requests: self.requests,
             hmb,
+            notes: Vec::new(),
             warnings: refused(&jobs).into_iter().collect(),
             interrupted,
             counters: self.host.counters(),

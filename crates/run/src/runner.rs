@@ -69,6 +69,8 @@ pub struct RunResult {
     pub hmb: HmbResult,
     /// Where the time of requests went, if that was asked for.
     pub breakdown: Option<Breakdown>,
+    /// What is known of the workload only at its end: what a trace was taken for that was read meanwhile.
+    pub notes: Vec<String>,
     /// What the user should hear: host memory refused, requests refused.
     pub warnings: Vec<String>,
     /// The observer ended the run early: the rest is what was known by then.
@@ -104,11 +106,13 @@ pub fn run_traced<O: Observer, T: Tracer>(
     let made = config::make_traced(config, NoContents, tracer)?;
     let mut runner = Runner::new(made.host, workload, observer);
     let interrupted = runner.run()?.is_break();
+    let mut notes = Vec::new();
     for (result, job) in runner.results.iter_mut().zip(&mut runner.jobs) {
-        result.ended(job)?;
+        result.ended(job, &mut notes)?;
     }
     let too_slow: Vec<String> = summary::too_slow(&runner.results).collect();
     let (mut result, tracer) = runner.finish(made.hmb, interrupted);
+    result.notes = notes;
     result.warnings.splice(0..0, made.warning);
     result.warnings.extend(too_slow);
     result
@@ -501,6 +505,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
             events: self.host.events(),
             requests: self.done_requests,
             hmb,
+            notes: Vec::new(),
             warnings: refused(&self.results).into_iter().collect(),
             interrupted,
             counters,

@@ -376,8 +376,15 @@ impl JobResult {
         }
     }
 
-    /// The job is done.
-    pub(crate) fn ended(&mut self, job: &mut Job) -> Result<(), Error> {
+    /// The job is done. `notes` hears what its workload said only at its end.
+    pub(crate) fn ended(&mut self, job: &mut Job, notes: &mut Vec<String>) -> Result<(), Error> {
+        if let Some(ending) = job.ending() {
+            let ending = ending?;
+            notes.push(ending.description.summary);
+            notes.extend(ending.description.notes);
+            notes.extend(ending.fitted.notes);
+            self.trace = ending.recorded;
+        }
         self.latency = job.latency().map(|(goal, depth, missed)| LatencyFound {
             target_ns: goal.target_ps / NS,
             window_us: goal.window_ps / US,

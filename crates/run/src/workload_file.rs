@@ -6,7 +6,7 @@ use crate::logging::{self, LoggingChoice, Target};
 use lodger_workload::fio::Beside;
 use lodger_workload::live::{self, Reader};
 use lodger_workload::trace::{self, Description, Fit, Mode, Trace};
-use lodger_workload::{Workload, fio};
+use lodger_workload::{Workload, WorkloadError, fio};
 use std::io::{self, BufRead};
 use std::path::Path;
 
@@ -303,6 +303,38 @@ impl Files {
         })
     }
 
+    /// A trace as a workload for a drive of `drive_bytes`, simulated while it is read: its length takes no memory, and what is
+    /// known only at its end the result's notes say. It must be in order of time, of one device or of one that is named.
+    ///
+    /// # Errors
+    /// If it cannot be read or understood, or is no trace.
+    pub fn stream(
+        self,
+        path: &Path,
+        options: &TraceOptions,
+        drive_bytes: u64,
+    ) -> Result<Workload, Error> {
+        let name = path.display().to_string();
+        let file = path.to_owned();
+        let open = move || {
+            let reader = self.trace_reader(&file);
+            reader.map_err(|error| WorkloadError {
+                message: error.message,
+                place: None,
+                hint: error.hint,
+            })
+        };
+        let fit = options.fit.unwrap_or(Fit::Error);
+        let read = options.read.clone();
+        Ok(trace::stream(
+            open,
+            &name,
+            read,
+            (drive_bytes, fit),
+            mode(options)?,
+        )?)
+    }
+
     /// Jobs that stand on a command line alone ([`WorkloadFile::with_beside`] has them).
     ///
     /// # Errors
@@ -349,6 +381,11 @@ impl Files {
         options: &trace::Options,
     ) -> Result<(Trace, Description), Error> {
         let name = path.display().to_string();
+        Ok(trace::load(self.trace_reader(path)?, &name, options)?)
+    }
+
+    fn trace_reader(self, path: &Path) -> Result<Box<dyn BufRead>, Error> {
+        let name = path.display();
         let (reader, head) = self.head(path, "trace")?;
         if is_job_file(path, &head) {
             let message = format!("`{name}` is a fio job file, not a trace");
@@ -356,8 +393,8 @@ impl Files {
                 "`lodger simulate {name} --drive rc100-480` runs it"
             )));
         }
-        refuse_recording(&head, &name)?;
-        Ok(trace::load(reader, &name, options)?)
+        refuse_recording(&head, &name.to_string())?;
+        Ok(reader)
     }
 }
 

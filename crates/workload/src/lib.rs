@@ -139,6 +139,14 @@ impl Job {
         }
     }
 
+    /// What is known at the end of a trace that was read while it was replayed; an error if it could not be read to its end.
+    pub fn ending(&mut self) -> Option<Result<trace::Ending, WorkloadError>> {
+        match &mut self.source {
+            Source::Trace(replay) => replay.ending(),
+            Source::Fio(_) | Source::Logging(_) => None,
+        }
+    }
+
     /// The flow that the job belongs to, if any: what one of its jobs submits may let others go on (fio's `flow_id`).
     #[must_use]
     pub fn flow(&self) -> Option<u64> {

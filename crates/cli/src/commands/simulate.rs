@@ -14,29 +14,31 @@ use crate::watch::Watch;
 use lodger_core::time::S;
 use lodger_run::report::{self, Report};
 use lodger_run::timeline::Interval;
-use lodger_run::{Breakdown, FioLogs, Recorder, RunConfig, RunResult, Timeline, Workload};
-use std::path::Path;
+use lodger_run::{
+    Breakdown, FioLogs, LoggingChoice, Recorder, RunConfig, RunResult, Timeline, Workload,
+};
+use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<u8, Error> {
     // A recording comes by itself.
-    if let ([only], [], []) = (
+    let only = match (
         &args.workload[..],
         &args.fio.options[..],
         &args.fio.sections[..],
-    ) && let Some(recording) = inputs::recording(only, &args.trace)?
+    ) {
+        ([only], [], []) => Some(only),
+        _ => None,
+    };
+    if let Some(only) = only
+        && let Some(recording) = inputs::recording(only, &args.trace)?
     {
         return recorded::run(args, recording, streams).map(|()| 0);
     }
     let config = inputs::config(&args.drive, args.hmb.choice()?, &args.run)?;
-    let source = inputs::workloads(&args.workload, &args.fio, &args.trace)?;
-    let source = source.choose(args.logging.choice(args.commit.as_deref())?)?;
-    for note in source.notes() {
-        streams.note(&note);
-    }
-    let (workload, notes) = source.into_workload(config.spec(), config.seed)?;
-    for note in notes {
-        streams.note(&note);
-    }
+    let workload = match args.stream {
+        false => kept(args, &config, streams)?,
+        true => streamed(args, only, &config)?,
+    };
     // Before the work, which may take long: what cannot be written is said at once.
     let file = output::begin(args.report.output.as_deref())?;
     let log = output::begin(args.time.latency_log.as_deref())?;
@@ -54,6 +56,9 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<u8, 
     let (mut logs, silent) = watch.finish()?;
     let Written { files, notes } = extra;
     logs.extend(files);
+    for note in &result.notes {
+        streams.note(note);
+    }
     let report = Report {
         config: &config,
         result: &result,
@@ -83,6 +88,42 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<u8, 
             "the drive refused {refused} requests"
         ))),
     }
+}
+
+/// A trace that is read while it is simulated.
+fn streamed(
+    args: &SimulateArgs,
+    only: Option<&PathBuf>,
+    config: &RunConfig,
+) -> Result<Workload, Error> {
+    let Some(path) = only else {
+        let message = "`--stream` is for one trace, and jobs or several workloads are given";
+        return Err(Error::input(message).hint("leave it out"));
+    };
+    if args.logging.choice(args.commit.as_deref())? != LoggingChoice::default() {
+        let message =
+            "`--stream` is for traces, `--commit` and its like for models of database logging";
+        return Err(Error::input(message).hint("leave one of them out"));
+    }
+    inputs::streamed(path, &args.trace, config.spec())
+}
+
+/// The workload, read as a whole.
+fn kept(
+    args: &SimulateArgs,
+    config: &RunConfig,
+    streams: &mut Streams<'_>,
+) -> Result<Workload, Error> {
+    let source = inputs::workloads(&args.workload, &args.fio, &args.trace)?;
+    let source = source.choose(args.logging.choice(args.commit.as_deref())?)?;
+    for note in source.notes() {
+        streams.note(&note);
+    }
+    let (workload, notes) = source.into_workload(config.spec(), config.seed)?;
+    for note in notes {
+        streams.note(&note);
+    }
+    Ok(workload)
 }
 
 /// What was simulated until the user stopped it, marked as part of a run. Curves and logs of a part would look like those

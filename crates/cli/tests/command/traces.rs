@@ -167,3 +167,57 @@ fn a_published_database_s_trace_runs() {
         }
     }
 }
+
+/// A trace that is simulated while it is read gives the report and the notes of one that is kept; what its end would have to
+/// tell is refused, and nothing is written then.
+#[test]
+fn a_trace_can_be_simulated_while_it_is_read() {
+    let sandbox = Sandbox::new();
+    let line = |at: u64| {
+        let (time, offset) = (128_166_372_003_061_629 + at * 40, at * 7919 % 5000 * 4096);
+        let kind = if at.is_multiple_of(4) {
+            "Write"
+        } else {
+            "Read"
+        };
+        format!("{time},hm,1,{kind},{offset},4096,413\n")
+    };
+    let mut text: String = (0..20_000).map(line).collect();
+    sandbox.file("hm.csv", &text);
+    let run = |more: &[&str]| {
+        let start = [
+            "simulate",
+            "hm.csv",
+            "--drive",
+            "tiny",
+            "--output-format",
+            "json",
+        ];
+        let told = sandbox.ok(&[&start, more].concat());
+        let report = told
+            .stdout
+            .lines()
+            .filter(|line| !line.contains("\"wall_s\""));
+        (report.collect::<Vec<_>>().join("\n"), told.stderr)
+    };
+    for replay in [&["--replay", "timed"][..], &["--replay", "closed"]] {
+        assert_eq!(run(replay), run(&[replay, &["--stream"]].concat()));
+    }
+    text.push_str("128166372003061629,hm,1,Read,0,4096,413\n");
+    sandbox.file("hm.csv", &text);
+    let start = ["simulate", "hm.csv", "--drive", "tiny", "--stream"];
+    let failed = sandbox.run(&[&start[..], &["--output", "o.json"]].concat());
+    assert_eq!(failed.code, Some(2), "{}", failed.stderr);
+    assert!(failed.stderr.contains("hm.csv:20001"), "{}", failed.stderr);
+    assert!(failed.stderr.contains("--stream"), "{}", failed.stderr);
+    assert!(!sandbox.files().iter().any(|file| file.contains("o.json")));
+    let jobs = sandbox.run(&[
+        "simulate",
+        "--drive",
+        "tiny",
+        "--stream",
+        "--name=a",
+        "--rw=read",
+    ]);
+    assert_eq!(jobs.code, Some(2), "{}", jobs.stderr);
+}

@@ -5,6 +5,7 @@ use super::format::Format;
 use super::format::field::{Done, Fault, Raw, Skip, Took};
 use super::record::{LENGTH_MAX_BYTES, Packed, Record};
 use super::recorded::{Latencies, Recorded};
+use super::stream::{Flow, Flowed};
 use super::text::{excerpt, grouped, plural};
 use crate::WorkloadError;
 use lodger_core::Op;
@@ -52,6 +53,8 @@ pub(crate) struct Collector<'o> {
     noun: Option<&'static str>,
     records_max: usize,
     records: Vec<Packed>,
+    /// Where requests go that are not kept.
+    flow: Option<Flow>,
     /// Which stream each record is of; empty as long as there is only one stream.
     stream_of: Vec<u16>,
     streams: Vec<Stream>,
@@ -69,7 +72,13 @@ pub(crate) struct Collector<'o> {
 
 /// What a file held.
 pub(crate) struct Collected {
+    /// In order of time, unless they were handed on.
     pub(crate) records: Vec<Packed>,
+    /// What of them was handed on.
+    pub(crate) flowed: Option<Flowed>,
+    pub(crate) requests: u64,
+    /// From the first to the last.
+    pub(crate) duration_ps: u64,
     pub(crate) recorded: Option<Box<Recorded>>,
     pub(crate) device: Option<String>,
     pub(crate) devices: Vec<DeviceCount>,
@@ -79,13 +88,19 @@ pub(crate) struct Collected {
 }
 
 impl<'o> Collector<'o> {
-    pub(crate) fn new(format: Format, choice: &'o DeviceChoice, records_max: usize) -> Self {
+    pub(crate) fn new(
+        format: Format,
+        choice: &'o DeviceChoice,
+        records_max: usize,
+        flow: Option<Flow>,
+    ) -> Self {
         let apart = *choice != DeviceChoice::All;
         Self {
             choice,
             noun: format.device_noun().filter(|_| apart),
             records_max,
             records: Vec::new(),
+            flow,
             stream_of: Vec::new(),
             streams: Vec::new(),
             ids: HashMap::new(),
@@ -105,6 +120,11 @@ impl<'o> Collector<'o> {
     /// Whether no further request may be kept: not a fault of one line.
     pub(crate) fn is_full(&self) -> bool {
         self.records.len() >= self.records_max
+    }
+
+    /// Why no further request is taken, if that is no fault of one line.
+    pub(crate) fn refusal(&mut self) -> Option<WorkloadError> {
+        self.flow.as_mut()?.refusal()
     }
 
     pub(crate) fn skip(&mut self, skip: Skip) {
@@ -173,12 +193,16 @@ impl<'o> Collector<'o> {
         };
         let known = self.ids.get(&(Box::from(device), done.rank)).copied();
         self.ends_only += u64::from(known.is_none());
+        let known = known.filter(|&id| self.streams[usize::from(id)].wanted);
         if let (Some(id), Ok(time_ps)) = (known, self.relative_time(done.time_ps)) {
             self.latencies.done(id, done.offset_bytes, time_ps);
         }
     }
 
     fn keep(&mut self, record: Record, id: usize) -> Result<(), Fault> {
+        if let Some(flow) = &mut self.flow {
+            return flow.take(Packed::new(record), &mut self.latencies);
+        }
         if self.is_full() {
             let most = plural(self.records_max as u64, "request");
             return Err(Fault(format!(
@@ -221,14 +245,20 @@ impl<'o> Collector<'o> {
             }
             None => {
                 let id = self.streams.len();
+                let wanted = match self.choice {
+                    DeviceChoice::Named(wanted) => is_named(device, wanted),
+                    _ => true,
+                };
+                let another = self.streams.iter().find(|stream| stream.wanted && wanted);
+                if let (Some(flow), Some(another)) = (&mut self.flow, another) {
+                    let is_same = *another.device == *device;
+                    return Err(flow.refuse_second(self.noun, is_same));
+                }
                 self.ids.insert(key, id as u16);
                 self.streams.push(Stream {
                     device: Box::from(device),
                     rank,
-                    wanted: match self.choice {
-                        DeviceChoice::Named(wanted) => is_named(device, wanted),
-                        _ => true,
-                    },
+                    wanted,
                     requests: 0,
                     end_bytes: 0,
                     end_line: 0,
@@ -261,6 +291,7 @@ impl<'o> Collector<'o> {
             streams.map(|stream| stream.device == *device).collect()
         };
         let recorded = self.latencies.finish(&of_device);
+        let flowed = self.flow.take().map(Flow::finish);
         let mut records = std::mem::take(&mut self.records);
         if !self.stream_of.is_empty() {
             let mut streams = self.stream_of.iter();
@@ -275,8 +306,18 @@ impl<'o> Collector<'o> {
                 plural(backwards, "request")
             ));
         }
+        let (requests, duration_ps) = match &flowed {
+            Some(flowed) => (flowed.requests, flowed.duration_ps),
+            None => (
+                records.len() as u64,
+                records.last().map_or(0, |last| last.time_ps),
+            ),
+        };
         Ok(Collected {
             records,
+            flowed,
+            requests,
+            duration_ps,
             recorded,
             device,
             devices,

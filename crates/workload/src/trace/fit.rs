@@ -56,6 +56,49 @@ pub struct FitReport {
     pub notes: Vec<String>,
 }
 
+impl FitReport {
+    /// The request over whole blocks.
+    fn widen(&mut self, packed: Packed) -> Packed {
+        let whole = widened(packed);
+        self.widened += u64::from(whole != packed);
+        whole
+    }
+
+    /// The request at another place, moved back where it would cross the drive's end.
+    fn place(&mut self, packed: Packed, usable_bytes: u64, offset: u64) -> Packed {
+        let length = packed.length_bytes().min(usable_bytes);
+        self.shortened += u64::from(length < packed.length_bytes());
+        let offset = offset.min(usable_bytes - length);
+        self.moved += u64::from(offset != packed.offset_bytes);
+        packed.moved(offset, length)
+    }
+
+    fn note_widened(&mut self) {
+        if self.widened > 0 {
+            self.notes.push(format!(
+                "{} widened to whole blocks of 512 B",
+                plural(self.widened, "request")
+            ));
+        }
+    }
+
+    fn note_shortened(&mut self) {
+        if self.shortened > 0 {
+            self.notes.push(format!(
+                "{} longer than the drive shortened to it",
+                plural(self.shortened, "request")
+            ));
+        }
+    }
+
+    fn note_wrapped(&mut self) {
+        self.notes.push(format!(
+            "{} beyond the drive wrapped around its end",
+            plural(self.moved, "request")
+        ));
+    }
+}
+
 impl Trace {
     /// Makes every request lie inside a drive of `drive_bytes` and cover whole blocks of 512 B.
     ///
@@ -66,66 +109,33 @@ impl Trace {
     /// With [`Fit::Error`], if a request ends beyond the drive; with any, if the drive is smaller
     /// than a block.
     pub fn fit(&mut self, drive_bytes: u64, fit: Fit) -> Result<FitReport, WorkloadError> {
-        let usable_bytes = drive_bytes - drive_bytes % BLOCK_BYTES;
-        if usable_bytes == 0 {
-            return Err(WorkloadError::new(format!(
-                "a drive must have {BLOCK_BYTES} bytes at least, found {drive_bytes}"
-            )));
-        }
+        let usable_bytes = usable_bytes(drive_bytes)?;
         let mut report = FitReport::default();
         let mut end_bytes = 0;
         for packed in self.records.iter_mut().filter(|p| has_address(p.op())) {
-            let whole = widened(*packed);
-            report.widened += u64::from(whole != *packed);
-            *packed = whole;
-            end_bytes = end_bytes.max(end(whole));
+            *packed = report.widen(*packed);
+            end_bytes = end_bytes.max(end(*packed));
         }
-        if report.widened > 0 {
-            report.notes.push(format!(
-                "{} widened to whole blocks of 512 B",
-                plural(report.widened, "request")
-            ));
-        }
+        report.note_widened();
         if end_bytes <= usable_bytes {
             return Ok(report);
         }
         match fit {
-            Fit::Error => return Err(self.too_large(end_bytes, drive_bytes)),
-            Fit::Wrap => self.wrap(usable_bytes, &mut report),
+            Fit::Error => {
+                let error = too_large(end_bytes, drive_bytes);
+                return Err(match self.end_line {
+                    Some(line) => error.at(&self.name, line),
+                    None => error,
+                });
+            }
+            Fit::Wrap => {
+                let modulus = wrap_modulus(usable_bytes);
+                self.place(usable_bytes, &mut report, |offset| offset % modulus);
+                report.note_wrapped();
+            }
             Fit::Scale => self.scale(end_bytes, usable_bytes, &mut report),
         }
         Ok(report)
-    }
-
-    fn too_large(&self, end_bytes: u64, drive_bytes: u64) -> WorkloadError {
-        let error = WorkloadError::new(format!(
-            "the trace reaches byte {} ({}), the drive ends at {} ({})",
-            grouped(end_bytes),
-            bytes(end_bytes),
-            grouped(drive_bytes),
-            bytes(drive_bytes)
-        ))
-        .hint(format!(
-            "take a drive of {} bytes or more, or `--fit wrap` (addresses modulo the drive) or \
-             `--fit scale` (the traced volume compressed to the drive)",
-            grouped(end_bytes)
-        ));
-        match self.end_line {
-            Some(line) => error.at(&self.name, line),
-            None => error,
-        }
-    }
-
-    fn wrap(&mut self, usable_bytes: u64, report: &mut FitReport) {
-        let modulus = match usable_bytes - usable_bytes % WRAP_ALIGN_BYTES {
-            0 => usable_bytes,
-            aligned => aligned,
-        };
-        self.place(usable_bytes, report, |offset| offset % modulus);
-        report.notes.push(format!(
-            "{} beyond the drive wrapped around its end",
-            plural(report.moved, "request")
-        ));
     }
 
     fn scale(&mut self, end_bytes: u64, usable_bytes: u64, report: &mut FitReport) {
@@ -149,22 +159,107 @@ impl Trace {
         ));
     }
 
-    /// Gives every request the place `at` says, moved back where it would cross the drive's end.
+    /// Gives every request the place `at` says.
     fn place(&mut self, usable_bytes: u64, report: &mut FitReport, at: impl Fn(u64) -> u64) {
         for packed in self.records.iter_mut().filter(|p| has_address(p.op())) {
-            let length = packed.length_bytes().min(usable_bytes);
-            report.shortened += u64::from(length < packed.length_bytes());
-            let offset = at(packed.offset_bytes).min(usable_bytes - length);
-            report.moved += u64::from(offset != packed.offset_bytes);
-            *packed = packed.moved(offset, length);
+            *packed = report.place(*packed, usable_bytes, at(packed.offset_bytes));
         }
-        if report.shortened > 0 {
-            report.notes.push(format!(
-                "{} longer than the drive shortened to it",
-                plural(report.shortened, "request")
-            ));
-        }
+        report.note_shortened();
     }
+}
+
+/// What makes requests fit one at a time, as far as that does not take the whole trace.
+#[derive(Debug)]
+pub(crate) struct Fitter {
+    drive_bytes: u64,
+    usable_bytes: u64,
+    /// Addresses beyond the drive are taken modulo this; `None`: they are refused.
+    modulus: Option<u64>,
+    reaches_beyond: bool,
+    report: FitReport,
+}
+
+impl Fitter {
+    pub(crate) fn new(drive_bytes: u64, fit: Fit) -> Result<Self, WorkloadError> {
+        let usable_bytes = usable_bytes(drive_bytes)?;
+        let modulus = wrap_modulus(usable_bytes);
+        let modulus = match fit {
+            Fit::Error => None,
+            // Otherwise a trace that fits would be moved.
+            Fit::Wrap if modulus == usable_bytes => Some(modulus),
+            Fit::Wrap | Fit::Scale => {
+                let how = if fit == Fit::Scale { "scale" } else { "wrap" };
+                let message =
+                    format!("`--fit {how}` needs the whole trace, which `--stream` does not keep");
+                return Err(WorkloadError::new(message).hint("leave out one of them"));
+            }
+        };
+        Ok(Self {
+            drive_bytes,
+            usable_bytes,
+            modulus,
+            reaches_beyond: false,
+            report: FitReport::default(),
+        })
+    }
+
+    #[inline]
+    pub(crate) fn fit(&mut self, packed: Packed) -> Result<Packed, WorkloadError> {
+        if !has_address(packed.op()) {
+            return Ok(packed);
+        }
+        let packed = self.report.widen(packed);
+        if end(packed) <= self.usable_bytes {
+            return Ok(packed);
+        }
+        let Some(modulus) = self.modulus else {
+            return Err(too_large(end(packed), self.drive_bytes));
+        };
+        self.reaches_beyond = true;
+        let offset = packed.offset_bytes % modulus;
+        Ok(self.report.place(packed, self.usable_bytes, offset))
+    }
+
+    pub(crate) fn finish(mut self) -> FitReport {
+        self.report.note_widened();
+        self.report.note_shortened();
+        if self.reaches_beyond {
+            self.report.note_wrapped();
+        }
+        self.report
+    }
+}
+
+/// What of a drive consists of whole blocks.
+fn usable_bytes(drive_bytes: u64) -> Result<u64, WorkloadError> {
+    match drive_bytes - drive_bytes % BLOCK_BYTES {
+        0 => Err(WorkloadError::new(format!(
+            "a drive must have {BLOCK_BYTES} bytes at least, found {drive_bytes}"
+        ))),
+        usable_bytes => Ok(usable_bytes),
+    }
+}
+
+fn wrap_modulus(usable_bytes: u64) -> u64 {
+    match usable_bytes - usable_bytes % WRAP_ALIGN_BYTES {
+        0 => usable_bytes,
+        aligned => aligned,
+    }
+}
+
+fn too_large(end_bytes: u64, drive_bytes: u64) -> WorkloadError {
+    WorkloadError::new(format!(
+        "the trace reaches byte {} ({}), the drive ends at {} ({})",
+        grouped(end_bytes),
+        bytes(end_bytes),
+        grouped(drive_bytes),
+        bytes(drive_bytes)
+    ))
+    .hint(format!(
+        "take a drive of {} bytes or more, or `--fit wrap` (addresses modulo the drive) or \
+         `--fit scale` (the traced volume compressed to the drive)",
+        grouped(end_bytes)
+    ))
 }
 
 fn end(packed: Packed) -> u64 {

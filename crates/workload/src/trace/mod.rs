@@ -5,7 +5,8 @@
 //! assumed. [`Trace::fit`] makes a trace fit a drive, [`Trace::into_workload`] makes it a workload,
 //! [`info`] describes it and [`convert`] writes it in another format.
 //!
-//! A trace is kept whole in memory, 24 bytes a request; the file is read as a stream.
+//! A trace is kept whole in memory, 24 bytes a request; the file is read as a stream. [`stream`] replays one while it
+//! is read, and keeps nothing.
 
 mod collect;
 pub mod convert;
@@ -16,6 +17,7 @@ mod lines;
 mod record;
 mod recorded;
 mod replay;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -27,9 +29,10 @@ pub use format::{Format, TimeUnit};
 pub use record::Record;
 pub use recorded::Recorded;
 pub use replay::{CLOSED_QUEUE_DEPTH, Mode, PERCENTILES, Replay};
+pub use stream::{Ending, stream};
 
 use crate::WorkloadError;
-use collect::Collector;
+use collect::{Collected, Collector};
 use format::Parser;
 use format::field::{Fault, Parsed};
 use format::recognise;
@@ -38,6 +41,7 @@ use lodger_core::Op;
 use record::Packed;
 use std::fmt;
 use std::io::{BufRead, Read};
+use stream::Flow;
 use text::{excerpt, plural};
 
 /// How much of a file is looked at to recognise it, in bytes.
@@ -218,6 +222,25 @@ pub fn load<'r>(
     name: &'r str,
     options: &Options,
 ) -> Result<(Trace, Description), WorkloadError> {
+    let (collected, description) = read_file(reader, name, options, None)?;
+    let requests = plural(collected.requests, "request");
+    let trace = Trace {
+        name: name.to_owned(),
+        title: format!("{}, {requests}", description.format.title()),
+        records: collected.records,
+        end_line: (collected.end_bytes > 0).then_some(collected.end_line),
+        recorded: collected.recorded,
+    };
+    Ok((trace, description))
+}
+
+/// Reads a file to its end. With a `flow`, requests go there as they come.
+fn read_file<'r>(
+    reader: impl BufRead + 'r,
+    name: &'r str,
+    options: &Options,
+    flow: Option<Flow>,
+) -> Result<(Collected, Description), WorkloadError> {
     let mut unpacked = unpack::unpack(reader, name)?;
     let mut head = Vec::new();
     unpacked
@@ -239,47 +262,39 @@ pub fn load<'r>(
     let mut file = File {
         lines: Lines::new(Box::new(all), name),
         parser: Parser::new(format, time_unit, action),
-        collector: Collector::new(format, &options.device, options.records_max),
+        collector: Collector::new(format, &options.device, options.records_max, flow),
         header: None,
         format,
         skip_malformed: options.skip_malformed,
+        refused: false,
     };
     let read = file.read(name, &mut notes);
-    read.map_err(|error| match unpacked.packings.is_empty() {
+    read.map_err(|error| match unpacked.packings.is_empty() || file.refused {
         true => error,
         // Wrong columns of what a damaged packing gives are no fault of the columns.
         false => damaged(file.lines.drain(), name).unwrap_or(error),
     })?;
-    let collected = file.collector.finish(name)?;
-    notes.extend(collected.notes);
-    let requests = collected.records.len() as u64;
+    let mut collected = file.collector.finish(name)?;
+    notes.append(&mut collected.notes);
     notes.extend(unpacked.found.borrow().notes());
     let by = By {
         what: by,
         packings: &unpacked.packings,
     };
-    let device = collected.device.as_deref();
-    let summary = summary(format, time_unit, &by, requests, device);
-    let trace = Trace {
-        name: name.to_owned(),
-        title: format!("{}, {}", format.title(), plural(requests, "request")),
-        records: collected.records,
-        end_line: (collected.end_bytes > 0).then_some(collected.end_line),
-        recorded: collected.recorded,
+    let device = collected.device.take();
+    let requests = collected.requests;
+    let summary = summary(format, time_unit, &by, requests, device.as_deref());
+    notes.extend(doubtful_rate(requests, collected.duration_ps));
+    let description = Description {
+        format,
+        time_unit,
+        summary,
+        device,
+        devices: std::mem::take(&mut collected.devices),
+        requests,
+        notes,
     };
-    notes.extend(doubtful_rate(&trace));
-    Ok((
-        trace,
-        Description {
-            format,
-            time_unit,
-            summary,
-            device: collected.device,
-            devices: collected.devices,
-            requests,
-            notes,
-        },
-    ))
+    Ok((collected, description))
 }
 
 /// The format of a file that begins so, and how it was found out.
@@ -312,6 +327,8 @@ struct File<'r, 'o> {
     header: Option<Vec<u8>>,
     format: Format,
     skip_malformed: bool,
+    /// Nothing more is taken, for what is no fault of one line.
+    refused: bool,
 }
 
 impl File<'_, '_> {
@@ -357,6 +374,10 @@ impl File<'_, '_> {
             let Some(Fault(message)) = fault else {
                 continue;
             };
+            if let Some(refusal) = self.collector.refusal() {
+                self.refused = true;
+                return Err(refusal.at(name, line.number));
+            }
             if self.skip_malformed && !self.collector.is_full() {
                 self.collector.malformed();
             } else if !line.terminated && self.collector.has_requests() {
@@ -446,9 +467,9 @@ fn summary(
 
 /// A word of doubt where the unit of time cannot be right: no traced host sent 5 million requests
 /// a second, and none is traced that sends one in a quarter of an hour.
-fn doubtful_rate(trace: &Trace) -> Option<String> {
-    let gaps = trace.len().checked_sub(1).filter(|&gaps| gaps > 0)? as u64;
-    let mean_ps = trace.duration_ps() / gaps;
+fn doubtful_rate(requests: u64, duration_ps: u64) -> Option<String> {
+    let gaps = requests.checked_sub(1).filter(|&gaps| gaps > 0)?;
+    let mean_ps = duration_ps / gaps;
     let doubtful = !(200_000..1_000_000_000_000_000).contains(&mean_ps);
     doubtful.then(|| {
         let mean = text::duration(mean_ps);

@@ -74,6 +74,11 @@ impl Packed {
         self.meta >> 3
     }
 
+    /// The same request at another time.
+    pub(crate) fn at(self, time_ps: u64) -> Self {
+        Self { time_ps, ..self }
+    }
+
     /// The same request elsewhere.
     pub(crate) fn moved(self, offset_bytes: u64, length_bytes: u64) -> Self {
         Self {

@@ -85,6 +85,8 @@ pub(super) struct Latencies {
     latest_ps: u64,
     /// Everything so far, once something was out of order.
     out_of_order: Option<Vec<Event>>,
+    /// What was counted before the end.
+    counted: Option<Box<Recorded>>,
 }
 
 impl Latencies {
@@ -173,12 +175,22 @@ impl Latencies {
         for event in events {
             self.put_together(event);
         }
-        let pairs = std::mem::take(&mut self.pairs).into_iter();
-        let known = std::mem::take(&mut self.known).into_iter();
-        let all = known.chain(pairs.map(|pair| pair.latency));
-        let mut recorded: Option<Box<Recorded>> = None;
-        for latency in all.filter(|latency| wanted[latency.stream()]) {
-            let recorded = recorded.get_or_insert_default();
+        self.count(|stream| wanted[stream]);
+        self.counted.take()
+    }
+
+    /// Counts what is known so far, if all of it is wanted: nothing of it is kept then. Returns false where something is out
+    /// of order.
+    pub(super) fn count_all(&mut self) -> bool {
+        self.count(|_| true);
+        self.out_of_order.is_none()
+    }
+
+    fn count(&mut self, is_wanted: impl Fn(usize) -> bool) {
+        let pairs = self.pairs.drain(..).map(|pair| pair.latency);
+        let all = self.known.drain(..).chain(pairs);
+        for latency in all.filter(|latency| is_wanted(latency.stream())) {
+            let recorded = self.counted.get_or_insert_default();
             let histogram = match latency.op() {
                 Op::Write => &mut recorded.write,
                 Op::Trim => &mut recorded.trim,
@@ -186,7 +198,6 @@ impl Latencies {
             };
             histogram.record(latency.ns());
         }
-        recorded
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Trace;
 use super::record::Packed;
+use super::stream::{Ending, Incoming};
 use crate::{Job, Next, Source, Workload, WorkloadError};
 use lodger_core::{Completion, Request};
 
@@ -36,9 +37,13 @@ pub enum Mode {
 /// waited for is not in the trace; replay by time keeps the waits that were recorded.
 #[derive(Debug)]
 pub struct Replay {
+    /// All requests, or those that have been read and not been submitted yet.
     records: Vec<Packed>,
-    /// The next request to submit.
+    /// The next of them to submit.
     next: usize,
+    /// Where the others come from.
+    incoming: Option<Box<Incoming>>,
+    submitted: u32,
     in_flight: u32,
     /// Requests wait for their instants.
     timed: bool,
@@ -53,6 +58,8 @@ impl Replay {
         Self {
             records,
             next: 0,
+            incoming: None,
+            submitted: 0,
             in_flight: 0,
             timed: queue_depth == 0,
             queue_depth,
@@ -69,15 +76,46 @@ impl Replay {
         }
     }
 
+    /// One of requests that are being read.
+    pub(super) fn streamed(first: Vec<Packed>, incoming: Incoming) -> Self {
+        Self {
+            incoming: Some(Box::new(incoming)),
+            ..Self::new(first, 0)
+        }
+    }
+
     /// Submits nothing more.
     pub(crate) fn stop(&mut self) {
         self.next = self.records.len();
+        self.incoming = None;
+    }
+
+    /// What is known at the end of a trace that was read meanwhile.
+    pub(crate) fn ending(&mut self) -> Option<Result<Ending, WorkloadError>> {
+        self.incoming.as_mut()?.ending()
+    }
+
+    /// The next request, if there is one.
+    #[inline]
+    fn upcoming(&mut self) -> Option<Packed> {
+        if self.next == self.records.len() {
+            self.read_on();
+        }
+        self.records.get(self.next).copied()
+    }
+
+    #[cold]
+    fn read_on(&mut self) {
+        if let Some(incoming) = &mut self.incoming {
+            self.records = incoming.next();
+            self.next = 0;
+        }
     }
 
     /// What the replay wants to do at `now_ps`. The first call is its start.
     #[inline]
     pub fn next(&mut self, now_ps: u64) -> Next {
-        let Some(&packed) = self.records.get(self.next) else {
+        let Some(packed) = self.upcoming() else {
             return if self.in_flight == 0 {
                 Next::Done
             } else {
@@ -94,7 +132,8 @@ impl Replay {
                 return Next::At(due_ps);
             }
         }
-        let tag = self.next as u32;
+        let tag = self.submitted;
+        self.submitted = tag.wrapping_add(1);
         self.next += 1;
         self.in_flight += 1;
         Next::Submit(Request {
@@ -121,6 +160,24 @@ impl Trace {
     /// # Errors
     /// If the queue depth of a closed replay is 0.
     pub fn into_workload(self, mode: Mode) -> Result<Workload, WorkloadError> {
+        let requests = self.records.len() as u64;
+        let replay = Replay::new(self.records, 0);
+        let mut workload = replay.into_workload(&self.name, self.title, mode)?;
+        for job in &mut workload.jobs {
+            job.requests_expected = Some(requests);
+            job.recorded = self.recorded.clone();
+        }
+        Ok(workload)
+    }
+}
+
+impl Replay {
+    pub(super) fn into_workload(
+        self,
+        name: &str,
+        title: String,
+        mode: Mode,
+    ) -> Result<Workload, WorkloadError> {
         let (queue_depth, how) = match mode {
             Mode::Timed => (0, "timed"),
             Mode::Closed { queue_depth: 0 } => {
@@ -130,7 +187,7 @@ impl Trace {
             Mode::Closed { queue_depth } => (queue_depth, "closed"),
         };
         let job = Job {
-            name: job_name(&self.name),
+            name: job_name(name),
             group: 0,
             stage: 0,
             after: Vec::new(),
@@ -145,13 +202,17 @@ impl Trace {
             percentiles: PERCENTILES.to_vec(),
             queue_depth,
             ramp_ps: 0,
-            requests_expected: Some(self.records.len() as u64),
+            requests_expected: None,
             logs: None,
-            recorded: self.recorded,
-            source: Source::Trace(Box::new(Replay::new(self.records, queue_depth))),
+            recorded: None,
+            source: Source::Trace(Box::new(Self {
+                timed: queue_depth == 0,
+                queue_depth,
+                ..self
+            })),
         };
         Ok(Workload {
-            description: self.title,
+            description: title,
             jobs: vec![job],
         })
     }

@@ -10,6 +10,7 @@ mod recognition;
 mod recorded;
 mod replay;
 mod round_trip;
+mod stream;
 mod unpacked;
 
 use super::{Description, Options, Record, Trace, load};

@@ -1,0 +1,196 @@
+//! Does a trace that is replayed while it is read give what one gives that is kept, and is the rest refused?
+
+use super::*;
+use crate::trace::{Ending, Fit, Mode, stream};
+use crate::{Job, Next, Workload};
+use lodger_core::{Completion, Request, Status};
+use std::io::{BufReader, Read};
+use std::sync::mpsc;
+use std::time::Duration;
+
+const DRIVE_BYTES: u64 = 1 << 30;
+
+fn streamed(
+    text: &str,
+    options: &Options,
+    fit: Fit,
+    mode: Mode,
+) -> Result<Workload, WorkloadError> {
+    let text = text.to_owned().into_bytes();
+    let open = move || Ok(std::io::Cursor::new(text));
+    stream(open, "t.trace", options.clone(), (DRIVE_BYTES, fit), mode)
+}
+
+/// All that a job asks for, with what it waits for in between; requests are done 3 us after they are asked for.
+fn played(job: &mut Job) -> Vec<(u64, Next)> {
+    let (mut now_ps, mut all) = (1_000, Vec::new());
+    let mut under_way: Vec<Request> = Vec::new();
+    loop {
+        let next = job.next(now_ps);
+        all.push((now_ps, next));
+        match next {
+            Next::Submit(request) => under_way.push(request),
+            Next::At(at_ps) => now_ps = at_ps,
+            Next::Done => return all,
+            _ => {
+                now_ps += 3_000_000;
+                for request in under_way.drain(..) {
+                    job.complete(&Completion {
+                        tag: request.tag,
+                        op: request.op,
+                        status: Status::Success,
+                        submitted_ps: 0,
+                        completed_ps: now_ps,
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn ending(job: &mut Job) -> Result<Ending, WorkloadError> {
+    job.ending().expect("it has been read to its end")
+}
+
+/// Of both, what is asked for and what is said at the end.
+fn assert_same(text: &str, options: &Options, fit: Fit, mode: Mode) {
+    let (mut trace, description) = load(text.as_bytes(), "t.trace", options).unwrap();
+    let fitted = trace.fit(DRIVE_BYTES, fit).unwrap();
+    let mut kept = trace.into_workload(mode).unwrap();
+    let mut read = streamed(text, options, fit, mode).unwrap();
+    assert_eq!(played(&mut kept.jobs[0]), played(&mut read.jobs[0]));
+    let ending = ending(&mut read.jobs[0]).unwrap();
+    assert_eq!(ending.description, description);
+    assert_eq!(ending.fitted, fitted);
+    assert_eq!(
+        format!("{:?}", ending.recorded),
+        format!("{:?}", kept.jobs[0].recorded)
+    );
+    assert_eq!(kept.jobs[0].options, read.jobs[0].options);
+}
+
+#[test]
+fn every_format_gives_what_it_gives_as_a_whole() {
+    for (format, text) in samples::ALL {
+        let options = Options {
+            format: Some(format),
+            action: (format == crate::trace::Format::Blkparse).then_some('Q'),
+            ..Options::default()
+        };
+        for mode in [Mode::Timed, Mode::Closed { queue_depth: 2 }] {
+            assert_same(text, &options, Fit::Error, mode);
+        }
+    }
+}
+
+/// Many chunks; requests that are no whole blocks, longer than the drive, beyond it; latencies known of some.
+fn long(requests: u64) -> String {
+    let line = |at: u64| {
+        let offset = at.wrapping_mul(0x9E37_79B9_7F4A_7C15) % (3 * DRIVE_BYTES);
+        let length = if at % 1000 == 7 {
+            2 * DRIVE_BYTES
+        } else {
+            1 + at * 77 % 9000
+        };
+        let kind = if at.is_multiple_of(3) {
+            "Write"
+        } else {
+            "Read"
+        };
+        let time = 128_166_372_000_000_000 + at / 3 * 40;
+        format!("{time},hm,1,{kind},{offset},{length},{}\n", at % 500)
+    };
+    (0..requests).map(line).collect()
+}
+
+#[test]
+fn long_traces_that_are_wrapped_are_the_same() {
+    let text = long(100_000);
+    for mode in [Mode::Timed, Mode::Closed { queue_depth: 32 }] {
+        assert_same(&text, &Options::default(), Fit::Wrap, mode);
+    }
+}
+
+fn refused(text: &str, options: &Options, fit: Fit) -> WorkloadError {
+    match streamed(text, options, fit, Mode::Timed) {
+        Err(error) => error,
+        Ok(mut workload) => {
+            played(&mut workload.jobs[0]);
+            ending(&mut workload.jobs[0]).unwrap_err()
+        }
+    }
+}
+
+#[test]
+fn what_only_the_whole_trace_tells_is_refused_at_its_line() {
+    let plain = Options::default();
+    let head = "time_us,op,offset_bytes,length_bytes\n";
+    let rows = "1,R,0,4096\n".repeat(20_000);
+    let late = |row: &str| format!("{head}{rows}{row}");
+    let cases = [
+        (
+            late("0,R,0,4096\n2,R,0,4096\n"),
+            Fit::Error,
+            "in order of time",
+        ),
+        (
+            late("2,R,1073741824,512\n"),
+            Fit::Error,
+            "the drive ends at",
+        ),
+        (late("2,X,0,512\n3,R,0,512\n"), Fit::Error, "op"),
+    ];
+    for (text, fit, words) in cases {
+        let error = refused(&text, &plain, fit);
+        assert!(error.message.contains(words), "{error}");
+        assert_eq!(error.place.unwrap().line, 20_002);
+        assert!(error.hint.is_some());
+    }
+    let error = refused(&late(""), &plain, Fit::Scale);
+    assert!(error.message.contains("--fit scale"), "{error}");
+    let two = "128166372003061629,hm,1,Read,0,4096,4\n128166372003061630,hm,2,Read,0,4096,4\n";
+    let error = refused(two, &plain, Fit::Error);
+    assert!(error.message.contains("disk"), "{error}");
+    assert_eq!(error.place.unwrap().line, 2);
+    let named = Options {
+        device: crate::trace::DeviceChoice::Named("hm.2".to_owned()),
+        ..Options::default()
+    };
+    assert_same(two, &named, Fit::Error, Mode::Timed);
+    // Known before anything is simulated.
+    assert!(streamed("hello\nworld\n", &plain, Fit::Error, Mode::Timed).is_err());
+}
+
+/// Lines without end, and word of it when nobody reads them any more.
+struct Endless(usize, mpsc::Sender<()>);
+
+impl Read for Endless {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        const LINE: &[u8] = b"128166372003061629,hm,1,Read,8192,4096,413\n";
+        for byte in into.iter_mut() {
+            *byte = LINE[self.0 % LINE.len()];
+            self.0 += 1;
+        }
+        Ok(into.len())
+    }
+}
+
+impl Drop for Endless {
+    fn drop(&mut self) {
+        let _ = self.1.send(());
+    }
+}
+
+#[test]
+fn an_endless_trace_is_left_when_its_replay_is() {
+    let (left, hears) = mpsc::channel();
+    let open = move || Ok(BufReader::new(Endless(0, left)));
+    let room = (DRIVE_BYTES, Fit::Error);
+    let mut workload = stream(open, "t", Options::default(), room, Mode::Timed).unwrap();
+    for _ in 0..100_000 {
+        assert!(matches!(workload.jobs[0].next(0), Next::Submit(_)));
+    }
+    assert!(hears.try_recv().is_err());
+    drop(workload);
+    hears.recv_timeout(Duration::from_secs(100)).unwrap();
+}
