@@ -5,7 +5,7 @@
 //! assumed. [`Trace::fit`] makes a trace fit a drive, [`Trace::into_workload`] makes it a workload,
 //! [`info`] describes it and [`convert`] writes it in another format.
 //!
-//! A trace is kept whole in memory, 24 bytes a request; the file is read as a stream. [`stream`] replays one while it
+//! A trace is kept whole in memory, 24 bytes a request; the file is read as a stream. [`stream()`] replays one while it
 //! is read, and keeps nothing.
 
 mod collect;
