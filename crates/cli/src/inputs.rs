@@ -47,12 +47,13 @@ fn open_with(path: &Path, shows_progress: bool) -> io::Result<Box<dyn Read>> {
     }
     let metadata = std::fs::metadata(path)?;
     used::input(&metadata);
-    if metadata.is_file() && !shows_progress {
-        return Ok(Box::new(Interruptible(File::open(path)?)));
-    }
     if metadata.is_file() {
+        let file = File::open(path)?;
+        if !shows_progress {
+            return Ok(Box::new(Interruptible(file)));
+        }
         let file = Metered {
-            file: File::open(path)?,
+            file,
             bytes: metadata.len(),
             read: 0,
             shown: path.display().to_string(),

@@ -64,11 +64,12 @@ fn a_live_drive_is_recorded_and_done_again() {
     assert_eq!(json["lodger"]["requests"], 5);
     // What a recording says itself, and who does not take one.
     for more in [
-        ["--hmb", "off"],
-        ["--replay", "timed"],
-        ["--precondition", "none"],
+        &["--hmb", "off"][..],
+        &["--replay", "timed"],
+        &["--precondition", "none"],
+        &["--stream"],
     ] {
-        refused(&sandbox, &[&simulate[..], &more].concat(), more[0]);
+        refused(&sandbox, &[&simulate[..], more].concat(), more[0]);
     }
     refused(
         &sandbox,

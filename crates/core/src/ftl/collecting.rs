@@ -105,6 +105,7 @@ impl Collector {
     /// such slot. `None` when the victim has been read to its end.
     pub fn next_group(&mut self, ftl: &Ftl) -> Option<(Ppn, SlotMask, Cause)> {
         let collecting = self.current.as_mut()?;
+        // What was left in it was overwritten meanwhile, or never was: no group need be looked at.
         if ftl.blocks[collecting.victim].valid == 0 {
             collecting.cursor = collecting.end;
         }

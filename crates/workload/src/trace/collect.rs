@@ -290,8 +290,12 @@ impl<'o> Collector<'o> {
             let streams = self.streams.iter();
             streams.map(|stream| stream.device == *device).collect()
         };
+        let flowed = self
+            .flow
+            .take()
+            .map(|flow| flow.finish(&mut self.latencies));
+        let flowed = flowed.transpose()?;
         let recorded = self.latencies.finish(&of_device);
-        let flowed = self.flow.take().map(Flow::finish);
         let mut records = std::mem::take(&mut self.records);
         if !self.stream_of.is_empty() {
             let mut streams = self.stream_of.iter();

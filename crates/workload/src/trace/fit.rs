@@ -213,7 +213,11 @@ impl Fitter {
             return Ok(packed);
         }
         let Some(modulus) = self.modulus else {
-            return Err(too_large(end(packed), self.drive_bytes));
+            // How far the rest of it reaches, and so its scale, is not known yet.
+            return Err(too_large(end(packed), self.drive_bytes).hint(
+                "take a larger drive (`lodger trace info` says how far the trace reaches), or `--fit wrap` (addresses \
+                 modulo the drive)",
+            ));
         };
         self.reaches_beyond = true;
         let offset = packed.offset_bytes % modulus;

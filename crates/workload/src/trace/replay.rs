@@ -163,15 +163,15 @@ impl Trace {
         let requests = self.records.len() as u64;
         let replay = Replay::new(self.records, 0);
         let mut workload = replay.into_workload(&self.name, self.title, mode)?;
-        for job in &mut workload.jobs {
-            job.requests_expected = Some(requests);
-            job.recorded = self.recorded.clone();
-        }
+        let job = &mut workload.jobs[0];
+        job.requests_expected = Some(requests);
+        job.recorded = self.recorded;
         Ok(workload)
     }
 }
 
 impl Replay {
+    /// The replay as a workload of one job.
     pub(super) fn into_workload(
         self,
         name: &str,

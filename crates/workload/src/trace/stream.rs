@@ -66,7 +66,9 @@ impl Flow {
     pub(super) fn take(&mut self, packed: Packed, latencies: &mut Latencies) -> Result<(), Fault> {
         let first_ps = *self.first_ps.get_or_insert(packed.time_ps);
         if packed.time_ps < first_ps + self.latest_ps {
-            return Err(self.refuse_order(first_ps + self.latest_ps - packed.time_ps));
+            let behind = duration(first_ps + self.latest_ps - packed.time_ps);
+            let what = format!("this request is {behind} earlier than one before it");
+            return Err(self.refuse(out_of_order(&what)));
         }
         self.latest_ps = packed.time_ps - first_ps;
         let packed = match self.fitter.fit(packed) {
@@ -83,8 +85,8 @@ impl Flow {
 
     #[cold]
     fn hand_on(&mut self, latencies: &mut Latencies) -> Result<(), Fault> {
-        if !latencies.count_all() {
-            return Err(self.refuse_order(0));
+        if let Err(error) = count(latencies) {
+            return Err(self.refuse(error));
         }
         let chunk = std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK));
         // Nobody listens any more: whatever is said now, nobody hears.
@@ -96,19 +98,6 @@ impl Flow {
     fn refuse(&mut self, error: WorkloadError) -> Fault {
         self.refusal = Some(error);
         Fault(String::new())
-    }
-
-    #[cold]
-    fn refuse_order(&mut self, behind_ps: u64) -> Fault {
-        let message = match behind_ps {
-            0 => "`--stream` needs a trace in order of time: ends of requests are not".to_owned(),
-            behind_ps => format!(
-                "`--stream` needs a trace in order of time: this request is {} earlier than one before it",
-                duration(behind_ps)
-            ),
-        };
-        let hint = "leave `--stream` out, or sort it: `lodger trace convert`";
-        self.refuse(WorkloadError::new(message).hint(hint))
     }
 
     /// There is a second device (`noun`), or the same one is recorded at a second place.
@@ -136,17 +125,33 @@ impl Flow {
         self.refusal.take()
     }
 
-    pub(super) fn finish(self) -> Flowed {
+    pub(super) fn finish(self, latencies: &mut Latencies) -> Result<Flowed, WorkloadError> {
+        count(latencies)?;
         if !self.chunk.is_empty() {
             // Whoever does not listen any more misses nothing.
             let _ = self.to.send(Message::Requests(self.chunk));
         }
-        Flowed {
+        Ok(Flowed {
             requests: self.requests,
             duration_ps: self.latest_ps,
             fitted: self.fitter.finish(),
-        }
+        })
     }
+}
+
+/// Counts latencies known so far. What has been counted cannot be put together anew where ends come out of order.
+fn count(latencies: &mut Latencies) -> Result<(), WorkloadError> {
+    match latencies.count_all() {
+        true => Ok(()),
+        false => Err(out_of_order(
+            "some end of a request is earlier than a line before it",
+        )),
+    }
+}
+
+fn out_of_order(what: &str) -> WorkloadError {
+    WorkloadError::new(format!("`--stream` needs a trace in order of time: {what}"))
+        .hint("leave `--stream` out, or sort it: `lodger trace convert`")
 }
 
 /// Requests that are being read.

@@ -30,23 +30,23 @@ pub(super) fn run(
             args.run.precondition != PreconditionArg::default(),
             "--precondition",
         ),
+        (args.stream, "--stream"),
     ];
     let follows = [
         (args.time.breakdown, "--breakdown"),
         (args.time.trace_events.is_some(), "--trace-events"),
         (args.page.is_some(), "--report"),
     ];
-    if let Some((_, option)) = follows.iter().find(|(is_given, _)| *is_given) {
-        let message = format!(
+    let refused = |option: &str| {
+        Error::input(format!(
             "`{option}` is for other workloads, and `{name}` is a recording of a live drive"
-        );
-        return Err(Error::input(message).hint("`--timeline` tells what happened over time"));
+        ))
+    };
+    if let Some((_, option)) = follows.iter().find(|(is_given, _)| *is_given) {
+        return Err(refused(option).hint("`--timeline` tells what happened over time"));
     }
     if let Some((_, option)) = given.iter().find(|(is_given, _)| *is_given) {
-        let message = format!(
-            "`{option}` is for other workloads, and `{name}` is a recording of a live drive"
-        );
-        return Err(Error::input(message).hint("the recording says all of this itself"));
+        return Err(refused(option).hint("the recording says all of this itself"));
     }
     let config = inputs::config(&args.drive, HmbChoice::Off, &args.run)?;
     let file = output::begin(args.report.output.as_deref())?;

@@ -21,7 +21,7 @@ fn submitted(next: Next) -> Request {
     }
 }
 
-fn done(job: &mut Job, request: Request, now_ps: u64) {
+pub(super) fn done(job: &mut Job, request: Request, now_ps: u64) {
     job.complete(&Completion {
         tag: request.tag,
         op: request.op,

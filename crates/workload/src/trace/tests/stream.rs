@@ -1,9 +1,10 @@
 //! Does a trace that is replayed while it is read give what one gives that is kept, and is the rest refused?
 
+use super::replay::done;
 use super::*;
 use crate::trace::{Ending, Fit, Mode, stream};
 use crate::{Job, Next, Workload};
-use lodger_core::{Completion, Request, Status};
+use lodger_core::Request;
 use std::io::{BufReader, Read};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -35,13 +36,7 @@ fn played(job: &mut Job) -> Vec<(u64, Next)> {
             _ => {
                 now_ps += 3_000_000;
                 for request in under_way.drain(..) {
-                    job.complete(&Completion {
-                        tag: request.tag,
-                        op: request.op,
-                        status: Status::Success,
-                        submitted_ps: 0,
-                        completed_ps: now_ps,
-                    });
+                    done(job, request, now_ps);
                 }
             }
         }
@@ -159,6 +154,29 @@ fn what_only_the_whole_trace_tells_is_refused_at_its_line() {
     assert_same(two, &named, Fit::Error, Mode::Timed);
     // Known before anything is simulated.
     assert!(streamed("hello\nworld\n", &plain, Fit::Error, Mode::Timed).is_err());
+}
+
+/// The latencies counted before it could not be put together anew.
+#[test]
+fn an_end_out_of_order_behind_the_last_chunk_is_refused() {
+    let pair = |at: u64| {
+        let (second, sector) = (at / 1000, at * 8);
+        let (issued, done) = (at % 1000 * 1_000_000, at % 1000 * 1_000_000 + 90_000);
+        format!(
+            "  8,0    1        1 {second:5}.{issued:09}  4201  D   R {sector} + 8 [fio]\n  \
+             8,0    1        1 {second:5}.{done:09}     0  C   R {sector} + 8 [0]\n"
+        )
+    };
+    let in_order: String = (0..10_000).map(pair).collect();
+    let options = Options {
+        action: Some('D'),
+        ..Options::default()
+    };
+    assert_same(&in_order, &options, Fit::Error, Mode::Timed);
+    let late =
+        format!("{in_order}  8,0    1        1     5.000000000     0  C   R 99999 + 8 [0]\n");
+    let error = refused(&late, &options, Fit::Error);
+    assert!(error.message.contains("in order of time"), "{error}");
 }
 
 /// Lines without end, and word of it when nobody reads them any more.
