@@ -219,6 +219,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.dispatch();
         self.front.returning_hmb = true;
         self.front.attention = true;
+        self.front.has_changed = true;
     }
 
     /// A write did not reach host memory: none of it can be trusted. What stands there is taken back as if the

@@ -64,6 +64,9 @@ pub(super) struct Front {
     pub attention: bool,
     /// Host memory is being given back: the host hears when that is done.
     pub returning_hmb: bool,
+    /// Something has happened since the drive last went on with a shutdown or its recovery. Time alone is nothing: else
+    /// what the drive does would depend on how often it is asked.
+    pub has_changed: bool,
 }
 
 impl Front {
@@ -75,6 +78,7 @@ impl Front {
             sent: Vec::new(),
             attention: false,
             returning_hmb: false,
+            has_changed: false,
         }
     }
 }
@@ -201,9 +205,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     // To be part of the loop of a host that is simulated.
     #[inline(always)]
     pub(crate) fn run_on(&mut self, until_ps: u64) -> Option<News> {
+        let mut has_handled = false;
         loop {
             if self.front.attention
-                && let Some(news) = self.attend()
+                && let Some(news) = self.attend(has_handled)
             {
                 return Some(news);
             }
@@ -214,6 +219,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 EventKind::HostIdle => Alarm::Idle,
                 _ => {
                     self.handle(kind, index);
+                    has_handled = true;
                     continue;
                 }
             };
@@ -221,19 +227,23 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
     }
 
-    /// What of that which may concern the host does.
+    /// What of that which may concern the host does. Something has happened if an event has been handled.
     #[inline]
-    fn attend(&mut self) -> Option<News> {
+    fn attend(&mut self, has_handled: bool) -> Option<News> {
         let restart = self.power.restart.as_ref();
         let restarts = restart.is_some_and(|restart| restart.is_under_way());
         self.front.attention =
             self.front.returning_hmb || self.power.shutdown != Shutdown::No || restarts;
+        self.front.has_changed |= has_handled;
         if self.has_sent() || self.has_window_sent() {
             return Some(News::Sent);
         }
         if self.front.returning_hmb && !self.hmb_is_being_saved() {
             self.front.returning_hmb = false;
             return Some(News::HmbReturned);
+        }
+        if !std::mem::take(&mut self.front.has_changed) {
+            return None;
         }
         if restarts && self.goes_on_recovering() {
             return Some(News::Recovered);
@@ -295,6 +305,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         } = *self.commands[command];
         self.board.counters.completions += u64::from(!hpb_command);
         self.commands.remove(command);
+        self.front.has_changed = true;
         if self.board.link.host_frees_slots()
             && let Some((next, _)) = self.front.queues.release(self.board.engine.now().ps())
         {

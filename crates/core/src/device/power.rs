@@ -370,6 +370,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     pub fn begin_shutdown(&mut self) {
         self.power.shutdown = Shutdown::Awaited;
         self.front.attention = true;
+        self.front.has_changed = true;
     }
 
     /// The shutdown goes on; whether it is done.

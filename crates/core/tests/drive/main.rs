@@ -32,6 +32,7 @@ mod recorded;
 mod recovery;
 mod reference;
 mod restore;
+mod run_often;
 mod scatter;
 mod slc_dynamic;
 mod spec_errors;
