@@ -30,23 +30,33 @@ pub enum Precondition {
 pub struct Formula {
     user_slots: u32,
     superblock_slots: u32,
-    /// Valid slots in all superblocks before superblock j; the last entry is `user_slots`.
+    /// Superblocks in use; they are numbered from 0.
+    superblocks: u32,
+    /// How it is spread; in order from the first slot on where it is not.
+    spread: Option<Spread>,
+}
+
+/// The steady state of random writes.
+#[derive(Clone, Serialize, Deserialize, Debug)]
+struct Spread {
+    /// Valid slots in all superblocks before superblock j; the last entry is all of them.
     starts: Vec<u32>,
     /// For each 2^`hint_shift` slots, the superblock where they start.
     hints: Vec<u32>,
     hint_shift: u32,
-    order: Option<Permutation>,
+    order: Permutation,
 }
 
 impl Formula {
     /// The whole drive written once in order.
     #[must_use]
     pub fn sequential(user_slots: u32, superblock_slots: u32) -> Self {
-        let full = user_slots.div_ceil(superblock_slots);
-        let starts = (0..=full)
-            .map(|j| (u64::from(j) * u64::from(superblock_slots)).min(u64::from(user_slots)) as u32)
-            .collect();
-        Self::new(user_slots, superblock_slots, starts, None)
+        Formula {
+            user_slots,
+            superblock_slots,
+            superblocks: user_slots.div_ceil(superblock_slots),
+            spread: None,
+        }
     }
 
     /// The steady state of uniform random writes over `superblocks` superblocks, oldest first.
@@ -80,15 +90,67 @@ impl Formula {
         }
         assert_eq!(last, user_slots, "every slot has a place");
         let order = Permutation::new(user_slots, mix(seed));
-        Self::new(user_slots, superblock_slots, starts, Some(order))
+        Formula {
+            user_slots,
+            superblock_slots,
+            superblocks,
+            spread: Some(Spread::new(superblock_slots, starts, order)),
+        }
     }
 
-    fn new(
-        user_slots: u32,
-        superblock_slots: u32,
-        starts: Vec<u32>,
-        order: Option<Permutation>,
-    ) -> Self {
+    /// Superblocks in use; they are numbered from 0.
+    #[must_use]
+    pub fn superblocks(&self) -> u32 {
+        self.superblocks
+    }
+
+    /// Valid slots of superblock `j`.
+    #[must_use]
+    pub fn valid_slots(&self, j: u32) -> u32 {
+        match &self.spread {
+            Some(spread) => spread.starts[j as usize + 1] - spread.starts[j as usize],
+            None => (self.user_slots - j * self.superblock_slots).min(self.superblock_slots),
+        }
+    }
+
+    /// Where a logical page lies.
+    #[inline]
+    #[must_use]
+    pub fn locate(&self, lpn: Lpn) -> Ppn {
+        debug_assert!(lpn.0 < self.user_slots);
+        match &self.spread {
+            Some(spread) => spread.slot_of_rank(spread.order.forward(lpn.0), self.superblock_slots),
+            None => Ppn(lpn.0),
+        }
+    }
+
+    /// Whether a logical page lies there.
+    #[inline]
+    #[must_use]
+    pub fn holds(&self, ppn: Ppn) -> bool {
+        match &self.spread {
+            Some(spread) => spread.rank(ppn, self.superblock_slots).is_some(),
+            None => ppn.0 < self.user_slots,
+        }
+    }
+
+    /// Which logical page lies there, if any.
+    #[inline]
+    #[must_use]
+    pub fn owner(&self, ppn: Ppn) -> Option<Lpn> {
+        match &self.spread {
+            Some(spread) => {
+                let rank = spread.rank(ppn, self.superblock_slots)?;
+                Some(Lpn(spread.order.inverse(rank)))
+            }
+            None => (ppn.0 < self.user_slots).then_some(Lpn(ppn.0)),
+        }
+    }
+}
+
+impl Spread {
+    fn new(superblock_slots: u32, starts: Vec<u32>, order: Permutation) -> Self {
+        let user_slots = starts[starts.len() - 1];
         let hint_shift = superblock_slots.ilog2().saturating_sub(1);
         let mut hints = Vec::with_capacity((user_slots >> hint_shift) as usize + 1);
         let mut j = 0;
@@ -98,9 +160,7 @@ impl Formula {
             }
             hints.push(j as u32);
         }
-        Formula {
-            user_slots,
-            superblock_slots,
+        Spread {
             starts,
             hints,
             hint_shift,
@@ -108,79 +168,32 @@ impl Formula {
         }
     }
 
-    /// Superblocks in use; they are numbered from 0.
-    #[must_use]
-    pub fn superblocks(&self) -> u32 {
-        self.starts.len() as u32 - 1
-    }
-
-    /// Valid slots of superblock `j`.
-    #[must_use]
-    pub fn valid_slots(&self, j: u32) -> u32 {
-        self.starts[j as usize + 1] - self.starts[j as usize]
-    }
-
-    /// Where a logical page lies.
-    #[inline]
-    #[must_use]
-    pub fn locate(&self, lpn: Lpn) -> Ppn {
-        debug_assert!(lpn.0 < self.user_slots);
-        match &self.order {
-            Some(order) => self.slot_of_rank(order.forward(lpn.0)),
-            // In order from the first slot on.
-            None => Ppn(lpn.0),
-        }
-    }
-
-    /// Where the page of a rank lies, in the steady state of random writes.
+    /// Where the page of a rank lies.
     #[inline(never)]
-    fn slot_of_rank(&self, rank: u32) -> Ppn {
+    fn slot_of_rank(&self, rank: u32, superblock_slots: u32) -> Ppn {
         let mut j = self.hints[(rank >> self.hint_shift) as usize] as usize;
         while self.starts[j + 1] <= rank {
             j += 1;
         }
         let start = self.starts[j];
         let valid = self.starts[j + 1] - start;
-        let slot = u64::from(rank - start) * u64::from(self.superblock_slots) / u64::from(valid);
-        Ppn(j as u32 * self.superblock_slots + slot as u32)
+        let slot = u64::from(rank - start) * u64::from(superblock_slots) / u64::from(valid);
+        Ppn(j as u32 * superblock_slots + slot as u32)
     }
 
     /// Rank of the page that lies there, if any.
     #[inline]
-    fn rank(&self, ppn: Ppn) -> Option<u32> {
-        let j = ppn.0 / self.superblock_slots;
-        if j >= self.superblocks() {
+    fn rank(&self, ppn: Ppn, superblock_slots: u32) -> Option<u32> {
+        let j = (ppn.0 / superblock_slots) as usize;
+        let (&start, &end) = (self.starts.get(j)?, self.starts.get(j + 1)?);
+        let slots = u64::from(superblock_slots);
+        let slot = u64::from(ppn.0 - j as u32 * superblock_slots);
+        let valid = u64::from(end - start);
+        let k = (slot * valid).div_ceil(slots);
+        if k >= valid || k * slots / valid != slot {
             return None;
         }
-        let slots = u64::from(self.superblock_slots);
-        let slot = u64::from(ppn.0 - j * self.superblock_slots);
-        let valid = u64::from(self.valid_slots(j));
-        let k = match self.order {
-            Some(_) => (slot * valid).div_ceil(slots),
-            None => slot,
-        };
-        if k >= valid || (self.order.is_some() && k * slots / valid != slot) {
-            return None;
-        }
-        Some(self.starts[j as usize] + k as u32)
-    }
-
-    /// Whether a logical page lies there.
-    #[inline]
-    #[must_use]
-    pub fn holds(&self, ppn: Ppn) -> bool {
-        self.rank(ppn).is_some()
-    }
-
-    /// Which logical page lies there, if any.
-    #[inline]
-    #[must_use]
-    pub fn owner(&self, ppn: Ppn) -> Option<Lpn> {
-        let rank = self.rank(ppn)?;
-        Some(Lpn(match &self.order {
-            Some(order) => order.inverse(rank),
-            None => rank,
-        }))
+        Some(start + k as u32)
     }
 }
 

@@ -30,13 +30,17 @@ impl Ftl {
     /// Of the superblocks in ordinary mode, and of those in single-bit mode.
     #[must_use]
     pub fn wear(&self) -> [Wear; 2] {
-        [false, true].map(|slc| {
-            let blocks = self.blocks.all().iter().filter(|block| block.slc == slc);
-            Wear {
-                erases: blocks.map(|block| block.erases).collect(),
-                slots_per_superblock: self.geometry.usable_slots(slc),
-                programmed_slots: self.allocated_slots[usize::from(slc)],
-            }
+        let blocks = self.blocks.all();
+        // Of a drive of terabytes it is a long walk: once, and nearly all are ordinary.
+        let mut erases = [Vec::with_capacity(blocks.len()), Vec::new()];
+        for block in blocks {
+            erases[usize::from(block.slc)].push(block.erases);
+        }
+        let mut erases = erases.into_iter();
+        [false, true].map(|slc| Wear {
+            erases: erases.next().unwrap_or_default(),
+            slots_per_superblock: self.geometry.usable_slots(slc),
+            programmed_slots: self.allocated_slots[usize::from(slc)],
         })
     }
 }

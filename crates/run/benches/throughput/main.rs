@@ -19,7 +19,6 @@ use std::hint::black_box;
 use std::time::Instant;
 
 const ROUNDS: usize = 3;
-/// A hundred million are 2.4 GB: a trace is kept in memory, 24 bytes a request.
 const TRACE_REQUESTS: u64 = 10_000_000;
 
 /// The smallest drive, one without DRAM, one with a byte window.
@@ -63,17 +62,19 @@ fn fixed_loop() -> f64 {
     f64::from(ROUNDS) / took_s
 }
 
-/// What was found out of a case: requests a second and events a request.
+/// What was found out of a case: requests a second, events a request, and of a trace the memory it took at most.
 #[derive(Clone, Copy, Default)]
 struct Found {
     rate: f64,
     events: f64,
+    memory_kib: Option<i64>,
 }
 
 impl Found {
     fn keep_best(&mut self, other: Found) {
         self.rate = self.rate.max(other.rate);
         self.events = other.events;
+        self.memory_kib = self.memory_kib.max(other.memory_kib);
     }
 }
 
@@ -92,20 +93,24 @@ fn measure(case: &Case, share: f64) -> Result<Found, Box<dyn Error>> {
     });
     let events = result?.events as f64 / count as f64;
     let rate = count as f64 / took_s;
-    Ok(Found { rate, events })
+    Ok(Found {
+        rate,
+        events,
+        memory_kib: None,
+    })
 }
 
-/// What making the text takes is not the simulator's.
+/// In real time: two threads are at work. One of them makes the text, too.
 fn measure_trace(
     format: lodger_workload::trace::Format,
     count: u64,
 ) -> Result<Found, Box<dyn Error>> {
-    let (making_s, made) = timed(|| trace::generate(format, count));
-    made?;
-    let (all_s, events) = timed(|| trace::replay(format, count));
-    let rate = count as f64 / (all_s - making_s).max(1e-9);
-    let events = events? as f64 / count as f64;
-    Ok(Found { rate, events })
+    let replayed = trace::replay(format, count)?;
+    Ok(Found {
+        rate: count as f64 / replayed.wall_s,
+        events: replayed.events as f64 / count as f64,
+        memory_kib: replayed.memory_kib,
+    })
 }
 
 /// Milliseconds to start a preconditioned 8 TB drive and serve its first read, and what memory that
@@ -118,7 +123,7 @@ fn start_8_tb() -> Result<(f64, String), Box<dyn Error>> {
         ("role.map.size.dram", "9GiB"),
     ];
     let drive = Drive::open("970-pro", &sets)?;
-    let before = resident_kib();
+    let before = kib("VmRSS:");
     let started = Instant::now();
     let mut host = Host::new(drive.spec(), Precondition::Random, 0, 1);
     host.submit(Request {
@@ -132,7 +137,7 @@ fn start_8_tb() -> Result<(f64, String), Box<dyn Error>> {
     let mut done = Vec::new();
     host.advance_to_completion(u64::MAX, &mut done);
     let took_ms = started.elapsed().as_secs_f64() * 1e3;
-    let memory = match (before, resident_kib()) {
+    let memory = match (before, kib("VmRSS:")) {
         (Some(before), Some(after)) => format!("{:.1} MiB", (after - before) as f64 / 1024.0),
         _ => "unknown memory".into(),
     };
@@ -161,10 +166,10 @@ fn whole_run(drive: &str) -> Result<f64, Box<dyn Error>> {
     Ok(took_s * 1e3 / f64::from(RUNS))
 }
 
-/// Resident memory of this process, where the system tells.
-fn resident_kib() -> Option<i64> {
+/// What the system tells of this process's memory: `VmRSS:` is resident now, `VmHWM:` was at most.
+fn kib(what: &str) -> Option<i64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    let line = status.lines().find(|line| line.starts_with(what))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
@@ -221,9 +226,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let line = |name: &str, found: Found| {
         if found.rate > 0.0 {
             let (rate, ratio) = (found.rate / 1e6, found.rate / fixed * 1e3);
+            let memory = found.memory_kib.map(|kib| format!("{:>9} MiB", kib >> 10));
             println!(
-                "{name:<52} {rate:>10.2} M {ratio:>15.2} {:>12.2}",
-                found.events
+                "{name:<52} {rate:>10.2} M {ratio:>15.2} {:>12.2}{}",
+                found.events,
+                memory.unwrap_or_default()
             );
         }
     };
@@ -231,6 +238,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         line(case.name, found);
     }
     let requests = traced as f64 / 1e6;
+    if traces.iter().any(|found| found.rate > 0.0) {
+        let title = "in real time, read and simulated in two threads";
+        println!("\n{title:<94} {:>12}", "memory");
+    }
     for (format, &found) in trace::FORMATS.iter().zip(&traces) {
         line(&format!("trace: {requests} M requests as {format}"), found);
     }

@@ -1,11 +1,15 @@
-//! Traces that are generated while they are read: nothing is stored.
+//! Traces that are generated while they are read, and simulated meanwhile: nothing is stored.
 
+use crate::kib;
 use lodger_core::rng::Rng;
 use lodger_run::{Drive, RunConfig, run};
-use lodger_workload::trace::{self, Format, Mode, Options};
+use lodger_workload::WorkloadError;
+use lodger_workload::trace::{self, Fit, Format, Mode, Options};
 use std::error::Error;
 use std::fmt::Write as _;
-use std::io::{self, BufReader, Read};
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read};
+use std::time::Instant;
 
 /// Addresses lie in so many pages of 4 KiB: 16 GiB.
 const PAGES: u32 = 4 << 20;
@@ -95,22 +99,40 @@ fn text(format: Format, count: u64) -> Text {
     }
 }
 
-/// Only makes the text: to be taken off what reading it takes.
-pub fn generate(format: Format, count: u64) -> io::Result<()> {
-    io::copy(&mut text(format, count), &mut io::sink()).map(|_| ())
+/// What came of a trace.
+pub struct Replayed {
+    pub wall_s: f64,
+    pub events: u64,
+    /// What the process held at most while it ran, beyond what it held before.
+    pub memory_kib: Option<i64>,
 }
 
-/// Makes, reads and simulates a trace, 32 requests in flight.
-pub fn replay(format: Format, count: u64) -> Result<u64, Box<dyn Error>> {
+/// Makes and reads a trace in a thread, simulates it in another, 32 requests in flight.
+pub fn replay(format: Format, count: u64) -> Result<Replayed, Box<dyn Error>> {
+    let before = kib("VmRSS:");
+    // The most that was held counts anew from here.
+    let counts_anew = fs::write("/proc/self/clear_refs", "5").is_ok();
+    let started = Instant::now();
     let config = RunConfig::new(Drive::open("970-pro", &[("capacity", "64GiB")])?);
     let options = Options {
         format: Some(format),
         ..Options::default()
     };
-    let reader = BufReader::with_capacity(1 << 16, text(format, count));
-    let (read, _) = trace::load(reader, "bench", &options)?;
-    let workload = read.into_workload(Mode::Closed { queue_depth: 32 })?;
+    let open = move || -> Result<Box<dyn BufRead>, WorkloadError> {
+        Ok(Box::new(BufReader::with_capacity(
+            1 << 16,
+            text(format, count),
+        )))
+    };
+    let fit = (config.spec().capacity_bytes, Fit::Error);
+    let mode = Mode::Closed { queue_depth: 32 };
+    let workload = trace::stream(open, "bench", options, fit, mode)?;
     let result = run(&config, workload, &mut ())?;
     assert_eq!(result.requests, count);
-    Ok(result.events)
+    let most = kib("VmHWM:").filter(|_| counts_anew);
+    Ok(Replayed {
+        wall_s: started.elapsed().as_secs_f64(),
+        events: result.events,
+        memory_kib: most.zip(before).map(|(most, before)| most - before),
+    })
 }
