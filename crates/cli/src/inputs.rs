@@ -177,6 +177,10 @@ pub fn shown(workload: &Path) -> String {
 /// # Errors
 /// If it cannot be read, or options for traces are given.
 pub fn recording(path: &Path, args: &TraceArgs) -> Result<Option<Reader<Box<dyn BufRead>>>, Error> {
+    // Standard input, whatever files have that name.
+    if path == Path::new("-") {
+        return Ok(None);
+    }
     files().recording(path, &trace_options(args)?)
 }
 

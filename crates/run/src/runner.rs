@@ -105,10 +105,16 @@ pub fn run_traced<O: Observer, T: Tracer>(
     let stopwatch = Stopwatch::started();
     let made = config::make_traced(config, NoContents, tracer)?;
     let mut runner = Runner::new(made.host, workload, observer);
-    let interrupted = runner.run()?.is_break();
+    let mut interrupted = runner.run()?.is_break();
     let mut notes = Vec::new();
-    for (result, job) in runner.results.iter_mut().zip(&mut runner.jobs) {
-        result.ended(job, &mut notes)?;
+    for index in 0..runner.jobs.len() {
+        let ended = runner.results[index].ended(&mut runner.jobs[index], &mut notes);
+        // A trace that is read meanwhile ends badly where its reader was told to stop: what there is counts then.
+        if ended.is_err() && (interrupted || runner.ask().is_break()) {
+            interrupted = true;
+        } else {
+            ended?;
+        }
     }
     let too_slow: Vec<String> = summary::too_slow(&runner.results).collect();
     let (mut result, tracer) = runner.finish(made.hmb, interrupted);
@@ -250,17 +256,21 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
             if self.work >= PROGRESS_EVERY || self.has_gone_on_long() {
                 self.work = 0;
                 self.events_at_progress = self.host.events();
-                let progress = Progress {
-                    requests: self.done_requests,
-                    expected: self.expected,
-                    expected_ps: self.expected_ps,
-                    simulated_ps: self.host.now_ps(),
-                };
-                if self.observer.progress(progress).is_break() {
+                if self.ask().is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
         }
+    }
+
+    /// Tells the observer how far it is, and asks whether to go on.
+    fn ask(&mut self) -> ControlFlow<()> {
+        self.observer.progress(Progress {
+            requests: self.done_requests,
+            expected: self.expected,
+            expected_ps: self.expected_ps,
+            simulated_ps: self.host.now_ps(),
+        })
     }
 
     /// Asks the jobs to which something has happened, in that order, until none wants to submit.

@@ -2,6 +2,7 @@
 //! waited for can be stopped.
 use crate::common::{Outcome, Sandbox, repository};
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -343,6 +344,36 @@ fn a_signal_that_comes_with_the_end_of_stdin_is_a_signal() {
         let outcome = Outcome::of(child.wait_with_output().unwrap());
         assert_eq!(outcome.code, Some(130), "{}", outcome.stderr);
     }
+}
+
+/// As of a trace that is still being taken; a file whose name is `-` is not what `-` means.
+#[test]
+fn what_a_silent_pipe_has_brought_is_reported_at_ctrl_c() {
+    let sandbox = Sandbox::new();
+    sandbox.file("-", "no trace\n");
+    let line = |at: u64| format!("{},R,{},4096\n", at * 1000, at * 7919 % 5000 * 4096);
+    let mut text = "time_us,op,offset_bytes,length_bytes\n".to_owned();
+    text.extend((0..20_000).map(line));
+    let args = ["simulate", "-", "--drive", "tiny", "--stream"];
+    let json = ["--output-format", "json", "--output", "o.json"];
+    let mut command = sandbox.command(&[&args[..], &json].concat());
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = child.stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(text.as_bytes()).unwrap();
+    // By then it has worked all of it off, and waits; where it has not, that is reported.
+    std::thread::sleep(Duration::from_millis(1500));
+    let outcome = interrupted(child);
+    drop(stdin);
+    assert_eq!(outcome.code, Some(130), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("interrupted"), "{}", outcome.stderr);
+    let report = std::fs::read_to_string(sandbox.dir.join("o.json")).expect("a report");
+    let requests = report
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("\"requests\": "));
+    let requests = requests.and_then(|count| count.trim_end_matches(',').parse::<u32>().ok());
+    // The last may have been under way: when the next one comes, nobody knew.
+    assert!(requests.is_some_and(|count| count > 19_000), "{report}");
 }
 
 /// Ctrl-C, and what the command makes of it within some seconds.

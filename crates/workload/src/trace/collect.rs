@@ -185,7 +185,7 @@ impl<'o> Collector<'o> {
     }
 
     /// A request is done, which may have been given to the drive before.
-    pub(crate) fn done(&mut self, done: &Done<'_>) {
+    pub(crate) fn done(&mut self, done: &Done<'_>) -> Result<(), Fault> {
         let device = if self.noun.is_some() {
             done.device
         } else {
@@ -196,6 +196,19 @@ impl<'o> Collector<'o> {
         let known = known.filter(|&id| self.streams[usize::from(id)].wanted);
         if let (Some(id), Ok(time_ps)) = (known, self.relative_time(done.time_ps)) {
             self.latencies.done(id, done.offset_bytes, time_ps);
+        }
+        match &mut self.flow {
+            Some(flow) if !self.latencies.are_in_order() => Err(flow.refuse_end()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reading on may take long: what is to be handed on goes now.
+    #[cold]
+    pub(crate) fn hand_on(&mut self) -> Result<(), Fault> {
+        match &mut self.flow {
+            Some(flow) => flow.hand_on(&mut self.latencies),
+            None => Ok(()),
         }
     }
 
@@ -294,7 +307,6 @@ impl<'o> Collector<'o> {
             .flow
             .take()
             .map(|flow| flow.finish(&mut self.latencies));
-        let flowed = flowed.transpose()?;
         let recorded = self.latencies.finish(&of_device);
         let mut records = std::mem::take(&mut self.records);
         if !self.stream_of.is_empty() {

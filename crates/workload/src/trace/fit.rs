@@ -122,7 +122,7 @@ impl Trace {
         }
         match fit {
             Fit::Error => {
-                let error = too_large(end_bytes, drive_bytes);
+                let error = too_large("the trace", end_bytes, drive_bytes);
                 return Err(match self.end_line {
                     Some(line) => error.at(&self.name, line),
                     None => error,
@@ -214,7 +214,7 @@ impl Fitter {
         }
         let Some(modulus) = self.modulus else {
             // How far the rest of it reaches, and so its scale, is not known yet.
-            return Err(too_large(end(packed), self.drive_bytes).hint(
+            return Err(too_large("this request", end(packed), self.drive_bytes).hint(
                 "take a larger drive (`lodger trace info` says how far the trace reaches), or `--fit wrap` (addresses \
                  modulo the drive)",
             ));
@@ -251,9 +251,9 @@ fn wrap_modulus(usable_bytes: u64) -> u64 {
     }
 }
 
-fn too_large(end_bytes: u64, drive_bytes: u64) -> WorkloadError {
+fn too_large(what: &str, end_bytes: u64, drive_bytes: u64) -> WorkloadError {
     WorkloadError::new(format!(
-        "the trace reaches byte {} ({}), the drive ends at {} ({})",
+        "{what} reaches byte {} ({}), the drive ends at {} ({})",
         grouped(end_bytes),
         bytes(end_bytes),
         grouped(drive_bytes),

@@ -42,6 +42,8 @@ pub(crate) struct Lines<'r> {
     /// What of it has been read and not given yet.
     left: Range<usize>,
     number: u64,
+    /// Where the next line ends, counted from its beginning, if that was looked for and found.
+    end: Option<usize>,
 }
 
 impl<'r> Lines<'r> {
@@ -52,7 +54,20 @@ impl<'r> Lines<'r> {
             buffer: vec![0; BUFFER_BYTES],
             left: 0..0,
             number: 0,
+            end: None,
         }
+    }
+
+    /// Whether the reader has to be asked for the next line.
+    #[inline]
+    pub(crate) fn must_read_on(&mut self) -> bool {
+        self.end = memchr(b'\n', &self.buffer[self.left.clone()]);
+        self.end.is_none()
+    }
+
+    /// The number of the last line.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// Reads on to the end of the file: whether what it is packed in is damaged is known only there.
@@ -62,7 +77,8 @@ impl<'r> Lines<'r> {
 
     /// The next line, or `None` at the end of the file.
     pub(crate) fn next_line(&mut self) -> Result<Option<Line<'_>>, WorkloadError> {
-        let mut end = memchr(b'\n', &self.buffer[self.left.clone()]);
+        let found = self.end.take();
+        let mut end = found.or_else(|| memchr(b'\n', &self.buffer[self.left.clone()]));
         // What is longer is no line, whether it ends or not: a carriage return and the end may come on top.
         while end.is_none() && self.left.len() < LINE_MAX_BYTES + 2 {
             let looked_at = self.left.len();

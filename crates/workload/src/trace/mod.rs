@@ -334,7 +334,13 @@ struct File<'r, 'o> {
 impl File<'_, '_> {
     fn read(&mut self, name: &str, notes: &mut Vec<String>) -> Result<(), WorkloadError> {
         let mut first = true;
-        while let Some(line) = self.lines.next_line()? {
+        loop {
+            if self.lines.must_read_on() {
+                self.hand_on(name)?;
+            }
+            let Some(line) = self.lines.next_line()? else {
+                return Ok(());
+            };
             if !is_significant(line.bytes) {
                 let lost = (self.format == Format::Ftrace)
                     .then(|| format::ftrace::overwritten(line.bytes))
@@ -361,10 +367,7 @@ impl File<'_, '_> {
             let parsed = self.parser.line(line.bytes);
             let fault = match parsed {
                 Ok(Parsed::Request(raw)) => self.collector.push(&raw, line.number).err(),
-                Ok(Parsed::Done(done)) => {
-                    self.collector.done(&done);
-                    None
-                }
+                Ok(Parsed::Done(done)) => self.collector.done(&done).err(),
                 Ok(Parsed::Skip(skip)) => {
                     self.collector.skip(skip);
                     None
@@ -392,7 +395,19 @@ impl File<'_, '_> {
                 )));
             }
         }
-        Ok(())
+    }
+
+    /// Reading on may take long: who simulates what is read gets what there is.
+    #[cold]
+    fn hand_on(&mut self, name: &str) -> Result<(), WorkloadError> {
+        if self.collector.hand_on().is_ok() {
+            return Ok(());
+        }
+        let refusal = self.collector.refusal();
+        self.refused = true;
+        Err(refusal
+            .unwrap_or_else(|| WorkloadError::new("the replay has ended"))
+            .at(name, self.lines.number()))
     }
 }
 

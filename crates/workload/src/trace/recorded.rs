@@ -179,11 +179,21 @@ impl Latencies {
         self.counted.take()
     }
 
-    /// Counts what is known so far, if all of it is wanted: nothing of it is kept then. Returns false where something is out
-    /// of order.
-    pub(super) fn count_all(&mut self) -> bool {
-        self.count(|_| true);
+    /// Whether nothing was earlier than something before it.
+    #[inline]
+    pub(super) fn are_in_order(&self) -> bool {
         self.out_of_order.is_none()
+    }
+
+    /// Counts what is known so far, where all of it is wanted and what comes out of order is refused: nothing of it is kept then,
+    /// and what was left alone stays alone.
+    pub(super) fn count_in_order(&mut self) {
+        debug_assert!(
+            self.are_in_order(),
+            "what is counted cannot be put together anew"
+        );
+        self.count(|_| true);
+        self.alone.clear();
     }
 
     fn count(&mut self, is_wanted: impl Fn(usize) -> bool) {

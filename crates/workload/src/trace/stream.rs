@@ -70,6 +70,10 @@ impl Flow {
             let what = format!("this request is {behind} earlier than one before it");
             return Err(self.refuse(out_of_order(&what)));
         }
+        if !latencies.are_in_order() {
+            let what = "this request is earlier than an end of one before it";
+            return Err(self.refuse(out_of_order(what)));
+        }
         self.latest_ps = packed.time_ps - first_ps;
         let packed = match self.fitter.fit(packed) {
             Ok(packed) => packed,
@@ -83,10 +87,12 @@ impl Flow {
         Ok(())
     }
 
+    /// What is there goes to who replays it: the next may be long in coming.
     #[cold]
-    fn hand_on(&mut self, latencies: &mut Latencies) -> Result<(), Fault> {
-        if let Err(error) = count(latencies) {
-            return Err(self.refuse(error));
+    pub(super) fn hand_on(&mut self, latencies: &mut Latencies) -> Result<(), Fault> {
+        latencies.count_in_order();
+        if self.chunk.is_empty() {
+            return Ok(());
         }
         let chunk = std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK));
         // Nobody listens any more: whatever is said now, nobody hears.
@@ -121,37 +127,38 @@ impl Flow {
         self.refuse(error)
     }
 
+    /// An end of a request stands behind something later.
+    #[cold]
+    pub(super) fn refuse_end(&mut self) -> Fault {
+        self.refuse(out_of_order(
+            "this end of a request is earlier than a line before it",
+        ))
+    }
+
     pub(super) fn refusal(&mut self) -> Option<WorkloadError> {
         self.refusal.take()
     }
 
-    pub(super) fn finish(self, latencies: &mut Latencies) -> Result<Flowed, WorkloadError> {
-        count(latencies)?;
+    pub(super) fn finish(self, latencies: &mut Latencies) -> Flowed {
+        latencies.count_in_order();
         if !self.chunk.is_empty() {
             // Whoever does not listen any more misses nothing.
             let _ = self.to.send(Message::Requests(self.chunk));
         }
-        Ok(Flowed {
+        Flowed {
             requests: self.requests,
             duration_ps: self.latest_ps,
             fitted: self.fitter.finish(),
-        })
-    }
-}
-
-/// Counts latencies known so far. What has been counted cannot be put together anew where ends come out of order.
-fn count(latencies: &mut Latencies) -> Result<(), WorkloadError> {
-    match latencies.count_all() {
-        true => Ok(()),
-        false => Err(out_of_order(
-            "some end of a request is earlier than a line before it",
-        )),
+        }
     }
 }
 
 fn out_of_order(what: &str) -> WorkloadError {
     WorkloadError::new(format!("`--stream` needs a trace in order of time: {what}"))
-        .hint("leave `--stream` out, or sort it: `lodger trace convert`")
+        .hint(
+            "leave `--stream` out, or sort it with `lodger trace convert --to FORMAT`, which leaves out how long \
+             requests took",
+        )
 }
 
 /// Requests that are being read.

@@ -30,9 +30,15 @@ pub(crate) fn recognise(head: &[u8], whole: bool, name: &str) -> Result<Recognis
         if !whole && begun.len() > LINE_MAX_BYTES {
             return Err(too_long(begun, name, all_lines(head).count() as u64));
         }
+        let message = match whole {
+            true => format!("`{name}` holds no request: it is empty"),
+            false => format!(
+                "`{name}` holds no request in its first {} bytes",
+                head.len()
+            ),
+        };
         return Err(
-            WorkloadError::new(format!("`{name}` holds no request: it is empty"))
-                .hint("a trace is a text file with one request a line"),
+            WorkloadError::new(message).hint("a trace is a text file with one request a line")
         );
     };
     let certain = |format, by| Recognised {

@@ -158,7 +158,7 @@ fn what_only_the_whole_trace_tells_is_refused_at_its_line() {
 
 /// The latencies counted before it could not be put together anew.
 #[test]
-fn an_end_out_of_order_behind_the_last_chunk_is_refused() {
+fn an_end_out_of_order_is_refused_at_its_line() {
     let pair = |at: u64| {
         let (second, sector) = (at / 1000, at * 8);
         let (issued, done) = (at % 1000 * 1_000_000, at % 1000 * 1_000_000 + 90_000);
@@ -173,10 +173,60 @@ fn an_end_out_of_order_behind_the_last_chunk_is_refused() {
         ..Options::default()
     };
     assert_same(&in_order, &options, Fit::Error, Mode::Timed);
-    let late =
-        format!("{in_order}  8,0    1        1     5.000000000     0  C   R 99999 + 8 [0]\n");
-    let error = refused(&late, &options, Fit::Error);
-    assert!(error.message.contains("in order of time"), "{error}");
+    let end =
+        |second: u64| format!("  8,0    1        1 {second:5}.000000000     0  C   R 24 + 8 [0]\n");
+    // The end itself, and a request behind an end that is later.
+    let begun: String = (0..3_000).map(pair).collect();
+    let rest: String = (3_000..10_000).map(pair).collect();
+    for (text, line) in [
+        (format!("{in_order}{}", end(5)), 20_001),
+        (format!("{begun}{}{rest}", end(1)), 6_001),
+        (format!("{begun}{}{rest}", end(9)), 6_002),
+    ] {
+        let error = refused(&text, &options, Fit::Error);
+        assert!(error.message.contains("in order of time"), "{error}");
+        assert_eq!(error.place.unwrap().line, line);
+    }
+}
+
+/// Some lines, and no more before it is told.
+struct Stalling(std::io::Cursor<Vec<u8>>, mpsc::Receiver<()>);
+
+impl Read for Stalling {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let length = self.0.read(into)?;
+        if length == 0 {
+            // Said once; then it has left.
+            match self.1.recv_timeout(Duration::from_secs(100)) {
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    panic!("nothing is done with what was read")
+                }
+                Ok(()) | Err(mpsc::RecvTimeoutError::Disconnected) => {}
+            }
+        }
+        Ok(length)
+    }
+}
+
+#[test]
+fn what_has_been_read_is_handed_on_before_the_reader_waits() {
+    let text = long(20_000).into_bytes();
+    let (tell, told) = mpsc::channel();
+    let open = move || Ok(BufReader::new(Stalling(std::io::Cursor::new(text), told)));
+    let room = (DRIVE_BYTES, Fit::Wrap);
+    let mode = Mode::Closed {
+        queue_depth: 100_000,
+    };
+    let mut workload = stream(open, "t", Options::default(), room, mode).unwrap();
+    for at in 0..20_000 {
+        match workload.jobs[0].next(0) {
+            Next::Submit(_) => {}
+            other => panic!("{other:?} at {at}"),
+        }
+    }
+    tell.send(()).unwrap();
+    drop(tell);
+    assert_eq!(workload.jobs[0].next(0), Next::Blocked);
 }
 
 /// Lines without end, and word of it when nobody reads them any more.
