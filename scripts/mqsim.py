@@ -191,7 +191,7 @@ CASES = [
         (4_000_000, 4_400_000),
         # Its ideal map fails while it collects ("Inconsistency in the global mapping table"): all of it cached.
         device={"CMT_Capacity": 64 << 20, "Overprovisioning_Ratio": 0.15},
-        # With fewer blocks it ends with a fault, or with that message, in every run.
+        # With 64 to 80 blocks every run that collected ended with a fault, or with that message.
         flash={"Block_No_Per_Plane": 256, "Page_No_Per_Block": 64},
         flow={"Read_Percentage": 0},
     ),

@@ -108,13 +108,14 @@ pub fn run_traced<O: Observer, T: Tracer>(
     let mut interrupted = runner.run()?.is_break();
     let mut notes = Vec::new();
     for index in 0..runner.jobs.len() {
-        let ended = runner.results[index].ended(&mut runner.jobs[index], &mut notes);
-        // A trace that is read meanwhile ends badly where its reader was told to stop: what there is counts then.
-        if ended.is_err() && (interrupted || runner.ask().is_break()) {
-            interrupted = true;
-        } else {
-            ended?;
+        match runner.jobs[index].ending() {
+            Some(Ok(ending)) => runner.results[index].was_read(ending, &mut notes),
+            // Its reader was told to stop, too: what it has read counts.
+            Some(Err(_)) if interrupted || runner.ask().is_break() => interrupted = true,
+            Some(Err(error)) => return Err(error.into()),
+            None => {}
         }
+        runner.results[index].ended(&mut runner.jobs[index])?;
     }
     let too_slow: Vec<String> = summary::too_slow(&runner.results).collect();
     let (mut result, tracer) = runner.finish(made.hmb, interrupted);

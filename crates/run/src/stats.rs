@@ -6,7 +6,7 @@ use crate::steady::SteadyResult;
 use lodger_core::observe::Histogram;
 use lodger_core::time::{MS, NS, S, US};
 use lodger_core::{Completion, Op, Request, Status};
-use lodger_workload::trace::{PERCENTILES, Recorded};
+use lodger_workload::trace::{Ending, PERCENTILES, Recorded};
 use lodger_workload::{Counting, Job, Source};
 
 /// Interval of the sampled rates: fio's `bwavgtime` and `iopsavgtime`.
@@ -376,15 +376,16 @@ impl JobResult {
         }
     }
 
-    /// The job is done. `notes` hears what its workload said only at its end.
-    pub(crate) fn ended(&mut self, job: &mut Job, notes: &mut Vec<String>) -> Result<(), Error> {
-        if let Some(ending) = job.ending() {
-            let ending = ending?;
-            notes.push(ending.description.summary);
-            notes.extend(ending.description.notes);
-            notes.extend(ending.fitted.notes);
-            self.trace = ending.recorded;
-        }
+    /// The job's trace was read meanwhile, to its end: `notes` hears what is known only now.
+    pub(crate) fn was_read(&mut self, ending: Ending, notes: &mut Vec<String>) {
+        notes.push(ending.description.summary);
+        notes.extend(ending.description.notes);
+        notes.extend(ending.fitted.notes);
+        self.trace = ending.recorded;
+    }
+
+    /// The job is done.
+    pub(crate) fn ended(&mut self, job: &mut Job) -> Result<(), Error> {
         self.latency = job.latency().map(|(goal, depth, missed)| LatencyFound {
             target_ns: goal.target_ps / NS,
             window_us: goal.window_ps / US,

@@ -30,8 +30,6 @@ pub enum Precondition {
 pub struct Formula {
     user_slots: u32,
     superblock_slots: u32,
-    /// Superblocks in use; they are numbered from 0.
-    superblocks: u32,
     /// How it is spread; in order from the first slot on where it is not.
     spread: Option<Spread>,
 }
@@ -54,7 +52,6 @@ impl Formula {
         Formula {
             user_slots,
             superblock_slots,
-            superblocks: user_slots.div_ceil(superblock_slots),
             spread: None,
         }
     }
@@ -93,7 +90,6 @@ impl Formula {
         Formula {
             user_slots,
             superblock_slots,
-            superblocks,
             spread: Some(Spread::new(superblock_slots, starts, order)),
         }
     }
@@ -101,7 +97,10 @@ impl Formula {
     /// Superblocks in use; they are numbered from 0.
     #[must_use]
     pub fn superblocks(&self) -> u32 {
-        self.superblocks
+        match &self.spread {
+            Some(spread) => spread.starts.len() as u32 - 1,
+            None => self.user_slots.div_ceil(self.superblock_slots),
+        }
     }
 
     /// Valid slots of superblock `j`.

@@ -1,7 +1,8 @@
 //! `make bench`: how fast is the simulator? Requests per second of processor time through the whole stack: job
 //! file, run loop, drive, statistics. Absolute figures depend on the machine and on what else it does, so each
 //! line also says how many requests are done while a fixed loop, measured before and after in the same run, goes
-//! round a thousand times. Rounds alternate, and the best of each counts.
+//! round a thousand times. Rounds alternate, and the best of each counts. Traces are read and simulated in two threads: they
+//! are measured in real time.
 //!
 //! `LODGER_BENCH_REQUESTS=x0.1` has a tenth of the requests of every case, `LODGER_BENCH_TRACE=100000000` traces
 //! of a hundred million, `LODGER_BENCH_ONLY=text` only cases whose name contains it.

@@ -3,12 +3,11 @@
 use crate::kib;
 use lodger_core::rng::Rng;
 use lodger_run::{Drive, RunConfig, run};
-use lodger_workload::WorkloadError;
 use lodger_workload::trace::{self, Fit, Format, Mode, Options};
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::time::Instant;
 
 /// Addresses lie in so many pages of 4 KiB: 16 GiB.
@@ -118,12 +117,7 @@ pub fn replay(format: Format, count: u64) -> Result<Replayed, Box<dyn Error>> {
         format: Some(format),
         ..Options::default()
     };
-    let open = move || -> Result<Box<dyn BufRead>, WorkloadError> {
-        Ok(Box::new(BufReader::with_capacity(
-            1 << 16,
-            text(format, count),
-        )))
-    };
+    let open = move || Ok(BufReader::with_capacity(1 << 16, text(format, count)));
     let fit = (config.spec().capacity_bytes, Fit::Error);
     let mode = Mode::Closed { queue_depth: 32 };
     let workload = trace::stream(open, "bench", options, fit, mode)?;

@@ -164,13 +164,13 @@ How long requests took when they were recorded stands beside how long they take 
 those of `clat`, `recorded_ns` in JSON, and in `lodger trace info`) where a trace says it: the response times of
 `msr` and `systor`, `LAT(ms)` of `biosnoop`, issue to completion in `ftrace` (`block_rq_complete`) and `blkparse`
 (`D` to `C`). It is the whole time that its host saw, on its drive, with all that this host had to do beside it.
+`lodger trace info` says what was recognised, and `lodger trace convert` writes any of them.
 
 `lodger simulate TRACE --stream` simulates a trace while it is read, from a pipe that is still being written, too: its length
-takes no memory (a request whose end is missing, in `ftrace` and `blkparse`, takes 30 bytes), and results are those without
-it. What would need the whole trace first is refused at its line: requests or ends of requests out of the order of time
+takes no memory (in `ftrace` and `blkparse` a request whose end is missing is kept until its place is asked again), and results
+are those without it. What would need the whole trace first is refused at its line: requests or ends of requests out of the order of time
 (so is `biosnoop`, which stands in the order of ends, and the files of several CPUs by `cat`), a second device or place
 of recording (`--device`, `--action`), `--fit scale`. It begins when 256 KiB or the end of the file are there.
-`lodger trace info` says what was recognised, and `lodger trace convert` writes any of them.
 
 | format | what it is | columns | time | addresses | read and write |
 |---|---|---|---|---|---|
