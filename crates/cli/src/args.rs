@@ -1,5 +1,7 @@
 //! What can be typed. The text here is the help.
 
+mod advise;
+mod compare;
 mod ctl;
 mod fio;
 mod logging;
@@ -9,7 +11,10 @@ mod serve;
 mod table;
 mod time;
 mod top;
+mod workers;
 
+pub use advise::AdviseArgs;
+pub use compare::CompareArgs;
 pub use ctl::{After, CtlArgs, Order, RulesOrder};
 pub use fio::FioArgs;
 pub use logging::LoggingArgs;
@@ -19,6 +24,7 @@ pub use serve::ServeArgs;
 pub use table::{TableArgs, TableFormat};
 pub use time::TimeArgs;
 pub use top::TopArgs;
+pub use workers::WorkersArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lodger_core::Precondition;
@@ -168,114 +174,6 @@ pub struct SimulateArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub fio: FioArgs,
-}
-
-const COMPARE_EXAMPLES: &str = "\
-Examples:
-  lodger compare randread.fio --drive rc100-480 --hmb off,10MiB,default
-  lodger compare randread.fio --drive rc100-480 --drive bg4 --drive 970-pro
-  lodger compare randread.fio --drive bg4 --hmb off,default --hmb-offer 64MiB
-  lodger compare trace.csv --drive a80 --drive ex900 --hmb off,64MiB --output-format csv
-  lodger compare randread.fio --drive bg4 --hmb off,32MiB,default --report compare.html
-  lodger compare redis.toml --drive 2b-ssd --commit block,ba,async
-
-Every drive is run with every amount of host memory and every way to commit.";
-
-/// `lodger compare`.
-#[derive(Debug, Args)]
-#[command(after_help = COMPARE_EXAMPLES)]
-pub struct CompareArgs {
-    /// fio job file (`.fio`), block trace (the format is recognised), model of database logging
-    /// (`.toml`), or `-` for standard input
-    pub workload: PathBuf,
-    /// Drive of the collection or a drive file; give it once for each drive
-    #[arg(long = "drive", value_name = "NAME|FILE", required = true)]
-    pub drives: Vec<String>,
-    /// Most that the host gives, such as `off,8MiB,default`; see `lodger simulate --help`
-    #[arg(
-        long,
-        value_name = "SIZE|off|default,...",
-        value_delimiter = ',',
-        allow_hyphen_values = true
-    )]
-    pub hmb: Vec<String>,
-    /// Exact amounts offered whatever the drive prefers, such as `64MiB,128MiB`
-    #[arg(
-        long,
-        value_name = "SIZE,...",
-        value_delimiter = ',',
-        allow_hyphen_values = true
-    )]
-    pub hmb_offer: Vec<String>,
-    #[command(flatten)]
-    #[allow(missing_docs)]
-    pub run: RunArgs,
-    #[command(flatten)]
-    #[allow(missing_docs)]
-    pub trace: TraceArgs,
-    /// When a transaction is acknowledged: `block`, `ba` (through the byte window), `async`, or several as `block,ba`
-    #[arg(
-        long,
-        value_name = "MODE,...",
-        value_delimiter = ',',
-        help_heading = "Database logging"
-    )]
-    pub commit: Vec<String>,
-    #[command(flatten)]
-    #[allow(missing_docs)]
-    pub logging: LoggingArgs,
-    #[command(flatten)]
-    #[allow(missing_docs)]
-    pub output: TableArgs,
-    /// Write a page to FILE, too: what is best and by how much, then each run's latencies by rank and over time,
-    /// rates and hits by memory side by side, the drives and their sources
-    ///
-    /// One file that needs nothing else and no network.
-    #[arg(long = "report", value_name = "FILE.html", help_heading = "Report")]
-    pub page: Option<PathBuf>,
-}
-
-const ADVISE_EXAMPLES: &str = "\
-Examples:
-  lodger advise trace.csv --drive rc100-480                 the least that costs 5 % at most
-  lodger advise trace.csv --drive rc100-480 --slo p99=200us the least that keeps a promise
-  lodger advise oltp.fio --drive a80 --within 1%            the same, more strictly
-  lodger advise trace.csv --drive bg4 --report advice.html  with curves, to be looked at
-  lodger advise redis.toml --drive 2b-ssd                   whether a byte window pays for commits
-
-Exit status 1: no amount of host memory is enough, or the byte window does not pay.";
-
-/// `lodger advise`.
-#[derive(Debug, Args)]
-#[command(after_help = ADVISE_EXAMPLES)]
-pub struct AdviseArgs {
-    /// fio job file (`.fio`), block trace (the format is recognised), model of database logging
-    /// (`.toml`), or `-` for standard input
-    pub workload: PathBuf,
-    /// Drive of the collection (`lodger drives list`) or a drive file
-    #[arg(long, value_name = "NAME|FILE")]
-    pub drive: String,
-    /// Promise to keep: `p99=200us`, `mean=90us` or `iops=100k`; latencies are those of reads
-    #[arg(long, value_name = "NAME=LIMIT", allow_hyphen_values = true)]
-    pub slo: Option<String>,
-    /// How much worse than with the host memory that Linux gives by default [default: 5%]
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
-    pub within: Option<String>,
-    #[command(flatten)]
-    #[allow(missing_docs)]
-    pub run: RunArgs,
-    #[command(flatten)]
-    #[allow(missing_docs)]
-    pub trace: TraceArgs,
-    #[command(flatten)]
-    #[allow(missing_docs)]
-    pub output: TableArgs,
-    /// Write a page to FILE, too: the answer, then rate, latency and map hits over host memory with the amounts that
-    /// are enough and that Linux gives by default, the drive and its sources
-    ///
-    /// One file that needs nothing else and no network.
-    #[arg(long = "report", value_name = "FILE.html", help_heading = "Report")]
-    pub page: Option<PathBuf>,
 }
 
 /// Host memory of one drive.

@@ -13,6 +13,7 @@ mod interrupt;
 mod manual;
 mod output;
 mod progress;
+mod side_by_side;
 mod terminal;
 mod timeline;
 mod trace_events;

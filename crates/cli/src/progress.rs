@@ -21,14 +21,8 @@ impl Meter {
     /// Begins now.
     #[must_use]
     pub fn new() -> Self {
-        Self::since(Instant::now())
-    }
-
-    /// What it shows began before it.
-    #[must_use]
-    pub fn since(started: Instant) -> Self {
         Self {
-            started,
+            started: Instant::now(),
             is_shown: terminal::shows_progress(),
             bar: None,
         }

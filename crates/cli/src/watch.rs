@@ -8,7 +8,6 @@ use lodger_core::time::S;
 use lodger_core::{Completion, Request};
 use lodger_run::{FioLogs, LatencyLog, Observer, Progress, reason};
 use std::ops::ControlFlow;
-use std::time::Instant;
 
 /// The observer of the commands.
 #[derive(Debug)]
@@ -18,21 +17,7 @@ pub struct Watch {
     logs: FioLogs<OutputFile>,
     /// The log's file as the user named it.
     log_name: String,
-    run: Run,
     meter: Meter,
-}
-
-/// Which run of the command it is.
-#[derive(Debug)]
-pub struct Run {
-    /// Its number, from 0.
-    pub index: usize,
-    /// How many there are.
-    pub count: usize,
-    /// What messages call it.
-    pub name: String,
-    /// When the first one began.
-    pub started: Instant,
 }
 
 impl Watch {
@@ -45,21 +30,8 @@ impl Watch {
             log_name: log_name.to_owned(),
             log: log.map(|file| LatencyLog::new(file, submit_ps)),
             logs: FioLogs::none(),
-            run: Run {
-                index: 0,
-                count: 1,
-                name: String::new(),
-                started: Instant::now(),
-            },
             meter: Meter::new(),
         }
-    }
-
-    /// One of several runs.
-    #[must_use]
-    pub fn of(self, run: Run) -> Self {
-        let meter = Meter::since(run.started);
-        Self { run, meter, ..self }
     }
 
     /// Writes the logs that jobs ask for, too.
@@ -96,23 +68,10 @@ impl Watch {
     }
 
     fn show(&mut self, progress: Progress) {
-        let Run {
-            index, count, name, ..
-        } = &self.run;
-        let share = progress.share();
-        let share = match (share, *count) {
-            (None, 1) => None,
-            // The runs of one command are about equally long.
-            (share, count) => Some((*index as f64 + share.unwrap_or(0.0)) / count as f64),
-        };
-        self.meter.show(share, || {
+        self.meter.show(progress.share(), || {
             let simulated_s = progress.simulated_ps as f64 / S as f64;
             let requests = progress.requests;
-            let of = match count {
-                1 => String::new(),
-                count => format!("run {} of {count}, {name}: ", index + 1),
-            };
-            format!("{of}{requests} requests, {simulated_s:.2} s simulated")
+            format!("{requests} requests, {simulated_s:.2} s simulated")
         });
     }
 }

@@ -18,6 +18,7 @@ const NUMBERS: &[(&str, &str, &str)] = &[
         "7",
     ),
     ("--speed", "a number from 0 to 1000000", "1"),
+    ("--workers", "a whole number from 1 to 1024", "2"),
 ];
 
 /// Options that are not where they were looked for: command, option, what to do.

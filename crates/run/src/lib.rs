@@ -54,6 +54,7 @@ pub mod timeline;
 pub mod trace_events;
 pub mod window_advice;
 pub mod window_study;
+mod workers;
 mod workload_file;
 
 pub use breakdown::{Breakdown, Recorder};
@@ -71,6 +72,7 @@ pub use stats::{Direction, JobResult, SAMPLE_PS, Samples};
 pub use steady::SteadyResult;
 pub use timeline::Timeline;
 pub use trace_events::TraceEvents;
+pub use workers::with_workers;
 pub use workload_file::{Replay, TraceOptions, WorkloadFile};
 
 // What the types above are made of, so that one crate is enough to run a workload.

@@ -9,7 +9,7 @@ use crate::output::{self, OutputFile};
 use crate::progress::Meter;
 use crate::terminal;
 use lodger_run::advise::{self, Advised, Goal, parse_within};
-use lodger_run::{HmbChoice, Progress, window_advice};
+use lodger_run::{HmbChoice, Progress, window_advice, with_workers};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
@@ -27,17 +27,18 @@ pub(super) fn run(args: &AdviseArgs, streams: &mut Streams<'_>) -> Result<u8, Er
     let outputs = Outputs::begin(args)?;
     let meter = Mutex::new(Meter::new());
     interrupt::check()?;
-    let advice = match goal {
+    let advised = || match goal {
         Some(goal) => {
             let make = || Ok(source.workload(config.spec(), config.seed)?.0);
             let advice = advise::advise(&config, &make, goal, &watch(&meter));
-            advice.map(|advice| Box::new(advice) as Box<dyn Advised>)
+            advice.map(|advice| Box::new(advice) as Box<dyn Advised + Send>)
         }
         None => {
             let advice = window_advice::advise(&config, &source, &watch(&meter));
-            advice.map(|advice| Box::new(advice) as Box<dyn Advised>)
+            advice.map(|advice| Box::new(advice) as Box<dyn Advised + Send>)
         }
     };
+    let advice = with_workers(args.workers.count(), advised)?;
     drop(meter);
     let advice = advice?;
     outputs.finish(advice.as_ref(), args, streams)?;

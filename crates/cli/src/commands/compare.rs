@@ -1,17 +1,20 @@
 //! `lodger compare`.
 
+mod columns;
+
+use self::columns::{Column, Columns};
 use super::Streams;
 use crate::args::{CompareArgs, TableFormat};
 use crate::error::Error;
 use crate::inputs;
 use crate::interrupt;
 use crate::output::{self, OutputFile};
-use crate::watch::{Run, Watch};
+use crate::side_by_side;
 use lodger_run::report::compare::{self, Given, Variant};
 use lodger_run::report::{Report, comparison_page};
 use lodger_run::timeline::{Interval, Table};
 use lodger_run::{HmbChoice, RunConfig, RunResult, Timeline, WorkloadFile};
-use std::time::Instant;
+use std::num::NonZeroUsize;
 
 pub(super) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
     let given = given(args);
@@ -27,20 +30,7 @@ pub(super) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), E
     let runs = planned(args, &given, &sources)?;
     let file = output::begin(args.output.file.as_deref())?;
     let page = output::begin(args.page.as_deref())?;
-    let mut results: Vec<RunResult> = Vec::new();
-    let mut over_time: Vec<Table> = Vec::new();
-    let started = Instant::now();
-    for (index, planned) in runs.iter().enumerate() {
-        let run = Run {
-            index,
-            count: runs.len(),
-            name: planned.called(),
-            started,
-        };
-        let (result, table) = run_one(planned, run, page.is_some(), streams)?;
-        results.push(result);
-        over_time.extend(table);
-    }
+    let (results, over_time) = run_all(&runs, args.workers.count(), page.is_some(), streams)?;
     let variants: Vec<Variant<'_>> = runs
         .iter()
         .zip(&results)
@@ -188,32 +178,68 @@ fn once<'a>(option: &str, values: impl Iterator<Item = &'a str>) -> Result<(), E
     Ok(())
 }
 
+/// What a run came to.
+struct Ran {
+    result: RunResult,
+    over_time: Option<Table>,
+    /// What had to be done to the workload.
+    notes: Vec<String>,
+}
+
+/// All runs, several at a time; the user hears of each as if they had been made one after the other.
+fn run_all(
+    runs: &[Planned<'_>],
+    workers: NonZeroUsize,
+    is_told_over_time: bool,
+    streams: &mut Streams<'_>,
+) -> Result<(Vec<RunResult>, Vec<Table>), Error> {
+    let columns = Columns::new(runs.len());
+    let (mut results, mut over_time) = (Vec::new(), Vec::new());
+    side_by_side::each(
+        runs.len(),
+        workers,
+        |index, wanted| {
+            run_one(
+                &runs[index],
+                is_told_over_time,
+                columns.column(index, wanted),
+            )
+        },
+        |ran: Ran| {
+            let which = runs[results.len()].called();
+            for note in &ran.notes {
+                streams.note(&format!("{which}: {note}"));
+            }
+            for warning in &ran.result.warnings {
+                streams.warning(&format!("{which}: {warning}"));
+            }
+            results.push(ran.result);
+            over_time.extend(ran.over_time);
+        },
+    )?;
+    Ok((results, over_time))
+}
+
 /// A run, and what it did over time if that is asked for.
 fn run_one(
     planned: &Planned<'_>,
-    run: Run,
     is_told_over_time: bool,
-    streams: &mut Streams<'_>,
-) -> Result<(RunResult, Option<Table>), Error> {
+    column: Column<'_>,
+) -> Result<Ran, Error> {
+    interrupt::check()?;
     let config = &planned.config;
     let (workload, notes) = planned.source.workload(config.spec(), config.seed)?;
-    let which = run.name.clone();
-    for note in notes {
-        streams.note(&format!("{which}: {note}"));
-    }
     let (spec, submit_ps) = (config.spec(), config.spec().host.submit_ps);
     let over_time = is_told_over_time.then(|| Timeline::new(Interval::default(), spec, submit_ps));
-    let mut all = (Watch::new(None, submit_ps).of(run), over_time);
-    interrupt::check()?;
+    let mut all = (column, over_time);
     let result = lodger_run::run(config, workload, &mut all)?;
-    let (watch, over_time) = all;
-    watch.finish()?;
     if result.interrupted {
         return Err(Error::interrupted());
     }
-    for warning in &result.warnings {
-        streams.warning(&format!("{which}: {warning}"));
-    }
-    let over_time = over_time.map(|over_time| over_time.finish(&result));
-    Ok((result, over_time))
+    let over_time = all.1.map(|over_time| over_time.finish(&result));
+    Ok(Ran {
+        result,
+        over_time,
+        notes,
+    })
 }

@@ -41,3 +41,4 @@ mod told;
 #[cfg(target_os = "linux")]
 mod top;
 mod traces;
+mod workers;

@@ -167,6 +167,18 @@ fn numbers_of_options_are_refused_with_key_value_and_range() {
             format!("`--clients` {whole} 1 to 100000, found `four`"),
         ),
         (
+            "compare job.fio --drive tiny --hmb off,default --workers 0",
+            format!("`--workers` {whole} 1 to 1024, found `0`"),
+        ),
+        (
+            "advise job.fio --drive tiny --workers -2",
+            format!("`--workers` {whole} 1 to 1024, found `-2`"),
+        ),
+        (
+            "advise job.fio --drive tiny --workers 1025",
+            format!("`--workers` {whole} 1 to 1024, found `1025`"),
+        ),
+        (
             "probe sim:tiny --noise loud",
             "`--noise` must be a number from 0 to 100, found `loud`".to_owned(),
         ),

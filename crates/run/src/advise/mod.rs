@@ -37,7 +37,7 @@ use crate::hmb::HmbChoice;
 use curve::Curve;
 use lodger_core::host::hmb::LINUX_CAP_BYTES;
 use lodger_core::spec::{DriveSpec, Encoding, Tier};
-use lodger_workload::Source;
+use lodger_workload::{Source, Workload};
 use measure::{Run, Tally};
 use place::Place;
 use search::{Found, Make, Runs};
@@ -88,7 +88,6 @@ pub fn advise(
     goal: Goal,
     watch: &Watch<'_>,
 ) -> Result<Advice, Error> {
-    let spec = &config.drive.parsed.spec;
     let place = place_of(&config.drive)?;
     let config = RunConfig {
         hmb: HmbChoice::Negotiated,
@@ -100,26 +99,27 @@ pub fn advise(
     let workload = make()?;
     let description = workload.description.clone();
     let is_logging = (workload.jobs.iter()).any(|job| matches!(job.source, Source::Logging(_)));
-    let requests = workload.jobs.iter().map(|job| job.requests_expected).sum();
-    let stream = place.map.is_some().then(|| {
-        let grants = direct_grants(spec, &place, &sizes);
-        let stream = Stream::new(spec, &place, config.precondition, &grants, config.seed);
-        stream.expecting(requests)
-    });
+    let stream = stream_of(&config, &place, &sizes, &workload);
     let yardstick_bytes = place.yardstick_bytes();
     let tally = Tally::new(watch, 1 + sizes.len());
-    let (reference, stream) = measure::measure(&config, workload, yardstick_bytes, stream, &tally)?;
+    // Without any host memory, always asked for, beside the one that decides which others are.
+    let (first, none) = rayon::join(
+        || measure::measure(&config, workload, yardstick_bytes, stream, &tally),
+        || measure::measure(&config, make()?, 0, None, &tally),
+    );
+    let (reference, stream) = first?;
     reference.has_latencies()?;
-    let curve = stream.map(|s| Curve::new(s.finish(), &place, Stream::method(spec), &sizes));
+    let curve =
+        stream.map(|s| Curve::new(s.finish(), &place, Stream::method(config.spec()), &sizes));
 
     if let Some(curve) = &curve {
         sizes.extend(curve.knees.iter().copied());
         sizes.push(curve.useful_bytes);
     }
     sizes.push(0);
-    sizes.sort_unstable();
-    sizes.dedup();
+    arrange(&mut sizes);
     let mut runs = Runs::new(&config, make, &tally, &place, reference.clone());
+    runs.add(none?.0);
     runs.simulate(&sizes)?;
     let found = search::smallest(
         &mut runs,
@@ -134,8 +134,7 @@ pub fn advise(
     } = found
     {
         sizes.extend([enough_bytes, below_bytes]);
-        sizes.sort_unstable();
-        sizes.dedup();
+        arrange(&mut sizes);
     }
     let row = |size: u64| Some((size, runs.get(size)?.clone()));
     Ok(Advice {
@@ -151,6 +150,27 @@ pub fn advise(
         place,
         is_logging,
     })
+}
+
+/// Ascending, each once.
+fn arrange(sizes: &mut Vec<u64>) {
+    sizes.sort_unstable();
+    sizes.dedup();
+}
+
+/// What sees the requests pass by, where the map is kept in host memory.
+fn stream_of(
+    config: &RunConfig,
+    place: &Place,
+    sizes: &[u64],
+    workload: &Workload,
+) -> Option<Stream> {
+    place.map.as_ref()?;
+    let spec = config.spec();
+    let requests = workload.jobs.iter().map(|job| job.requests_expected).sum();
+    let grants = direct_grants(spec, place, sizes);
+    let stream = Stream::new(spec, place, config.precondition, &grants, config.seed);
+    Some(stream.expecting(requests))
 }
 
 /// How the drive uses host memory, if advice on that can be given.

@@ -46,8 +46,13 @@ impl<'a> Runs<'a> {
             units_enough: units_enough(config, place, &first),
             runs: BTreeMap::new(),
         };
-        runs.runs.insert(runs.key(first.hmb_bytes), first);
+        runs.add(first);
         runs
+    }
+
+    /// Keeps a run, unless one amounts to the same.
+    pub fn add(&mut self, run: Run) {
+        self.runs.entry(self.key(run.hmb_bytes)).or_insert(run);
     }
 
     /// What a grant amounts to.

@@ -255,8 +255,11 @@ impl Runs<'_> {
         wanted
             .par_iter()
             .map(|&(clients, bytes)| {
-                let [block, ba] = [Commit::Block, Commit::ByteAddressed]
-                    .map(|commit| self.one(commit, clients, bytes));
+                // A break-even is closed in on pair by pair, which are two runs.
+                let (block, ba) = rayon::join(
+                    || self.one(Commit::Block, clients, bytes),
+                    || self.one(Commit::ByteAddressed, clients, bytes),
+                );
                 self.done.fetch_add(1, Ordering::Relaxed);
                 Ok(Pair {
                     block: block?,
