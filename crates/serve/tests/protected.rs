@@ -154,6 +154,53 @@ fn a_deallocation_that_has_ended_without_a_volatile_cache_outlives_the_machine()
     }
 }
 
+/// Zeros in a part of a page are written, with or without whole pages beside them that are deallocated: they are safe, too,
+/// and what lay around them stays.
+#[test]
+fn zeros_that_have_ended_without_a_volatile_cache_outlive_the_machine() {
+    const WRITE_ZEROES: u8 = 8;
+    const WRITTEN: u32 = 32;
+    for (way, spec) in [
+        (Without::Protected, protected(&[])),
+        (Without::Programmed, small(&[PROGRAMMED])),
+        (Without::SwitchedOff, small(&[])),
+    ] {
+        // Inside a page, to its end, over an edge between two, whole ones with a part before, behind, and both.
+        for (lba, blocks) in [(9, 3), (12, 4), (12, 8), (7, 9), (8, 9), (3, 26)] {
+            for seed in 0..2 {
+                let (disk, ram) = (Arc::new(SimDisk::default()), ram());
+                let (mut driver, _) = start(&disk, &spec, &ram);
+                if let Without::SwitchedOff = way {
+                    driver.admin(9, 0, &[6, 0]).expect("it is switched off");
+                }
+                let write = Asked::Write {
+                    lba: 0,
+                    blocks: WRITTEN,
+                    version: 1,
+                    fua: false,
+                };
+                let entry = entry_of(&mut driver, 1, &write);
+                driver.run(1, entry).expect("it ends well");
+                let before = read_all(&mut driver);
+                let entry = driver.entry(1, WRITE_ZEROES, lba, blocks);
+                driver.run(1, entry).expect("it ends well");
+                drop(driver);
+                disk.crash(&mut Rng::new(seed));
+                let (mut driver, _) = start(&disk, &spec, &ram);
+                let mut expected = before;
+                let size = expected.len() / BLOCKS as usize;
+                let zeros = lba as usize * size..(lba as usize + blocks as usize) * size;
+                assert!(expected[zeros.clone()].iter().any(|byte| *byte != 0));
+                expected[zeros].fill(0);
+                assert!(
+                    read_all(&mut driver) == expected,
+                    "{way:?}, blocks {lba} and {blocks} from there, seed {seed}"
+                );
+            }
+        }
+    }
+}
+
 /// The nulls: a buffer that is not protected has acknowledged what is lost with it, and a file that does not sync loses with the
 /// machine what it was told to keep.
 #[test]
