@@ -10,6 +10,7 @@ use crate::device::{Contents, Device};
 use crate::observe::Tracer;
 use crate::transport::bar::{LINE_BYTES, Packet};
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 
 /// Whether a store can be combined now.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +33,8 @@ struct Open {
 struct Cpu {
     /// Buffers that combine, in the order in which they were taken.
     open: Vec<Open>,
-    /// When the buffers whose packets are leaving are free again.
-    leaving: Vec<u64>,
+    /// When the buffers whose packets are leaving are free again, the first at the front.
+    leaving: VecDeque<u64>,
 }
 
 /// The buffers of all CPUs.
@@ -82,7 +83,9 @@ impl WriteCombining {
         if state.open.iter().any(|open| open.line == line) {
             return Room::Ready;
         }
-        state.leaving.retain(|free_ps| *free_ps > now_ps);
+        while state.leaving.front().is_some_and(|ps| *ps <= now_ps) {
+            state.leaving.pop_front();
+        }
         if state.open.len() + state.leaving.len() < buffers {
             let id = drive.new_packet_id();
             state.open.push(Open { id, line, mask: 0 });
@@ -92,7 +95,7 @@ impl WriteCombining {
             // Partly filled ones give way in the order in which they were taken.
             state.post(drive, 0);
         }
-        let free_ps = state.leaving.iter().min();
+        let free_ps = state.leaving.front();
         Room::Wait(*free_ps.expect("a buffer is leaving"))
     }
 
@@ -128,8 +131,8 @@ impl WriteCombining {
         while !state.open.is_empty() {
             state.post(drive, 0);
         }
-        let leaving = state.leaving.iter().copied();
-        leaving.max().map_or(now_ps, |ps| ps.max(now_ps))
+        let last_ps = state.leaving.back();
+        last_ps.map_or(now_ps, |ps| now_ps.max(*ps))
     }
 
     /// The host is gone. Returns how many bytes were still in the buffers.
@@ -163,7 +166,9 @@ impl Cpu {
                 last: mask == 0,
             });
         }
-        self.leaving.push(sent_ps);
+        // Packets leave one after the other.
+        debug_assert!(self.leaving.back().is_none_or(|ps| *ps <= sent_ps));
+        self.leaving.push_back(sent_ps);
     }
 }
 
