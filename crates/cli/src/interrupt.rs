@@ -54,11 +54,13 @@ fn hear() {
     }
     // Where that fails, signals do what they did before.
     if let Ok(mut signals) = signal_hook::iterator::Signals::new(heard) {
-        std::thread::spawn(move || {
+        let listening = std::thread::Builder::new().spawn(move || {
             for signal in signals.forever() {
                 take(u8::try_from(signal).unwrap_or(INTERRUPT));
             }
         });
+        // The first signal is known without it; only, a second one ends nothing sooner.
+        drop(listening);
     }
 }
 
@@ -156,7 +158,7 @@ pub fn release(path: &Path) {
 /// user can stop the wait.
 pub fn patient<R: Read>(open: impl FnOnce() -> io::Result<R> + Send + 'static) -> Patient {
     let (send, chunks) = std::sync::mpsc::sync_channel(4);
-    std::thread::spawn(move || {
+    let reading = std::thread::Builder::new().spawn(move || {
         let mut reader = match open() {
             Ok(reader) => reader,
             Err(error) => return drop(send.send(Err(error))),
@@ -177,6 +179,7 @@ pub fn patient<R: Read>(open: impl FnOnce() -> io::Result<R> + Send + 'static) -
     Patient {
         chunks,
         rest: io::Cursor::new(Vec::new()),
+        failed: reading.err(),
     }
 }
 
@@ -185,10 +188,15 @@ pub fn patient<R: Read>(open: impl FnOnce() -> io::Result<R> + Send + 'static) -
 pub struct Patient {
     chunks: Receiver<io::Result<Vec<u8>>>,
     rest: io::Cursor<Vec<u8>>,
+    /// Why nobody reads: else the end of what was read would look like that of the input.
+    failed: Option<io::Error>,
 }
 
 impl Read for Patient {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         loop {
             let length = self.rest.read(buffer)?;
             if length > 0 || buffer.is_empty() {

@@ -15,10 +15,11 @@ use std::path::{Path, PathBuf};
 fn open_present(target: &Path, failed: impl Fn(&io::Error) -> Error) -> Result<File, Error> {
     let path = target.to_owned();
     let (send, opened) = std::sync::mpsc::sync_channel(1);
-    std::thread::spawn(move || {
+    let waiting = std::thread::Builder::new().spawn(move || {
         // Nobody listens any more where the wait was stopped.
         drop(send.send(OpenOptions::new().write(true).open(path)));
     });
+    waiting.map_err(|error| failed(&error))?;
     loop {
         match opened.recv_timeout(interrupt::WAIT) {
             Ok(file) => return file.map_err(|error| failed(&error)),

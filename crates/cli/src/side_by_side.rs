@@ -30,7 +30,7 @@ impl Wanted {
 }
 
 /// Does `work` for 0 to `count`, beginning in this order, `workers` at a time, and hands each result to `take` in this
-/// order, as soon as those before it are there.
+/// order, as soon as those before it are there. Where the system gives fewer threads, fewer are done at a time.
 ///
 /// # Errors
 /// The first in this order; `take` has had all before it then, and none after it.
@@ -40,12 +40,14 @@ pub fn each<T: Send, E: Send>(
     work: impl Fn(usize, &Wanted) -> Result<T, E> + Sync,
     mut take: impl FnMut(T),
 ) -> Result<(), E> {
-    let (next, wanted, work) = (&AtomicUsize::new(0), &Wanted::all(count), &work);
+    let wanted = &Wanted::all(count);
+    let (next, work) = (&AtomicUsize::new(0), &work);
     let (send, ended) = mpsc::channel();
-    thread::scope(|scope| {
+    let made = thread::scope(|scope| {
+        let mut made = 0;
         for _ in 0..workers.get().min(count) {
             let send = send.clone();
-            scope.spawn(move || {
+            let worker = thread::Builder::new().spawn_scoped(scope, move || {
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     if !wanted.is(index) {
@@ -61,6 +63,10 @@ pub fn each<T: Send, E: Send>(
                     }
                 }
             });
+            if worker.is_err() {
+                break;
+            }
+            made += 1;
         }
         drop(send);
         let mut waiting: Vec<Option<Result<T, E>>> = (0..count).map(|_| None).collect();
@@ -72,8 +78,12 @@ pub fn each<T: Send, E: Send>(
                 taken += 1;
             }
         }
-        Ok(())
-    })
+        Ok(made)
+    })?;
+    if made == 0 {
+        (0..count).try_for_each(|index| work(index, wanted).map(&mut take))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::side_by_side;
 use lodger_run::report::compare::{self, Given, Variant};
 use lodger_run::report::{Report, comparison_page};
 use lodger_run::timeline::{Interval, Table};
-use lodger_run::{HmbChoice, RunConfig, RunResult, Timeline, WorkloadFile};
+use lodger_run::{HmbChoice, RunConfig, RunResult, Timeline, Workload, WorkloadFile};
 use std::num::NonZeroUsize;
 
 pub(super) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
@@ -182,9 +182,10 @@ fn once<'a>(option: &str, values: impl Iterator<Item = &'a str>) -> Result<(), E
 struct Ran {
     result: RunResult,
     over_time: Option<Table>,
-    /// What had to be done to the workload.
-    notes: Vec<String>,
 }
+
+/// What had to be done to a workload.
+type Notes = Vec<String>;
 
 /// All runs, several at a time; the user hears of each as if they had been made one after the other.
 fn run_all(
@@ -195,40 +196,59 @@ fn run_all(
 ) -> Result<(Vec<RunResult>, Vec<Table>), Error> {
     let columns = Columns::new(runs.len());
     let (mut results, mut over_time) = (Vec::new(), Vec::new());
-    side_by_side::each(
+    let called = |index: usize| runs[index].called();
+    let ended = side_by_side::each(
         runs.len(),
         workers,
         |index, wanted| {
-            run_one(
-                &runs[index],
-                is_told_over_time,
-                columns.column(index, wanted),
-            )
+            let column = columns.column(index, wanted);
+            run_one(&runs[index], is_told_over_time, column)
         },
-        |ran: Ran| {
-            let which = runs[results.len()].called();
-            for note in &ran.notes {
-                streams.note(&format!("{which}: {note}"));
-            }
+        |(ran, notes): (Ran, Notes)| {
+            let which = called(results.len());
+            tell(&which, &notes, streams);
             for warning in &ran.result.warnings {
                 streams.warning(&format!("{which}: {warning}"));
             }
             results.push(ran.result);
             over_time.extend(ran.over_time);
         },
-    )?;
+    );
+    ended.map_err(|(error, notes)| {
+        tell(&called(results.len()), &notes, streams);
+        error
+    })?;
     Ok((results, over_time))
 }
 
-/// A run, and what it did over time if that is asked for.
+fn tell(which: &str, notes: &Notes, streams: &mut Streams<'_>) {
+    for note in notes {
+        streams.note(&format!("{which}: {note}"));
+    }
+}
+
+/// A run, and what it did over time if that is asked for; with either end, what had to be done to its workload.
 fn run_one(
     planned: &Planned<'_>,
     is_told_over_time: bool,
     column: Column<'_>,
-) -> Result<Ran, Error> {
-    interrupt::check()?;
+) -> Result<(Ran, Notes), (Error, Notes)> {
     let config = &planned.config;
-    let (workload, notes) = planned.source.workload(config.spec(), config.seed)?;
+    let made =
+        interrupt::check().and_then(|()| planned.source.workload(config.spec(), config.seed));
+    let (workload, notes) = made.map_err(|error| (error, Notes::new()))?;
+    match simulate(config, workload, is_told_over_time, column) {
+        Ok(ran) => Ok((ran, notes)),
+        Err(error) => Err((error, notes)),
+    }
+}
+
+fn simulate(
+    config: &RunConfig,
+    workload: Workload,
+    is_told_over_time: bool,
+    column: Column<'_>,
+) -> Result<Ran, Error> {
     let (spec, submit_ps) = (config.spec(), config.spec().host.submit_ps);
     let over_time = is_told_over_time.then(|| Timeline::new(Interval::default(), spec, submit_ps));
     let mut all = (column, over_time);
@@ -237,9 +257,5 @@ fn run_one(
         return Err(Error::interrupted());
     }
     let over_time = all.1.map(|over_time| over_time.finish(&result));
-    Ok(Ran {
-        result,
-        over_time,
-        notes,
-    })
+    Ok(Ran { result, over_time })
 }

@@ -104,6 +104,53 @@ fn advice_is_the_same_however_many_runs_go_on_at_a_time() {
     }
 }
 
+/// What had to be done to a workload is told of a run that fails, too.
+#[test]
+fn a_run_that_fails_is_told_with_its_notes() {
+    let sandbox = Sandbox::new();
+    let job = "[a]\nrw=randread\nbs=4k\nsize=64m\nnumber_ios=100\nwrite_lat_log=x\n";
+    sandbox.file("job.fio", job);
+    let drives = ["tiny", "aging-tlc"].map(|drive| ["--drive", drive]);
+    let more = ["--hmb-offer", "64KiB"];
+    let args = [&["compare", "job.fio"], drives.as_flattened(), &more].concat();
+    for workers in ["1", "2"] {
+        let said = with_workers(&sandbox, &args, workers).stderr;
+        let note = said.find("note: aging-tlc with `--hmb-offer 64KiB`: the log files");
+        let error = said.find("error: ");
+        assert!(note.is_some() && error > note, "{said}");
+    }
+}
+
+/// The system refuses threads where their stacks do not fit. One is enough, and none is, too.
+#[cfg(target_os = "linux")]
+#[test]
+fn without_threads_all_runs_are_made_one_after_the_other() {
+    let sandbox = Sandbox::new();
+    let job = "[a]\nrw=randread\nbs=4k\nsize=64m\nnumber_ios=100\n";
+    sandbox.file("job.fio", job);
+    for line in [
+        "compare job.fio --drive tiny --hmb off,64KiB,128KiB",
+        "advise job.fio --drive rc100-240",
+    ] {
+        let args: Vec<&str> = line.split(' ').collect();
+        for workers in ["1", "2", "64"] {
+            let args = [&args[..], &["--workers", workers]].concat();
+            let threads = sandbox.run(&args);
+            let mut command = sandbox.command(&args);
+            let none = command.env("RUST_MIN_STACK", (1u64 << 46).to_string());
+            let none = Outcome::of(none.output().unwrap());
+            assert_eq!(none.stderr, threads.stderr, "{line} --workers {workers}");
+            assert!(none.stdout == threads.stdout && none.code == threads.code);
+        }
+    }
+    // Nobody reads a pipe then, which is no empty input.
+    let mut command = sandbox.command(&["simulate", "-", "--drive", "tiny"]);
+    let none = command.env("RUST_MIN_STACK", (1u64 << 46).to_string());
+    let none = Outcome::of(none.output().unwrap());
+    assert_eq!(none.code, Some(2), "{}", none.stderr);
+    assert!(none.stderr.contains("cannot read `-`"), "{}", none.stderr);
+}
+
 /// Ctrl-C ends all of them, and leaves nothing.
 #[cfg(unix)]
 #[test]

@@ -83,8 +83,9 @@ impl Observer for Column<'_> {
         }
         let far = &self.columns.far[self.index];
         let share = progress.share().unwrap_or(0.0);
+        // A run that ends early is not further back for it.
         far.millionths
-            .store((share * WHOLE as f64) as u64, Ordering::Relaxed);
+            .fetch_max((share * WHOLE as f64) as u64, Ordering::Relaxed);
         far.requests.store(progress.requests, Ordering::Relaxed);
         self.columns.show();
         ControlFlow::Continue(())
