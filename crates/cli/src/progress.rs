@@ -46,6 +46,14 @@ impl Meter {
         bar.set_message(doing() + &left);
         bar.tick();
     }
+
+    /// Something else is said: the line makes way, and comes back.
+    pub fn beside<R>(&self, say: impl FnOnce() -> R) -> R {
+        match &self.bar {
+            Some(bar) => bar.suspend(say),
+            None => say(),
+        }
+    }
 }
 
 impl Drop for Meter {

@@ -206,24 +206,24 @@ fn run_all(
         },
         |(ran, notes): (Ran, Notes)| {
             let which = called(results.len());
-            tell(&which, &notes, streams);
-            for warning in &ran.result.warnings {
-                streams.warning(&format!("{which}: {warning}"));
-            }
+            columns.beside(|| tell(&which, &notes, &ran.result.warnings, streams));
             results.push(ran.result);
             over_time.extend(ran.over_time);
         },
     );
     ended.map_err(|(error, notes)| {
-        tell(&called(results.len()), &notes, streams);
+        columns.beside(|| tell(&called(results.len()), &notes, &[], streams));
         error
     })?;
     Ok((results, over_time))
 }
 
-fn tell(which: &str, notes: &Notes, streams: &mut Streams<'_>) {
+fn tell(which: &str, notes: &[String], warnings: &[String], streams: &mut Streams<'_>) {
     for note in notes {
         streams.note(&format!("{which}: {note}"));
+    }
+    for warning in warnings {
+        streams.warning(&format!("{which}: {warning}"));
     }
 }
 

@@ -61,6 +61,39 @@ fn colours_are_where_they_are_wanted() {
     }
 }
 
+/// A note was once written behind the line that tells how far the runs are.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_said_while_runs_go_on_has_lines_of_its_own() {
+    let sandbox = Sandbox::new();
+    // Long enough that it is told how far they are, on a machine three times as fast.
+    let job = "[a]\nrw=randread\nbs=4k\nsize=64m\nio_size=12g\nnorandommap\nwrite_lat_log=x\n";
+    sandbox.file("job.fio", job);
+    let args = "compare job.fio --drive tiny --hmb off,64KiB,96KiB --workers 1 --output table.txt";
+    let line = format!("{} {args}", env!("CARGO_BIN_EXE_lodger"));
+    // What is written to a terminal, which util-linux plays.
+    let mut terminal = Program::new("script");
+    terminal
+        .args(["-qec", &line, "typescript"])
+        .current_dir(&sandbox.dir);
+    let Ok(ended) = terminal.stdin(Stdio::null()).stdout(Stdio::null()).status() else {
+        eprintln!("skipped: `script` is not installed");
+        return;
+    };
+    assert!(ended.success());
+    let written = std::fs::read(sandbox.dir.join("typescript")).unwrap();
+    let written = String::from_utf8_lossy(&written);
+    let (before, _) = written.rsplit_once("note:").expect("of the last run");
+    let line = before.rsplit('\n').next().unwrap();
+    assert!(
+        line.contains("% 3 runs"),
+        "nothing was to be seen: {line:?}"
+    );
+    // The whole line is erased, from its beginning.
+    let (_, since) = line.rsplit_once("left").expect("how long it takes");
+    assert!(since.contains("\r\u{1b}[2K"), "{since:?}");
+}
+
 #[test]
 fn help_is_that_of_the_command() {
     let sandbox = Sandbox::new();

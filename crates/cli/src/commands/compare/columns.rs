@@ -5,8 +5,8 @@ use crate::progress::Meter;
 use crate::side_by_side::Wanted;
 use lodger_run::{Observer, Progress};
 use std::ops::ControlFlow;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Of a run's length, in [`Far::millionths`].
 const WHOLE: u64 = 1_000_000;
@@ -41,6 +41,12 @@ impl Columns {
             columns: self,
             wanted,
         }
+    }
+
+    /// Something is said while they go on.
+    pub(super) fn beside(&self, say: impl FnOnce()) {
+        let meter = self.meter.lock().unwrap_or_else(PoisonError::into_inner);
+        meter.beside(say);
     }
 
     /// How much of all is done, from 0 to 1: the runs of one command are about equally long.
