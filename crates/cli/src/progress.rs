@@ -2,6 +2,7 @@
 
 use crate::terminal;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Shorter work shows no progress: it would only flicker.
@@ -46,10 +47,30 @@ impl Meter {
         bar.set_message(doing() + &left);
         bar.tick();
     }
+}
+
+/// The same, of work that goes on side by side.
+#[derive(Debug)]
+pub struct Shared(Mutex<Meter>);
+
+impl Shared {
+    /// Begins now.
+    #[must_use]
+    pub fn new() -> Self {
+        Shared(Mutex::new(Meter::new()))
+    }
+
+    /// As [`Meter::show`]; who finds it taken has nothing to add.
+    pub fn show(&self, share: Option<f64>, doing: impl FnOnce() -> String) {
+        if let Ok(mut meter) = self.0.try_lock() {
+            meter.show(share, doing);
+        }
+    }
 
     /// Something else is said: the line makes way, and comes back.
     pub fn beside<R>(&self, say: impl FnOnce() -> R) -> R {
-        match &self.bar {
+        let meter = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &meter.bar {
             Some(bar) => bar.suspend(say),
             None => say(),
         }

@@ -12,11 +12,12 @@ mod process;
 mod sigkill;
 mod simulated;
 
+use driver::Driver;
 use kept::{Asked, Naive, SimDisk};
 use lives::{BLOCKS, End, entry_of, live_beside, read_all, small, start, work_on};
 use lodger_core::DriveSpec;
 use lodger_core::rng::Rng;
-use simulated::ram;
+use simulated::{Simulated, ram};
 use std::sync::Arc;
 
 const PROTECTED: [(&str, &str); 2] = [("role.write_buffer.tier", "pm"), ("tier.pm.size", "1MiB")];
@@ -97,32 +98,44 @@ enum Without {
     SwitchedOff,
 }
 
+impl Without {
+    const WAYS: [Without; 3] = [
+        Without::Protected,
+        Without::Programmed,
+        Without::SwitchedOff,
+    ];
+
+    fn spec(self) -> DriveSpec {
+        match self {
+            Without::Protected => protected(&[]),
+            Without::Programmed => small(&[PROGRAMMED]),
+            Without::SwitchedOff => small(&[]),
+        }
+    }
+
+    /// What the host of a drive that has started does about it.
+    fn arrange(self, driver: &mut Driver<Simulated<'_>>) {
+        if let Without::SwitchedOff = self {
+            driver.admin(9, 0, &[6, 0]).expect("it is switched off");
+        }
+    }
+}
+
 /// What has ended is safe then. Of Dataset Management and Write Zeroes the record was in the drive's memory alone, and the page
 /// was there again.
 #[test]
 fn a_deallocation_that_has_ended_without_a_volatile_cache_outlives_the_machine() {
     const DEALLOCATE: u8 = 9;
     const WRITE_ZEROES: u8 = 8;
-    let ways = [
-        Without::Protected,
-        Without::Programmed,
-        Without::SwitchedOff,
-    ];
     for seed in 0..16 {
-        for (way, opcode) in ways
+        for (way, opcode) in Without::WAYS
             .map(|way| [DEALLOCATE, WRITE_ZEROES].map(|op| (way, op)))
             .concat()
         {
             let (disk, ram) = (Arc::new(SimDisk::default()), ram());
-            let spec = match way {
-                Without::Protected => protected(&[]),
-                Without::Programmed => small(&[PROGRAMMED]),
-                Without::SwitchedOff => small(&[]),
-            };
+            let spec = way.spec();
             let (mut driver, _) = start(&disk, &spec, &ram);
-            if let Without::SwitchedOff = way {
-                driver.admin(9, 0, &[6, 0]).expect("it is switched off");
-            }
+            way.arrange(&mut driver);
             let (lba, blocks, fua) = (8, 8, false);
             let write = Asked::Write {
                 lba,
@@ -160,19 +173,14 @@ fn a_deallocation_that_has_ended_without_a_volatile_cache_outlives_the_machine()
 fn zeros_that_have_ended_without_a_volatile_cache_outlive_the_machine() {
     const WRITE_ZEROES: u8 = 8;
     const WRITTEN: u32 = 32;
-    for (way, spec) in [
-        (Without::Protected, protected(&[])),
-        (Without::Programmed, small(&[PROGRAMMED])),
-        (Without::SwitchedOff, small(&[])),
-    ] {
+    for way in Without::WAYS {
+        let spec = way.spec();
         // Inside a page, to its end, over an edge between two, whole ones with a part before, behind, and both.
         for (lba, blocks) in [(9, 3), (12, 4), (12, 8), (7, 9), (8, 9), (3, 26)] {
             for seed in 0..2 {
                 let (disk, ram) = (Arc::new(SimDisk::default()), ram());
                 let (mut driver, _) = start(&disk, &spec, &ram);
-                if let Without::SwitchedOff = way {
-                    driver.admin(9, 0, &[6, 0]).expect("it is switched off");
-                }
+                way.arrange(&mut driver);
                 let write = Asked::Write {
                     lba: 0,
                     blocks: WRITTEN,

@@ -6,12 +6,11 @@ use crate::error::Error;
 use crate::inputs;
 use crate::interrupt;
 use crate::output::{self, OutputFile};
-use crate::progress::Meter;
+use crate::progress::Shared;
 use crate::terminal;
 use lodger_run::advise::{self, Advised, Goal, parse_within};
 use lodger_run::{HmbChoice, Progress, window_advice, with_workers};
 use std::ops::ControlFlow;
-use std::sync::Mutex;
 
 pub(super) fn run(args: &AdviseArgs, streams: &mut Streams<'_>) -> Result<u8, Error> {
     let config = inputs::config(&args.drive, HmbChoice::Negotiated, &args.run)?;
@@ -25,7 +24,7 @@ pub(super) fn run(args: &AdviseArgs, streams: &mut Streams<'_>) -> Result<u8, Er
     let is_on_window = source.is_logging() && config.spec().roles.window.is_some();
     let goal = goal(args, is_on_window)?;
     let outputs = Outputs::begin(args)?;
-    let meter = Mutex::new(Meter::new());
+    let meter = Shared::new();
     interrupt::check()?;
     let advised = || match goal {
         Some(goal) => {
@@ -101,17 +100,12 @@ impl Outputs {
 }
 
 /// Tells how far the runs are; ends them when the user has had enough.
-fn watch<'m>(
-    meter: &'m Mutex<Meter>,
-) -> impl Fn(Progress, f64) -> ControlFlow<()> + Sync + use<'m> {
+fn watch<'m>(meter: &'m Shared) -> impl Fn(Progress, f64) -> ControlFlow<()> + Sync + use<'m> {
     |_, share| {
         if interrupt::requested() {
             return ControlFlow::Break(());
         }
-        // Runs go on side by side: who finds it taken has nothing to add.
-        if let Ok(mut meter) = meter.try_lock() {
-            meter.show(Some(share), || "simulating".to_owned());
-        }
+        meter.show(Some(share), || "simulating".to_owned());
         ControlFlow::Continue(())
     }
 }

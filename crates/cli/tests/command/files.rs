@@ -4,8 +4,8 @@ use crate::common::{Outcome, Sandbox, repository};
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
 
 const JOB: &str = "[job]\nrw=randread\nbs=4k\nsize=1m\n";
 
@@ -315,7 +315,7 @@ fn a_wait_for_a_pipe_or_a_silent_stdin_can_be_interrupted() {
         let silent = child.stdin.take();
         std::thread::sleep(Duration::from_millis(300));
         assert!(child.try_wait().unwrap().is_none(), "{workload}: it waits");
-        let outcome = interrupted(child);
+        let outcome = Outcome::interrupted(child);
         drop(silent);
         assert_eq!(outcome.code, Some(130), "{workload}: {}", outcome.stderr);
         assert!(
@@ -363,7 +363,7 @@ fn what_a_silent_pipe_has_brought_is_reported_at_ctrl_c() {
     stdin.write_all(text.as_bytes()).unwrap();
     // By then it has worked all of it off, and waits; where it has not, that is reported.
     std::thread::sleep(Duration::from_millis(1500));
-    let outcome = interrupted(child);
+    let outcome = Outcome::interrupted(child);
     drop(stdin);
     assert_eq!(outcome.code, Some(130), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("interrupted"), "{}", outcome.stderr);
@@ -374,22 +374,4 @@ fn what_a_silent_pipe_has_brought_is_reported_at_ctrl_c() {
     let requests = requests.and_then(|count| count.trim_end_matches(',').parse::<u32>().ok());
     // The last may have been under way: when the next one comes, nobody knew.
     assert!(requests.is_some_and(|count| count > 19_000), "{report}");
-}
-
-/// Ctrl-C, and what the command makes of it within some seconds.
-fn interrupted(mut child: Child) -> Outcome {
-    let id = child.id().to_string();
-    let sent = std::process::Command::new("kill")
-        .args(["-INT", &id])
-        .status();
-    assert!(sent.unwrap().success());
-    let started = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        if started.elapsed() > Duration::from_secs(20) {
-            child.kill().unwrap();
-            panic!("it goes on waiting");
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Outcome::of(child.wait_with_output().unwrap())
 }

@@ -121,7 +121,14 @@ fn a_run_that_fails_is_told_with_its_notes() {
     }
 }
 
-/// The system refuses threads where their stacks do not fit. One is enough, and none is, too.
+/// The system refuses threads, as their stacks do not fit.
+#[cfg(target_os = "linux")]
+fn without_threads(sandbox: &Sandbox, args: &[&str]) -> Outcome {
+    let mut command = sandbox.command(args);
+    command.env("RUST_MIN_STACK", (1u64 << 46).to_string());
+    Outcome::of(command.output().unwrap())
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn without_threads_all_runs_are_made_one_after_the_other() {
@@ -136,17 +143,13 @@ fn without_threads_all_runs_are_made_one_after_the_other() {
         for workers in ["1", "2", "64"] {
             let args = [&args[..], &["--workers", workers]].concat();
             let threads = sandbox.run(&args);
-            let mut command = sandbox.command(&args);
-            let none = command.env("RUST_MIN_STACK", (1u64 << 46).to_string());
-            let none = Outcome::of(none.output().unwrap());
+            let none = without_threads(&sandbox, &args);
             assert_eq!(none.stderr, threads.stderr, "{line} --workers {workers}");
             assert!(none.stdout == threads.stdout && none.code == threads.code);
         }
     }
     // Nobody reads a pipe then, which is no empty input.
-    let mut command = sandbox.command(&["simulate", "-", "--drive", "tiny"]);
-    let none = command.env("RUST_MIN_STACK", (1u64 << 46).to_string());
-    let none = Outcome::of(none.output().unwrap());
+    let none = without_threads(&sandbox, &["simulate", "-", "--drive", "tiny"]);
     assert_eq!(none.code, Some(2), "{}", none.stderr);
     assert!(none.stderr.contains("cannot read `-`"), "{}", none.stderr);
 }
@@ -155,7 +158,7 @@ fn without_threads_all_runs_are_made_one_after_the_other() {
 #[cfg(unix)]
 #[test]
 fn all_runs_end_when_one_is_stopped() {
-    use std::process::{Command, Stdio};
+    use std::process::Stdio;
     let sandbox = Sandbox::new();
     let job = "[a]\nrw=randread\nbs=4k\niodepth=8\ntime_based\nruntime=1d\n";
     sandbox.file("long.fio", job);
@@ -173,11 +176,7 @@ fn all_runs_end_when_one_is_stopped() {
         assert!(started.elapsed().as_secs() < 20, "it never begins");
         std::thread::yield_now();
     }
-    let kill = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
-    assert!(kill.unwrap().success());
-    let outcome = Outcome::of(child.wait_with_output().unwrap());
+    let outcome = Outcome::interrupted(child);
     assert_eq!(outcome.code, Some(130), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("interrupted"), "{}", outcome.stderr);
     assert_eq!(sandbox.files(), ["long.fio"]);

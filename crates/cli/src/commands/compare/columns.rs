@@ -1,12 +1,11 @@
 //! Watches runs that go on side by side: how far they all are, Ctrl-C, and whether each is still wanted.
 
 use crate::interrupt;
-use crate::progress::Meter;
+use crate::progress::Shared;
 use crate::side_by_side::Wanted;
 use lodger_run::{Observer, Progress};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// Of a run's length, in [`Far::millionths`].
 const WHOLE: u64 = 1_000_000;
@@ -22,7 +21,7 @@ struct Far {
 #[derive(Debug)]
 pub(super) struct Columns {
     far: Vec<Far>,
-    meter: Mutex<Meter>,
+    meter: Shared,
 }
 
 impl Columns {
@@ -30,7 +29,7 @@ impl Columns {
     pub(super) fn new(count: usize) -> Self {
         Columns {
             far: (0..count).map(|_| Far::default()).collect(),
-            meter: Mutex::new(Meter::new()),
+            meter: Shared::new(),
         }
     }
 
@@ -45,8 +44,7 @@ impl Columns {
 
     /// Something is said while they go on.
     pub(super) fn beside(&self, say: impl FnOnce()) {
-        let meter = self.meter.lock().unwrap_or_else(PoisonError::into_inner);
-        meter.beside(say);
+        self.meter.beside(say);
     }
 
     /// How much of all is done, from 0 to 1: the runs of one command are about equally long.
@@ -59,11 +57,7 @@ impl Columns {
     }
 
     fn show(&self) {
-        // Who finds it taken has nothing to add.
-        let Ok(mut meter) = self.meter.try_lock() else {
-            return;
-        };
-        meter.show(Some(self.share()), || {
+        self.meter.show(Some(self.share()), || {
             let requests = self
                 .far
                 .iter()
@@ -89,9 +83,8 @@ impl Observer for Column<'_> {
         }
         let far = &self.columns.far[self.index];
         let share = progress.share().unwrap_or(0.0);
-        // A run that ends early is not further back for it.
         far.millionths
-            .fetch_max((share * WHOLE as f64) as u64, Ordering::Relaxed);
+            .store((share * WHOLE as f64) as u64, Ordering::Relaxed);
         far.requests.store(progress.requests, Ordering::Relaxed);
         self.columns.show();
         ControlFlow::Continue(())

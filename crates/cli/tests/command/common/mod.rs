@@ -79,6 +79,24 @@ impl Outcome {
             stderr: String::from_utf8(output.stderr).unwrap(),
         }
     }
+
+    /// Ctrl-C, and what the command makes of it within some seconds.
+    #[cfg(unix)]
+    pub fn interrupted(mut child: std::process::Child) -> Self {
+        use std::time::{Duration, Instant};
+        let id = child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status();
+        assert!(sent.unwrap().success());
+        let started = Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            if started.elapsed() > Duration::from_secs(20) {
+                child.kill().unwrap();
+                panic!("it goes on waiting");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Outcome::of(child.wait_with_output().unwrap())
+    }
 }
 
 /// A path from the root of the repository.
