@@ -19,24 +19,24 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         &mut self.background.collectors[mover as usize]
     }
 
-    /// Whether new data may be programmed, as far as room goes. Of data that has waited for much of the buffer to
-    /// fill, all would go at once where nothing is being collected yet: that is asked for first.
-    pub(super) fn may_write(&mut self, stream: Stream) -> bool {
+    /// New data's share of program operations, if it may be programmed, as far as room goes. Of data that has waited
+    /// for much of the buffer to fill, all would go at once where nothing is being collected yet: that is asked for first.
+    pub(super) fn may_write(&mut self, stream: Stream) -> Option<i64> {
         if self.map.is_behind(&self.ftl) || self.background.reclaiming {
-            return false;
+            return None;
         }
         if stream == Stream::Slc {
-            return true;
+            return Some(WHOLE);
         }
         let share = self.ftl.new_data_share();
         let slots = self.ftl.geometry().unit_slots;
         if share == WHOLE || self.background.pacer.has_turn(slots, share) {
-            return true;
+            return Some(share);
         }
         if self.gc_has_nothing() {
             self.dispatch_mover(Mover::Gc);
         }
-        self.gc_has_nothing()
+        self.gc_has_nothing().then(|| self.ftl.new_data_share())
     }
 
     /// New data has been given room.
@@ -74,6 +74,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 if !self.start_victim(mover) {
                     return;
                 }
+                self.background.steps += 1;
                 self.note_victim(mover);
             }
             self.read_victim(mover);
@@ -110,6 +111,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             }
             let Some((group, mask, cause)) = collector.next_group(&self.ftl) else {
                 let read = collector.current.take().expect("a victim was being read");
+                self.background.steps += 1;
                 self.try_erase(read.victim);
                 return;
             };
@@ -181,6 +183,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             return false;
         }
         self.background.collectors[Mover::Map as usize].start(&mut self.ftl, victim, cause);
+        self.background.steps += 1;
         self.note_victim(Mover::Map);
         self.read_victim(Mover::Map);
         self.start_gc()
@@ -410,6 +413,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// enough of them, or no room.
     fn program_one_unit(&mut self, mover: Mover, pages: bool, partial: bool) -> bool {
         let unit_slots = self.ftl.geometry().unit_slots as usize;
+        self.background.steps += 1;
         let mut batch = std::mem::take(&mut self.background.batch);
         self.collect_moves(mover, pages, unit_slots, &mut batch);
         let stream = match pages {

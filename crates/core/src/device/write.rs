@@ -370,12 +370,18 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             if wanted == 0 && self.writes_wait_for_idle_die() {
                 wanted = self.buffer.slots.dirty(cold).min(unit_slots);
             }
-            if wanted == 0 || !self.may_write(stream) {
+            if wanted == 0 {
                 return;
             }
-            let share = self.ftl.new_data_share();
+            let Some(share) = self.may_write(stream) else {
+                return;
+            };
+            // What is superseded is room, which one kind of new data may have made for the other.
+            self.background.steps += u64::from(self.spec.ftl.hot_cold_streams);
             let array = &mut self.board.array;
             let Some(unit) = wear::allocate(&mut self.ftl, array, stream, false) else {
+                // Blocks that have failed may have been left out, which took room.
+                self.background.steps += 1;
                 return;
             };
             self.take_turn(stream, share);
