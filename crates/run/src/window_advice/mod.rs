@@ -143,19 +143,16 @@ pub fn advise(
             .flat_map(|&clients| SIZES.map(|bytes| (clients, Some(bytes)))),
     );
     let pairs = runs.all(&wanted)?;
-    let mut points: Vec<Point> = wanted
-        .iter()
-        .zip(&pairs)
-        .filter_map(|(&(clients, bytes), &pair)| {
-            Some(Point {
-                clients,
-                bytes: bytes?,
-                pair,
-            })
+    let grid: Vec<Point> = points_of(&wanted, &pairs).collect();
+    // Each number of clients for itself: none waits for what another's next size takes.
+    let points: Vec<Vec<Point>> = all_clients
+        .par_iter()
+        .map(|&clients| {
+            let mut own = grid.clone();
+            own.retain(|point| point.clients == clients);
+            close_in(&runs, &mut own).map(|()| own)
         })
-        .collect();
-    close_in(&runs, &all_clients, &mut points)?;
-    points.sort_by_key(|point| (point.clients, point.bytes));
+        .collect::<Result<_, Error>>()?;
     Ok(WindowAdvice {
         drive: config.drive.clone(),
         seed: config.seed,
@@ -164,12 +161,13 @@ pub fn advise(
         own: pairs[0],
         break_even: all_clients
             .iter()
-            .map(|&clients| BreakEven {
+            .zip(&points)
+            .map(|(&clients, points)| BreakEven {
                 clients,
-                spans: spans(points.iter().filter(|point| point.clients == clients)),
+                spans: spans(points.iter()),
             })
             .collect(),
-        points,
+        points: points.concat(),
     })
 }
 
@@ -180,39 +178,42 @@ fn own_clients(workload: &lodger_workload::Workload) -> Option<u32> {
     })
 }
 
-/// Halves what lies between a size that pays and its neighbour that does not, for all clients side by side, until they
-/// are close.
-fn close_in(runs: &Runs<'_>, clients: &[u32], points: &mut Vec<Point>) -> Result<(), Error> {
+/// Halves what lies between a size that pays and its neighbour that does not, until they are close: points of one number
+/// of clients, to which those looked at are added.
+fn close_in(runs: &Runs<'_>, points: &mut Vec<Point>) -> Result<(), Error> {
     loop {
-        let mut wanted = Vec::new();
-        for &clients in clients {
-            let mut own: Vec<&Point> = points.iter().filter(|p| p.clients == clients).collect();
-            own.sort_by_key(|point| point.bytes);
-            for pair in own.windows(2) {
+        points.sort_by_key(|point| point.bytes);
+        let wanted: Vec<(u32, Option<u64>)> = points
+            .windows(2)
+            .filter(|pair| {
                 let apart = pair[1].bytes as f64 / pair[0].bytes as f64;
-                if pair[0].pair.pays() != pair[1].pair.pays() && apart > CLOSE {
-                    let middle = (pair[0].bytes as f64 * pair[1].bytes as f64).sqrt();
-                    wanted.push((clients, Some(middle.round() as u64)));
-                }
-            }
-        }
+                pair[0].pair.pays() != pair[1].pair.pays() && apart > CLOSE
+            })
+            .map(|pair| {
+                let middle = (pair[0].bytes as f64 * pair[1].bytes as f64).sqrt();
+                (pair[0].clients, Some(middle.round() as u64))
+            })
+            .collect();
         if wanted.is_empty() {
             return Ok(());
         }
-        let pairs = runs.all(&wanted)?;
-        points.extend(
-            wanted
-                .iter()
-                .zip(pairs)
-                .filter_map(|(&(clients, bytes), pair)| {
-                    Some(Point {
-                        clients,
-                        bytes: bytes?,
-                        pair,
-                    })
-                }),
-        );
+        points.extend(points_of(&wanted, &runs.all(&wanted)?));
     }
+}
+
+/// What came of each size that was asked for.
+fn points_of<'p>(
+    wanted: &'p [(u32, Option<u64>)],
+    pairs: &'p [Pair],
+) -> impl Iterator<Item = Point> + 'p {
+    let asked = wanted.iter().zip(pairs);
+    asked.filter_map(|(&(clients, bytes), &pair)| {
+        Some(Point {
+            clients,
+            bytes: bytes?,
+            pair,
+        })
+    })
 }
 
 /// Spans that pay, of points in the order of their sizes.
