@@ -3,7 +3,7 @@
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help fio-examples demo page wheel static container window test test-live vm bench reproduce reproduce-full fuzz lint docs
+.PHONY: help fio-examples demo page wheel static fast container window test test-live vm bench reproduce reproduce-full fuzz lint docs
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' \
@@ -22,6 +22,9 @@ wheel: ## Build a wheel that installs without a compiler (out/wheels)
 
 static: ## Build the command as one file that runs on any Linux (out/lodger)
 	scripts/static.sh
+
+fast: ## Build the command as fast as it gets, guided by runs of its own (out/fast/lodger)
+	scripts/fast.sh
 
 container: static ## Put that file into an image that holds nothing else (ENGINE=docker, buildah)
 	$(or $(ENGINE),podman) build -t lodger .
