@@ -45,6 +45,8 @@ struct Die {
     /// loaded meanwhile. 0 for none.
     next_class: u8,
     overtakes: u32,
+    /// Class that overtook last.
+    overtaker: u8,
     /// Reads that have come before what was chosen to be next.
     reads_before_next: u32,
     /// Class that had the last turn out of order.
@@ -543,13 +545,47 @@ impl Die {
         }
         self.overtakes += 1;
         if self.overtakes <= OVERTAKES_MAX {
+            self.overtaker = urgent as u8;
             return urgent;
         }
         self.overtakes = 0;
+        // Where programs alone wait now, reads may have overtaken the host's, too.
+        let passed = match waiting & READS == 0 && READS >> self.overtaker & 1 != 0 {
+            true => waiting,
+            false => others,
+        };
         // Turns go round the less urgent classes so that none of them starves either.
-        let later = others & !((2u8 << self.last_turn) - 1);
-        let turn = if later != 0 { later } else { others }.trailing_zeros();
+        let later = passed & !((2u8 << self.last_turn) - 1);
+        let turn = if later != 0 { later } else { passed }.trailing_zeros();
         self.last_turn = turn as u8;
         turn as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads of data to be moved come in batches, one for each program operation that they fill. Where a batch was as many as
+    /// may overtake, the turn after it was given past the host's programs, each time.
+    #[test]
+    fn programs_of_the_host_do_not_starve_behind_batches_of_reads() {
+        let [reads, host, moves] = [Class::GcRead, Class::HostProgram, Class::Background];
+        let bits = |classes: &[Class]| classes.iter().fold(0, |bits, &c| bits | 1 << c as u8);
+        for batch in 0..=20 {
+            let (mut die, mut turns) = (Die::default(), [0; CLASSES]);
+            for _ in 0..200 {
+                let mut left = batch;
+                while left > 0 {
+                    let class = die.pick(bits(&[reads, host, moves]));
+                    left -= u32::from(class == reads as usize);
+                    turns[class] += 1;
+                }
+                turns[die.pick(bits(&[host, moves]))] += 1;
+            }
+            let (host, moves) = (turns[host as usize], turns[moves as usize]);
+            assert!(host + 1 >= moves, "batches of {batch}: {host} and {moves}");
+            assert!(moves > 0, "batches of {batch}");
+        }
     }
 }
