@@ -21,7 +21,7 @@ profdata=$(rustc --print sysroot)/lib/rustlib/$host/bin/llvm-profdata
     fail "the compiler has no llvm-profdata" "install it with \`rustup component add llvm-tools\`"
 [ -x "$profdata" ] || fail "there is no $profdata" "rustup's llvm-tools bring it"
 
-target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/fast
+target=$(scripts/target-folder.sh)/fast
 # Named for the machine's target, flags do not go to what runs while building, which would count too.
 build() {
     RUSTFLAGS="${RUSTFLAGS:-} $1" CARGO_TARGET_DIR="$target" \

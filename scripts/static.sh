@@ -14,8 +14,7 @@ if ! rustup target add "$target" 2>/dev/null; then
     export RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static"
 fi
 cargo build --profile dist --package lodger --bin lodger --target "$target"
-folder=$(cargo metadata --format-version 1 --no-deps |
-    sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+folder=$(scripts/target-folder.sh)
 mkdir -p out
 cp "$folder/$target/dist/lodger" out/lodger
 # A file that would look for libraries when it starts says so here.

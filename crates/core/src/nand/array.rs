@@ -549,7 +549,8 @@ impl Die {
             return urgent;
         }
         self.overtakes = 0;
-        // Where programs alone wait now, reads may have overtaken the host's, too.
+        // Where no read waits now, it was reads that overtook the host's programs, too: a turn for those behind them alone
+        // would come after each batch of so many reads, and the host's never.
         let passed = match waiting & READS == 0 && READS >> self.overtaker & 1 != 0 {
             true => waiting,
             false => others,
