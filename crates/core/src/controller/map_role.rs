@@ -111,6 +111,7 @@ pub struct MapRole {
     fills: Slab<Fill>,
     fill_of: Table,
     fill_queue: VecDeque<u32>,
+    fills_for_updates: usize,
     fills_issued: u32,
     waiters: Slab<Waiting>,
     filling: Filling,
@@ -143,6 +144,7 @@ impl MapRole {
             fills: Slab::default(),
             fill_of: Table::with_capacity(64),
             fill_queue: VecDeque::new(),
+            fills_for_updates: 0,
             fills_issued: 0,
             waiters: Slab::default(),
             filling: Filling::new(spec.background_reads),
@@ -357,7 +359,10 @@ impl MapRole {
             fill
         });
         match waiter {
-            None => self.fills[fill].dirty = true,
+            None => {
+                let was_wanted = std::mem::replace(&mut self.fills[fill].dirty, true);
+                self.fills_for_updates += usize::from(!was_wanted);
+            }
             Some(who) => {
                 let next = self.fills[fill].waiters;
                 self.fills[fill].waiters = self.waiters.insert(Waiting { who, next });
@@ -373,6 +378,12 @@ impl MapRole {
     #[must_use]
     pub fn fills(&self) -> usize {
         self.fills.len()
+    }
+
+    /// Those of them that updates wait for.
+    #[must_use]
+    pub fn fills_for_updates(&self) -> usize {
+        self.fills_for_updates
     }
 
     /// Pages that may be read at once for those who wait.
@@ -422,6 +433,7 @@ impl MapRole {
         }
         waiting.reverse();
         if dirty {
+            self.fills_for_updates -= 1;
             self.mark(page);
         }
         self.arrive(page);

@@ -258,7 +258,8 @@ impl Map {
 
     fn fills_are_behind(&self) -> bool {
         let limit = self.role.fills_in_flight() as usize * PENDING_UPDATES_PER_FILL;
-        self.role.fills() > limit
+        // Pages that reads wait for are not counted: behind a thousand reads that miss the map no data would be written.
+        self.role.fills_for_updates() > limit
     }
 
     fn writebacks_are_behind(&self, ftl: &Ftl) -> bool {

@@ -1,62 +1,17 @@
 //! When flash operations start and end: dies are scheduled, buses serve in turn.
 
 use super::ageing::{Ageing, FlashAge, SOFT, TRIES};
+use super::die::{Die, OVERTAKES_MAX, READS, SUSPENDING};
 use super::geometry::Geometry;
-use super::operation::{CLASSES, Class, FlashOp, OpKind, slots_of};
+use super::operation::{Class, FlashOp, OpKind, slots_of};
 use super::variation::Variation;
 use crate::engine::{Engine, EventKind, Timeline};
 use crate::ids::{DieId, FlashOpId, Ppn, Superblock};
 use crate::observe::{OpInfo, OpStep, Tracer};
-use crate::slab::{Queue, Slab};
+use crate::slab::Slab;
 use crate::spec::{NandSpec, SLOT_BYTES};
 use crate::time::transfer_ps;
 use serde::{Deserialize, Serialize};
-
-/// Operations of more urgent classes that may overtake a waiting one on its die before it has its
-/// turn. Bounds the wait of programs behind a stream of reads; firmware queues do the same.
-const OVERTAKES_MAX: u32 = 8;
-
-/// Classes of reads that somebody or something waits for, as bits.
-const READS: u8 = SUSPENDING | 1 << Class::GcRead as u8;
-/// Those that programs and erases are suspended for.
-const SUSPENDING: u8 =
-    1 << Class::HostRead as u8 | 1 << Class::MapRead as u8 | 1 << Class::AheadRead as u8;
-
-/// What a die is doing, and what waits for it.
-#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default)]
-struct Die {
-    queues: [Queue<FlashOpId>; CLASSES],
-    /// Bit c: class c has something waiting.
-    waiting: u8,
-    /// An array operation (or the loading of its data) is under way, or a suspend is.
-    running: bool,
-    /// A `DieFree` event is on its way.
-    waking: bool,
-    /// Program or erase under way, plus one; 0 for none (reads are not kept: nothing stops them).
-    current: u32,
-    /// Suspended program or erase, plus one; 0 for none.
-    suspended: u32,
-    /// Program whose data goes into the page register while another program runs (cache program),
-    /// plus one; 0 for none. Only reads come before it.
-    next_program: u32,
-    /// Its data has arrived.
-    next_is_loaded: bool,
-    /// Class, plus one, that comes after the program under way though it is no program: nothing is
-    /// loaded meanwhile. 0 for none.
-    next_class: u8,
-    overtakes: u32,
-    /// Class that overtook last.
-    overtaker: u8,
-    /// Reads that have come before what was chosen to be next.
-    reads_before_next: u32,
-    /// Class that had the last turn out of order.
-    last_turn: u8,
-    /// When the page register is empty again.
-    free_at_ps: u64,
-    /// When the bus transfer of the last read ends.
-    transfer_end_ps: u64,
-    busy_ps: u64,
-}
 
 /// The flash array.
 #[derive(Clone, Serialize, Deserialize)]
@@ -258,33 +213,34 @@ impl Array {
             }
             return;
         }
-        if die.suspended != 0 {
-            let reads = die.waiting & SUSPENDING;
-            if reads == 0 {
-                self.resume(engine, die_id);
-                return;
-            }
-            self.start(engine, die_id, reads.trailing_zeros() as usize);
-            return;
-        }
-        if die.next_program != 0 || die.next_class != 0 {
-            self.start_reserved(engine, die_id);
+        if die.suspended != 0 || die.next_program != 0 || die.next_class != 0 {
+            self.start_held(engine, die_id);
             return;
         }
         let class = die.pick(die.waiting);
         self.start(engine, die_id, class);
     }
 
-    /// What was chosen during the last program comes now, unless reads overtake it.
-    fn start_reserved(&mut self, engine: &mut Engine<impl Tracer>, die_id: DieId) {
+    /// What is suspended, or was chosen during the last program, comes now, unless reads overtake it.
+    fn start_held(&mut self, engine: &mut Engine<impl Tracer>, die_id: DieId) {
         let die = &mut self.dies[die_id.index()];
-        let reads = die.waiting & READS;
-        if reads != 0 && die.reads_before_next < OVERTAKES_MAX {
-            die.reads_before_next += 1;
-            self.start(engine, die_id, reads.trailing_zeros() as usize);
+        let overtaking = if die.suspended != 0 {
+            SUSPENDING
+        } else {
+            READS
+        };
+        let reads = die.waiting & overtaking;
+        if reads != 0 && die.reads_before_held < OVERTAKES_MAX {
+            die.reads_before_held += 1;
+            let class = die.pick(reads);
+            self.start(engine, die_id, class);
             return;
         }
-        die.reads_before_next = 0;
+        die.reads_before_held = 0;
+        if die.suspended != 0 {
+            self.resume(engine, die_id);
+            return;
+        }
         if die.next_class != 0 {
             let class = usize::from(die.next_class - 1);
             die.next_class = 0;
@@ -452,6 +408,7 @@ impl Array {
         op.end_ps = 0;
         die.busy_ps -= left_ps;
         die.suspended = die.current;
+        die.reads_before_held = 0;
         die.current = 0;
         let now_ps = engine.now().ps();
         engine
@@ -491,12 +448,7 @@ impl Array {
     pub fn drop_all(&mut self) {
         self.ops = Slab::default();
         self.channels.iter_mut().for_each(Timeline::drop_all);
-        for die in &mut self.dies {
-            *die = Die {
-                busy_ps: die.busy_ps,
-                ..Die::default()
-            };
-        }
+        self.dies.iter_mut().for_each(Die::drop_all);
     }
 
     /// Longest time to read `pages` pages spread over all dies for their out-of-band data: one
@@ -517,76 +469,5 @@ impl Array {
             self.dies.iter().map(|die| die.busy_ps).collect(),
             self.channels.iter().map(Timeline::busy_ps).collect(),
         )
-    }
-}
-
-impl Die {
-    /// Takes the first operation of a class from its queue.
-    #[inline]
-    fn take(&mut self, ops: &mut Slab<FlashOp, FlashOpId>, class: usize) -> FlashOpId {
-        let index = self.queues[class]
-            .pop_front(ops)
-            .expect("a class marked as waiting has an operation");
-        if self.queues[class].is_empty() {
-            self.waiting &= !(1 << class);
-        }
-        index
-    }
-
-    /// Class of `waiting` whose turn it is: the most urgent, unless a less urgent one has waited too
-    /// long.
-    #[inline]
-    fn pick(&mut self, waiting: u8) -> usize {
-        let urgent = waiting.trailing_zeros() as usize;
-        let others = waiting & !(1 << urgent);
-        if others == 0 {
-            self.overtakes = 0;
-            return urgent;
-        }
-        self.overtakes += 1;
-        if self.overtakes <= OVERTAKES_MAX {
-            self.overtaker = urgent as u8;
-            return urgent;
-        }
-        self.overtakes = 0;
-        // Where no read waits now, it was reads that overtook the host's programs, too: a turn for those behind them alone
-        // would come after each batch of so many reads, and the host's never.
-        let passed = match waiting & READS == 0 && READS >> self.overtaker & 1 != 0 {
-            true => waiting,
-            false => others,
-        };
-        // Turns go round the less urgent classes so that none of them starves either.
-        let later = passed & !((2u8 << self.last_turn) - 1);
-        let turn = if later != 0 { later } else { passed }.trailing_zeros();
-        self.last_turn = turn as u8;
-        turn as usize
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Reads of data to be moved come in batches, one for each program operation that they fill. Where a batch was as many as
-    /// may overtake, the turn after it was given past the host's programs, each time.
-    #[test]
-    fn programs_of_the_host_do_not_starve_behind_batches_of_reads() {
-        let [reads, host, moves] = [Class::GcRead, Class::HostProgram, Class::Background];
-        let bits = |classes: &[Class]| classes.iter().fold(0, |bits, &c| bits | 1 << c as u8);
-        for batch in 0..=20 {
-            let (mut die, mut turns) = (Die::default(), [0; CLASSES]);
-            for _ in 0..200 {
-                let mut left = batch;
-                while left > 0 {
-                    let class = die.pick(bits(&[reads, host, moves]));
-                    left -= u32::from(class == reads as usize);
-                    turns[class] += 1;
-                }
-                turns[die.pick(bits(&[host, moves]))] += 1;
-            }
-            let (host, moves) = (turns[host as usize], turns[moves as usize]);
-            assert!(host + 1 >= moves, "batches of {batch}: {host} and {moves}");
-            assert!(moves > 0, "batches of {batch}");
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 mod ageing;
 mod array;
+mod die;
 mod divisor;
 mod geometry;
 mod operation;

@@ -10,6 +10,7 @@ mod dead_pages;
 mod details;
 mod drawn;
 mod factory_bad;
+mod floods;
 mod host_memory_load;
 mod hostile_data;
 mod hostile_host;
