@@ -23,18 +23,31 @@ fn probed(drive: &str, experiments: &[&str], may_write: bool) -> Outcome {
 }
 
 fn probed_with(drive: &str, experiments: &[&str], may_write: bool, seed: u64) -> Outcome {
+    probed_by(drive, experiments, may_write, (seed, seed + 4))
+}
+
+/// Noise of the target by one seed, what the prober draws by another.
+fn probed_by(
+    drive: &str,
+    experiments: &[&str],
+    may_write: bool,
+    (noise_seed, seed): (u64, u64),
+) -> Outcome {
     let drive = Drive::open(drive, &[]).expect("a drive of the collection");
     let mut target =
-        SimTarget::open(&RunConfig::new(drive), Noise::default(), seed).expect("it opens");
+        SimTarget::open(&RunConfig::new(drive), Noise::default(), noise_seed).expect("it opens");
     let options = Options {
         experiments: experiments.iter().map(|name| (*name).to_owned()).collect(),
         budget: Duration::from_secs(1 << 20),
         may_write,
-        seed: seed + 4,
+        seed,
         confidence: 0.95,
     };
     probe(&mut target, &options, &mut |_| true)
 }
+
+/// Drives whose write buffer is looked for by several seeds.
+const SEVERAL_SEEDS: [&str; 3] = ["a80", "ex900", "m730"];
 
 /// Tier and size (bytes, if the drive's shows) of each role.
 type Planted = (Tier, Option<f64>);
@@ -54,6 +67,10 @@ fn check(drive: &str, map: Planted, read_cache: Planted, write_buffer: Planted) 
             continue;
         };
         let found = verdict.size_bytes;
+        // One seed may show none; how many do is counted below.
+        if role == "write_buffer" && SEVERAL_SEEDS.contains(&drive) && found.is_none() {
+            continue;
+        }
         let found =
             found.unwrap_or_else(|| panic!("{drive} {role}: no size: {}", verdict.evidence));
         let error = found.estimate / bytes - 1.0;
@@ -93,6 +110,49 @@ fn drive_c_of_the_study() {
         (Tier::Device, Some(512.0 * KIB)),
         (Tier::Device, Some(2.0 * MIB)),
     );
+}
+
+/// Looks for the size of the write buffer by each of some seeds, as `lodger probe --experiment write-buffer --seed N`
+/// does. Nothing that is said may be false: an interval covers the size, and of "more than" it is more; and so many
+/// seeds find a size.
+fn told_by_most(drive: &str, bytes: f64, seeds: std::ops::RangeInclusive<u64>, least: usize) {
+    let mut sized = 0;
+    for seed in seeds {
+        let outcome = probed_by(drive, &["write-buffer"], true, (seed, seed));
+        let verdict = &outcome.roles["write_buffer"];
+        let Some(found) = verdict.size_bytes else {
+            continue;
+        };
+        let of = format!("{drive}, seed {seed}: {found:?} for {bytes}");
+        assert!(found.low <= bytes && bytes <= found.high, "{of}");
+        if found.high.is_finite() {
+            assert!((found.estimate / bytes - 1.0).abs() < 0.05, "{of}");
+            sized += 1;
+        } else {
+            assert!(found.estimate <= bytes, "{of}");
+        }
+    }
+    assert!(sized >= least, "{drive}: {sized} sizes, not {least}");
+}
+
+/// Fails where the times of long bursts are compared more finely than such bursts lie apart, and where bursts stay as long as
+/// they were when single-bit flash ran out: seed 5 said "more than 4.74 MiB" then, seed 9 nothing, 10 and 12 a bound.
+#[test]
+fn the_write_buffer_of_drive_a_is_told_by_most_seeds_and_falsely_by_none() {
+    told_by_most("a80", 964.0 * KIB, 4..=12, 7);
+}
+
+/// Fails where a bound with host memory on hides a size that was found with it off, or the reverse: seeds 8 and 12 gave a
+/// bound then.
+#[test]
+fn the_write_buffer_of_drive_b_is_told_by_all_seeds() {
+    told_by_most("ex900", 2.0 * MIB, 1..=12, 12);
+}
+
+/// Fails where bursts stay as long as they were when single-bit flash ran out: seed 8 had no size then.
+#[test]
+fn the_write_buffer_of_drive_c_is_told_by_most_seeds_and_falsely_by_none() {
+    told_by_most("m730", 2.0 * MIB, 7..=8, 2);
 }
 
 /// It uses 32 of the 38 MiB it is given. Its flash in single-bit mode takes what two lanes bring, so

@@ -4,7 +4,7 @@
 //! rest leave the line of the smaller ones. Of a buffer that the longest burst does not fill, flush
 //! after shorter bursts tells how much of it was still ahead of flash: it is larger than that.
 
-use super::burst::{Kind, standstill};
+use super::burst::{Kind, LAST, standstill};
 use super::knee;
 use crate::bench::{Bench, Stop};
 use crate::infer::write_buffer::WriteBufferArm;
@@ -25,12 +25,20 @@ const JUMPS: f64 = 0.5;
 /// At its end a burst must be ahead of flash by so many times what it was at its middle: less, and flash keeps
 /// up with it.
 const GROWS: f64 = 1.1;
+/// At its middle it must be ahead by this share of what it is at its end: half of that, found coarsely.
+const SOME: f64 = 0.25;
+/// A burst whose second part is slower than this share of its first has filled the buffer, or used fast flash up; of bursts
+/// that find the drive in one state none is slower than that share of another.
+const STRAIGHT: f64 = 0.97;
+const ALIKE: f64 = 0.97;
+/// Share of a burst up to which moments are looked for.
+const LATE: f64 = LAST;
+/// So many times a bound is written behind a flush that tells whether a burst is ahead by as much.
+const OWN_BEHIND: f64 = 2.0;
 /// How finely a bound is looked for, as a share of it, and bursts that must agree on it: each writes much.
 const COARSE: f64 = 0.2;
 const VOTES: usize = 3;
-/// Bursts that take more time than this for as many bytes are not alike; the last writes may be those that the host
-/// held up.
-const AS_FAST: f64 = 1.02;
+/// The last writes of a burst may be those that the host held up.
 const ALL_BUT_STRAYS: f64 = 0.98;
 const REST: Duration = Duration::from_millis(10);
 
@@ -90,8 +98,9 @@ fn write(bench: &mut Bench<'_>, pages: u64) -> Result<f64, Stop> {
 }
 
 /// What a buffer holds at least that a burst of so many bytes does not fill: what is ahead of flash at its
-/// end, if there was by far less at half of it. What does not grow is on its way through the drive, as in one
-/// whose flash keeps up.
+/// end, if that has grown all along. A buffer that is filled and emptied at steady rates is half as far ahead at half
+/// of the burst: what does not grow is on its way through the drive, as in one whose flash keeps up, and what comes
+/// all at once, from next to nothing, is flash that paused for itself.
 pub(super) fn larger(
     bench: &mut Bench<'_>,
     kind: Kind,
@@ -101,13 +110,84 @@ pub(super) fn larger(
     for _ in 0..VOTES {
         bursts.push(kind.burst(bench, bytes)?);
     }
-    let Some(late) = ahead_at_least(bench, kind, &bursts, (0.9, 0.95))? else {
+    if !are_alike(kind, &bursts) {
+        return Ok(None);
+    }
+    let Some(late) = ahead_at_least(bench, kind, &mut bursts, (0.9, LATE))? else {
         return Ok(None);
     };
-    let Some(early) = ahead_at_least(bench, kind, &bursts, (0.45, 0.5))? else {
-        return Ok(Some(Estimate::at_least(late.0)));
+    let Some(early) = ahead_at_least(bench, kind, &mut bursts, (0.45, 0.5))? else {
+        return Ok(None);
     };
-    Ok((late.0 > GROWS * early.1).then(|| Estimate::at_least(late.0)))
+    if late.0 <= GROWS * early.1 || early.1 <= SOME * late.0 {
+        return Ok(None);
+    }
+    let least = ahead_by_itself(bench, kind, &bursts[0], late.0)? - apart(kind, &bursts);
+    if !are_alike(kind, &bursts) {
+        return Ok(None);
+    }
+    Ok((least > kind.chunk as f64).then(|| Estimate::at_least(least)))
+}
+
+/// Whether bursts do not fill the buffer, as a bound presupposes, and find the drive in one state: none falls behind
+/// its own beginning, and all take as long.
+fn are_alike(kind: Kind, bursts: &[Vec<f64>]) -> bool {
+    let rates = |from, to| bursts.iter().map(move |done| kind.rate(done, from, to));
+    let straight = rates(0.0, 0.5).zip(rates(0.5, LAST));
+    let fastest = rates(0.0, LAST).fold(0.0, f64::max);
+    straight
+        .into_iter()
+        .all(|(first, last)| last >= STRAIGHT * first)
+        && rates(0.0, LAST).all(|rate| rate >= ALIKE * fastest)
+}
+
+/// Bytes by which bursts of one kind lie apart at most, at the same time. What is ahead of flash is told by the times of
+/// different bursts, and no more finely than this.
+fn apart(kind: Kind, bursts: &[Vec<f64>]) -> f64 {
+    let mut most = 0.0f64;
+    for i in 0..bursts.iter().map(Vec::len).max().unwrap_or(0) {
+        // Those that were meant to be shorter end earlier, and their last writes may be those that the host held up.
+        let at = bursts
+            .iter()
+            .filter(|done| i < (ALL_BUT_STRAYS * done.len() as f64) as usize)
+            .map(|done| done[i]);
+        let (first, last) = at.fold((f64::MAX, 0.0f64), |(first, last), at| {
+            (first.min(at), last.max(at))
+        });
+        most = most.max(last - first);
+    }
+    bursts
+        .iter()
+        .map(|done| kind.rate(done, 0.0, LAST))
+        .fold(0.0, f64::max)
+        * most
+        * 1e-9
+}
+
+/// As much of a bound as each of some bursts says by itself: acknowledged when a flush beside it had ended. Bursts that
+/// are compared with each other differ by what flash did for itself meanwhile, and in 5 ms of that it takes more than
+/// many a buffer holds. Where there is no flush beside writes, the bound stands.
+fn ahead_by_itself(
+    bench: &mut Bench<'_>,
+    kind: Kind,
+    burst: &[f64],
+    least: f64,
+) -> Result<f64, Stop> {
+    let page = bench.page();
+    let bytes = (LATE * kind.bytes(burst.len()) - least) as u64 / page * page;
+    let mut own = Vec::new();
+    for _ in 0..VOTES {
+        kind.in_flash_amid(
+            bench,
+            bytes.max(page),
+            (OWN_BEHIND * least) as u64,
+            &mut own,
+        )?;
+        if !bench.can_flush_amid() {
+            break;
+        }
+    }
+    Ok(own.into_iter().fold(least, f64::min))
 }
 
 /// Bytes that are ahead of flash at one moment of bursts: a bound that all of them keep to, and one that one of
@@ -115,7 +195,7 @@ pub(super) fn larger(
 fn ahead_at_least(
     bench: &mut Bench<'_>,
     kind: Kind,
-    bursts: &[Vec<f64>],
+    bursts: &mut Vec<Vec<f64>>,
     window: (f64, f64),
 ) -> Result<Option<(f64, f64)>, Stop> {
     let moment = standstill(kind, &bursts[0], window);
@@ -139,23 +219,25 @@ fn ahead_at_least(
 }
 
 /// Whether so many bytes are not in flash at a time, however often that is tried. A burst that is acknowledged more
-/// slowly than those before finds the drive in another state, with its fast flash used up, and tells nothing.
+/// slowly than those before finds the drive in another state, with its fast flash used up, or erasing once more: by so
+/// much its data comes later, too. Each burst joins those that are compared.
 fn is_late(
     bench: &mut Bench<'_>,
     kind: Kind,
     bytes: u64,
     at_ns: f64,
-    bursts: &[Vec<f64>],
+    bursts: &mut Vec<Vec<f64>>,
 ) -> Result<bool, Stop> {
     let writes = (bytes as f64 * ALL_BUT_STRAYS / kind.chunk as f64) as usize;
     let of_bursts = bursts.iter().filter_map(|done| done.get(writes));
     let slowest_ns = of_bursts.fold(0.0, |slowest: f64, at| slowest.max(*at));
     for _ in 0..VOTES {
         let (done, in_flash_ns) = kind.burst_in_flash(bench, bytes)?;
-        let as_fast = done
+        let behind_ns = done
             .get(writes)
-            .is_none_or(|at| *at <= AS_FAST * slowest_ns);
-        if in_flash_ns <= at_ns || !as_fast {
+            .map_or(0.0, |at| (at - slowest_ns).max(0.0));
+        bursts.push(done);
+        if in_flash_ns - behind_ns <= at_ns {
             return Ok(false);
         }
     }

@@ -21,6 +21,7 @@
 //! is not acknowledged yet is half a write on average. Long bursts that flash takes at different rates
 //! found it in different states (single-bit flash was used up, or it collected garbage): then the drive is left
 //! alone for some seconds before each burst, once, and bursts at other rates do not count.
+//! A burst that bends long before a tenth of it is shortened: bursts differ by more the longer they are.
 //! What comes out is the size only if the buffer was full: no more at later moments than at earlier ones,
 //! less than half of what was acknowledged, and as much with half as many bytes in flight. Where a link
 //! that is shared by filling and emptying holds writes up, what is on its way through the buffer goes with
@@ -102,6 +103,9 @@ const REST: Duration = Duration::from_millis(30);
 const LONG_REST: Duration = Duration::from_secs(7);
 /// A rate below this share of the first one means that the buffer is full.
 const FULL: f64 = 0.9;
+
+/// A burst that bends at this share of it is long enough.
+const WELL_BENT: f64 = 0.1;
 
 /// At this share of the way to a slight bend what is ahead of flash must be below that share of what it is beyond it:
 /// a buffer that fills steadily is at the first, and what is on its way comes on top.
@@ -287,7 +291,11 @@ fn attempt(
     search: &Search<'_>,
 ) -> Result<(Vec<f64>, Held), Stop> {
     let Search { first, room, .. } = *search;
-    let done = kind.burst(bench, bytes)?;
+    let mut bytes = bytes;
+    let mut done = kind.burst(bench, bytes)?;
+    if let Some((shorter, of_shorter)) = shortened(bench, kind, bytes, &done, first)? {
+        (bytes, done) = (shorter, of_shorter);
+    }
     let drain = kind.rate(&done, 0.5, LAST);
     let mut bend = kind.bend(&done, first);
     let mut is_slight = false;
@@ -315,6 +323,30 @@ fn attempt(
         return Ok((done, Held::Not));
     }
     Ok((done, held))
+}
+
+/// A burst that is no longer than shows the bend well, in place of one that is by far too long for it, as where
+/// single-bit flash was used up only after bursts had become long. Bursts are compared with each other, and what one
+/// percent of their rate is worth grows with their length: of 512 MiB more than the buffer that is looked for. None
+/// where the shorter one is taken at another rate: then it found flash in another state.
+fn shortened(
+    bench: &mut Bench<'_>,
+    kind: Kind,
+    bytes: u64,
+    done: &[f64],
+    first: f64,
+) -> Result<Option<(u64, Vec<f64>)>, Stop> {
+    let drain = kind.rate(done, 0.5, LAST);
+    let bent_at = kind.bend(done, first) * bytes as f64;
+    let needed = ((bent_at / WELL_BENT) as u64)
+        .next_power_of_two()
+        .max(FIRST_BURST);
+    if drain >= FULL * first || 2 * needed >= bytes {
+        return Ok(None);
+    }
+    let shorter = kind.burst(bench, needed)?;
+    let is_alike = (kind.rate(&shorter, 0.5, LAST) / drain - 1.0).abs() < 1.0 - FULL;
+    Ok((is_alike && kind.bend(&shorter, first) < 2.0 * WELL_BENT).then_some((needed, shorter)))
 }
 
 /// Whether what is ahead of flash grew before a slight bend. A buffer fills until then; what is on its way through

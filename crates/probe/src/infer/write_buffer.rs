@@ -371,17 +371,23 @@ fn path(findings: &Findings) -> Path {
     }
 }
 
-/// The size, where it is the same with host memory on and off.
+/// The size, where it is the same with host memory on and off. A bound that agrees with a size adds nothing to it, and of
+/// two bounds the lower is the one that holds for both.
 fn overlap(on: &WriteBufferArm, off: &WriteBufferArm) -> Option<Estimate> {
     // As wide as intervals of one run must be to cover.
     let width = ABOUT.size_width;
     match (on.bytes, off.bytes) {
         (Some(with), Some(without)) if with.wider(width).overlaps(&without.wider(width)) => {
-            Some(Estimate::new(
-                f64::midpoint(with.estimate, without.estimate),
-                with.low.min(without.low),
-                with.high.max(without.high),
-            ))
+            Some(match (with.high.is_finite(), without.high.is_finite()) {
+                (true, false) => with,
+                (false, true) => without,
+                (false, false) => Estimate::at_least(with.low.min(without.low)),
+                (true, true) => Estimate::new(
+                    f64::midpoint(with.estimate, without.estimate),
+                    with.low.min(without.low),
+                    with.high.max(without.high),
+                ),
+            })
         }
         _ => None,
     }
