@@ -23,8 +23,11 @@ profdata=$(rustc --print sysroot)/lib/rustlib/$host/bin/llvm-profdata
 
 target=$(scripts/target-folder.sh)/fast
 # Named for the machine's target, flags do not go to what runs while building, which would count too.
+# Encoded, as the name of a folder may have blanks; and so flags that are encoded already count, too.
+between=$(printf '\037')
+own=${CARGO_ENCODED_RUSTFLAGS:-$(echo "${RUSTFLAGS:-}" | xargs | tr ' ' '\037')}
 build() {
-    RUSTFLAGS="${RUSTFLAGS:-} $1" CARGO_TARGET_DIR="$target" \
+    CARGO_ENCODED_RUSTFLAGS="${own:+$own$between}$1" CARGO_TARGET_DIR="$target" \
         cargo build --profile dist --package lodger --bin lodger --target "$host"
     cp "$target/$host/dist/lodger" "$2"
 }

@@ -278,7 +278,7 @@ fn rounds(attacker: &mut Attacker, count: u32, bytes: impl Fn(Saved, HostEntry) 
 #[test]
 fn with_a_tag_every_entry_played_back_is_refused_and_the_newest_data_returned() {
     let mut attacker = Attacker::new("mac", 1);
-    rounds(&mut attacker, 27, as_it_was);
+    rounds(&mut attacker, 33, as_it_was);
     let outcome = &attacker.outcome;
     eprintln!("mac: {outcome:?}");
     assert!(outcome.sent > 1_500, "{outcome:?}");
