@@ -31,8 +31,6 @@ const SOME: f64 = 0.25;
 /// that find the drive in one state none is slower than that share of another.
 const STRAIGHT: f64 = 0.97;
 const ALIKE: f64 = 0.97;
-/// Share of a burst up to which moments are looked for.
-const LATE: f64 = LAST;
 /// So many times a bound is written behind a flush that tells whether a burst is ahead by as much.
 const OWN_BEHIND: f64 = 2.0;
 /// How finely a bound is looked for, as a share of it, and bursts that must agree on it: each writes much.
@@ -113,7 +111,7 @@ pub(super) fn larger(
     if !are_alike(kind, &bursts) {
         return Ok(None);
     }
-    let Some(late) = ahead_at_least(bench, kind, &mut bursts, (0.9, LATE))? else {
+    let Some(late) = ahead_at_least(bench, kind, &mut bursts, (0.9, LAST))? else {
         return Ok(None);
     };
     let Some(early) = ahead_at_least(bench, kind, &mut bursts, (0.45, 0.5))? else {
@@ -133,11 +131,9 @@ pub(super) fn larger(
 /// its own beginning, and all take as long.
 fn are_alike(kind: Kind, bursts: &[Vec<f64>]) -> bool {
     let rates = |from, to| bursts.iter().map(move |done| kind.rate(done, from, to));
-    let straight = rates(0.0, 0.5).zip(rates(0.5, LAST));
+    let mut halves = rates(0.0, 0.5).zip(rates(0.5, LAST));
     let fastest = rates(0.0, LAST).fold(0.0, f64::max);
-    straight
-        .into_iter()
-        .all(|(first, last)| last >= STRAIGHT * first)
+    halves.all(|(first, last)| last >= STRAIGHT * first)
         && rates(0.0, LAST).all(|rate| rate >= ALIKE * fastest)
 }
 
@@ -174,7 +170,7 @@ fn ahead_by_itself(
     least: f64,
 ) -> Result<f64, Stop> {
     let page = bench.page();
-    let bytes = (LATE * kind.bytes(burst.len()) - least) as u64 / page * page;
+    let bytes = (LAST * kind.bytes(burst.len()) - least) as u64 / page * page;
     let mut own = Vec::new();
     for _ in 0..VOTES {
         kind.in_flash_amid(
