@@ -41,6 +41,10 @@ pub fn parse(option: &str, text: &str, also: Option<&str>) -> Result<u64, Error>
     if trimmed.starts_with('-') {
         return Err(wrong("must not be negative"));
     }
+    // Nothing is nothing in any unit.
+    if trimmed == "0" {
+        return Ok(0);
+    }
     let unit_at = trimmed
         .find(|c: char| !(c.is_ascii_digit() || c == '.'))
         .ok_or_else(form)?;
@@ -133,6 +137,7 @@ mod tests {
         assert_eq!(of(" 1.5 GiB ").unwrap(), 3 << 29);
         assert_eq!(of("480GB").unwrap(), 480_000_000_000);
         assert_eq!(of("0B").unwrap(), 0);
+        assert_eq!(of("0").unwrap(), 0);
         assert_eq!(of("18446744073709551615B").unwrap(), u64::MAX);
         for wrong in [
             "",

@@ -24,7 +24,8 @@ pub struct AdviseArgs {
     /// Drive of the collection (`lodger drives list`) or a drive file
     #[arg(long, value_name = "NAME|FILE")]
     pub drive: String,
-    /// Promise to keep: `p99=200us`, `mean=90us` or `iops=100k`; latencies are those of reads
+    /// Promise to keep: `p99=200us`, `mean=90us` or `iops=100k`; latencies are those of reads,
+    /// or of writes where nothing is read
     #[arg(long, value_name = "NAME=LIMIT", allow_hyphen_values = true)]
     pub slo: Option<String>,
     /// How much worse than with the host memory that Linux gives by default [default: 5%]

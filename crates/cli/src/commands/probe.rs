@@ -243,7 +243,14 @@ fn time(text: &str) -> Result<Duration, Error> {
         _ => return Err(wrong()),
     };
     let number: f64 = number.parse().map_err(|_| wrong())?;
-    Duration::try_from_secs_f64(number * scale).map_err(|_| wrong())
+    let budget = Duration::try_from_secs_f64(number * scale).map_err(|_| wrong())?;
+    match budget.is_zero() {
+        true => Err(
+            Error::input("`--budget` must be above 0, or nothing is probed")
+                .hint("for example `90s`, `10min` or `2h`"),
+        ),
+        false => Ok(budget),
+    }
 }
 
 /// The user types the serial number of the drive whose data goes.

@@ -89,6 +89,23 @@ fn sections_are_chosen_by_name() {
 }
 
 #[test]
+fn a_choice_of_sections_without_a_file_says_what_it_is_for() {
+    let error = refused("--name=x --rw=read --size=64k --section=b");
+    let expected = "error: there is no section `[b]`\n\nhint: `--section` chooses among the jobs of a job file, and \
+                    none was given that has jobs\n";
+    assert_eq!(error, expected);
+}
+
+#[test]
+fn a_job_of_the_line_has_a_name() {
+    let error = refused("--name= --rw=read --size=64k");
+    assert!(
+        error.starts_with("error: `--name` begins a job and needs its name\n"),
+        "{error}"
+    );
+}
+
+#[test]
 fn jobs_stand_on_the_command_line() {
     let x = job("x", 0, [4, 64, 0, 0]);
     let typed = "--name=x --filename=/dev/loop0 --rw=read --size=64k --bs=16k";

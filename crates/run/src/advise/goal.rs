@@ -137,7 +137,7 @@ impl Goal {
                 format!("mean{of} at most {}", text::time(limit_ns as f64))
             }
             Goal::Slo(Slo::Iops(limit)) => format!("{} IOPS at least", text::count(limit)),
-            Goal::Within(share) => format!("within {} %", text::short(share * 100.0)),
+            Goal::Within(share) => format!("within {} %", text::as_typed(share)),
         }
     }
 
@@ -206,6 +206,10 @@ mod tests {
         assert_eq!(parse_within("5%").unwrap(), Goal::Within(0.05));
         assert_eq!(parse_within("2.5 %").unwrap(), Goal::Within(0.025));
         assert_eq!(parse_within("10").unwrap(), Goal::Within(0.1));
+        assert_eq!(text::as_typed(0.07), "7");
+        assert_eq!(text::as_typed(0.0005), "0.05");
+        assert_eq!(text::as_typed(0.1), "10");
+        assert_eq!(text::as_typed(0.0), "0");
         for word in ["100%", "-1%", "much", "", "nan"] {
             assert!(parse_within(word).is_err(), "{word}");
         }

@@ -26,6 +26,17 @@ pub fn short(value: f64) -> String {
     }
 }
 
+/// A share in percent as it was typed: `5`, `2.5`, `0.05`.
+#[must_use]
+pub fn as_typed(share: f64) -> String {
+    // What dividing by a hundred has rounded is not shown.
+    let digits = format!("{:.9}", share * 100.0);
+    digits
+        .trim_end_matches('0')
+        .trim_end_matches('.')
+        .to_owned()
+}
+
 /// `87.3 us`: three to four digits.
 #[must_use]
 pub fn time(ns: f64) -> String {

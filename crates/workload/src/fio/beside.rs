@@ -30,6 +30,13 @@ pub fn parse_beside(
     beside: &Beside,
     context: &Context<'_>,
 ) -> Result<Workload, WorkloadError> {
+    let is_nameless = |(key, value): &(String, Option<String>)| {
+        key == "name" && value.as_ref().is_none_or(|name| name.trim().is_empty())
+    };
+    if beside.line.iter().any(is_nameless) {
+        let error = WorkloadError::new("`--name` begins a job and needs its name");
+        return Err(error.hint("such as `--name=oltp`; its options follow it"));
+    }
     let mut parser = Parser::default();
     parser.take(line(&beside.line), false, context)?;
     let globals = (parser.defaults.clone(), parser.global_options.clone());
@@ -56,7 +63,13 @@ pub fn parse_beside(
         names.retain(|name| !name.starts_with("global"));
         names.dedup();
         names.truncate(20);
-        return Err(error.hint(format!("there are: {}", names.join(", "))));
+        return Err(error.hint(match &names[..] {
+            [] => {
+                "`--section` chooses among the jobs of a job file, and none was given that has jobs"
+                    .to_owned()
+            }
+            names => format!("there are: {}", names.join(", ")),
+        }));
     }
     parser.workload(context, beside)
 }

@@ -92,10 +92,12 @@ impl FitReport {
     }
 
     fn note_wrapped(&mut self) {
-        self.notes.push(format!(
-            "{} beyond the drive wrapped around its end",
-            plural(self.moved, "request")
-        ));
+        if self.moved > 0 {
+            self.notes.push(format!(
+                "{} beyond the drive wrapped around its end",
+                plural(self.moved, "request")
+            ));
+        }
     }
 }
 
@@ -175,7 +177,6 @@ pub(crate) struct Fitter {
     usable_bytes: u64,
     /// Addresses beyond the drive are taken modulo this; `None`: they are refused.
     modulus: Option<u64>,
-    reaches_beyond: bool,
     report: FitReport,
 }
 
@@ -198,7 +199,6 @@ impl Fitter {
             drive_bytes,
             usable_bytes,
             modulus,
-            reaches_beyond: false,
             report: FitReport::default(),
         })
     }
@@ -219,7 +219,6 @@ impl Fitter {
                  modulo the drive)",
             ));
         };
-        self.reaches_beyond = true;
         let offset = packed.offset_bytes % modulus;
         Ok(self.report.place(packed, self.usable_bytes, offset))
     }
@@ -227,9 +226,7 @@ impl Fitter {
     pub(crate) fn finish(mut self) -> FitReport {
         self.report.note_widened();
         self.report.note_shortened();
-        if self.reaches_beyond {
-            self.report.note_wrapped();
-        }
+        self.report.note_wrapped();
         self.report
     }
 }
