@@ -41,4 +41,5 @@ mod told;
 #[cfg(target_os = "linux")]
 mod top;
 mod traces;
+mod wear;
 mod workers;

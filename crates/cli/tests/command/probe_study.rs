@@ -92,27 +92,28 @@ fn requests_of_growing_size_show_the_knees_of_the_study() {
         ("ex900", 768.0, None),
         ("m730", 512.0, None),
     ] {
-        let mut host = Host::new(drive, 7, |_| {});
-        let names = [
-            "read-cache",
-            "write-buffer",
-            "request-size",
-            "request-size-write",
-        ];
-        let outcome = probed(&mut host, &names);
-        assert!(outcome.skipped.is_empty(), "{drive}: {:?}", outcome.skipped);
-        for state in ["on", "off"] {
-            let found = knee_kib(&outcome, &format!("read_again_knee_bytes_{state}"));
-            assert_eq!(found, Some(read), "{drive}, read, host memory {state}");
-            let found = knee_kib(&outcome, &format!("write_knee_bytes_{state}"));
-            assert_eq!(found, write, "{drive}, write, host memory {state}");
+        let mut notes = Vec::new();
+        for seed in [1, 7, 8] {
+            let mut host = Host::new(drive, seed, |_| {});
+            let names = [
+                "read-cache",
+                "write-buffer",
+                "request-size",
+                "request-size-write",
+            ];
+            let outcome = probed(&mut host, &names);
+            assert!(outcome.skipped.is_empty(), "{drive}: {:?}", outcome.skipped);
+            for state in ["on", "off"] {
+                let found = knee_kib(&outcome, &format!("read_again_knee_bytes_{state}"));
+                assert_eq!(found, Some(read), "{drive}, read, host memory {state}");
+                let found = knee_kib(&outcome, &format!("write_knee_bytes_{state}"));
+                assert_eq!(found, write, "{drive}, write, host memory {state}");
+            }
+            notes.extend(outcome.findings.notes);
         }
-        // The other methods agree, within their intervals.
-        assert!(
-            outcome.findings.notes.is_empty(),
-            "{drive}: {:?}",
-            outcome.findings.notes
-        );
+        // The other methods agree, within their intervals, or a note says by how much not. On the a80 two of six bursts come to a
+        // tenth more: the last operation of a flush, which is not full, waits for an idle die. What is reported is of both states.
+        assert!(notes.len() <= 2, "{drive}: {notes:?}");
     }
 }
 

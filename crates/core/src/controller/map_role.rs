@@ -9,20 +9,24 @@
 
 mod compressed;
 mod filling;
+mod fills;
 mod host;
+mod queue;
 mod recovery;
 
 pub use host::Moved;
+pub use queue::Fill;
 
 use super::TierMigrations;
 use super::cache::{Cache, Direct, Inserted};
 use super::encoding::Encoder;
-use crate::ids::{BufferSlot, CommandId, NONE, TranslationPage};
+use crate::ids::{BufferSlot, CommandId, TranslationPage};
 use crate::slab::Slab;
 use crate::spec::{Encoding, Integrity, MapRoleSpec, MapTierSpec, Tier};
 use crate::table::Table;
 use compressed::Compressed;
 use filling::Filling;
+use queue::FillQueue;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -48,19 +52,6 @@ impl Lookup {
             Lookup::Nowhere => None,
         }
     }
-}
-
-/// A translation page that is being read for commands or updates.
-#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
-pub struct Fill {
-    /// Page that is read.
-    pub page: TranslationPage,
-    /// First of those who wait.
-    waiters: u32,
-    /// An entry of it changed while it was on the way.
-    pub dirty: bool,
-    /// Its read has been issued.
-    pub issued: bool,
 }
 
 /// Who waits for a translation page.
@@ -110,7 +101,7 @@ pub struct MapRole {
     staged: Table,
     fills: Slab<Fill>,
     fill_of: Table,
-    fill_queue: VecDeque<u32>,
+    fill_queue: FillQueue,
     fills_for_updates: usize,
     fills_issued: u32,
     waiters: Slab<Waiting>,
@@ -143,7 +134,7 @@ impl MapRole {
             staged: Table::with_capacity(64),
             fills: Slab::default(),
             fill_of: Table::with_capacity(64),
-            fill_queue: VecDeque::new(),
+            fill_queue: FillQueue::default(),
             fills_for_updates: 0,
             fills_issued: 0,
             waiters: Slab::default(),
@@ -341,103 +332,6 @@ impl MapRole {
     pub fn create(&mut self, page: TranslationPage) {
         self.mark(page);
         self.arrive(page);
-    }
-
-    /// Asks for a page on behalf of one who waits (or of an update when nobody does). Returns true
-    /// when this joined a read already asked for.
-    pub fn fill(&mut self, page: TranslationPage, waiter: Option<Waiter>) -> bool {
-        let known = self.fill_of.get(page.0);
-        let fill = known.unwrap_or_else(|| {
-            let fill = self.fills.insert(Fill {
-                page,
-                waiters: NONE,
-                dirty: false,
-                issued: false,
-            });
-            self.fill_of.insert(page.0, fill);
-            self.fill_queue.push_back(fill);
-            fill
-        });
-        match waiter {
-            None => {
-                let was_wanted = std::mem::replace(&mut self.fills[fill].dirty, true);
-                self.fills_for_updates += usize::from(!was_wanted);
-            }
-            Some(who) => {
-                let next = self.fills[fill].waiters;
-                self.fills[fill].waiters = self.waiters.insert(Waiting { who, next });
-            }
-        }
-        if known.is_none() {
-            self.claim_units(page);
-        }
-        known.is_some()
-    }
-
-    /// Pages asked for and not yet here.
-    #[must_use]
-    pub fn fills(&self) -> usize {
-        self.fills.len()
-    }
-
-    /// Those of them that updates wait for.
-    #[must_use]
-    pub fn fills_for_updates(&self) -> usize {
-        self.fills_for_updates
-    }
-
-    /// Pages that may be read at once for those who wait.
-    #[inline]
-    #[must_use]
-    pub fn fills_in_flight(&self) -> u32 {
-        self.spec.fills_in_flight
-    }
-
-    /// Whether [`MapRole::next_fill`] has one.
-    #[inline]
-    #[must_use]
-    pub fn may_fill(&self) -> bool {
-        self.fills_issued < self.spec.fills_in_flight && !self.fill_queue.is_empty()
-    }
-
-    /// The next page to read, if another may be read now.
-    pub fn next_fill(&mut self) -> Option<(u32, TranslationPage)> {
-        if self.fills_issued >= self.spec.fills_in_flight {
-            return None;
-        }
-        let fill = self.fill_queue.pop_front()?;
-        self.fills_issued += 1;
-        self.fills[fill].issued = true;
-        Some((fill, self.fills[fill].page))
-    }
-
-    /// A page asked for has arrived. Those who wait are put into `waiting`, in the order in which they
-    /// asked.
-    pub fn filled(&mut self, fill: u32, waiting: &mut Vec<Waiter>) -> TranslationPage {
-        let Fill {
-            page,
-            waiters,
-            dirty,
-            issued,
-        } = self.fills[fill];
-        debug_assert!(issued);
-        self.fills_issued -= 1;
-        self.fills.remove(fill);
-        self.fill_of.remove(page.0);
-        let mut at = waiters;
-        while at != NONE {
-            let Waiting { who, next } = self.waiters[at];
-            self.waiters.remove(at);
-            waiting.push(who);
-            at = next;
-        }
-        waiting.reverse();
-        if dirty {
-            self.fills_for_updates -= 1;
-            self.mark(page);
-        }
-        self.arrive(page);
-        page
     }
 
     /// A whole page is in the controller: tiers with units of one page take it.

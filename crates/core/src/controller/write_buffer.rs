@@ -3,8 +3,10 @@
 mod dirty;
 mod log;
 mod pace;
+mod wanted;
 
 pub use log::Fate;
+pub use wanted::Wanted;
 
 use crate::ids::{BufferSlot, CommandId, Lpn, NONE};
 use crate::slab::{Linked, Queue, Slab};
@@ -97,6 +99,10 @@ struct Waiter {
     next: u32,
 }
 
+/// Places of [`WriteBuffer::merging`]: flushes wait for it, or none does yet.
+const CLOSED: usize = 0;
+const OPEN: usize = 1;
+
 /// Who waits until what the buffer holds is safe.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum Flusher {
@@ -147,6 +153,8 @@ pub struct WriteBuffer {
     next_order: u64,
     epochs: VecDeque<Epoch>,
     first_epoch: u64,
+    /// Slots whose rest is being read: that a flush waits for, and others.
+    merging: [u32; 2],
     log: Log,
     pace: Option<Pace>,
     /// Most slots in use at once.
@@ -177,6 +185,7 @@ impl WriteBuffer {
                 failed: false,
             }]),
             first_epoch: 0,
+            merging: [0; 2],
             log: Log::new((spec.log_bytes / SLOT_BYTES) as u32),
             pace: None,
             high_water: 0,
@@ -189,6 +198,7 @@ impl WriteBuffer {
     /// each page waits to be programmed again. Otherwise the buffer is empty, but for what is in the
     /// log and not invalidated by a trim up to the sequence number `trims_to`. Returns the pages kept.
     pub fn restart(&mut self, kept: bool, trims_to: u32) -> Vec<Lpn> {
+        self.merging = [0; 2];
         if self.has_log() {
             return self.restart_with_log(kept, trims_to);
         }
@@ -326,6 +336,7 @@ impl WriteBuffer {
         }
         if merge {
             self.slots[slot].state = SlotState::Merging;
+            self.merging[OPEN] += 1;
         } else {
             self.queue(slot, cold);
         }
@@ -336,6 +347,7 @@ impl WriteBuffer {
     pub fn merged(&mut self, slot: BufferSlot, cold: bool) {
         assert_eq!(self.state(slot), SlotState::Merging);
         let epoch_closed = self.slots[slot].epoch + 1 < self.first_epoch + self.epochs.len() as u64;
+        self.merging[if epoch_closed { CLOSED } else { OPEN }] -= 1;
         let awaited = self.slots[slot].waiter != NONE;
         self.queue(slot, cold);
         if epoch_closed || awaited {
@@ -409,40 +421,6 @@ impl WriteBuffer {
     #[must_use]
     pub fn is_newest(&self, slot: BufferSlot) -> bool {
         self.newest.get(self.slots[slot].lpn.0) == Some(slot.0)
-    }
-
-    /// How many slots of the queue should be programmed now, given the size of a program
-    /// operation: a full unit, fewer where a flush waits, or none.
-    #[inline]
-    #[must_use]
-    pub fn wanted(&mut self, cold: bool, unit_slots: u32) -> u32 {
-        self.unit_slots = unit_slots;
-        let which = usize::from(cold);
-        let Some(front) = self.dirty[which].front() else {
-            return 0;
-        };
-        if self.slots[front].order < self.drain_before {
-            return self.dirty_count[which].min(unit_slots);
-        }
-        if self.dirty_count[which] < unit_slots {
-            // A buffer smaller than a program operation, or two half-full queues, must not stop. Where
-            // the other queue fills an operation, that one makes room.
-            let all_wait = self.dirty_count.iter().sum::<u32>() == self.used;
-            let other_is_short = self.dirty_count[1 - which] < unit_slots;
-            let stuck = self.used >= self.capacity && all_wait && other_is_short;
-            let stuck = stuck || (self.has_log() && self.log_is_stuck(unit_slots));
-            return if stuck { self.dirty_count[which] } else { 0 };
-        }
-        if self.used >= self.high_slots {
-            self.writing_back = true;
-        } else if self.used <= self.low_slots {
-            self.writing_back = self.high_slots == 0;
-        }
-        if self.writing_back || self.log.presses() {
-            unit_slots
-        } else {
-            0
-        }
     }
 
     /// Slots waiting to be programmed.
@@ -535,6 +513,7 @@ impl WriteBuffer {
     }
 
     fn close_epoch(&mut self, flusher: Flusher) {
+        self.merging[CLOSED] += std::mem::take(&mut self.merging[OPEN]);
         self.epochs
             .back_mut()
             .expect("one epoch is always open")

@@ -4,6 +4,7 @@
 use crate::controller::Cores;
 use crate::engine::Engine;
 use crate::ftl::Ftl;
+use crate::ids::FlashOpId;
 use crate::memory::{Memories, PROTECTED};
 use crate::nand::{Array, Cause, FlashOp};
 use crate::observe::{Counters, Tracer};
@@ -39,13 +40,13 @@ impl<T: Tracer> Board<T> {
 
     /// Hands a read to the array; its superblock is not erased before it is done.
     #[inline]
-    pub(super) fn read_flash(&mut self, ftl: &mut Ftl, op: FlashOp) {
+    pub(super) fn read_flash(&mut self, ftl: &mut Ftl, op: FlashOp) -> FlashOpId {
         self.counters.reads_by_cause[op.cause as usize] += 1;
         let block = &mut ftl.blocks[op.superblock];
         block.reads += 1;
         // Translation pages may be kept in single-bit mode wherever they lie.
         let slc = block.slc || (op.cause == Cause::Map && self.map_slc);
-        self.array.enqueue(&mut self.engine, op, slc);
+        self.array.enqueue(&mut self.engine, op, slc)
     }
 
     /// When `bytes` have passed into or out of power-protected memory and are at hand.

@@ -22,6 +22,9 @@ use serde::{Deserialize, Serialize};
 /// multiple of the reads in flight: the firmware's list of pending updates is short.
 const PENDING_UPDATES_PER_FILL: usize = 16;
 
+/// Reads of translation pages for updates alone that may be under way for each die: one runs, and the next waits.
+const UPDATES_PER_DIE: u32 = 2;
+
 /// Program operations of translation pages that may be under way for each die: one runs, and the data of
 /// the next is loaded.
 const WRITEBACKS_PER_DIE: u32 = 2;
@@ -112,6 +115,7 @@ impl Map {
     pub(super) fn new(spec: &DriveSpec, ftl: &Ftl, seed: u64, keeps_bytes: bool) -> Self {
         let mut role = MapRole::new(&spec.roles.map, ftl.translation_pages(), 0, seed);
         role.records_moves = keeps_bytes;
+        role.limit_fills_for_updates(UPDATES_PER_DIE * ftl.geometry().dies);
         Map {
             role,
             in_hmb: MapInHmb::new(integrity(spec), seed, EPOCH_BITS),
@@ -218,7 +222,7 @@ impl Map {
         self.move_units(board);
         let bytes = self.look_up_bytes(page);
         board.counters.hmb_read_bytes += bytes;
-        board.link.read(board.engine.now(), bytes) + self.costs.check_ps
+        board.link.read_soon(board.engine.now(), bytes) + self.costs.check_ps
     }
 
     /// Whether the entries of a translation page are at hand for reading ahead: those in host memory cross the link,
@@ -238,8 +242,18 @@ impl Map {
     }
 
     /// Asks for a page on behalf of one who waits. Returns true when this joined a read already asked for.
-    pub(super) fn fill(&mut self, page: TranslationPage, waiter: Waiter) -> bool {
-        self.role.fill(page, Some(waiter))
+    pub(super) fn fill(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        page: TranslationPage,
+        waiter: Waiter,
+    ) -> bool {
+        let has_joined = self.role.fill(page, Some(waiter));
+        if has_joined && let Some(op) = self.role.take_update_read(page) {
+            let engine = &mut board.engine;
+            board.array.promote(engine, op, Class::MapRead);
+        }
+        has_joined
     }
 
     // What is under way.
@@ -281,15 +295,22 @@ impl Map {
         board: &mut Board<impl Tracer>,
         ftl: &mut Ftl,
     ) -> Option<u32> {
-        while let Some((fill, page)) = self.role.next_fill() {
+        while let Some((fill, page, is_awaited)) = self.role.next_fill() {
             self.reads.enter(board.engine.now());
             let Some(ppn) = ftl.locate_translation(page) else {
                 return Some(fill);
             };
             let place = ftl.place(ppn);
             let mask = 1 << place.slot;
-            let op = FlashOp::read(Class::MapRead, Cause::Map, fill, &place, mask);
-            board.read_flash(ftl, op);
+            let class = match is_awaited {
+                true => Class::MapRead,
+                false => Class::MapUpdate,
+            };
+            let op = FlashOp::read(class, Cause::Map, fill, &place, mask);
+            let op = board.read_flash(ftl, op);
+            if !is_awaited {
+                self.role.is_read_for_updates(fill, op);
+            }
         }
         None
     }

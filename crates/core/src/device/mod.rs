@@ -402,12 +402,27 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     #[inline]
     fn respond(&mut self, command: CommandId) {
         let now = self.board.engine.now();
-        let extra_bytes = self.hpb.as_mut().map_or(0, |hpb| {
-            let answered = &mut self.commands[command];
-            hpb.respond(&mut self.board, &self.ftl, command, answered)
-        });
-        let entry_end_ps = self.board.link.respond(now, extra_bytes);
-        let arrives_ps = entry_end_ps.max(self.commands[command].data_end_ps);
+        let (entry_end_ps, extra_bytes) = match &mut self.hpb {
+            // What its messages say must be heard in order.
+            Some(hpb) => {
+                let answered = &mut self.commands[command];
+                let extra_bytes = hpb.respond(&mut self.board, &self.ftl, command, answered);
+                let link = &mut self.board.link;
+                (link.respond_in_order(now, extra_bytes), extra_bytes)
+            }
+            None => {
+                let answered = &self.commands[command];
+                // Data of the window does not cross the link.
+                let sent_ps = if answered.window_io {
+                    0
+                } else {
+                    answered.data_end_ps
+                };
+                (self.board.link.respond(now, sent_ps), 0)
+            }
+        };
+        let data_end_ps = self.commands[command].data_end_ps;
+        let arrives_ps = entry_end_ps.max(data_end_ps);
         if T::ON {
             let alone_ps = self.board.link.response_ps(extra_bytes);
             let tracer = &mut self.board.engine.tracer;
@@ -469,7 +484,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// How worn its flash is: in ordinary mode, and in single-bit mode.
     #[must_use]
     pub fn wear(&self) -> [Wear; 2] {
-        self.ftl.wear()
+        self.ftl.wear(self.programs.pending_slots())
     }
 
     /// How far its flash has aged, where it does.

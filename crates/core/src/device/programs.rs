@@ -176,10 +176,21 @@ impl Programs {
         fetched
     }
 
-    /// Those of host data that the array has been handed.
+    /// Those of host data under way.
     #[inline]
     pub(super) fn of_host_data(&self) -> u32 {
-        self.of_host_data
+        self.of_host_data + self.fetching.len() as u32
+    }
+
+    /// Slots of those whose data is still on its way from host memory, in ordinary and in single-bit mode.
+    pub(super) fn pending_slots(&self) -> [u64; 2] {
+        let mut slots = [0; 2];
+        for fetched in self.fetching.places().iter() {
+            if fetched.program.sequence.is_some() {
+                slots[usize::from(fetched.unit.slc)] += u64::from(fetched.unit.slots);
+            }
+        }
+        slots
     }
 
     /// All issued, those whose data is still on its way from host memory last; with no sequence those that

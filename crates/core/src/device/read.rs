@@ -265,7 +265,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 continue;
             }
             self.commands[id].pending += 1;
-            if self.map.fill(TranslationPage(page), Waiter::Command(id)) {
+            let (map, board) = (&mut self.map, &mut self.board);
+            if map.fill(board, TranslationPage(page), Waiter::Command(id)) {
                 self.board.counters.map.shared_misses += 1;
             }
         }
@@ -280,7 +281,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         for page in first..=last {
             if missed >> (page - first) & 1 != 0 {
                 self.commands[id].pending += 1;
-                self.map.fill(TranslationPage(page), Waiter::Command(id));
+                let (map, board) = (&mut self.map, &mut self.board);
+                map.fill(board, TranslationPage(page), Waiter::Command(id));
             }
         }
         if missed != 0 {
@@ -556,7 +558,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                     self.deliver(command, bytes);
                 }
             }
-            (Cause::Map, Class::MapRead) => self.on_filled(op.owner),
+            (Cause::Map, Class::MapRead | Class::MapUpdate) => self.on_filled(op.owner),
             (Cause::Map, _) => {
                 self.map.background_filled(&mut self.board, &op);
                 self.dispatch();

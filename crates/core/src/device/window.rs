@@ -12,7 +12,7 @@ mod recovery;
 pub use recovery::{DumpOutcome, WindowRecovery, WindowRest};
 
 use super::board::Board;
-use super::{COMPLETION_ENTRY_BYTES, Command, Contents, SUBMISSION_ENTRY_BYTES};
+use super::{Command, Contents, SUBMISSION_ENTRY_BYTES};
 use crate::controller::dump::mark_ps;
 use crate::controller::{Verdict, Window};
 use crate::engine::{EventKind, Timeline};

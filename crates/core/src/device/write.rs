@@ -4,7 +4,7 @@ use super::buffer::Transfer;
 use super::map::translation_page;
 use super::programs::{Fetched, Program};
 use super::{Command, Contents, Device, HostMemory, PageBytes, Source, spare, wear};
-use crate::controller::{Fate, Flusher, Landing, Lookup, SlotState, Waiter};
+use crate::controller::{Fate, Flusher, Landing, Lookup, SlotState, Waiter, Wanted};
 use crate::engine::EventKind;
 use crate::ftl::{ProgramUnit, Stream};
 use crate::ids::{BufferSlot, CommandId, FetchId, Lpn, NONE, Ppn, ProgramId, TransferId};
@@ -304,7 +304,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 self.read_for_merge(slot);
             }
             Lookup::Tier(_) | Lookup::Unmapped | Lookup::Nowhere => {
-                self.map.fill(page, Waiter::Merge(slot));
+                self.map.fill(&mut self.board, page, Waiter::Merge(slot));
                 self.dispatch_map();
             }
         }
@@ -367,12 +367,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let stream = self.host_stream(cold);
             let unit_slots = self.ftl.geometry().unit_slots(stream == Stream::Slc);
             let mut wanted = self.buffer.slots.wanted(cold, unit_slots);
-            if wanted == 0 && self.writes_wait_for_idle_die() {
-                wanted = self.buffer.slots.dirty(cold).min(unit_slots);
+            if wanted == Wanted::Nothing && self.spec.roles.write_buffer.acknowledges_programmed {
+                wanted = Wanted::OnceIdle(self.buffer.slots.dirty(cold).min(unit_slots));
             }
-            if wanted == 0 {
-                return;
-            }
+            let wanted = match wanted {
+                Wanted::Now(slots) => slots,
+                Wanted::OnceIdle(slots) if slots > 0 && self.has_idle_die(cold) => slots,
+                Wanted::OnceIdle(_) | Wanted::Nothing => return,
+            };
             let Some(share) = self.may_write(stream) else {
                 return;
             };
@@ -389,13 +391,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
     }
 
-    /// Where writes are acknowledged by flash, what does not fill a program operation is not kept
-    /// waiting while a die has nothing to do for the host; behind such work it may fill up. What garbage
-    /// collection has under way does not count: it goes on as long as it likes.
+    /// What does not fill a program operation and is waited for is not kept waiting while a die has nothing to do for the host;
+    /// behind such work it may fill up. What garbage collection has under way does not count: it goes on as long as it likes.
     #[inline]
-    fn writes_wait_for_idle_die(&self) -> bool {
-        self.spec.roles.write_buffer.acknowledges_programmed
-            && self.programs.of_host_data() < self.ftl.geometry().dies
+    fn has_idle_die(&self, cold: bool) -> bool {
+        // Full operations of the one kind would keep what is left of the other waiting without end.
+        let is_overtaken = self.spec.ftl.hot_cold_streams && self.buffer.slots.dirty(!cold) > 0;
+        is_overtaken || self.programs.of_host_data() < self.ftl.geometry().dies
     }
 
     fn host_stream(&self, cold: bool) -> Stream {

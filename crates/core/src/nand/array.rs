@@ -58,7 +58,12 @@ impl Array {
 
     /// Accepts an operation, which starts at once or waits for its turn. `slc` is the mode of its superblock.
     #[inline]
-    pub fn enqueue(&mut self, engine: &mut Engine<impl Tracer>, mut op: FlashOp, slc: bool) {
+    pub fn enqueue(
+        &mut self,
+        engine: &mut Engine<impl Tracer>,
+        mut op: FlashOp,
+        slc: bool,
+    ) -> FlashOpId {
         match op.kind {
             OpKind::Read if slc => op.array_ps = self.nand.slc_read_ps,
             OpKind::Read => op.array_ps = self.nand.read_ps[op.page_type as usize],
@@ -87,6 +92,23 @@ impl Array {
         let index = self.ops.insert(op);
         engine.tracer.op(index, &info, engine.now().ps());
         let die = &mut self.dies[die_id.index()];
+        die.queues[class as usize].push_back(&mut self.ops, index);
+        die.waiting |= 1 << class as u8;
+        self.wake(engine, die_id, class);
+        index
+    }
+
+    /// A read is waited for by more than was known as it came. If it has not begun, it waits among those of this class from now on.
+    pub fn promote(&mut self, engine: &mut Engine<impl Tracer>, index: FlashOpId, class: Class) {
+        let op = &mut self.ops[index];
+        let (die_id, before) = (op.die, std::mem::replace(&mut op.class, class));
+        let die = &mut self.dies[die_id.index()];
+        if !die.queues[before as usize].remove(&mut self.ops, index) {
+            return;
+        }
+        if die.queues[before as usize].is_empty() {
+            die.waiting &= !(1 << before as u8);
+        }
         die.queues[class as usize].push_back(&mut self.ops, index);
         die.waiting |= 1 << class as u8;
         self.wake(engine, die_id, class);

@@ -27,8 +27,10 @@ const ONES: [u64; 1 << CLASSES] = {
 /// Classes of reads that somebody or something waits for, as bits.
 pub const READS: u8 = SUSPENDING | 1 << Class::GcRead as u8;
 /// Those that programs and erases are suspended for.
-pub const SUSPENDING: u8 =
-    1 << Class::HostRead as u8 | 1 << Class::MapRead as u8 | 1 << Class::AheadRead as u8;
+pub const SUSPENDING: u8 = 1 << Class::HostRead as u8
+    | 1 << Class::MapRead as u8
+    | 1 << Class::AheadRead as u8
+    | 1 << Class::MapUpdate as u8;
 
 /// What a die is doing, and what waits for it.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, Default)]

@@ -38,19 +38,21 @@ pub enum Class {
     MapRead = 1,
     /// A host is expected to ask for the data next, or does so already.
     AheadRead = 2,
+    /// Entries of the map have changed, and their page is read for that alone. Writes wait for it once too many have.
+    MapUpdate = 3,
     /// Reads of data to be moved. Before programs, which take twenty times as long: what has been read
     /// keeps the dies busy with programs afterwards.
-    GcRead = 3,
+    GcRead = 4,
     /// Programs of buffered host data and translation pages, and erases that room waits for.
-    HostProgram = 4,
+    HostProgram = 5,
     /// Programs of moved data, and map read-ahead.
-    Background = 5,
+    Background = 6,
     /// Erases for which nobody waits.
-    Erase = 6,
+    Erase = 7,
 }
 
 /// Number of scheduling classes.
-pub const CLASSES: usize = 7;
+pub const CLASSES: usize = 8;
 
 /// Why the flash is touched; counted separately.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq, Hash)]

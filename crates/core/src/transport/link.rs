@@ -1,4 +1,6 @@
-//! The link between host and drive: two directions, each first come, first served.
+//! The link between host and drive: two directions, each first come, first served, but for what is short and waited for.
+//! A completion goes between the packets of others' data, and a map entry that a command waits for has no more before it than
+//! the drive has asked for ahead.
 //!
 //! PCIe: the drive reads commands and data from the host's memory (non-posted: it waits for the
 //! answer) and writes data and completions there (posted: it does not).
@@ -21,6 +23,9 @@ use serde::{Deserialize, Serialize};
 pub const SUBMISSION_ENTRY_BYTES: u64 = 64;
 /// Bytes of a completion queue entry (NVM Express Base 2.0, section 3.3.3.2).
 pub const COMPLETION_ENTRY_BYTES: u64 = 16;
+/// What a drive may have asked for and not got: 32 reads, as many as tags of 5 bits tell apart, of 512 bytes, the default of the
+/// largest (PCI Express Base 3.0, sections 2.2.6.2 and 7.8.4).
+const ASKED_BYTES: u64 = 32 * 512;
 /// Bytes of the header of every UFS message: 12 common ones and 20 by type. A command's CDB, a
 /// response's residual count and what an RTT asks for all lie within (JESD220C, section 10.6.2;
 /// `struct utp_upiu_req` of Linux agrees).
@@ -29,18 +34,51 @@ pub const UPIU_HEADER_BYTES: u64 = 32;
 /// A page, a completion entry, a submission entry or map line, a message without data.
 const USUAL_BYTES: [u64; 4] = [4096, 16, 64, 0];
 
+/// One direction of the link.
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default)]
+struct Direction {
+    all: Timeline,
+    /// When the last of what went between others is through.
+    between_ends_ps: u64,
+}
+
+impl Direction {
+    #[inline]
+    fn book(&mut self, now: Now, wire_ps: u64) -> u64 {
+        self.all.book(now, wire_ps)
+    }
+
+    /// Books something short that waits for what is under way, no longer than `longest_ps`; the rest is later by it. Returns its end.
+    #[inline]
+    fn book_between(&mut self, now: Now, wire_ps: u64, longest_ps: u64) -> u64 {
+        let begins_ps = self.all.free_at_ps().clamp(now.ps(), now.ps() + longest_ps);
+        let in_turn_ps = self.all.book(now, wire_ps);
+        self.between_ends_ps = self.between_ends_ps.max(begins_ps) + wire_ps;
+        self.between_ends_ps.min(in_turn_ps)
+    }
+
+    fn drop_all(&mut self) {
+        self.all.drop_all();
+        self.between_ends_ps = 0;
+    }
+}
+
 /// The link between host and drive.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Link {
     spec: LinkSpec,
-    to_host: Timeline,
-    from_host: Timeline,
+    to_host: Direction,
+    from_host: Direction,
     /// The host's memory; only used where it has a rate.
     memory: Timeline,
     /// Times of the sizes that every request sends: the division is slow.
     usual: [(u64, u64); 4],
     /// From the submission of a command to its arrival, without and with a doorbell of its own.
     command_ps: [u64; 2],
+    /// Time of the longest packet.
+    packet_ps: u64,
+    /// Time of all that may have been asked for and not come.
+    asked_ps: u64,
     /// The last other size asked for and its time.
     last: (u64, u64),
     /// Payload bytes sent to the host.
@@ -55,8 +93,10 @@ impl Link {
     pub fn new(spec: &LinkSpec) -> Self {
         Link {
             spec: spec.clone(),
-            to_host: Timeline::default(),
-            from_host: Timeline::default(),
+            to_host: Direction::default(),
+            from_host: Direction::default(),
+            packet_ps: wire_ps(spec, u64::from(spec.max_payload_bytes)),
+            asked_ps: wire_ps(spec, ASKED_BYTES),
             memory: Timeline::default(),
             usual: USUAL_BYTES.map(|bytes| (bytes, wire_ps(spec, bytes))),
             command_ps: [false, true].map(|doorbell| command_ps(spec, doorbell)),
@@ -105,14 +145,28 @@ impl Link {
         arrives_ps.max(self.in_memory(now, bytes, 0) + answer_ps)
     }
 
-    /// Completion entry or response UPIU with `extra_bytes` beyond the usual; returns when it has
+    /// Completion entry or response UPIU with `extra_bytes` beyond the usual, behind all that was sent before; returns when it has
     /// arrived.
     #[inline]
-    pub fn respond(&mut self, now: Now, extra_bytes: u64) -> u64 {
+    pub fn respond_in_order(&mut self, now: Now, extra_bytes: u64) -> u64 {
         match self.spec.protocol {
             LinkProtocol::Pcie => self.write(now, COMPLETION_ENTRY_BYTES + extra_bytes),
             LinkProtocol::Ufs => self.write(now, extra_bytes),
         }
+    }
+
+    /// The same behind the command's own data alone, which arrives at `data_end_ps`: of others' data a completion entry waits for the
+    /// packet under way. Response UPIUs stay in order.
+    #[inline]
+    pub fn respond(&mut self, now: Now, data_end_ps: u64) -> u64 {
+        if self.spec.protocol == LinkProtocol::Ufs {
+            return self.respond_in_order(now, 0);
+        }
+        let wire_ps = self.wire_ps(COMPLETION_ENTRY_BYTES);
+        self.to_host_bytes += COMPLETION_ENTRY_BYTES;
+        let sent_ps = self.to_host.book_between(now, wire_ps, self.packet_ps);
+        let alone_ps = self.in_memory(now, COMPLETION_ENTRY_BYTES, sent_ps) + self.spec.one_way_ps;
+        alone_ps.max(data_end_ps + wire_ps)
     }
 
     /// How long that takes where nothing is in its way.
@@ -156,6 +210,20 @@ impl Link {
         // The answers of all reads come one round trip later: booking the direction at the time of
         // asking keeps their order and their spacing.
         let sent_ps = self.from_host.book(now, wire_ps);
+        self.in_memory(now, bytes, sent_ps) + self.round_trip_ps()
+    }
+
+    /// The same for what is short and a command waits for: of all that the drive is to read, no more has been asked for before it than may be
+    /// at once.
+    #[inline]
+    pub fn read_soon(&mut self, now: Now, bytes: u64) -> u64 {
+        if self.spec.protocol == LinkProtocol::Ufs {
+            return self.read(now, bytes);
+        }
+        let wire_ps = self.wire_ps(bytes);
+        self.from_host_bytes += bytes;
+        let asked_ps = self.asked_ps;
+        let sent_ps = self.from_host.book_between(now, wire_ps, asked_ps);
         self.in_memory(now, bytes, sent_ps) + self.round_trip_ps()
     }
 
@@ -224,7 +292,7 @@ impl Link {
     /// Time both directions were busy: to the host, from the host.
     #[must_use]
     pub fn busy_ps(&self) -> (u64, u64) {
-        (self.to_host.busy_ps(), self.from_host.busy_ps())
+        (self.to_host.all.busy_ps(), self.from_host.all.busy_ps())
     }
 }
 

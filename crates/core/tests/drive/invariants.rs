@@ -179,7 +179,7 @@ fn the_speed_guard_of_each_regime() {
             ("rc100-480", Sequential, 100, 1, 6 << 20, 6.536),
         ),
         ("beyond reach", ("rc100-480", Sequential, 100, 1, 0, 7.504)),
-        ("mixed", ("rc100-480", Random, 70, 1, 0, 7.371)),
+        ("mixed", ("rc100-480", Random, 70, 1, 0, 7.374)),
         ("steady writes", ("rc100-480", Random, 0, 1, 0, 8.112)),
         (
             "sequential reads",
@@ -187,7 +187,7 @@ fn the_speed_guard_of_each_regime() {
         ),
         ("sequential writes", ("970-pro", Empty, 0, 32, 1, 18.704)),
         ("HPB", ("ufs21-64", Sequential, 100, 1, 1 << 20, 5.0)),
-        ("trace", ("970-pro", Sequential, 75, 1, 4 << 20, 5.254)),
+        ("trace", ("970-pro", Sequential, 75, 1, 4 << 20, 5.2515)),
     ];
     let mut wrong = Vec::new();
     let mut check = |regime: &str, found: f64, expected: f64| {

@@ -25,6 +25,7 @@ mod large_drives;
 mod lost_data;
 mod map_reach;
 mod memory;
+mod neighbours;
 mod power_cuts;
 mod queueing;
 mod ram_cache;

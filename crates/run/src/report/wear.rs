@@ -87,8 +87,14 @@ impl Lifetime {
         Some(Lifetime {
             written_bytes_per_day: written / days,
             rated_written_days: until(ftl.rated_written_bytes as f64, written),
-            rated_cycles_days: until(f64::from(ftl.rated_cycles), ordinary.cycles()),
-            per_1000_days: [ordinary, single_bit].map(|wear| until(CYCLES, wear.cycles())),
+            rated_cycles_days: until(f64::from(ftl.rated_cycles), ordinary.cycles),
+            per_1000_days: [
+                until(CYCLES, ordinary.cycles),
+                // Where superblocks change their mode there is one kind of them.
+                (ftl.slc_dynamic_permille == 0)
+                    .then(|| until(CYCLES, single_bit.cycles))
+                    .flatten(),
+            ],
         })
     }
 
@@ -172,7 +178,7 @@ fn mode_json(wear: &Wear) -> Value {
         "superblocks": wear.erases.len(),
         "superblock_bytes": u64::from(wear.slots_per_superblock) * SLOT_BYTES,
         "programmed_bytes": wear.programmed_slots * SLOT_BYTES,
-        "cycles": wear.cycles(),
+        "cycles": wear.cycles,
         "erases": {
             "min": spread.min,
             "max": spread.max,
@@ -194,7 +200,7 @@ pub(super) fn json(report: Report<'_>) -> Value {
         .map(|(name, bytes)| (name.to_owned(), json!(bytes)))
         .collect();
     let modes = ["ordinary", "single_bit"].iter().zip(&report.result.wear);
-    let modes = modes.filter(|(_, wear)| !wear.erases.is_empty());
+    let modes = modes.filter(|(_, wear)| !wear.erases.is_empty() || wear.programmed_slots > 0);
     let modes: Map<_, _> = modes
         .map(|(name, wear)| ((*name).to_owned(), mode_json(wear)))
         .collect();
@@ -231,7 +237,7 @@ pub(super) fn write_text(out: &mut String, report: Report<'_>) -> std::fmt::Resu
     };
     let modes = ["  wear         ", "  single-bit   "];
     for (label, wear) in modes.iter().zip(&report.result.wear) {
-        if wear.erases.is_empty() {
+        if wear.erases.is_empty() && wear.programmed_slots == 0 {
             continue;
         }
         writeln!(
@@ -239,7 +245,7 @@ pub(super) fn write_text(out: &mut String, report: Report<'_>) -> std::fmt::Resu
             "{label}: {} superblocks, {}; cells programmed {:.3} times",
             grouped(wear.erases.len() as u64),
             erases_text(&wear.erases),
-            wear.cycles()
+            wear.cycles
         )?;
     }
     let causes = by_cause(report.result).into_iter();

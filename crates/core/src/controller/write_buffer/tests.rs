@@ -52,7 +52,7 @@ fn a_flush_waits_for_what_came_before_it_and_nothing_else() {
     write(&mut buffer, 2);
     assert_eq!(
         buffer.wanted(false, 4),
-        2,
+        Wanted::OnceIdle(2),
         "a flush fills up with what is there"
     );
     let first = pop(&mut buffer);
@@ -64,8 +64,41 @@ fn a_flush_waits_for_what_came_before_it_and_nothing_else() {
     );
     assert_eq!(
         buffer.wanted(false, 4),
-        0,
+        Wanted::Nothing,
         "what came later waits for a full unit"
+    );
+}
+
+/// Each was programmed by itself, padded, as it came: 2419 programs of what 500 can take.
+#[test]
+fn pages_of_a_flush_whose_rest_is_being_read_are_programmed_together() {
+    let mut buffer = buffer(8, 0);
+    let merging = |buffer: &mut WriteBuffer, lpn| {
+        let (slot, _) = buffer.take(lpn..lpn + 1);
+        buffer.land(BufferSlot(slot), true, false);
+        BufferSlot(slot)
+    };
+    let first = merging(&mut buffer, 1);
+    let second = merging(&mut buffer, 2);
+    assert!(!buffer.flush(CommandId(1)));
+    let later = merging(&mut buffer, 3);
+    buffer.merged(first, false);
+    assert_eq!(
+        buffer.wanted(false, 4),
+        Wanted::Nothing,
+        "another is to come"
+    );
+    buffer.merged(second, false);
+    assert_eq!(
+        buffer.wanted(false, 4),
+        Wanted::OnceIdle(2),
+        "not for what came later"
+    );
+    buffer.merged(later, false);
+    assert_eq!(
+        buffer.wanted(false, 3),
+        Wanted::Now(3),
+        "but it is taken along"
     );
 }
 
@@ -80,10 +113,10 @@ fn lazy_write_back_starts_at_the_high_mark_and_stops_at_the_low_one() {
     (0..7).for_each(|lpn| {
         write(&mut buffer, lpn);
     });
-    assert_eq!(buffer.wanted(false, 2), 0);
+    assert_eq!(buffer.wanted(false, 2), Wanted::Nothing);
     write(&mut buffer, 7);
     let mut rounds = 0;
-    while buffer.wanted(false, 2) == 2 {
+    while buffer.wanted(false, 2) == Wanted::Now(2) {
         for _ in 0..2 {
             let slot = pop(&mut buffer);
             buffer.programmed(slot, &mut Vec::new());
@@ -103,7 +136,7 @@ fn a_buffer_that_fills_first_is_emptied_while_there_is_room_for_those_who_write_
         (0..slots)
             .find(|&lpn| {
                 write(&mut buffer, lpn);
-                buffer.wanted(false, 1) > 0
+                buffer.wanted(false, 1) != Wanted::Nothing
             })
             .map(|lpn| slots - lpn - 1)
     };
@@ -118,9 +151,9 @@ fn a_buffer_that_fills_first_is_emptied_while_there_is_room_for_those_who_write_
 fn a_buffer_smaller_than_a_program_operation_still_empties() {
     let mut buffer = buffer(2, 0);
     write(&mut buffer, 1);
-    assert_eq!(buffer.wanted(false, 24), 0);
+    assert_eq!(buffer.wanted(false, 24), Wanted::Nothing);
     write(&mut buffer, 2);
-    assert_eq!(buffer.wanted(false, 24), 2);
+    assert_eq!(buffer.wanted(false, 24), Wanted::Now(2));
 }
 
 fn logged_buffer(slots: u32, log_slots: u32) -> WriteBuffer {
@@ -142,7 +175,10 @@ fn a_flush_waits_for_the_log_and_newer_data_leaves_what_is_in_it_alone() {
     write(&mut buffer, 1);
     let first = buffer.find(Lpn(1)).unwrap();
     assert!(!buffer.flush(CommandId(77)));
-    assert_eq!((buffer.wanted(false, 1), buffer.start_log()), (0, 1));
+    assert_eq!(
+        (buffer.wanted(false, 1), buffer.start_log()),
+        (Wanted::Nothing, 1)
+    );
     assert_eq!(write(&mut buffer, 1), Landing::New, "it is being copied");
     buffer.logged(&mut Vec::new());
     assert_eq!(
@@ -218,7 +254,7 @@ fn a_full_log_has_the_buffer_drained() {
     buffer.logged(&mut Vec::new());
     assert_eq!(buffer.start_log(), 0);
     assert_eq!(buffer.pop_flushed(), None);
-    assert_eq!(buffer.wanted(false, 4), 3);
+    assert_eq!(buffer.wanted(false, 4), Wanted::Now(3));
     let slot = pop(&mut buffer);
     buffer.programmed(slot, &mut Vec::new());
     assert_eq!(buffer.start_log(), 1, "a programmed slot leaves the log");
@@ -237,19 +273,30 @@ fn a_full_log_waits_for_what_is_being_programmed_and_pads_nothing() {
     assert_eq!(buffer.start_log(), 2);
     buffer.logged(&mut Vec::new());
     more(&mut buffer, 2..4);
-    assert_eq!(buffer.wanted(false, 4), 0, "half full");
+    assert_eq!(buffer.wanted(false, 4), Wanted::Nothing, "half full");
     assert_eq!(buffer.start_log(), 2);
     buffer.logged(&mut Vec::new());
-    assert_eq!(buffer.wanted(false, 4), 4, "a whole program operation");
+    assert_eq!(
+        buffer.wanted(false, 4),
+        Wanted::Now(4),
+        "a whole program operation"
+    );
     let slots = [(); 4].map(|()| pop(&mut buffer));
     more(&mut buffer, 4..6);
     assert_eq!(buffer.start_log(), 0, "full");
-    assert_eq!(buffer.wanted(false, 4), 0, "room will come by itself");
+    assert_eq!(
+        buffer.wanted(false, 4),
+        Wanted::Nothing,
+        "room will come by itself"
+    );
     for slot in slots {
         assert_eq!(buffer.fate(slot), Fate::Current);
         buffer.programmed(slot, &mut Vec::new());
     }
-    assert_eq!((buffer.wanted(false, 4), buffer.start_log()), (0, 2));
+    assert_eq!(
+        (buffer.wanted(false, 4), buffer.start_log()),
+        (Wanted::Nothing, 2)
+    );
 }
 
 #[test]

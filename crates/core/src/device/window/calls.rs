@@ -1,9 +1,6 @@
 //! What each call of the drive does, step by step: they travel as commands of the NVMe queues do.
 
-use super::{
-    Board, COMPLETION_ENTRY_BYTES, Contents, Next, Op, Stage, WindowCall, WindowError, WindowReply,
-    WindowRole,
-};
+use super::{Board, Contents, Next, Op, Stage, WindowCall, WindowError, WindowReply, WindowRole};
 use crate::ids::WindowCallId;
 use crate::observe::Tracer;
 use crate::request::{EntryId, EntryInfo, EntryState, Request};
@@ -29,7 +26,7 @@ impl<P: Default> WindowRole<P> {
         id: WindowCallId,
         result: Result<WindowReply, WindowError>,
     ) {
-        let entry_end_ps = board.link.write(board.engine.now(), COMPLETION_ENTRY_BYTES);
+        let entry_end_ps = board.link.respond(board.engine.now(), 0);
         self.answer(id, result, entry_end_ps);
     }
 

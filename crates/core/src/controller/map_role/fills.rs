@@ -1,0 +1,141 @@
+//! Pages that are asked for, from the first who asks to their arrival.
+
+use super::{Fill, MapRole, Waiter, Waiting};
+use crate::ids::{FlashOpId, NONE, TranslationPage};
+
+impl MapRole {
+    /// Asks for a page on behalf of one who waits (or of an update when nobody does). Returns true
+    /// when this joined a read already asked for.
+    pub fn fill(&mut self, page: TranslationPage, waiter: Option<Waiter>) -> bool {
+        let known = self.fill_of.get(page.0);
+        let fill = known.unwrap_or_else(|| {
+            let fill = self.fills.insert(Fill {
+                page,
+                waiters: NONE,
+                dirty: false,
+                issued: false,
+                issued_for_update: false,
+                update_read: NONE,
+            });
+            self.fill_of.insert(page.0, fill);
+            fill
+        });
+        match waiter {
+            None => {
+                if known.is_none() {
+                    self.fill_queue.update(page);
+                }
+                let was_wanted = std::mem::replace(&mut self.fills[fill].dirty, true);
+                self.fills_for_updates += usize::from(!was_wanted);
+            }
+            Some(who) => {
+                let asked = &mut self.fills[fill];
+                if !asked.issued && !asked.is_awaited() {
+                    self.fill_queue.await_page(page);
+                }
+                let next = asked.waiters;
+                asked.waiters = self.waiters.insert(Waiting { who, next });
+            }
+        }
+        if known.is_none() {
+            self.claim_units(page);
+        }
+        known.is_some()
+    }
+
+    /// Pages asked for and not yet here.
+    #[must_use]
+    pub fn fills(&self) -> usize {
+        self.fills.len()
+    }
+
+    /// Those of them that updates wait for.
+    #[must_use]
+    pub fn fills_for_updates(&self) -> usize {
+        self.fills_for_updates
+    }
+
+    /// Pages that may be read at once for those who wait.
+    #[inline]
+    #[must_use]
+    pub fn fills_in_flight(&self) -> u32 {
+        self.spec.fills_in_flight
+    }
+
+    /// Whether [`MapRole::next_fill`] has one.
+    #[inline]
+    #[must_use]
+    pub fn may_fill(&self) -> bool {
+        self.fills_issued < self.spec.fills_in_flight && self.fill_queue.has_next()
+    }
+
+    /// The next page to read, if another may be read now, and whether somebody waits for it.
+    pub fn next_fill(&mut self) -> Option<(u32, TranslationPage, bool)> {
+        if self.fills_issued >= self.spec.fills_in_flight {
+            return None;
+        }
+        let (fills, fill_of) = (&self.fills, &self.fill_of);
+        let page = self.fill_queue.next(|page| {
+            let fill = fill_of.get(page.0);
+            fill.is_some_and(|fill| !fills[fill].issued && !fills[fill].is_awaited())
+        })?;
+        let fill = fill_of
+            .get(page.0)
+            .expect("a page in the queue was asked for");
+        self.fills_issued += 1;
+        let asked = &mut self.fills[fill];
+        asked.issued = true;
+        asked.issued_for_update = !asked.is_awaited();
+        self.fill_queue.updates_under_way += u32::from(asked.issued_for_update);
+        Some((fill, page, !asked.issued_for_update))
+    }
+
+    /// A page that nobody waits for is read by this operation.
+    pub fn is_read_for_updates(&mut self, fill: u32, op: FlashOpId) {
+        self.fills[fill].update_read = op.0;
+    }
+
+    /// The operation that reads a page for updates alone, for one who waits for the page, too, from now on.
+    pub fn take_update_read(&mut self, page: TranslationPage) -> Option<FlashOpId> {
+        let fill = self.fill_of.get(page.0)?;
+        let op = std::mem::replace(&mut self.fills[fill].update_read, NONE);
+        (op != NONE).then_some(FlashOpId(op))
+    }
+
+    /// Most pages that are read at once for updates alone.
+    pub fn limit_fills_for_updates(&mut self, most: u32) {
+        self.fill_queue.updates_at_once = most;
+    }
+
+    /// A page asked for has arrived. Those who wait are put into `waiting`, in the order in which they
+    /// asked.
+    pub fn filled(&mut self, fill: u32, waiting: &mut Vec<Waiter>) -> TranslationPage {
+        let Fill {
+            page,
+            waiters,
+            dirty,
+            issued,
+            issued_for_update,
+            ..
+        } = self.fills[fill];
+        debug_assert!(issued);
+        self.fill_queue.updates_under_way -= u32::from(issued_for_update);
+        self.fills_issued -= 1;
+        self.fills.remove(fill);
+        self.fill_of.remove(page.0);
+        let mut at = waiters;
+        while at != NONE {
+            let Waiting { who, next } = self.waiters[at];
+            self.waiters.remove(at);
+            waiting.push(who);
+            at = next;
+        }
+        waiting.reverse();
+        if dirty {
+            self.fills_for_updates -= 1;
+            self.mark(page);
+        }
+        self.arrive(page);
+        page
+    }
+}

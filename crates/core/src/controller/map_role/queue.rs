@@ -1,0 +1,141 @@
+//! Which translation page is read next: those that somebody waits for and those that updates alone wait for take turns.
+//!
+//! A host's read waits for one update at most before it is its turn. In one queue it would wait behind all that writes and trims have
+//! changed, long after they were acknowledged: at 16 updates for each read in flight, for milliseconds. The other way round,
+//! updates have every second turn, so that readers that miss the map without end do not stop those who write.
+
+use crate::ids::{NONE, TranslationPage};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// A translation page that is being read for commands or updates.
+#[derive(Clone, Serialize, Deserialize, Copy, Debug)]
+pub struct Fill {
+    /// Page that is read.
+    pub page: TranslationPage,
+    /// First of those who wait.
+    pub(super) waiters: u32,
+    /// An entry of it changed while it was on the way.
+    pub dirty: bool,
+    /// Its read has been issued.
+    pub issued: bool,
+    /// Nobody waited for it then.
+    pub(super) issued_for_update: bool,
+    /// The operation that reads it, while nobody waits.
+    pub(super) update_read: u32,
+}
+
+impl Fill {
+    /// Somebody waits for it, not updates alone.
+    #[inline]
+    pub(super) fn is_awaited(&self) -> bool {
+        self.waiters != NONE
+    }
+}
+
+/// Pages that are to be read, in two queues.
+#[derive(Clone, Serialize, Deserialize, Debug, Default)]
+pub(super) struct FillQueue {
+    awaited: VecDeque<TranslationPage>,
+    /// May name pages that have been read meanwhile, as somebody came to wait for them: whoever takes one looks.
+    updates: VecDeque<TranslationPage>,
+    /// The last turn was that of one who waits.
+    owes_update: bool,
+    /// Pages that are being read for updates alone, and how many may be: whoever comes to wait for one waits behind the others on
+    /// its die.
+    pub(super) updates_under_way: u32,
+    pub(super) updates_at_once: u32,
+}
+
+impl FillQueue {
+    /// Somebody waits for a page.
+    #[inline]
+    pub(super) fn await_page(&mut self, page: TranslationPage) {
+        self.awaited.push_back(page);
+    }
+
+    /// Updates alone wait for a page.
+    #[inline]
+    pub(super) fn update(&mut self, page: TranslationPage) {
+        self.updates.push_back(page);
+    }
+
+    /// Whether [`FillQueue::next`] may have one.
+    #[inline]
+    pub(super) fn has_next(&self) -> bool {
+        !self.awaited.is_empty() || (!self.updates.is_empty() && self.may_update())
+    }
+
+    #[inline]
+    fn may_update(&self) -> bool {
+        self.updates_under_way < self.updates_at_once
+    }
+
+    /// The next page to be read. `is_due` tells of one that updates wait for whether it still is.
+    #[inline]
+    pub(super) fn next(
+        &mut self,
+        is_due: impl Fn(TranslationPage) -> bool,
+    ) -> Option<TranslationPage> {
+        while self.updates.front().is_some_and(|&page| !is_due(page)) {
+            self.updates.pop_front();
+        }
+        let has_update = !self.updates.is_empty() && self.may_update();
+        let is_update = has_update && (self.owes_update || self.awaited.is_empty());
+        self.owes_update = !is_update && has_update;
+        match is_update {
+            true => self.updates.pop_front(),
+            false => self.awaited.pop_front(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue() -> FillQueue {
+        FillQueue {
+            updates_at_once: 1,
+            ..FillQueue::default()
+        }
+    }
+
+    /// A reader came behind all that a burst of trims had changed: 96 pages of the map on an RC100.
+    #[test]
+    fn one_who_waits_comes_after_one_update_at_most() {
+        let mut queue = queue();
+        (0..96).for_each(|page| queue.update(TranslationPage(page)));
+        for page in 1000..1010 {
+            queue.await_page(TranslationPage(page));
+            let turns: Vec<_> = (0..2).filter_map(|_| queue.next(|_| true)).collect();
+            assert!(turns.contains(&TranslationPage(page)), "{turns:?}");
+        }
+    }
+
+    #[test]
+    fn updates_have_every_second_turn_beside_those_who_wait_without_end() {
+        let mut queue = queue();
+        (0..100).for_each(|page| queue.update(TranslationPage(page)));
+        (1000..2000).for_each(|page| queue.await_page(TranslationPage(page)));
+        let turns: Vec<_> = (0..200).filter_map(|_| queue.next(|_| true)).collect();
+        assert_eq!(turns.iter().filter(|page| page.0 < 1000).count(), 100);
+        let pairs = turns.chunks(2);
+        assert!(
+            pairs
+                .into_iter()
+                .all(|pair| pair[0].0 >= 1000 && pair[1].0 < 1000)
+        );
+    }
+
+    #[test]
+    fn what_was_read_for_one_who_came_to_wait_is_not_read_again() {
+        let mut queue = queue();
+        (0..4).for_each(|page| queue.update(TranslationPage(page)));
+        let left: Vec<_> = std::iter::from_fn(|| queue.next(|page| page.0 % 2 == 1))
+            .map(|page| page.0)
+            .collect();
+        assert_eq!(left, [1, 3]);
+        assert!(!queue.has_next());
+    }
+}

@@ -1,0 +1,156 @@
+//! What does one request at a time cost beside another client's work that it has nothing to do with? The lone client's
+//! mean, alone and beside neighbours: how many times longer.
+//!
+//! Three things were not as in a drive. A read that missed the map waited behind all pages of the map that writes and trims had
+//! changed, which were acknowledged long before: 1.9 ms on an rc100 beside one trimmer, 178 us alone. Completions waited for
+//! all read data that stood before the link: 2.2 ms for a write on a sz985 beside eight reads of 1 MiB, 10 us alone. And writes with FUA were
+//! programmed page by page, however many waited: 8 times what was written on a 970-pro, 86 k writes a second where 487 k share.
+
+use crate::common::drives::drive;
+use crate::common::pages;
+use lodger_core::rng::Rng;
+use lodger_core::{Completion, DriveSpec, Host, Op, Precondition, Request, Status};
+
+const LENGTH_PS: u64 = 300_000_000_000;
+const HMB_BYTES: u64 = 128 << 20;
+
+/// One client: what it does, how many at a time, and pages of each.
+#[derive(Clone, Copy)]
+struct Client {
+    op: Op,
+    depth: u32,
+    pages: u64,
+    fua: bool,
+}
+
+fn client(op: Op, depth: u32, pages: u64) -> Client {
+    Client {
+        op,
+        depth,
+        pages,
+        fua: false,
+    }
+}
+
+/// Mean latency of each client, and how many requests it had.
+type Seen = Vec<(f64, u64)>;
+
+/// Runs the clients side by side, at random places.
+fn run(spec: &DriveSpec, span_bytes: u64, clients: &[Client]) -> Seen {
+    let mut host = Host::new(spec, Precondition::Sequential, HMB_BYTES, 1);
+    let mut rng = Rng::new(3);
+    let mut next = |of: usize| {
+        let Client {
+            op,
+            pages: length,
+            fua,
+            ..
+        } = clients[of];
+        let at = rng.next_u64() % (span_bytes / 4096 / length) * length;
+        let mut request: Request = pages(op, at, length);
+        (request.tag, request.fua) = (of as u32, fua);
+        request
+    };
+    for (of, client) in clients.iter().enumerate() {
+        for _ in 0..client.depth {
+            host.submit(next(of));
+        }
+    }
+    let mut sum_ps = vec![0; clients.len()];
+    let mut count = vec![0; clients.len()];
+    let mut done: Vec<Completion> = Vec::new();
+    while host.now_ps() < LENGTH_PS {
+        host.advance_to_completion(u64::MAX, &mut done);
+        for completion in done.drain(..) {
+            assert_eq!(completion.status, Status::Success);
+            let of = completion.tag as usize;
+            sum_ps[of] += completion.completed_ps - completion.submitted_ps;
+            count[of] += 1;
+            host.submit(next(of));
+        }
+    }
+    let each = sum_ps.iter().zip(&count);
+    each.map(|(&sum, &n)| (sum as f64 / n.max(1) as f64, n))
+        .collect()
+}
+
+/// How many times longer the lone client's mean is beside the others.
+fn slowed(spec: &DriveSpec, span_bytes: u64, lone: Client, others: &[Client]) -> f64 {
+    let alone = run(spec, span_bytes, &[lone])[0].0;
+    let clients: Vec<Client> = std::iter::once(lone)
+        .chain(others.iter().copied())
+        .collect();
+    let beside = run(spec, span_bytes, &clients);
+    assert!(beside.iter().all(|&(_, count)| count > 0));
+    beside[0].0 / alone
+}
+
+/// Flash is busy by half at most, so that twice the time is more than waiting for it explains.
+#[test]
+fn a_read_that_misses_the_map_does_not_wait_for_what_was_acknowledged_before() {
+    let mut wrong = Vec::new();
+    for name in ["rc100-480", "bg4", "a1000", "rc100-240", "ex900"] {
+        let spec = drive(name, &[]);
+        for (what, other) in [
+            ("trimmer", client(Op::Trim, 1, 1)),
+            ("writer", client(Op::Write, 1, 1)),
+            ("16 writers", client(Op::Write, 16, 1)),
+        ] {
+            let times = slowed(&spec, spec.capacity_bytes, client(Op::Read, 1, 1), &[other]);
+            println!("{name} beside {what}: {times:.2}");
+            if times > 2.2 {
+                wrong.push(format!("{name} beside {what}: {times:.2} times as long"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The other way round: those who read without end do not stop those whose changes the map must take.
+#[test]
+fn readers_that_miss_the_map_leave_writers_their_share() {
+    for name in ["rc100-480", "bg4", "tiny"] {
+        let sets: &[_] = match name {
+            "tiny" => &[("role.map.size.sram", "8KiB")],
+            _ => &[],
+        };
+        let spec = drive(name, sets);
+        let (readers, writers) = (client(Op::Read, 64, 1), client(Op::Write, 16, 1));
+        let alone = run(&spec, spec.capacity_bytes, &[writers])[0].1;
+        let beside = run(&spec, spec.capacity_bytes, &[writers, readers]);
+        let share = beside[0].1 as f64 / alone as f64;
+        println!("{name}: {share:.2} of the writes, {} reads", beside[1].1);
+        assert!(share > 0.2, "{name}: {share:.2} of the writes");
+    }
+}
+
+/// A completion entry is 16 bytes, and waits for the packet under way.
+#[test]
+fn completions_go_between_others_data() {
+    for name in ["sz985", "970-pro", "rc100-480"] {
+        let spec = drive(name, &[]);
+        for depth in [8, 32] {
+            let readers = client(Op::Read, depth, 256);
+            let times = slowed(&spec, 1 << 30, client(Op::Write, 1, 1), &[readers]);
+            println!("{name}, write beside {depth} reads of 1 MiB: {times:.2}");
+            assert!(times < 2.0, "{name}: {times:.2} times as long");
+        }
+    }
+}
+
+/// Beside a drive that acknowledges what is in flash, where waiting pages share program operations.
+#[test]
+fn writes_with_fua_share_program_operations() {
+    for name in ["ufs21-64", "970-pro", "tiny", "rc100-480"] {
+        for depth in [16, 128] {
+            let mut with_fua = client(Op::Write, depth, 1);
+            with_fua.fua = true;
+            let writes = run(&drive(name, &[]), 256 << 20, &[with_fua])[0].1;
+            let spec = drive(name, &[("role.write_buffer.acknowledge", "programmed")]);
+            let shared = run(&spec, 256 << 20, &[client(Op::Write, depth, 1)])[0].1;
+            let share = writes as f64 / shared as f64;
+            println!("{name}, {depth} in flight: {share:.2}");
+            assert!(share > 0.7, "{name}, {depth} in flight: {share:.2}");
+        }
+    }
+}
