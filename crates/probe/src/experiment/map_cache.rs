@@ -39,7 +39,10 @@ use crate::stats::{self, Estimate};
 use crate::target::{HmbState, HmbSwitch};
 use std::time::Duration;
 
+mod latencies;
 mod seen;
+
+use latencies::{Took, note_latencies, note_memories};
 
 /// What is said before it starts.
 pub const ABOUT: About = About {
@@ -90,7 +93,7 @@ const REST_MAX: Duration = Duration::from_secs(2);
 
 /// Does it.
 pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
-    let mut walk = None;
+    let (mut walk, mut flat) = (None, None);
     for (name, state) in arms(bench) {
         enter(bench, state)?;
         let known = findings
@@ -116,7 +119,7 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         note_latencies(findings, name, &took);
         findings.roles.map.arms.insert(name, arm);
         if name == "on" {
-            walk = took.walk;
+            (walk, flat) = (took.walk, took.flat);
         }
     }
     // What a miss takes may show only without host memory.
@@ -139,62 +142,11 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         let (arm, took) = measure(bench, before, Some(HmbState::On), series)?;
         note_latencies(findings, "on", &took);
         findings.roles.map.arms.insert("on", arm);
-        walk = took.walk;
+        (walk, flat) = (took.walk, took.flat);
     }
-    note_memories(findings);
+    note_memories(findings, flat);
     note_states(bench, findings);
     grants::run(bench, findings, walk)
-}
-
-/// What reads told beside the edges: latencies of single reads, ns, by where their map entry was.
-struct Took {
-    /// Nearest memory.
-    near: Estimate,
-    /// The largest memory, and flash; none if there is only one level.
-    far: Option<(Estimate, Estimate)>,
-    /// How its units can be counted again; none where their size is not known.
-    walk: Option<Walk>,
-}
-
-fn note_latencies(findings: &mut Findings, name: &str, took: &Took) {
-    let suffix = if name == "as found" { "" } else { name };
-    let join = |base: &str| format!("{base}_{suffix}").trim_end_matches('_').to_owned();
-    findings.quantity(&join("read_near"), "us", took.near.scaled(1e-3));
-    if let Some((hit, miss)) = took.far {
-        findings.quantity(&join("map_hit"), "us", hit.scaled(1e-3));
-        findings.quantity(&join("map_miss"), "us", miss.scaled(1e-3));
-    }
-}
-
-/// What a read takes, one at a time, when its entry is in the drive's memory, in host memory, and in
-/// flash: where host memory reaches farther.
-fn note_memories(findings: &mut Findings) {
-    let reach = |name: &str| {
-        findings
-            .roles
-            .map
-            .arms
-            .get(name)
-            .map(|arm| arm.reach_bytes.amount())
-    };
-    let (Some(on), Some(off)) = (reach("on"), reach("off")) else {
-        return;
-    };
-    if on < SAME * off || on == off {
-        return;
-    }
-    for (name, of) in [
-        ("hit_sram", "read_near_on"),
-        ("hit_hmb", "map_hit_on"),
-        ("miss", "map_miss_on"),
-    ] {
-        // Without a second level with it on, what a miss takes shows with it off.
-        let found = findings.quantities.get(of);
-        let found = found.or(findings.quantities.get(&of.replace("_on", "_off")));
-        if let Some(value) = found.map(|quantity| quantity.value) {
-            findings.quantity(name, "us", value);
-        }
-    }
 }
 
 /// Reach without host memory and with what the host gives by itself.
@@ -494,6 +446,7 @@ fn measure(
     let near_ns = stats::median(&samples.near);
     let mut took = Took {
         near: stats::median_interval(&samples.near),
+        flat: None,
         far: None,
         walk: None,
     };
@@ -510,6 +463,9 @@ fn measure(
         slow_again_ns: None,
     };
     let Some(mut levels) = levels else {
+        if missed.high < FLAT_MAX {
+            took.flat = Some(stats::median_interval(&samples.far));
+        }
         return Ok((one_level, took));
     };
     // What was asked for far and wide may still be on its way.

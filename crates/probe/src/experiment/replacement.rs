@@ -17,6 +17,7 @@
 use super::levels::Levels;
 use super::map_cache::fresh_page;
 use super::turnover::{Cache, HELD_MIN, Left, THINGS};
+use super::walk::TRANSLATED;
 use super::{About, enter};
 use crate::bench::{Bench, Stop};
 use crate::cost::{Cost, Scale};
@@ -43,6 +44,10 @@ fn cost(scale: &Scale) -> Cost {
 
 /// Larger caches take too long to wear in.
 const UNITS_MAX: f64 = 40_000.0;
+/// Units of more translation pages than this are segments, whatever an entry takes.
+const SEGMENT_MIN: f64 = 2.0;
+/// Most reads on the wrong side of the threshold between hits and misses that leave nothing to explain.
+const WRONG_MAX: f64 = 0.05;
 
 /// Does it.
 pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
@@ -58,6 +63,13 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     let (Some(levels), Held::UpTo(units)) = (arm.levels, arm.units) else {
         return Err(Stop::Skip("no edge of the map cache was found".to_owned()));
     };
+    // Which of them are told by pages of the fastest kind, and reads of all others count as misses.
+    if arm.is_by_kind() {
+        return Err(Stop::Skip(
+            "pages differ in latency by as much as a map miss adds: which reads miss does not show"
+                .to_owned(),
+        ));
+    }
     if units.estimate > UNITS_MAX || units.estimate < 8.0 {
         return Err(Stop::Skip(format!(
             "the map cache has {:.0} units: too few or too many",
@@ -109,10 +121,20 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
             left.and_then(|left| left.policy()).unwrap_or("undecided")
         }
         (c, r) if (0.5..0.85).contains(&c) && r > 0.5 && forgets => "random",
-        (_, r) if r < 0.3 => "by segment",
+        (c, r) if c < 0.1 && r < 0.3 && shows_segments(&levels, &arm) => "by segment",
         _ => "undecided",
     });
     Ok(())
+}
+
+/// Whether few hits at random can be units of several translation pages that give way as one: there must be such
+/// units, and reads on the wrong side of the threshold no explanation.
+fn shows_segments(levels: &Levels, arm: &MapArm) -> bool {
+    let (Held::UpTo(units), Held::UpTo(reach)) = (arm.units, arm.reach_bytes) else {
+        return false;
+    };
+    let is_large = reach.low / units.high > SEGMENT_MIN * TRANSLATED as f64;
+    is_large && levels.false_slow.max(levels.false_fast) < WRONG_MAX
 }
 
 /// Whether it makes a difference to a place in one round of a scan what it was in the round before.
