@@ -7,7 +7,7 @@ pub use emitted::drive_file;
 use lodger_core::observe::Counters;
 use lodger_core::rng::Rng;
 use lodger_core::time::{MS, NS};
-use lodger_core::{Completion, DriveSpec};
+use lodger_core::{Completion, DriveSpec, Status};
 use lodger_probe::{
     Description, HmbState, HmbSwitch, Io, Op, Sample, Target, TargetError, Transport,
 };
@@ -201,7 +201,9 @@ impl SimTarget {
                 .get_mut(completion.tag as usize)
                 .unwrap_or(&mut flushed) = seen;
         }
+        let refused = refused(&completions, ios);
         self.completions = completions;
+        refused.map_or(Ok(()), Err)?;
         result.map_err(stopped)?;
         Ok(flushed)
     }
@@ -210,6 +212,26 @@ impl SimTarget {
         let latency_ps = self.session.run(command).map_err(stopped)?;
         Ok(self.measured_ns(latency_ps))
     }
+}
+
+/// The first transfer that the drive answered with an error: it has not gone.
+fn refused(completions: &[Completion], ios: &[Io]) -> Option<TargetError> {
+    let failed = completions
+        .iter()
+        .find(|completion| completion.status != Status::Success)?;
+    let io = ios.get(failed.tag as usize)?;
+    Some(TargetError::Io {
+        what: match io.op {
+            Op::Read => "read",
+            Op::Write => "write",
+        },
+        offset: io.offset,
+        bytes: io.bytes,
+        reason: match failed.status {
+            Status::MediaError => "the flash cannot be read any more".to_owned(),
+            other => format!("{other:?}"),
+        },
+    })
 }
 
 /// A simulator that stops is a drive that is gone.

@@ -120,4 +120,34 @@ fn the_policy_is_told_where_pages_are_alike() {
     }
 }
 
+/// A page that cannot be read any more is answered with an error. It ended the probe as "the device has gone".
+#[test]
+fn a_page_that_cannot_be_read_is_no_drive_that_has_gone() {
+    let set = [
+        ("nand.ageing.endurance", "3000"),
+        ("nand.ageing.erased", "1500"),
+        ("nand.ageing.age_days", "365"),
+        ("nand.ageing.correctable", "0.01"),
+        ("nand.ageing.retries", "1"),
+        ("nand.ageing.retry_gain", "0.8"),
+        ("nand.ageing.errors.base", "0.006"),
+        ("nand.ageing.errors.spread", "0.3"),
+        ("nand.ageing.decode", "20us"),
+    ];
+    for seed in 0..2 {
+        let outcome = probed(plain(&set), &[], seed);
+        let said = outcome.skipped.iter().map(|skipped| &skipped.reason);
+        let failed: Vec<_> = said.filter(|reason| reason.contains("failed")).collect();
+        assert!(
+            !failed.is_empty(),
+            "no page was lost: {:?}",
+            outcome.skipped
+        );
+        assert!(
+            failed.iter().all(|reason| !reason.contains("gone")),
+            "{failed:?}"
+        );
+    }
+}
+
 /// A log in power-protected memory: a flush only copies there (1.3 us), and when its end was taken for that of the program
