@@ -3,7 +3,7 @@
 
 use lodger_core::Precondition;
 use lodger_probe::stats::Estimate;
-use lodger_probe::{Options, Outcome, probe};
+use lodger_probe::{Options, Outcome, Tier, probe};
 use lodger_run::{Drive, HmbChoice, RunConfig};
 use lodger_sim_target::{Noise, SimTarget};
 use std::time::Duration;
@@ -151,3 +151,38 @@ fn a_page_that_cannot_be_read_is_no_drive_that_has_gone() {
 }
 
 /// A log in power-protected memory: a flush only copies there (1.3 us), and when its end was taken for that of the program
+/// operations, buffers of 1 and 1.5 MiB were given 382 KiB to 7.8 MiB.
+#[test]
+fn a_flush_that_ends_in_a_log_tells_no_size_of_a_write_buffer() {
+    let logs = [("1MiB", "8MiB"), ("1.5MiB", "256KiB"), ("1.5MiB", "64MiB")];
+    for ((size, log), seed) in logs.into_iter().zip([0, 4, 5]) {
+        let set = [
+            ("tier.pm.size", "64MiB"),
+            ("role.write_buffer.size", size),
+            ("role.write_buffer.log", "pm"),
+            ("role.write_buffer.log_size", log),
+        ];
+        let outcome = probed(plain(&set), &["flush", "write-buffer"], seed);
+        let verdict = &outcome.roles["write_buffer"];
+        assert_eq!(verdict.tier, Tier::Device, "{}", verdict.evidence);
+        assert_eq!(verdict.size_bytes, None, "{}", verdict.evidence);
+        assert!(
+            verdict.evidence.contains("waits for less"),
+            "{}",
+            verdict.evidence
+        );
+    }
+}
+
+/// The null: the size is told where a flush waits for flash.
+#[test]
+fn a_flush_that_waits_for_flash_tells_the_size_of_a_write_buffer() {
+    for seed in 0..2 {
+        let outcome = probed(plain(&[]), &["flush", "write-buffer"], seed);
+        let size = outcome.roles["write_buffer"].size_bytes.expect("a size");
+        assert!(
+            (size.low..size.high).contains(&(1.5 * f64::from(1 << 20))),
+            "{size:?}"
+        );
+    }
+}

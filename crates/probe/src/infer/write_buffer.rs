@@ -119,6 +119,8 @@ const WAITS_MIN_NS: f64 = 30_000.0;
 /// A flush that waits for less than this share of what the write before it did waits for none of that write: what a
 /// write leaves to a flush takes as long as a program operation, and a write that leaves nothing has waited for that itself.
 const LEFT_TO_FLUSH: f64 = 0.25;
+/// Of the fastest program operation at least this share is left when the flush comes: it follows the write at once.
+const PROGRAM_LEFT: f64 = 0.5;
 
 impl WriteBufferArm {
     /// Whether writes are acknowledged before they are in flash.
@@ -130,6 +132,13 @@ impl WriteBufferArm {
     fn flush_works(&self, dirty_ns: f64, clean_ns: f64) -> bool {
         let (waits_ns, write_ns) = (dirty_ns - clean_ns, self.write_ns - self.flush_clean_ns);
         waits_ns > 20_000.0 && dirty_ns > 1.5 * clean_ns && waits_ns > LEFT_TO_FLUSH * write_ns
+    }
+
+    /// Whether a flush waits until data is in flash. Where memory that survives a power cut keeps what is written, it waits for a
+    /// copy to there at most, and its end says nothing of flash.
+    #[must_use]
+    pub fn flush_reaches_flash(&self) -> bool {
+        self.flush_dirty_ns - self.flush_clean_ns > PROGRAM_LEFT * SINGLE_BIT_NS_MIN
     }
 
     /// Faster than flash can even be read: programming is slower than that.
@@ -226,8 +235,13 @@ fn times(arm: &WriteBufferArm) -> String {
     )
 }
 
-fn ahead(size: Option<Estimate>) -> String {
+fn ahead(arm: &WriteBufferArm, size: Option<Estimate>) -> String {
     match size {
+        None if !arm.flush_reaches_flash() => {
+            "the size does not show: a flush after a write waits for less than flash takes to program, as where memory \
+             that survives a power cut keeps what is written, so that when data is in flash is not seen"
+                .to_owned()
+        }
         None => "the size does not show: neither single writes nor bursts left much ahead of flash, or by far \
                  not the same each time"
             .to_owned(),
@@ -271,7 +285,7 @@ fn below(ratio: &Estimate, bound: f64) -> f64 {
 /// What there is without host memory.
 fn alone(findings: &Findings, arm: &WriteBufferArm) -> Verdict {
     if arm.is_buffered() {
-        let text = format!("{}; {}", times(arm), ahead(arm.bytes));
+        let text = format!("{}; {}", times(arm), ahead(arm, arm.bytes));
         return Verdict::new(Tier::Device, rules::AHEAD, text)
             .size(arm.bytes)
             .borne_out(buffered(arm));
@@ -401,7 +415,7 @@ fn held_by(on: &WriteBufferArm, off: &WriteBufferArm, size: Option<Estimate>) ->
             size_text(with.estimate),
             size_text(without.estimate)
         ),
-        _ => ahead(size),
+        _ => ahead(on, size),
     }
 }
 
@@ -446,7 +460,7 @@ fn switched(findings: &Findings, on: &WriteBufferArm, off: &WriteBufferArm) -> V
         Path::Through => {
             let text = format!(
                 "{}; {}; {ratio}",
-                ahead(on.bytes),
+                ahead(on, on.bytes),
                 both("its data is there")
             );
             Verdict::new(Tier::Hmb, rules::THROUGH_HOST, text).size(on.bytes)
@@ -462,11 +476,11 @@ fn switched(findings: &Findings, on: &WriteBufferArm, off: &WriteBufferArm) -> V
             Verdict::new(Tier::Device, rules::PAST_HOST, text).size(size)
         }
         Path::Unclear if grows => {
-            let text = format!("{}; {}", ahead(on.bytes), both("less is without it"));
+            let text = format!("{}; {}", ahead(on, on.bytes), both("less is without it"));
             Verdict::new(Tier::Hmb, rules::MORE_AHEAD_WITH_HOST, text).size(on.bytes)
         }
         Path::Unclear if overlap.is_some() => {
-            let text = format!("{}; {}", ahead(overlap), both("as much is without it"));
+            let text = format!("{}; {}", ahead(on, overlap), both("as much is without it"));
             Verdict::new(Tier::Device, rules::AHEAD_ALIKE, text).size(overlap)
         }
         Path::Unclear => Verdict::unclear(both(&format!("the size does not show, and {ratio}"))),
