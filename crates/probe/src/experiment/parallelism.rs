@@ -3,13 +3,16 @@
 //! **Method.** Two pages are read at the same time, the second `k` pages after the first. If one die
 //! must serve both, the pair takes longer than if two dies do. The distances at which pairs collide
 //! show the stripe (bytes that lie together) and, where they return, the number of parallel units. How many
-//! bytes one read of the flash fetches, `flash_page.rs` asks.
+//! bytes one read of the flash fetches, `flash_page.rs` asks. Before that, pages are brought to hand in the same way and
+//! read one after the other (`alone.rs`): where these are late as well, or all pairs wait alike, pairs tell no dies.
 //!
 //! **Cost.** 70,000 reads; 20 s, most of it rest. Writes nothing.
 //!
 //! **Cannot tell** the stripe of a drive that was written at random: neighbours in address are then no
 //! neighbours in flash; the number of units still shows in how often any two pages collide. Shows dies
 //! and planes only as far as addresses go round them in order.
+
+mod alone;
 
 use super::layout::{self, Layout};
 use super::{About, enter, flash_page};
@@ -18,6 +21,7 @@ use crate::cost::{Cost, Scale};
 use crate::findings::Findings;
 use crate::stats::{self, Estimate};
 use crate::target::{HmbState, Io};
+use alone::Alone;
 use std::time::Duration;
 
 /// What is said before it starts.
@@ -32,7 +36,7 @@ pub const ABOUT: About = About {
 
 /// Of most pairs both reads and two more that bring their map entries, and a rest of 1 ms.
 fn cost(scale: &Scale) -> Cost {
-    let pairs = 320 + 64 * 4 * PAIRS + (SCANNED - 64) * PAIRS;
+    let pairs = 320 + 64 * 4 * PAIRS + (SCANNED - 64) * PAIRS + 2 * alone::PAIRS;
     // Where pages differ, each is read alone as well.
     Cost::reads(5 * pairs + flash_page::READS, scale).resting(Duration::from_millis(pairs))
 }
@@ -53,8 +57,16 @@ const SINGLES: u64 = 160;
 const KINDS: f64 = 1.25;
 /// A pair that takes less than this share of one of its pages was kept when that was read.
 const KEPT: f64 = 0.75;
+/// A number of flash pages in a stripe is meant if the measured one lies nearer to it than this, in pages and as a share: the
+/// number of dies that fits best was met to be off by two of 32.
+const UNMISTAKEN: f64 = 0.25;
+const UNITS_OFF: f64 = 0.1;
 /// Most dies that addresses go round page by page.
 const COMB_MAX: u64 = 64;
+
+/// What is said where any two reads collide.
+const ALL_WAIT: &str = "every two reads at once wait for each other alike, wherever they lie: there is one die, or all reads pass \
+                        through something else one at a time, which hides how many there are";
 
 /// Does it.
 pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
@@ -73,6 +85,19 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     if are_kept {
         kind = Pairs::Plain;
         (near, far) = near_and_far(bench, kind, room)?;
+    }
+    if !are_kept {
+        let alone = Alone::measured(bench, kind, (room, DISTANCE_MAX))?;
+        if let Some(why) = alone.against_pairs() {
+            findings.notes.push(why);
+            return Ok(());
+        }
+        if alone.all_wait(&near) && alone.all_wait(&far) {
+            // A link or a server does that as well: no sign of flash.
+            findings.collisions = Some(false);
+            findings.notes.push(ALL_WAIT.to_owned());
+            return Ok(());
+        }
     }
     // At least half of the distant pairs lie on two units; neighbours share one.
     let fast = stats::quantile(&far, 0.45).min(stats::median(&near));
@@ -159,9 +184,13 @@ fn note(
     let mut stripe = stripe.scaled(page);
     if let Some(bytes) = flash_page {
         findings.quantity("flash_page", "bytes", bytes);
-        let pages = (stripe.estimate / bytes.estimate).round();
-        let whole = pages * bytes.estimate;
-        if pages > 1.0 && (0.97 * stripe.low..=1.03 * stripe.high).contains(&whole) {
+        let pages = stripe.estimate / bytes.estimate;
+        let whole = pages.round() * bytes.estimate;
+        let fits = (0.97 * stripe.low..=1.03 * stripe.high).contains(&whole);
+        // Triangles of neighbouring numbers of dies fit nearly as well: one number of pages alone is near.
+        let is_next = (pages - pages.round()).abs() < UNMISTAKEN
+            && (pages / pages.round() - 1.0).abs() < UNITS_OFF;
+        if pages.round() > 1.0 && (fits || is_next) {
             stripe = within(whole, 0.02);
         }
     }
@@ -307,6 +336,25 @@ impl Pairs {
         // One that waits takes the other's array time longer, whichever comes first.
         let longer = 1.0 + (end as f64 - slower) / faster.max(1.0);
         Ok((end as f64 > KEPT * slower).then_some(longer))
+    }
+
+    /// How often two pages are read one after the other to know what a pair would be told by, and that.
+    fn rounds(self) -> usize {
+        match self {
+            Pairs::Plain => 1,
+            Pairs::BesideAlone { .. } => 2,
+        }
+    }
+
+    fn told_by_rounds(self, rounds: &[Vec<f64>; 2]) -> Option<f64> {
+        let slower = |round: &[f64]| round.iter().copied().fold(0.0, f64::max);
+        let first = slower(&rounds[0]);
+        if let Pairs::Plain = self {
+            return Some(first);
+        }
+        let again = slower(&rounds[1]);
+        let faster = rounds[0].iter().copied().fold(first, f64::min);
+        (again > KEPT * first).then_some(1.0 + (again - first) / faster.max(1.0))
     }
 
     /// What a difference of 1 is in ns.
