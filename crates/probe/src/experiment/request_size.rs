@@ -358,9 +358,11 @@ fn compare_reads(
         _ => None,
     };
     let size = pages.map_or(0.0, |pages| pages.estimate);
-    let alone = "the cache serves pages one by one, so that a request that fits in part is a bend \
+    let alone = "perhaps the cache serves pages one by one, so that a request that fits in part is a bend \
                  and no jump; or it does not take in what is read in one piece";
-    let reason = reason(bench, size, alone);
+    // What is longer by either count goes in parts.
+    let longest = found.map_or(size, |found| found.estimate.max(size));
+    let reason = reason(bench, longest, alone);
     note_disagreement(findings, "read again", name, found, pages, &reason);
 }
 
