@@ -68,6 +68,9 @@ pub struct Findings {
     pub collisions: Option<bool>,
     /// What the second of two reads of one die waits for, ns: about what a read of flash takes.
     pub flash_wait_ns: Option<f64>,
+    /// What shows that the drive is busy with something of its own while it is asked, as with large units of its map that
+    /// it completes in the background.
+    pub busy: Option<String>,
     /// Median page read, random and sequential, ns.
     pub read_ahead: Option<(f64, f64)>,
     /// Mean latency of random reads over a span of so many bytes, ns, by state of host memory.

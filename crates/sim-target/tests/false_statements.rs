@@ -120,6 +120,19 @@ fn the_policy_is_told_where_pages_are_alike() {
     }
 }
 
+/// The null of segments: units of 328 KiB of map, each of which gives way as one.
+#[test]
+fn segments_are_told_where_there_are_some() {
+    for seed in 0..2 {
+        let outcome = probed(
+            of_collection("ex900", &[]),
+            &["map-cache", "replacement"],
+            seed,
+        );
+        assert_eq!(outcome.findings.replacement_verdict, Some("by segment"));
+    }
+}
+
 /// A page that cannot be read any more is answered with an error. It ended the probe as "the device has gone".
 #[test]
 fn a_page_that_cannot_be_read_is_no_drive_that_has_gone() {
@@ -301,3 +314,65 @@ fn a_stripe_holds_whole_flash_pages() {
         );
     }
 }
+
+/// Units of 512 MiB to 4 GiB of addresses that are completed in the background: 854 MiB, units of 80 MiB and host memory of
+/// 2 MiB were told where 16 GiB, 2 GiB and 16 MiB are true, and by these experiments alone "device" was.
+#[test]
+fn units_that_are_still_completed_tell_no_size_of_a_map() {
+    let units = [
+        ("4MiB", "1"),
+        ("2MiB", "1"),
+        ("1MiB", "4"),
+        ("512KiB", "4"),
+        ("512KiB", "1"),
+    ];
+    for (unit, background) in units {
+        let set = [
+            ("role.map.unit.sram", "4KiB"),
+            ("role.map.unit.hmb", unit),
+            ("role.map.background_reads", background),
+        ];
+        for seed in 0..3 {
+            let outcome = probed(plain(&set), &["map-cache", "replacement"], seed);
+            let verdict = &outcome.roles["map"];
+            assert_ne!(
+                verdict.tier,
+                Tier::Device,
+                "{unit}, seed {seed}: {}",
+                verdict.evidence
+            );
+            let told = [verdict.size_bytes, verdict.reach_bytes, verdict.unit_bytes];
+            assert_eq!(told, [None; 3], "{unit}, seed {seed}: {}", verdict.evidence);
+            assert_eq!(number(&outcome, "map_random_hit_ratio"), None);
+            assert!(
+                !outcome
+                    .findings
+                    .quantities
+                    .keys()
+                    .any(|name| name.starts_with("map_reach"))
+            );
+        }
+    }
+}
+
+/// The null: units of 256 MiB that are completed in time.
+#[test]
+fn units_that_are_completed_in_time_tell_the_size_of_a_map() {
+    for name in ["bg4", "rc100-240"] {
+        for seed in 0..2 {
+            let outcome = probed(of_collection(name, &[]), &["map-cache"], seed);
+            let verdict = &outcome.roles["map"];
+            let [reach, unit] =
+                [verdict.reach_bytes, verdict.unit_bytes].map(|of| of.expect("told"));
+            assert!(
+                (reach.low..=reach.high).contains(&(24.0 * f64::from(1 << 30))),
+                "{reach:?}"
+            );
+            assert!(
+                (unit.low..=unit.high).contains(&(256.0 * f64::from(1 << 20))),
+                "{unit:?}"
+            );
+        }
+    }
+}
+

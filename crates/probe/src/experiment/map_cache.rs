@@ -39,6 +39,7 @@ use crate::stats::{self, Estimate};
 use crate::target::{HmbState, HmbSwitch};
 use std::time::Duration;
 
+mod busy;
 mod latencies;
 mod seen;
 
@@ -146,7 +147,8 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     }
     note_memories(findings, flat);
     note_states(bench, findings);
-    grants::run(bench, findings, walk)
+    grants::run(bench, findings, walk)?;
+    busy::note(bench, findings)
 }
 
 /// Reach without host memory and with what the host gives by itself.

@@ -153,6 +153,17 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     Ok(())
 }
 
+/// Share of reads that are late though their map entries were just brought, where it is more than chance: the drive reads for
+/// itself meanwhile, as when it completes large units of its map.
+pub(super) fn busy(bench: &mut Bench<'_>) -> Result<Option<f64>, Stop> {
+    let room = (bench.capacity() / bench.page()).saturating_sub(2 * DISTANCE_MAX);
+    if room == 0 {
+        return Ok(None);
+    }
+    let kind = Pairs::of(bench, room)?;
+    Ok(Alone::measured(bench, kind, (room, DISTANCE_MAX))?.busy())
+}
+
 /// What pairs of neighbours are told by, and pairs far from each other.
 fn near_and_far(
     bench: &mut Bench<'_>,

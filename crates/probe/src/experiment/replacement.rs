@@ -70,6 +70,11 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
                 .to_owned(),
         ));
     }
+    if let Some(why) = &findings.busy {
+        return Err(Stop::Skip(format!(
+            "{why}: the drive is busy with something of its own, and which reads miss does not show"
+        )));
+    }
     if units.estimate > UNITS_MAX || units.estimate < 8.0 {
         return Err(Stop::Skip(format!(
             "the map cache has {:.0} units: too few or too many",

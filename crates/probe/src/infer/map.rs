@@ -215,7 +215,7 @@ pub(super) fn verdict(findings: &mut Findings, about: &Description) -> Verdict {
         Arms::Both(on, off) => {
             let (on, off) = (*on, *off);
             let verdict = map_switched(findings, about, &on, &off);
-            contest::by_copies(about, &off, verdict)
+            contest::by_background(findings, contest::by_copies(about, &off, verdict))
         }
         Arms::DriveOnly(arm) | Arms::Unswitched(arm, _) if is_open(arm) => Verdict::unclear(KINDS),
         Arms::DriveOnly(arm) if is_flat(arm) && flash => {
@@ -237,7 +237,8 @@ pub(super) fn verdict(findings: &mut Findings, about: &Description) -> Verdict {
         }
         Arms::DriveOnly(arm) => {
             let edges = [rules::EDGE, rules::EDGE_OF_KIND];
-            with_driver(about, map_on_drive(arm, capacity, edges))
+            let verdict = with_driver(about, map_on_drive(arm, capacity, edges));
+            contest::by_background(findings, verdict)
         }
         Arms::Unswitched(arm, open) => Verdict::undecided(format!(
             "reads are fast over {}; {open}",
@@ -405,7 +406,9 @@ fn map_switched(
         Held::UpTo(reach) => Some(reach),
         _ => Some(Estimate::new(capacity, capacity, capacity)),
     };
-    let verdict = hmb_size(findings, about, (on, off), verdict);
+    if findings.busy.is_none() {
+        verdict = hmb_size(findings, about, (on, off), verdict);
+    }
     match contest::against_farther(findings, on).filter(|_| kind) {
         Some(other) => verdict.contested(&other),
         None => verdict,

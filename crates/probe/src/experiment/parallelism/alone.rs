@@ -9,6 +9,8 @@ use std::time::Duration;
 
 /// Pairs that are read one after the other.
 pub(super) const PAIRS: u64 = 256;
+/// Fewer of them, as where pages are kept once read, tell nothing.
+const TOLD_MIN: usize = 64;
 /// Later than most by this.
 const LATE: f64 = 1.25;
 /// Share of them that may be late: what the host holds up, and a few of a drive that completes small units.
@@ -72,16 +74,22 @@ impl Alone {
                 self.first_ns / 1e3
             ));
         }
-        let most = stats::quantile(&self.times, 0.25);
-        let late = self.times.iter().filter(|time| **time > LATE * most);
-        let share = late.count() as f64 / self.times.len().max(1) as f64;
-        (share > LATE_MAX).then(|| {
+        self.busy().map(|share| {
             format!(
-                "dies are not looked for: {:.0} % of reads one after the other are late as well, as where the drive completes \
-                 large units of its map meanwhile",
+                "dies are not looked for: {:.0} % of reads one after the other are late as well, as where the drive is busy \
+                 with something of its own, such as completing large units of its map, or where map entries lie in memories \
+                 at different distances",
                 100.0 * share
             )
         })
+    }
+
+    /// Share of them that are late, where it is more than chance.
+    pub fn busy(&self) -> Option<f64> {
+        let most = stats::quantile(&self.times, 0.25);
+        let late = self.times.iter().filter(|time| **time > LATE * most);
+        let share = late.count() as f64 / self.times.len().max(1) as f64;
+        (self.times.len() >= TOLD_MIN && share > LATE_MAX).then_some(share)
     }
 
     /// Whether every two reads at once take longer than one after the other.

@@ -150,6 +150,35 @@ pub(super) fn by_distance(findings: &Findings, off: &MapArm, verdict: Verdict) -
     }
 }
 
+/// Large units that are completed in the background are there in part for long: where they end is not told by what is fast,
+/// and where host memory makes no difference to that, many reads at once must bear it out.
+pub(super) fn by_background(findings: &Findings, mut verdict: Verdict) -> Verdict {
+    let Some(shown) = findings
+        .busy
+        .as_ref()
+        .filter(|_| verdict.tier != Tier::Undecided)
+    else {
+        return verdict;
+    };
+    let why = format!(
+        "{shown}, so that the drive is busy with something of its own, as where it completes large units of its map in the \
+         background"
+    );
+    (verdict.size_bytes, verdict.reach_bytes, verdict.unit_bytes) = (None, None, None);
+    let is_switched = findings.roles.map.arms.contains_key("off");
+    let is_told = ["on", "off"]
+        .iter()
+        .all(|state| findings.spans.contains_key(state));
+    if verdict.tier == Tier::Device && is_switched && !is_told {
+        return verdict.withdrawn(&format!(
+            "{why}, and working sets with host memory on and off were not compared (working-set)"
+        ));
+    }
+    verdict.evidence +=
+        &format!("; {why}: how far it reaches, in what units and with how much does not show");
+    verdict
+}
+
 /// Copies in host memory of what the drive's own memory holds add nothing to the reach: where what is given has no room
 /// for much more, even as a power of two, "no difference" does not tell that none of it is used.
 pub(super) fn by_copies(about: &Description, off: &MapArm, verdict: Verdict) -> Verdict {
