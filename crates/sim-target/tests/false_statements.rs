@@ -376,3 +376,46 @@ fn units_that_are_completed_in_time_tell_the_size_of_a_map() {
     }
 }
 
+/// Host memory so far away that a hit there takes as long as a translation page in flash: "no difference", and "device".
+#[test]
+fn host_memory_as_far_as_flash_is_not_ruled_out() {
+    let far: [Set<'_>; 2] = [
+        &[("link.host_memory", "100us"), ("link.one_way", "20us")],
+        &[
+            ("link.host_memory", "90us"),
+            ("nand.channels", "8"),
+            ("nand.dies_per_channel", "4"),
+        ],
+    ];
+    for set in far {
+        for seed in 0..2 {
+            let outcome = probed(
+                plain(set),
+                &["map-cache", "parallelism", "working-set"],
+                seed,
+            );
+            let verdict = &outcome.roles["map"];
+            assert_ne!(
+                verdict.tier,
+                Tier::Device,
+                "seed {seed}: {}",
+                verdict.evidence
+            );
+        }
+    }
+}
+
+/// The null: a map in the drive's own memory, of which host memory holds nothing. Host memory is near.
+#[test]
+fn a_map_on_the_drive_is_told_where_host_memory_is_near() {
+    let set = [
+        ("role.map.tiers", "[\"sram\"]"),
+        ("role.read_cache.tier", "hmb"),
+        ("role.read_cache.size", "12MiB"),
+    ];
+    for seed in 0..2 {
+        let outcome = probed(plain(&set), &["map-cache", "working-set"], seed);
+        let verdict = &outcome.roles["map"];
+        assert_eq!(verdict.tier, Tier::Device, "{}", verdict.evidence);
+    }
+}

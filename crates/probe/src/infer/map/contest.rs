@@ -137,9 +137,29 @@ pub(super) fn by_latency(on: &MapArm, off: &MapArm) -> Option<String> {
     })
 }
 
+/// A command is fetched from host memory, and its answer goes there: what a read takes besides flash bounds how far that is.
+/// Where it is more than a miss waits for, a hit there may take as long as flash, at any number of reads at once.
+fn may_be_as_far_as_flash(off: &MapArm) -> Option<String> {
+    let waits = waits_ns(off)?;
+    // Its own data takes a read about as long as its translation page would.
+    let besides = off.near_ns - waits;
+    (besides > waits.max(FAR_WAIT_NS)).then(|| {
+        format!(
+            "reads take {:.1} us with their entry at hand, of which flash explains {:.1} us: host memory may be as far away as \
+             the rest, and then a hit there takes as long as the {:.1} us that are waited for what is not at hand",
+            off.near_ns / 1e3,
+            waits / 1e3,
+            waits / 1e3
+        )
+    })
+}
+
 /// Flash that answers as fast as host memory may hides a map there from single reads. Many reads at once tell.
 pub(super) fn by_distance(findings: &Findings, off: &MapArm, verdict: Verdict) -> Verdict {
     let is_told = findings.spans.contains_key("on") && findings.spans.contains_key("off");
+    if let Some(far) = may_be_as_far_as_flash(off).filter(|_| verdict.tier == Tier::Device) {
+        return verdict.withdrawn(&far);
+    }
     match waits_ns(off).filter(|ns| *ns < FAR_WAIT_NS && !is_told) {
         Some(ns) if verdict.tier == Tier::Device => verdict.withdrawn(&format!(
             "reads wait no longer than {:.1} us for what is not at hand, which host memory may take as well, and working \
