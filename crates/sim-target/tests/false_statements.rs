@@ -355,6 +355,24 @@ fn units_that_are_still_completed_tell_no_size_of_a_map() {
     }
 }
 
+/// Whether an emitted drive file says that the unit of host memory's map, and the number of dies, were measured.
+fn sources(outcome: &Outcome) -> [bool; 2] {
+    let text = lodger_sim_target::drive_file(outcome).expect("a drive file");
+    let unit = "\"role.map.unit.hmb\" = { kind = \"measured\"";
+    [unit, "their product was measured"].map(|source| text.contains(source))
+}
+
+/// Neither is written to a drive file as measured; the null: both are where they are.
+#[test]
+fn what_a_busy_drive_shows_is_not_emitted_as_measured() {
+    let set = [
+        ("role.map.unit.sram", "4KiB"),
+        ("role.map.unit.hmb", "4MiB"),
+    ];
+    assert_eq!(sources(&probed(plain(&set), &[], 0)), [false, false]);
+    assert_eq!(sources(&probed(plain(&[]), &[], 0)), [true, true]);
+}
+
 /// The null: units of 256 MiB that are completed in time.
 #[test]
 fn units_that_are_completed_in_time_tell_the_size_of_a_map() {

@@ -268,7 +268,15 @@ fn map(
     }
     if let Some(for_map) = for_map {
         let size = bytes(unit(near));
-        drive.measured(section, "unit.hmb", &size, "reach by units");
+        match &outcome.findings.busy {
+            None => drive.measured(section, "unit.hmb", &size, "reach by units"),
+            Some(why) => drive.assumed(
+                section,
+                "unit.hmb",
+                &size,
+                &format!("nothing better was seen: {why}"),
+            ),
+        }
         let plain = "the plain map";
         drive.assumed(section, "bytes_per_page.dram", "4", plain);
         match entry_bytes(outcome, near, for_map) {
