@@ -452,7 +452,6 @@ fn measure(
         far: None,
         walk: None,
     };
-    let everything = bench.capacity() as f64;
     let (levels, missed) = told_apart(bench, &mut samples, before.levels, before.kinds)?;
     let one_level = MapArm {
         levels: None,
@@ -460,14 +459,13 @@ fn measure(
         near_mean_ns: samples.near_mean(),
         missed,
         units: Held::Everything(1.0),
-        reach_bytes: Held::Everything(everything),
+        reach_bytes: Held::Everything(bench.capacity() as f64),
         hit_ns: stats::median(&samples.far),
         slow_again_ns: None,
     };
     let Some(mut levels) = levels else {
-        if missed.high < FLAT_MAX {
-            took.flat = Some(stats::median_interval(&samples.far));
-        }
+        let is_flat = missed.high < FLAT_MAX;
+        took.flat = is_flat.then(|| stats::median_interval(&samples.far));
         return Ok((one_level, took));
     };
     // What was asked for far and wide may still be on its way.

@@ -88,14 +88,7 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     }
     if !are_kept {
         let alone = Alone::measured(bench, kind, (room, DISTANCE_MAX))?;
-        if let Some(why) = alone.against_pairs() {
-            findings.notes.push(why);
-            return Ok(());
-        }
-        if alone.all_wait(&near) && alone.all_wait(&far) {
-            // A link or a server does that as well: no sign of flash.
-            findings.collisions = Some(false);
-            findings.notes.push(ALL_WAIT.to_owned());
+        if tell_no_dies(&alone, findings, &near, &far) {
             return Ok(());
         }
     }
@@ -121,18 +114,7 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     if slow <= 1.15 * fast || share(&near) < share(&far) + 0.25 {
         return match comb(bench, kind, threshold, room)? {
             Some(units) => {
-                findings.collisions = Some(true);
-                let value = units as f64;
-                findings.quantity(
-                    "parallel_units",
-                    "count",
-                    Estimate::new(value, value, value),
-                );
-                findings.quantity(
-                    "stripe",
-                    "bytes",
-                    Estimate::new(page as f64, 0.0, page as f64),
-                );
+                note_comb(findings, units as f64, page as f64);
                 Ok(())
             }
             None => scattered(bench, findings, kind, room),
@@ -151,6 +133,30 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     let flash_page = flash_page::measure(bench, wait_ns, stripe, room)?;
     note(findings, page as f64, layout, stripe, flash_page);
     Ok(())
+}
+
+/// Whether pairs tell nothing of dies, as the same reads one after the other show; says why.
+fn tell_no_dies(alone: &Alone, findings: &mut Findings, near: &[f64], far: &[f64]) -> bool {
+    if let Some(why) = alone.against_pairs() {
+        findings.notes.push(why);
+        return true;
+    }
+    let all_wait = alone.all_wait(near) && alone.all_wait(far);
+    if all_wait {
+        // A link or a server does that as well: no sign of flash.
+        findings.collisions = Some(false);
+        findings.notes.push(ALL_WAIT.to_owned());
+    }
+    all_wait
+}
+
+/// So many units serve neighbouring pages in turn.
+fn note_comb(findings: &mut Findings, units: f64, page_bytes: f64) {
+    findings.collisions = Some(true);
+    let units = Estimate::new(units, units, units);
+    findings.quantity("parallel_units", "count", units);
+    let stripe = Estimate::new(page_bytes, 0.0, page_bytes);
+    findings.quantity("stripe", "bytes", stripe);
 }
 
 /// Share of reads that are late though their map entries were just brought, where it is more than chance: the drive reads for

@@ -23,7 +23,7 @@ use crate::bench::{Bench, Stop};
 use crate::cost::{Cost, Scale};
 use crate::findings::{Findings, Held};
 use crate::infer::map::MapArm;
-use crate::stats;
+use crate::stats::{self, Estimate};
 use crate::target::HmbState;
 use std::time::Duration;
 
@@ -51,36 +51,7 @@ const WRONG_MAX: f64 = 0.05;
 
 /// Does it.
 pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
-    let arm = findings
-        .roles
-        .map
-        .arms
-        .get("on")
-        .or(findings.roles.map.arms.get("as found"));
-    let Some(arm) = arm.or(findings.roles.map.arms.get("off")).copied() else {
-        return Err(Stop::Skip("it needs what map-cache finds".to_owned()));
-    };
-    let (Some(levels), Held::UpTo(units)) = (arm.levels, arm.units) else {
-        return Err(Stop::Skip("no edge of the map cache was found".to_owned()));
-    };
-    // Which of them are told by pages of the fastest kind, and reads of all others count as misses.
-    if arm.is_by_kind() {
-        return Err(Stop::Skip(
-            "pages differ in latency by as much as a map miss adds: which reads miss does not show"
-                .to_owned(),
-        ));
-    }
-    if let Some(why) = &findings.busy {
-        return Err(Stop::Skip(format!(
-            "{why}: the drive is busy with something of its own, and which reads miss does not show"
-        )));
-    }
-    if units.estimate > UNITS_MAX || units.estimate < 8.0 {
-        return Err(Stop::Skip(format!(
-            "the map cache has {:.0} units: too few or too many",
-            units.estimate
-        )));
-    }
+    let (arm, levels, units) = told_by(findings)?;
     if bench.can_switch_hmb() {
         enter(bench, Some(HmbState::On))?;
     }
@@ -130,6 +101,41 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         _ => "undecided",
     });
     Ok(())
+}
+
+/// What map-cache has found that it rests on, unless that hides what misses.
+fn told_by(findings: &Findings) -> Result<(MapArm, Levels, Estimate), Stop> {
+    let arm = findings
+        .roles
+        .map
+        .arms
+        .get("on")
+        .or(findings.roles.map.arms.get("as found"));
+    let Some(arm) = arm.or(findings.roles.map.arms.get("off")).copied() else {
+        return Err(Stop::Skip("it needs what map-cache finds".to_owned()));
+    };
+    let (Some(levels), Held::UpTo(units)) = (arm.levels, arm.units) else {
+        return Err(Stop::Skip("no edge of the map cache was found".to_owned()));
+    };
+    // Which of them are told by pages of the fastest kind, and reads of all others count as misses.
+    if arm.is_by_kind() {
+        return Err(Stop::Skip(
+            "pages differ in latency by as much as a map miss adds: which reads miss does not show"
+                .to_owned(),
+        ));
+    }
+    if let Some(why) = &findings.busy {
+        return Err(Stop::Skip(format!(
+            "{why}: the drive is busy with something of its own, and which reads miss does not show"
+        )));
+    }
+    if units.estimate > UNITS_MAX || units.estimate < 8.0 {
+        return Err(Stop::Skip(format!(
+            "the map cache has {:.0} units: too few or too many",
+            units.estimate
+        )));
+    }
+    Ok((arm, levels, units))
 }
 
 /// Whether few hits at random can be units of several translation pages that give way as one: there must be such
