@@ -1,6 +1,15 @@
 //! Is what reports say of wear what was programmed?
 
 use crate::common::Sandbox;
+use serde_json::Value;
+
+/// What the JSON of a simulation says of Lodger's own.
+fn told(sandbox: &Sandbox, drive: &str, rest: &[&str]) -> Value {
+    let head = ["simulate", "--output-format", "json", "--drive", drive];
+    let args: Vec<&str> = head.iter().chain(rest).copied().collect();
+    let mut json: Value = serde_json::from_str(&sandbox.ok(&args).stdout).unwrap();
+    json["lodger"].take()
+}
 
 #[test]
 fn records_of_trims_are_told_beside_the_wear_of_superblocks() {
@@ -54,31 +63,26 @@ fn records_of_trims_are_told_beside_the_wear_of_superblocks() {
 #[test]
 fn wear_counts_each_cell_once_where_superblocks_change_their_mode() {
     let sandbox = Sandbox::new();
-    let ran = sandbox.ok(&[
-        "simulate",
-        "--drive",
+    let lodger = told(
+        &sandbox,
         "tiny",
-        "--precondition",
-        "none",
-        "--set",
-        "ftl.slc_superblocks=0",
-        "--set",
-        "ftl.slc_dynamic=0.5",
-        "--name=w",
-        "--rw=write",
-        "--bs=128k",
-        "--iodepth=4",
-        "--size=128m",
-        "--name=z",
-        "--rw=randread",
-        "--bs=4k",
-        "--number_ios=10",
-        "--startdelay=8s",
-        "--output-format",
-        "json",
-    ]);
-    let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
-    let wear = &json["lodger"]["wear"];
+        &[
+            "--precondition=none",
+            "--set=ftl.slc_superblocks=0",
+            "--set=ftl.slc_dynamic=0.5",
+            "--name=w",
+            "--rw=write",
+            "--bs=128k",
+            "--iodepth=4",
+            "--size=128m",
+            "--name=z",
+            "--rw=randread",
+            "--bs=4k",
+            "--number_ios=10",
+            "--startdelay=8s",
+        ],
+    );
+    let wear = &lodger["wear"];
     let mode = |name: &str, key: &str| wear["modes"][name][key].as_f64().unwrap();
     let superblocks: f64 = ["ordinary", "single_bit"]
         .map(|name| mode(name, "superblocks"))
@@ -99,20 +103,17 @@ fn wear_counts_each_cell_once_where_superblocks_change_their_mode() {
 #[test]
 fn wear_counts_what_was_programmed_and_not_what_is_to_be() {
     let sandbox = Sandbox::new();
-    let ran = sandbox.ok(&[
-        "simulate",
-        "--drive",
+    let lodger = told(
+        &sandbox,
         "hong-hmb-buffer",
-        "--name=j",
-        "--rw=write",
-        "--bs=4k",
-        "--iodepth=4",
-        "--number_ios=17000",
-        "--output-format",
-        "json",
-    ]);
-    let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
-    let lodger = &json["lodger"];
+        &[
+            "--name=j",
+            "--rw=write",
+            "--bs=4k",
+            "--iodepth=4",
+            "--number_ios=17000",
+        ],
+    );
     let programmed = lodger["nand"]["programmed_bytes"].as_u64().unwrap();
     assert_eq!(
         lodger["wear"]["modes"]["ordinary"]["programmed_bytes"],
