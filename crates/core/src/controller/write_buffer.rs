@@ -46,6 +46,8 @@ struct Slot {
     released: bool,
     /// In the second queue.
     cold: bool,
+    /// Sectors that were written, by bit, while the rest of its page is being read.
+    known: u8,
     // Only with a log.
     log: LogState,
     /// A newer version of its page is safe.
@@ -72,6 +74,7 @@ impl Slot {
             trimmed_at: 0,
             released: false,
             cold: false,
+            known: 0,
             log: LogState::None,
             superseded: false,
             written: false,
@@ -341,6 +344,20 @@ impl WriteBuffer {
             self.queue(slot, cold);
         }
         Landing::New
+    }
+
+    /// These sectors of its page were written to a slot.
+    #[inline]
+    pub fn knows(&mut self, slot: BufferSlot, sectors: u8) {
+        self.slots[slot].known |= sectors;
+    }
+
+    /// Whether some of these sectors are still in flash alone, on their way to the slot.
+    #[inline]
+    #[must_use]
+    pub fn lacks(&self, slot: BufferSlot, sectors: u8) -> bool {
+        let slot = &self.slots[slot];
+        slot.state == SlotState::Merging && sectors & !slot.known != 0
     }
 
     /// The rest of a page has been read: the slot can be programmed.

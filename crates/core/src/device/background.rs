@@ -1,10 +1,11 @@
 //! What the drive does without being asked, beside garbage collection: deciding that the host is idle,
 //! giving memory to roles, and host memory back.
 
+use super::erases::Erases;
 use super::{Contents, Device, HostMemory, Lent, wear};
 use crate::controller::ReadCache;
 use crate::engine::{EventKind, INDEX_MAX};
-use crate::ftl::{Collector, Move, Owned, Pacer};
+use crate::ftl::{Collector, Ftl, Move, Owned, Pacer};
 use crate::ids::{ProgramId, Superblock};
 use crate::nand::Cause;
 use crate::observe::Tracer;
@@ -41,6 +42,24 @@ pub(super) struct Background {
     /// Steps that may have given new data its turn: of garbage collection, and of one kind of new data for the other.
     #[serde(skip)]
     pub steps: u64,
+}
+
+impl Background {
+    /// Whether superblocks of which nothing is current are erased, one at a time: a cache that takes of what holds nothing is
+    /// as large again soon after a trim.
+    pub fn erases_dead(&self, ftl: &Ftl, erases: &Erases) -> bool {
+        self.folding && ftl.may_ever_borrow() && ftl.erasing_slots() == 0 && erases.held() == 0
+    }
+
+    /// What of the single-bit cache that stands apart is to be emptied when it is full, or in idle time. What single-bit
+    /// mode has borrowed is emptied as garbage is collected.
+    pub fn next_to_fold(&self, ftl: &mut Ftl) -> Option<Superblock> {
+        // More of the flash that holds nothing may still run in single-bit mode.
+        if !self.folding && ftl.may_borrow() {
+            return None;
+        }
+        ftl.blocks.next_to_fold(self.folding)
+    }
 }
 
 /// Of the host memory granted, what the drive can use, bytes.

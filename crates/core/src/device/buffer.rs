@@ -5,11 +5,11 @@ use super::Commands;
 use super::board::Board;
 use super::hmb_path::HmbPath;
 use super::programs::{Fetched, Program, Programs};
-use crate::controller::WriteBuffer;
+use crate::controller::{SlotState, WriteBuffer};
 use crate::engine::EventKind;
 use crate::ftl::ProgramUnit;
 use crate::ids::{BufferSlot, CommandId, Lpn, NONE, TransferId};
-use crate::memory::STAGING;
+use crate::memory::{GRANTED, STAGING};
 use crate::observe::Tracer;
 use crate::slab::{Queue, Slab};
 use crate::spec::{DriveSpec, SLOT_BYTES, Tier, TierSpecs};
@@ -61,6 +61,8 @@ pub(super) struct Buffer {
     /// Writes that wait for room.
     pub queue: Queue<CommandId>,
     transfers: Slab<Transfer, TransferId>,
+    /// Reads that wait for the rest of a partly written page, by its slot.
+    merge_readers: Vec<(BufferSlot, CommandId)>,
     /// Slots of the program operation being put together, with their pages; empty in between.
     #[serde(skip)]
     pub batch: Vec<(BufferSlot, Lpn)>,
@@ -81,6 +83,7 @@ impl Buffer {
             home: role.tier,
             queue: Queue::default(),
             transfers: Slab::default(),
+            merge_readers: Vec::new(),
             batch: Vec::new(),
             incoming: Incoming::default(),
             log_bytes: 0,
@@ -114,6 +117,7 @@ impl Buffer {
     pub(super) fn drop_all(&mut self) {
         self.queue = Queue::default();
         self.transfers = Slab::default();
+        self.merge_readers.clear();
         self.incoming = Incoming::default();
         self.savings = 0;
     }
@@ -143,6 +147,25 @@ impl Buffer {
         transfer
     }
 
+    /// Whether a read has to wait for what the buffer does not hold yet: the rest of a partly written page.
+    #[inline]
+    pub(super) fn awaits_rest(&mut self, id: CommandId, slot: BufferSlot, sectors: u8) -> bool {
+        let waits = self.slots.lacks(slot, sectors);
+        if waits {
+            self.merge_readers.push((slot, id));
+        }
+        waits
+    }
+
+    /// The next of those reads whose page is whole by now.
+    pub(super) fn next_merged(&mut self) -> Option<(Lpn, CommandId)> {
+        let slots = &self.slots;
+        let mut readers = self.merge_readers.iter();
+        let at = readers.position(|&(slot, _)| slots.state(slot) != SlotState::Merging)?;
+        let (slot, id) = self.merge_readers.remove(at);
+        Some((self.slots.lpn(slot), id))
+    }
+
     // In host memory.
 
     /// Whether buffered data to be programmed stands in host memory.
@@ -150,6 +173,15 @@ impl Buffer {
     pub(super) fn is_in_hmb(&self) -> bool {
         // While memory that was taken back is emptied, most of what is buffered still stands there.
         self.tier.is_granted() || (self.savings > 0 && self.home.is_granted())
+    }
+
+    /// Memory that it holds its data in.
+    #[inline]
+    pub(super) fn holds_in(&self) -> Tier {
+        match self.is_in_hmb() {
+            true => GRANTED,
+            false => self.tier,
+        }
     }
 
     /// Data goes into the buffer in host memory.

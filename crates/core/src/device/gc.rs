@@ -144,7 +144,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Chooses the next victim, if there is need.
     fn start_gc(&mut self) -> bool {
         let folds = self.background.folding && self.ftl.blocks.borrowed() > 0;
-        if !self.room_is_short() && !folds {
+        if !self.room_is_short() && !folds && !self.background.erases_dead(&self.ftl, &self.erases)
+        {
             return false;
         }
         let sequence = self.ftl.sequence();
@@ -163,7 +164,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             return false;
         }
         let Some((victim, cause)) = self.next_victim() else {
-            self.background.nothing_to_gain_at = Some(sequence);
+            if self.room_is_short() {
+                self.background.nothing_to_gain_at = Some(sequence);
+            }
             return false;
         };
         if cause == Cause::Wear || !self.ftl.blocks[victim].is_map() {
@@ -193,7 +196,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn next_victim(&mut self) -> Option<(Superblock, Cause)> {
         let folded = |borrowed| (borrowed, Cause::Fold);
         if !(self.background.reclaiming || self.ftl.room_is_short()) {
-            return self.ftl.blocks.emptiest_borrowed(None).map(folded);
+            let borrowed = self.ftl.blocks.emptiest_borrowed(None).map(folded);
+            let erases = borrowed.is_none() && self.background.erases_dead(&self.ftl, &self.erases);
+            let dead = erases.then(|| self.ftl.blocks.dead());
+            return borrowed.or_else(|| Some((dead??, Cause::Gc)));
         }
         if let Some(victim) = self.worn_victim() {
             self.background.wear_turn_taken = true;
@@ -322,15 +328,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         false
     }
 
-    /// Empties a superblock of the single-bit cache that stands apart when it is full, or in idle time. What single-bit
-    /// mode has borrowed is emptied as garbage is collected.
+    /// Empties a superblock of the single-bit cache that stands apart.
     fn start_folding(&mut self) -> bool {
-        let idle = self.background.folding;
-        let Some(victim) = self.ftl.blocks.next_to_fold(idle) else {
-            return false;
-        };
-        self.background.collectors[Mover::Fold as usize].start(&mut self.ftl, victim, Cause::Fold);
-        true
+        let victim = self.background.next_to_fold(&mut self.ftl);
+        if let Some(victim) = victim {
+            let collector = &mut self.background.collectors[Mover::Fold as usize];
+            collector.start(&mut self.ftl, victim, Cause::Fold);
+        }
+        victim.is_some()
     }
 
     /// A group of a victim has been read.

@@ -6,7 +6,7 @@ use super::{Command, Contents, Device, HostMemory, Source};
 use crate::controller::{Lookup, ReadAhead, Waiter};
 use crate::engine::EventKind;
 use crate::ids::{BufferSlot, CommandId, FlashOpId, Lpn, Ppn, TranslationPage};
-use crate::memory::{self, GRANTED};
+use crate::memory;
 use crate::nand::{Cause, Class, Decoded, FlashOp};
 use crate::observe::{Part, Tracer};
 use crate::request::Status;
@@ -90,8 +90,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// The command's entry is read from host memory.
     pub(super) fn fetch_map_entry(&mut self, command: CommandId) {
-        let (page, _) = self.commands[command].translation_pages();
-        let page = TranslationPage(page);
+        let page = TranslationPage(self.commands[command].translation_pages().0);
         let at_ps = self.map.fetch_entry(&mut self.board, page);
         self.board
             .engine
@@ -100,8 +99,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// The map says where the data is, or is asked to find out.
     pub(super) fn start_read(&mut self, id: CommandId) {
-        let engine = &mut self.board.engine;
-        engine.tracer.mark(id, Part::MapHmb, engine.now().ps());
+        let now_ps = self.board.engine.now().ps();
+        self.board.engine.tracer.mark(id, Part::MapHmb, now_ps);
         if self.commands[id].hpb_command {
             if let Some(hpb) = &mut self.hpb
                 && !hpb.take_entries(&mut self.board, id)
@@ -152,8 +151,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.end_part(id);
     }
 
-    /// What is expected to be asked for after a read is read from flash into the read cache, as far as the map is at
-    /// hand.
+    /// What is expected to be asked for next is read from flash into the read cache, as far as the map is at hand.
     #[inline]
     fn read_ahead_of(&mut self, command: &Command) {
         if let Some(cache) = &mut self.read_cache
@@ -265,8 +263,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 continue;
             }
             self.commands[id].pending += 1;
-            let (map, board) = (&mut self.map, &mut self.board);
-            if map.fill(board, TranslationPage(page), Waiter::Command(id)) {
+            let (page, waiter) = (TranslationPage(page), Waiter::Command(id));
+            if self.map.fill(&mut self.board, page, waiter) {
                 self.board.counters.map.shared_misses += 1;
             }
         }
@@ -281,8 +279,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         for page in first..=last {
             if missed >> (page - first) & 1 != 0 {
                 self.commands[id].pending += 1;
-                let (map, board) = (&mut self.map, &mut self.board);
-                map.fill(board, TranslationPage(page), Waiter::Command(id));
+                let waiter = Waiter::Command(id);
+                self.map
+                    .fill(&mut self.board, TranslationPage(page), waiter);
             }
         }
         if missed != 0 {
@@ -302,16 +301,22 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             }
         }
         self.map.give_back(waiting);
+        self.read_merged();
         self.dispatch();
     }
 
     /// A translation page the command waited for is here.
     fn read_after_fill(&mut self, id: CommandId, page: TranslationPage) {
-        let command = *self.commands[id];
-        if !command.hpb_command {
-            let (from, to) = command.pages_within(page);
-            self.read_pages(id, from, to);
-        }
+        let command = &self.commands[id];
+        let (from, to) = match command.hpb_command {
+            true => (0, 0),
+            false => command.pages_within(page),
+        };
+        self.read_on(id, from, to);
+    }
+
+    fn read_on(&mut self, id: CommandId, from: u32, to: u32) {
+        self.read_pages(id, from, to);
         self.end_part(id);
     }
 
@@ -323,8 +328,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let cached = read_cache_serves(cache, &self.buffer.slots, &self.ftl, from, to);
         let mut run: Option<Run> = None;
         for lpn in from..to {
-            let bytes = command.bytes_in(Lpn(lpn));
-            let source = self.source_of(id, Lpn(lpn), &command, bytes, cached, &mut from_memory);
+            let (lpn, bytes) = (Lpn(lpn), command.bytes_in(Lpn(lpn)));
+            let source = self.source_of(id, lpn, &command, bytes, cached, &mut from_memory);
             let Some(ppn) = source else { continue };
             let group_slots = self.ftl.geometry().group_slots;
             if let Some(current) = &mut run
@@ -358,20 +363,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     ) -> Option<Ppn> {
         let sectors = command.sectors_in(lpn);
         if let Some(slot) = self.buffer.slots.find(lpn) {
-            self.board.counters.buffer_read_hits += 1;
-            let tier = match self.buffer.is_in_hmb() {
-                true => GRANTED,
-                false => self.buffer.tier,
-            };
-            from_memory.add(tier, bytes);
-            let mut known = true;
-            if Self::PAGES_IN_HOST {
-                let (data, around) = self.hmb_pages();
-                known = data.read_buffered(around, id, slot, sectors);
-            }
-            if known {
-                self.note_read(id, lpn, Source::Buffer(slot), sectors);
-            }
+            self.read_buffered(id, lpn, slot, (sectors, bytes), from_memory);
             return None;
         }
         let at = lpn.0 - command.first_lpn();
@@ -417,15 +409,49 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         Some(ppn)
     }
 
+    /// A command reads a page that the write buffer holds, or waits for the rest of it.
+    fn read_buffered(
+        &mut self,
+        id: CommandId,
+        lpn: Lpn,
+        slot: BufferSlot,
+        (sectors, bytes): (u8, u64),
+        from_memory: &mut FromMemory,
+    ) {
+        if self.buffer.awaits_rest(id, slot, sectors) {
+            self.commands[id].pending += 1;
+            return;
+        }
+        self.board.counters.buffer_read_hits += 1;
+        from_memory.add(self.buffer.holds_in(), bytes);
+        let is_known = !Self::PAGES_IN_HOST || {
+            let (data, around) = self.hmb_pages();
+            data.read_buffered(around, id, slot, sectors)
+        };
+        if is_known {
+            self.note_read(id, lpn, Source::Buffer(slot), sectors);
+        }
+    }
+
+    /// Reads that waited for the rest of pages look again: it is in the buffer, or has been trimmed meanwhile.
+    fn read_merged(&mut self) {
+        while let Some((lpn, id)) = self.buffer.next_merged() {
+            let engine = &mut self.board.engine;
+            engine.tracer.adopt(id, engine.now().ps());
+            self.read_on(id, lpn.0, lpn.0 + 1);
+        }
+    }
+
     /// A command reads a page that the read cache holds in host memory. Returns whether it could.
     fn read_cached(&mut self, id: CommandId, lpn: Lpn, sectors: u8) -> bool {
         let (data, mut around) = self.hmb_pages();
         let Some(page) = data.get_cached(&mut around, lpn) else {
             return false;
         };
-        if !self.commands[id].window_io {
-            let payload = &mut self.commands[id].payload;
-            self.contents.read_bytes(payload, lpn, &page, sectors);
+        let command = &mut self.commands[id];
+        if !command.window_io {
+            self.contents
+                .read_bytes(&mut command.payload, lpn, &page, sectors);
         }
         true
     }
@@ -563,7 +589,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 self.map.background_filled(&mut self.board, &op);
                 self.dispatch();
             }
-            (Cause::Merge, _) => self.on_merged(BufferSlot(op.owner)),
+            (Cause::Merge, _) => {
+                self.on_merged(BufferSlot(op.owner));
+                self.read_merged();
+            }
             (Cause::Gc | Cause::Wear | Cause::Fold, _) => self.on_victim_read(&op),
         }
         self.end_read(&op);

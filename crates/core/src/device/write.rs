@@ -245,6 +245,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                     data.fetch_absorbing(around, held, sectors);
                 }
                 self.contents.absorb(slot, held, sectors);
+                self.buffer.slots.knows(held, sectors);
                 held
             }
             Landing::New => {
@@ -277,6 +278,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.buffer.slots.wait_for(held, id, at_once);
         }
         if merge {
+            self.buffer.slots.knows(slot, sectors);
             self.start_merge(slot, lpn);
         }
         held
@@ -356,10 +358,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Programs what should be programmed now, as far as there is room.
     pub(super) fn dispatch_writes(&mut self) {
-        self.dispatch_queue(false);
-        if self.spec.ftl.hot_cold_streams {
-            self.dispatch_queue(true);
+        if !self.spec.ftl.hot_cold_streams {
+            self.dispatch_queue(false);
+            return;
         }
+        // Where turns are few, who has waited longest goes first.
+        let cold_first = self.buffer.slots.cold_is_older();
+        self.dispatch_queue(cold_first);
+        self.dispatch_queue(!cold_first);
     }
 
     fn dispatch_queue(&mut self, cold: bool) {
@@ -372,7 +378,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             }
             let wanted = match wanted {
                 Wanted::Now(slots) => slots,
-                Wanted::OnceIdle(slots) if slots > 0 && self.has_idle_die(cold) => slots,
+                Wanted::OnceIdle(slots) if slots > 0 && self.has_idle_die(cold, unit_slots) => {
+                    slots
+                }
                 Wanted::OnceIdle(_) | Wanted::Nothing => return,
             };
             let Some(share) = self.may_write(stream) else {
@@ -394,9 +402,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// What does not fill a program operation and is waited for is not kept waiting while a die has nothing to do for the host;
     /// behind such work it may fill up. What garbage collection has under way does not count: it goes on as long as it likes.
     #[inline]
-    fn has_idle_die(&self, cold: bool) -> bool {
+    fn has_idle_die(&self, cold: bool, unit_slots: u32) -> bool {
         // Full operations of the one kind would keep what is left of the other waiting without end.
-        let is_overtaken = self.spec.ftl.hot_cold_streams && self.buffer.slots.dirty(!cold) > 0;
+        let is_overtaken =
+            self.spec.ftl.hot_cold_streams && self.buffer.slots.is_overtaken(cold, unit_slots);
         is_overtaken || self.programs.of_host_data() < self.ftl.geometry().dies
     }
 

@@ -265,6 +265,12 @@ impl Ftl {
         }
     }
 
+    /// Whether single-bit mode takes superblocks that hold nothing.
+    #[must_use]
+    pub fn may_ever_borrow(&self) -> bool {
+        self.slc_dynamic_permille > 0
+    }
+
     /// Whether single-bit mode may take another of the superblocks that hold nothing, of which it already has some: up to
     /// its share of those, and none that garbage collection would miss.
     #[must_use]

@@ -184,6 +184,12 @@ impl Ageing {
         }
     }
 
+    /// A read takes its data from the page register: its cells are not disturbed.
+    pub(super) fn joined(&mut self, op: &FlashOp) {
+        let block = &mut self.blocks[op.superblock.index()];
+        block.reads = block.reads.saturating_sub(1);
+    }
+
     /// A read has come to its last try: soft reads and their decoding.
     pub(super) fn read_softly(&self, op: &mut FlashOp) {
         op.array_ps *= u64::from(self.spec.soft_reads);

@@ -1,7 +1,7 @@
 //! Whose turn it is on a die.
 
 use super::operation::{CLASSES, Class, FlashOp};
-use crate::ids::FlashOpId;
+use crate::ids::{FlashOpId, Ppn};
 use crate::slab::{Queue, Slab};
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +60,8 @@ pub struct Die {
     since_turn: u8,
     /// Reads that have come before what is held back: the suspended operation, or what was chosen to be next.
     pub reads_before_held: u8,
+    /// Page (of all planes) that the array has been read of last, while its page register may still hold it.
+    pub sensed: Option<Ppn>,
     /// When the page register is empty again.
     pub free_at_ps: u64,
     /// When the bus transfer of the last read ends.
@@ -103,7 +105,7 @@ impl Die {
     }
 
     fn pick_of_several(&mut self, candidates: u8) -> usize {
-        let urgent = candidates.trailing_zeros() as usize;
+        let urgent = self.most_urgent(candidates);
         let class = match self.since_turn < OVERTAKES_MAX {
             true => None,
             false => self.most_overtaken(candidates),
@@ -118,6 +120,17 @@ impl Die {
         let full = self.passed >> 7 & ONES[ONES.len() - 1];
         self.passed += ONES[usize::from(candidates & !(1 << class))] & !full;
         class
+    }
+
+    /// Data before all else; but reads of the map that a host waits for take turns with it. Each of them has one of data to follow: had
+    /// they fewer turns than that, what misses the map would pile up until hardly anything else was in flight.
+    fn most_urgent(&self, candidates: u8) -> usize {
+        const BOTH: u8 = 1 << Class::HostRead as u8 | 1 << Class::MapRead as u8;
+        let is_overtaken = self.passed >> (8 * Class::MapRead as u32) & 0xff != 0;
+        match candidates & BOTH == BOTH && is_overtaken {
+            true => Class::MapRead as usize,
+            false => candidates.trailing_zeros() as usize,
+        }
     }
 
     /// The one of them that has been overtaken most, and too often; the most urgent of several.
@@ -158,6 +171,23 @@ mod tests {
             assert!(host + 1 >= moves, "batches of {batch}: {host} and {moves}");
             assert!(moves > 0, "batches of {batch}");
         }
+    }
+
+    /// Of reads that all miss the map, as many of the map are done as of data; had those of data more turns, the others
+    /// would pile up.
+    #[test]
+    fn reads_of_the_map_take_turns_with_those_of_data() {
+        let (mut die, mut turns) = (Die::default(), [0; CLASSES]);
+        for _ in 0..200 {
+            turns[die.pick(bits(&[Class::HostRead, Class::MapRead]))] += 1;
+        }
+        let (data, map) = (turns[0], turns[1]);
+        assert!(data >= map && data <= map + 1, "{data} and {map}");
+        // Others have their turn after eight.
+        for _ in 0..90 {
+            turns[die.pick(bits(&[Class::HostRead, Class::MapRead, Class::HostProgram]))] += 1;
+        }
+        assert!(turns[Class::HostProgram as usize] >= 9, "{turns:?}");
     }
 
     /// Whatever arrives when, in batches of any size: a turn comes after eight overtakings, and one for each class

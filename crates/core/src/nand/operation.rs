@@ -34,7 +34,7 @@ impl OpKind {
 pub enum Class {
     /// A host waits for the data.
     HostRead = 0,
-    /// A host's request waits for the map.
+    /// A host's request waits for the map. Takes turns with those.
     MapRead = 1,
     /// A host is expected to ask for the data next, or does so already.
     AheadRead = 2,
@@ -152,8 +152,8 @@ pub struct FlashOp {
     /// Reads that are still to come because what this one brings cannot be decoded, and how they end; see
     /// [`super::Ageing`].
     pub tries: u8,
-    /// Times it has been suspended.
-    pub suspensions: u16,
+    /// Times it has been suspended (program, erase) or done again (read).
+    pub repeats: u16,
     /// Array time, or what is left of it after a suspension.
     pub array_ps: u64,
     /// When the array work under way ends (program, erase); what decoding takes beyond the least (read).
@@ -182,7 +182,7 @@ impl FlashOp {
             link_bytes: 0,
             pieces_left: 0,
             tries: 0,
-            suspensions: 0,
+            repeats: 0,
             array_ps: 0,
             end_ps: 0,
         }

@@ -291,7 +291,7 @@ fn every_kind_of_attack_on_either_role_is_met_and_counted() {
     for attack in &ATTACKS {
         let attacks: &'static [Attack] = std::slice::from_ref(attack);
         let (mut cached, mut buffered, mut failed) = (0, 0, 0);
-        for seed in 0..lodger_testing::cases(12) {
+        for seed in 0..lodger_testing::cases(24) {
             let outcome = run("mac", seed, u64::from(seed), attacks);
             assert_eq!(outcome.wrong, 0, "{attack:?} {seed}");
             cached += outcome.cache_rejected;

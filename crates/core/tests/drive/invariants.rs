@@ -176,11 +176,11 @@ fn the_speed_guard_of_each_regime() {
         ("map hit", ("970-pro", Sequential, 100, 1, 0, 5.0)),
         (
             "map miss",
-            ("rc100-480", Sequential, 100, 1, 6 << 20, 6.536),
+            ("rc100-480", Sequential, 100, 1, 6 << 20, 6.555),
         ),
-        ("beyond reach", ("rc100-480", Sequential, 100, 1, 0, 7.504)),
-        ("mixed", ("rc100-480", Random, 70, 1, 0, 7.374)),
-        ("steady writes", ("rc100-480", Random, 0, 1, 0, 8.112)),
+        ("beyond reach", ("rc100-480", Sequential, 100, 1, 0, 7.499)),
+        ("mixed", ("rc100-480", Random, 70, 1, 0, 7.367)),
+        ("steady writes", ("rc100-480", Random, 0, 1, 0, 8.118)),
         (
             "sequential reads",
             ("970-pro", Sequential, 100, 32, 1, 11.012),

@@ -154,3 +154,48 @@ fn writes_with_fua_share_program_operations() {
         }
     }
 }
+
+/// Data that replaces old data and data that replaces young data are programmed apart (`ftl.hot_cold_streams`). What is rarely written filled
+/// no program operation for itself and waited for an idle die, which those of the other never left: 2.8 s for one page. Now it
+/// waits until data for one operation has come after it, and goes first if it has waited longer.
+#[test]
+fn data_of_a_kind_that_is_rarely_written_does_not_wait_for_idle_dies() {
+    let sets = [
+        ("capacity", "8GiB"),
+        ("ftl.hot_cold_streams", "true"),
+        ("role.write_buffer.acknowledge", "programmed"),
+    ];
+    let spec = drive("970-pro", &sets);
+    let half = spec.capacity_bytes / 4096 / 2;
+    for seed in 0..2 {
+        let mut host = Host::new(&spec, Precondition::Random, 0, seed);
+        let mut rng = Rng::new(seed);
+        let mut at = 0;
+        let mut next = |tag: u32| {
+            let mut request = match tag {
+                0 => pages(Op::Write, half + rng.next_u64() % half, 1),
+                _ => pages(Op::Write, at % half / 32 * 32, 32),
+            };
+            at += 32 * u64::from(tag);
+            request.tag = tag;
+            request
+        };
+        (0..33).for_each(|client| host.submit(next(client.min(1))));
+        let (mut longest_ps, mut count) = (0, 0);
+        let mut done: Vec<Completion> = Vec::new();
+        while host.now_ps() < 10 * LENGTH_PS {
+            host.advance_to_completion(u64::MAX, &mut done);
+            for completion in done.drain(..) {
+                if completion.tag == 0 {
+                    longest_ps = longest_ps.max(completion.completed_ps - completion.submitted_ps);
+                    count += 1;
+                }
+                host.submit(next(completion.tag));
+            }
+        }
+        println!("seed {seed}: {count}, the longest {longest_ps} ps");
+        // 13 ms where all data is programmed together.
+        assert!(count > 300, "seed {seed}: {count}");
+        assert!(longest_ps < 100_000_000_000, "seed {seed}: {longest_ps} ps");
+    }
+}

@@ -33,6 +33,11 @@ fn one_die() -> Host {
     host
 }
 
+/// Less than nothing for one of 4096 that wants the page the die has just read.
+fn wait_ps(read: &Completion, alone_ps: u64) -> f64 {
+    (read.completed_ps - read.submitted_ps) as f64 - alone_ps as f64
+}
+
 /// Mean time that `count` reads wait, picoseconds, if the die is busy to that share.
 fn mean_wait_ps(load: f64, count: u32) -> (f64, f64) {
     let mut host = one_die();
@@ -49,11 +54,11 @@ fn mean_wait_ps(load: f64, count: u32) -> (f64, f64) {
         host.advance(at_ps as u64, &mut done);
         host.submit(pages(Op::Read, u64::from(rng.below(16 << 10)), 1));
         for read in done.drain(..) {
-            waited_ps += (read.completed_ps - read.submitted_ps - alone_ps) as f64;
+            waited_ps += wait_ps(&read, alone_ps);
         }
     }
     for read in settle(&mut host) {
-        waited_ps += (read.completed_ps - read.submitted_ps - alone_ps) as f64;
+        waited_ps += wait_ps(&read, alone_ps);
     }
     (waited_ps / f64::from(count), service_ps)
 }

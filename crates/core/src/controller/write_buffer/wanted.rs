@@ -56,4 +56,20 @@ impl WriteBuffer {
             false => Wanted::Nothing,
         }
     }
+
+    /// Whether the second queue's first slot has waited longer than that of the first.
+    #[must_use]
+    pub fn cold_is_older(&self) -> bool {
+        let [hot, cold] = self
+            .dirty
+            .map(|queue| queue.front().map(|slot| self.slots[slot].order));
+        cold.is_some_and(|cold| hot.is_none_or(|hot| cold < hot))
+    }
+
+    /// Whether what waits for a program operation has seen enough data for another come after it.
+    #[must_use]
+    pub fn is_overtaken(&self, cold: bool, unit_slots: u32) -> bool {
+        let front = self.dirty[usize::from(cold)].front();
+        front.is_some_and(|slot| self.slots[slot].order + u64::from(unit_slots) <= self.next_order)
+    }
 }

@@ -144,6 +144,13 @@ impl Superblocks {
         (block.valid <= most).then_some(superblock)
     }
 
+    /// A closed superblock of ordinary mode of which nothing is current.
+    #[must_use]
+    pub fn dead(&self) -> Option<Superblock> {
+        let mut closed = self.closed(false);
+        closed.find_map(|(superblock, block)| (block.valid == 0).then_some(superblock))
+    }
+
     /// The closed superblock whose data has lain still the longest in wear terms, when the spread
     /// of erase counts has reached `threshold`, which is the same at each call.
     #[must_use]
