@@ -51,13 +51,13 @@ struct Folded {
 }
 
 impl Folded {
-    fn of(shares: &[f64], round: usize) -> Self {
+    fn of(shares: &[f64], from: usize, round: usize) -> Self {
         let mut folded = Folded {
             counts: vec![0.0; round],
             sums: vec![0.0; round],
-            squares: shares.iter().map(|share| share * share).sum(),
+            squares: shares[from..].iter().map(|share| share * share).sum(),
         };
-        for (i, share) in shares.iter().enumerate() {
+        for (i, share) in shares.iter().enumerate().skip(from) {
             let place = (i + 1) % round;
             folded.counts[place] += 1.0;
             folded.sums[place] += share;
@@ -88,13 +88,14 @@ impl Folded {
     }
 }
 
-/// The layout, if a whole round shows in the shares of collisions at distances of 1, 2, 3, ... pages.
-pub(super) fn of(shares: &[f64]) -> Option<Layout> {
+/// The layout, if a whole round shows in the shares of collisions at distances of 1, 2, 3, ... pages. The first `from` of them
+/// tell nothing: such pages may lie in one page of flash, which is read once.
+pub(super) fn of(shares: &[f64], from: usize) -> Option<Layout> {
     let longest = shares.len().checked_sub(BEYOND)?;
     let least =
         |best: (f64, usize), found: (f64, usize)| if found.0 < best.0 { found } else { best };
     let coarse = (4..=longest).map(|round| {
-        let folded = Folded::of(shares, round);
+        let folded = Folded::of(shares, from, round);
         let errors = COARSE
             .iter()
             .filter(|n| 2 * **n <= round)
@@ -104,19 +105,20 @@ pub(super) fn of(shares: &[f64]) -> Option<Layout> {
     let (_, near) = coarse.fold((f64::INFINITY, 0), least);
     let rounds = near.saturating_sub(3).max(4)..=(near + 3).min(longest);
     let fine = rounds.map(|round| {
-        let folded = Folded::of(shares, round);
+        let folded = Folded::of(shares, from, round);
         let errors = (2..=UNITS_MAX.min(round / 2)).map(|n| folded.errors(n));
         (errors.fold(f64::INFINITY, f64::min), round)
     });
     let (errors, round) = fine.fold((f64::INFINITY, 0), least);
-    let mean = shares.iter().sum::<f64>() / shares.len() as f64;
-    let variance: f64 = shares.iter().map(|share| (share - mean).powi(2)).sum();
-    if errors > (1.0 - EXPLAINED) * variance || !peaks_at(shares, round) {
+    let told = &shares[from..];
+    let mean = told.iter().sum::<f64>() / told.len() as f64;
+    let variance: f64 = told.iter().map(|share| (share - mean).powi(2)).sum();
+    if errors > (1.0 - EXPLAINED) * variance || !peaks_at(shares, from, round) {
         return None;
     }
-    let folded = Folded::of(shares, round);
+    let folded = Folded::of(shares, from, round);
     // A little for rounding, where triangles fit exactly.
-    let allowed = errors * (1.0 + RULED_OUT / shares.len() as f64) + 1e-9;
+    let allowed = errors * (1.0 + RULED_OUT / told.len() as f64) + 1e-9;
     let tried = (2..=UNITS_MAX.min(round / 2)).map(|n| (folded.errors(n), n));
     let fitting: Vec<(f64, usize)> = tried.filter(|(errors, _)| *errors <= allowed).collect();
     let best = fitting.iter().min_by(|a, b| a.0.total_cmp(&b.0))?.1;
@@ -132,8 +134,10 @@ pub(super) fn of(shares: &[f64]) -> Option<Layout> {
 }
 
 /// Whether collisions return after a round: most pairs at that distance are on one die.
-fn peaks_at(shares: &[f64], round: usize) -> bool {
-    shares[round - 2..=round].iter().sum::<f64>() > 1.5
+fn peaks_at(shares: &[f64], from: usize, round: usize) -> bool {
+    let after = (from + 2).div_ceil(round).max(1) * round;
+    let around = shares.get(after - 2..=after).unwrap_or_default();
+    around.iter().sum::<f64>() > 1.5
 }
 
 /// Pages of a stripe by the first triangle alone, which is twice as wide as its area.
@@ -177,7 +181,7 @@ mod tests {
             chance in 0.0..0.05f64,
         ) {
             let shares = shares(f64::from(stripe), f64::from(units), seen, chance);
-            let found = of(&shares);
+            let found = of(&shares, 0);
             if stripe * units > 1000 {
                 return Ok(());
             }
@@ -189,21 +193,21 @@ mod tests {
 
     #[test]
     fn two_dies_leave_no_distance_without_collisions() {
-        let found = of(&shares(12.0, 2.0, 1.0, 0.0)).unwrap();
+        let found = of(&shares(12.0, 2.0, 1.0, 0.0), 0).unwrap();
         assert_eq!((found.round, found.units.estimate), (24.0, 2.0));
     }
 
     #[test]
     fn a_round_longer_than_what_was_looked_at_is_left_open() {
         let shares = shares(24.0, 64.0, 1.0, 0.0);
-        assert_eq!(of(&shares), None);
+        assert_eq!(of(&shares, 0), None);
         let stripe = first_triangle(&shares).unwrap();
         assert!((stripe.estimate - 24.0).abs() < 1.0, "{stripe:?}");
     }
 
     #[test]
     fn no_collisions_give_nothing() {
-        assert_eq!(of(&[0.0; 100]), None);
+        assert_eq!(of(&[0.0; 100], 0), None);
         assert_eq!(first_triangle(&[0.0; 100]), None);
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! **Method.** Two pages are read at the same time, the second `k` pages after the first. If one die
 //! must serve both, the pair takes longer than if two dies do. The distances at which pairs collide
-//! show the stripe (bytes that lie together) and, where they return, the number of parallel units. How many
+//! show the stripe (bytes that lie together) and, where they return, the number of parallel units. Two pages of 4 KiB in one
+//! page of flash may be read at once and do not collide then: the units show in pairs farther apart (`apart.rs`). How many
 //! bytes one read of the flash fetches, `flash_page.rs` asks. Before that, pages are brought to hand in the same way and
 //! read one after the other (`alone.rs`): where these are late as well, or all pairs wait alike, pairs tell no dies.
 //!
@@ -13,6 +14,7 @@
 //! and planes only as far as addresses go round them in order.
 
 mod alone;
+mod apart;
 
 use super::layout::{self, Layout};
 use super::{About, enter, flash_page};
@@ -36,7 +38,7 @@ pub const ABOUT: About = About {
 
 /// Of most pairs both reads and two more that bring their map entries, and a rest of 1 ms.
 fn cost(scale: &Scale) -> Cost {
-    let pairs = 320 + 64 * 4 * PAIRS + (SCANNED - 64) * PAIRS + 2 * alone::PAIRS;
+    let pairs = 320 + apart::PAIRS + 64 * 4 * PAIRS + (SCANNED - 64) * PAIRS + 2 * alone::PAIRS;
     // Where pages differ, each is read alone as well.
     Cost::reads(5 * pairs + flash_page::READS, scale).resting(Duration::from_millis(pairs))
 }
@@ -46,8 +48,6 @@ const BESIDE: u64 = 100;
 const ENTRIES: u64 = 512;
 /// Longest distance tried, pages.
 const DISTANCE_MAX: u64 = 4096;
-/// Pairs at random distances where neighbours do not collide.
-const SCATTERED: u64 = 2000;
 /// Distances that are scanned one by one, pages.
 const SCANNED: u64 = 1024;
 /// Pairs at each distance.
@@ -86,12 +86,6 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         kind = Pairs::Plain;
         (near, far) = near_and_far(bench, kind, room)?;
     }
-    if !are_kept {
-        let alone = Alone::measured(bench, kind, (room, DISTANCE_MAX))?;
-        if tell_no_dies(&alone, findings, &near, &far) {
-            return Ok(());
-        }
-    }
     // At least half of the distant pairs lie on two units; neighbours share one.
     let fast = stats::quantile(&far, 0.45).min(stats::median(&near));
     let slow = stats::median(&near);
@@ -101,8 +95,9 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         slow.count() as f64 / times.len() as f64
     };
     // Latencies that spread widely by themselves do so for distant pairs as well.
+    let collide = slow > 1.15 * fast && share(&near) >= share(&far) + 0.25;
     if are_kept {
-        if slow > 1.15 * fast && share(&near) >= share(&far) + 0.25 {
+        if collide || apart::are_late(bench, room)? {
             findings.collisions = Some(true);
         }
         findings.notes.push(
@@ -111,13 +106,17 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         );
         return Ok(());
     }
-    if slow <= 1.15 * fast || share(&near) < share(&far) + 0.25 {
+    let alone = Alone::measured(bench, kind, (room, DISTANCE_MAX))?;
+    if tell_no_dies(&alone, findings, &far) {
+        return Ok(());
+    }
+    if !collide {
         return match comb(bench, kind, threshold, room)? {
             Some(units) => {
                 note_comb(findings, units as f64, page as f64);
                 Ok(())
             }
-            None => scattered(bench, findings, kind, room),
+            None => apart::measure(bench, findings, (kind, room), &alone),
         };
     }
     let wait_ns = (slow - fast) * kind.unit_ns();
@@ -125,7 +124,7 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     // Neighbours in one page of flash wait for the bus alone.
     findings.flash_wait_ns = Some((stats::quantile(&near, 0.9) - fast) * kind.unit_ns());
     let shares = collisions(bench, kind, threshold, room)?;
-    let layout = layout::of(&shares);
+    let layout = layout::of(&shares, 0);
     let stripe = layout.map(|layout| layout.stripe());
     let Some(stripe) = stripe.or_else(|| layout::first_triangle(&shares)) else {
         return Ok(());
@@ -136,12 +135,13 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
 }
 
 /// Whether pairs tell nothing of dies, as the same reads one after the other show; says why.
-fn tell_no_dies(alone: &Alone, findings: &mut Findings, near: &[f64], far: &[f64]) -> bool {
+fn tell_no_dies(alone: &Alone, findings: &mut Findings, far: &[f64]) -> bool {
     if let Some(why) = alone.against_pairs() {
         findings.notes.push(why);
         return true;
     }
-    let all_wait = alone.all_wait(near) && alone.all_wait(far);
+    // Of two dies half of them would not. Neighbours in one page of flash may not wait even on one die.
+    let all_wait = alone.all_wait(far);
     if all_wait {
         // A link or a server does that as well: no sign of flash.
         findings.collisions = Some(false);
@@ -221,81 +221,6 @@ fn note(
     let near = |end: f64| (round / end).clamp(0.9 * units, 1.1 * units);
     let units = Estimate::new(units, near(stripe.high), near(stripe.low));
     findings.quantity("parallel_units", "count", units);
-}
-
-/// Neighbours do not collide: the drive was written at random, or there are no dies. Any two pages
-/// then share one of `n` dies once in `n` times, and take up to twice as long, which no outlier of
-/// the host does so regularly.
-fn scattered(
-    bench: &mut Bench<'_>,
-    findings: &mut Findings,
-    kind: Pairs,
-    room: u64,
-) -> Result<(), Stop> {
-    let mut times = Vec::new();
-    for _ in 0..SCATTERED {
-        let distance = 1 + bench.below(DISTANCE_MAX);
-        times.extend(kind.pair(bench, distance, room)?);
-    }
-    let (twice, beyond) = late(&times);
-    // Where each pair is compared with its own pages, single reads add nothing by themselves.
-    let chance = match kind {
-        Pairs::Plain => late(&by_chance(bench, room)?).0,
-        Pairs::BesideAlone { .. } => 0.0,
-    };
-    let regular = twice > 0.01 + 2.0 * chance;
-    let collide = regular && twice > 3.0 * beyond;
-    findings.collisions = Some(collide);
-    let hits = (twice * times.len() as f64) as usize;
-    let share = stats::share(hits, times.len());
-    if collide {
-        let units = Estimate::new(1.0 / share.estimate, 1.0 / share.high, 1.0 / share.low);
-        findings.quantity("parallel_units", "count", units);
-        findings.notes.push(
-            "neighbours in address lie on different dies more often than not: pages are small, or the drive was \
-             written in another order"
-                .to_owned(),
-        );
-    } else {
-        findings.notes.push(
-            "no two reads get in each other's way: no sign of flash dies behind the addresses"
-                .to_owned(),
-        );
-    }
-    Ok(())
-}
-
-/// Shares of pairs that take up to twice as long as most, and longer than that.
-fn late(times: &[f64]) -> (f64, f64) {
-    // Of two dies, half of the pairs share one.
-    let most = stats::quantile(times, 0.25);
-    let share = |from: f64, to: f64| {
-        let inside = times
-            .iter()
-            .filter(|time| (from * most..to * most).contains(time));
-        inside.count() as f64 / times.len().max(1) as f64
-    };
-    (share(1.25, 2.1), share(2.1, f64::INFINITY))
-}
-
-/// Times of pairs as they would be if two reads had nothing to do with each other and only spread
-/// as single reads do.
-fn by_chance(bench: &mut Bench<'_>, room: u64) -> Result<Vec<f64>, Stop> {
-    let page = bench.page();
-    let mut singles = Vec::new();
-    for _ in 0..400 {
-        let at = bench.below(room);
-        let mut ignored = Vec::new();
-        bench.read_pages([beside(at, at) * page], 1, &mut ignored)?;
-        bench.idle(Duration::from_millis(1))?;
-        bench.read_pages([at * page], 1, &mut singles)?;
-    }
-    let mut pairs = Vec::new();
-    for _ in 0..2000 {
-        let a = singles[bench.below(400) as usize];
-        pairs.push(a.max(singles[bench.below(400) as usize]));
-    }
-    Ok(pairs)
 }
 
 /// How pairs are told from each other.

@@ -63,6 +63,11 @@ impl Alone {
         })
     }
 
+    /// What pairs are told by, had the two nothing to do with each other.
+    pub fn times(&self) -> &[f64] {
+        &self.times
+    }
+
     /// Why pairs tell nothing of dies, if they do not.
     pub fn against_pairs(&self) -> Option<String> {
         if self.first_ns > ALIKE * self.direct_ns {
