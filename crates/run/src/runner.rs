@@ -5,6 +5,8 @@
 //! happens, let the drive work up to it and tell the jobs what has completed.
 
 mod counting;
+mod difference;
+mod measured;
 mod observer;
 mod order;
 mod steady;
@@ -24,6 +26,7 @@ use lodger_core::spec::Tier;
 use lodger_core::time::S;
 use lodger_core::{Completion, Op, Request, WindowCompletion};
 use lodger_workload::{Counting, Job, Next, Workload};
+pub use measured::{Ramp, Worn};
 pub use observer::{DriveState, Observer, Progress};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -47,17 +50,21 @@ const STEP_PS: u64 = S;
 pub struct RunResult {
     /// One entry per job of the workload, in its order.
     pub jobs: Vec<JobResult>,
-    /// What the drive counted.
+    /// What the drive counted in the time that counts.
     pub counters: Counters,
-    /// How worn the flash is: in ordinary mode, in single-bit mode.
+    /// How worn the flash is at the end, by all of the run: in ordinary mode, in single-bit mode.
     pub wear: [Wear; 2],
+    /// What of that is due to the time that counts.
+    pub worn: [Worn; 2],
     /// Memories of the map role, in the order of `counters.map.hits`.
     pub map_tiers: Vec<Tier>,
-    /// Share of the simulated time that each kind of resource was busy, mean of its instances.
+    /// Share of the time that counts that each kind of resource was busy, mean of its instances.
     pub utilisation: Vec<(&'static str, f64)>,
     /// Simulated time from the first request to the last completion, picoseconds.
     pub simulated_ps: u64,
-    /// Part of it with at least one request in flight.
+    /// Part of it that counts: without the time in which every job that ran was in its ramp.
+    pub measured_ps: u64,
+    /// Part of that with at least one request in flight.
     pub busy_ps: u64,
     /// Real time it took, seconds. The only value that differs between two equal runs.
     pub wall_s: f64,
@@ -164,6 +171,7 @@ struct Runner<'o, O, T> {
     left: usize,
     order: order::Order,
     steady: steady::SteadyStates,
+    measured: measured::Measured,
     /// Calls of the byte window under way, and a list used again.
     calls: u32,
     called: Vec<WindowCompletion>,
@@ -198,6 +206,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
             left: 0,
             order: order::Order::new(&jobs),
             steady: steady::SteadyStates::new(&jobs),
+            measured: measured::Measured::new(),
             calls: 0,
             called: Vec::new(),
             done_requests: 0,
@@ -247,6 +256,9 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
                 self.route_calls();
             }
             self.wake(self.host.now_ps());
+            if self.host.now_ps() >= self.measured.next_ps() {
+                self.tell_ramp(Ramp::Ends);
+            }
             if self.host.now_ps() >= self.steady.next_ps() {
                 self.look_at_rates();
             }
@@ -451,7 +463,9 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
                         duration, and `rate=1` is one byte a second";
             return Err(Error::input(message).hint(hint));
         }
-        let until_ps = until_ps.min(self.steady.next_ps());
+        let until_ps = until_ps
+            .min(self.steady.next_ps())
+            .min(self.measured.next_ps());
         Ok(until_ps.min(self.observer.next_look_ps()))
     }
 
@@ -493,7 +507,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
         for (job, found) in self.steady.found() {
             self.results[job].steady = Some(Box::new(found));
         }
-        let counters = self.host.counters();
+        let measured = self.measured();
         let submitted: u64 = self.results.iter().map(|job| job.submitted).sum();
         assert!(
             interrupted || submitted == self.done_requests,
@@ -509,9 +523,11 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
         let result = RunResult {
             map_tiers: self.host.drive.map_tiers(),
             wear: self.host.drive.wear(),
-            utilisation: utilisation(&self.host, simulated_ps),
+            worn: measured.worn,
+            utilisation: utilisation(&self.host, &measured.busy_ps, measured.ps),
             simulated_ps,
-            busy_ps: self.busy_ps,
+            measured_ps: measured.ps,
+            busy_ps: measured.in_flight_ps,
             wall_s: 0.0,
             events: self.host.events(),
             requests: self.done_requests,
@@ -519,7 +535,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
             notes: Vec::new(),
             warnings: refused(&self.results).into_iter().collect(),
             interrupted,
-            counters,
+            counters: measured.counters,
             breakdown: None,
             jobs: self.results,
         };

@@ -295,6 +295,11 @@ impl JobResult {
         }
     }
 
+    /// It is in its ramp or before it, or has ended there.
+    pub(crate) fn has_ramp(&self) -> bool {
+        self.ramp_end_ps != u64::MAX
+    }
+
     fn begin_counting(&mut self, start_ps: u64) {
         self.start_ps = start_ps;
         self.end_ps = start_ps;

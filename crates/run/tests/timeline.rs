@@ -191,6 +191,53 @@ fn rows_add_up_to_the_totals() {
     }
 }
 
+/// Ramps of all jobs at once: in one of several stages, one after another job, and one that a job ends before.
+#[test]
+fn what_the_drive_does_in_a_ramp_is_in_no_row() {
+    let fio = |jobs: &str| {
+        let text = format!(
+            "[global]\nbs=4k\nsize=16m\nrw=randwrite\niodepth=8\ntime_based\nruntime=9ms\n{jobs}"
+        );
+        WorkloadFile::fio("ramps.fio", text)
+    };
+    let one = "[one]\nramp_time=20ms\n";
+    for (jobs, ramps) in [
+        (one, true),
+        ("[first]\n[one]\nstonewall\nramp_time=20ms", true),
+        ("[first]\nruntime=5ms\n[one]\nramp_time=20ms", true),
+        ("[one]\nramp_time=20ms\n[two]\nramp_time=11ms", true),
+        ("[one]\nramp_time=20ms\n[beside]\nruntime=40ms", false),
+        ("[one]\nramp_time=20ms\ntime_based=0\nnumber_ios=10", false),
+    ] {
+        for interval in [
+            Interval::Chosen,
+            Interval::Exactly(MS_PS * 3),
+            Interval::Exactly(3_600_000 * MS_PS),
+        ] {
+            let (table, json, result) = watched("tiny", &fio(jobs), interval);
+            assert_eq!(differences(&table, &json, &result), [""; 0], "{jobs}");
+            assert_eq!(result.measured_ps < result.simulated_ps, ramps, "{jobs}");
+        }
+    }
+    // A row in the ramp has nothing of the drive's; the null: without a ramp it has.
+    for (jobs, written) in [(one, false), ("[one]\nruntime=29ms", true)] {
+        let (table, ..) = watched("tiny", &fio(jobs), Interval::Exactly(MS_PS));
+        for column in [
+            "write_ios",
+            "host_written_bytes",
+            "programmed_bytes",
+            "flash_programs",
+        ] {
+            assert_eq!(
+                whole(&table, column)[5] > Some(0),
+                written,
+                "{jobs}: {column}"
+            );
+            assert!(whole(&table, column)[25] > Some(0), "{jobs}: {column}");
+        }
+    }
+}
+
 /// The null: a row that is lost shows.
 #[test]
 fn a_row_that_is_missing_or_there_twice_is_noticed() {

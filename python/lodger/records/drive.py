@@ -338,6 +338,9 @@ class Inside(Record):
     """Every value of the drive, by its key in a drive file."""
     simulated_s: float
     """Simulated time, seconds."""
+    measured_s: float | None
+    """The part of it that the drive's numbers are of, where the time in which every job was in its ``ramp_time`` is left
+    out; ``None`` where nothing is."""
     wall_s: float
     """Real time, seconds: all that differs between equal runs."""
     events: int

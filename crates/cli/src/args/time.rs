@@ -10,7 +10,8 @@ pub struct TimeArgs {
     /// Write every completion to FILE as fio's `write_lat_log` does, with offsets
     ///
     /// One line each: time (ms), completion latency (ns), direction (0 read, 1 write, 2 trim,
-    /// 3 sync; 4 a commit of a model of database logging), bytes, offset, priority.
+    /// 3 sync; 4 a commit of a model of database logging), bytes, offset, priority. Times count from
+    /// the start of the run, and requests of a `ramp_time` are there, which the report leaves out.
     #[arg(long, value_name = "FILE")]
     pub latency_log: Option<PathBuf>,
     /// Write requests, flash operations and garbage collection to FILE as slices over time, for Perfetto
@@ -37,7 +38,7 @@ pub struct TimeArgs {
     ///
     /// Requests, bandwidth and latencies by direction, map hits by memory, write amplification, free
     /// superblocks, fill of the single-bit cache, moved pages, erases, host memory used. Rows add up
-    /// to the report's totals.
+    /// to the report's totals: as there, nothing of a `ramp_time` is in them.
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<PathBuf>,
     /// Interval of the timeline, such as `100ms` [default: so long that there are 200 to 1000]

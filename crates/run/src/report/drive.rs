@@ -110,6 +110,9 @@ pub(crate) fn json(report: Report<'_>) -> Value {
         },
         "utilisation": shares,
     });
+    if result.measured_ps < result.simulated_ps {
+        json["measured_s"] = json!(result.measured_ps as f64 / S as f64);
+    }
     if result.interrupted {
         json["partial"] = json!(true);
     }
@@ -344,13 +347,21 @@ fn write_text(out: &mut String, report: Report<'_>) -> std::fmt::Result {
         .map(|(name, share)| format!("{name}={:.1}%", 100.0 * share))
         .collect();
     writeln!(out, "  utilisation  : {}", shares.join(", "))?;
-    writeln!(
+    write!(
         out,
         "  simulated    : {:.6} s, {} requests, {} events",
         result.simulated_ps as f64 / S as f64,
         grouped(result.requests),
         grouped(result.events)
-    )
+    )?;
+    if result.measured_ps < result.simulated_ps {
+        let measured_s = result.measured_ps as f64 / S as f64;
+        write!(
+            out,
+            "; the drive's numbers are those of {measured_s:.6} s without ramps"
+        )?;
+    }
+    writeln!(out)
 }
 
 fn write_flash(out: &mut String, counters: &Counters) -> std::fmt::Result {

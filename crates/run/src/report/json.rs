@@ -258,7 +258,7 @@ pub(super) fn disk_util(report: Report<'_>, entries: &[Entry]) -> Value {
         "in_queue": read_ticks + write_ticks + ticks_ms("trim"),
         "util": percent(
             whole_ms(report.result.busy_ps),
-            whole_ms(report.result.simulated_ps)
+            whole_ms(report.result.measured_ps)
         ),
     })
 }

@@ -3,7 +3,7 @@
 use super::Report;
 use super::number::grouped;
 use super::page::{Card, show_cards};
-use crate::runner::RunResult;
+use crate::runner::{RunResult, Worn};
 use crate::size;
 use crate::stats::Samples;
 use lodger_core::ftl::Wear;
@@ -74,8 +74,8 @@ struct Lifetime {
 impl Lifetime {
     fn of(report: Report<'_>) -> Option<Self> {
         let Report { config, result } = report;
-        let days = result.simulated_ps as f64 / S as f64 / DAY_S;
-        if days == 0.0 || result.wear.iter().all(|wear| wear.programmed_slots == 0) {
+        let days = result.measured_ps as f64 / S as f64 / DAY_S;
+        if days == 0.0 || result.worn.iter().all(|worn| worn.programmed_slots == 0) {
             return None;
         }
         let ftl = &config.spec().ftl;
@@ -83,7 +83,7 @@ impl Lifetime {
             (amount > 0.0 && so_far > 0.0).then(|| amount / so_far * days)
         };
         let written = result.counters.host_written_bytes as f64;
-        let [ordinary, single_bit] = &result.wear;
+        let [ordinary, single_bit] = &result.worn;
         Some(Lifetime {
             written_bytes_per_day: written / days,
             rated_written_days: until(ftl.rated_written_bytes as f64, written),
@@ -165,11 +165,11 @@ fn by_cause(result: &RunResult) -> Vec<(&'static str, u64)> {
 /// What was programmed beside the superblocks: records of trims, in the drive's system area.
 fn system_area_bytes(result: &RunResult) -> u64 {
     let all: u64 = by_cause(result).iter().map(|(_, bytes)| bytes).sum();
-    let in_superblocks: u64 = result.wear.iter().map(|wear| wear.programmed_slots).sum();
+    let in_superblocks: u64 = result.worn.iter().map(|worn| worn.programmed_slots).sum();
     all.saturating_sub(in_superblocks * SLOT_BYTES)
 }
 
-fn mode_json(wear: &Wear) -> Value {
+fn mode_json(wear: &Wear, worn: &Worn) -> Value {
     let spread = spread(&wear.erases);
     let steps = histogram(&wear.erases).into_iter();
     let steps = steps
@@ -177,7 +177,7 @@ fn mode_json(wear: &Wear) -> Value {
     json!({
         "superblocks": wear.erases.len(),
         "superblock_bytes": u64::from(wear.slots_per_superblock) * SLOT_BYTES,
-        "programmed_bytes": wear.programmed_slots * SLOT_BYTES,
+        "programmed_bytes": worn.programmed_slots * SLOT_BYTES,
         "cycles": wear.cycles,
         "erases": {
             "min": spread.min,
@@ -199,10 +199,11 @@ pub(super) fn json(report: Report<'_>) -> Value {
     let causes: Map<_, _> = causes
         .map(|(name, bytes)| (name.to_owned(), json!(bytes)))
         .collect();
-    let modes = ["ordinary", "single_bit"].iter().zip(&report.result.wear);
-    let modes = modes.filter(|(_, wear)| !wear.erases.is_empty() || wear.programmed_slots > 0);
+    let states = report.result.wear.iter().zip(&report.result.worn);
+    let modes = ["ordinary", "single_bit"].iter().zip(states);
+    let modes = modes.filter(|(_, (wear, _))| !wear.erases.is_empty() || wear.programmed_slots > 0);
     let modes: Map<_, _> = modes
-        .map(|(name, wear)| ((*name).to_owned(), mode_json(wear)))
+        .map(|(name, (wear, worn))| ((*name).to_owned(), mode_json(wear, worn)))
         .collect();
     json!({
         "programmed_bytes_by_cause": causes,

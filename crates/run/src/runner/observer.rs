@@ -1,6 +1,6 @@
 //! Those who watch a run.
 
-use super::hmb_used_bytes;
+use super::{Ramp, hmb_used_bytes};
 use crate::config::Traced;
 use lodger_core::observe::{Counters, PartsPs, Tracer};
 use lodger_core::{Completion, Request};
@@ -73,6 +73,13 @@ pub trait Observer {
         let _ = (job, request, completion, parts_ps);
     }
 
+    /// Every job that runs is in its ramp or in the delay before it, or no longer: the drive now. Counters of the drive
+    /// are those of all of the run.
+    #[inline]
+    fn ramp(&mut self, ramp: Ramp, drive: &DriveState) {
+        let _ = (ramp, drive);
+    }
+
     /// When it wants to [look](Observer::look) at the drive next, picoseconds; asked at every step.
     #[inline]
     fn next_look_ps(&self) -> u64 {
@@ -137,6 +144,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.1.went(job, request, completion, parts_ps);
     }
 
+    fn ramp(&mut self, ramp: Ramp, drive: &DriveState) {
+        self.0.ramp(ramp, drive);
+        self.1.ramp(ramp, drive);
+    }
+
     #[inline]
     fn next_look_ps(&self) -> u64 {
         self.0.next_look_ps().min(self.1.next_look_ps())
@@ -196,6 +208,12 @@ impl<A: Observer> Observer for Option<A> {
     fn went(&mut self, job: usize, request: &Request, completion: &Completion, parts_ps: &PartsPs) {
         if let Some(observer) = self {
             observer.went(job, request, completion, parts_ps);
+        }
+    }
+
+    fn ramp(&mut self, ramp: Ramp, drive: &DriveState) {
+        if let Some(observer) = self {
+            observer.ramp(ramp, drive);
         }
     }
 

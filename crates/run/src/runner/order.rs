@@ -1,6 +1,6 @@
 //! When jobs start and end: stages, jobs that wait for others, jobs that end with others.
 
-use super::{Observer, Runner};
+use super::{Observer, Ramp, Runner};
 use lodger_core::observe::Tracer;
 use lodger_workload::{Ends, Job};
 
@@ -43,6 +43,11 @@ impl Order {
         !self.flows.is_empty()
     }
 
+    #[inline]
+    pub(super) fn stands(&self, job: usize) -> Standing {
+        self.standing[job]
+    }
+
     fn may_start(&self, job: &Job) -> bool {
         let done = |place: &usize| self.standing[*place] == Standing::Done;
         job.after.iter().all(done)
@@ -64,6 +69,7 @@ impl<O: Observer, T: Tracer> Runner<'_, O, T> {
                 self.order.held.push(index as u32);
             }
         }
+        self.look_for_ramp();
     }
 
     fn begin(&mut self, index: usize) {
@@ -82,6 +88,9 @@ impl<O: Observer, T: Tracer> Runner<'_, O, T> {
     pub(super) fn job_done(&mut self, index: usize) {
         self.left -= 1;
         self.order.standing[index] = Standing::Done;
+        if self.results[index].has_ramp() {
+            self.tell_ramp(Ramp::Counts);
+        }
         if let Some(ends) = self.jobs[index].ends {
             self.end_with(index, ends);
         }
@@ -96,6 +105,7 @@ impl<O: Observer, T: Tracer> Runner<'_, O, T> {
                 self.order.held.push(job);
             }
         }
+        self.look_for_ramp();
     }
 
     /// A job was asked: if it has done something since so many were submitted, others of its flow may go on.

@@ -33,17 +33,21 @@ pub(crate) fn hmb_used_bytes<T: Tracer>(host: &Traced<T>) -> u64 {
     (data.min(usable) + host.drive.hmb_map_bytes()).min(usable)
 }
 
+/// How much of `measured_ps` each kind of resource was busy, which all of a kind together were for `busy_ps`.
 pub(crate) fn utilisation<T: Tracer>(
     host: &Traced<T>,
-    simulated_ps: u64,
+    busy_ps: &[u64],
+    measured_ps: u64,
 ) -> Vec<(&'static str, f64)> {
-    let share = |busy: Vec<u64>| {
+    let share = |busy_ps: u64, number: usize| {
         // What is booked may end after the last completion.
-        let all = simulated_ps.max(1) as f64 * busy.len().max(1) as f64;
-        (busy.iter().map(|&ps| ps as f64).sum::<f64>() / all).min(1.0)
+        let all = measured_ps.max(1) as f64 * number.max(1) as f64;
+        (busy_ps as f64 / all).min(1.0)
     };
-    let busy = host.drive.busy_ps().into_iter();
-    busy.map(|(name, busy)| (name, share(busy))).collect()
+    let kinds = host.drive.busy_ps().into_iter().zip(busy_ps);
+    kinds
+        .map(|((name, each), busy_ps)| (name, share(*busy_ps, each.len())))
+        .collect()
 }
 
 /// A word about jobs that no depth lets keep their latency.

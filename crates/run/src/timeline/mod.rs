@@ -1,7 +1,7 @@
 //! What a run does over time: a row for each interval, from the start of the run to its end.
 //!
 //! A row holds the requests that completed in it and that count, as [`crate::JobResult`] counts them, and what
-//! the drive counted meanwhile: rows add up to the totals of the run. An interval holds its start, not its end.
+//! the drive counted meanwhile outside of ramps: rows add up to the totals of the run. An interval holds its start, not its end.
 
 mod row;
 mod table;
@@ -10,12 +10,12 @@ pub use table::{Column, Table, Values};
 
 use crate::advise::parse_time_ns;
 use crate::error::Error;
-use crate::runner::{DriveState, Observer, RunResult};
+use crate::runner::{DriveState, Observer, Ramp, RunResult};
 use crate::stats::direction_of;
 use lodger_core::observe::Histogram;
 use lodger_core::time::{NS, S, US};
 use lodger_core::{Completion, DriveSpec, Request, Status};
-use row::{COMMITS_AT, COUNTED, KINDS, Requests, Row, State, counted};
+use row::{COMMITS_AT, COUNTED, Counts, KINDS, Requests, Row, State, counted};
 use std::collections::BTreeMap;
 use table::Has;
 
@@ -82,14 +82,14 @@ impl Open {
 
 /// A job's requests of its ramp, which count only if the job ends before it does.
 #[derive(Clone, Debug, Default)]
-struct Ramp {
+struct JobRamp {
     counted_from_ps: u64,
     open: Open,
     /// By number of the row.
     rows: BTreeMap<usize, [Requests; KINDS]>,
 }
 
-impl Ramp {
+impl JobRamp {
     fn add(&mut self, row: usize, requests: &[Requests; KINDS]) {
         let ours = self.rows.entry(row).or_default();
         for (ours, theirs) in ours.iter_mut().zip(requests) {
@@ -116,13 +116,17 @@ pub struct Timeline {
     slc_superblocks: u32,
     read_cache: bool,
     hpb: bool,
-    ramps: Vec<Ramp>,
+    ramps: Vec<JobRamp>,
     rows: Vec<Row>,
     /// The row under way.
     open: Open,
     start_ps: u64,
-    /// What the drive had counted when it began.
+    /// What the drive had counted when it was looked at last.
     counted: [u64; COUNTED],
+    /// What it has counted in the row under way up to then, and of that what a ramp of all jobs has.
+    counts: Counts,
+    /// Every job that runs is in its ramp.
+    in_ramp: bool,
 }
 
 impl Timeline {
@@ -147,6 +151,8 @@ impl Timeline {
             open: Open::default(),
             start_ps: 0,
             counted: [0; COUNTED],
+            counts: Counts::default(),
+            in_ramp: false,
         }
     }
 
@@ -157,15 +163,13 @@ impl Timeline {
 
     /// What the row under way has come to.
     fn take_row(&mut self, length_ps: u64, drive: &DriveState) -> Row {
-        let now = counted(&drive.counters);
-        let before = std::mem::replace(&mut self.counted, now);
-        self.take_back(now[row::HOST_HITS_AT], before[row::HOST_HITS_AT]);
+        self.count(drive);
         self.hpb |= drive.counters.hpb.present;
         Row {
             start_ps: self.start_ps,
             length_ps,
             requests: self.open.close(),
-            counts: std::array::from_fn(|at| now[at].saturating_sub(before[at])),
+            counts: std::mem::take(&mut self.counts),
             state: State {
                 free_superblocks: drive.free_superblocks,
                 slc_free_superblocks: drive.slc_free_superblocks,
@@ -178,14 +182,26 @@ impl Timeline {
     /// stale: from the rows that counted it.
     fn take_back(&mut self, now: u64, before: u64) {
         let mut too_many = before.saturating_sub(now);
-        for row in self.rows.iter_mut().rev() {
+        let rows = self.rows.iter_mut().rev().map(|row| &mut row.counts);
+        for counts in std::iter::once(&mut self.counts).chain(rows) {
             if too_many == 0 {
                 return;
             }
-            let hits = &mut row.counts[row::HOST_HITS_AT];
+            let hits = &mut counts.of(self.in_ramp)[row::HOST_HITS_AT];
             let taken = too_many.min(*hits);
             *hits -= taken;
             too_many -= taken;
+        }
+    }
+
+    /// What the drive has counted since it was looked at last.
+    fn count(&mut self, drive: &DriveState) {
+        let now = counted(&drive.counters);
+        let before = std::mem::replace(&mut self.counted, now);
+        self.take_back(now[row::HOST_HITS_AT], before[row::HOST_HITS_AT]);
+        let counts = self.counts.of(self.in_ramp);
+        for (at, count) in counts.iter_mut().enumerate() {
+            *count += now[at].saturating_sub(before[at]);
         }
     }
 
@@ -259,7 +275,7 @@ fn merged(rows: &[Row], factor: usize) -> Vec<Row> {
 impl Observer for Timeline {
     fn begins(&mut self, job: usize, counted_from_ps: u64) {
         if self.ramps.len() <= job {
-            self.ramps.resize_with(job + 1, Ramp::default);
+            self.ramps.resize_with(job + 1, JobRamp::default);
         }
         self.ramps[job].counted_from_ps = counted_from_ps;
     }
@@ -281,6 +297,19 @@ impl Observer for Timeline {
 
     fn committed(&mut self, _now_ps: u64, latency_ns: u64) {
         self.open.add(COMMITS_AT, 0, latency_ns);
+    }
+
+    fn ramp(&mut self, ramp: Ramp, drive: &DriveState) {
+        self.count(drive);
+        self.in_ramp = ramp == Ramp::Begins;
+        let rows = self.rows.iter_mut().map(|row| &mut row.counts);
+        for counts in rows.chain([&mut self.counts]) {
+            match ramp {
+                Ramp::Begins => {}
+                Ramp::Ends => counts.in_ramp = [0; COUNTED],
+                Ramp::Counts => counts.ramp_counts(),
+            }
+        }
     }
 
     #[inline]

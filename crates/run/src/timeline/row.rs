@@ -111,14 +111,46 @@ pub(super) struct State {
     pub(super) hmb_used_bytes: u64,
 }
 
+/// What the drive has counted in one interval, as [`COUNTS`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) all: [u64; COUNTED],
+    /// Beside them, what counts only if a job ends in its ramp.
+    pub(super) in_ramp: [u64; COUNTED],
+}
+
+impl Counts {
+    /// Where is counted now.
+    pub(super) fn of(&mut self, in_ramp: bool) -> &mut [u64; COUNTED] {
+        match in_ramp {
+            true => &mut self.in_ramp,
+            false => &mut self.all,
+        }
+    }
+
+    /// What was counted in the ramp counts like the rest.
+    pub(super) fn ramp_counts(&mut self) {
+        for (count, more) in self.all.iter_mut().zip(&mut self.in_ramp) {
+            *count += std::mem::take(more);
+        }
+    }
+
+    fn merge(&mut self, next: &Counts) {
+        let ours = self.all.iter_mut().chain(&mut self.in_ramp);
+        for (count, more) in ours.zip(next.all.iter().chain(&next.in_ramp)) {
+            *count += more;
+        }
+    }
+}
+
 /// One interval.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Row {
     pub(super) start_ps: u64,
     pub(super) length_ps: u64,
     pub(super) requests: [Requests; KINDS],
-    /// What the drive has counted meanwhile, as [`COUNTS`].
-    pub(super) counts: [u64; COUNTED],
+    /// What the drive has counted meanwhile.
+    pub(super) counts: Counts,
     pub(super) state: State,
 }
 
@@ -127,9 +159,7 @@ impl Row {
     pub(super) fn merge(&mut self, next: &Row) {
         self.length_ps += next.length_ps;
         self.add(&next.requests);
-        for (count, more) in self.counts.iter_mut().zip(next.counts) {
-            *count += more;
-        }
+        self.counts.merge(&next.counts);
         self.state = next.state;
     }
 

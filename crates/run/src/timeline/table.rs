@@ -100,11 +100,11 @@ impl Building<'_> {
                 _ if name.starts_with("read_cache") && !has.read_cache => continue,
                 _ => (*name).to_owned(),
             };
-            self.whole(name, |row| Some(row.counts[at]));
+            self.whole(name, |row| Some(row.counts.all[at]));
             if at == PROGRAMMED_AT {
                 self.real("waf".to_owned(), |row| {
                     let [written, programmed] =
-                        [WRITTEN_AT, PROGRAMMED_AT].map(|at| row.counts[at]);
+                        [WRITTEN_AT, PROGRAMMED_AT].map(|at| row.counts.all[at]);
                     (written > 0).then(|| programmed as f64 / written as f64)
                 });
             }
