@@ -40,9 +40,21 @@ struct Stream {
     rank: u8,
     wanted: bool,
     requests: u64,
+    /// All that they move.
+    bytes: u64,
     end_bytes: u64,
     /// The line of the largest address.
     end_line: u64,
+}
+
+impl Stream {
+    /// Whether it is to be taken and not `other`, the same requests recorded at another place.
+    fn goes_before(&self, other: &Stream) -> bool {
+        match self.rank < other.rank {
+            true => other.bytes / 2 <= self.bytes,
+            false => self.bytes / 2 > other.bytes,
+        }
+    }
 }
 
 /// Requests of a file as they are read.
@@ -51,6 +63,8 @@ pub(crate) struct Collector<'o> {
     choice: &'o DeviceChoice,
     /// The format's word for a device, if it tells them apart.
     noun: Option<&'static str>,
+    /// What the places of a request's record are called, by rank.
+    actions: [&'static str; 2],
     records_max: usize,
     records: Vec<Packed>,
     /// Where requests go that are not kept.
@@ -89,7 +103,7 @@ pub(crate) struct Collected {
 
 impl<'o> Collector<'o> {
     pub(crate) fn new(
-        format: Format,
+        (format, action): (Format, Option<u8>),
         choice: &'o DeviceChoice,
         records_max: usize,
         flow: Option<Flow>,
@@ -98,6 +112,7 @@ impl<'o> Collector<'o> {
         Self {
             choice,
             noun: format.device_noun().filter(|_| apart),
+            actions: format.actions(action),
             records_max,
             records: Vec::new(),
             flow,
@@ -149,6 +164,7 @@ impl<'o> Collector<'o> {
         let id = self.stream(raw.device, raw.rank)?;
         let stream = &mut self.streams[id];
         stream.requests += 1 + u64::from(raw.preflush);
+        stream.bytes = stream.bytes.saturating_add(raw.length_bytes);
         if end_bytes > stream.end_bytes {
             stream.end_bytes = end_bytes;
             stream.end_line = line;
@@ -273,6 +289,7 @@ impl<'o> Collector<'o> {
                     rank,
                     wanted,
                     requests: 0,
+                    bytes: 0,
                     end_bytes: 0,
                     end_line: 0,
                 });
@@ -343,7 +360,8 @@ impl<'o> Collector<'o> {
         })
     }
 
-    /// For every device the stream to take: of the smallest rank.
+    /// For every device the stream to take: of the smallest rank, unless another has more than twice the bytes. A tracer
+    /// that begins or ends in between, or splits and merges requests, sees nearly the same bytes at both places.
     fn best_ranks(&self) -> Vec<usize> {
         let mut best: Vec<usize> = Vec::new();
         let mut of_device: HashMap<&[u8], usize> = HashMap::new();
@@ -353,7 +371,7 @@ impl<'o> Collector<'o> {
                     of_device.insert(&stream.device, best.len());
                     best.push(id);
                 }
-                Some(&at) if stream.rank < self.streams[best[at]].rank => best[at] = id,
+                Some(&at) if stream.goes_before(&self.streams[best[at]]) => best[at] = id,
                 Some(_) => {}
             }
         }
@@ -397,7 +415,7 @@ impl<'o> Collector<'o> {
             return WorkloadError::new(message).hint(hint);
         }
         let mut notes = Vec::new();
-        self.note_counts(&mut notes);
+        self.note_counts("", &mut notes);
         let message = format!("`{name}` holds no read, write, flush or trim request");
         WorkloadError::new(message).hint(if self.ends_only > 0 {
             format!(
@@ -415,20 +433,23 @@ impl<'o> Collector<'o> {
     fn note_skipped(&mut self, chosen: usize, notes: &mut Vec<String>) {
         let taken = &self.streams[chosen];
         // The same requests, recorded at another place.
-        let again = |stream: &&Stream| stream.device == taken.device && stream.rank > taken.rank;
+        let again = |stream: &&Stream| stream.device == taken.device && stream.rank != taken.rank;
         let again: u64 = self.streams.iter().filter(again).map(|s| s.requests).sum();
+        let action = self.actions.get(usize::from(taken.rank)).copied();
         self.skipped[Skip::OtherAction as usize] += again;
-        self.note_counts(notes);
+        self.note_counts(action.unwrap_or(""), notes);
     }
 
-    fn note_counts(&self, notes: &mut Vec<String>) {
+    /// `action`: where the requests that are taken were recorded, if the format has a word for it.
+    fn note_counts(&self, action: &str, notes: &mut Vec<String>) {
+        let once = match action {
+            "" => String::new(),
+            action => format!(", as {action}"),
+        };
+        let others = format!("of other actions left out: each request is taken once{once}");
         let said = [
             (Skip::OtherKind, "line", "of other kinds passed over"),
-            (
-                Skip::OtherAction,
-                "event",
-                "of other actions left out: each request is taken once",
-            ),
+            (Skip::OtherAction, "event", &others[..]),
             (
                 Skip::OtherOperation,
                 "command",

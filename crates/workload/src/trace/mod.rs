@@ -262,7 +262,7 @@ fn read_file<'r>(
     let mut file = File {
         lines: Lines::new(Box::new(all), name),
         parser: Parser::new(format, time_unit, action),
-        collector: Collector::new(format, &options.device, options.records_max, flow),
+        collector: Collector::new((format, action), &options.device, options.records_max, flow),
         header: None,
         format,
         skip_malformed: options.skip_malformed,

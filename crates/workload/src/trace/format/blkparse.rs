@@ -15,8 +15,8 @@
 //! | sector `+` sectors | 512 B |
 //!
 //! Traps: taking every line would count each request up to five times. One action is taken: `Q`
-//! where there is one (when the host asked), otherwise `D` (when the drive was asked, after
-//! merging). Lines of other actions and the summary at the end are passed over.
+//! (when the host asked), or `D` (when the drive was asked, after merging) where there is no `Q`
+//! or those have less than half of the bytes. Lines of other actions and the summary at the end are passed over.
 
 use super::field::{
     Done, Fault, Parsed, Rwbs, SECTOR_BYTES, Skip, Took, is_device_number, number, sectors, time,
@@ -54,7 +54,10 @@ pub(super) const ABOUT: About = About {
     },
     parse: |state, line| parse(line, state.action),
     write,
-    special: Special::NONE,
+    special: Special {
+        actions: ["`Q` (queued)", "`D` (issued to the drive)"],
+        ..Special::NONE
+    },
 };
 
 /// `action`: the one to take, or `None` for `Q` before `D`.

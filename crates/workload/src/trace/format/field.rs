@@ -173,7 +173,24 @@ pub(crate) fn sectors(name: &str, field: &[u8]) -> Result<u64, Fault> {
 /// Not through floating point: Unix seconds with nine decimals do not fit a double.
 pub(crate) fn time(name: &str, field: &[u8], unit_ps: u64) -> Result<i128, Fault> {
     parse_time(bare(field), unit_ps)
-        .ok_or_else(|| Fault::column(name, "a point in time, not negative", field))
+        .ok_or_else(|| Fault::column(name, time_must(bare(field)), field))
+}
+
+/// What is wrong with a time that cannot be read.
+#[cold]
+fn time_must(field: &[u8]) -> &'static str {
+    let (whole, decimals) = match places(field, b'.').next() {
+        Some(dot) => (&field[..dot], &field[dot + 1..]),
+        None => (field, &b""[..]),
+    };
+    let are_digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
+    match field {
+        [b'-', ..] => "a point in time, not negative",
+        _ if !whole.is_empty() && are_digits(whole) && are_digits(decimals) => {
+            "a point in time below 2^64 of its unit"
+        }
+        _ => "a point in time in plain digits, such as `12.25`: no exponent, sign, word or unit",
+    }
 }
 
 fn parse_time(field: &[u8], unit_ps: u64) -> Option<i128> {
@@ -373,6 +390,25 @@ mod tests {
         for bad in ["", ".5", "-1", "nan", "1.2.3", "1.-5", "1e9"] {
             assert_eq!(parse_time(bad.as_bytes(), s), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn a_time_that_cannot_be_read_is_told_why() {
+        for (field, why) in [
+            ("-1", "not negative"),
+            ("-1.5", "not negative"),
+            ("1e3", "no exponent"),
+            ("nan", "no exponent, sign, word"),
+            ("12us", "or unit"),
+            ("", "plain digits"),
+            ("18446744073709551616", "below 2^64"),
+            ("18446744073709551616.5", "below 2^64"),
+        ] {
+            let Fault(message) = time("time_us", field.as_bytes(), 1_000_000).expect_err(field);
+            assert!(message.contains(why), "{field}: {message}");
+        }
+        // The null.
+        assert!(time("time_us", b"18446744073709551615", 1_000_000).is_ok());
     }
 
     #[test]

@@ -58,6 +58,7 @@ pub(super) const ABOUT: About = About {
     write: |out, record, _| write(out, record),
     special: Special {
         write_head: |out| writeln!(out, "# tracer: nop\n#"),
+        actions: ["`block_rq_issue`", "`block_bio_queue`"],
         ..Special::NONE
     },
 };

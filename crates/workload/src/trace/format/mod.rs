@@ -134,6 +134,8 @@ struct Special {
     guess_time_unit: fn(&[&[u8]]) -> Option<TimeUnit>,
     /// What the user should know was assumed; the flag says whether they named the unit of time.
     assumptions: fn(TimeUnit, bool, &mut Vec<String>),
+    /// Where a format records a request at several places, what the user knows them by, by rank.
+    actions: [&'static str; 2],
     /// False for what no honest trace of the format holds, though the columns could be read so.
     plausible: fn(&Parsed<'_>) -> bool,
 }
@@ -144,6 +146,7 @@ impl Special {
         write_tail: |_, _| Ok(()),
         guess_time_unit: |_| None,
         assumptions: |_, _, _| {},
+        actions: [""; 2],
         plausible: |_| true,
     };
 }
@@ -199,6 +202,15 @@ impl Format {
     /// What one can select in it: the word for its devices, if it has any.
     pub(crate) fn device_noun(self) -> Option<&'static str> {
         self.about().device_noun
+    }
+
+    /// What the places are called at which it records a request, by rank; `action`: the one that was asked for.
+    pub(crate) fn actions(self, action: Option<u8>) -> [&'static str; 2] {
+        let all = self.about().special.actions;
+        match action {
+            Some(b'D') => [all[1]; 2],
+            _ => all,
+        }
     }
 
     /// Whether its first line may name the columns.

@@ -73,7 +73,7 @@ fn a_bad_line_names_its_place_its_column_and_the_way_out() {
         ("1,R,NaN,512,1001", "found `NaN`"),
         (
             "1,R,0,512,nan",
-            "`timestamp` must be a point in time, not negative, found `nan`",
+            "`timestamp` must be a point in time in plain digits, such as `12.25`: no exponent, sign, word or unit, found `nan`",
         ),
         ("1,R,0,512,-1", "not negative, found `-1`"),
         ("1,R,0,512,1e9", "found `1e9`"),

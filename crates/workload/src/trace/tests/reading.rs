@@ -88,8 +88,22 @@ fn blkparse_takes_queued_requests_where_there_are_any() {
     let queued = line("0.000001000", "Q", "R 16 + 8");
     let (trace, description) = read_well(&(issued.clone() + &queued + &issued));
     assert_eq!(trace.len(), 1);
-    assert!(noted(&description, &["2 events of other actions"]));
+    assert!(noted(
+        &description,
+        &["2 events of other actions", "as `Q` (queued)"]
+    ));
     assert_eq!(records(&(issued.clone() + &issued)).len(), 2);
+    // One stray line of `Q` does not stand for all that the drive was asked for.
+    let many = issued.repeat(5);
+    let (trace, description) = read_well(&(queued.clone() + &many));
+    assert_eq!(trace.len(), 5);
+    assert!(noted(
+        &description,
+        &["1 event of other actions", "as `D` (issued to the drive)"]
+    ));
+    // The null: `Q` that was split into many of `D` has all the bytes.
+    let split = line("0.000001000", "Q", "R 16 + 40");
+    assert_eq!(read_well(&(split + &many)).0.len(), 1);
 
     let options = Options {
         action: Some('D'),
