@@ -202,7 +202,7 @@ impl Run {
         Run {
             hmb_bytes: result.hmb.granted_bytes,
             used_bytes: result.hmb.used_bytes,
-            iops: Together::of(result).all.ios_per_second(),
+            iops: Together::of(&result.jobs).all.ios_per_second(),
             transactions_per_second: committed.as_ref().map(Committed::per_second),
             commit: committed
                 .as_ref()

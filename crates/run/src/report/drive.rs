@@ -82,7 +82,7 @@ pub(crate) fn json(report: Report<'_>) -> Value {
         "wall_s": result.wall_s,
         "events": result.events,
         "requests": result.requests,
-        "together": Together::of(result).json(),
+        "together": Together::of(&result.jobs).json(),
         "map": map_json(&result.map_tiers, counters),
         "read_cache": read_cache_json(counters),
         "write_buffer": write_buffer_json(counters),

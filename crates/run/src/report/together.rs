@@ -1,9 +1,9 @@
-//! All jobs of a run together. Jobs of a stage run at the same time: as in a group of fio's, the longest counts. Stages follow
-//! each other: their times add up, and rates are those of all that time.
+//! All jobs of a run together. Jobs of a stage run at the same time: it lasts from the first that counts to the end of the
+//! last, where a group of fio's lasts as long as its longest job, whenever that began (`startdelay`). Stages follow each
+//! other: their times add up, and rates are those of all that time.
 
 use super::DIRECTIONS;
-use crate::runner::RunResult;
-use crate::stats::Direction;
+use crate::stats::{Direction, JobResult};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -14,23 +14,28 @@ pub(crate) struct Together {
 }
 
 impl Together {
-    pub(crate) fn of(result: &RunResult) -> Self {
+    pub(crate) fn of(jobs: &[JobResult]) -> Self {
         let mut together = Self {
             directions: Default::default(),
             all: Direction::default(),
         };
-        let stages: BTreeSet<u32> = result.jobs.iter().map(|job| job.stage).collect();
+        let stages: BTreeSet<u32> = jobs.iter().map(|job| job.stage).collect();
         for stage_number in stages {
-            let same_time = || result.jobs.iter().filter(|job| job.stage == stage_number);
+            let same_time = || jobs.iter().filter(|job| job.stage == stage_number);
             let mut all = Direction::default();
             for (at, sum) in together.directions.iter_mut().enumerate() {
                 let mut stage = Direction::default();
                 for job in same_time() {
                     stage.merge([&job.read, &job.write, &job.trim][at]);
                 }
-                follow(sum, &stage);
                 all.merge(&stage);
+                stage.runtime_ps += apart_ps(
+                    same_time().filter(|job| [&job.read, &job.write, &job.trim][at].ios > 0),
+                );
+                follow(sum, &stage);
             }
+            let busy = |job: &&JobResult| job.read.ios + job.write.ios + job.trim.ios > 0;
+            all.runtime_ps += apart_ps(same_time().filter(busy));
             follow(&mut together.all, &all);
         }
         together
@@ -60,6 +65,17 @@ impl Together {
     }
 }
 
+/// How much longer jobs take from the first one's start to the last one's end than the longest of them alone.
+fn apart_ps<'a>(jobs: impl Iterator<Item = &'a JobResult>) -> u64 {
+    let (mut first_ps, mut last_ps, mut longest_ps) = (u64::MAX, 0, 0);
+    for job in jobs {
+        first_ps = first_ps.min(job.start_ps);
+        last_ps = last_ps.max(job.end_ps);
+        longest_ps = longest_ps.max(job.runtime_ps());
+    }
+    last_ps.saturating_sub(first_ps).saturating_sub(longest_ps)
+}
+
 /// Adds a stage that came after all in `sum`.
 fn follow(sum: &mut Direction, stage: &Direction) {
     let before_ps = sum.runtime_ps;
@@ -79,6 +95,27 @@ mod tests {
         direction.bytes = 4096 * ios;
         direction.runtime_ps = runtime_ps;
         direction
+    }
+
+    /// A thousand requests in each of two seconds, one after the other by `startdelay` or at the same time (the null).
+    #[test]
+    fn jobs_that_begin_later_do_not_make_more_at_once() {
+        let job = |start_ps: u64| {
+            let mut job = JobResult::recorded("j");
+            (job.start_ps, job.end_ps) = (start_ps, start_ps + S);
+            job.read = direction(1000, S);
+            job
+        };
+        for (starts_s, iops) in [([0, 1], 1000.0), ([0, 0], 2000.0), ([0, 3], 500.0)] {
+            let jobs = starts_s.map(|start_s| job(start_s * S));
+            let together = Together::of(&jobs);
+            assert_eq!(together.all.ios_per_second(), iops, "{starts_s:?}");
+            assert_eq!(
+                together.directions[0].ios_per_second(),
+                iops,
+                "{starts_s:?}"
+            );
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 
 /// Directions as people call them, and what became of them in all jobs together.
 fn directions(report: Report<'_>) -> Vec<(&'static str, Direction)> {
-    Together::of(report.result).busy().collect()
+    Together::of(&report.result.jobs).busy().collect()
 }
 
 /// The page; `over_time` is of the same run.
