@@ -52,6 +52,17 @@ pub enum WorkloadFile {
 const NO_LOGS: &str = "the log files that the job file asks for (`write_lat_log` and its like) are not written: \
                        `lodger simulate` writes them";
 
+/// What the user should hear of its jobs; what several clones say alike, once.
+fn notes(workload: &Workload) -> Vec<String> {
+    let mut notes: Vec<String> = workload
+        .jobs
+        .iter()
+        .filter_map(|job| job.note.clone())
+        .collect();
+    notes.dedup();
+    notes
+}
+
 /// When the requests of a trace are submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replay {
@@ -216,8 +227,10 @@ impl WorkloadFile {
                 beside,
             } => {
                 let workload = parse_fio(name, (text, beside), *files, target.bytes, seed)?;
-                let notes = workload.jobs.iter().any(|job| job.logs.is_some());
-                let notes = notes.then(|| NO_LOGS.to_owned()).into_iter().collect();
+                let mut notes = notes(&workload);
+                if workload.jobs.iter().any(|job| job.logs.is_some()) {
+                    notes.push(NO_LOGS.to_owned());
+                }
                 Ok((workload, notes))
             }
             WorkloadFile::Logging {
@@ -257,7 +270,8 @@ impl WorkloadFile {
                 beside,
             } => {
                 let workload = parse_fio(&name, (&text, &beside), files, target.bytes, seed)?;
-                Ok((workload, Vec::new()))
+                let notes = notes(&workload);
+                Ok((workload, notes))
             }
             WorkloadFile::Logging { .. } => self.workload(target, seed),
         }

@@ -89,6 +89,8 @@ pub struct Job {
     pub ramp_ps: u64,
     /// Number of requests this job will issue, where it is known beforehand (for progress).
     pub requests_expected: Option<u64>,
+    /// What the user should hear of it.
+    pub note: Option<String>,
     /// Log files that it asks for (fio's `write_lat_log` and its like).
     pub logs: Option<Box<fio::Logs>>,
     /// How long its requests took when they were recorded, of a trace that says so.

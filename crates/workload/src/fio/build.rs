@@ -2,6 +2,7 @@
 //! generator may assume it.
 
 use super::Context;
+use super::cut;
 use super::distribution::below;
 use super::expected::requests_expected;
 use super::flow::{Flow, Shared};
@@ -80,6 +81,7 @@ pub(super) fn clones(
             queue_depth: made.depth,
             ramp_ps: made.ramp_ps,
             requests_expected: made.requests_expected,
+            note: made.note,
             source: made.source,
         });
     }
@@ -91,6 +93,7 @@ struct Made {
     depth: u32,
     ramp_ps: u64,
     requests_expected: Option<u64>,
+    note: Option<String>,
     source: Source,
 }
 
@@ -123,6 +126,7 @@ impl Builder<'_> {
             depth,
             ramp_ps: 0,
             requests_expected: Some(requests),
+            note: None,
             source,
         })
     }
@@ -130,6 +134,8 @@ impl Builder<'_> {
     fn generated(&self, clone: u64, numbering: &mut Numbering) -> Result<Made, WorkloadError> {
         let plan = self.plan(clone, numbering.jobs)?;
         let requests_expected = requests_expected(&plan);
+        let name = self.options.name.as_ref().unwrap_or(&self.section.name);
+        let note = cut::note(self.options, name, &plan.layout, self.context.drive_bytes);
         let (depth, ramp_ps) = match plan.ramp_ps {
             0 => (plan.depth, 0),
             ramp_ps => (plan.depth, plan.delay_ps.saturating_add(ramp_ps)),
@@ -144,6 +150,7 @@ impl Builder<'_> {
             depth,
             ramp_ps,
             requests_expected,
+            note,
             source: Source::Fio(Box::new(generator)),
         })
     }
@@ -253,8 +260,6 @@ impl Builder<'_> {
             Some(Extent::Bytes(bytes)) => bytes,
             Some(Extent::Percent(percent)) => percent_of(layout.span, percent),
         };
-        // fio chooses the direction of such a job after the flush, which is lost.
-        let flushes = writes && o.access != Access::TrimWrite;
         let (delay_low, delay_high) = o.delay_ps;
         Ok(Plan {
             queue: clone as u16,
@@ -271,7 +276,7 @@ impl Builder<'_> {
                 Access::TrimWrite => Choice::TrimThenWrite,
             },
             fua: o.sync || o.writefua,
-            flush_every: if flushes { o.flush_every } else { [0; 2] },
+            flush_every: if writes { o.flush_every } else { [0; 2] },
             flush_holds: o.engine == "libaio",
             // What Linux does for `O_SYNC` after each write that is waited for.
             write_flushes: o.sync && waits,
@@ -587,6 +592,6 @@ const MAP_BLOCKS_MAX: u64 = 1 << 32;
 const FIT: &str = "use a smaller `size` or `offset`, give them in per cent of the drive, such as \
                    `size=50%`, or choose a larger drive; `--fit` applies to traces only";
 
-fn percent_of(bytes: u64, percent: u64) -> u64 {
+pub(super) fn percent_of(bytes: u64, percent: u64) -> u64 {
     (u128::from(bytes) * u128::from(percent) / 100) as u64
 }

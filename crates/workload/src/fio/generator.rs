@@ -46,7 +46,7 @@ pub struct Generator {
     total_left_bytes: u64,
     requests_left: u64,
     deadline_ps: u64,
-    /// The number of writes calls for a flush, and whether one was the last thing done.
+    /// What was issued last is a write whose number calls for a flush; and whether a flush was the last thing done.
     flush_due: bool,
     flushed_last: bool,
     flush_in_flight: bool,
@@ -208,7 +208,7 @@ impl Generator {
         if self.pacer.is_some() {
             return self.next_paced(now_ps);
         }
-        if self.flush_due && !self.flushed_last {
+        if self.flush_due {
             return Next::Submit(self.flush());
         }
         let direction = self.choose();
@@ -309,7 +309,7 @@ impl Generator {
             unreachable!("only asked of a paced job");
         };
         let waiting = pacer.waiting();
-        if self.flush_due && !self.flushed_last {
+        if self.flush_due {
             return Next::Submit(self.flush());
         }
         let chosen = match waiting {
@@ -361,6 +361,7 @@ impl Generator {
             }
             self.requests_left -= 1;
         }
+        self.flush_due = false;
         if direction == WRITE {
             self.writes += 1;
             let due = |every: u32| every > 0 && self.writes.is_multiple_of(u64::from(every));
@@ -418,7 +419,7 @@ impl Generator {
     }
 
     fn flush(&mut self) -> Request {
-        self.flushed_last = true;
+        (self.flush_due, self.flushed_last) = (false, true);
         self.flush_in_flight = self.plan.flush_holds;
         self.request(Op::Flush, 0, 0)
     }

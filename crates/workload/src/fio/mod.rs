@@ -9,6 +9,7 @@ mod backlog;
 mod beside;
 mod build;
 mod catalog;
+mod cut;
 mod distribution;
 mod examples;
 mod expected;

@@ -248,10 +248,15 @@ impl Offsets {
         }))
     }
 
-    /// Starts another pass. `repeat` draws the same order as in the first.
+    /// Starts another pass. `repeat` draws the same order as in the first. Lengths of a job in order go on being drawn:
+    /// few of them, again and again, would be no fair draw.
     pub(super) fn restart(&mut self, repeat: bool) {
         if repeat {
-            *self = Self::new(self.layout.clone());
+            let mut anew = Self::new(self.layout.clone());
+            if !self.layout.random {
+                std::mem::swap(&mut anew.size_rng, &mut self.size_rng);
+            }
+            *self = anew;
             return;
         }
         self.last_start = [0; 3];

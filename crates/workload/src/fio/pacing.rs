@@ -36,7 +36,7 @@ pub(super) struct Pace {
     pub(super) think_by_issue: bool,
     /// Think after this much time without thinking (fio's `thinktime_iotime`), 0 for never.
     pub(super) think_every_ps: u64,
-    /// Think time does not count against the rate.
+    /// What a pause made late is not caught up with.
     pub(super) rate_ignores_think: bool,
     pub(super) seed: u64,
 }
@@ -62,7 +62,7 @@ pub(super) struct Pacer {
     /// When the next request of a direction is due.
     due_ps: [u64; 3],
     /// How far thinking has moved the schedule.
-    shift_ps: u64,
+    shift_ps: [u64; 3],
     /// Chosen, but not due.
     waiting: Option<Direction>,
     issued: u64,
@@ -89,7 +89,7 @@ impl Pacer {
             start_ps: 0,
             issued_bytes: [0; 3],
             due_ps: [0; 3],
-            shift_ps: 0,
+            shift_ps: [0; 3],
             waiting: None,
             issued: 0,
             completed: 0,
@@ -138,9 +138,11 @@ impl Pacer {
             self.thinking = Thinking::No;
             self.thought_at_ps = now_ps;
             if self.pace.rate_ignores_think {
-                self.shift_ps = self.shift_ps.saturating_add(self.pace.think_ps);
-                for due_ps in &mut self.due_ps {
-                    *due_ps = due_ps.saturating_add(self.pace.think_ps);
+                // What is due by now is due now, and what follows at the rate from here on.
+                for (due_ps, shift_ps) in self.due_ps.iter_mut().zip(&mut self.shift_ps) {
+                    let late_ps = now_ps.saturating_sub(*due_ps);
+                    *due_ps += late_ps;
+                    *shift_ps = shift_ps.saturating_add(late_ps);
                 }
             }
         }
@@ -210,7 +212,8 @@ impl Pacer {
                 *issued = issued.saturating_add(bytes);
                 let elapsed = u128::from(*issued) * S / u128::from(rate);
                 let elapsed = u64::try_from(elapsed).unwrap_or(u64::MAX);
-                *due_ps = (self.start_ps.saturating_add(self.shift_ps)).saturating_add(elapsed);
+                let begin_ps = self.start_ps.saturating_add(self.shift_ps[direction]);
+                *due_ps = begin_ps.saturating_add(elapsed);
             }
             Rate::Poisson(mean_ps) => {
                 let gap = mean_ps as f64 * -power::ln(1.0 - unit(&mut self.rng));

@@ -120,6 +120,7 @@ pub fn parse(text: &str, context: &Context<'_>) -> Result<Workload, WorkloadErro
         queue_depth: 0,
         ramp_ps: 0,
         requests_expected: None,
+        note: None,
         logs: None,
         recorded: None,
         source: Source::Logging(Box::new(Model::new(settings, captured))),

@@ -203,6 +203,7 @@ impl Replay {
             queue_depth,
             ramp_ps: 0,
             requests_expected: None,
+            note: None,
             logs: None,
             recorded: None,
             source: Source::Trace(Box::new(Self {

@@ -111,11 +111,10 @@ fn flushes_follow_every_nth_write() {
         ("fsync=4\nfdatasync=2", 7, 7),
         ("fsync=4\nfdatasync=6", 4, 4),
         ("fsync=5", 3, 3),
-        // Between passes it is: at the start of the next, and before at the end where only the end of the
-        // range ends a pass.
-        ("fsync=4\nloops=2", 8, 7),
-        ("fsync=4\nloops=3", 13, 11),
-        ("fsync=8\nend_fsync=1\nloops=2", 5, 5),
+        // Between passes it is: at the end where only the end of the range ends a pass, else at the start of the next.
+        ("fsync=4\nloops=2", 7, 7),
+        ("fsync=4\nloops=3", 11, 11),
+        ("fsync=8\nend_fsync=1\nloops=2", 4, 4),
         ("fsync_on_close=1", 1, 1),
     ] {
         for (engine, expected) in [("", psync), ("psync", psync), ("libaio", libaio)] {
@@ -130,8 +129,15 @@ fn flushes_follow_every_nth_write() {
     // Not all of the bytes fit: the pass ends for lack of an offset, and the flush comes first.
     assert_eq!(flushes("rw=randwrite\nsize=10k\nfsync=1"), (2, 2));
     assert_eq!(flushes("rw=read\nsize=64k\nfsync=1\nend_fsync=1"), (0, 0));
-    // fio decides between trim and write last, and forgets the flush.
-    assert_eq!(flushes("rw=trimwrite\nsize=64k\nfsync=1"), (16, 0));
+    // What is trimmed before it is written again is no write.
+    for rw in ["trimwrite", "randtrimwrite"] {
+        let of = |fsync: u32| flushes(&format!("rw={rw}\nsize=64k\nfsync={fsync}"));
+        assert_eq!((of(0), of(1), of(4)), ((16, 0), (16, 15), (16, 3)), "{rw}");
+    }
+    // With lengths of their own both come to the end of the range.
+    let (writes, found) = flushes("rw=trimwrite\nbs=4k,4k,8k\nsize=64k\nfsync=1");
+    assert_eq!((writes, 0), flushes("rw=trimwrite\nbs=4k,4k,8k\nsize=64k"));
+    assert!(writes - found <= 1, "{writes} {found}");
     let log = run(&mut job("rw=write\nsize=32k\nfsync=2\niodepth=8"));
     let ops: Vec<Op> = log.iter().map(|request| request.op).collect();
     assert_eq!(ops[..4], [Op::Write, Op::Write, Op::Flush, Op::Write]);
@@ -149,18 +155,16 @@ fn libaio_waits_for_a_flush_and_io_uring_does_not() {
 }
 
 #[test]
-fn a_mixed_job_flushes_again_after_a_read_as_fio_does() {
-    // 103 flushes of 528 writes in fio: another follows each read until the next write.
+fn a_mixed_job_flushes_after_writes_alone() {
     let log = run(&mut job("rw=randrw\nsize=4m\nfsync=10"));
     let mut writes = 0;
     for pair in log.windows(2) {
         writes += usize::from(pair[0].op == Op::Write);
-        let due = pair[0].op != Op::Flush && writes > 0 && writes % 10 == 0;
+        let due = pair[0].op == Op::Write && writes % 10 == 0;
         assert_eq!(due, pair[1].op == Op::Flush);
     }
     assert!(writes > 400);
-    let flushes = count(&log, Op::Flush);
-    assert!((85..125).contains(&flushes), "{flushes}");
+    assert_eq!(count(&log, Op::Flush), writes / 10);
 }
 
 #[test]

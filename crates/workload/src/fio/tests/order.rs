@@ -167,6 +167,32 @@ fn loops_repeat_their_order_only_with_randrepeat() {
     }
 }
 
+/// Few sizes drawn once would be all that a job in order has, pass after pass.
+#[test]
+fn sizes_of_a_job_in_order_are_drawn_anew_in_each_pass() {
+    let sizes = |options: &str| -> Vec<u64> {
+        let log = run(&mut job(&format!("rw=write\nsize=1m\n{options}")));
+        log.iter().map(|request| request.length_bytes).collect()
+    };
+    let mean = |sizes: &[u64]| sizes.iter().sum::<u64>() as f64 / sizes.len() as f64 / KIB as f64;
+    for seed in 1..5 {
+        let options = format!("bssplit=4k/50:64k/50\nrandseed={seed}\nallrandrepeat=1");
+        let once = sizes(&options);
+        let often = sizes(&format!("{options}\nio_size=16m"));
+        assert!(
+            (24.0..32.0).contains(&mean(&often)),
+            "{seed}: {}",
+            mean(&often)
+        );
+        assert_eq!(often[..once.len()], once);
+        assert_ne!(often[once.len()..2 * once.len()], once);
+    }
+    // The null: what one pass has alone says little.
+    let spread =
+        (1..20).map(|seed| mean(&sizes(&format!("bssplit=4k/50:64k/50\nrandseed={seed}"))));
+    assert!(spread.into_iter().any(|mean| !(24.0..32.0).contains(&mean)));
+}
+
 #[test]
 fn time_based_passes_differ_in_order_and_cover_the_range() {
     let mut job = job("rw=randread\nsize=64k\ntime_based\nruntime=10ms");
