@@ -339,16 +339,17 @@ class Inside(Record):
     simulated_s: float
     """Simulated time, seconds."""
     measured_s: float | None
-    """The part of it that the drive's numbers are of, where the time in which every job was in its ``ramp_time`` is left
-    out; ``None`` where nothing is."""
+    """The part of it that the drive's numbers are of, where the time in which every job was in its
+    ``ramp_time`` is left out; ``None`` where nothing is."""
     wall_s: float
     """Real time, seconds: all that differs between equal runs."""
     events: int
     requests: int
     """Those of the ramp included."""
     together: Mapping[str, Rates]
-    """Rates of all jobs: ``"all"``, and by direction. Jobs at the same time add up; stages that follow each
-    other (``stonewall``) are taken over all their time."""
+    """Rates of all jobs: ``"all"``, and by direction. Jobs at the same time add up, from the first
+    that counts to the end of the last; stages that follow each other (``stonewall``) are taken over
+    all their time."""
     map: MapStats
     read_cache: CacheStats
     write_buffer: BufferStats

@@ -31,7 +31,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("requests", "Requests completed, those of the ramp included"),
     (
         "together.<direction>.iops",
-        "Requests a second of all jobs together, `all` or by direction: those of stages that follow each other (`stonewall`) over all their time",
+        "Requests a second of all jobs together, `all` or by direction: from the first that counts to the end of the last; those of stages that follow each other (`stonewall`) over all their time",
     ),
     ("together.<direction>.bw_bytes", "Bytes a second, likewise"),
     (
