@@ -182,10 +182,14 @@ impl Run {
         }
         let committed = Committed::of(result);
         let counters = &result.counters;
+        // Whether a miss joins another is counted later, which may be after a ramp.
         let mut lookups = Lookups {
             all: counters.map.lookups,
             joined: counters.map.shared_misses,
-            missed: counters.map.misses - counters.map.shared_misses,
+            missed: counters
+                .map
+                .misses
+                .saturating_sub(counters.map.shared_misses),
             ..Lookups::default()
         };
         let mut evictions = 0;
