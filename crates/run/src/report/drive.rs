@@ -347,6 +347,11 @@ fn write_text(out: &mut String, report: Report<'_>) -> std::fmt::Result {
         .map(|(name, share)| format!("{name}={:.1}%", 100.0 * share))
         .collect();
     writeln!(out, "  utilisation  : {}", shares.join(", "))?;
+    write_simulated(out, result)
+}
+
+/// How long it took, and what of that the numbers are of.
+fn write_simulated(out: &mut String, result: &RunResult) -> std::fmt::Result {
     write!(
         out,
         "  simulated    : {:.6} s, {} requests, {} events",
