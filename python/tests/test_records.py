@@ -25,6 +25,7 @@ CSV = (
     "time_us,op,offset_bytes,length_bytes\n0,R,0,4096\n10,W,8192,4096\n20.5,T,4096,8192\n30,F,0,0\n"
 )
 MSR = "128166372003061629,hm,1,Read,8192,4096,413\n128166372003062155,hm,1,Write,0,512,1330\n"
+RAMP = "[one]\nrw=randread\nbs=4k\ntime_based\nruntime=1ms\nramp_time=1ms\nsize=64m\n"
 SLAT = "[one]\nrw=randread\nbs=4k\nnumber_ios=50\nsize=64m\nslat_percentiles=1\nlat_percentiles=1\n"
 
 
@@ -40,6 +41,7 @@ def reports() -> list[Record]:
         made.append(lodger.simulate(jobs, drive, breakdown=True).report)
     made.append(lodger.simulate(lodger.Workload.from_fio(trimmed), "tiny").report)
     made.append(lodger.simulate(lodger.Workload.from_fio(SLAT), "tiny").report)
+    made.append(lodger.simulate(lodger.Workload.from_fio(RAMP), "tiny").report)
     model = lodger.Workload.from_logging(MODEL + '\nrecovery = "read-dma"\n')
     made.append(lodger.logging(model, "2b-ssd", commit="ba").report)
     for drive in ("tiny", "galaxy-s7"):
