@@ -8,7 +8,7 @@ use crate::config::{self, RunConfig, STUCK_AFTER};
 use crate::error::Error;
 use crate::hmb::HmbChoice;
 use crate::runner::{
-    DriveState, Observer, Progress, RunResult, Worn, hmb_used_bytes, refused, utilisation,
+    DriveState, Observer, Progress, RunResult, Worn, busy_ps, hmb_used_bytes, refused, utilisation,
 };
 use crate::stats::JobResult;
 use crate::stopwatch::Stopwatch;
@@ -423,13 +423,11 @@ impl<'o, O: Observer> Replay<'o, O> {
         hmb.used_bytes = hmb_used_bytes(&self.host);
         let jobs = vec![self.job];
         let wear = self.host.drive.wear();
-        let busy = self.host.drive.busy_ps().into_iter();
-        let busy_ps: Vec<u64> = busy.map(|(_, each)| each.iter().sum()).collect();
         RunResult {
             map_tiers: self.host.drive.map_tiers(),
             worn: wear.each_ref().map(Worn::of),
             wear,
-            utilisation: utilisation(&self.host, &busy_ps, simulated_ps),
+            utilisation: utilisation(&self.host, &busy_ps(&self.host), simulated_ps),
             simulated_ps,
             measured_ps: simulated_ps,
             busy_ps: self.busy_ps,

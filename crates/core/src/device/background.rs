@@ -48,7 +48,7 @@ impl Background {
     /// Whether superblocks of which nothing is current are erased, one at a time: a cache that takes of what holds nothing is
     /// as large again soon after a trim.
     pub fn erases_dead(&self, ftl: &Ftl, erases: &Erases) -> bool {
-        self.folding && ftl.may_ever_borrow() && ftl.erasing_slots() == 0 && erases.held() == 0
+        self.folding && ftl.borrows() && ftl.erasing_slots() == 0 && erases.held() == 0
     }
 
     /// What of the single-bit cache that stands apart is to be emptied when it is full, or in idle time. What single-bit

@@ -131,6 +131,14 @@ impl Command {
         (first, u64::from(self.end_lpn()).min(end) as u32)
     }
 
+    /// Those of them whose data is read: none by a command of the host's HPB driver, which wants the entries.
+    pub(super) fn data_within(&self, page: TranslationPage) -> (u32, u32) {
+        match self.hpb_command {
+            true => (0, 0),
+            false => self.pages_within(page),
+        }
+    }
+
     /// Bytes of one page that the command covers.
     #[inline]
     pub(super) fn bytes_in(&self, lpn: Lpn) -> u64 {

@@ -196,10 +196,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn next_victim(&mut self) -> Option<(Superblock, Cause)> {
         let folded = |borrowed| (borrowed, Cause::Fold);
         if !(self.background.reclaiming || self.ftl.room_is_short()) {
-            let borrowed = self.ftl.blocks.emptiest_borrowed(None).map(folded);
-            let erases = borrowed.is_none() && self.background.erases_dead(&self.ftl, &self.erases);
-            let dead = erases.then(|| self.ftl.blocks.dead());
-            return borrowed.or_else(|| Some((dead??, Cause::Gc)));
+            let borrowed = self.ftl.blocks.emptiest_borrowed(None);
+            if borrowed.is_some() || !self.background.erases_dead(&self.ftl, &self.erases) {
+                return borrowed.map(folded);
+            }
+            return self.ftl.blocks.dead().map(|dead| (dead, Cause::Gc));
         }
         if let Some(victim) = self.worn_victim() {
             self.background.wear_turn_taken = true;

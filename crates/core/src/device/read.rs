@@ -262,13 +262,18 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 self.read_pages(id, from, to);
                 continue;
             }
-            self.commands[id].pending += 1;
-            let (page, waiter) = (TranslationPage(page), Waiter::Command(id));
-            if self.map.fill(&mut self.board, page, waiter) {
+            if self.await_map(id, page) {
                 self.board.counters.map.shared_misses += 1;
             }
         }
         self.dispatch_map();
+    }
+
+    /// A command waits for a translation page. Returns whether it joins others.
+    fn await_map(&mut self, id: CommandId, page: u32) -> bool {
+        self.commands[id].pending += 1;
+        let (page, waiter) = (TranslationPage(page), Waiter::Command(id));
+        self.map.fill(&mut self.board, page, waiter)
     }
 
     /// The translation pages of a group are read as far as they are not at hand.
@@ -278,10 +283,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let (first, last) = self.commands[id].translation_pages();
         for page in first..=last {
             if missed >> (page - first) & 1 != 0 {
-                self.commands[id].pending += 1;
-                let waiter = Waiter::Command(id);
-                self.map
-                    .fill(&mut self.board, TranslationPage(page), waiter);
+                self.await_map(id, page);
             }
         }
         if missed != 0 {
@@ -307,14 +309,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// A translation page the command waited for is here.
     fn read_after_fill(&mut self, id: CommandId, page: TranslationPage) {
-        let command = &self.commands[id];
-        let (from, to) = match command.hpb_command {
-            true => (0, 0),
-            false => command.pages_within(page),
-        };
+        let (from, to) = self.commands[id].data_within(page);
         self.read_on(id, from, to);
     }
 
+    /// What a command has waited for is there: these pages are read.
     fn read_on(&mut self, id: CommandId, from: u32, to: u32) {
         self.read_pages(id, from, to);
         self.end_part(id);

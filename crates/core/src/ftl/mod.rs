@@ -265,9 +265,9 @@ impl Ftl {
         }
     }
 
-    /// Whether single-bit mode takes superblocks that hold nothing.
+    /// Whether single-bit mode takes superblocks that hold nothing at all (`ftl.slc_dynamic`).
     #[must_use]
-    pub fn may_ever_borrow(&self) -> bool {
+    pub fn borrows(&self) -> bool {
         self.slc_dynamic_permille > 0
     }
 
@@ -275,7 +275,7 @@ impl Ftl {
     /// its share of those, and none that garbage collection would miss.
     #[must_use]
     pub fn may_borrow(&self) -> bool {
-        if self.slc_dynamic_permille == 0 {
+        if !self.borrows() {
             return false;
         }
         let free = self.blocks.free_count(false);

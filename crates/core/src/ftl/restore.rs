@@ -186,7 +186,7 @@ impl Ftl {
             };
             let slc = written.stream == Stream::Slc;
             let is_apart = self.blocks.is_apart(Superblock(number));
-            let may_be_slc = is_apart || self.slc_dynamic_permille > 0;
+            let may_be_slc = is_apart || self.borrows();
             let unit = self.geometry.unit_slots(slc);
             let fits = written.oob.len() == self.geometry.usable_slots(slc) as usize
                 && (slc || !is_apart)
@@ -223,7 +223,7 @@ impl Ftl {
 impl Rest {
     fn check(&self, ftl: &Ftl) -> Result<(), Contradiction> {
         let (own, all) = (self.blocks.all(), ftl.blocks.all());
-        let may_differ = ftl.slc_dynamic_permille > 0;
+        let may_differ = ftl.borrows();
         let mut both = (0u32..).zip(own.iter().zip(all));
         let is_same = both.all(|(number, (a, b))| {
             a.slc == b.slc || (may_differ && !ftl.blocks.is_apart(Superblock(number)))

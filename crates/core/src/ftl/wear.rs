@@ -33,7 +33,7 @@ impl Ftl {
         // Superblocks programmed from end to end.
         let whole: [f64; 2] =
             std::array::from_fn(|mode| programmed[mode] as f64 / f64::from(slots[mode].max(1)));
-        let cycles = match self.slc_dynamic_permille > 0 {
+        let cycles = match self.borrows() {
             true => [(whole[0] + whole[1]) / blocks.len() as f64; 2],
             false => std::array::from_fn(|mode| whole[mode] / (erases[mode].len().max(1)) as f64),
         };

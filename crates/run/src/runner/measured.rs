@@ -5,7 +5,7 @@
 //! in its ramp counts whole, and so does the drive's time then.
 
 use super::difference::Counted;
-use super::{DriveState, Observer, Runner, order};
+use super::{DriveState, Observer, Runner, order, summary};
 use lodger_core::ftl::Wear;
 use lodger_core::observe::{Counters, Tracer};
 
@@ -116,13 +116,12 @@ impl<O: Observer, T: Tracer> Runner<'_, O, T> {
         } else {
             0
         };
-        let busy = self.host.drive.busy_ps().into_iter();
         Totals {
             ps: now_ps,
             in_flight_ps: self.busy_ps + since_ps,
             counters: self.host.counters(),
             worn: self.host.drive.wear().each_ref().map(Worn::of),
-            busy_ps: busy.map(|(_, each)| each.iter().sum()).collect(),
+            busy_ps: summary::busy_ps(&self.host),
         }
     }
 

@@ -33,6 +33,12 @@ pub(crate) fn hmb_used_bytes<T: Tracer>(host: &Traced<T>) -> u64 {
     (data.min(usable) + host.drive.hmb_map_bytes()).min(usable)
 }
 
+/// How long all resources of each kind together have been busy.
+pub(crate) fn busy_ps<T: Tracer>(host: &Traced<T>) -> Vec<u64> {
+    let kinds = host.drive.busy_ps().into_iter();
+    kinds.map(|(_, each)| each.iter().sum()).collect()
+}
+
 /// How much of `measured_ps` each kind of resource was busy, which all of a kind together were for `busy_ps`.
 pub(crate) fn utilisation<T: Tracer>(
     host: &Traced<T>,
