@@ -191,6 +191,30 @@ mod tests {
         }
     }
 
+    proptest! {
+        #![proptest_config(lodger_testing::config(24))]
+        /// Pages of one flash page do not collide. Where their distances count (the null) the round is missed, or the dies are.
+        #[test]
+        fn round_and_dies_are_found_where_a_page_is_read_once(
+            page in 4..33u32,
+            pages in 1..4u32,
+            units in 2..33u32,
+            seen in 0.85..1.0f64,
+        ) {
+            let stripe = page * pages;
+            let mut shares = shares(f64::from(stripe), f64::from(units), seen, 0.0);
+            for (k, share) in (1..page).zip(&mut shares) {
+                *share = (*share - (1.0 - f64::from(k) / f64::from(page))).max(0.0);
+            }
+            if stripe * units > 900 {
+                return Ok(());
+            }
+            let found = of(&shares, 64).unwrap();
+            prop_assert_eq!(found.round, f64::from(stripe * units));
+            prop_assert_eq!(found.units.estimate, f64::from(units));
+        }
+    }
+
     #[test]
     fn two_dies_leave_no_distance_without_collisions() {
         let found = of(&shares(12.0, 2.0, 1.0, 0.0), 0).unwrap();

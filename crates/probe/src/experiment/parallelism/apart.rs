@@ -18,8 +18,9 @@ pub(super) const PAIRS: u64 = 2000;
 const FETCHED_MAX: usize = 64;
 /// Single reads that tell what pairs take by chance.
 const SINGLES: u64 = 400;
-/// Longer than most by this, and up to the next, is late.
+/// Longer than most by this, or than the slowest page by the next, and up to the last is late.
 const LATE: f64 = 1.25;
+const LATER: f64 = 1.1;
 const BEYOND: f64 = 2.1;
 /// Least share of pairs that is no chance.
 const REGULAR: f64 = 0.01;
@@ -32,13 +33,15 @@ pub(super) fn measure(
     alone: &Alone,
 ) -> Result<(), Stop> {
     let times = pairs(bench, kind, room)?;
-    let (twice, beyond) = late(&times);
-    let chance = match kind {
-        Pairs::Plain => late(&by_chance(bench, room)?).0,
-        Pairs::BesideAlone { .. } => late(alone.times()).0,
+    let by_chance = match kind {
+        Pairs::Plain => by_chance(bench, room)?,
+        Pairs::BesideAlone { .. } => alone.times().to_vec(),
     };
-    let regular = twice > REGULAR + 2.0 * chance;
-    let collide = regular && twice > 3.0 * beyond;
+    // Of two dies, half of the pairs share one.
+    let [most, most_by_chance] = [&times, &by_chance].map(|times| stats::quantile(times, 0.25));
+    let late = Late::of(&times, most, LATE);
+    let chance = Late::of(&by_chance, most_by_chance, LATE).twice;
+    let collide = late.are_regular(chance);
     findings.collisions = Some(collide);
     if !collide {
         findings.notes.push(
@@ -47,24 +50,19 @@ pub(super) fn measure(
         );
         return Ok(());
     }
-    let most = stats::quantile(&times, 0.25);
-    let is_late = |time: &&f64| (LATE * most..BEYOND * most).contains(*time);
-    let late: Vec<f64> = times.iter().filter(is_late).copied().collect();
-    let wait_ns = (stats::median(&late) - most) * kind.unit_ns();
-    let shares = collisions(bench, kind, (most * stats::median(&late)).sqrt(), room)?;
+    let slow = late.median;
+    let wait_ns = (slow - most) * kind.unit_ns();
+    findings.flash_wait_ns = Some(wait_ns);
+    let shares = collisions(bench, kind, (most * slow).sqrt(), room)?;
     if let Some(layout) = layout::of(&shares, FETCHED_MAX) {
         let stripe = layout.stripe();
         let flash_page = flash_page::measure(bench, wait_ns, stripe, room)?;
-        note(
-            findings,
-            bench.page() as f64,
-            Some(layout),
-            stripe,
-            flash_page,
-        );
+        let page = bench.page() as f64;
+        note(findings, page, Some(layout), stripe, flash_page);
         return Ok(());
     }
-    let share = stats::share(late.len(), times.len());
+    let hits = (late.twice * times.len() as f64).round() as usize;
+    let share = stats::share(hits, times.len());
     // Some of them may be late by chance.
     let least = (share.low - 2.0 * chance).max(0.1 * share.low);
     let units = Estimate::new(1.0 / share.estimate, 1.0 / share.high, 1.0 / least);
@@ -82,13 +80,8 @@ pub(super) fn are_late(bench: &mut Bench<'_>, room: u64) -> Result<bool, Stop> {
     let times = pairs(bench, Pairs::Plain, room)?;
     let chance = by_chance(bench, room)?;
     let slowest = stats::quantile(&chance, 0.98);
-    let share = |times: &[f64], from: f64, to: f64| {
-        let is_late = |time: &&f64| (from * slowest..to * slowest).contains(*time);
-        times.iter().filter(is_late).count() as f64 / times.len().max(1) as f64
-    };
-    let twice = share(&times, 1.1, BEYOND);
-    let beyond = share(&times, BEYOND, f64::INFINITY);
-    Ok(twice > REGULAR + 2.0 * share(&chance, 1.1, BEYOND) && twice > 3.0 * beyond)
+    let [late, chance] = [&times, &chance].map(|times| Late::of(times, slowest, LATER));
+    Ok(late.are_regular(chance.twice))
 }
 
 /// What pairs at random distances are told by.
@@ -101,17 +94,39 @@ fn pairs(bench: &mut Bench<'_>, kind: Pairs, room: u64) -> Result<Vec<f64>, Stop
     Ok(times)
 }
 
-/// Shares of pairs that take up to twice as long as most, and longer than that.
-fn late(times: &[f64]) -> (f64, f64) {
-    // Of two dies, half of the pairs share one.
-    let most = stats::quantile(times, 0.25);
-    let share = |from: f64, to: f64| {
-        let inside = times
-            .iter()
-            .filter(|time| (from * most..to * most).contains(time));
-        inside.count() as f64 / times.len().max(1) as f64
-    };
-    (share(LATE, BEYOND), share(BEYOND, f64::INFINITY))
+/// Pairs that take longer than others.
+struct Late {
+    /// Share of those that take up to twice as long, as two reads of one die do, and what they are told by in the middle.
+    twice: f64,
+    median: f64,
+    /// Share of those that take even longer.
+    beyond: f64,
+}
+
+impl Late {
+    /// Of pairs that mostly take `most`, later than that by a factor of `from`.
+    fn of(times: &[f64], most: f64, from: f64) -> Self {
+        let within = |from: f64, to: f64| {
+            let is_within = move |time: &f64| (from * most..to * most).contains(time);
+            times
+                .iter()
+                .copied()
+                .filter(is_within)
+                .collect::<Vec<f64>>()
+        };
+        let (twice, beyond) = (within(from, BEYOND), within(BEYOND, f64::INFINITY));
+        let share = |some: &[f64]| some.len() as f64 / times.len().max(1) as f64;
+        Late {
+            twice: share(&twice),
+            median: stats::median(&twice),
+            beyond: share(&beyond),
+        }
+    }
+
+    /// Whether they are more than chance makes late, and not what holds the host up.
+    fn are_regular(&self, chance: f64) -> bool {
+        self.twice > REGULAR + 2.0 * chance && self.twice > 3.0 * self.beyond
+    }
 }
 
 /// Times of pairs as they would be if two reads had nothing to do with each other and only spread
