@@ -33,6 +33,7 @@
 pub mod advise;
 mod breakdown;
 mod config;
+mod course;
 pub mod drives;
 mod error;
 mod files;
@@ -59,6 +60,7 @@ mod workload_file;
 
 pub use breakdown::{Breakdown, Recorder};
 pub use config::RunConfig;
+pub use course::{Beginning, Course};
 pub use drives::Drive;
 pub use error::{Error, ErrorKind};
 pub use files::{Files, reason};

@@ -14,6 +14,7 @@ mod summary;
 
 use crate::breakdown::Breakdown;
 use crate::config::{self, RunConfig, STUCK_AFTER, Traced};
+use crate::course;
 use crate::error::Error;
 use crate::hmb::HmbResult;
 use crate::stats::JobResult;
@@ -125,10 +126,15 @@ pub fn run_traced<O: Observer, T: Tracer>(
         runner.results[index].ended(&mut runner.jobs[index])?;
     }
     let too_slow: Vec<String> = summary::too_slow(&runner.results).collect();
+    let begins = course::words(&runner.results);
     let (mut result, tracer) = runner.finish(made.hmb, interrupted);
     result.notes = notes;
     result.warnings.splice(0..0, made.warning);
     result.warnings.extend(too_slow);
+    result.warnings.extend(begins);
+    result
+        .warnings
+        .extend(summary::nothing_collected(config, &result.counters));
     result
         .warnings
         .extend(window_study::shortfall(config.spec()));

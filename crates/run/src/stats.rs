@@ -1,5 +1,6 @@
 //! What is measured of each job while it runs, as fio measures it.
 
+use crate::course::Course;
 use crate::error::Error;
 use crate::logging::LoggingResult;
 use crate::steady::SteadyResult;
@@ -80,6 +81,7 @@ pub struct Direction {
     /// Completion latency: from the end of the submission (doorbell) to the completion. `None` as
     /// long as there was nothing.
     latency: Option<Box<Histogram>>,
+    course: Option<Box<Course>>,
     /// Rates sampled every [`SAMPLE_PS`], KiB/s.
     pub bw: Samples,
     /// Rates sampled every [`SAMPLE_PS`], requests per second.
@@ -98,8 +100,15 @@ impl Direction {
         self.latency.as_deref()
     }
 
+    /// How the completion latency went on from where counting begins; of jobs merged, that of the first.
+    #[must_use]
+    pub fn course(&self) -> Option<&Course> {
+        self.course.as_deref()
+    }
+
+    /// A request of so many bytes took so long, and completed so long after counting began.
     #[inline]
-    fn record(&mut self, bytes: u64, clat_ns: u64) {
+    fn record(&mut self, bytes: u64, clat_ns: u64, at_ps: u64) {
         self.ios += 1;
         self.bytes += bytes;
         self.window_ios += 1;
@@ -107,6 +116,9 @@ impl Direction {
         self.latency
             .get_or_insert_with(Box::default)
             .record(clat_ns);
+        self.course
+            .get_or_insert_with(Box::default)
+            .record(at_ps, clat_ns);
     }
 
     fn close_window(&mut self) {
@@ -453,7 +465,8 @@ impl JobResult {
             Op::Trim => &mut self.trim,
             Op::Flush => &mut self.sync,
         };
-        direction.record(request.length_bytes, clat_ns);
+        let at_ps = completion.completed_ps - self.start_ps;
+        direction.record(request.length_bytes, clat_ns, at_ps);
     }
 
     #[cold]

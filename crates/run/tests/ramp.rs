@@ -180,3 +180,26 @@ fn only_time_in_which_every_job_is_in_its_ramp_is_left_out() {
         assert!(result.counters.completions >= counted, "{jobs}");
     }
 }
+
+#[test]
+fn a_run_that_begins_otherwise_than_it_goes_on_says_so_and_one_with_a_ramp_does_not() {
+    let told = |jobs: &str| {
+        let result = simulate(jobs);
+        let text = result.warnings.join("; ");
+        (
+            text.contains("otherwise than they go on"),
+            lodger(&result)["beginnings"].clone(),
+        )
+    };
+    // The first writes meet no garbage collection.
+    let (is_said, json) = told("[j]");
+    assert!(is_said);
+    assert_eq!(
+        (&json[0]["jobname"], &json[0]["direction"]),
+        (&"j".into(), &"write".into())
+    );
+    let ns = |key: &str| json[0][key].as_f64().unwrap();
+    assert!(ns("later_clat_ns") > 2.0 * ns("first_clat_ns"), "{json}");
+    let (is_said, json) = told("[j]\nramp_time=1s");
+    assert!(!is_said && json.is_null(), "{json}");
+}

@@ -113,6 +113,10 @@ pub(crate) fn json(report: Report<'_>) -> Value {
     if result.measured_ps < result.simulated_ps {
         json["measured_s"] = json!(result.measured_ps as f64 / S as f64);
     }
+    let beginnings = crate::course::json(&result.jobs);
+    if !beginnings.is_empty() {
+        json["beginnings"] = Value::Array(beginnings);
+    }
     if result.interrupted {
         json["partial"] = json!(true);
     }

@@ -1,8 +1,10 @@
 //! Sums over a run: what is known of it before, and what is said of it after.
 
-use crate::config::Traced;
+use crate::config::{RunConfig, Traced};
 use crate::stats::JobResult;
-use lodger_core::observe::Tracer;
+use lodger_core::Precondition;
+use lodger_core::nand::Cause;
+use lodger_core::observe::{Counters, Tracer};
 use lodger_core::spec::Tier;
 use lodger_workload::Job;
 use std::collections::BTreeMap;
@@ -71,6 +73,23 @@ pub(crate) fn too_slow(jobs: &[JobResult]) -> impl Iterator<Item = String> + '_ 
         format!(
             "job `{}` {ended}: one request at a time misses its `latency_target` of {} ns, too",
             job.name, found.target_ns
+        )
+    })
+}
+
+/// A word about writes that met nothing of the steady state that `--precondition random` names.
+pub(super) fn nothing_collected(config: &RunConfig, counters: &Counters) -> Option<String> {
+    let is_written = counters.host_written_bytes > counters.host_read_bytes / 10;
+    let has_cache = config.spec().ftl.slc_superblocks > 0;
+    let (cause, room) = match has_cache {
+        true => (Cause::Fold, "the single-bit cache, which"),
+        false => (Cause::Gc, "the room that"),
+    };
+    let was_collected = counters.reads_by_cause[cause as usize] > 0;
+    (config.precondition == Precondition::Random && is_written && !was_collected).then(|| {
+        format!(
+            "what was written fits in {room} `--precondition random` leaves empty, so these are not the rates of the steady \
+             state: nothing had to be collected for it; write more, and leave the beginning out with `ramp_time`"
         )
     })
 }
