@@ -49,6 +49,32 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
         "what Linux calls `nvme.max_host_mem_size_mb=32` is `--hmb 32MiB` here",
     ),
     ("", "-d", "write `--drive NAME`"),
+    ("", "--json", "write `--output-format json`"),
+    (
+        "",
+        "--mode",
+        "`--replay closed` gives a trace's requests without their times",
+    ),
+    (
+        "probe",
+        "--drive",
+        "drives of the collection are simulated targets: `lodger probe sim:tiny`",
+    ),
+    (
+        "simulate",
+        "--slo",
+        "`lodger advise` finds the host memory that keeps it",
+    ),
+    (
+        "compare",
+        "--slo",
+        "`lodger advise` finds the host memory that keeps it",
+    ),
+    (
+        "advise",
+        "--budget",
+        "`lodger advise` simulates whole workloads; a shorter one (`runtime`, `number_ios`) takes less time",
+    ),
 ];
 
 /// What is said of it instead, if there is more to say.
@@ -120,6 +146,9 @@ fn one_more(word: &str, args: &[OsString]) -> Option<Error> {
     let is_size = word.starts_with(|c: char| c.is_ascii_digit());
     Some(unexpected(word).hint(match command {
         "compare" if is_size => "several values stand between commas: `--hmb off,32MiB,128MiB`".to_owned(),
+        "trace" if args.iter().any(|word| word == "convert") => {
+            "write `--to FORMAT`, and `--output FILE` for where it goes".to_owned()
+        }
         "trace" => format!("one file at a time: `cat FILES | lodger {command} ... -` takes several of one format together"),
         _ => format!("`lodger {command}` takes one workload"),
     }))

@@ -32,7 +32,7 @@ pub fn parse(option: &str, text: &str, also: Option<&str>) -> Result<u64, Error>
         let error = wrong(&format!(
             "must be a size with its unit, such as `64MiB`{or}"
         ));
-        match meant(text) {
+        match meant(option, text) {
             Some(meant) => error.hint(format!("did you mean `{meant}`?")),
             None => error,
         }
@@ -78,8 +78,8 @@ pub fn parse(option: &str, text: &str, also: Option<&str>) -> Result<u64, Error>
 }
 
 /// The size that fio's `32m` and `32mib` stand for, and what Linux calls `max_host_mem_size_mb=32`: host memory is counted in
-/// powers of 1024.
-fn meant(text: &str) -> Option<String> {
+/// powers of 1024. A bare number of anything else is one of bytes, as in fio.
+fn meant(option: &str, text: &str) -> Option<String> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit());
     let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
@@ -91,7 +91,8 @@ fn meant(text: &str) -> Option<String> {
     {
         "k" => "KiB",
         "m" => "MiB",
-        "" if digits.is_none() => "MiB",
+        "" if digits.is_none() && option.starts_with("--hmb") => "MiB",
+        "" if digits.is_none() => "B",
         "g" => "GiB",
         "t" => "TiB",
         _ => return None,

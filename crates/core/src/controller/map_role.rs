@@ -230,7 +230,7 @@ impl MapRole {
             return;
         }
         self.tiers[from].cache.remove(unit);
-        self.migrate(from, unit, false);
+        self.migrate(from, page, false);
         if let Some(compressed) = &mut self.tiers[from].compressed {
             compressed.let_go(unit);
         }
@@ -261,7 +261,7 @@ impl MapRole {
     fn gave_way(&mut self, place: usize, gone: u32) {
         self.evictions[place] += 1;
         if self.spec.exclusive && place + 1 < self.tiers.len() {
-            self.migrate(place + 1, gone, true);
+            self.migrate(place + 1, TranslationPage(gone), true);
             self.install(place + 1, gone);
         }
         self.left(place, gone);
@@ -275,16 +275,20 @@ impl MapRole {
             let page = TranslationPage(page);
             if self.is_dirty(page) && !self.is_held(page) {
                 self.stage(page);
-                self.record(place, Moved::ReadBack(page));
+                self.read_back(place, page);
             }
         }
         self.record(place, Moved::Gone(unit));
     }
 
     fn is_held(&self, page: TranslationPage) -> bool {
-        self.tiers
-            .iter()
-            .any(|tier| tier.holds_all || tier.cache.contains(tier.unit(page)))
+        self.place_of(page).is_some()
+    }
+
+    /// Nearest memory that holds a page.
+    fn place_of(&self, page: TranslationPage) -> Option<usize> {
+        let holds = |tier: &MapTier| tier.holds_all || tier.cache.contains(tier.unit(page));
+        self.tiers.iter().position(holds)
     }
 
     #[inline]

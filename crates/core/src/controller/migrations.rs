@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Units of the map on the link.
+/// Pages of the map on the link.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TierMigrations {
     /// Evicted from nearer memory.
     pub to_host: u32,
-    /// Taken back because they were used.
+    /// Taken back because they were used, or because they differ from flash and gave way.
     pub from_host: u32,
-    /// The same for compressed units, in their bytes.
+    /// The same for compressed pages, in their bytes.
     pub to_host_bytes: u64,
-    /// The same for compressed units, in their bytes.
+    /// The same for compressed pages, in their bytes.
     pub from_host_bytes: u64,
 }

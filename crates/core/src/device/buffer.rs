@@ -7,7 +7,7 @@ use super::hmb_path::HmbPath;
 use super::programs::{Fetched, Program, Programs};
 use crate::controller::{SlotState, WriteBuffer};
 use crate::engine::EventKind;
-use crate::ftl::ProgramUnit;
+use crate::ftl::{Ftl, ProgramUnit};
 use crate::ids::{BufferSlot, CommandId, Lpn, NONE, TransferId};
 use crate::memory::{GRANTED, STAGING};
 use crate::observe::Tracer;
@@ -280,7 +280,7 @@ impl Buffer {
     /// slots are read from the log in the drive instead.
     pub(super) fn fetch(
         &mut self,
-        board: &mut Board<impl Tracer>,
+        (board, ftl): (&mut Board<impl Tracer>, &Ftl),
         path: &mut HmbPath,
         programs: &mut Programs,
         (unit, program): (ProgramUnit, Program),
@@ -295,13 +295,12 @@ impl Buffer {
             let bytes = u64::from(logged) * SLOT_BYTES;
             at_ps = at_ps.max(board.protected_ps(bytes));
         }
-        let fetched = programs.fetch(Fetched {
+        let fetched = Fetched {
             unit,
             program,
             filled,
-        });
-        let engine = &mut board.engine;
-        engine.schedule(at_ps, EventKind::WriteBackArrived, fetched);
+        };
+        programs.start_at(board, ftl, fetched, Some(at_ps));
     }
 
     // The log: what a flush or FUA waits for goes there.

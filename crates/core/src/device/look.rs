@@ -89,12 +89,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             ("link_to_host", vec![to_host]),
             ("link_from_host", vec![from_host]),
         ];
-        let map_reads_ps = self.map.reads_busy_ps(self.board.engine.now());
-        if map_reads_ps > 0 {
-            let at_once = self.spec.roles.map.fills_in_flight;
-            let each_ps = map_reads_ps / u64::from(at_once);
-            busy.push(("map_reads", vec![each_ps; at_once as usize]));
-        }
         busy.extend(
             self.board
                 .link
@@ -102,6 +96,15 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 .map(|ps| ("host_memory", vec![ps])),
         );
         busy.extend(self.hmb_path.busy_ps());
+        let memories = self.board.memories.busy_ps();
+        busy.extend(memories.map(|(name, ps)| (name, vec![ps])));
+        // The last, as it may not be there yet: the others keep their places.
+        let map_reads_ps = self.map.reads_busy_ps(self.board.engine.now());
+        if map_reads_ps > 0 {
+            let at_once = self.spec.roles.map.fills_in_flight;
+            let each_ps = map_reads_ps / u64::from(at_once);
+            busy.push(("map_reads", vec![each_ps; at_once as usize]));
+        }
         busy
     }
 }

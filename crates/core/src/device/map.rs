@@ -6,7 +6,7 @@ mod compressed;
 mod in_hmb;
 
 use super::board::Board;
-use super::programs::{Program, Programs};
+use super::programs::{Fetched, Program, Programs};
 use super::{Contents, HostMemory, Lent, MapEntries, wear};
 use crate::controller::{EPOCH_BITS, Lookup, MapInHmb, MapRole, Waiter};
 use crate::engine::{Now, Occupancy};
@@ -108,6 +108,8 @@ pub(super) struct Map {
     programs: u32,
     /// Those of them that save what stood in host memory that was taken back.
     saving_programs: u32,
+    /// When the last page that was read back from host memory is in the drive.
+    read_back_ps: u64,
 }
 
 impl Map {
@@ -127,6 +129,7 @@ impl Map {
             drains: false,
             programs: 0,
             saving_programs: 0,
+            read_back_ps: 0,
         }
     }
 
@@ -154,8 +157,10 @@ impl Map {
         memory: &mut Lent<M>,
         (share_bytes, end): (u64, u64),
     ) {
-        self.hmb_bytes = end;
         self.role.set_hmb(share_bytes);
+        // Out of what the drive had before.
+        self.move_units(board);
+        self.hmb_bytes = end;
         if M::KEEPS_BYTES {
             // What stood there is read back before the memory changes hands.
             self.sync(board, ftl, memory);
@@ -350,6 +355,7 @@ impl Map {
         contents: &mut C,
     ) {
         let unit_slots = ftl.geometry().unit_slots as usize;
+        self.move_units(board);
         loop {
             let waiting = self.role.writebacks();
             self.drains &= waiting > 0;
@@ -382,7 +388,14 @@ impl Map {
             program.saves_hmb = self.drains;
             self.programs += 1;
             self.saving_programs += u32::from(self.drains);
-            programs.start(board, ftl, unit, program, (Cause::Map, filled));
+            // What comes from host memory is programmed when it is here.
+            let at_ps = (self.read_back_ps > board.engine.now().ps()).then_some(self.read_back_ps);
+            let fetched = Fetched {
+                unit,
+                program,
+                filled,
+            };
+            programs.start_at(board, ftl, fetched, at_ps);
         }
     }
 

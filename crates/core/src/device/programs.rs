@@ -1,6 +1,7 @@
 //! Program operations under way: put together, perhaps waiting for data from host memory, handed to the array.
 
 use super::board::Board;
+use crate::engine::EventKind;
 use crate::ftl::{Ftl, LostUnit, Mover, ProgramUnit};
 use crate::ids::{DieId, FetchId, NONE, Ppn, ProgramId};
 use crate::nand::{Cause, Class, FlashOp, OpKind};
@@ -61,7 +62,7 @@ impl Program {
     }
 }
 
-/// Write data on its way from host memory back to the drive, to be programmed.
+/// Data on its way from host memory back to the drive, to be programmed.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub(super) struct Fetched {
     pub unit: ProgramUnit,
@@ -77,7 +78,7 @@ pub(super) struct Programs {
     in_array: Slab<Program, ProgramId>,
     /// Their data is on its way from host memory.
     fetching: Slab<Fetched, FetchId>,
-    /// Of host data, handed to the array.
+    /// Of host data, wherever it is.
     of_host_data: u32,
 }
 
@@ -163,23 +164,50 @@ impl Programs {
         program
     }
 
-    /// One whose data comes from host memory first.
-    pub(super) fn fetch(&mut self, fetched: Fetched) -> FetchId {
-        self.fetching.insert(fetched)
+    /// One whose data is in the drive at an instant; at once without one.
+    pub(super) fn start_at(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        ftl: &Ftl,
+        fetched: Fetched,
+        at_ps: Option<u64>,
+    ) {
+        let Some(at_ps) = at_ps else {
+            self.start_fetched(board, ftl, fetched);
+            return;
+        };
+        self.of_host_data += u32::from(fetched.program.first_slot != NONE);
+        let index = self.fetching.insert(fetched);
+        let engine = &mut board.engine;
+        engine.schedule(at_ps, EventKind::WriteBackArrived, index);
     }
 
     /// Its data is there.
-    pub(super) fn fetched(&mut self, index: FetchId) -> Fetched {
+    pub(super) fn on_fetched(&mut self, board: &mut Board<impl Tracer>, ftl: &Ftl, index: FetchId) {
         let fetched = self.fetching[index];
         self.fetching[index].program.sequence = None;
         self.fetching.remove(index);
-        fetched
+        self.of_host_data -= u32::from(fetched.program.first_slot != NONE);
+        self.start_fetched(board, ftl, fetched);
+    }
+
+    fn start_fetched(&mut self, board: &mut Board<impl Tracer>, ftl: &Ftl, fetched: Fetched) {
+        let Fetched {
+            unit,
+            program,
+            filled,
+        } = fetched;
+        let cause = match program.is_writeback {
+            true => Cause::Map,
+            false => Cause::Host,
+        };
+        self.start(board, ftl, unit, program, (cause, filled));
     }
 
     /// Those of host data under way.
     #[inline]
     pub(super) fn of_host_data(&self) -> u32 {
-        self.of_host_data + self.fetching.len() as u32
+        self.of_host_data
     }
 
     /// Slots of those whose data is still on its way from host memory, in ordinary and in single-bit mode.

@@ -2,7 +2,7 @@
 
 use super::buffer::Transfer;
 use super::map::translation_page;
-use super::programs::{Fetched, Program};
+use super::programs::Program;
 use super::{Command, Contents, Device, HostMemory, PageBytes, Source, spare, wear};
 use crate::controller::{Fate, Flusher, Landing, Lookup, SlotState, Waiter, Wanted};
 use crate::engine::EventKind;
@@ -475,7 +475,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let path = &mut self.hmb_path;
             let slots = (filled, logged);
             self.buffer
-                .fetch(board, path, programs, (unit, program), slots);
+                .fetch((board, &self.ftl), path, programs, (unit, program), slots);
         } else {
             programs.start(board, &self.ftl, unit, program, (Cause::Host, filled));
         }
@@ -483,14 +483,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Data of a program operation has come from host memory.
     pub(super) fn on_write_back_arrived(&mut self, index: FetchId) {
-        let Fetched {
-            unit,
-            program,
-            filled,
-        } = self.programs.fetched(index);
-        let cause = (Cause::Host, filled);
-        self.programs
-            .start(&mut self.board, &self.ftl, unit, program, cause);
+        let (board, programs) = (&mut self.board, &mut self.programs);
+        programs.on_fetched(board, &self.ftl, index);
     }
 
     /// Starts to copy slots into the log.

@@ -192,6 +192,16 @@ impl Memories {
         }
     }
 
+    /// Time in which each memory that has a rate moved data and map entries, picoseconds.
+    pub fn busy_ps(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let rated = Tier::ALL.iter().zip(&self.all);
+        let rated = rated.filter(|(_, memory)| memory.bytes_per_s > 0);
+        rated.map(|(tier, memory)| {
+            let busy_ps = memory.timeline.busy_ps() + memory.look_ups.busy_ps();
+            (tier.name(), busy_ps)
+        })
+    }
+
     /// Nothing that was under way takes place any more.
     pub fn drop_all(&mut self) {
         for memory in &mut self.all {

@@ -309,6 +309,10 @@ impl Array {
         op.pieces_left -= 1;
         let channel = self.geometry.channel(op.die);
         let end_ps = self.channels[channel as usize].book(engine.now(), self.page_load_ps);
+        if !self.nand.cache_program {
+            // The die is held meanwhile.
+            self.dies[op.die.index()].busy_ps += end_ps - engine.now().ps();
+        }
         engine.schedule(end_ps, EventKind::DataLoaded, index);
     }
 
@@ -391,6 +395,8 @@ impl Array {
             die.free_at_ps = if self.nand.cache_read {
                 now.ps().max(die.transfer_end_ps)
             } else {
+                // The transfer holds the die, too.
+                die.busy_ps += end_ps - now.ps();
                 end_ps
             };
             die.transfer_end_ps = end_ps;

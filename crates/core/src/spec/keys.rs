@@ -86,8 +86,13 @@ pub(super) fn find(path: &str) -> Option<&'static Key> {
 /// What a key is about, for whoever gave it a wrong value.
 pub(super) fn hint(key: &Key) -> String {
     let (path, meaning) = (key.path, key.meaning);
-    let meaning = meaning.split([';', ':']).next().unwrap_or(meaning);
-    format!("`{path}`: {meaning}; `lodger drives show tiny` prints that of a small drive")
+    let meaning = meaning.split(';').next().unwrap_or(meaning);
+    // A drive that has such a table.
+    let (drive, kind) = match path.split('.').next() {
+        Some("hpb") => ("galaxy-s7", "drive with HPB"),
+        _ => ("tiny", "small drive"),
+    };
+    format!("`{path}`: {meaning}; `lodger drives show {drive}` prints that of a {kind}")
 }
 
 /// The optional table that a key belongs to.
@@ -210,7 +215,8 @@ pub fn reference() -> Vec<KeyReference> {
             default: match (key.absent, optional_table(key.path)) {
                 (Absent::Required, None) => "required".to_owned(),
                 (Absent::Required, Some(table)) => format!("required with `[{table}]`"),
-                (Absent::Is(text), _) => format!("`{text}`"),
+                (Absent::Is(text), None) => format!("`{text}`"),
+                (Absent::Is(text), Some(table)) => format!("`{text}` with `[{table}]`"),
                 (Absent::From(words), _) => format!("from {words}"),
             },
             meaning: key.meaning,

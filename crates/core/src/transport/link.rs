@@ -151,7 +151,10 @@ impl Link {
     pub fn respond_in_order(&mut self, now: Now, extra_bytes: u64) -> u64 {
         match self.spec.protocol {
             LinkProtocol::Pcie => self.write(now, COMPLETION_ENTRY_BYTES + extra_bytes),
-            LinkProtocol::Ufs => self.write(now, extra_bytes),
+            LinkProtocol::Ufs => {
+                self.to_host_bytes += UPIU_HEADER_BYTES;
+                self.write(now, extra_bytes)
+            }
         }
     }
 

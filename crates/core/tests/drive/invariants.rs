@@ -179,8 +179,8 @@ fn the_speed_guard_of_each_regime() {
             ("rc100-480", Sequential, 100, 1, 6 << 20, 6.555),
         ),
         ("beyond reach", ("rc100-480", Sequential, 100, 1, 0, 7.499)),
-        ("mixed", ("rc100-480", Random, 70, 1, 0, 7.367)),
-        ("steady writes", ("rc100-480", Random, 0, 1, 0, 8.118)),
+        ("mixed", ("rc100-480", Random, 70, 1, 0, 7.356)),
+        ("steady writes", ("rc100-480", Random, 0, 1, 0, 8.117)),
         (
             "sequential reads",
             ("970-pro", Sequential, 100, 32, 1, 11.012),

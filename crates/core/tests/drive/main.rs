@@ -52,3 +52,4 @@ mod truth;
 mod window;
 mod window_power;
 mod write_amplification;
+mod write_backs;

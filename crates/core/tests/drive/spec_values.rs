@@ -242,10 +242,12 @@ fn every_default_of_the_reference_is_what_the_parser_uses() {
     for row in reference() {
         let value = drive.values.iter().find(|v| v.key == row.key);
         if let Some(value) = value.filter(|v| v.source.kind == SourceKind::Default) {
-            let set = [(row.key, row.default.trim_matches('`'))];
+            // Of an optional table: "`20us` with `[nand.suspend]`".
+            let default = row.default.split(" with ").next().unwrap();
+            let set = [(row.key, default.trim_matches('`'))];
             let again = tiny(&set).unwrap();
             assert_eq!(again.spec, drive.spec, "{}", row.key);
-            assert_eq!(format!("`{}`", value.text), row.default, "{}", row.key);
+            assert_eq!(format!("`{}`", value.text), default, "{}", row.key);
         }
     }
 }

@@ -516,7 +516,12 @@ fn a_burst_after_a_pause_is_not_held_back() {
             println!("{}", line(name, pacing, &spec, &mut burst));
             burst.writes.longest_ps()
         });
-        assert_eq!(paced, unpaced, "{name}");
+        // What went before it is not the same, so neither is the rest of the two.
+        let ratio = paced as f64 / unpaced as f64;
+        assert!(
+            (0.98..1.02).contains(&ratio),
+            "{name}: {paced} ps, {unpaced} without"
+        );
     }
 }
 

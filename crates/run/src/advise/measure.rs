@@ -6,7 +6,7 @@ use crate::config::RunConfig;
 use crate::hmb::HmbChoice;
 use crate::report::together::Together;
 use crate::runner::{self, Observer, Progress, RunResult};
-use crate::stats::Direction;
+use crate::stats::{Direction, JobResult};
 use lodger_core::Request;
 use lodger_core::observe::Histogram;
 use lodger_core::spec::Tier;
@@ -138,9 +138,30 @@ impl Committed {
     }
 }
 
+/// How long a job's requests take.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobMean {
+    /// Its name.
+    pub name: String,
+    /// Mean latency of its reads, or of its writes if it does not read, nanoseconds.
+    pub mean_ns: f64,
+}
+
+impl JobMean {
+    fn of(job: &JobResult) -> Self {
+        let clat = job.read.clat().or(job.write.clat());
+        JobMean {
+            name: job.name.clone(),
+            mean_ns: clat.map_or(0.0, Histogram::mean_ns),
+        }
+    }
+}
+
 /// What a size of host memory brings.
 #[derive(Clone, Debug)]
 pub struct Run {
+    /// Each job.
+    pub jobs: Vec<JobMean>,
     /// Host memory granted, bytes; 0 for none.
     pub hmb_bytes: u64,
     /// What was in use at the end, bytes.
@@ -204,6 +225,7 @@ impl Run {
         }
         let depths = result.jobs.iter().map(|job| job.queue_depth);
         Run {
+            jobs: result.jobs.iter().map(JobMean::of).collect(),
             hmb_bytes: result.hmb.granted_bytes,
             used_bytes: result.hmb.used_bytes,
             iops: Together::of(&result.jobs).all.ios_per_second(),

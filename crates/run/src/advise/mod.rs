@@ -10,6 +10,7 @@
 //! Sizes of equal effect share a run: below the drive's minimum, between powers of two where the
 //! drive rounds, and above what the workload ever fills.
 
+mod caveats;
 mod curve;
 mod forms;
 mod goal;
@@ -100,11 +101,10 @@ pub fn advise(
     let description = workload.description.clone();
     let is_logging = (workload.jobs.iter()).any(|job| matches!(job.source, Source::Logging(_)));
     let stream = stream_of(&config, &place, &sizes, &workload);
-    let yardstick_bytes = place.yardstick_bytes();
     let tally = Tally::new(watch, 1 + sizes.len());
     // Without any host memory, always asked for, beside the one that decides which others are.
     let (first, none) = rayon::join(
-        || measure::measure(&config, workload, yardstick_bytes, stream, &tally),
+        || measure::measure(&config, workload, place.yardstick_bytes(), stream, &tally),
         || measure::measure(&config, make()?, 0, None, &tally),
     );
     let (reference, stream) = first?;
@@ -125,17 +125,12 @@ pub fn advise(
         &mut runs,
         &goal,
         curve.as_ref(),
-        yardstick_bytes,
+        place.yardstick_bytes(),
         largest_advised(goal, &place),
     )?;
-    if let Found::Size {
-        enough_bytes,
-        below_bytes,
-    } = found
-    {
-        sizes.extend([enough_bytes, below_bytes]);
-        arrange(&mut sizes);
-    }
+    sizes.extend(sizes_beside(found, &place));
+    arrange(&mut sizes);
+    runs.simulate(&sizes)?;
     let row = |size: u64| Some((size, runs.get(size)?.clone()));
     Ok(Advice {
         rows: sizes.into_iter().filter_map(row).collect(),
@@ -150,6 +145,19 @@ pub fn advise(
         place,
         is_logging,
     })
+}
+
+/// Sizes that belong beside what was found.
+fn sizes_beside(found: Found, place: &Place) -> Vec<u64> {
+    match found {
+        Found::Size {
+            enough_bytes,
+            below_bytes,
+        } => vec![enough_bytes, below_bytes],
+        // Whether the least that the drive takes is worse than none.
+        Found::Off => vec![place.min_bytes()],
+        Found::Nothing { .. } => Vec::new(),
+    }
 }
 
 /// Ascending, each once.

@@ -6,7 +6,7 @@ use super::measure::{Run, Subject};
 use super::search::Found;
 use super::stream::{Asked, Method};
 use super::text::{count, grouped, percent, short, size, time};
-use super::{Advice, RASPBERRY_PI_BYTES};
+use super::{Advice, RASPBERRY_PI_BYTES, caveats};
 use lodger_core::host::hmb::LINUX_CAP_BYTES;
 use lodger_core::spec::SLOT_BYTES;
 use std::fmt::Write;
@@ -103,7 +103,7 @@ pub(super) fn answer(advice: &Advice) -> String {
 }
 
 /// A run's value in the goal's terms; a rate that the workload sets itself says nothing.
-fn achieved(advice: &Advice, run: &Run) -> String {
+pub(super) fn achieved(advice: &Advice, run: &Run) -> String {
     match advice.goal {
         Goal::Within(_) if advice.is_open_loop() => {
             format!("mean{} {}", run.of_subject(), time(run.mean_ns()))
@@ -302,7 +302,9 @@ fn bars(advice: &Advice, curve: &Curve) -> Vec<Point> {
 /// What the user should know besides.
 pub(super) fn notes(advice: &Advice) -> Vec<String> {
     let mut notes = advice.reference.warnings.clone();
-    notes.extend(rate_note(advice));
+    notes.extend(caveats::falls_behind(advice).or_else(|| rate_note(advice)));
+    notes.extend(caveats::jobs_that_lose(advice));
+    notes.extend(caveats::less_is_better(advice));
     notes.extend(beyond_help(advice));
     notes.extend(own_memory(advice));
     notes.extend(deviation(advice));
@@ -383,15 +385,18 @@ fn own_memory(advice: &Advice) -> Option<String> {
     }
     let served = (absent + near) as f64 / lookups as f64;
     let gain = curve.hit_ratio(curve.useful_bytes) - curve.hit_ratio(0);
+    let buys = match (lost < WORTH_A_WORD, caveats::jobs_that_lose(advice)) {
+        (true, None) => ": the working set fits there, and host memory buys nothing",
+        // A few look-ups may be all of a job's.
+        (true, Some(_)) => "",
+        (false, _) => {
+            ": the working set fits there; host memory helps the writes, whose entries change there"
+        }
+    };
     (curve.method == Method::StackDistances && gain < 0.005).then(|| {
         format!(
-            "the drive's own memory serves {} of the look-ups: the working set fits there{}",
-            percent(served),
-            if lost < WORTH_A_WORD {
-                ", and host memory buys nothing"
-            } else {
-                "; host memory helps the writes, whose entries change there"
-            }
+            "the drive's own memory serves {} of the look-ups{buys}",
+            percent(served)
         )
     })
 }

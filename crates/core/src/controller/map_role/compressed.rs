@@ -139,8 +139,8 @@ impl MapRole {
         }
     }
 
-    /// Exclusive tiers: a unit moves to host memory or from it, if `place` is that.
-    pub(super) fn migrate(&mut self, place: usize, unit: u32, to_host: bool) {
+    /// A page moves to host memory or from it, if `place` is that.
+    pub(super) fn migrate(&mut self, place: usize, page: TranslationPage, to_host: bool) {
         let tier = &self.tiers[place];
         if !tier.tier.is_granted() {
             return;
@@ -149,7 +149,7 @@ impl MapRole {
         let bytes = tier
             .compressed
             .as_ref()
-            .map(|held| held.sizes[unit as usize]);
+            .map(|held| held.sizes[page.index()]);
         let bytes = bytes.map(u64::from);
         match (bytes, to_host) {
             (None, true) => migrations.to_host += 1,

@@ -58,6 +58,12 @@ impl MapRole {
         }
     }
 
+    /// A page that differs from flash comes from the memory that alone holds it, to be written there.
+    pub(super) fn read_back(&mut self, place: usize, page: TranslationPage) {
+        self.migrate(place, page, false);
+        self.record(place, Moved::ReadBack(page));
+    }
+
     /// Nearest memory that answers look-ups of a page; no effect on replacement.
     #[must_use]
     pub fn served_by(&self, page: TranslationPage) -> Option<Tier> {

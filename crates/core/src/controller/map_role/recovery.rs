@@ -24,6 +24,9 @@ impl MapRole {
         for page in (0..self.pages).map(TranslationPage) {
             if self.is_dirty(page) {
                 self.stage(page);
+                if let Some(place) = self.place_of(page) {
+                    self.read_back(place, page);
+                }
             }
         }
     }

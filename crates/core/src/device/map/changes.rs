@@ -101,32 +101,38 @@ impl Map {
         board.link.write(now, update_write_bytes);
     }
 
-    /// Units that exclusive tiers exchanged with host memory cross the link. A unit that is taken
-    /// back is waited for by nobody: the command's own entry is fetched by itself.
+    /// Pages that were exchanged with host memory cross the link: between exclusive tiers, and on their way to flash. One that
+    /// is taken back because it is used is waited for by nobody: the command's own entry is fetched by itself.
     #[inline]
     pub(super) fn move_units(&mut self, board: &mut Board<impl Tracer>) {
+        if self.role.migrations != TierMigrations::default() {
+            self.move_each(board);
+        }
+    }
+
+    #[inline(never)]
+    fn move_each(&mut self, board: &mut Board<impl Tracer>) {
         let migrations = std::mem::take(&mut self.role.migrations);
-        if migrations == TierMigrations::default() || self.hmb_bytes == 0 {
+        if self.hmb_bytes == 0 {
             return;
         }
         let now = board.engine.now();
+        let mut get = |board: &mut Board<_>, bytes: u64| {
+            board.counters.hmb_read_bytes += bytes;
+            self.read_back_ps = board.link.read(now, bytes);
+        };
         if migrations.from_host_bytes > 0 {
-            board.counters.hmb_read_bytes += migrations.from_host_bytes;
-            board.link.read(now, migrations.from_host_bytes);
+            get(board, migrations.from_host_bytes);
         }
-        if migrations.to_host_bytes > 0 {
-            board.counters.hmb_written_bytes += migrations.to_host_bytes;
-            board.link.write(now, migrations.to_host_bytes);
-        }
-        // Exclusive tiers have units of one translation page (spec).
         let page_bytes = self.costs.page_bytes;
         for _ in 0..migrations.from_host {
-            board.counters.hmb_read_bytes += page_bytes;
-            board.link.read(now, page_bytes);
+            get(board, page_bytes);
         }
-        for _ in 0..migrations.to_host {
-            board.counters.hmb_written_bytes += page_bytes;
-            board.link.write(now, page_bytes);
+        let each = (0..migrations.to_host).map(|_| page_bytes);
+        let compressed = (migrations.to_host_bytes > 0).then_some(migrations.to_host_bytes);
+        for bytes in compressed.into_iter().chain(each) {
+            board.counters.hmb_written_bytes += bytes;
+            board.link.write(now, bytes);
         }
     }
 }

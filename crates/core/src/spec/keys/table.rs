@@ -200,7 +200,7 @@ pub(in crate::spec) const KEYS: &[Key] = &[
     key("nand.suspend.resume", time(0, 10 * MS), Is("5us"),
         "Added to the remaining time on resume"),
     key("nand.suspend.max_per_operation", count(0, 1_000), Is("8"),
-        "Suspensions of one operation before it is left alone; 0 turns suspend off"),
+        "Suspensions of one operation before it is left alone; 0 turns suspend off, and so does no table at all"),
     // The flash translation layer.
     key("nand.variation.read", SPREAD, Is("0"),
         "Standard deviation of a page's read time around that of its block, as a share of it"),

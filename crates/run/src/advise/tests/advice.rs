@@ -308,3 +308,51 @@ fn a_database_is_judged_by_its_commits() {
     }
     assert!(!text.contains("IOPS"), "{text}");
 }
+
+#[test]
+fn a_job_that_loses_among_others_is_named() {
+    // Of all look-ups nearly none are of the job that needs the memory.
+    let rare = |size: &str| {
+        format!(
+            "[global]\nioengine=libaio\nbs=4k\nrw=randread\nruntime=3\ntime_based\nnorandommap\n\
+             [hot]\nsize=16m\n[cold]\noffset=32m\nsize={size}\nrate_iops=30\n"
+        )
+    };
+    let config = config("tiny", &[]);
+    let advice = |size: &str| {
+        let (text, watch) = (rare(size), |_, _: f64| ControlFlow::Continue(()));
+        let make = || Ok(jobs(&config, &text));
+        advise(&config, &make, Goal::default(), &watch).unwrap()
+    };
+    let (cold, warm) = (advice("80m"), advice("8m"));
+    let advice = cold;
+    assert_eq!(advice.found, Found::Off);
+    let text = advice.text();
+    assert!(text.contains("a request of job `cold` takes"), "{text}");
+    assert!(!text.contains("buys nothing"), "{text}");
+    // The null: within what the drive's own memory reaches nobody loses.
+    let text = warm.text();
+    assert!(!text.contains("a request of job"), "{text}");
+    assert!(text.contains("buys nothing"), "{text}");
+}
+
+#[test]
+fn memory_that_makes_a_drive_slower_is_not_within_anything() {
+    // The buffer in host memory has the data cross the link three times.
+    let sets = [
+        ("role.write_buffer.tier", "\"hmb\""),
+        ("role.write_buffer.size", "\"192KiB\""),
+    ];
+    let advice = advice(
+        &config("tiny", &sets),
+        "rw=randwrite\nsize=500m\niodepth=4\nruntime=2\ntime_based",
+        Goal::default(),
+    );
+    let text = advice.text();
+    assert!(text.contains("more is not better here"), "{text}");
+    // The least that the drive takes is worse than none and than all of it.
+    assert!(
+        text.contains("more is not always better here: 64 KiB"),
+        "{text}"
+    );
+}

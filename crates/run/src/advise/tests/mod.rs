@@ -25,6 +25,11 @@ fn config(name: &str, sets: &[(&str, &str)]) -> RunConfig {
 /// One job of 4 KiB requests with direct I/O.
 fn job(config: &RunConfig, options: &str) -> Workload {
     let text = format!("[job]\nioengine=libaio\nbs=4k\nnorandommap\n{options}");
+    jobs(config, &text)
+}
+
+/// A job file.
+fn jobs(config: &RunConfig, text: &str) -> Workload {
     let context = fio::Context {
         file_name: "job.fio",
         env: &|_| None,
@@ -32,7 +37,7 @@ fn job(config: &RunConfig, options: &str) -> Workload {
         drive_bytes: config.drive.parsed.spec.capacity_bytes,
         seed: 1,
     };
-    fio::parse(&text, &context).unwrap()
+    fio::parse(text, &context).unwrap()
 }
 
 fn advice(config: &RunConfig, options: &str, goal: Goal) -> Advice {

@@ -253,8 +253,13 @@ impl FromStr for Format {
             about.name == lower || about.aliases.contains(&lower.as_str())
         });
         named.ok_or_else(|| {
-            WorkloadError::new(format!("unknown trace format `{word}`"))
-                .hint(format!("formats: {}", Self::names()))
+            let hint = match lower.as_str() {
+                "json" | "normal" | "terse" => {
+                    format!("the report's form is `--output-format {lower}`")
+                }
+                _ => format!("formats: {}", Self::names()),
+            };
+            WorkloadError::new(format!("unknown trace format `{word}`")).hint(hint)
         })
     }
 }
