@@ -300,6 +300,26 @@ fn dies_are_told_where_nothing_hides_them() {
     }
 }
 
+/// Where the bus of a channel takes half as long as the flash, four channels were told for 16 dies, with no other number in the
+/// interval. The null is above: the same drive with its own bus, and others.
+#[test]
+fn channels_with_a_slow_bus_are_not_told_for_dies() {
+    for seed in 0..3 {
+        for (drive, truth) in [
+            (of_collection("a80", &[("nand.channel_mt_s", "150")]), 16.0),
+            (
+                plain(&[("nand.channel_mt_s", "150"), ("nand.dies_per_channel", "3")]),
+                12.0,
+            ),
+        ] {
+            let outcome = probed(drive, &["parallelism"], seed);
+            let units = number(&outcome, "parallel_units");
+            let is_true = units.is_none_or(|units| (units.low..=units.high).contains(&truth));
+            assert!(is_true, "seed {seed}: {units:?}, {truth}");
+        }
+    }
+}
+
 /// 30 to 31 and 33 to 35 of 32 dies were told by 6 seeds of 160, with a stripe of 3.1 or 2.8 flash pages.
 #[test]
 fn a_stripe_holds_whole_flash_pages() {
@@ -435,5 +455,22 @@ fn a_map_on_the_drive_is_told_where_host_memory_is_near() {
         let outcome = probed(plain(&set), &["map-cache", "working-set"], seed);
         let verdict = &outcome.roles["map"];
         assert_eq!(verdict.tier, Tier::Device, "{}", verdict.evidence);
+    }
+}
+
+/// Where firmware takes half a millisecond, a page that is kept saves less than a tenth of a read: "read again as long as the
+/// first time", 99.7 % sure, and so no read cache.
+#[test]
+fn a_read_cache_behind_slow_firmware_is_not_ruled_out() {
+    let text = include_str!("fixtures/slow_firmware.toml");
+    let tier = |size, seed| {
+        let drive = Drive::parse("slow", text, &[("role.read_cache.size", size)]).unwrap();
+        let outcome = probed(drive, &["map-cache", "read-cache"], seed);
+        outcome.roles["read_cache"].tier
+    };
+    for seed in 0..4 {
+        assert_ne!(tier("64KiB", seed), Tier::None, "seed {seed}");
+        // The null: without one it is said that there is none.
+        assert_eq!(tier("0B", seed), Tier::None, "seed {seed}");
     }
 }

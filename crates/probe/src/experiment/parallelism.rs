@@ -15,6 +15,7 @@
 
 mod alone;
 mod apart;
+mod bus;
 
 use super::layout::{self, Layout};
 use super::{About, enter, flash_page};
@@ -40,7 +41,8 @@ pub const ABOUT: About = About {
 fn cost(scale: &Scale) -> Cost {
     let pairs = 320 + apart::PAIRS + 64 * 4 * PAIRS + (SCANNED - 64) * PAIRS + 2 * alone::PAIRS;
     // Where pages differ, each is read alone as well.
-    Cost::reads(5 * pairs + flash_page::READS, scale).resting(Duration::from_millis(pairs))
+    Cost::reads(5 * pairs + flash_page::READS + bus::READS, scale)
+        .resting(Duration::from_millis(pairs))
 }
 
 /// Pages to one that brings the map entry of another, and pages whose entries come together at least.
@@ -129,9 +131,17 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     let Some(stripe) = stripe.or_else(|| layout::first_triangle(&shares)) else {
         return Ok(());
     };
-    let flash_page = flash_page::measure(bench, wait_ns, stripe, room)?;
-    note(findings, page as f64, layout, stripe, flash_page);
-    Ok(())
+    note(
+        bench,
+        findings,
+        (kind, room),
+        Told {
+            layout,
+            stripe,
+            fast,
+            wait_ns,
+        },
+    )
 }
 
 /// Whether pairs tell nothing of dies, as the same reads one after the other show; says why.
@@ -187,17 +197,45 @@ fn near_and_far(
     Ok((near, far))
 }
 
-/// Keeps what was found, of layout and stripe in pages of the prober. A stripe holds whole flash pages, and a
-/// round whole stripes.
-fn note(
-    findings: &mut Findings,
-    page: f64,
+/// What pairs have told, of layout and stripe in pages of the prober.
+struct Told {
     layout: Option<Layout>,
     stripe: Estimate,
+    /// What pairs are told by that do not wait, and how long others do.
+    fast: f64,
+    wait_ns: f64,
+}
+
+/// Keeps what was found, and how much one read fetches. A stripe holds whole flash pages, and a round whole stripes.
+fn note(
+    bench: &mut Bench<'_>,
+    findings: &mut Findings,
+    (kind, room): (Pairs, u64),
+    told: Told,
+) -> Result<(), Stop> {
+    let page = bench.page() as f64;
+    let flash_page = flash_page::measure(bench, told.wait_ns, told.stripe, room)?;
+    let stripe = note_stripe(findings, page, told.stripe, flash_page);
+    let Some(layout) = told.layout else {
+        return Ok(());
+    };
+    let rounds = bus::rounds_of_dies(bench, (kind, room), layout, told.fast)?;
+    note_round(findings, rounds as f64 * layout.round * page, stripe);
+    Ok(())
+}
+
+/// A value and as much below and above it, as a share.
+fn within(value: f64, share: f64) -> Estimate {
+    Estimate::new(value, value * (1.0 - share), value * (1.0 + share))
+}
+
+/// Returns the stripe, in bytes.
+fn note_stripe(
+    findings: &mut Findings,
+    page: f64,
+    stripe: Estimate,
     flash_page: Option<Estimate>,
-) {
-    let within =
-        |value: f64, share: f64| Estimate::new(value, value * (1.0 - share), value * (1.0 + share));
+) -> Estimate {
     let mut stripe = stripe.scaled(page);
     if let Some(bytes) = flash_page {
         findings.quantity("flash_page", "bytes", bytes);
@@ -212,10 +250,11 @@ fn note(
         }
     }
     findings.quantity("stripe", "bytes", stripe);
-    let Some(layout) = layout else {
-        return;
-    };
-    let round = layout.round * page;
+    stripe
+}
+
+/// A round of so many bytes has a stripe of each die.
+fn note_round(findings: &mut Findings, round: f64, stripe: Estimate) {
     findings.quantity("round", "bytes", within(round, 0.02));
     let units = (round / stripe.estimate).round();
     let near = |end: f64| (round / end).clamp(0.9 * units, 1.1 * units);

@@ -74,7 +74,8 @@ pub struct ReadCacheArm {
 impl ReadCacheArm {
     /// Something is saved by reading again, and of which pages is not known.
     pub(super) fn is_open(&self) -> bool {
-        self.bytes == Held::Nothing && self.levels.is_none() && self.saved.high > SAVED
+        let is_saved = self.saved.high > SAVED || self.saved.low > SAVED_SURELY;
+        self.bytes == Held::Nothing && self.levels.is_none() && is_saved
     }
 }
 
@@ -96,6 +97,8 @@ pub mod rules {
 const FEW_BYTES: f64 = 65_536.0;
 /// A read from memory saves more than half of a read's time: less than this was saved by nothing.
 const SAVED: f64 = 0.1;
+/// Unless it surely saves so much: firmware of half a millisecond hides what flash of 40 us takes.
+const SAVED_SURELY: f64 = 0.03;
 /// Memory that a drive reaches over a link and the work for it may take as long, ns: flash that is read in less (of
 /// low latency, 3 to 12 us with its way over the channel) hides a cache there.
 const FAR_MEMORY_NS: f64 = 20_000.0;

@@ -5,9 +5,8 @@
 //! regularly. Where addresses go round the dies in order, these pairs return at whole rounds.
 
 use super::alone::Alone;
-use super::{DISTANCE_MAX, Pairs, beside, collisions, layout, note};
+use super::{DISTANCE_MAX, Pairs, Told, beside, collisions, layout, note};
 use crate::bench::{Bench, Stop};
-use crate::experiment::flash_page;
 use crate::findings::Findings;
 use crate::stats::{self, Estimate};
 use std::time::Duration;
@@ -55,11 +54,13 @@ pub(super) fn measure(
     findings.flash_wait_ns = Some(wait_ns);
     let shares = collisions(bench, kind, (most * slow).sqrt(), room)?;
     if let Some(layout) = layout::of(&shares, FETCHED_MAX) {
-        let stripe = layout.stripe();
-        let flash_page = flash_page::measure(bench, wait_ns, stripe, room)?;
-        let page = bench.page() as f64;
-        note(findings, page, Some(layout), stripe, flash_page);
-        return Ok(());
+        let told = Told {
+            layout: Some(layout),
+            stripe: layout.stripe(),
+            fast: most,
+            wait_ns,
+        };
+        return note(bench, findings, (kind, room), told);
     }
     let hits = (late.twice * times.len() as f64).round() as usize;
     let share = stats::share(hits, times.len());
