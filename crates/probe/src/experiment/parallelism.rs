@@ -121,10 +121,22 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
             None => apart::measure(bench, findings, (kind, room), &alone),
         };
     }
+    told_by_neighbours(bench, findings, (kind, room), (fast, &near))
+}
+
+/// Neighbours collide: `fast` is what pairs are told by that do not wait, `near` what those are told by.
+fn told_by_neighbours(
+    bench: &mut Bench<'_>,
+    findings: &mut Findings,
+    (kind, room): (Pairs, u64),
+    (fast, near): (f64, &[f64]),
+) -> Result<(), Stop> {
+    let slow = stats::median(near);
+    let threshold = (fast * slow).sqrt();
     let wait_ns = (slow - fast) * kind.unit_ns();
     findings.collisions = Some(true);
     // Neighbours in one page of flash wait for the bus alone.
-    findings.flash_wait_ns = Some((stats::quantile(&near, 0.9) - fast) * kind.unit_ns());
+    findings.flash_wait_ns = Some((stats::quantile(near, 0.9) - fast) * kind.unit_ns());
     let shares = collisions(bench, kind, threshold, room)?;
     let layout = layout::of(&shares, 0);
     let stripe = layout.map(|layout| layout.stripe());
