@@ -300,7 +300,7 @@ impl Buffer {
             program,
             filled,
         };
-        programs.start_at(board, ftl, fetched, Some(at_ps));
+        programs.start_at(board, ftl, fetched, at_ps);
     }
 
     // The log: what a flush or FUA waits for goes there.

@@ -108,7 +108,7 @@ pub(super) struct Map {
     programs: u32,
     /// Those of them that save what stood in host memory that was taken back.
     saving_programs: u32,
-    /// When the last page that was read back from host memory is in the drive.
+    /// When the last page asked for from host memory is in the drive: they come in order, whatever for.
     read_back_ps: u64,
 }
 
@@ -389,13 +389,12 @@ impl Map {
             self.programs += 1;
             self.saving_programs += u32::from(self.drains);
             // What comes from host memory is programmed when it is here.
-            let at_ps = (self.read_back_ps > board.engine.now().ps()).then_some(self.read_back_ps);
             let fetched = Fetched {
                 unit,
                 program,
                 filled,
             };
-            programs.start_at(board, ftl, fetched, at_ps);
+            programs.start_at(board, ftl, fetched, self.read_back_ps);
         }
     }
 

@@ -164,18 +164,18 @@ impl Programs {
         program
     }
 
-    /// One whose data is in the drive at an instant; at once without one.
+    /// One whose data is in the drive at an instant, perhaps by now.
     pub(super) fn start_at(
         &mut self,
         board: &mut Board<impl Tracer>,
         ftl: &Ftl,
         fetched: Fetched,
-        at_ps: Option<u64>,
+        at_ps: u64,
     ) {
-        let Some(at_ps) = at_ps else {
+        if at_ps <= board.engine.now().ps() {
             self.start_fetched(board, ftl, fetched);
             return;
-        };
+        }
         self.of_host_data += u32::from(fetched.program.first_slot != NONE);
         let index = self.fetching.insert(fetched);
         let engine = &mut board.engine;

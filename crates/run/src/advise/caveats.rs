@@ -2,9 +2,8 @@
 
 use super::goal::Goal;
 use super::measure::Run;
-use super::report::achieved;
-use super::search::Found;
-use super::text::{count, percent, size, time};
+use super::report::{achieved, with};
+use super::text::{count, percent, time};
 use super::{Advice, Loss};
 
 /// What is worth a word where the goal does not say how much is lost.
@@ -12,26 +11,10 @@ const LOSS_MIN: f64 = 0.05;
 /// Rates of an open loop that differ by more are not the workload's.
 const RATES_DIFFER: f64 = 0.02;
 
-/// The size that was found to be enough, and its run.
-fn found(advice: &Advice) -> Option<(u64, &Run)> {
-    let bytes = match advice.found {
-        Found::Off => 0,
-        Found::Size { enough_bytes, .. } => enough_bytes,
-        Found::Nothing { .. } => return None,
-    };
-    Some((bytes, advice.run(bytes)?))
-}
-
-fn with(bytes: u64) -> String {
-    match bytes {
-        0 => "without host memory".to_owned(),
-        bytes => format!("with {}", size(bytes)),
-    }
-}
-
 /// Jobs that the size found costs more than the goal allows, as the goal is of all of them together.
 pub(super) fn jobs_that_lose(advice: &Advice) -> Option<String> {
-    let (bytes, run) = found(advice)?;
+    let bytes = advice.found.enough_bytes()?;
+    let run = advice.run(bytes)?;
     let allowed = match advice.goal {
         Goal::Within(share) => share,
         Goal::Slo(_) => LOSS_MIN,

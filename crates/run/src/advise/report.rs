@@ -90,15 +90,20 @@ pub(super) fn answer(advice: &Advice) -> String {
         ),
         Found::Nothing { best_bytes } => {
             let best = advice.run(best_bytes).unwrap_or(reference);
-            let with = match best_bytes {
-                0 => "without host memory".to_owned(),
-                bytes => format!("with {}", size(bytes)),
-            };
             format!(
-                "Not enough at any size that the drive asks for: {goal} cannot be met, the best is {} {with}",
-                self::achieved(advice, best)
+                "Not enough at any size that the drive asks for: {goal} cannot be met, the best is {} {}",
+                self::achieved(advice, best),
+                with(best_bytes)
             )
         }
+    }
+}
+
+/// With so much host memory.
+pub(super) fn with(bytes: u64) -> String {
+    match bytes {
+        0 => "without host memory".to_owned(),
+        bytes => format!("with {}", size(bytes)),
     }
 }
 
@@ -505,11 +510,7 @@ fn more_than_asked(advice: &Advice) -> Option<String> {
 
 /// More memory can be worse where filling large units gets in the way.
 fn not_monotone(advice: &Advice) -> Option<String> {
-    let enough_bytes = match advice.found {
-        Found::Off => 0,
-        Found::Size { enough_bytes, .. } => enough_bytes,
-        Found::Nothing { .. } => return None,
-    };
+    let enough_bytes = advice.found.enough_bytes()?;
     let worse: Vec<String> = advice
         .rows
         .iter()

@@ -148,6 +148,18 @@ pub enum Found {
     },
 }
 
+impl Found {
+    /// The size that is enough, if one is.
+    #[must_use]
+    pub fn enough_bytes(self) -> Option<u64> {
+        match self {
+            Found::Off => Some(0),
+            Found::Size { enough_bytes, .. } => Some(enough_bytes),
+            Found::Nothing { .. } => None,
+        }
+    }
+}
+
 /// Finds the smallest size that meets the goal, of those up to `up_to_bytes`.
 ///
 /// # Errors
