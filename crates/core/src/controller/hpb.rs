@@ -254,12 +254,22 @@ impl HpbDevice {
         self.epochs.get(group)
     }
 
-    /// The entry of a page as it leaves the drive.
-    #[must_use]
-    pub fn encode(&self, lpn: Lpn, ppn: Ppn) -> u64 {
-        self.encode_in(lpn, ppn, self.epochs.get(self.group(lpn)))
+    /// The entries of pages of one group as they leave the drive; [`NO_ENTRY`] where no data is.
+    pub fn encode_pages(
+        &self,
+        group: u32,
+        pages: std::ops::Range<u32>,
+        locate: impl Fn(Lpn) -> Option<Ppn>,
+    ) -> Box<[u64]> {
+        let epoch = self.epochs.get(group);
+        let entry = |page| {
+            let lpn = Lpn(page);
+            locate(lpn).map_or(NO_ENTRY, |ppn| self.encode_in(lpn, ppn, epoch))
+        };
+        pages.map(entry).collect()
     }
 
+    #[inline]
     fn encode_in(&self, lpn: Lpn, ppn: Ppn, epoch: u32) -> u64 {
         let entry = self.codec.encode(lpn, ppn, epoch);
         let mut bytes = [0; 8];
@@ -270,7 +280,7 @@ impl HpbDevice {
     /// The entry of a page as it was handed out at boot, where the drive was as preconditioned.
     #[must_use]
     pub fn encode_at_boot(&self, lpn: Lpn, ppn: Option<Ppn>) -> u64 {
-        ppn.map_or(u64::MAX, |ppn| self.encode_in(lpn, ppn, 0))
+        ppn.map_or(NO_ENTRY, |ppn| self.encode_in(lpn, ppn, 0))
     }
 
     /// Bytes of an entry.

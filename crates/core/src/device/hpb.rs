@@ -10,7 +10,7 @@ mod ahead;
 use super::board::Board;
 use super::command::{Command, ToldByHost};
 use crate::controller::WriteBuffer;
-use crate::controller::hpb::{HostEntry, HpbDevice, Message, NO_ENTRY, Refusal};
+use crate::controller::hpb::{HostEntry, HpbDevice, Message, Refusal};
 use crate::ftl::{Ftl, Owned};
 use crate::ids::{CommandId, Lpn, Ppn, TranslationPage};
 use crate::observe::Tracer;
@@ -314,12 +314,7 @@ impl Hpb {
         let group = self.state(id).group;
         let pages = self.pages(group, ftl.user_slots());
         let version = self.device.hand_out(group, pages.clone());
-        let entries: Box<[u64]> = pages
-            .map(|page| match ftl.locate(Lpn(page)) {
-                Some(ppn) => self.device.encode(Lpn(page), ppn),
-                None => NO_ENTRY,
-            })
-            .collect();
+        let entries = self.device.encode_pages(group, pages, |lpn| ftl.locate(lpn));
         let bytes = entries.len() as u64 * self.device.entry_bytes() + GROUP_HEADER_BYTES;
         self.state(id).group_entries = Some((entries, version));
         bytes
