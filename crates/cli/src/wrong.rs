@@ -80,7 +80,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
 /// What is said of it instead, if there is more to say.
 pub fn told(error: &clap::Error, args: &[OsString]) -> Option<Error> {
     if error.kind() == ErrorKind::InvalidSubcommand {
-        return no_command(error);
+        return no_command(error, args);
     }
     if error.kind() == ErrorKind::MissingRequiredArgument {
         return no_drive(error);
@@ -154,11 +154,17 @@ fn one_more(word: &str, args: &[OsString]) -> Option<Error> {
     }))
 }
 
-/// A file where a command should stand.
-fn no_command(error: &clap::Error) -> Option<Error> {
+/// A file, or a drive, where a command should stand.
+fn no_command(error: &clap::Error, args: &[OsString]) -> Option<Error> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;
     };
+    if command(args) == Some("drives") {
+        let shown = word.escape_debug();
+        let message = format!("`lodger drives` has no command `{shown}`");
+        let hint = format!("`lodger drives show {shown}` prints a drive; `lodger drives --help`");
+        return Some(Error::input(message).hint(hint));
+    }
     let path = std::path::Path::new(word);
     if !path.is_file() && path.extension().is_none() {
         return None;
@@ -175,7 +181,7 @@ fn no_drive(error: &clap::Error) -> Option<Error> {
         return None;
     };
     let [only] = &missing[..] else { return None };
-    let is_drive = only.starts_with("--drive ");
+    let is_drive = only.starts_with("--drive ") || only == "<DRIVE>";
     is_drive.then(|| {
         Error::input(format!("`{only}` is missing"))
             .hint("`lodger drives list` shows the drives there are")

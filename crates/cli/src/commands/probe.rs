@@ -198,12 +198,13 @@ fn options(args: &ProbeArgs, target: &str) -> Result<Options, Error> {
             .hint(format!("the experiments are {}", all.join(", ")))
     })?;
     if !CONFIDENCE.contains(&args.confidence) {
-        return Err(Error::input(format!(
+        let message = format!(
             "`--confidence` must be between {} and {}, found {}",
             CONFIDENCE.start(),
             CONFIDENCE.end(),
             args.confidence
-        )));
+        );
+        return Err(Error::input(message).hint("95 % is written `--confidence 0.95`"));
     }
     let default = if target.starts_with("sim:") {
         Duration::from_secs(30 * 24 * 3600)

@@ -30,6 +30,8 @@ fn wrong_use() {
     sandbox.file("job.fio", JOB);
     let cases: &[&[&str]] = &[
         &["simulte", "job.fio"],
+        &["drives", "tiny"],
+        &["probe", "sim:tiny", "--confidence", "95"],
         &["simulate"],
         &["simulate", "job.fio"],
         &["simulate", "job.fio", "--drive", "tiny", "--hbm", "off"],

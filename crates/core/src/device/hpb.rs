@@ -314,7 +314,9 @@ impl Hpb {
         let group = self.state(id).group;
         let pages = self.pages(group, ftl.user_slots());
         let version = self.device.hand_out(group, pages.clone());
-        let entries = self.device.encode_pages(group, pages, |lpn| ftl.locate(lpn));
+        let entries = self
+            .device
+            .encode_pages(group, pages, |lpn| ftl.locate(lpn));
         let bytes = entries.len() as u64 * self.device.entry_bytes() + GROUP_HEADER_BYTES;
         self.state(id).group_entries = Some((entries, version));
         bytes
