@@ -44,7 +44,7 @@ pub enum EventKind {
     ArrayDone,
     /// A piece of program data has reached the die. Index: flash operation.
     DataLoaded,
-    /// Buffered data in host memory has come back to be programmed. Index: write-back.
+    /// Buffered data in host memory has come back to be programmed. Index: fetch.
     WriteBackArrived,
     /// A batch for the write buffer's log has been read from the buffer. No index.
     LogRead,
@@ -211,11 +211,12 @@ impl<T: Tracer> Engine<T> {
             return None;
         }
         self.heap.pop();
+        assert!(event.time_ps() >= self.now_ps, "time goes forward");
         self.now_ps = event.time_ps();
         Some((Now(self.now_ps), event.kind(), event.index()))
     }
 
-    /// Power is gone until `until_ps`: nothing that was to happen happens.
+    /// Nothing that was to happen happens; the clock stays.
     pub fn drop_all(&mut self) {
         self.heap = Heap::default();
     }

@@ -95,6 +95,10 @@ id!(
     TransferId
 );
 id!(
+    /// A unit of the map that is being completed in the background.
+    FillingId
+);
+id!(
     /// A call of the byte window, or a CPU's read of it, as the drive works on it.
     WindowCallId
 );

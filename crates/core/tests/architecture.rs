@@ -20,7 +20,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("wire", &[]),
     ("serve", &["core", "workload", "wire", "guest-ram"]),
     // A prober that could read the model would prove nothing.
-    ("probe", &["page", "wire", "nvme-ioctl", "uring"]),
+    ("probe", &["page", "nvme-ioctl", "uring"]),
     ("nvme-ioctl", &[]),
     ("uring", &[]),
     ("guest-ram", &[]),
@@ -36,15 +36,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ),
     (
         "lodger",
-        &[
-            "core",
-            "workload",
-            "run",
-            "wire",
-            "serve",
-            "probe",
-            "sim-target",
-        ],
+        &["core", "workload", "run", "serve", "probe", "sim-target"],
     ),
     // The one place where prober and model meet.
     ("sim-target", &["core", "run", "probe"]),

@@ -228,6 +228,33 @@ fn an_unloaded_read_is_told_apart_as_the_drive_file_says() {
 }
 
 /// A request that is split is over with the last of its commands, whose parts are its own.
+/// Null: the same flash, young, is read once, and each part is what one try takes.
+#[test]
+fn tries_of_a_read_are_array_bus_and_decoder_and_no_wait_for_the_die() {
+    let aged = |erased: &str| {
+        let sets = [
+            ("nand.ageing.erased", erased),
+            ("nand.ageing.age_days", "365"),
+            ("nand.ageing.refresh", "0"),
+            ("nand.ageing.errors.spread", "0"),
+        ];
+        first("aging-tlc", &sets, ONE_READ)
+    };
+    let (young, worn) = (aged("0"), aged("3000"));
+    assert_eq!(of(&young, Part::DieWait), 0);
+    assert_eq!(of(&worn, Part::DieWait), 0, "nothing else is on the drive");
+    let tries = of(&worn, Part::Array) / of(&young, Part::Array);
+    assert!(tries > 1, "worn flash is read again");
+    for part in [Part::Array, Part::Bus] {
+        assert_eq!(of(&worn, part), tries * of(&young, part), "{part:?}");
+    }
+    let decoder = of(&worn, Part::Decoder);
+    assert!(
+        decoder > tries * of(&young, Part::Decoder),
+        "{decoder}: more errors take longer"
+    );
+}
+
 #[test]
 fn requests_in_parts_and_reads_ahead_are_told_apart_without_a_rest() {
     let split = [("host.max_request", "12KiB")];

@@ -20,7 +20,7 @@ pub use queue::Fill;
 use super::TierMigrations;
 use super::cache::{Cache, Direct, Inserted};
 use super::encoding::Encoder;
-use crate::ids::{BufferSlot, CommandId, TranslationPage};
+use crate::ids::{BufferSlot, CommandId, FillingId, TranslationPage};
 use crate::slab::Slab;
 use crate::spec::{Encoding, Integrity, MapRoleSpec, MapTierSpec, Tier};
 use crate::table::Table;
@@ -391,8 +391,8 @@ impl MapRole {
     }
 
     /// `pages` pages of the unit announced by [`MapRole::next_background`] are being read. Returns the
-    /// key for [`MapRole::background_done`].
-    pub fn background_issued(&mut self, pages: u32) -> u32 {
+    /// unit, for [`MapRole::background_done`].
+    pub fn background_issued(&mut self, pages: u32) -> FillingId {
         self.filling.issued(pages)
     }
 
@@ -404,11 +404,12 @@ impl MapRole {
     }
 
     /// A background read of a unit has ended. Returns the unit's memory.
-    pub fn background_done(&mut self, key: u32) -> Tier {
-        if let Some((place, unit)) = self.filling.done(key) {
+    pub fn background_done(&mut self, filling: FillingId) -> Tier {
+        let tier = self.tiers[self.filling.memory_of(filling)].tier;
+        if let Some((place, unit)) = self.filling.done(filling) {
             self.complete(place, unit);
         }
-        self.tiers[Filling::place(key)].tier
+        tier
     }
 
     /// All pages of a unit are here: it becomes usable.

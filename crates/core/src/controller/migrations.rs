@@ -9,8 +9,8 @@ pub struct TierMigrations {
     pub to_host: u32,
     /// Taken back because they were used, or because they differ from flash and gave way.
     pub from_host: u32,
-    /// The same for compressed pages, in their bytes.
+    /// Bytes of compressed pages evicted from nearer memory.
     pub to_host_bytes: u64,
-    /// The same for compressed pages, in their bytes.
+    /// Bytes of compressed pages taken back.
     pub from_host_bytes: u64,
 }

@@ -54,7 +54,7 @@ impl<T: Tracer> Board<T> {
         self.memories.load(PROTECTED, self.engine.now(), bytes)
     }
 
-    /// Nothing that was under way takes place any more; the clock moves on by `pause_ps`.
+    /// Nothing that was under way takes place any more; the clock stays.
     pub(super) fn drop_all(&mut self) {
         self.engine.drop_all();
         self.link.drop_all();

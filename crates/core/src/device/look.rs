@@ -19,7 +19,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.map.role().hmb_used_bytes()
     }
 
-    /// Memory of a place in the map role's list.
+    /// The map role's memories, the nearest first.
     #[must_use]
     pub fn map_tiers(&self) -> Vec<Tier> {
         self.spec

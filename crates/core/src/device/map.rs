@@ -11,7 +11,7 @@ use super::{Contents, HostMemory, Lent, MapEntries, wear};
 use crate::controller::{EPOCH_BITS, Lookup, MapInHmb, MapRole, Waiter};
 use crate::engine::{Now, Occupancy};
 use crate::ftl::{Ftl, Stream};
-use crate::ids::{Lpn, NONE, Ppn, TranslationPage};
+use crate::ids::{FillingId, Lpn, NONE, Ppn, TranslationPage};
 use crate::memory::Access;
 use crate::nand::{Cause, Class, FlashOp, slot_mask};
 use crate::observe::Tracer;
@@ -339,9 +339,9 @@ impl Map {
                 pages += 1;
             }
             let mask = slot_mask(place.slot, pages);
-            let key = self.role.background_issued(pages);
+            let filling = self.role.background_issued(pages);
             board.counters.map.background_fills += u64::from(pages);
-            let op = FlashOp::read(Class::Background, Cause::Map, key, &place, mask);
+            let op = FlashOp::read(Class::Background, Cause::Map, filling.0, &place, mask);
             board.read_flash(ftl, op);
         }
     }
@@ -461,7 +461,7 @@ impl Map {
 
     /// Pages of a unit have been read in the background.
     pub(super) fn background_filled(&mut self, board: &mut Board<impl Tracer>, op: &FlashOp) {
-        if self.role.background_done(op.owner).is_granted() {
+        if self.role.background_done(FillingId(op.owner)).is_granted() {
             let bytes = u64::from(op.mask.count_ones()) * self.costs.page_bytes;
             board.counters.hmb_written_bytes += bytes;
             board.link.write(board.engine.now(), bytes);

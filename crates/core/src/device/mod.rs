@@ -257,6 +257,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 costs.write_ps + u64::from(slots - 1) * costs.next_slot_ps
             }
             (Status::Success, Op::Trim) => costs.trim_ps,
+            // A flush; and to refuse a command takes as little: a look at it, and none at the map.
             _ => costs.flush_ps,
         };
         let now = self.board.engine.now();

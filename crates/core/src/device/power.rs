@@ -330,7 +330,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             }
             pages += match block.state {
                 State::Open => u64::from(geometry.usable_slots(block.slc)).div_ceil(group_slots),
-                _ => summary_pages,
+                State::Free
+                | State::Closed
+                | State::Collecting
+                | State::Erasing
+                | State::Retired => summary_pages,
             };
         }
         let restored = if power_fails {
@@ -354,7 +358,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.hmb_path.drop_all();
         self.read_cache = None;
         self.buffer.drop_all();
-        // Calls under way never end, and what was pinned is not pinned any more.
         self.programs = Programs::default();
         self.erases.drop_all();
         self.dead.drop_all();

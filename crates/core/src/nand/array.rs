@@ -144,6 +144,7 @@ impl Array {
 
     /// A read that could not be decoded is done again, before others of its class.
     pub fn retry(&mut self, engine: &mut Engine<impl Tracer>, index: FlashOpId) {
+        engine.tracer.step(index, OpStep::Again, engine.now().ps());
         let op = &mut self.ops[index];
         op.repeats += 1;
         op.tries -= 1;
@@ -471,7 +472,7 @@ impl Array {
         self.run_array(engine, index, resume_ps);
     }
 
-    /// Programs and erases that the cells are in the middle of: owner and kind.
+    /// Programs and erases that the cells are in the middle of: kind and owner.
     pub fn begun(&self) -> impl Iterator<Item = (OpKind, u32)> + '_ {
         let indices = self
             .dies

@@ -197,7 +197,7 @@ pub struct Counters {
     pub buffer_rejected: u64,
     /// Most slots in the write buffer at once.
     pub buffer_high_water_slots: u64,
-    /// Array reads by cause.
+    /// Reads asked of the flash, by cause: those of a page in its die's register, too; tries done again not.
     pub reads_by_cause: [u64; CAUSES],
     /// Slots programmed by cause.
     pub programmed_slots_by_cause: [u64; CAUSES],

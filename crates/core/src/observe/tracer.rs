@@ -81,6 +81,8 @@ pub enum OpStep {
     Transfer,
     /// It has crossed it.
     Transferred,
+    /// It could not be decoded: the read waits for its die again.
+    Again,
 }
 
 /// What is asked.

@@ -138,7 +138,8 @@ impl Link {
         }
     }
 
-    /// The same where the host's memory has a rate: few drives say so, and the others' requests should not carry it.
+    /// When a command has arrived where the host's memory has a rate: apart, as few drives have one and the requests of
+    /// the others should not carry it.
     #[cold]
     fn command_from_memory(&mut self, now: Now, bytes: u64, arrives_ps: u64) -> u64 {
         let answer_ps = self.spec.host_memory_ps + self.spec.one_way_ps;
@@ -158,8 +159,8 @@ impl Link {
         }
     }
 
-    /// The same behind the command's own data alone, which arrives at `data_end_ps`: of others' data a completion entry waits for the
-    /// packet under way. Response UPIUs stay in order.
+    /// Like [`Link::respond_in_order`], but behind the command's own data alone, which arrives at `data_end_ps`: of others'
+    /// data a completion entry waits for the packet under way. Response UPIUs stay in order.
     #[inline]
     pub fn respond(&mut self, now: Now, data_end_ps: u64) -> u64 {
         if self.spec.protocol == LinkProtocol::Ufs {
@@ -172,7 +173,7 @@ impl Link {
         alone_ps.max(data_end_ps + wire_ps)
     }
 
-    /// How long that takes where nothing is in its way.
+    /// Duration of [`Link::respond`] on an idle link.
     pub fn response_ps(&mut self, extra_bytes: u64) -> u64 {
         let bytes = match self.spec.protocol {
             LinkProtocol::Pcie => COMPLETION_ENTRY_BYTES + extra_bytes,
@@ -216,8 +217,8 @@ impl Link {
         self.in_memory(now, bytes, sent_ps) + self.round_trip_ps()
     }
 
-    /// The same for what is short and a command waits for: of all that the drive is to read, no more has been asked for before it than may be
-    /// at once.
+    /// Like [`Link::read`], for a few bytes that a command waits for: they overtake the reads that have not been asked of
+    /// the host yet, and wait for no more than may be asked for at once.
     #[inline]
     pub fn read_soon(&mut self, now: Now, bytes: u64) -> u64 {
         if self.spec.protocol == LinkProtocol::Ufs {
@@ -245,7 +246,7 @@ impl Link {
         self.in_memory(now, 2 * bytes, now.ps())
     }
 
-    /// How long that takes where nothing is in its way, and the host's memory is no slower than the link.
+    /// Duration of a [`Link::read`] on an idle link, where the host's memory is no slower than the link.
     pub fn read_ps(&mut self, bytes: u64) -> u64 {
         let asked_ps = match self.spec.protocol {
             LinkProtocol::Pcie => 0,

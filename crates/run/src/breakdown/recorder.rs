@@ -58,8 +58,10 @@ impl Request {
 }
 
 /// When a flash operation did what; 0 for what it did not do.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Op {
+    /// A read's tries whose data could not be decoded.
+    failed: Vec<Try>,
     info: Option<OpInfo>,
     enqueued_ps: u64,
     started_ps: u64,
@@ -70,6 +72,16 @@ struct Op {
     transferred_ps: u64,
     suspending_ps: u64,
     suspended_ps: u64,
+}
+
+/// When one try of a read did what.
+#[derive(Clone, Copy, Debug)]
+struct Try {
+    started_ps: u64,
+    array_done_ps: u64,
+    transfer_ps: u64,
+    transferred_ps: u64,
+    decoded_ps: u64,
 }
 
 /// Keeps the parts of each request's time.
@@ -98,6 +110,17 @@ fn place<T: Clone>(list: &mut Vec<T>, at: impl Id, empty: T) -> &mut T {
 impl Op {
     fn is_read(&self) -> bool {
         self.info.is_some_and(|info| info.kind == "read")
+    }
+
+    /// The try under way, as its data has come out of the decoder.
+    fn last_try(&self, decoded_ps: u64) -> Try {
+        Try {
+            started_ps: self.started_ps,
+            array_done_ps: self.array_done_ps,
+            transfer_ps: self.transfer_ps,
+            transferred_ps: self.transferred_ps,
+            decoded_ps,
+        }
     }
 
     fn times(&self) -> OpTimes {
@@ -140,11 +163,13 @@ impl Recorder {
 fn follow(request: &mut Request, op: &Op, now_ps: u64) {
     if op.is_read() {
         request.mark(Part::MapFlash, op.enqueued_ps);
-        request.mark(Part::DieWait, op.started_ps);
-        request.mark(Part::Array, op.array_done_ps);
-        request.mark(Part::BusWait, op.transfer_ps);
-        request.mark(Part::Bus, op.transferred_ps);
-        request.mark(Part::Decoder, now_ps);
+        for read in op.failed.iter().chain([&op.last_try(now_ps)]) {
+            request.mark(Part::DieWait, read.started_ps);
+            request.mark(Part::Array, read.array_done_ps);
+            request.mark(Part::BusWait, read.transfer_ps);
+            request.mark(Part::Bus, read.transferred_ps);
+            request.mark(Part::Decoder, read.decoded_ps);
+        }
     } else {
         request.mark(Part::ProgramWait, op.enqueued_ps);
         request.mark(Part::DieWait, op.started_ps);
@@ -232,7 +257,7 @@ impl Tracer for Recorder {
     }
 
     fn step(&mut self, op: FlashOpId, step: OpStep, at_ps: u64) {
-        let op = self.operation(op);
+        let op = place(&mut self.ops, op, Op::default());
         match step {
             OpStep::Started => op.started_ps = at_ps,
             OpStep::Loaded => op.loaded_ps = at_ps,
@@ -242,28 +267,33 @@ impl Tracer for Recorder {
             OpStep::ArrayDone => op.array_done_ps = at_ps,
             OpStep::Transfer => op.transfer_ps = at_ps,
             OpStep::Transferred => op.transferred_ps = at_ps,
+            OpStep::Again => {
+                op.failed.push(op.last_try(at_ps));
+                if let (Some(events), Some(info)) = (&mut self.events, &op.info) {
+                    events.op(info, &op.times());
+                }
+            }
         }
     }
 
     fn op_done(&mut self, op: FlashOpId, _: u64) {
-        let op = *self.operation(op);
-        self.ended = Some(op);
+        let op = self.operation(op).clone();
         if let (Some(events), Some(info)) = (&mut self.events, &op.info) {
             events.op(info, &op.times());
         }
+        self.ended = Some(op);
     }
 
     fn adopt(&mut self, command: CommandId, at_ps: u64) {
-        if let Some(op) = self.ended {
-            follow(self.request(command), &op, at_ps);
+        if let Some(op) = &self.ended {
+            follow(place(&mut self.requests, command, NOTHING), op, at_ps);
         }
     }
 
     fn settled(&mut self, command: CommandId, at_ps: u64, unloaded_ps: u64, arrives_ps: u64) {
-        let ended = self.ended;
-        let request = self.request(command);
-        match ended {
-            Some(op) => follow(request, &op, at_ps),
+        let request = place(&mut self.requests, command, NOTHING);
+        match &self.ended {
+            Some(op) => follow(request, op, at_ps),
             None => {
                 if request.info.op == "read" {
                     request.mark(Part::MapFlash, request.asked_ps.min(at_ps));

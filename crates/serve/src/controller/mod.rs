@@ -168,7 +168,7 @@ pub struct Statistics {
     pub abandoned: u64,
     /// Controller-level resets.
     pub resets: u64,
-    /// Reads and writes, and the sectors of 512 bytes that they moved.
+    /// Reads.
     pub reads: u64,
     /// Writes.
     pub writes: u64,

@@ -144,10 +144,13 @@ const MEANINGS: &[(&str, &str)] = &[
         "logging",
         "Database logging ([what is counted](../concepts/logging.md#what-comes-out)); `null` for other workloads",
     ),
-    ("nand.reads", "Array reads"),
+    (
+        "nand.reads",
+        "Reads that were asked of the flash. One of a page that is in its die's register still takes no array time and counts, too; tries done again are in `nand.ageing.retries` instead",
+    ),
     ("nand.programs", "Program operations"),
     ("nand.erases", "Erase operations, one per die"),
-    ("nand.reads_by_cause.<cause>", "Array reads by cause"),
+    ("nand.reads_by_cause.<cause>", "The same by cause"),
     (
         "nand.programs_by_cause.<cause>",
         "Program operations by cause",

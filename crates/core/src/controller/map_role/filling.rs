@@ -1,6 +1,6 @@
 //! Units that are being completed in the background, and which of them is read on next.
 
-use crate::ids::NONE;
+use crate::ids::{FillingId, Id, NONE};
 use crate::observe::TIERS_MAX;
 use crate::slab::{Linked, Queue, Slab};
 use crate::table::Table;
@@ -9,8 +9,10 @@ use std::ops::Range;
 
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 struct Unit {
-    /// Unit and memory; [`NONE`] in a free place.
+    /// Unit and memory.
     key: u32,
+    /// Its memory was taken away: it is completed no more, and stays until its reads have ended.
+    is_given_up: bool,
     next_page: u32,
     end_page: u32,
     /// Reads under way.
@@ -33,11 +35,11 @@ impl Linked for Unit {
 /// All units being completed.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 pub(super) struct Filling {
-    units: Slab<Unit>,
-    /// By key.
+    units: Slab<Unit, FillingId>,
+    /// Those not given up, by key.
     place_of: Table,
     /// Units of each memory with pages that no read has been issued for, first come first.
-    unread: [Queue; TIERS_MAX],
+    unread: [Queue<FillingId>; TIERS_MAX],
     /// Reads under way, by memory.
     reads: [u32; TIERS_MAX],
     /// The most of them in one memory.
@@ -62,8 +64,13 @@ impl Filling {
         unit << 2 | place as u32
     }
 
+    /// The memory of a unit.
+    pub(super) fn memory_of(&self, unit: FillingId) -> usize {
+        Self::place(self.units[unit].key)
+    }
+
     /// The memory of a key.
-    pub(super) fn place(key: u32) -> usize {
+    fn place(key: u32) -> usize {
         (key & 3) as usize
     }
 
@@ -73,6 +80,7 @@ impl Filling {
         debug_assert!(self.place_of.get(key).is_none(), "completed once at a time");
         let index = self.units.insert(Unit {
             key,
+            is_given_up: false,
             next_page: pages.start,
             end_page: pages.end,
             reads: 0,
@@ -80,14 +88,14 @@ impl Filling {
             next: NONE,
         });
         self.started += 1;
-        self.place_of.insert(key, index);
+        self.place_of.insert(key, index.number());
         self.unread[place].push_back(&mut self.units, index);
     }
 
     /// The unit to read on for: first come, first served, within what each memory may have under way,
     /// so that neither the large units of one nor the many misses of another hold up the rest.
     #[inline]
-    fn turn(&self) -> Option<u32> {
+    fn turn(&self) -> Option<FillingId> {
         let may_read = (0..TIERS_MAX).filter(|&place| self.reads[place] < self.reads_max);
         let fronts = may_read.filter_map(|place| self.unread[place].front());
         fronts.min_by_key(|&index| self.units[index].order)
@@ -100,14 +108,14 @@ impl Filling {
         Some(unit.next_page..unit.end_page)
     }
 
-    /// The next `pages` pages of the unit whose turn it is are being read. Returns the key for
+    /// The next `pages` pages of the unit whose turn it is are being read. Returns the unit, for
     /// [`Filling::done`].
-    pub(super) fn issued(&mut self, pages: u32) -> u32 {
+    pub(super) fn issued(&mut self, pages: u32) -> FillingId {
         let index = self.advance(pages);
         let unit = &mut self.units[index];
         unit.reads += 1;
         self.reads[Self::place(unit.key)] += 1;
-        unit.key
+        index
     }
 
     /// The next page of the unit whose turn it is needs no read. Returns memory and unit if it is
@@ -117,7 +125,7 @@ impl Filling {
         self.take_complete(index)
     }
 
-    fn advance(&mut self, pages: u32) -> u32 {
+    fn advance(&mut self, pages: u32) -> FillingId {
         let index = self.turn().expect("a unit was announced");
         let unit = &mut self.units[index];
         unit.next_page += pages;
@@ -129,37 +137,41 @@ impl Filling {
     }
 
     /// A read has ended. Returns memory and unit if it is complete with that.
-    pub(super) fn done(&mut self, key: u32) -> Option<(usize, u32)> {
-        self.reads[Self::place(key)] -= 1;
-        let index = self.place_of.get(key)?;
+    pub(super) fn done(&mut self, index: FillingId) -> Option<(usize, u32)> {
         let unit = &mut self.units[index];
-        // A unit given up with its memory and claimed again starts from nothing.
-        unit.reads = unit.reads.saturating_sub(1);
-        self.take_complete(index)
+        unit.reads -= 1;
+        self.reads[Self::place(unit.key)] -= 1;
+        if !unit.is_given_up {
+            return self.take_complete(index);
+        }
+        if unit.reads == 0 {
+            self.units.remove(index);
+        }
+        None
     }
 
-    fn take_complete(&mut self, index: u32) -> Option<(usize, u32)> {
+    fn take_complete(&mut self, index: FillingId) -> Option<(usize, u32)> {
         let unit = self.units[index];
         if unit.next_page < unit.end_page || unit.reads > 0 {
             return None;
         }
-        self.drop_unit(index);
-        Some((Self::place(unit.key), unit.key >> 2))
-    }
-
-    fn drop_unit(&mut self, index: u32) {
-        self.place_of.remove(self.units[index].key);
-        self.units[index].key = NONE;
+        self.place_of.remove(unit.key);
         self.units.remove(index);
+        Some((Self::place(unit.key), unit.key >> 2))
     }
 
     /// A memory is taken away: none of its units is completed. Reads under way still end.
     pub(super) fn give_up(&mut self, place: usize) {
         self.unread[place] = Queue::default();
-        for index in 0..self.units.places().len() as u32 {
-            let key = self.units[index].key;
-            if key != NONE && Self::place(key) == place {
-                self.drop_unit(index);
+        for (key, index) in self.place_of.iter().collect::<Vec<_>>() {
+            if Self::place(key) != place {
+                continue;
+            }
+            let index = FillingId(index);
+            self.place_of.remove(key);
+            match self.units[index].reads {
+                0 => self.units.remove(index),
+                _ => self.units[index].is_given_up = true,
             }
         }
     }
@@ -173,9 +185,11 @@ mod tests {
 
     /// The same by search through a list.
     struct Naive {
-        units: VecDeque<(u32, Range<u32>, u32)>,
+        /// Key, pages not asked for, and the reads under way of each: numbered, as a unit may be given up and start anew.
+        units: VecDeque<(u32, Range<u32>, Vec<u32>)>,
         reads: [u32; TIERS_MAX],
         reads_max: u32,
+        issued: u32,
     }
 
     impl Naive {
@@ -187,12 +201,26 @@ mod tests {
 
         /// Takes out what is complete.
         fn complete(&mut self) -> Vec<u32> {
-            let complete = |unit: &(u32, Range<u32>, u32)| unit.1.is_empty() && unit.2 == 0;
+            let complete =
+                |unit: &(u32, Range<u32>, Vec<u32>)| unit.1.is_empty() && unit.2.is_empty();
             let found = self.units.iter().filter(|unit| complete(unit));
             let keys = found.map(|unit| unit.0).collect();
             self.units.retain(|unit| !complete(unit));
             keys
         }
+    }
+
+    #[test]
+    fn a_read_for_what_was_given_up_does_not_complete_what_was_started_anew() {
+        let mut filling = Filling::new(4);
+        filling.start(0, 5, 40..41);
+        let old = filling.issued(1);
+        filling.give_up(0);
+        filling.start(0, 5, 40..41);
+        let new = filling.issued(1);
+        assert_eq!(filling.done(old), None);
+        assert_eq!(filling.done(new), Some((0, 5)));
+        assert!(filling.units.is_empty());
     }
 
     #[test]
@@ -205,6 +233,7 @@ mod tests {
                 units: VecDeque::new(),
                 reads: [0; TIERS_MAX],
                 reads_max,
+                issued: 0,
             };
             let mut under_way = Vec::new();
             for _ in 0..400 {
@@ -215,7 +244,10 @@ mod tests {
         }
     }
 
-    fn step(rng: &mut Rng, filling: &mut Filling, naive: &mut Naive, under_way: &mut Vec<u32>) {
+    /// A read under way: its number, its unit's key, and what [`Filling::issued`] called it.
+    type Read = (u32, u32, FillingId);
+
+    fn step(rng: &mut Rng, filling: &mut Filling, naive: &mut Naive, under_way: &mut Vec<Read>) {
         let place = rng.below(3) as usize;
         match rng.below(100) {
             0..30 => {
@@ -224,7 +256,7 @@ mod tests {
                 if naive.units.iter().all(|known| known.0 != key) {
                     let pages = unit * 8..unit * 8 + 1 + rng.below(8);
                     filling.start(place, unit, pages.clone());
-                    naive.units.push_back((key, pages, 0));
+                    naive.units.push_back((key, pages, Vec::new()));
                 }
             }
             30..60 => {
@@ -232,10 +264,10 @@ mod tests {
                 let (key, pages, reads) = &mut naive.units[at];
                 let count = 1 + rng.below(pages.end - pages.start);
                 pages.start += count;
-                *reads += 1;
+                naive.issued += 1;
+                reads.push(naive.issued);
                 naive.reads[Filling::place(*key)] += 1;
-                under_way.push(*key);
-                assert_eq!(filling.issued(count), *key);
+                under_way.push((naive.issued, *key, filling.issued(count)));
             }
             60..70 => {
                 let Some(at) = naive.turn() else { return };
@@ -246,13 +278,13 @@ mod tests {
                 assert_eq!(skipped.into_iter().collect::<Vec<_>>(), complete);
             }
             70..99 if !under_way.is_empty() => {
-                let key = under_way.swap_remove(rng.below(under_way.len() as u32) as usize);
+                let at = rng.below(under_way.len() as u32) as usize;
+                let (read, key, id) = under_way.swap_remove(at);
                 naive.reads[Filling::place(key)] -= 1;
-                if let Some(unit) = naive.units.iter_mut().find(|unit| unit.0 == key) {
-                    unit.2 = unit.2.saturating_sub(1);
-                }
+                let reads = naive.units.iter_mut().map(|unit| &mut unit.2);
+                reads.for_each(|reads| reads.retain(|&known| known != read));
                 let complete = naive.complete();
-                let done = filling.done(key);
+                let done = filling.done(id);
                 let done = done.map(|(place, unit)| Filling::key(place, unit));
                 assert_eq!(done.into_iter().collect::<Vec<_>>(), complete);
             }
