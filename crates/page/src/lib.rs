@@ -4,7 +4,7 @@ mod bars;
 mod plot;
 
 pub use bars::{Bar, Part, bars};
-pub use plot::{Line, Mark, Plot, beside, bytes_text, count_text, digits, escaped, prose};
+pub use plot::{Line, Mark, Plot, Points, beside, bytes_text, count_text, digits, escaped, prose};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("page.js");

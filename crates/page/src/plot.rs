@@ -1,5 +1,6 @@
 //! Pictures of curves: scalable graphics with axes that people can read.
 
+use crate::{COLOURS, WIDTH};
 use std::fmt::Write as _;
 
 const HEIGHT: f64 = 300.0;
@@ -14,13 +15,16 @@ const TICK_WIDTH: f64 = 58.0;
 /// Dashes and gaps of the first curve of a colour, the second, the third.
 const DASHES: [&str; 3] = ["", "7 4", "2 3"];
 
+/// The points of a curve.
+pub type Points = Vec<(f64, f64)>;
+
 /// A curve.
 #[derive(Debug)]
 pub struct Line {
     /// What the legend calls it.
     pub name: String,
     /// Where it goes.
-    pub points: Vec<(f64, f64)>,
+    pub points: Points,
     /// Its colour; a curve whose colour an earlier one has is dashed.
     pub colour: &'static str,
 }
@@ -237,6 +241,31 @@ fn title(name: &str) -> String {
 }
 
 impl Plot {
+    /// Curves with their names, without marks: the first curve has the first colour, the second the second.
+    #[must_use]
+    pub fn of_lines(
+        x: &'static str,
+        y: &'static str,
+        log_y: bool,
+        lines: Vec<(String, Points)>,
+    ) -> Self {
+        let lines = lines.into_iter().zip(COLOURS.iter().cycle());
+        let lines = lines.map(|((name, points), &colour)| Line {
+            name,
+            points,
+            colour,
+        });
+        Plot {
+            lines: lines.collect(),
+            marks: Vec::new(),
+            x,
+            y,
+            dots: false,
+            log_y,
+            width: WIDTH,
+        }
+    }
+
     /// Values of the vertical axis.
     fn values(&self) -> impl Iterator<Item = f64> + '_ {
         let all = self.lines.iter().flat_map(|line| line.points.iter());

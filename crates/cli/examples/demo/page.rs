@@ -1,7 +1,7 @@
 //! The demo's page, in the look of all pages: self-contained, nothing is fetched.
 
 use super::{CHOICES, Load, Point, Replay};
-use lodger_page::{COLOURS, Line, Plot, WIDTH, escaped, figure, foot, head};
+use lodger_page::{Plot, Points, escaped, figure, foot, head};
 use std::fmt::Write;
 
 /// The page.
@@ -49,44 +49,25 @@ pub fn html(points: &[Point], loads: &[Load]) -> Result<String, std::fmt::Error>
     Ok(page + &foot())
 }
 
-fn plot(x: &'static str, y: &'static str, lines: Vec<Line>) -> Plot {
-    Plot {
-        lines,
-        marks: Vec::new(),
-        x,
-        y,
-        dots: false,
-        log_y: false,
-        width: WIDTH,
-    }
-}
-
 /// A curve for host memory off, and one for on.
 fn over_spans(y: &'static str, points: &[Point], of: impl Fn(&Point) -> [f64; 2]) -> Plot {
-    let line = |which: usize| Line {
-        name: CHOICES[which].0.to_owned(),
-        points: points
-            .iter()
-            .map(|point| (point.span_gib as f64, of(point)[which]))
-            .collect(),
-        colour: COLOURS[which],
-    };
-    plot("span of the reads, GiB", y, vec![line(0), line(1)])
+    let lines = CHOICES.iter().enumerate().map(|(which, (name, _))| {
+        let points = points.iter();
+        let points = points.map(|point| (point.span_gib as f64, of(point)[which]));
+        ((*name).to_owned(), points.collect())
+    });
+    Plot::of_lines("span of the reads, GiB", y, false, lines.collect())
 }
 
 /// Share of the reads that took no longer than so long.
 fn latencies(load: &Load) -> Plot {
-    let lines = load.replays.iter().zip(COLOURS);
-    let lines = lines.map(|(replay, colour)| Line {
-        name: replay.name.to_owned(),
-        points: steps(replay),
-        colour,
-    });
-    plot("latency, us", "reads done, %", lines.collect())
+    let lines = load.replays.iter();
+    let lines = lines.map(|replay| (replay.name.to_owned(), steps(replay)));
+    Plot::of_lines("latency, us", "reads done, %", false, lines.collect())
 }
 
 /// The cumulative distribution as steps.
-fn steps(replay: &Replay) -> Vec<(f64, f64)> {
+fn steps(replay: &Replay) -> Points {
     let total = replay.reads.count().max(1) as f64;
     let mut done = 0;
     let mut points = Vec::new();

@@ -7,7 +7,7 @@ use super::search::Found;
 use super::text::{count, percent, size, time};
 use super::{Advice, Advised, RASPBERRY_PI_BYTES};
 use crate::report::page::{Card, show_cards, show_drives, show_printed};
-use lodger_page::{COLOURS, Line, Mark, Plot, WIDTH, escaped, figure, foot, head, prose};
+use lodger_page::{Mark, Plot, Points, escaped, figure, foot, head, prose};
 use std::fmt::Write as _;
 
 /// The page.
@@ -86,8 +86,6 @@ fn cards(advice: &Advice) -> Vec<Card> {
     cards
 }
 
-type Points = Vec<(f64, f64)>;
-
 /// What is drawn ends at twice what anybody asks for, bytes: beyond that there is only the table.
 fn end_bytes(advice: &Advice) -> u64 {
     let curve_ends = advice.curve.as_ref().map_or(0, |curve| curve.useful_bytes);
@@ -154,19 +152,10 @@ fn plots(advice: &Advice) -> Vec<(&'static str, &'static str, Plot)> {
 
 fn plot(advice: &Advice, y: &'static str, lines: Vec<(&'static str, Points)>) -> Plot {
     let lines = lines.into_iter().filter(|(_, points)| !points.is_empty());
-    let lines = lines.zip(COLOURS).map(|((name, points), colour)| Line {
-        name: name.to_owned(),
-        points,
-        colour,
-    });
+    let lines = lines.map(|(name, points)| (name.to_owned(), points));
     Plot {
-        lines: lines.collect(),
         marks: marks(advice),
-        x: "host memory, bytes",
-        y,
-        dots: false,
-        log_y: false,
-        width: WIDTH,
+        ..Plot::of_lines("host memory, bytes", y, false, lines.collect())
     }
 }
 

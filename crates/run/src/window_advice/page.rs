@@ -5,7 +5,7 @@ use super::{PAYS, WindowAdvice};
 use crate::advise::Advised;
 use crate::report::number::{duration_ns, grouped};
 use crate::report::page::{Card, show_cards, show_drives, show_printed};
-use lodger_page::{COLOURS, Line, Plot, WIDTH, escaped, figure, foot, head};
+use lodger_page::{Plot, Points, escaped, figure, foot, head};
 use lodger_workload::logging::clients_text as said;
 use std::fmt::Write as _;
 
@@ -64,8 +64,6 @@ fn cards(advice: &WindowAdvice) -> Vec<Card> {
     ]
 }
 
-type Points = Vec<(f64, f64)>;
-
 /// What is gained, and what a commit takes, over sizes; a curve for each number of clients.
 fn plots(advice: &WindowAdvice) -> Vec<(&'static str, &'static str, Plot)> {
     let of = |clients: u32, value: &dyn Fn(&super::Pair) -> f64| -> Points {
@@ -97,12 +95,12 @@ fn plots(advice: &WindowAdvice) -> Vec<(&'static str, &'static str, Plot)> {
         (
             "Transactions a second",
             "through the window, over those by blocks; above the break-even it pays",
-            plot(x, "times as many", false, gains),
+            Plot::of_lines(x, "times as many", false, gains),
         ),
         (
             "Break-even",
             "the largest transaction for which it pays; no point where it pays for none",
-            plot(
+            Plot::of_lines(
                 "clients",
                 "a transaction logs, bytes",
                 false,
@@ -112,7 +110,7 @@ fn plots(advice: &WindowAdvice) -> Vec<(&'static str, &'static str, Plot)> {
         (
             "Commit by blocks",
             "mean latency",
-            plot(
+            Plot::of_lines(
                 x,
                 "latency, us",
                 true,
@@ -122,7 +120,7 @@ fn plots(advice: &WindowAdvice) -> Vec<(&'static str, &'static str, Plot)> {
         (
             "Commit through the byte window",
             "mean latency",
-            plot(
+            Plot::of_lines(
                 x,
                 "latency, us",
                 true,
@@ -143,22 +141,4 @@ fn break_even(advice: &WindowAdvice) -> Points {
         ))
     });
     found.collect()
-}
-
-fn plot(x: &'static str, y: &'static str, log_y: bool, lines: Vec<(String, Points)>) -> Plot {
-    let lines = lines.into_iter().zip(COLOURS.iter().cycle());
-    let lines = lines.map(|((name, points), &colour)| Line {
-        name,
-        points,
-        colour,
-    });
-    Plot {
-        lines: lines.collect(),
-        marks: Vec::new(),
-        x,
-        y,
-        dots: false,
-        log_y,
-        width: WIDTH,
-    }
 }

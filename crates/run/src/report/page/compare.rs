@@ -1,7 +1,7 @@
 //! Several runs side by side as a page: what is best and by how much, then bars and curves with one colour a run,
 //! then all values, then the drives and their sources.
 
-use super::curves::{self, OverTime, Points, plot};
+use super::curves::{self, OverTime};
 use super::quantity::{Quantity, first_letter_large, quantities};
 use super::{Card, directions, show_cards, show_drives, show_printed};
 use crate::drives::Drive;
@@ -13,7 +13,7 @@ use crate::stats::Direction;
 use crate::timeline::Table;
 use lodger_core::observe::Histogram;
 use lodger_core::spec::Tier;
-use lodger_page::{Bar, COLOURS, Part, bars, escaped, figure, foot, head, prose};
+use lodger_page::{Bar, COLOURS, Part, Plot, Points, bars, escaped, figure, foot, head, prose};
 use std::fmt::Write as _;
 
 /// A run as the page speaks of it.
@@ -179,7 +179,7 @@ fn hits(runs: &[Told<'_>]) -> String {
     )
 }
 
-type Pictures = Vec<(String, &'static str, lodger_page::Plot)>;
+type Pictures = Vec<(String, &'static str, Plot)>;
 
 /// Latency by rank and over time, and rates over time, a curve for each run.
 fn latencies(runs: &[Told<'_>]) -> Pictures {
@@ -208,13 +208,13 @@ fn latencies(runs: &[Told<'_>]) -> Pictures {
         all.push((
             format!("{title} latency by rank"),
             by_rank,
-            plot(x, "latency, us", true, ranks),
+            Plot::of_lines(x, "latency, us", true, ranks),
         ));
         let iops = lines(&|run| run.over_time.curve(&format!("{kind}_iops"), |iops, _| iops));
         all.push((
             format!("{title}s over time"),
             "completed a second; 0 in a silence, and in a ramp_time, which does not count",
-            plot("time, s", rate, false, iops),
+            Plot::of_lines("time, s", rate, false, iops),
         ));
         let p99 = lines(&|run| {
             run.over_time
@@ -223,14 +223,14 @@ fn latencies(runs: &[Told<'_>]) -> Pictures {
         all.push((
             format!("{title} latency over time"),
             "99 % of those that completed in each interval took at most so long",
-            plot("time, s", "latency, us", true, p99),
+            Plot::of_lines("time, s", "latency, us", true, p99),
         ));
     }
     let moved = lines(&|run| run.over_time.curve("gc_moved_pages", per_s));
     all.push((
         "Garbage collection over time".to_owned(),
         "pages of 4 KiB moved a second",
-        plot("time, s", "pages a second", false, moved),
+        Plot::of_lines("time, s", "pages a second", false, moved),
     ));
     all
 }

@@ -3,7 +3,7 @@
 use crate::stats::Direction;
 use crate::timeline::{Table, Values};
 use lodger_core::observe::Histogram;
-use lodger_page::{COLOURS, Line, Plot, WIDTH};
+use lodger_page::{Plot, Points};
 
 /// Shares of requests whose latency is drawn: one in so many takes longer.
 const ONE_IN: [f64; 13] = [
@@ -11,31 +11,6 @@ const ONE_IN: [f64; 13] = [
 ];
 
 type Curves = (&'static str, &'static str, Plot);
-
-pub(super) fn plot(
-    x: &'static str,
-    y: &'static str,
-    log_y: bool,
-    lines: Vec<(String, Points)>,
-) -> Plot {
-    let lines = lines.into_iter().zip(COLOURS.iter().cycle());
-    let lines = lines.map(|((name, points), &colour)| Line {
-        name,
-        points,
-        colour,
-    });
-    Plot {
-        lines: lines.collect(),
-        marks: Vec::new(),
-        x,
-        y,
-        dots: false,
-        log_y,
-        width: WIDTH,
-    }
-}
-
-pub(super) type Points = Vec<(f64, f64)>;
 
 /// A timeline whose columns are looked up by name.
 pub(super) struct OverTime<'a> {
@@ -101,7 +76,7 @@ pub(super) fn all(directions: &[(&str, Direction)], table: &Table) -> Vec<Curves
     let mut all = vec![(
         "Requests over time",
         "completed a second; 0 in a silence, and in a ramp_time, which does not count",
-        plot(
+        Plot::of_lines(
             "time, s",
             "requests a second",
             false,
@@ -127,13 +102,17 @@ pub(super) fn all(directions: &[(&str, Direction)], table: &Table) -> Vec<Curves
         });
         let curves = time.curves(&names, |ns, _| ns / 1e3);
         let says = "of the requests that completed in each interval";
-        all.push((title, says, plot("time, s", "latency, us", true, curves)));
+        all.push((
+            title,
+            says,
+            Plot::of_lines("time, s", "latency, us", true, curves),
+        ));
     }
     all.extend(commits(&time));
     all.push((
         "Latency by rank",
         "one request in so many takes longer than that; the last point is the longest",
-        plot("one request in", "latency, us", true, ranks(directions)),
+        Plot::of_lines("one request in", "latency, us", true, ranks(directions)),
     ));
     all.extend(of_the_drive(&time));
     all
@@ -150,12 +129,12 @@ fn commits(time: &OverTime<'_>) -> Vec<Curves> {
         (
             "Commits over time",
             "transactions that were acknowledged, a second",
-            plot("time, s", "commits a second", false, rate),
+            Plot::of_lines("time, s", "commits a second", false, rate),
         ),
         (
             "Commit latency over time",
             "from the end of a transaction's own work to its acknowledgement",
-            plot(
+            Plot::of_lines(
                 "time, s",
                 "latency, us",
                 true,
@@ -200,7 +179,7 @@ fn of_the_drive(time: &OverTime<'_>) -> Vec<Curves> {
         (
             "Map look-ups over time",
             "by where the entry was found",
-            plot(
+            Plot::of_lines(
                 "time, s",
                 "look-ups a second",
                 false,
@@ -210,7 +189,7 @@ fn of_the_drive(time: &OverTime<'_>) -> Vec<Curves> {
         (
             "Write amplification over time",
             "bytes programmed for each that the host wrote, in each interval",
-            plot(
+            Plot::of_lines(
                 "time, s",
                 "write amplification",
                 false,
@@ -220,7 +199,7 @@ fn of_the_drive(time: &OverTime<'_>) -> Vec<Curves> {
         (
             "Pages moved over time",
             "what the drive does besides",
-            plot(
+            Plot::of_lines(
                 "time, s",
                 "pages a second",
                 false,
@@ -237,7 +216,7 @@ fn of_the_drive(time: &OverTime<'_>) -> Vec<Curves> {
         (
             "Free superblocks over time",
             "erased, at the end of each interval",
-            plot(
+            Plot::of_lines(
                 "time, s",
                 "superblocks",
                 false,
@@ -247,7 +226,7 @@ fn of_the_drive(time: &OverTime<'_>) -> Vec<Curves> {
         (
             "Single-bit flash over time",
             "how full it is",
-            plot(
+            Plot::of_lines(
                 "time, s",
                 "share",
                 false,
