@@ -5,7 +5,8 @@ mod driver;
 mod kept;
 mod simulated;
 
-use driver::{Driver, Port};
+use driver::filled::{ask, held, write};
+use driver::{Driver, Port, number};
 use kept::SimDisk;
 use lodger_core::DriveSpec;
 use lodger_serve::backing::Backing;
@@ -49,11 +50,6 @@ fn start<'a>(spec: &DriveSpec, sizes_bytes: &[u64], ram: &'a Ram) -> Guest<'a> {
     driver
 }
 
-fn number(page: &[u8], at: usize, bytes: usize) -> u64 {
-    let digits = page[at..at + bytes].iter().rev();
-    digits.fold(0, |number, byte| number << 8 | u64::from(*byte))
-}
-
 /// An admin command whose data comes from the host.
 fn told(
     driver: &mut Guest<'_>,
@@ -89,36 +85,8 @@ fn attach(driver: &mut Guest<'_>, id: u32, is_to_be: bool) -> Result<u32, Status
     told(driver, ATTACH, id, u32::from(!is_to_be), &[1, 0, 0, 0])
 }
 
-/// A data command to a namespace of blocks of 512 bytes, whose buffer holds one byte all over.
-fn ask(
-    driver: &mut Guest<'_>,
-    (namespace, opcode): (u32, u8),
-    (lba, blocks): (u64, u32),
-    fill: u8,
-) -> Result<Vec<u8>, Status> {
-    let mut entry = driver.entry(1, opcode, lba, blocks);
-    entry.0[4..8].copy_from_slice(&namespace.to_le_bytes());
-    let buffer = driver.io[0].buffer(entry.command().0);
-    let mut bytes = vec![fill; 512 * blocks as usize];
-    driver.port.memory().write(buffer, &bytes).unwrap();
-    driver.run(1, entry)?;
-    driver.port.memory().read(buffer, &mut bytes).unwrap();
-    Ok(bytes)
-}
-
-fn write(driver: &mut Guest<'_>, id: u32, lba: u64, fill: u8) {
-    ask(driver, (id, WRITE), (lba, 8), fill).expect("a write");
-}
-
-fn held(driver: &mut Guest<'_>, id: u32, lba: u64) -> u8 {
-    let bytes = ask(driver, (id, READ), (lba, 8), 0xee).expect("a read");
-    assert!(bytes.iter().all(|byte| *byte == bytes[0]), "one version");
-    bytes[0]
-}
-
 fn is<T: std::fmt::Debug>(ended: Result<T, Status>, status: Status) {
-    let is_it = ended.as_ref().is_err_and(|ended| ended.is(status));
-    assert!(is_it, "{ended:?}, not {status:?}");
+    assert!(driver::is(&ended, status), "{ended:?}, not {status:?}");
 }
 
 fn ids(driver: &mut Guest<'_>, cns: u32) -> Vec<u64> {

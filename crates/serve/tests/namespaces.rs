@@ -5,7 +5,8 @@ mod driver;
 mod kept;
 mod simulated;
 
-use driver::{Driver, Port};
+use driver::filled::{ask, held, write};
+use driver::{Driver, Port, is, number};
 use kept::SimDisk;
 use lodger_core::DriveSpec;
 use lodger_serve::backing::{Backing, BackingError};
@@ -57,47 +58,6 @@ fn start<'a>(spec: &DriveSpec, ram: &'a Ram) -> Guest<'a> {
     driver.enable();
     driver.create_queues(1);
     driver
-}
-
-/// A data command to a namespace, whose buffer holds one byte all over.
-fn ask(
-    driver: &mut Guest<'_>,
-    (namespace, opcode): (u32, u8),
-    (lba, blocks): (u64, u32),
-    fill: u8,
-) -> Result<Vec<u8>, Status> {
-    let mut entry = driver.entry(1, opcode, lba, blocks);
-    entry.0[4..8].copy_from_slice(&namespace.to_le_bytes());
-    let buffer = driver.io[0].buffer(entry.command().0);
-    let mut bytes = vec![fill; 512 * blocks as usize];
-    if opcode == DATASET_MANAGEMENT {
-        entry = entry.with_dword(10, 0).with_dword(11, 4).with_dword(12, 0);
-        bytes = [&[0; 4][..], &blocks.to_le_bytes(), &lba.to_le_bytes()].concat();
-    }
-    driver.port.memory().write(buffer, &bytes).unwrap();
-    driver.run(1, entry)?;
-    driver.port.memory().read(buffer, &mut bytes).unwrap();
-    Ok(bytes)
-}
-
-fn write(driver: &mut Guest<'_>, namespace: u32, lba: u64, fill: u8) {
-    ask(driver, (namespace, WRITE), (lba, 8), fill).expect("a write");
-}
-
-/// The byte that eight blocks hold all over.
-fn held(driver: &mut Guest<'_>, namespace: u32, lba: u64) -> u8 {
-    let bytes = ask(driver, (namespace, READ), (lba, 8), 0xee).expect("a read");
-    assert!(bytes.iter().all(|byte| *byte == bytes[0]), "one version");
-    bytes[0]
-}
-
-fn is<T>(ended: &Result<T, Status>, status: Status) -> bool {
-    ended.as_ref().is_err_and(|ended| ended.is(status))
-}
-
-fn number(page: &[u8], at: usize, bytes: usize) -> u64 {
-    let digits = page[at..at + bytes].iter().rev();
-    digits.fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! doorbells, commands with PRP lists. It reaches its controller through a [`Port`].
 #![allow(dead_code)]
 
+pub mod filled;
 pub mod mix;
 
 use lodger_wire::entry::{COMPLETION_BYTES, CompletionEntry, Outcome, SubmissionEntry};
@@ -76,6 +77,17 @@ impl Pair {
     pub fn has_room(&self) -> bool {
         self.under_way.len() + 1 < self.entries as usize
     }
+}
+
+/// Whether a command has ended with this status.
+pub fn is<T>(ended: &Result<T, Status>, status: Status) -> bool {
+    ended.as_ref().is_err_and(|ended| ended.is(status))
+}
+
+/// A number within what the controller returns; the lowest byte is the first.
+pub fn number(page: &[u8], at: usize, bytes: usize) -> u64 {
+    let digits = page[at..at + bytes].iter().rev();
+    digits.fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 pub struct Driver<P: Port> {
