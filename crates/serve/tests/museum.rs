@@ -80,6 +80,15 @@ fn pause() {
     std::thread::sleep(Duration::from_millis(50));
 }
 
+/// Whether something comes to be so with the rules, and does not without them.
+fn comes_only_if(on: bool, mut is_so: impl FnMut() -> bool) -> bool {
+    if on {
+        return comes(is_so);
+    }
+    pause();
+    !is_so()
+}
+
 fn csts(driver: &mut Driver<Attached>) -> u32 {
     driver.port.read(offset::CSTS)
 }
@@ -248,13 +257,7 @@ fn host_memory_is_touched_asleep_when_it_is_the_hosts_again() {
         pause();
         assert!(!is_stray(&driver, HMB_AT), "awake");
         driver.admin(SET_FEATURES, 0, &[2, 1]).expect("asleep");
-        match on {
-            true => assert!(comes(|| is_stray(&driver, HMB_AT))),
-            false => {
-                pause();
-                assert!(!is_stray(&driver, HMB_AT));
-            }
-        }
+        assert!(comes_only_if(on, || is_stray(&driver, HMB_AT)));
     }
 }
 
@@ -410,13 +413,7 @@ fn host_memory_of_before_a_reset_is_touched() {
         let (_served, mut driver) = exhibit(rules!("use-after-reset"), "reset", 1.0, on);
         driver.grant_host_memory(HMB_BYTES, false).expect("a grant");
         driver.enable();
-        match on {
-            true => assert!(comes(|| is_stray(&driver, HMB_AT))),
-            false => {
-                pause();
-                assert!(!is_stray(&driver, HMB_AT));
-            }
-        }
+        assert!(comes_only_if(on, || is_stray(&driver, HMB_AT)));
     }
 }
 
