@@ -12,8 +12,7 @@ mod simulated;
 use attached::Attached;
 use driver::{Driver, MEMORY_BYTES, Port};
 use kept::SimDisk;
-use lives::{small, start};
-use lodger_core::DriveSpec;
+use lives::{start, with_window};
 use lodger_core::rng::Rng;
 use lodger_guest_ram::Mapping;
 use lodger_wire::command::window::opcode;
@@ -25,20 +24,9 @@ use std::sync::Arc;
 
 const PAGE: u64 = 4096;
 
-fn with_window() -> DriveSpec {
-    small(&[
-        ("tier.pm.size", "1MiB"),
-        ("role.window.size", "64KiB"),
-        ("role.window.entries", "4"),
-        ("role.window.call", "5us"),
-        ("role.window.page", "1us"),
-        ("role.window.read_dma", "40us"),
-    ])
-}
-
 #[test]
 fn a_server_until_it_is_killed() {
-    process::serve(|_| with_window(), 1.0);
+    process::serve(|_| with_window(&[]), 1.0);
 }
 
 fn mapped(driver: &Driver<Attached>) -> Mapping {
@@ -163,7 +151,7 @@ fn held(host: &mut Host<'_>, at: u64) -> u8 {
 
 #[test]
 fn a_region_that_was_enabled_once_outlives_the_server_and_what_a_status_read_found_the_machine() {
-    let spec = with_window();
+    let spec = with_window(&[]);
     let mut lost = 0;
     for seed in 0..16 {
         let (disk, mut rng) = (Arc::new(SimDisk::default()), Rng::new(seed));
@@ -191,7 +179,7 @@ fn a_region_that_was_enabled_once_outlives_the_server_and_what_a_status_read_fou
 
 #[test]
 fn a_region_on_a_disk_that_fails_is_not_ready_or_says_that_it_is_not_to_be_relied_on() {
-    let (disk, spec) = (Arc::new(SimDisk::default()), with_window());
+    let (disk, spec) = (Arc::new(SimDisk::default()), with_window(&[]));
     let ram = Ram::new(MEMORY_BYTES as usize);
     let (mut host, _) = start(&disk, &spec, &ram);
     assert_eq!(enable_region(&mut host), 0);
@@ -202,7 +190,7 @@ fn a_region_on_a_disk_that_fails_is_not_ready_or_says_that_it_is_not_to_be_relie
 
 #[test]
 fn a_sanitized_region_is_gone_from_the_file() {
-    let (disk, spec) = (Arc::new(SimDisk::default()), with_window());
+    let (disk, spec) = (Arc::new(SimDisk::default()), with_window(&[]));
     let ram = Ram::new(MEMORY_BYTES as usize);
     let (mut host, _) = start(&disk, &spec, &ram);
     enable_region(&mut host);

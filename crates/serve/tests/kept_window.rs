@@ -9,7 +9,7 @@ mod simulated;
 
 use driver::{Driver, MEMORY_BYTES, Port};
 use kept::SimDisk;
-use lives::{End, open, small, start};
+use lives::{End, open, start, with_window};
 use lodger_core::DriveSpec;
 use lodger_core::rng::Rng;
 use lodger_serve::backing::BackingError;
@@ -25,18 +25,6 @@ const SECTORS: u64 = 8;
 const SLOTS: u64 = 16;
 const PAGES: u64 = 40;
 const ENTRIES: u32 = 4;
-
-fn with_window(sets: &[(&str, &str)]) -> DriveSpec {
-    let window = [
-        ("tier.pm.size", "1MiB"),
-        ("role.window.size", "64KiB"),
-        ("role.window.entries", "4"),
-        ("role.window.call", "5us"),
-        ("role.window.page", "1us"),
-        ("role.window.read_dma", "40us"),
-    ];
-    small(&[&window, sets].concat())
-}
 
 /// A sector of a version; 0: zeros.
 fn sector(version: u32) -> [u8; 512] {

@@ -31,6 +31,19 @@ pub fn small(sets: &[(&str, &str)]) -> DriveSpec {
     spec(&[&small, sets].concat())
 }
 
+/// A small drive with a byte window of 16 pages.
+pub fn with_window(sets: &[(&str, &str)]) -> DriveSpec {
+    let window = [
+        ("tier.pm.size", "1MiB"),
+        ("role.window.size", "64KiB"),
+        ("role.window.entries", "4"),
+        ("role.window.call", "5us"),
+        ("role.window.page", "1us"),
+        ("role.window.read_dma", "40us"),
+    ];
+    small(&[&window, sets].concat())
+}
+
 pub fn open(disk: &Arc<SimDisk>, spec: &DriveSpec) -> Result<Backing, BackingError> {
     Backing::on(Arc::clone(disk) as _, spec, SEED, false, &mut |_, _| {})
 }
