@@ -4,10 +4,11 @@
 //! protection succeed, or this would show nothing. (The map's entries in host memory:
 //! `hostile_host.rs`. Who is told of lost data: `lost_data.rs`.)
 
-use crate::common::contents::{PAGE, Pages, SECTOR, SectorBytes, sector_bytes};
+use crate::common::contents::{PAGE, Pages, SECTOR, SectorBytes, SectorTags, sector_bytes};
 use crate::common::hostile::{Attack, Attacked, Hostile, attacked};
+use crate::common::mixed::{Mixed, Program, overlap, overwrite, pages_of};
+use crate::common::pages;
 use crate::common::small::{PAGES, with_data_in_host_memory};
-use crate::common::{pages, settle};
 use lodger_core::Host;
 use lodger_core::device::{Contents, HostMemory, Modelled};
 use lodger_core::rng::Rng;
@@ -23,6 +24,12 @@ const ATTACKS: [Attack; 6] = [
     Attack::Wipe,
     Attack::SameChecksum,
 ];
+
+const MIXED: Mixed = Mixed {
+    spans: &[48, 48, 512, PAGES - 40],
+    reads: 11,
+    pages_max: 12,
+};
 
 fn rejected<C: Contents, M: HostMemory>(host: &Host<C, M>) -> u64 {
     let counters = host.counters();
@@ -46,7 +53,7 @@ struct Run {
     host: Attacked,
     rng: Rng,
     /// Who wrote each sector last; pages in use by a request are left alone.
-    expected: HashMap<u32, [u32; 8]>,
+    expected: HashMap<u32, SectorTags>,
     open: BTreeMap<u32, Request>,
     /// Sectors that reads under way have got.
     got: HashMap<u32, u64>,
@@ -75,63 +82,21 @@ impl Run {
         }
     }
 
-    fn pages(request: &Request) -> std::ops::Range<u32> {
-        let end = request.offset_bytes + request.length_bytes;
-        (request.offset_bytes / 4096) as u32..end.div_ceil(4096) as u32
-    }
-
     fn request(&mut self) -> Request {
-        let rng = &mut self.rng;
-        // Some areas are hot, so that old pages of them abound.
-        let span = [48, 48, 512, PAGES - 40][rng.below(4) as usize];
-        let lpn = u64::from(rng.below(span));
-        let op = match rng.below(24) {
-            0..11 => Op::Read,
-            11..22 => Op::Write,
-            22 => Op::Trim,
-            _ => Op::Flush,
-        };
-        let (offset, length) = match rng.below(4) {
-            // Part of a page, so that the rest must be read.
-            0 if op != Op::Trim => (lpn * 4096 + 512 * u64::from(rng.below(7)), 512),
-            1 => (lpn * 4096, 4096 * (1 + u64::from(rng.below(12)))),
-            _ => (lpn * 4096, 4096),
-        };
-        Request {
-            tag: self.tag,
-            queue: 0,
-            op,
-            fua: op == Op::Write && rng.below(8) == 0,
-            offset_bytes: offset,
-            length_bytes: if op == Op::Flush { 0 } else { length },
-        }
+        let mut request = MIXED.request(self.tag, &mut self.rng);
+        request.fua = request.op == Op::Write && self.rng.below(8) == 0;
+        request
     }
 
     fn submit(&mut self, request: Request) {
-        let pages = Self::pages(&request);
-        let overlaps = |other: &Request| {
-            let other = Self::pages(other);
-            pages.start < other.end && other.start < pages.end
-        };
+        let overlaps = |other: &Request| overlap(&request, other);
         if request.op != Op::Flush && self.open.values().any(overlaps) {
             return;
         }
-        let value = match request.op {
-            Op::Write => Some(request.tag),
-            Op::Trim => Some(0),
-            Op::Read | Op::Flush => None,
-        };
-        for lpn in pages.clone() {
-            let Some(value) = value else { break };
-            self.gone.remove(&lpn);
-            let start = u64::from(lpn) * 4096;
-            let end = request.offset_bytes + request.length_bytes;
-            let page = self.expected.entry(lpn).or_default();
-            for (at, sector) in (0u64..).zip(page) {
-                let at = start + at * 512;
-                if at >= request.offset_bytes && at < end {
-                    *sector = value;
-                }
+        if matches!(request.op, Op::Write | Op::Trim) {
+            for lpn in pages_of(&request) {
+                self.gone.remove(&lpn);
+                overwrite(self.expected.entry(lpn).or_default(), &request, lpn);
             }
         }
         self.open.insert(request.tag, request);
@@ -176,7 +141,7 @@ impl Run {
             Op::Read => {
                 assert_eq!(failed, got != request.length_bytes / 512);
                 self.outcome.failed_reads += u64::from(failed);
-                let pages = Self::pages(&request);
+                let pages = pages_of(&request);
                 // Parts of a page may have been written since it was lost.
                 let whole = request.length_bytes.is_multiple_of(4096);
                 for lpn in pages.clone() {
@@ -377,28 +342,24 @@ fn an_honest_host_is_never_suspected() {
 /// Where the host is honest, bytes and no bytes are the same drive.
 #[test]
 fn modelled_memory_takes_exactly_as_long_as_bytes() {
-    fn play<M: HostMemory>(spec: &DriveSpec, memory: M) -> (Vec<(u32, u64)>, String) {
-        let (contents, none) = (Pages::<SectorBytes>::empty(), Precondition::None);
-        let mut host = Host::with_memory(spec, none, 192 << 10, 3, contents, memory);
-        let mut rng = Rng::new(5);
-        let mut done = Vec::new();
-        for tag in 0..1_000 {
+    const PROGRAM: Program = Program {
+        requests: 1_000,
+        draw: |rng| {
             let op = [Op::Read, Op::Write][rng.below(2) as usize];
             let mut request = pages(op, u64::from(rng.below(100)), 2);
             if rng.below(4) == 0 {
                 request.length_bytes = 512;
             }
-            request.tag = tag;
-            host.submit(request);
-            let to_ps = host.now_ps() + u64::from(rng.below(60_000_000));
-            host.advance(to_ps, &mut done);
-            if tag % 400 == 399 {
-                host.set_hmb([192 << 10, 140 << 10][tag as usize / 400 % 2]);
-            }
-        }
-        done.extend(settle(&mut host));
-        let times = done.iter().map(|d| (d.tag, d.completed_ps)).collect();
-        (times, format!("{:?}", host.counters()))
+            request
+        },
+        gap_ps: 60_000_000,
+        change_every: 400,
+        hmb_bytes: [192 << 10, 140 << 10],
+    };
+    fn play<M: HostMemory>(spec: &DriveSpec, memory: M) -> (Vec<(u32, u64)>, String) {
+        let contents = Pages::<SectorBytes>::empty();
+        let host = Host::with_memory(spec, Precondition::None, 192 << 10, 3, contents, memory);
+        PROGRAM.play(host)
     }
     for integrity in ["none", "crc", "mac"] {
         for shape in 0..16 {

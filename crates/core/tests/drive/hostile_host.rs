@@ -5,8 +5,9 @@
 
 use crate::common::contents::{Page as _, SectorTags, Tags, overlay};
 use crate::common::hostile::{Attack, Hostile};
+use crate::common::mixed::{Mixed, Program, overlap, overwrite, pages_of};
 use crate::common::small::{PAGES, with_map_in_host_memory};
-use crate::common::{drive, settle};
+use crate::common::{drive, pages};
 use lodger_core::Host;
 use lodger_core::device::{HostMemory, Modelled};
 use lodger_core::ids::Lpn;
@@ -32,6 +33,12 @@ const ATTACKS: [Attack; 6] = [
     Attack::ReplayAll,
     Attack::Wipe,
 ];
+
+const MIXED: Mixed = Mixed {
+    spans: &[128, 4 << 10, PAGES - 40],
+    reads: 9,
+    pages_max: 30,
+};
 
 struct Outcome {
     wrong: u64,
@@ -90,59 +97,17 @@ impl Run {
         }
     }
 
-    fn pages(request: &Request) -> std::ops::Range<u32> {
-        let end = request.offset_bytes + request.length_bytes;
-        (request.offset_bytes / 4096) as u32..end.div_ceil(4096) as u32
-    }
-
-    fn request(&mut self, tag: u32) -> Request {
-        let rng = &mut self.rng;
-        // Some areas are hot, so that old entries of them abound.
-        let span = [128, 4 << 10, PAGES - 40][rng.below(3) as usize];
-        let lpn = u64::from(rng.below(span));
-        let op = match rng.below(20) {
-            0..9 => Op::Read,
-            9..18 => Op::Write,
-            18 => Op::Trim,
-            _ => Op::Flush,
-        };
-        let (offset, length) = match rng.below(4) {
-            // Part of a page, so that the rest must be read.
-            0 if op != Op::Trim => (lpn * 4096 + 512 * u64::from(rng.below(7)), 512),
-            1 => (lpn * 4096, 4096 * (1 + u64::from(rng.below(30)))),
-            _ => (lpn * 4096, 4096),
-        };
-        Request {
-            tag,
-            queue: 0,
-            op,
-            fua: false,
-            offset_bytes: offset,
-            length_bytes: if op == Op::Flush { 0 } else { length },
-        }
-    }
-
     fn submit(&mut self, request: Request) {
-        let pages = Self::pages(&request);
-        let overlaps = |other: &Request| {
-            let other = Self::pages(other);
-            pages.start < other.end && other.start < pages.end
-        };
+        let overlaps = |other: &Request| overlap(&request, other);
         if request.op != Op::Flush && self.open.values().any(overlaps) {
             return;
         }
         match request.op {
             Op::Write | Op::Trim => {
-                for lpn in pages {
-                    let value = if request.op == Op::Trim {
-                        0
-                    } else {
-                        request.tag
-                    };
-                    let sectors = Self::sectors(&request, lpn);
+                for lpn in pages_of(&request) {
                     let initial = &self.initial[lpn as usize];
                     let page = self.expected.entry(lpn).or_insert(*initial);
-                    overlay(page, &[value; 8], sectors);
+                    overwrite(page, &request, lpn);
                 }
             }
             Op::Read => {
@@ -152,17 +117,6 @@ impl Run {
         }
         self.open.insert(request.tag, request);
         self.host.submit(request);
-    }
-
-    fn sectors(request: &Request, lpn: u32) -> u8 {
-        let start = u64::from(lpn) * 4096;
-        let end = request.offset_bytes + request.length_bytes;
-        (0..8)
-            .filter(|sector| {
-                let at = start + sector * 512;
-                at >= request.offset_bytes && at < end
-            })
-            .fold(0, |mask, sector| mask | 1 << sector)
     }
 
     /// One event; forged bytes that were met must have been noticed, and nothing else.
@@ -199,7 +153,7 @@ impl Run {
 
     fn go(mut self, requests: u32, checked: bool) -> Outcome {
         for tag in 1..=requests {
-            let request = self.request(tag);
+            let request = MIXED.request(tag, &mut self.rng);
             self.submit(request);
             if self.rng.below(16) == 0 {
                 self.host.drive.host_memory.memory.remember();
@@ -335,29 +289,19 @@ fn an_honest_host_is_never_suspected() {
 /// Where the host is honest, bytes and no bytes are the same drive.
 #[test]
 fn modelled_memory_takes_exactly_as_long_as_bytes() {
+    const PROGRAM: Program = Program {
+        requests: 3_000,
+        draw: |rng| {
+            let op = [Op::Read, Op::Write][rng.below(2) as usize];
+            pages(op, u64::from(rng.below(PAGES - 4)), 2)
+        },
+        gap_ps: 100_000_000,
+        change_every: 700,
+        hmb_bytes: [168 << 10, 140 << 10],
+    };
     fn play<M: HostMemory>(spec: &DriveSpec, memory: M) -> (Vec<(u32, u64)>, String) {
-        let (tags, precondition) = (tags(), Precondition::Random);
-        let mut host = Host::with_memory(spec, precondition, 168 << 10, 3, tags, memory);
-        let mut rng = Rng::new(5);
-        let mut done = Vec::new();
-        for tag in 0..3_000 {
-            let op = if rng.below(2) == 0 {
-                Op::Read
-            } else {
-                Op::Write
-            };
-            let mut request = crate::common::pages(op, u64::from(rng.below(PAGES - 4)), 2);
-            request.tag = tag;
-            host.submit(request);
-            let to_ps = host.now_ps() + u64::from(rng.below(100_000_000));
-            host.advance(to_ps, &mut done);
-            if tag % 700 == 699 {
-                host.set_hmb([168 << 10, 140 << 10][tag as usize / 700 % 2]);
-            }
-        }
-        done.extend(settle(&mut host));
-        let times = done.iter().map(|d| (d.tag, d.completed_ps)).collect();
-        (times, format!("{:?}", host.counters()))
+        let host = Host::with_memory(spec, Precondition::Random, 168 << 10, 3, tags(), memory);
+        PROGRAM.play(host)
     }
     for integrity in ["none", "crc", "mac"] {
         for shape in [0, 1, 2, 4, 8, 16] {
@@ -382,12 +326,12 @@ fn look_up_ps(sets: &[(&str, &str)], forge: bool) -> (u64, DriveSpec) {
     let (tags, memory) = (tags(), Hostile::default());
     let mut host = Host::with_memory(&spec, Precondition::Sequential, 256 << 10, 1, tags, memory);
     // The second takes the first one's place in SRAM.
-    crate::common::latency(&mut host, crate::common::pages(Op::Read, 0, 1));
-    crate::common::latency(&mut host, crate::common::pages(Op::Read, 1024, 1));
+    crate::common::latency(&mut host, pages(Op::Read, 0, 1));
+    crate::common::latency(&mut host, pages(Op::Read, 1024, 1));
     if forge {
         host.drive.host_memory.memory.shown.fill(0);
     }
-    let took = crate::common::latency(&mut host, crate::common::pages(Op::Read, 900, 1));
+    let took = crate::common::latency(&mut host, pages(Op::Read, 900, 1));
     let rejected = host.counters().map.rejected_entries;
     assert_eq!(
         (host.counters().map.hits[1], rejected),

@@ -8,6 +8,7 @@ pub mod durable;
 pub mod hostile;
 pub mod hpb;
 pub mod kept;
+pub mod mixed;
 pub mod naive;
 pub mod small;
 pub mod window;
