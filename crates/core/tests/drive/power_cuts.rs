@@ -291,6 +291,13 @@ impl Run {
         self.host.drive.contents.seen = reads;
     }
 
+    /// Goes on until the drive has nothing left to do.
+    fn settle(&mut self) {
+        while self.host.next_time().is_some() {
+            self.step(false);
+        }
+    }
+
     /// Lets the drive work for a while under load.
     fn work(&mut self, requests: u32) {
         for _ in 0..requests {
@@ -454,9 +461,7 @@ fn a_drive_comes_back_from_what_was_kept_of_its_flash_alone() {
                 run.host.drive.ftl().check();
             }
             run.work(200);
-            while run.host.next_time().is_some() {
-                run.step(false);
-            }
+            run.settle();
             totals.merge(&run.seen);
         }
     }
@@ -560,9 +565,7 @@ fn a_drive_goes_on_after_many_cuts_in_a_row() {
             }
             reclaimed += u64::from(run.seen.reclaim_ps > 0);
             run.work(2000);
-            while run.host.next_time().is_some() {
-                run.step(false);
-            }
+            run.settle();
             assert!(run.open.is_empty(), "{}: requests left", run.name);
             run.host.drive.ftl().check();
         }
@@ -582,9 +585,7 @@ fn entries_kept_by_the_host_do_not_outlive_a_power_cut() {
         while run.seen.cuts < 60 {
             run.work(150);
             // Idle: the host fetches what it lacks.
-            while run.host.next_time().is_some() {
-                run.step(false);
-            }
+            run.settle();
             run.work(150);
             run.cut();
         }

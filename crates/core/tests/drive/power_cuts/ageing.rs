@@ -40,9 +40,7 @@ fn nothing_flushed_is_lost_where_flash_fails_and_power_is_cut() {
                 run.work(requests);
                 run.cut();
             }
-            while run.host.next_time().is_some() {
-                run.step(false);
-            }
+            run.settle();
             assert!(run.open.is_empty(), "{}: requests left", run.name);
             run.host.drive.ftl().check();
             let counted = run.host.counters().ageing;
