@@ -78,6 +78,10 @@ impl EventKind {
         let mut all = [EventKind::Idle; 1 << KIND_BITS];
         let mut at = 0;
         while at < EventKind::KINDS.len() {
+            assert!(
+                EventKind::KINDS[at] as usize == at,
+                "in the order of their numbers"
+            );
             all[at] = EventKind::KINDS[at];
             at += 1;
         }

@@ -14,7 +14,7 @@ use lodger_core::device::{Contents, HostMemory, Modelled};
 use lodger_core::rng::Rng;
 use lodger_core::{Completion, DriveSpec, Op, Precondition, Request, Status};
 use proptest::prelude::*;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 const ATTACKS: [Attack; 6] = [
     Attack::FlipBit,
@@ -53,12 +53,12 @@ struct Run {
     host: Attacked,
     rng: Rng,
     /// Who wrote each sector last; pages in use by a request are left alone.
-    expected: HashMap<u32, SectorTags>,
+    expected: BTreeMap<u32, SectorTags>,
     open: BTreeMap<u32, Request>,
     /// Sectors that reads under way have got.
-    got: HashMap<u32, u64>,
+    got: BTreeMap<u32, u64>,
     /// Pages that a read could not have, and nobody has written since.
-    gone: HashSet<u32>,
+    gone: BTreeSet<u32>,
     attacks: &'static [Attack],
     /// The host gives memory anew often.
     grants: bool,
@@ -71,10 +71,10 @@ impl Run {
         Run {
             host: attacked(spec, seed),
             rng: Rng::new(seed),
-            expected: HashMap::new(),
+            expected: BTreeMap::new(),
             open: BTreeMap::new(),
-            got: HashMap::new(),
-            gone: HashSet::new(),
+            got: BTreeMap::new(),
+            gone: BTreeSet::new(),
             attacks,
             grants: false,
             outcome: Outcome::default(),
