@@ -390,6 +390,32 @@ fn a_kill_in_the_middle_of_any_write_after_a_proper_end_leaves_the_drive() {
     }
 }
 
+/// The first record of what is kept beside the flash was cut off, with none before it to go back to: the drive was refused
+/// for ever. (Where flash holds data such a file is refused still, as the test after this one wants.)
+#[test]
+fn a_kill_in_the_middle_of_any_write_of_a_new_drive_leaves_an_empty_one() {
+    let spec = small(&[]);
+    let ram = ram();
+    for after in 0..12 {
+        let cut = Arc::new(SimDisk::default());
+        cut.cut_off_write(after);
+        let mut driver = Simulated::driver(&spec, &ram);
+        if let Ok(backing) = open(&cut, &spec) {
+            let _ = driver.port.controller.keep_in(backing);
+        }
+        drop(driver);
+        let left = Arc::new(cut.copy());
+        let (mut driver, _) = start(&left, &spec, &ram);
+        let empty = read_all(&mut driver);
+        assert!(empty.iter().all(|byte| *byte == 0), "after {after} writes");
+        let mut naive = Naive::new(BLOCKS, 3);
+        work(&mut driver, &mut naive, 300).expect("it works");
+        driver.port.controller.switch_off().expect("it is written");
+        drop(driver);
+        start(&left, &spec, &ram);
+    }
+}
+
 #[test]
 fn damage_to_what_is_kept_beside_the_data_is_refused_or_changes_nothing() {
     let (disk, spec) = (Arc::new(SimDisk::default()), small(&[]));

@@ -20,7 +20,9 @@ use lodger_wire::{CommandId, NamespaceId};
 use lodger_workload::live::Doubt;
 use simulated::{Simulated, ram, spec};
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// Bytes of host memory that are granted.
 const HMB_BYTES: u64 = 256 << 10;
@@ -30,9 +32,9 @@ const SETS: [(&str, &str); 2] = [
     ("role.map.replacement", "random"),
 ];
 
-/// A file in memory.
+/// A file in memory, and how much of it was flushed.
 #[derive(Clone, Default)]
-struct File(Arc<Mutex<Vec<u8>>>);
+struct File(Arc<Mutex<Vec<u8>>>, Arc<AtomicUsize>);
 
 impl Write for File {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -41,6 +43,7 @@ impl Write for File {
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        self.1.store(self.bytes().len(), Ordering::SeqCst);
         Ok(())
     }
 }
@@ -283,6 +286,24 @@ fn a_live_run_over_the_socket_gives_the_same_completions() {
             file.bytes().len()
         );
     }
+}
+
+/// What was recorded waited for the next command: of a server that was killed after a while without one, all was gone.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_was_recorded_is_in_the_file_when_nothing_is_asked_any_more() {
+    let file = File::default();
+    let served = attached::Served::recording("record-idle", 1.0, &SETS, Some(file.sink()));
+    let mut driver = Driver::new(attached::Attached::new(&served.path()));
+    let mut mix = live_long(&mut driver, &mut Rng::new(7), 1);
+    mix.finish(&mut driver);
+    let end = Instant::now() + Duration::from_secs(30);
+    while file.bytes().is_empty() || file.1.load(Ordering::SeqCst) < file.bytes().len() {
+        assert!(Instant::now() < end, "it is not flushed");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(driver);
+    served.end();
 }
 
 #[test]

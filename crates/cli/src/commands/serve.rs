@@ -297,20 +297,25 @@ fn told(args: &ServeArgs, error: &BackingError) -> String {
 
 fn unkept(args: &ServeArgs, error: &BackingError) -> Error {
     let message = told(args, error);
-    let hint = match error {
+    Error::input(message).hint(match error {
+        BackingError::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => {
+            "make room where it lies: a drive that starts writes what it keeps beside its data".to_owned()
+        }
         BackingError::Io(_) => {
-            "it must be an ordinary file that you may read and write, in use by nobody else"
+            "it must be an ordinary file that you may read and write, in use by nobody else".to_owned()
         }
-        BackingError::Foreign => "another name makes a new file",
-        BackingError::Form(_) => "the version that has made it reads it",
+        BackingError::Foreign => "another name makes a new file".to_owned(),
+        BackingError::Form(_) => "the version that has made it reads it".to_owned(),
         BackingError::OtherDrive(_) => {
-            "`--drive`, `--set` and `--seed` must be those that it was made with; another name makes a new file"
+            "`--drive`, `--set` and `--seed` must be those that it was made with; another name makes a new file".to_owned()
         }
+        BackingError::ShortWindow { bytes, .. } => format!(
+            "a client has cut it short; `truncate -s {bytes}` of it, with zeros for what is gone, brings back the drive and its blocks"
+        ),
         BackingError::Damaged(_) => {
-            "without a copy the drive is lost; another name makes a new one"
+            "without a copy the drive is lost; another name makes a new one".to_owned()
         }
-    };
-    Error::input(message).hint(hint)
+    })
 }
 
 /// The file of a drive that this command has made, and that goes with it where it ends before the drive is served.

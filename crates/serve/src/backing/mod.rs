@@ -63,6 +63,14 @@ pub enum BackingError {
     /// That of another drive.
     #[error("{0}")]
     OtherDrive(String),
+    /// The end of the file of its byte window is not there.
+    #[error("it is damaged: of the file of its byte window {left} of {bytes} bytes are there")]
+    ShortWindow {
+        /// Bytes that are there.
+        left: u64,
+        /// Bytes that the window has.
+        bytes: u64,
+    },
     /// It is not what was written.
     #[error("it is damaged: {0}")]
     Damaged(String),
@@ -162,14 +170,13 @@ impl Backing {
             // It is new, or was when its maker was stopped.
             disk.set_bytes(layout.end)?;
         } else if bytes < layout.end {
-            let what = match layout.window() {
-                Some((at, length)) if bytes >= at => {
-                    let left = bytes - at;
-                    format!("of the file of its byte window {left} of {length} bytes are there")
-                }
-                _ => format!("{bytes} of {} bytes are there", layout.end),
-            };
-            return Err(BackingError::Damaged(what));
+            return Err(match layout.window() {
+                Some((at, length)) if bytes >= at => BackingError::ShortWindow {
+                    left: bytes - at,
+                    bytes: length,
+                },
+                _ => BackingError::Damaged(format!("{bytes} of {} bytes are there", layout.end)),
+            });
         }
         let mut backing = Self::find(disk, spec, layout, has_thread, progress)?;
         backing.was_begun = is_short && bytes > 0;
@@ -188,12 +195,19 @@ impl Backing {
         let was_clean = flash.marker.is_clean;
         let newest = (0..2).max_by_key(|at| rests[*at].generation());
         let newest = newest.unwrap_or(0);
-        let is_damaged = rests.iter().any(|rest| matches!(rest, rest::Kept::Damaged));
+        let is_damaged = rests
+            .iter()
+            .any(|rest| matches!(rest, rest::Kept::Torn | rest::Kept::Damaged));
+        // A kill as the first was written: the drive has done nothing yet.
+        let is_unborn = flash.pages == 0
+            && rests
+                .iter()
+                .all(|rest| matches!(rest, rest::Kept::Absent | rest::Kept::Torn));
         let (generation, body) = match &rests[newest] {
             rest::Kept::Whole(generation, body) if !(was_clean && is_damaged) => {
                 (*generation, Some(body.clone()))
             }
-            rest::Kept::Absent if flash.pages == 0 && !is_damaged => (0, None),
+            _ if is_unborn => (0, None),
             _ => {
                 let what = "what the drive keeps beside its flash";
                 return Err(BackingError::Damaged(what.to_owned()));

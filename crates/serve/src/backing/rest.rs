@@ -123,11 +123,16 @@ pub fn encode(body: &[u8], generation: u32, into: &mut Vec<u8>) {
     into.extend_from_slice(body);
 }
 
+/// So many zeros at the end of one show that it was not written to its end.
+const TORN_BYTES: usize = 16;
+
 /// One of the two that are there.
 #[derive(Debug)]
 pub enum Kept {
     /// None was ever written there.
     Absent,
+    /// It was being written when its process was killed: its end was never written.
+    Torn,
     /// Not all of it is there.
     Damaged,
     /// Its generation, and what was kept.
@@ -138,7 +143,7 @@ impl Kept {
     pub fn generation(&self) -> u32 {
         match self {
             Kept::Whole(generation, _) => *generation,
-            Kept::Absent | Kept::Damaged => 0,
+            Kept::Absent | Kept::Torn | Kept::Damaged => 0,
         }
     }
 }
@@ -165,8 +170,10 @@ pub fn read(disk: &dyn Disk, which: bool) -> io::Result<Kept> {
     hasher.update(&numbers[..12]);
     hasher.update(&body);
     let generation = generation.try_into().map_or(0, u32::from_le_bytes);
-    Ok(match hasher.finalize().to_le_bytes() == numbers[12..16] {
-        true => Kept::Whole(generation, body),
-        false => Kept::Damaged,
-    })
+    if hasher.finalize().to_le_bytes() == numbers[12..16] {
+        return Ok(Kept::Whole(generation, body));
+    }
+    // What is kept ends with names and numbers, and a kill leaves the last pages of a write out.
+    let is_torn = body.ends_with(&[0; TORN_BYTES]);
+    Ok(if is_torn { Kept::Torn } else { Kept::Damaged })
 }

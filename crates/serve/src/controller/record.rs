@@ -25,6 +25,8 @@ pub(super) struct Recorder {
     next: u64,
     last_ps: u64,
     flushed_ps: u64,
+    /// Something was written since.
+    is_unflushed: bool,
     /// Power was cut: what comes after is another drive's for who does it again.
     is_over: bool,
     has_window_calls: bool,
@@ -37,12 +39,18 @@ impl Recorder {
             return;
         }
         self.last_ps = at_ps;
-        let mut done = self.writer.put(&Recorded { at_ps, event });
-        if done.is_ok() && at_ps >= self.flushed_ps + FLUSH_EVERY_PS {
+        self.error = self.writer.put(&Recorded { at_ps, event }).err();
+        self.is_unflushed = true;
+        if at_ps >= self.flushed_ps + FLUSH_EVERY_PS {
             self.flushed_ps = at_ps;
-            done = self.writer.flush();
+            self.flush();
         }
-        self.error = done.err();
+    }
+
+    fn flush(&mut self) {
+        if self.error.is_none() && std::mem::take(&mut self.is_unflushed) {
+            self.error = self.writer.flush().err();
+        }
     }
 
     pub(super) fn command(&mut self, at_ps: u64, command: CommandId, request: Request) {
@@ -131,6 +139,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             // Nothing was written yet: what is due at the start is worked off before.
             last_ps: u64::MAX,
             flushed_ps: 0,
+            is_unflushed: true,
             is_over: false,
             has_window_calls: false,
             error: None,
@@ -140,6 +149,13 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
         self.recorder = Some(recorder);
         Ok(())
+    }
+
+    /// Nothing is to be done for a while: what was recorded so far is in the file, whatever happens to this process.
+    pub fn flush_record(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.flush();
+        }
     }
 
     /// The recording ends here, if there is one.

@@ -251,7 +251,7 @@ impl<F: FrontEnd> Server<F> {
     }
 
     /// Nothing is to be done now. Lets others run, or sleeps.
-    fn rest(&self, awake_until: Instant) -> io::Result<()> {
+    fn rest(&mut self, awake_until: Instant) -> io::Result<()> {
         let controller = self.front.controller();
         let next = controller
             .next_time_ps()
@@ -265,6 +265,8 @@ impl<F: FrontEnd> Server<F> {
             std::thread::yield_now();
             return Ok(());
         }
+        self.front.controller_mut().flush_record();
+        let controller = self.front.controller();
         let sleep = match next {
             Some(next) if controller.is_waited_for() => next.saturating_sub(SLEEP_ERROR),
             Some(next) => next,
