@@ -310,7 +310,8 @@ fn unkept(args: &ServeArgs, error: &BackingError) -> Error {
             "`--drive`, `--set` and `--seed` must be those that it was made with; another name makes a new file".to_owned()
         }
         BackingError::ShortWindow { bytes, .. } => format!(
-            "a client has cut it short; `truncate -s {bytes}` of it, with zeros for what is gone, brings back the drive and its blocks"
+            "a client has cut it short; `truncate -s {bytes} {}.window` brings back the drive and its blocks, with zeros for what is gone",
+            args.backing.as_deref().unwrap_or(Path::new("")).display()
         ),
         BackingError::Damaged(_) => {
             "without a copy the drive is lost; another name makes a new one".to_owned()
