@@ -159,10 +159,14 @@ fn no_command(error: &clap::Error, args: &[OsString]) -> Option<Error> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;
     };
-    if command(args) == Some("drives") {
+    // Where it is like a command, that one is suggested.
+    let is_like_one = error.get(ContextKind::SuggestedSubcommand).is_some();
+    if command(args) == Some("drives") && !is_like_one {
         let shown = word.escape_debug();
         let message = format!("`lodger drives` has no command `{shown}`");
-        let hint = format!("`lodger drives show {shown}` prints a drive; `lodger drives --help`");
+        let hint = format!(
+            "`lodger drives show {shown}` prints the drive of that name, `lodger drives --help` the commands"
+        );
         return Some(Error::input(message).hint(hint));
     }
     let path = std::path::Path::new(word);

@@ -215,7 +215,6 @@ impl<T: Tracer> Engine<T> {
             return None;
         }
         self.heap.pop();
-        assert!(event.time_ps() >= self.now_ps, "time goes forward");
         self.now_ps = event.time_ps();
         Some((Now(self.now_ps), event.kind(), event.index()))
     }

@@ -227,7 +227,6 @@ fn an_unloaded_read_is_told_apart_as_the_drive_file_says() {
     }
 }
 
-/// A request that is split is over with the last of its commands, whose parts are its own.
 /// Null: the same flash, young, is read once, and each part is what one try takes.
 #[test]
 fn tries_of_a_read_are_array_bus_and_decoder_and_no_wait_for_the_die() {
@@ -255,6 +254,7 @@ fn tries_of_a_read_are_array_bus_and_decoder_and_no_wait_for_the_die() {
     );
 }
 
+/// A request that is split is over with the last of its commands, whose parts are its own.
 #[test]
 fn requests_in_parts_and_reads_ahead_are_told_apart_without_a_rest() {
     let split = [("host.max_request", "12KiB")];

@@ -358,6 +358,18 @@ fn what_is_no_backing_of_this_drive_is_refused_and_left_as_it_was() {
     ));
 }
 
+/// What a kill leaves of a file in the middle of a write of a drive that starts, after so many others.
+fn killed_while_starting(disk: &SimDisk, spec: &DriveSpec, after: u64) -> Arc<SimDisk> {
+    let (cut, ram) = (Arc::new(disk.copy()), ram());
+    cut.cut_off_write(after);
+    let mut driver = Simulated::driver(spec, &ram);
+    if let Ok(backing) = open(&cut, spec) {
+        let _ = driver.port.controller.keep_in(backing);
+    }
+    // As it is now: the copy has room, and nothing is cut off.
+    Arc::new(cut.copy())
+}
+
 /// What the drive keeps beside its flash is written as it comes back, and the process was killed meanwhile: the drive was refused
 /// for ever, as a file that was left properly and is damaged.
 #[test]
@@ -373,15 +385,7 @@ fn a_kill_in_the_middle_of_any_write_after_a_proper_end_leaves_the_drive() {
         read_all(&mut start(&Arc::new(disk.copy()), &spec, &ram).0)
     };
     for after in 0..12 {
-        let cut = Arc::new(disk.copy());
-        cut.cut_off_write(after);
-        let mut driver = Simulated::driver(&spec, &ram);
-        if let Ok(backing) = open(&cut, &spec) {
-            let _ = driver.port.controller.keep_in(backing);
-        }
-        drop(driver);
-        // As it is now: the copy has room, and nothing is cut off.
-        let left = Arc::new(cut.copy());
+        let left = killed_while_starting(&disk, &spec, after);
         let (mut driver, _) = start(&left, &spec, &ram);
         assert!(
             read_all(&mut driver) == whole,
@@ -397,14 +401,7 @@ fn a_kill_in_the_middle_of_any_write_of_a_new_drive_leaves_an_empty_one() {
     let spec = small(&[]);
     let ram = ram();
     for after in 0..12 {
-        let cut = Arc::new(SimDisk::default());
-        cut.cut_off_write(after);
-        let mut driver = Simulated::driver(&spec, &ram);
-        if let Ok(backing) = open(&cut, &spec) {
-            let _ = driver.port.controller.keep_in(backing);
-        }
-        drop(driver);
-        let left = Arc::new(cut.copy());
+        let left = killed_while_starting(&SimDisk::default(), &spec, after);
         let (mut driver, _) = start(&left, &spec, &ram);
         let empty = read_all(&mut driver);
         assert!(empty.iter().all(|byte| *byte == 0), "after {after} writes");

@@ -290,33 +290,39 @@ const OFF_HINT: &str = "what was flushed is there: the drive will come back as a
 /// How often to tell how much of a file is read.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
 
+fn path(args: &ServeArgs) -> std::path::Display<'_> {
+    args.backing.as_deref().unwrap_or(Path::new("")).display()
+}
+
 fn told(args: &ServeArgs, error: &BackingError) -> String {
-    let path = args.backing.as_deref().unwrap_or(Path::new(""));
-    format!("`--backing {}`: {error}", path.display())
+    format!("`--backing {}`: {error}", path(args))
 }
 
 fn unkept(args: &ServeArgs, error: &BackingError) -> Error {
-    let message = told(args, error);
-    Error::input(message).hint(match error {
+    let message = Error::input(told(args, error));
+    let hint = match error {
         BackingError::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => {
-            "make room where it lies: a drive that starts writes what it keeps beside its data".to_owned()
+            "make room where it lies: a drive that starts writes what it keeps beside its data"
         }
         BackingError::Io(_) => {
-            "it must be an ordinary file that you may read and write, in use by nobody else".to_owned()
+            "it must be an ordinary file that you may read and write, in use by nobody else"
         }
-        BackingError::Foreign => "another name makes a new file".to_owned(),
-        BackingError::Form(_) => "the version that has made it reads it".to_owned(),
+        BackingError::Foreign => "another name makes a new file",
+        BackingError::Form(_) => "the version that has made it reads it",
         BackingError::OtherDrive(_) => {
-            "`--drive`, `--set` and `--seed` must be those that it was made with; another name makes a new file".to_owned()
+            "`--drive`, `--set` and `--seed` must be those that it was made with; another name makes a new file"
         }
-        BackingError::ShortWindow { bytes, .. } => format!(
-            "a client has cut it short; `truncate -s {bytes} {}.window` brings back the drive and its blocks, with zeros for what is gone",
-            args.backing.as_deref().unwrap_or(Path::new("")).display()
-        ),
+        BackingError::ShortWindow { bytes, .. } => {
+            let path = path(args);
+            return message.hint(format!(
+                "a client has cut it short; `truncate -s {bytes} {path}.window` brings back the drive and its blocks, with zeros for what is gone"
+            ));
+        }
         BackingError::Damaged(_) => {
-            "without a copy the drive is lost; another name makes a new one".to_owned()
+            "without a copy the drive is lost; another name makes a new one"
         }
-    })
+    };
+    message.hint(hint)
 }
 
 /// The file of a drive that this command has made, and that goes with it where it ends before the drive is served.

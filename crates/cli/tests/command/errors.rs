@@ -31,6 +31,7 @@ fn wrong_use() {
     let cases: &[&[&str]] = &[
         &["simulte", "job.fio"],
         &["drives", "tiny"],
+        &["drives", "lst"],
         &["probe", "sim:tiny", "--confidence", "95"],
         &["simulate"],
         &["simulate", "job.fio"],

@@ -25,7 +25,7 @@ pub(super) struct Recorder {
     next: u64,
     last_ps: u64,
     flushed_ps: u64,
-    /// Something was written since.
+    /// Something was written that has not been flushed.
     is_unflushed: bool,
     /// Power was cut: what comes after is another drive's for who does it again.
     is_over: bool,

@@ -150,7 +150,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
     ("nand.programs", "Program operations"),
     ("nand.erases", "Erase operations, one per die"),
-    ("nand.reads_by_cause.<cause>", "The same by cause"),
+    ("nand.reads_by_cause.<cause>", "`nand.reads` by cause"),
     (
         "nand.programs_by_cause.<cause>",
         "Program operations by cause",
