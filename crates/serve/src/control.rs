@@ -142,6 +142,13 @@ fn obey<M: GuestMemory + Clone>(
     }
 }
 
+/// The answer to a line whose end does not come.
+#[must_use]
+pub fn too_long(bytes_max: usize) -> String {
+    let error = format!("a line must end within {bytes_max} bytes");
+    json!({"ok": false, "error": error}).to_string()
+}
+
 /// The answer to a line. `may_go`: whether the drive may be taken away from its host.
 pub fn answer<M: GuestMemory + Clone>(
     line: &[u8],

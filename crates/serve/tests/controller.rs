@@ -260,6 +260,28 @@ fn commands_that_cannot_reach_their_data_say_so() {
 }
 
 #[test]
+fn what_is_not_served_is_an_invalid_opcode_whatever_it_says() {
+    let (ram, spec) = (ram(), spec(&[]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    driver.enable();
+    // Firmware, self-tests (of a kind that there is not, and of one that there is), a timer kept from running out.
+    for (opcode, first) in [
+        (0x10, 0),
+        (0x11, 0),
+        (0x14, 0),
+        (0x14, 1),
+        (0x18, 0),
+        (0xc1, 0),
+    ] {
+        let ended = driver.admin(opcode, 0, &[first]);
+        assert!(
+            ended.is_err_and(|status| status.is(Status::INVALID_OPCODE)),
+            "{opcode:x}: {ended:?}"
+        );
+    }
+}
+
+#[test]
 fn a_command_moves_no_more_than_the_drive_file_says() {
     let ram = ram();
     for (sets, mdts, most_blocks) in [

@@ -80,6 +80,10 @@ fn blocks_of_4_kib_are_for_who_asks_for_their_size() {
     let served = Served::new("block", how);
     let mut client = Client::connect(&served);
     client.hello(3);
+    client.say_option(1, b"");
+    assert!(client.is_closed(), "the oldest option cannot ask for it");
+    let mut client = Client::connect(&served);
+    client.hello(3);
     let answers = client.option(7, &name("", &[]));
     assert_eq!(answers[0].0, 1 << 31 | 8, "{answers:?}");
     let answers = client.option(7, &name("", &[3]));

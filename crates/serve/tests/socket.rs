@@ -164,6 +164,45 @@ fn memory_that_goes_away_is_an_error_and_nothing_worse() {
     mix.check_all(&mut driver);
 }
 
+/// As QEMU does where an address space goes (`VFIO_DMA_UNMAP_FLAG_ALL`, 2, of `linux/vfio.h`): no address, no length.
+#[test]
+fn all_memory_can_be_unmapped_at_once() {
+    let served = Served::new("unmap-all", 0.0);
+    let mut client = UnixStream::connect(served.path()).expect("a connection");
+    let mut ask = |command: u16, body: &[u8]| {
+        let mut message = vec![1, 0];
+        message.extend_from_slice(&command.to_le_bytes());
+        message.extend_from_slice(&(16 + body.len() as u32).to_le_bytes());
+        message.extend_from_slice(&[0; 8]);
+        message.extend_from_slice(body);
+        client.write_all(&message).expect("a message");
+        let mut head = [0; 16];
+        client.read_exact(&mut head).expect("an answer");
+        let length = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+        client
+            .read_exact(&mut vec![0; length as usize - 16])
+            .expect("all of it");
+        u32::from_le_bytes([head[12], head[13], head[14], head[15]])
+    };
+    let range = |flags: u32, address: u64, bytes: u64| {
+        let mut body = [24u32.to_le_bytes(), flags.to_le_bytes()].concat();
+        body.extend([address.to_le_bytes(), bytes.to_le_bytes()].concat());
+        body
+    };
+    assert_eq!(ask(1, b"\0\0\0\0{}\0"), 0, "a version");
+    // Readable memory that the drive would have to ask for.
+    let mapped = [
+        &[32, 0, 0, 0, 1, 0, 0, 0],
+        &[0; 8][..],
+        &[0; 8],
+        &(1u64 << 20).to_le_bytes(),
+    ];
+    assert_eq!(ask(2, &mapped.concat()), 0, "memory");
+    assert_eq!(ask(3, &range(2, 4096, 0)), 22, "all of it has no address");
+    assert_eq!(ask(3, &range(2, 0, 0)), 0);
+    assert_ne!(ask(3, &range(0, 0, 1 << 20)), 0, "nothing is left to unmap");
+}
+
 #[test]
 fn memory_whose_file_is_cut_off_is_an_error_and_the_drive_goes_on() {
     let served = Served::new("cut-off", 0.0);

@@ -11,6 +11,7 @@ use driver::{Driver, Port};
 use lodger_core::DriveSpec;
 use lodger_core::spec::parse;
 use lodger_guest_ram::Mapping;
+use lodger_serve::backing::Backing;
 use lodger_serve::clock::Speed;
 use lodger_serve::controller::Settings;
 use lodger_serve::faults::parse_act;
@@ -47,11 +48,18 @@ fn with_gate(gate: &str) -> DriveSpec {
         .spec
 }
 
-fn serve(name: &str) -> Served {
+fn serve(name: &str, is_kept: bool) -> Served {
     Served::start(name, move |folder, owner| {
         let front = VfioUser::new(&spec(), &Settings::default(), &folder.join("drive"));
         let speed = Speed::new(0.0).expect("a speed");
         let mut server = Server::new(front.expect("a drive to serve"), speed);
+        if is_kept {
+            let backing = Backing::open(&folder.join("flash"), &spec(), 1, &mut |_, _| {});
+            let controller = server.controller_mut();
+            controller
+                .keep_in(backing.expect("a file"))
+                .expect("a drive");
+        }
         owner.hears();
         server.run(|| owner.wants_the_end()).expect("it serves")
     })
@@ -139,7 +147,7 @@ fn region_info(served: &Served, index: u32, room: u32) -> [u32; 4] {
 fn who_has_no_room_for_what_can_be_mapped_is_told_of_no_capabilities() {
     const MAPPABLE: u32 = 1 << 2;
     const HAS_CAPABILITIES: u32 = 1 << 3;
-    let served = serve("window-region");
+    let served = serve("window-region", false);
     // QEMU 11.1 refuses a region that has some, and no place for them within the reply.
     let [all, flags, index, at] = region_info(&served, BAR4, 32);
     assert_eq!(
@@ -154,7 +162,7 @@ fn who_has_no_room_for_what_can_be_mapped_is_told_of_no_capabilities() {
 
 #[test]
 fn bytes_that_a_client_has_mapped_are_blocks_pinned_flushed_and_copied() {
-    let served = serve("window-mapped");
+    let served = serve("window-mapped", false);
     let mut driver = Driver::new(Attached::new(&served.path()));
     ready(&mut driver);
     let window = mapped(&driver);
@@ -198,7 +206,7 @@ fn bytes_that_a_client_has_mapped_are_blocks_pinned_flushed_and_copied() {
 
 #[test]
 fn a_client_that_is_gone_reaches_nothing_with_what_it_has_mapped() {
-    let served = serve("window-gone");
+    let served = serve("window-gone", false);
     let mut driver = Driver::new(Attached::new(&served.path()));
     ready(&mut driver);
     let before = mapped(&driver);
@@ -215,6 +223,42 @@ fn a_client_that_is_gone_reaches_nothing_with_what_it_has_mapped() {
     assert_eq!(bytes, [3; 8], "what is pinned stays");
     now.read(PAGE, &mut bytes).expect("a load");
     assert_eq!(bytes, [0; 8]);
+}
+
+#[test]
+fn a_client_that_cuts_its_window_leaves_zeros_to_the_next_and_the_drive_whole() {
+    let served = serve("window-cut", true);
+    let mut driver = Driver::new(Attached::new(&served.path()));
+    ready(&mut driver);
+    block(&mut driver, WRITE, 2, 7).expect("written");
+    pin(&mut driver, 0, 0, 0, 2).expect("pinned");
+    let window = mapped(&driver);
+    window.write(0, &[3; 8]).expect("a store");
+    window.write(PAGE, &[4; 8]).expect("a store");
+    let region = driver.port.client.region(BAR4).expect("BAR 4");
+    let file = region
+        .file_offset
+        .as_ref()
+        .expect("a file")
+        .file()
+        .try_clone();
+    file.expect("it is lent")
+        .set_len(PAGE + 4)
+        .expect("it can be cut");
+    drop(driver);
+    let mut driver = Driver::new(Attached::new(&served.path()));
+    ready(&mut driver);
+    let now = mapped(&driver);
+    for (at, expected) in [
+        (0, [3; 8]),
+        (PAGE, [4, 4, 4, 4, 0, 0, 0, 0]),
+        (WINDOW - 8, [0; 8]),
+    ] {
+        let mut bytes = [9; 8];
+        now.read(at, &mut bytes).expect("a load");
+        assert_eq!(bytes, expected, "at {at}");
+    }
+    assert_eq!(block(&mut driver, READ, 2, 0), Ok(7));
 }
 
 #[test]

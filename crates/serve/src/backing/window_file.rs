@@ -133,7 +133,7 @@ impl WindowFile {
             let end = self.bytes.min(offset.saturating_add(length));
             for at in (offset..end).step_by(PART) {
                 let part = &mut part[..(end - at).min(PART as u64) as usize];
-                old.read_exact_at(part, at)?;
+                read_what_is_there(&old, part, at)?;
                 if part.iter().any(|byte| *byte != 0) {
                     new.write_all_at(part, at)?;
                 }
@@ -158,6 +158,25 @@ fn take_room(file: &File, bytes: u64) -> io::Result<()> {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
         other => Ok(other?),
     }
+}
+
+/// A client can cut the file that it has mapped; what it has cut off holds what it would if the client had stored zeros.
+fn read_what_is_there(file: &File, mut into: &mut [u8], mut at: u64) -> io::Result<()> {
+    while !into.is_empty() {
+        match file.read_at(into, at) {
+            Ok(0) => {
+                into.fill(0);
+                return Ok(());
+            }
+            Ok(count) => {
+                into = &mut into[count..];
+                at += count as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 fn holds_something(file: &File) -> io::Result<bool> {

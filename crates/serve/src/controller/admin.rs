@@ -13,22 +13,23 @@ use lodger_wire::transfer::DataPointer;
 impl<M: GuestMemory + Clone> Controller<M> {
     /// A command of the admin queue.
     pub(super) fn admin(&mut self, entry: &SubmissionEntry, permit: Permit) {
-        let parsed = AdminCommand::parse(entry).and_then(|parsed| {
-            let are_managed = self.identity.namespaces.are_managed();
-            if !is_served(&parsed.command, are_managed) {
-                return Err(Status::INVALID_OPCODE);
-            }
-            let transfer = parsed.command.transfer();
-            transfer.within(self.identity.mdts, PageSize::MIN.bytes())?;
-            Ok(parsed)
-        });
-        let ended = match parsed {
+        let ended = match self.parse_admin(entry) {
             Err(status) => Err((permit, status)),
             Ok(parsed) => self.take_admin(&parsed, entry, permit),
         };
         if let Err((permit, status)) = ended {
             self.refuse(entry, permit, status);
         }
+    }
+
+    fn parse_admin(&self, entry: &SubmissionEntry) -> Result<Parsed<AdminCommand>, Status> {
+        if !is_served(entry.opcode(), self.identity.namespaces.are_managed()) {
+            return Err(Status::INVALID_OPCODE);
+        }
+        let parsed = AdminCommand::parse(entry)?;
+        let transfer = parsed.command.transfer();
+        transfer.within(self.identity.mdts, PageSize::MIN.bytes())?;
+        Ok(parsed)
     }
 
     /// Commands that may have to wait; the others are done.
@@ -84,7 +85,6 @@ impl<M: GuestMemory + Clone> Controller<M> {
             AdminCommand::CreateSubmissionQueue(create) => self.create_submission_queue(create)?,
             AdminCommand::DeleteCompletionQueue(queue) => self.delete_completion_queue(*queue)?,
             AdminCommand::Abort { queue, command } => return Ok(self.abort(*queue, *command)),
-            AdminCommand::KeepAlive => {}
             AdminCommand::DoorbellBufferConfig => {
                 let DataPointer::Prp { prp1, prp2 } = parsed.data else {
                     return Err(Status::INVALID_FIELD);
@@ -103,6 +103,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             | AdminCommand::FirmwareCommit(_)
             | AdminCommand::FirmwareDownload(_)
             | AdminCommand::DeviceSelfTest(_)
+            | AdminCommand::KeepAlive
             | AdminCommand::Vendor(_) => return Err(Status::INVALID_OPCODE),
         }
         Ok(Outcome::SUCCESS)

@@ -53,33 +53,29 @@ impl ErrorLog {
     }
 }
 
-/// Whether this controller has a use for a command whose bytes are understood. `are_managed`: hosts make and delete namespaces.
-pub(super) fn is_served(command: &AdminCommand, are_managed: bool) -> bool {
-    match command {
-        AdminCommand::FirmwareCommit(_)
-        | AdminCommand::FirmwareDownload(_)
-        | AdminCommand::DeviceSelfTest(_)
-        | AdminCommand::Vendor(_) => false,
-        AdminCommand::NamespaceManagement(_) | AdminCommand::NamespaceAttachment(_) => are_managed,
-        _ => true,
+/// Whether this controller has a use for a command of that code. `are_managed`: hosts make and delete namespaces.
+pub(super) fn is_served(code: u8, are_managed: bool) -> bool {
+    match AdminOpcode::from_code(code) {
+        // No update, no self-test, and no timer that a host would keep from running out (OACS, KAS).
+        Some(
+            AdminOpcode::FirmwareCommit
+            | AdminOpcode::FirmwareDownload
+            | AdminOpcode::DeviceSelfTest
+            | AdminOpcode::KeepAlive,
+        ) => false,
+        Some(AdminOpcode::NamespaceManagement | AdminOpcode::NamespaceAttachment) => are_managed,
+        Some(opcode) => AdminCommand::is_known(opcode),
+        // Vendors' among them.
+        None => false,
     }
 }
 
 /// The page of effects without the commands that are not served.
 fn effects(has_window: bool, are_managed: bool) -> [u8; 4096] {
     let mut page = command_effects(&[], if has_window { &opcode::ALL } else { &[] });
-    let never = [
-        AdminOpcode::FirmwareCommit,
-        AdminOpcode::FirmwareDownload,
-        AdminOpcode::DeviceSelfTest,
-    ];
-    let of_managed = [
-        AdminOpcode::NamespaceManagement,
-        AdminOpcode::NamespaceAttachment,
-    ];
-    let unless_managed = of_managed.into_iter().filter(|_| !are_managed);
-    for opcode in never.into_iter().chain(unless_managed) {
-        page[4 * usize::from(opcode.code())..][..4].fill(0);
+    let codes = AdminOpcode::ALL.iter().map(|opcode| opcode.code());
+    for code in codes.filter(|code| !is_served(*code, are_managed)) {
+        page[4 * usize::from(code)..][..4].fill(0);
     }
     page
 }

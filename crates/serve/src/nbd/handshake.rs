@@ -42,6 +42,11 @@ impl Export {
     fn is_named(name: &[u8]) -> bool {
         name.is_empty()
     }
+
+    /// Who does not ask for the size of a block may send requests of any length, which blocks of 4 KiB cannot serve.
+    fn needs_its_block_size(&self) -> bool {
+        self.block_bytes > 512
+    }
 }
 
 /// How far a client has come.
@@ -100,14 +105,14 @@ impl Handshake {
         let used = message::OPTION_HEAD_BYTES + data.len();
         let mut say = |answer, data: &[u8]| message::option_reply(option, answer, data, to);
         match option {
-            option::EXPORT_NAME if Export::is_named(data) => {
+            option::EXPORT_NAME if Export::is_named(data) && !export.needs_its_block_size() => {
                 export.size_and_flags(to);
                 if !self.no_zeroes {
                     to.resize(to.len() + ZEROES, 0);
                 }
                 return Next::Requests(used);
             }
-            // There is no other way to say no.
+            // There is no other way to say no, and none to ask for the block size.
             option::EXPORT_NAME => return Next::Close,
             option::ABORT => {
                 say(answer::ACK, &[]);
@@ -126,8 +131,7 @@ impl Handshake {
                         b"there is one export, and its name is empty",
                     );
                 }
-                // Who does not ask may send requests of any length, which blocks of 4 KiB cannot serve.
-                Some(wanted) if export.block_bytes > 512 && !wanted.has(info::BLOCK_SIZE) => {
+                Some(wanted) if export.needs_its_block_size() && !wanted.has(info::BLOCK_SIZE) => {
                     say(answer::BLOCK_SIZE_REQUIRED, b"ask for the block size");
                 }
                 Some(wanted) => {

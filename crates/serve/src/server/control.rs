@@ -38,7 +38,10 @@ impl Control {
             let end = asked.iter().position(|byte| *byte == b'\n');
             let line = match end {
                 Some(end) => &asked[..end],
-                None if asked.len() >= QUESTION_BYTES_MAX => b"",
+                None if asked.len() >= QUESTION_BYTES_MAX => {
+                    let answer = control::too_long(QUESTION_BYTES_MAX);
+                    return Some(format!("{answer}\n").into_bytes());
+                }
                 None => return None,
             };
             let answer = control::answer(line, controller, clients, may_go);
