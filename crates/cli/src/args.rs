@@ -305,7 +305,7 @@ pub enum ReplayArg {
 pub enum FitArg {
     /// Refuse, and say what would help
     Error,
-    /// Address modulo the drive's size
+    /// Address modulo the drive's size; a request across its end is moved in front of it
     Wrap,
     /// The traced volume compressed to the drive
     Scale,

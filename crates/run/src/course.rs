@@ -187,7 +187,7 @@ pub(crate) fn words(jobs: &[JobResult]) -> Vec<String> {
         };
         format!(
             "{direction}s of job `{}` begin otherwise than they go on{others}: {} in the first {}, {} in the second \
-             half, so that the mean of {} is neither; `ramp_time` leaves a beginning out, `--timeline` shows it",
+             half, so that the mean of {} is neither; `--timeline` shows it, and in a job file `ramp_time` leaves a beginning out",
             jobs[job].name,
             duration_ns(beginning.first_ns),
             duration_ns(beginning.first_ps as f64 / NS as f64),

@@ -137,6 +137,10 @@ pub fn run_traced<O: Observer, T: Tracer>(
         .extend(summary::nothing_collected(config, &result.counters));
     result
         .warnings
+        .extend(summary::held_beyond(config.spec(), &result.counters));
+    result.warnings.extend(summary::spare(config.spec()));
+    result
+        .warnings
         .extend(window_study::shortfall(config.spec()));
     result.wall_s = stopwatch.seconds();
     Ok((result, tracer))

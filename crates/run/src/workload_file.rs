@@ -449,7 +449,7 @@ fn refuse_recording(head: &[u8], name: &str) -> Result<(), Error> {
     }
     let message = format!("`{name}` is a recording of a live drive");
     Err(Error::input(message)
-        .hint("`lodger simulate FILE` does it again; it cannot come from standard input"))
+        .hint("`lodger simulate FILE` does it again, on the drive that was recorded, and nothing else takes it; it cannot come from standard input"))
 }
 
 /// A logging model is TOML, and its first table is called so.

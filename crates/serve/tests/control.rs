@@ -129,6 +129,8 @@ fn what_makes_no_sense_is_an_error_and_the_drive_goes_on() {
         assert_eq!(answer["ok"], false, "{line}: {answer}");
         assert!(!answer["error"].as_str().expect("words").is_empty());
     }
+    let endless = heard(&place(&served), &[b'x'; 9000]);
+    assert!(endless.contains("must end within 8192 bytes"), "{endless}");
     let mut rng = Rng::new(5);
     for round in 0..200 {
         let length = rng.below(300);

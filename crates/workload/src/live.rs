@@ -355,7 +355,7 @@ impl<R: BufRead> Reader<R> {
         &self.head
     }
 
-    /// Whether it ends before its end, as one does whose server was killed.
+    /// Whether it ends before its end, as one does whose server was killed, or found no room.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.is_cut

@@ -17,6 +17,8 @@ class MapStats(Record):
     """One per command and 4 MiB of addresses it touches."""
     hits: Mapping[str, int]
     """By memory: ``hits["sram"]``, ``hits["hmb"]``."""
+    waiting_hits: int
+    """Of the nearest memory's, found in changed parts that had given way and waited to be written."""
     misses: int
     """Those that waited for a translation page from flash."""
     shared_misses: int

@@ -1,5 +1,7 @@
 //! `lodger serve`: a drive as a real NVMe device, or as blocks over NBD, until the user stops it.
 
+mod recording;
+
 use super::{Streams, ctl, serve_several};
 use crate::args::{PreconditionArg, ServeArgs};
 use crate::error::Error;
@@ -8,7 +10,6 @@ use crate::{inputs, interrupt, output, terminal, used};
 use lodger_core::DriveSpec;
 use lodger_core::spec::SLOT_BYTES;
 use lodger_run::{HmbChoice, size};
-use lodger_serve::backing::disk::lock;
 use lodger_serve::backing::{self, Backing, BackingError};
 use lodger_serve::clock::Speed;
 use lodger_serve::control::cannot_go;
@@ -254,7 +255,9 @@ fn serve<F: FrontEnd>(
         let shown = path.display().to_string();
         used::refuse_input(path, &shown)?;
         let failed = |error: std::io::Error| output::cannot_write(&shown, &error.to_string());
-        let sink = Box::new(std::io::BufWriter::new(recording(path).map_err(failed)?));
+        let sink = Box::new(std::io::BufWriter::new(
+            recording::open(path).map_err(failed)?,
+        ));
         server.controller_mut().record_to(sink).map_err(failed)?;
     }
     let mut greeting = greeting(server.front());
@@ -341,25 +344,6 @@ impl Drop for Unused<'_> {
             backing::remove(path, spec);
         }
     }
-}
-
-/// Begins the file of a recording, unless another server is writing to it.
-fn recording(path: &Path) -> std::io::Result<std::fs::File> {
-    let mut options = std::fs::OpenOptions::new();
-    let file = options
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)?;
-    // What was there is not gone before it is known that nobody needs it. Pipes and devices have nothing of that.
-    if file.metadata()?.is_file() {
-        match lock(&file) {
-            Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => return Err(error),
-            // Where files cannot be locked, nobody knows.
-            Ok(()) | Err(_) => file.set_len(0)?,
-        }
-    }
-    Ok(file)
 }
 
 /// The file that the drive is to be in.

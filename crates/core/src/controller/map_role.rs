@@ -35,6 +35,8 @@ use std::collections::VecDeque;
 pub enum Lookup {
     /// In this memory, by its index in the role's list.
     Tier(usize),
+    /// Changed, out of every memory, and in the drive until a program operation of such pages is full: what flash has is older.
+    Waiting,
     /// In no memory, and in flash neither: nothing of it was ever written, or all was trimmed. The directory says so.
     Unmapped,
     /// In no memory: the translation page must be read from flash.
@@ -42,13 +44,14 @@ pub enum Lookup {
 }
 
 impl Lookup {
-    /// Memory that the answer comes from, by its index in the role's list: the directory stands in the nearest.
+    /// Memory that the answer comes from, by its index in the role's list: the directory, and pages that wait to be written,
+    /// stand in the nearest.
     #[inline]
     #[must_use]
     pub fn answered_by(self) -> Option<usize> {
         match self {
             Lookup::Tier(place) => Some(place),
-            Lookup::Unmapped => Some(0),
+            Lookup::Waiting | Lookup::Unmapped => Some(0),
             Lookup::Nowhere => None,
         }
     }
@@ -216,7 +219,7 @@ impl MapRole {
             }
         }
         if self.staged.get(page.0).is_some() {
-            return Lookup::Tier(0);
+            return Lookup::Waiting;
         }
         Lookup::Nowhere
     }

@@ -1,11 +1,12 @@
 //! What the drive does without being asked, beside garbage collection: deciding that the host is idle,
 //! giving memory to roles, and host memory back.
 
+use super::board::Board;
 use super::erases::Erases;
 use super::{Contents, Device, HostMemory, Lent, wear};
 use crate::controller::ReadCache;
 use crate::engine::{EventKind, INDEX_MAX};
-use crate::ftl::{Collector, Ftl, Move, Owned, Pacer};
+use crate::ftl::{Collector, Ftl, Move, Mover, Owned, Pacer};
 use crate::ids::{ProgramId, Superblock};
 use crate::nand::Cause;
 use crate::observe::Tracer;
@@ -34,6 +35,8 @@ pub(super) struct Background {
     pub reclaiming: bool,
     /// Superblocks that the moves of each program operation were taken from.
     pub sources: Vec<Vec<Superblock>>,
+    /// Bytes that the host had written when data first had to be moved to make room.
+    pub first_moved_at_bytes: Option<u64>,
     /// Superblocks to be written anew.
     pub upkeep: wear::Upkeep,
     /// Order of the last program when nothing was being written or collected, or had to be.
@@ -45,6 +48,23 @@ pub(super) struct Background {
 }
 
 impl Background {
+    /// A victim has been chosen.
+    pub fn note_victim<T: Tracer>(&mut self, board: &mut Board<T>, ftl: &Ftl, mover: Mover) {
+        let Some(read) = self.collectors[mover as usize].current else {
+            return;
+        };
+        let valid = ftl.blocks[read.victim].valid;
+        if valid > 0 && matches!(read.cause, Cause::Gc | Cause::Fold) {
+            let written_bytes = board.counters.host_written_bytes;
+            self.first_moved_at_bytes.get_or_insert(written_bytes);
+        }
+        if T::ON {
+            let (cause, now_ps) = (read.cause.name(), board.engine.now().ps());
+            let tracer = &mut board.engine.tracer;
+            tracer.victim(read.victim, cause, valid, now_ps);
+        }
+    }
+
     /// Whether superblocks of which nothing is current are erased, one at a time: a cache that takes of what holds nothing is
     /// as large again soon after a trim.
     pub fn erases_dead(&self, ftl: &Ftl, erases: &Erases) -> bool {

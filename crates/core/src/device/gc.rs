@@ -75,26 +75,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                     return;
                 }
                 self.background.steps += 1;
-                self.note_victim(mover);
+                let (board, ftl) = (&mut self.board, &self.ftl);
+                self.background.note_victim(board, ftl, mover);
             }
             self.read_victim(mover);
             if self.background.collectors[mover as usize].current.is_some() {
                 return;
             }
-        }
-    }
-
-    /// A victim has been chosen.
-    fn note_victim(&mut self, mover: Mover) {
-        if T::ON
-            && let Some(read) = self.background.collectors[mover as usize].current
-        {
-            let valid = self.ftl.blocks[read.victim].valid;
-            let engine = &mut self.board.engine;
-            let now_ps = engine.now().ps();
-            engine
-                .tracer
-                .victim(read.victim, read.cause.name(), valid, now_ps);
         }
     }
 
@@ -187,7 +174,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         self.background.collectors[Mover::Map as usize].start(&mut self.ftl, victim, cause);
         self.background.steps += 1;
-        self.note_victim(Mover::Map);
+        self.background
+            .note_victim(&mut self.board, &self.ftl, Mover::Map);
         self.read_victim(Mover::Map);
         self.start_gc()
     }

@@ -466,6 +466,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     pub fn counters(&self) -> Counters {
         let mut counters = self.board.counters.clone();
         counters.map.evictions = self.map.role().evictions;
+        let first = self.background.first_moved_at_bytes;
+        counters.written_into_room_bytes = first.unwrap_or(counters.host_written_bytes);
         counters.hpb.present = self.hpb.is_some();
         if let Some(age) = self.flash_age() {
             counters.ageing.present = true;
@@ -547,6 +549,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.trims.die = rest.trims_die % self.ftl.geometry().dies;
         self.board.counters = rest.counters.clone();
         *self.map.evictions() = rest.counters.map.evictions;
+        let into_room_bytes = rest.counters.written_into_room_bytes;
+        self.background.first_moved_at_bytes =
+            (into_room_bytes < rest.counters.host_written_bytes).then_some(into_room_bytes);
         self.buffer.slots.high_water = rest.counters.buffer_high_water_slots as u32;
         self.board.link.to_host_bytes = rest.counters.link_to_host_bytes;
         self.board.link.from_host_bytes = rest.counters.link_from_host_bytes;

@@ -34,9 +34,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.board.counters.map.lookups += u64::from(last + 1 - first);
         for page in first..last + 1 {
             let page_id = TranslationPage(page);
-            match self.map.look_up(&self.ftl, page_id).answered_by() {
+            let found = self.map.look_up(&self.ftl, page_id);
+            match found.answered_by() {
                 Some(place) => {
-                    self.board.counters.map.hits[place] += 1;
+                    self.board.counters.map.hit(place, found == Lookup::Waiting);
                     let entry_ps = self.map.entry_core_ps(&mut self.board, place, page_id);
                     if entry_ps.is_none() {
                         self.commands[id].awaits_entry = true;

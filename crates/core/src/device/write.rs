@@ -302,10 +302,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn start_merge(&mut self, slot: BufferSlot, lpn: Lpn) {
         let page = translation_page(lpn);
         match self.map.look_up(&self.ftl, page) {
-            Lookup::Tier(_) | Lookup::Unmapped if !(M::KEEPS_BYTES && self.rejects_entry(lpn)) => {
+            Lookup::Tier(_) | Lookup::Waiting | Lookup::Unmapped
+                if !(M::KEEPS_BYTES && self.rejects_entry(lpn)) =>
+            {
                 self.read_for_merge(slot);
             }
-            Lookup::Tier(_) | Lookup::Unmapped | Lookup::Nowhere => {
+            Lookup::Tier(_) | Lookup::Waiting | Lookup::Unmapped | Lookup::Nowhere => {
                 self.map.fill(&mut self.board, page, Waiter::Merge(slot));
                 self.dispatch_map();
             }

@@ -14,6 +14,9 @@ pub struct MapCounters {
     pub lookups: u64,
     /// Hits by tier, in the role's order.
     pub hits: [u64; TIERS_MAX],
+    /// Of these, found in pages that had changed, had given way, and waited for a program operation of such to fill.
+    #[serde(default)]
+    pub waiting_hits: u64,
     /// Look-ups that had to wait for a translation page from flash.
     pub misses: u64,
     /// Misses that joined a read already under way for another request.
@@ -26,6 +29,15 @@ pub struct MapCounters {
     pub background_fills: u64,
     /// Entries in host memory that failed their check.
     pub rejected_entries: u64,
+}
+
+impl MapCounters {
+    /// A look-up has been answered by that memory.
+    #[inline]
+    pub fn hit(&mut self, place: usize, is_waiting: bool) {
+        self.hits[place] += 1;
+        self.waiting_hits += u64::from(is_waiting);
+    }
 }
 
 /// The byte window.
@@ -167,6 +179,9 @@ pub struct Counters {
     pub host_read_bytes: u64,
     /// Bytes brought by writes, and by flushes of the byte window.
     pub host_written_bytes: u64,
+    /// Of these, before data first had to be moved to make room: by garbage collection, or out of the single-bit cache.
+    #[serde(default)]
+    pub written_into_room_bytes: u64,
     /// Look-ups of the address map.
     pub map: MapCounters,
     /// The byte window.

@@ -14,8 +14,8 @@ macro_rules! each_replacement {
             Fifo(fifo) "fifo", "First in, first out";
             Clock(clock) "clock", "Second chance: first in, first out, but what was used stays for another round";
             TwoQ(two_q) "2q", "2Q (Johnson and Shasha, VLDB 1994), simplified version";
-            Arc(arc) "arc", "ARC (Megiddo and Modha, FAST 2003): what was used once and what was used again, in shares that adapt";
-            S3Fifo(s3_fifo) "s3-fifo", "S3-FIFO (Yang et al., SOSP 2023): a small queue in front of a main one, both first in, first out";
+            Arc(arc) "arc", "ARC (Megiddo and Modha, FAST 2003): what was used once and what was used again, in shares that adapt, by whole units";
+            S3Fifo(s3_fifo) "s3-fifo", "S3-FIFO (Yang et al., SOSP 2023): a tenth of the units in a queue, from which what was used twice there goes on to the main one; both first in, first out, and as many names as that one has units are remembered of what gave way";
             Random(random) "random", "Any";
         }
     };

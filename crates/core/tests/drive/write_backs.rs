@@ -51,3 +51,48 @@ fn changed_pages_that_the_drives_own_memory_holds_do_not() {
     let (programmed, read) = written_back(&[("role.map.tiers", "[\"sram\"]")], 64 << 10);
     assert!(programmed > 500 && read == 0, "{programmed} {read}");
 }
+
+/// Parts of the map that `looked` reads of 20 found nowhere, and where they waited to be written, after a write to each of
+/// `changed` of them. The drive's own memory holds 8.
+fn waiting(changed: u64, looked: u64) -> (u64, u64) {
+    const PART: u64 = 1024;
+    let sets = [
+        ("role.map.tiers", "[\"sram\"]"),
+        ("role.map.size.sram", "\"32KiB\""),
+    ];
+    let mut host = Host::new(&drive("tiny", &sets), Precondition::Sequential, 0, 1);
+    let mut part = 0;
+    closed_loop(&mut host, 1, changed, |_: &mut Rng| {
+        part += 1;
+        pages(Op::Write, (part - 1) * PART, 1)
+    });
+    // Entries change as the data is programmed.
+    host.submit(pages(Op::Flush, 0, 1));
+    settle(&mut host);
+    closed_loop(&mut host, 1, looked, |rng: &mut Rng| {
+        let at = u64::from(rng.below(20)) * PART + u64::from(rng.below(1024));
+        pages(Op::Read, at, 1)
+    });
+    let map = host.counters().map;
+    let hits: u64 = map.hits.iter().sum();
+    assert_eq!(hits + map.misses, map.lookups);
+    assert!(map.waiting_hits <= hits);
+    (map.misses, map.waiting_hits)
+}
+
+#[test]
+fn what_waits_to_be_written_answers_and_is_counted_apart() {
+    // 20 changed parts are fewer than a program operation's 24: none is ever written, and all 20 are at hand.
+    let (missed, found_waiting) = waiting(20, 2000);
+    assert_eq!(missed, 0);
+    assert!(
+        (1000..=1500).contains(&found_waiting),
+        "{found_waiting} of 2000 were 12 of the 20"
+    );
+    // The null: what did not change is gone when it gives way.
+    let (missed, found_waiting) = waiting(0, 2000);
+    assert!(
+        missed > 1000 && found_waiting == 0,
+        "{missed} {found_waiting}"
+    );
+}

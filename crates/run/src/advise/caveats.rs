@@ -3,13 +3,56 @@
 use super::goal::Goal;
 use super::measure::Run;
 use super::report::{achieved, with};
-use super::text::{count, percent, time};
+use super::text::{count, grouped, percent, short, time};
 use super::{Advice, Loss};
 
 /// What is worth a word where the goal does not say how much is lost.
 const LOSS_MIN: f64 = 0.05;
+/// A share of look-ups that is worth a word.
+const WORTH_NAMING: f64 = 0.02;
 /// Rates of an open loop that differ by more are not the workload's.
 const RATES_DIFFER: f64 = 0.02;
+
+/// Look-ups for each part of the map in use below which a run is a cold start more than anything else: with ten, a tenth
+/// of them at most were the first of their part.
+const LOOKUPS_PER_PART_MIN: f64 = 10.0;
+/// Write amplification that differs by more is worth a word.
+const WAF_DIFFERS: f64 = 0.05;
+
+/// A run that is over before memory is filled tells little of what it is worth.
+pub(super) fn cold_start(advice: &Advice) -> Option<String> {
+    let curve = advice.curve.as_ref()?;
+    let (lookups, parts) = (curve.asked().lookups, curve.touched_pages());
+    let each = lookups as f64 / parts.max(1) as f64;
+    let is_small = curve.hit_ratio(0) < 1.0 - WORTH_NAMING;
+    (lookups > 0 && is_small && each < LOOKUPS_PER_PART_MIN).then(|| {
+        format!(
+            "short runs are cold starts: {} look-ups of {} parts of the map (4 MiB of addresses each) are {} for each, and \
+             memory is filled as a part is first asked for; where the load goes on for longer, let it here, too, before less \
+             memory is called enough",
+            grouped(lookups),
+            grouped(parts),
+            short(each),
+        )
+    })
+}
+
+/// What latencies do not show of writes: how much is programmed for them.
+pub(super) fn wear(advice: &Advice) -> Option<String> {
+    let top = advice.place.yardstick_bytes();
+    let most = advice.reference.waf?;
+    // Least memory first: where most is lost.
+    let (bytes, waf) = advice.rows.iter().find_map(|(bytes, run)| {
+        let waf = run.waf.filter(|waf| (waf / most - 1.0).abs() > WAF_DIFFERS);
+        waf.filter(|_| *bytes < top).map(|waf| (*bytes, waf))
+    })?;
+    Some(format!(
+        "latencies do not show what is programmed: {waf:.2} bytes for each that the host writes {}, {most:.2} {} \
+         (write amplification; `lodger compare` sets more of it side by side)",
+        with(bytes),
+        with(top),
+    ))
+}
 
 /// Jobs that the size found costs more than the goal allows, as the goal is of all of them together.
 pub(super) fn jobs_that_lose(advice: &Advice) -> Option<String> {

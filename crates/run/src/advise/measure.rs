@@ -180,6 +180,8 @@ pub struct Run {
     pub lookups: Lookups,
     /// Units of the map that gave way in host memory.
     pub evictions: u64,
+    /// Bytes programmed for each that the host wrote, the map's and moved ones included; `None` where it wrote nothing.
+    pub waf: Option<f64>,
     /// Bytes read that had never been written.
     pub unwritten_bytes: u64,
     /// Bytes read.
@@ -237,6 +239,7 @@ impl Run {
             write: Latency::of(&write),
             lookups,
             evictions,
+            waf: crate::report::waf(counters),
             unwritten_bytes: counters.unwritten_slots * lodger_core::spec::SLOT_BYTES,
             read_bytes: counters.host_read_bytes,
             queue_depth: depths.max().unwrap_or(0),

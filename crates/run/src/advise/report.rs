@@ -251,7 +251,7 @@ fn plot(advice: &Advice, curve: &Curve, out: &mut String) {
             "LRU stack distances of {} of the map, sampled",
             percent(curve.sampled_share())
         ),
-        Method::StackDistances => "LRU stack distances, exact".to_owned(),
+        Method::StackDistances => "LRU stack distances, none left out".to_owned(),
         Method::Direct => "the drive's policy, simulated at these sizes".to_owned(),
     };
     let _ = writeln!(
@@ -308,9 +308,11 @@ fn bars(advice: &Advice, curve: &Curve) -> Vec<Point> {
 pub(super) fn notes(advice: &Advice) -> Vec<String> {
     let mut notes = advice.reference.warnings.clone();
     notes.extend(caveats::falls_behind(advice).or_else(|| rate_note(advice)));
+    notes.extend(caveats::cold_start(advice));
     notes.extend(caveats::jobs_that_lose(advice));
     notes.extend(caveats::less_is_better(advice));
     notes.extend(beyond_help(advice));
+    notes.extend(caveats::wear(advice));
     notes.extend(own_memory(advice));
     notes.extend(deviation(advice));
     notes.extend(host_limits(advice));
@@ -338,7 +340,7 @@ fn rate_note(advice: &Advice) -> Option<String> {
     })
 }
 
-/// The part of the workload that host memory cannot help.
+/// The part of the workload whose latency host memory cannot help.
 fn beyond_help(advice: &Advice) -> Option<String> {
     let run = &advice.reference;
     let all = run.read.count + run.write.count;

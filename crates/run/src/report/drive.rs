@@ -184,6 +184,7 @@ fn map_json(tiers: &[Tier], counters: &Counters) -> Value {
     json!({
         "lookups": map.lookups,
         "hits": hits,
+        "waiting_hits": map.waiting_hits,
         "misses": map.misses,
         "shared_misses": map.shared_misses,
         "evictions": map.evictions.iter().sum::<u64>(),

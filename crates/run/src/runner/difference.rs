@@ -53,7 +53,7 @@ macro_rules! counted {
 }
 
 counted!(MapCounters:
-    lookups hits misses shared_misses evictions dirty_writebacks background_fills rejected_entries;);
+    lookups hits waiting_hits misses shared_misses evictions dirty_writebacks background_fills rejected_entries;);
 
 counted!(WindowCounters:
     pins flushes syncs read_dmas infos stores loads pinned_bytes flushed_bytes read_dma_bytes stored_bytes
@@ -68,7 +68,8 @@ counted!(AgeingCounters:
     refused; present mean_erases spare_blocks);
 
 counted!(Counters:
-    requests completions host_read_bytes host_written_bytes map window hpb read_cache_lookups read_cache_hits
+    requests completions host_read_bytes host_written_bytes written_into_room_bytes
+    map window hpb read_cache_lookups read_cache_hits
     read_cache_rejected read_ahead_slots read_ahead_joined_slots buffer_writes buffer_absorbed buffer_read_hits
     buffer_drains buffer_logged buffer_rejected reads_by_cause programmed_slots_by_cause programs_by_cause
     padded_slots erases unwritten_slots hmb_read_bytes hmb_written_bytes host_dma_copies host_dma_bytes

@@ -2,10 +2,10 @@
 
 use crate::config::{RunConfig, Traced};
 use crate::stats::JobResult;
-use lodger_core::Precondition;
-use lodger_core::nand::Cause;
+use lodger_core::nand::Geometry;
 use lodger_core::observe::{Counters, Tracer};
-use lodger_core::spec::Tier;
+use lodger_core::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES, Tier};
+use lodger_core::{DriveSpec, Precondition};
 use lodger_workload::Job;
 use std::collections::BTreeMap;
 
@@ -77,19 +77,58 @@ pub(crate) fn too_slow(jobs: &[JobResult]) -> impl Iterator<Item = String> + '_ 
     })
 }
 
+/// Share of what was written from which on the room that it found is worth a word.
+const INTO_ROOM_MIN: f64 = 0.05;
+
 /// A word about writes that met nothing of the steady state that `--precondition random` names.
 pub(super) fn nothing_collected(config: &RunConfig, counters: &Counters) -> Option<String> {
-    let is_written = counters.host_written_bytes > counters.host_read_bytes / 10;
-    let has_cache = config.spec().ftl.slc_superblocks > 0;
-    let (cause, room) = match has_cache {
-        true => (Cause::Fold, "the single-bit cache, which"),
-        false => (Cause::Gc, "the room that"),
+    let written_bytes = counters.host_written_bytes;
+    let is_written = written_bytes > counters.host_read_bytes / 10;
+    let share = counters.written_into_room_bytes as f64 / written_bytes.max(1) as f64;
+    if config.precondition != Precondition::Random || !is_written || share < INTO_ROOM_MIN {
+        return None;
+    }
+    let room = match config.spec().ftl.slc_superblocks > 0 {
+        true => "the single-bit cache, which",
+        false => "the room that",
     };
-    let was_collected = counters.reads_by_cause[cause as usize] > 0;
-    (config.precondition == Precondition::Random && is_written && !was_collected).then(|| {
+    let what = match share < 1.0 {
+        true => format!("{:.0} % of what was written went into", share * 100.0),
+        false => "what was written fits in".to_owned(),
+    };
+    Some(format!(
+        "{what} {room} `--precondition random` leaves empty, before anything had to be collected for it: these are not the \
+         rates of the steady state; write more, and in a job file leave the beginning out with `ramp_time`"
+    ))
+}
+
+/// A word about spare that was meant as a percentage.
+pub(super) fn spare(spec: &DriveSpec) -> Option<String> {
+    let share = spec.ftl.overprovisioning;
+    (share >= 1.0).then(|| {
         format!(
-            "what was written fits in {room} `--precondition random` leaves empty, so these are not the rates of the steady \
-             state: nothing had to be collected for it; write more, and leave the beginning out with `ramp_time`"
+            "`ftl.overprovisioning` is {share}, so there is {:.0} % of the capacity to spare; {share} % is {}",
+            share * 100.0,
+            share / 100.0
+        )
+    })
+}
+
+/// Share of the look-ups of the map from which on where they were answered is worth a word.
+const HELD_BEYOND_MIN: f64 = 0.02;
+
+/// A word about changed parts of the map that answer while they wait to be written, in memory that no size speaks of.
+pub(super) fn held_beyond(spec: &DriveSpec, counters: &Counters) -> Option<String> {
+    let map = &counters.map;
+    let share = map.waiting_hits as f64 / map.lookups.max(1) as f64;
+    let parts = u64::from(Geometry::new(&spec.nand).unit_slots) - 1;
+    (share >= HELD_BEYOND_MIN).then(|| {
+        format!(
+            "{:.1} % of the look-ups of the map were answered by changed parts of it that had given way and waited until a \
+             program operation of them is full: up to {parts}, or {} MiB of addresses, beside what `role.map.size` says, \
+             which is much for so small a map cache",
+            share * 100.0,
+            (parts * ENTRIES_PER_TRANSLATION_PAGE * SLOT_BYTES) >> 20,
         )
     })
 }

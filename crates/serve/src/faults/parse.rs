@@ -363,6 +363,13 @@ pub(super) fn rule(line: &str, id: u32) -> Result<Rule, String> {
         let (key, value) = word
             .split_once('=')
             .ok_or_else(|| wrong("a condition", "KEY=VALUE", word))?;
+        // The later would undo the earlier. Of a command's dwords all have to fit.
+        if keys.contains(&key) && !key.starts_with("dword") {
+            return Err(format!(
+                "`{key}` stands twice, found `{}`; what is to hold of either of two needs a rule for each",
+                word.escape_debug()
+            ));
+        }
         set(&mut rule, key, value)?;
         keys.push(key);
     }
@@ -435,6 +442,8 @@ mod tests {
             ("vanish at=1s on=reset", "do not go together"),
             ("vanish granted=many", "a size such as"),
             ("identify", "needs one FIELD=VALUE"),
+            ("fail 1 opcode=read opcode=write", "`opcode` stands twice"),
+            ("drop every=2 every=3", "`every` stands twice"),
         ] {
             let error = Faults::parse(text, 0).unwrap_err().to_string();
             assert!(error.contains(words), "{text}: {error}");

@@ -99,7 +99,9 @@ fn judge(replayed: &Replayed, name: &str, streams: &mut Streams<'_>) -> Result<(
         ),
     );
     if replayed.is_cut {
-        streams.warning("the recording is cut off: its server was killed");
+        streams.warning(
+            "the recording is cut off: its server was killed, or had no room to write the rest",
+        );
     }
     if replayed.left > 0 {
         let text = format!(

@@ -40,6 +40,10 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
     ("map.hits.<tier>", "Look-ups answered by this memory"),
     (
+        "map.waiting_hits",
+        "Of the nearest memory's, found in changed parts of the map that had given way and waited for a program operation to fill",
+    ),
+    (
         "map.misses",
         "Look-ups that waited for a translation page from flash",
     ),

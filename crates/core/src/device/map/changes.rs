@@ -32,7 +32,7 @@ impl Map {
             Lookup::Tier(place) if self.role.tier(place).is_granted() && self.hmb_bytes > 0 => {
                 self.update_page_in_hmb(board, place, page);
             }
-            Lookup::Tier(_) => {}
+            Lookup::Tier(_) | Lookup::Waiting => {}
             Lookup::Unmapped | Lookup::Nowhere => self.update_absent_page(ftl, page),
         }
     }

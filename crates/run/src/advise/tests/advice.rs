@@ -337,6 +337,40 @@ fn a_job_that_loses_among_others_is_named() {
 }
 
 #[test]
+fn a_run_that_is_over_before_memory_is_filled_is_called_short() {
+    // 50 parts of the map, of which the drive's own memory holds 8.
+    let told = |count: u32, size: &str| {
+        let options = format!("rw=randread\nsize={size}\nnumber_ios={count}");
+        let text = advice(&config("tiny", &[]), &options, Goal::default()).text();
+        text.contains("short runs are cold starts")
+    };
+    assert!(told(100, "200m"));
+    // The nulls: the same for longer, and what the drive's own memory holds.
+    assert!(!told(1000, "200m"));
+    assert!(!told(20, "4m"));
+}
+
+#[test]
+fn what_is_programmed_for_writes_is_told_where_latencies_hide_it() {
+    let told = |size: &str| {
+        let options = format!("rw=randwrite\nsize={size}\nrate_iops=500\nnumber_ios=3000");
+        let advice = advice(&config("tiny", &[]), &options, Goal::default());
+        let without = advice.run(0).and_then(|run| run.waf).expect("writes");
+        let with_all = advice.reference.waf.expect("writes");
+        let text = advice.text();
+        (
+            without / with_all,
+            text.contains("latencies do not show what is programmed"),
+        )
+    };
+    let (more, is_told) = told("400m");
+    assert!(more > 1.2 && is_told, "{more}");
+    // The null: the map of what is written fits the drive's own memory.
+    let (more, is_told) = told("16m");
+    assert!(more < 1.05 && !is_told, "{more}");
+}
+
+#[test]
 fn memory_that_makes_a_drive_slower_is_not_within_anything() {
     // The buffer in host memory has the data cross the link three times.
     let sets = [

@@ -10,6 +10,8 @@ use lodger_page::{Bar, Part, bars};
 
 /// Less is no difference worth a word.
 const SAME: f64 = 1.01;
+/// Less may be another run's that differs by its seed alone.
+const NEAR: f64 = 1.05;
 
 /// What is compared: a number of each run that has it.
 pub(super) struct Quantity {
@@ -75,14 +77,16 @@ impl Quantity {
         let (best, worst) = (&runs[best].name, &runs[worst].name);
         Some(match self.factor() {
             _ if !self.differs() => (self.name.clone(), value, "the same in all runs".to_owned()),
-            Some(factor) if self.more_is_better => {
-                (what, value, format!("{best}; {factor:.2} times {worst}"))
+            Some(factor) => {
+                let mut told = match self.more_is_better {
+                    true => format!("{best}; {factor:.2} times {worst}"),
+                    false => format!("{best}; {worst} has {factor:.2} times as much"),
+                };
+                if factor < NEAR {
+                    told.push_str(", which another seed may turn round");
+                }
+                (what, value, told)
             }
-            Some(factor) => (
-                what,
-                value,
-                format!("{best}; {worst} has {factor:.2} times as much"),
-            ),
             None => (what, value, best.clone()),
         })
     }
