@@ -68,23 +68,28 @@ pub(super) fn answer(advice: &Advice) -> String {
         Goal::Slo(_) => goal.clone(),
     };
     let with_all = format!("{} with {all}", self::achieved(advice, reference));
+    // Who reads no further is not to take it for more.
+    let enough = match caveats::cold_start(advice) {
+        Some(_) => "Enough for so short a run",
+        None => "Enough",
+    };
     match advice.found {
         Found::Off => format!(
-            "Enough: no host memory at all ({against}: {} without, {with_all})",
+            "{enough}: no host memory at all ({against}: {} without, {with_all})",
             achieved(0)
         ),
         Found::Size { enough_bytes, .. } if enough_bytes == advice.place.preferred_bytes() => {
             format!(
-                "Enough: {}, all that the drive asks for ({against}: {})",
+                "{enough}: {}, all that the drive asks for ({against}: {})",
                 size(enough_bytes),
                 achieved(enough_bytes)
             )
         }
         Found::Size { enough_bytes, .. } if enough_bytes == advice.place.yardstick_bytes() => {
-            format!("Enough: {all}, all that Linux gives by default ({against}: {with_all})")
+            format!("{enough}: {all}, all that Linux gives by default ({against}: {with_all})")
         }
         Found::Size { enough_bytes, .. } => format!(
-            "Enough: {} ({against}: {} against {with_all})",
+            "{enough}: {} ({against}: {} against {with_all})",
             size(enough_bytes),
             achieved(enough_bytes)
         ),
@@ -340,7 +345,7 @@ fn rate_note(advice: &Advice) -> Option<String> {
     })
 }
 
-/// The part of the workload whose latency host memory cannot help.
+/// The part of the workload whose latency host memory cannot speed up.
 fn beyond_help(advice: &Advice) -> Option<String> {
     let run = &advice.reference;
     let all = run.read.count + run.write.count;
@@ -367,7 +372,7 @@ fn beyond_help(advice: &Advice) -> Option<String> {
             percent(share)
         ));
     }
-    (!parts.is_empty()).then(|| format!("host memory cannot help: {}", parts.join("; ")))
+    (!parts.is_empty()).then(|| format!("host memory cannot speed up: {}", parts.join("; ")))
 }
 
 /// Host memory buys nothing when the drive's own memory does the work.

@@ -105,7 +105,10 @@ fn writes_and_unwritten_reads_are_beyond_help() {
     let config = never_written(config("tiny", &[]));
     let advice = advice(&config, options, Goal::default());
     let text = advice.text();
-    assert!(text.contains("host memory cannot help: writes ("), "{text}");
+    assert!(
+        text.contains("host memory cannot speed up: writes ("),
+        "{text}"
+    );
     assert!(text.contains("reads of what was never written ("), "{text}");
     let json = advice.json();
     assert!(json["workload"]["unwritten_share"].as_f64().unwrap() > 0.8);
@@ -259,7 +262,7 @@ fn advice_on_writes_does_not_contradict_its_table() {
     let text = advice.text();
     let off = advice.loss(advice.run(0).unwrap());
     assert!(off.rate > 0.05, "the case shows nothing: {off:?}\n{text}");
-    assert!(!text.contains("cannot help"), "{text}");
+    assert!(!text.contains("cannot speed up"), "{text}");
     assert!(!text.contains("buys nothing"), "{text}");
     assert!(text.contains("host memory helps the writes"), "{text}");
     // No bars, and no ratios, of 0 look-ups.
@@ -280,7 +283,7 @@ fn advice_does_not_say_that_nothing_helps_where_more_than_was_asked_for_does() {
         most.rate < -0.05,
         "the case shows nothing: {most:?}\n{text}"
     );
-    assert!(!text.contains("cannot help"), "{text}");
+    assert!(!text.contains("cannot speed up"), "{text}");
 }
 
 /// Advice asked for all of the host memory, as single writes took longer without, where commits took none longer and
@@ -342,7 +345,13 @@ fn a_run_that_is_over_before_memory_is_filled_is_called_short() {
     let told = |count: u32, size: &str| {
         let options = format!("rw=randread\nsize={size}\nnumber_ios={count}");
         let text = advice(&config("tiny", &[]), &options, Goal::default()).text();
-        text.contains("short runs are cold starts")
+        let is_told = text.contains("short runs are cold starts");
+        assert_eq!(
+            is_told,
+            text.starts_with("Enough for so short a run"),
+            "{text}"
+        );
+        is_told
     };
     assert!(told(100, "200m"));
     // The nulls: the same for longer, and what the drive's own memory holds.
