@@ -18,6 +18,8 @@ const RATES_DIFFER: f64 = 0.02;
 const LOOKUPS_PER_PART_MIN: f64 = 10.0;
 /// Write amplification that differs by more is worth a word.
 const WAF_DIFFERS: f64 = 0.05;
+/// Of fewer writes it says little.
+const WRITES_MIN: u64 = 1000;
 
 /// A run that is over before memory is filled tells little of what it is worth.
 pub(super) fn cold_start(advice: &Advice) -> Option<String> {
@@ -39,8 +41,10 @@ pub(super) fn cold_start(advice: &Advice) -> Option<String> {
 
 /// What latencies do not show of writes: how much is programmed for them.
 pub(super) fn wear(advice: &Advice) -> Option<String> {
-    let top = advice.place.yardstick_bytes();
-    let most = advice.reference.waf?;
+    let (top, run) = (advice.place.yardstick_bytes(), &advice.reference);
+    // Of few writes most may still be in the buffer.
+    let are_many = run.write.count >= WRITES_MIN && run.write.count * 10 >= run.read.count;
+    let most = run.waf.filter(|waf| are_many && *waf > 0.0)?;
     // Least memory first: where most is lost.
     let (bytes, waf) = advice.rows.iter().find_map(|(bytes, run)| {
         let waf = run.waf.filter(|waf| (waf / most - 1.0).abs() > WAF_DIFFERS);
