@@ -1,22 +1,16 @@
 //! Which job starts and ends when? What is compared with is fio 3.33 on a block device: its jobs sleep 10 ms after each
 //! request (`thinktime`), so that the numbers of requests tell the times.
 
+mod jobs;
+
 use lodger_core::time::MS;
 use lodger_run::{Drive, RunConfig, RunResult, run};
-use lodger_workload::fio;
 
 const GLOBAL: &str = "[global]\nbs=4k\nrw=read\nthinktime=10000\nsize=4m\n";
 
 fn simulate(text: &str) -> RunResult {
     let config = RunConfig::new(Drive::open("tiny", &[]).unwrap());
-    let context = fio::Context {
-        file_name: "job.fio",
-        env: &|_| None,
-        include: &|_| Err(std::io::ErrorKind::NotFound.into()),
-        drive_bytes: config.drive.parsed.spec.capacity_bytes,
-        seed: 1,
-    };
-    let workload = fio::parse(&format!("{GLOBAL}{text}"), &context).unwrap();
+    let workload = jobs::parse(&format!("{GLOBAL}{text}"), &config);
     run(&config, workload, &mut ()).unwrap()
 }
 

@@ -1,9 +1,11 @@
 //! The run loop: order of stages, accounting, samples, ramp, interruption.
 
+mod jobs;
+
 use lodger_core::time::{MS, S, US};
 use lodger_core::{Completion, Request};
 use lodger_run::{Drive, Observer, Progress, RunConfig, RunResult, run};
-use lodger_workload::{Workload, fio};
+use lodger_workload::Workload;
 use std::ops::ControlFlow;
 
 fn config() -> RunConfig {
@@ -11,14 +13,7 @@ fn config() -> RunConfig {
 }
 
 fn workload(text: &str) -> Workload {
-    let context = fio::Context {
-        file_name: "job.fio",
-        env: &|_| None,
-        include: &|_| Err(std::io::ErrorKind::NotFound.into()),
-        drive_bytes: config().drive.parsed.spec.capacity_bytes,
-        seed: 1,
-    };
-    fio::parse(text, &context).unwrap()
+    jobs::parse(text, &config())
 }
 
 fn simulate(text: &str) -> RunResult {

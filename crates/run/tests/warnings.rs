@@ -1,22 +1,16 @@
 //! Is what makes a run's figures mean something else said, and only then?
 
+mod jobs;
+
 use lodger_core::Precondition;
 use lodger_run::{Drive, RunConfig, run};
-use lodger_workload::fio;
 
 /// Warnings of a job of 4 KiB requests on a drive that was written at random.
 fn warnings(drive: &str, sets: &[(&str, &str)], options: &str) -> Vec<String> {
     let mut config = RunConfig::new(Drive::open(drive, sets).expect("a drive"));
     config.precondition = Precondition::Random;
-    let context = fio::Context {
-        file_name: "job.fio",
-        env: &|_| None,
-        include: &|_| Err(std::io::ErrorKind::NotFound.into()),
-        drive_bytes: config.drive.parsed.spec.capacity_bytes,
-        seed: 1,
-    };
     let text = format!("[job]\nbs=4k\nnorandommap\n{options}\n");
-    let workload = fio::parse(&text, &context).expect("a job");
+    let workload = jobs::parse(&text, &config);
     run(&config, workload, &mut ()).expect("a run").warnings
 }
 
@@ -33,7 +27,7 @@ fn writes_into_the_room_at_first_are_no_steady_state_even_when_more_came_after_t
             "leaves empty, before anything had to be collected",
         )
     };
-    // `tiny` has room for some 10 MB before it collects.
+    // `tiny` has room for some 12 MB before it collects.
     for count in [500, 4000, 20_000] {
         assert!(into_room(count, ""), "{count}");
     }

@@ -5,7 +5,7 @@
 mod attached;
 mod driver;
 
-use attached::{Attached, Served, spec};
+use attached::{Attached, Raw, Served, spec};
 use driver::mix::Mix;
 use driver::{Driver, MEMORY_BYTES};
 use lodger_serve::controller::Settings;
@@ -168,28 +168,13 @@ fn memory_that_goes_away_is_an_error_and_nothing_worse() {
 #[test]
 fn all_memory_can_be_unmapped_at_once() {
     let served = Served::new("unmap-all", 0.0);
-    let mut client = UnixStream::connect(served.path()).expect("a connection");
-    let mut ask = |command: u16, body: &[u8]| {
-        let mut message = vec![1, 0];
-        message.extend_from_slice(&command.to_le_bytes());
-        message.extend_from_slice(&(16 + body.len() as u32).to_le_bytes());
-        message.extend_from_slice(&[0; 8]);
-        message.extend_from_slice(body);
-        client.write_all(&message).expect("a message");
-        let mut head = [0; 16];
-        client.read_exact(&mut head).expect("an answer");
-        let length = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
-        client
-            .read_exact(&mut vec![0; length as usize - 16])
-            .expect("all of it");
-        u32::from_le_bytes([head[12], head[13], head[14], head[15]])
-    };
+    let mut client = Raw::new(&served.path());
+    let mut ask = |command: u16, body: &[u8]| client.ask(command, body).0;
     let range = |flags: u32, address: u64, bytes: u64| {
         let mut body = [24u32.to_le_bytes(), flags.to_le_bytes()].concat();
         body.extend([address.to_le_bytes(), bytes.to_le_bytes()].concat());
         body
     };
-    assert_eq!(ask(1, b"\0\0\0\0{}\0"), 0, "a version");
     // Readable memory that the drive would have to ask for.
     let mapped = [
         &[32, 0, 0, 0, 1, 0, 0, 0],

@@ -6,7 +6,7 @@ mod attached;
 mod driver;
 mod simulated;
 
-use attached::{Attached, Served};
+use attached::{Attached, Raw, Served};
 use driver::{Driver, Port};
 use lodger_core::DriveSpec;
 use lodger_core::spec::parse;
@@ -48,7 +48,16 @@ fn with_gate(gate: &str) -> DriveSpec {
         .spec
 }
 
-fn serve(name: &str, is_kept: bool) -> Served {
+fn serve(name: &str) -> Served {
+    serving(name, false)
+}
+
+/// One whose drive is in a file.
+fn serve_kept(name: &str) -> Served {
+    serving(name, true)
+}
+
+fn serving(name: &str, is_kept: bool) -> Served {
     Served::start(name, move |folder, owner| {
         let front = VfioUser::new(&spec(), &Settings::default(), &folder.join("drive"));
         let speed = Speed::new(0.0).expect("a speed");
@@ -119,26 +128,8 @@ fn mapped(driver: &Driver<Attached>) -> Mapping {
 /// The first 16 bytes of what a server says of a region to who has so much room: length of all, flags, index, where
 /// capabilities begin. As QEMU asks, byte by byte.
 fn region_info(served: &Served, index: u32, room: u32) -> [u32; 4] {
-    use std::io::{Read, Write};
-    let mut stream = std::os::unix::net::UnixStream::connect(served.path()).expect("a connection");
-    let mut ask = |command: u16, body: &[u8]| {
-        let mut message = vec![1, 0];
-        message.extend_from_slice(&command.to_le_bytes());
-        message.extend_from_slice(&(16 + body.len() as u32).to_le_bytes());
-        message.extend_from_slice(&[0; 8]);
-        message.extend_from_slice(body);
-        stream.write_all(&message).expect("it is sent");
-        let mut head = [0; 16];
-        stream.read_exact(&mut head).expect("a reply");
-        let bytes = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
-        let mut reply = vec![0; bytes as usize - 16];
-        stream.read_exact(&mut reply).expect("all of it");
-        reply
-    };
-    // Version 0.1, without a word about capabilities.
-    ask(1, &[0, 0, 1, 0]);
     let asked = [room, 0, index, 0, 0, 0, 0, 0].map(u32::to_le_bytes);
-    let reply = ask(5, asked.as_flattened());
+    let (_, reply) = Raw::new(&served.path()).ask(5, asked.as_flattened());
     let (words, _) = reply.as_chunks::<4>();
     std::array::from_fn(|at| u32::from_le_bytes(words[at]))
 }
@@ -147,7 +138,7 @@ fn region_info(served: &Served, index: u32, room: u32) -> [u32; 4] {
 fn who_has_no_room_for_what_can_be_mapped_is_told_of_no_capabilities() {
     const MAPPABLE: u32 = 1 << 2;
     const HAS_CAPABILITIES: u32 = 1 << 3;
-    let served = serve("window-region", false);
+    let served = serve("window-region");
     // QEMU 11.1 refuses a region that has some, and no place for them within the reply.
     let [all, flags, index, at] = region_info(&served, BAR4, 32);
     assert_eq!(
@@ -162,7 +153,7 @@ fn who_has_no_room_for_what_can_be_mapped_is_told_of_no_capabilities() {
 
 #[test]
 fn bytes_that_a_client_has_mapped_are_blocks_pinned_flushed_and_copied() {
-    let served = serve("window-mapped", false);
+    let served = serve("window-mapped");
     let mut driver = Driver::new(Attached::new(&served.path()));
     ready(&mut driver);
     let window = mapped(&driver);
@@ -206,7 +197,7 @@ fn bytes_that_a_client_has_mapped_are_blocks_pinned_flushed_and_copied() {
 
 #[test]
 fn a_client_that_is_gone_reaches_nothing_with_what_it_has_mapped() {
-    let served = serve("window-gone", false);
+    let served = serve("window-gone");
     let mut driver = Driver::new(Attached::new(&served.path()));
     ready(&mut driver);
     let before = mapped(&driver);
@@ -227,7 +218,7 @@ fn a_client_that_is_gone_reaches_nothing_with_what_it_has_mapped() {
 
 #[test]
 fn a_client_that_cuts_its_window_leaves_zeros_to_the_next_and_the_drive_whole() {
-    let served = serve("window-cut", true);
+    let served = serve_kept("window-cut");
     let mut driver = Driver::new(Attached::new(&served.path()));
     ready(&mut driver);
     block(&mut driver, WRITE, 2, 7).expect("written");

@@ -312,7 +312,7 @@ impl MapRole {
         }
     }
 
-    /// An entry of a page changes. Returns the memory that takes the change; `Nowhere` when the page
+    /// An entry of a page changes. Returns the memory that takes the change, `Waiting` included; `Nowhere` when the page
     /// must be brought in first ([`MapRole::fill`]) or made ([`MapRole::create`]).
     // Called from several places: left alone it is a call for each page written.
     #[inline(always)]
@@ -329,7 +329,7 @@ impl MapRole {
             }
         }
         if self.staged.get(page.0).is_some() {
-            return Lookup::Tier(0);
+            return Lookup::Waiting;
         }
         Lookup::Nowhere
     }

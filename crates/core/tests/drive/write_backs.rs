@@ -96,3 +96,27 @@ fn what_waits_to_be_written_answers_and_is_counted_apart() {
         "{missed} {found_waiting}"
     );
 }
+
+#[test]
+fn a_changed_page_that_has_left_host_memory_is_not_changed_there() {
+    let sets = [
+        ("role.map.tiers", "[\"hmb\"]"),
+        ("tier.hmb.min", "\"64KiB\""),
+    ];
+    let mut host = Host::new(&drive("tiny", &sets), Precondition::Sequential, 64 << 10, 1);
+    let mut write = |parts: std::ops::Range<u64>| {
+        let before = host.counters().hmb_written_bytes;
+        for part in parts {
+            host.submit(pages(Op::Write, part * 1024, 1));
+            settle(&mut host);
+        }
+        host.submit(pages(Op::Flush, 0, 1));
+        settle(&mut host);
+        host.counters().hmb_written_bytes - before
+    };
+    // Host memory holds 16 parts of the map: of 20 the first four have left.
+    write(0..20);
+    assert_eq!(write(0..1), 0);
+    // The null: one that stands there.
+    assert!(write(19..20) > 0);
+}

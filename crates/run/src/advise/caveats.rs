@@ -26,8 +26,8 @@ pub(super) fn cold_start(advice: &Advice) -> Option<String> {
     let curve = advice.curve.as_ref()?;
     let (lookups, parts) = (curve.asked().lookups, curve.touched_pages());
     let each = lookups as f64 / parts.max(1) as f64;
-    let is_small = curve.hit_ratio(0) < 1.0 - WORTH_NAMING;
-    (lookups > 0 && is_small && each < LOOKUPS_PER_PART_MIN).then(|| {
+    let may_miss = curve.hit_ratio(0) < 1.0 - WORTH_NAMING;
+    (lookups > 0 && may_miss && each < LOOKUPS_PER_PART_MIN).then(|| {
         format!(
             "short runs are cold starts: {} look-ups of {} parts of the map (4 MiB of addresses each) are {} for each, and \
              memory is filled as a part is first asked for; where the load goes on for longer, let it here, too, before less \

@@ -14,7 +14,9 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{MemfdFlags, memfd_create};
 pub use served::{PATIENCE, Served, spec};
 use std::fs::File;
+use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
 use vfio_user::Client;
@@ -159,5 +161,32 @@ impl Port for Attached {
     fn wait(&mut self) -> bool {
         std::thread::yield_now();
         self.since.elapsed() < PATIENCE
+    }
+}
+
+/// A client that says what it likes: one message, answered by its number for an error and what else is said.
+pub struct Raw(UnixStream);
+
+impl Raw {
+    /// One that has agreed on version 0.1, without a word about what it can do.
+    pub fn new(path: &Path) -> Self {
+        let mut raw = Raw(UnixStream::connect(path).expect("a connection"));
+        assert_eq!(raw.ask(1, &[0, 0, 1, 0]).0, 0, "a version");
+        raw
+    }
+
+    pub fn ask(&mut self, command: u16, body: &[u8]) -> (u32, Vec<u8>) {
+        let mut message = vec![1, 0];
+        message.extend_from_slice(&command.to_le_bytes());
+        message.extend_from_slice(&(16 + body.len() as u32).to_le_bytes());
+        message.extend_from_slice(&[0; 8]);
+        message.extend_from_slice(body);
+        self.0.write_all(&message).expect("it is sent");
+        let mut head = [0; 16];
+        self.0.read_exact(&mut head).expect("a reply");
+        let (words, _) = head.as_chunks::<4>();
+        let mut reply = vec![0; u32::from_le_bytes(words[1]) as usize - 16];
+        self.0.read_exact(&mut reply).expect("all of it");
+        (u32::from_le_bytes(words[3]), reply)
     }
 }

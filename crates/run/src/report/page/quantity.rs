@@ -69,6 +69,18 @@ impl Quantity {
         factor.is_finite().then_some(factor)
     }
 
+    /// How far apart the best and the worst are.
+    fn lead(&self, factor: f64, best: &str, worst: &str) -> String {
+        let told = match self.more_is_better {
+            true => format!("{best}; {factor:.2} times {worst}"),
+            false => format!("{best}; {worst} has {factor:.2} times as much"),
+        };
+        match factor < NEAR {
+            true => format!("{told}, which another seed may turn round"),
+            false => told,
+        }
+    }
+
     pub(super) fn card(&self, runs: &[Told<'_>]) -> Option<Card> {
         let (best, worst) = self.ends()?;
         let value = (self.text)(self.values[best]?);
@@ -77,16 +89,7 @@ impl Quantity {
         let (best, worst) = (&runs[best].name, &runs[worst].name);
         Some(match self.factor() {
             _ if !self.differs() => (self.name.clone(), value, "the same in all runs".to_owned()),
-            Some(factor) => {
-                let mut told = match self.more_is_better {
-                    true => format!("{best}; {factor:.2} times {worst}"),
-                    false => format!("{best}; {worst} has {factor:.2} times as much"),
-                };
-                if factor < NEAR {
-                    told.push_str(", which another seed may turn round");
-                }
-                (what, value, told)
-            }
+            Some(factor) => (what, value, self.lead(factor, best, worst)),
             None => (what, value, best.clone()),
         })
     }
@@ -236,4 +239,30 @@ pub(super) fn quantities(runs: &[Told<'_>]) -> Vec<Quantity> {
     }
     quantities.of_the_drive();
     quantities.all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lead_that_a_seed_may_make_is_told_as_such() {
+        let lead = |more_is_better, factor| {
+            let quantity = Quantity {
+                name: "latency".to_owned(),
+                more_is_better,
+                is_a_means: false,
+                leads: true,
+                values: Vec::new(),
+                text: rate,
+            };
+            quantity.lead(factor, "a", "b")
+        };
+        assert_eq!(
+            lead(false, 1.02),
+            "a; b has 1.02 times as much, which another seed may turn round"
+        );
+        assert_eq!(lead(false, 1.06), "a; b has 1.06 times as much");
+        assert_eq!(lead(true, 2.0), "a; 2.00 times b");
+    }
 }
