@@ -37,7 +37,7 @@ pub struct OutputFile {
     shown: String,
     /// The final place; symbolic links are followed.
     target: PathBuf,
-    /// `None` for what cannot be renamed over: devices, pipes.
+    /// `None` for what cannot be renamed over: devices, pipes, files without a name.
     temporary: Option<PathBuf>,
     /// The file has other names (hard links), which must go on naming it.
     in_place: bool,
@@ -51,10 +51,15 @@ impl OutputFile {
     pub fn create(path: &Path) -> Result<Self, Error> {
         let shown = path.display().to_string();
         let failed = |error: &io::Error| cannot_write(&shown, &reason(error));
+        let mut has_name = true;
         let target = match std::fs::canonicalize(path) {
             Ok(target) => target,
-            // `/dev/stdout` and what a shell puts for `>(command)` lead to pipes that have no name of their own.
-            Err(_) if std::fs::metadata(path).is_ok() => path.to_owned(),
+            // `/dev/stdout` and what a shell puts for `>(command)` lead to pipes that have no name of their own, or to a file that
+            // has lost its: what a rename would replace is the link.
+            Err(_) if std::fs::metadata(path).is_ok() => {
+                has_name = false;
+                path.to_owned()
+            }
             Err(_) if path.is_symlink() => {
                 return Err(cannot_write(
                     &shown,
@@ -77,7 +82,8 @@ impl OutputFile {
         if present.is_some() {
             writable = Some(open_present(&target, failed)?);
         }
-        if let (Some(file), Some(false)) = (writable, present.as_ref().map(Metadata::is_file)) {
+        let can_rename = has_name && present.as_ref().is_none_or(Metadata::is_file);
+        if let Some(file) = writable.filter(|_| !can_rename) {
             return Ok(Self {
                 writer: Some(BufWriter::new(file)),
                 shown,

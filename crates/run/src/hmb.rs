@@ -1,5 +1,6 @@
 //! Host memory: how much a host gives the drive, and what became of it.
 
+use crate::advise::Place;
 use crate::error::Error;
 use crate::size;
 use lodger_core::host::hmb::{self, HostPolicy};
@@ -25,7 +26,7 @@ pub enum HmbChoice {
 pub struct HmbResult {
     /// What the drive prefers (HMPRE); 0 for a drive that wants none.
     pub requested_bytes: u64,
-    /// What the host gave.
+    /// What the host gave; of a recording, the most that it gave at once.
     pub granted_bytes: u64,
     /// What the drive can use of it after its own rounding.
     pub usable_bytes: u64,
@@ -93,6 +94,15 @@ impl HmbChoice {
             granted_bytes: outcome.granted_bytes(),
             ..HmbResult::default()
         };
-        Ok((result, outcome.warning()))
+        let is_idle = result.granted_bytes > 0 && Place::of(spec).is_none();
+        let idle = is_idle.then(|| {
+            format!(
+                "`{}` takes {} of host memory and keeps nothing there: none of its roles lies on `hmb`, and without \
+                 (`--hmb off`) it is the same drive",
+                spec.name,
+                size::show(result.granted_bytes)
+            )
+        });
+        Ok((result, outcome.warning().or(idle)))
     }
 }

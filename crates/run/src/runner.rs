@@ -137,7 +137,7 @@ pub fn run_traced<O: Observer, T: Tracer>(
         .extend(summary::nothing_collected(config, &result.counters));
     result
         .warnings
-        .extend(summary::held_beyond(config.spec(), &result.counters));
+        .extend(summary::held_beyond(&result.counters));
     result.warnings.extend(summary::spare(config.spec()));
     result
         .warnings

@@ -54,16 +54,17 @@ fn what_answers_beside_the_map_cache_is_told_where_it_is_much() {
             ("role.map.size.sram", map_bytes),
             ("role.map.tiers", "[\"sram\"]"),
         ];
-        let options = format!("rw=randrw\nrwmixread={reads}\nsize=120m\nnumber_ios=20000");
+        let options = format!("rw=randrw\nrwmixread={reads}\niodepth=32\nnumber_ios=20000");
         tells(
             &warnings("tiny", &sets, &options),
             "beside what `role.map.size` says",
         )
     };
-    assert!(told("\"32KiB\"", 99));
-    // The nulls: nothing changes, or all of the map is held.
-    assert!(!told("\"32KiB\"", 100));
-    assert!(!told("\"160KiB\"", 99));
+    // So many writes that programs of the map fall behind.
+    assert!(told("\"32KiB\"", 50));
+    // The nulls: few change, and the quarter of it that may wait is no second cache; or all of the map is held.
+    assert!(!told("\"32KiB\"", 99));
+    assert!(!told("\"512KiB\"", 50));
 }
 
 #[test]
@@ -77,4 +78,18 @@ fn a_percentage_of_spare_is_not_a_share() {
     };
     assert!(told("7"));
     assert!(!told("0.4"));
+}
+
+#[test]
+fn host_memory_that_no_role_lies_in_is_named() {
+    let told = |tiers: &str| {
+        let sets = [("role.map.tiers", tiers)];
+        tells(
+            &warnings("tiny", &sets, "number_ios=10"),
+            "keeps nothing there",
+        )
+    };
+    assert!(told("[\"sram\"]"));
+    // The null: what it takes is of use.
+    assert!(!told("[\"sram\", \"hmb\"]"));
 }

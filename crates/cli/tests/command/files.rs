@@ -181,6 +181,33 @@ fn a_pipe_without_a_name_is_written() {
     assert!(outcome.stdout.contains("read: IOPS="), "{}", outcome.stdout);
 }
 
+/// `--output /dev/stdout` put a file in the place of the link: from then on all that the machine wrote to `/dev/stdout` went there.
+#[test]
+fn a_link_to_a_file_that_has_lost_its_name_stays_a_link() {
+    let sandbox = Sandbox::new();
+    sandbox.file("job.fio", JOB);
+    let link = sandbox.dir.join("link");
+    std::os::unix::fs::symlink("/proc/self/fd/1", &link).unwrap();
+    let lost = sandbox.dir.join("lost");
+    let mut options = std::fs::File::options();
+    let mut file = options
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(&lost)
+        .unwrap();
+    std::fs::remove_file(&lost).unwrap();
+    let mut command =
+        sandbox.command(&["simulate", "job.fio", "--drive", "tiny", "--output", "link"]);
+    command.stdout(file.try_clone().unwrap());
+    assert!(command.status().unwrap().success());
+    assert!(link.is_symlink());
+    let mut text = String::new();
+    std::io::Seek::rewind(&mut file).unwrap();
+    std::io::Read::read_to_string(&mut file, &mut text).unwrap();
+    assert!(text.contains("read: IOPS="), "{text}");
+}
+
 #[test]
 fn byte_order_marks_are_understood_or_named() {
     let sandbox = Sandbox::new();

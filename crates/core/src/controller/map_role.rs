@@ -35,7 +35,7 @@ use std::collections::VecDeque;
 pub enum Lookup {
     /// In this memory, by its index in the role's list.
     Tier(usize),
-    /// Changed, out of every memory, and in the drive until a program operation of such pages is full: what flash has is older.
+    /// Changed, out of every memory, and in the drive until it is written: what flash has is older.
     Waiting,
     /// In no memory, and in flash neither: nothing of it was ever written, or all was trimmed. The directory says so.
     Unmapped,
@@ -87,6 +87,14 @@ impl MapTier {
     #[inline]
     fn unit(&self, page: TranslationPage) -> u32 {
         page.0 / self.unit_pages
+    }
+
+    /// Pages that there is room for, whatever is in them.
+    fn pages_surely(&self) -> u32 {
+        match &self.compressed {
+            Some(held) => held.surely().min(u64::from(u32::MAX)) as u32,
+            None => self.cache.capacity().saturating_mul(self.unit_pages),
+        }
     }
 }
 
@@ -439,6 +447,32 @@ impl MapRole {
         let page = self.writebacks.pop_front()?;
         self.staged.remove(page.0);
         Some(page)
+    }
+
+    /// Changed pages that may wait to be written beside those that the memories hold: a quarter of them.
+    #[must_use]
+    pub fn waiting_max(&self) -> u32 {
+        let held = self.tiers.iter().map(MapTier::pages_surely);
+        held.fold(0, u32::saturating_add) / 4
+    }
+
+    /// Changed pages that memories hold come to those that wait to be written until those are `wanted`, and stay where they are:
+    /// they are written with the others, and need not be when they give way.
+    pub fn stage_more(&mut self, wanted: usize) {
+        for place in 0..self.tiers.len() {
+            let Some(room) = wanted.checked_sub(self.writebacks.len()) else {
+                return;
+            };
+            let tier = &self.tiers[place];
+            let pages = |unit: u32| (unit * tier.unit_pages..).take(tier.unit_pages as usize);
+            let held = tier.cache.keys().flat_map(pages).map(TranslationPage);
+            let changed = held.filter(|page| page.0 < self.pages && self.is_dirty(*page));
+            let changed: Vec<_> = changed.take(room).collect();
+            for page in changed {
+                self.stage(page);
+                self.read_back(place, page);
+            }
+        }
     }
 
     /// Whether a page is being read or stands among those to be written.

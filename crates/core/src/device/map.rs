@@ -282,8 +282,14 @@ impl Map {
     }
 
     fn writebacks_are_behind(&self, ftl: &Ftl) -> bool {
-        let unit_slots = ftl.geometry().unit_slots as usize;
-        self.role.writebacks() > WRITEBACKS_WAITING * unit_slots
+        self.role.writebacks() > WRITEBACKS_WAITING * ftl.geometry().unit_slots as usize
+    }
+
+    /// Changed pages that start a program operation once so many have left the cache: those that fill one, or, beside a small
+    /// cache, those that it has no room for. They answer look-ups while they wait, and would be a second cache.
+    fn writebacks_due(&self, ftl: &Ftl) -> usize {
+        let unit_slots = ftl.geometry().unit_slots;
+        unit_slots.min(self.role.waiting_max() + 1) as usize
     }
 
     /// Whether anything may have to be read or written: mostly it is asked in vain.
@@ -354,12 +360,12 @@ impl Map {
         programs: &mut Programs,
         contents: &mut C,
     ) {
-        let unit_slots = ftl.geometry().unit_slots as usize;
+        let due = self.writebacks_due(ftl);
         self.move_units(board);
         loop {
             let waiting = self.role.writebacks();
             self.drains &= waiting > 0;
-            if waiting == 0 || (waiting < unit_slots && !self.drains) {
+            if waiting == 0 || (waiting < due && !self.drains) {
                 return;
             }
             if self.programs >= WRITEBACKS_PER_DIE * ftl.geometry().dies {
@@ -368,6 +374,8 @@ impl Map {
             let Some(unit) = wear::allocate(ftl, &mut board.array, Stream::Map, false) else {
                 return;
             };
+            self.role.stage_more(unit.slots as usize);
+            self.move_units(board);
             let mut filled = 0;
             while filled < unit.slots {
                 let Some(page) = self.role.pop_writeback() else {

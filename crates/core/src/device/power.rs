@@ -197,8 +197,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let scan = self.ftl.recover(
             &lost,
             |superblock| begun.contains(&superblock),
-            &trims,
-            &undone,
+            (&trims, &undone),
+            self.power.checkpoint,
         );
         self.trims.saved = trims;
         let slots = |begun: bool| {

@@ -77,13 +77,14 @@ impl FoundStale {
 impl Ftl {
     /// Rebuilds everything from what is in flash. `lost`: programs that were not done.
     /// `erase_begun`: whether the erase of a superblock in state [`State::Erasing`] had begun.
-    /// `trims`: those whose record is safe. `undone`: the others, which have not taken place.
+    /// `trims`: those whose record is safe. `undone`: the others, which have not taken place. `checkpoint`: sequence number up to
+    /// which the map in flash was complete at the last shutdown.
     pub fn recover(
         &mut self,
         lost: &[LostUnit],
         mut erase_begun: impl FnMut(Superblock) -> bool,
-        trims: &[Trim],
-        undone: &[Trim],
+        (trims, undone): (&[Trim], &[Trim]),
+        checkpoint: u32,
     ) -> Scan {
         let mut scan = Scan::default();
         let mut stale = vec![false; self.directory.pages() as usize];
@@ -112,7 +113,7 @@ impl Ftl {
         let page_sequences = self.scan_oob(trims, &mut stale, &mut scan);
         let all = 0..self.user_slots();
         let void = trims.iter().any(|trim| (trim.from..trim.end) == all);
-        self.count_valid(&page_sequences, void, &mut stale, &mut scan);
+        self.count_valid(&page_sequences, (void, checkpoint), &mut stale, &mut scan);
         for trim in trims {
             for page in translation_pages(trim) {
                 let index = page as usize;
@@ -257,7 +258,7 @@ impl Ftl {
     fn count_valid(
         &mut self,
         page_sequences: &[Option<u32>],
-        void: bool,
+        (void, checkpoint): (bool, u32),
         stale: &mut [bool],
         scan: &mut Scan,
     ) {
@@ -282,7 +283,8 @@ impl Ftl {
                 block.revalidate(ppn.0 - geometry.first_ppn(superblock(ppn)).0);
                 scan.entries += 1;
                 let page = lpn.index() / ENTRIES_PER_TRANSLATION_PAGE as usize;
-                stale[page] |= page_sequences[page].unwrap_or(0) < block.programmed_at;
+                let known_to = page_sequences[page].unwrap_or(0).max(checkpoint);
+                stale[page] |= known_to < block.programmed_at;
             }
             false
         });

@@ -127,9 +127,10 @@ impl Array {
     /// Something of that class waits for a die from now on.
     #[inline(always)]
     fn wake(&mut self, engine: &mut Engine<impl Tracer>, die_id: DieId, class: Class) {
-        let die = &self.dies[die_id.index()];
+        let die = &mut self.dies[die_id.index()];
         if die.running {
             if die.current == 0 {
+                die.read_came |= SUSPENDING >> class as u8 & 1 != 0;
                 return;
             }
             if SUSPENDING >> class as u8 & 1 != 0 {
@@ -273,6 +274,7 @@ impl Array {
         }
         let index = FlashOpId(std::mem::take(&mut die.next_program) - 1);
         die.running = true;
+        die.read_came = false;
         if std::mem::take(&mut die.next_is_loaded) {
             self.run_array(engine, index, 0);
         }
@@ -339,7 +341,10 @@ impl Array {
                 die.busy_ps += duration_ps;
                 engine.schedule(now.ps() + duration_ps, EventKind::ArrayDone, index);
             }
-            OpKind::Program => self.load_piece(engine, index),
+            OpKind::Program => {
+                die.read_came = false;
+                self.load_piece(engine, index);
+            }
             OpKind::Erase => self.run_array(engine, index, 0),
         }
     }
@@ -370,8 +375,12 @@ impl Array {
         engine.tracer.step(index, OpStep::Loaded, engine.now().ps());
         if die.next_program == index.0 + 1 {
             die.next_is_loaded = true;
-        } else {
-            self.run_array(engine, index, 0);
+            return;
+        }
+        let (die_id, read_came) = (op.die, die.read_came);
+        self.run_array(engine, index, 0);
+        if read_came {
+            self.try_suspend(engine, die_id);
         }
     }
 

@@ -14,7 +14,7 @@ pub struct MapCounters {
     pub lookups: u64,
     /// Hits by tier, in the role's order.
     pub hits: [u64; TIERS_MAX],
-    /// Of these, found in pages that had changed, had given way, and waited for a program operation of such to fill.
+    /// Of these, found in pages that had changed, had given way, and waited to be written.
     #[serde(default)]
     pub waiting_hits: u64,
     /// Look-ups that had to wait for a translation page from flash.

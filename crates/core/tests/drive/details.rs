@@ -21,9 +21,9 @@ fn one_die(resume: &str, suspensions: &str) -> DriveSpec {
     drive("tiny", &sets)
 }
 
-/// Latencies of a forced write and of `reads` reads of the same die that come while it programs, 200 us
-/// apart.
-fn write_among_reads(spec: &DriveSpec, reads: u32) -> (u64, Vec<u64>) {
+/// Latencies of a forced write and of `reads` reads of the same die, 200 us apart, of which the first comes `first_us` after it.
+/// From 300 us on the die programs; before, the data is on its way to it.
+fn write_among_reads(spec: &DriveSpec, reads: u32, first_us: u64) -> (u64, Vec<u64>) {
     let mut host = Host::new(spec, Precondition::Sequential, 0, 1);
     // The map's page is at hand.
     latency(&mut host, pages(Op::Read, 0, 1));
@@ -35,7 +35,10 @@ fn write_among_reads(spec: &DriveSpec, reads: u32) -> (u64, Vec<u64>) {
     let mut done = Vec::new();
     let start_ps = host.now_ps();
     for read in 0..reads {
-        host.advance(start_ps + (300 + 200 * u64::from(read)) * US, &mut done);
+        host.advance(
+            start_ps + (first_us + 200 * u64::from(read)) * US,
+            &mut done,
+        );
         let mut request = pages(Op::Read, 100 + 40 * u64::from(read), 1);
         request.tag = read;
         host.submit(request);
@@ -49,7 +52,7 @@ fn write_among_reads(spec: &DriveSpec, reads: u32) -> (u64, Vec<u64>) {
 
 #[test]
 fn resuming_a_program_takes_its_time_once_for_each_suspension() {
-    let took = |resume, reads| write_among_reads(&one_die(resume, "8"), reads).0;
+    let took = |resume, reads| write_among_reads(&one_die(resume, "8"), reads, 300).0;
     for reads in [1, 2, 3] {
         let more_ps = took("105us", reads) - took("5us", reads);
         assert_eq!(more_ps, u64::from(reads) * 100 * US, "{reads} reads");
@@ -59,11 +62,24 @@ fn resuming_a_program_takes_its_time_once_for_each_suspension() {
 #[test]
 fn a_program_gives_way_as_often_as_it_may_and_no_more() {
     for limit in 1..4usize {
-        let (_, reads) = write_among_reads(&one_die("5us", &limit.to_string()), 4);
+        let (_, reads) = write_among_reads(&one_die("5us", &limit.to_string()), 4, 300);
         let soon = reads.iter().take_while(|&&took_ps| took_ps < 150 * US);
         assert_eq!(soon.count(), limit, "{reads:?}");
         // The next one waits for the program, about a millisecond.
         assert!(reads[limit] > 300 * US, "{limit}: {reads:?}");
+    }
+}
+
+/// It waited for the whole program, 1.7 ms, where one that came 200 us later was through in 0.1.
+#[test]
+fn a_read_that_comes_while_the_data_of_a_program_is_loaded_does_not_wait_for_the_program() {
+    let took = |limit: &str, at_us| write_among_reads(&one_die("5us", limit), 1, at_us).1[0];
+    for at_us in [20, 60, 100, 150, 200, 250] {
+        // What is left of the loading, the suspension and the read itself.
+        let limit_ps = (250u64.saturating_sub(at_us) + 150) * US;
+        assert!(took("8", at_us) < limit_ps, "{at_us}: {}", took("8", at_us));
+        // The null: a program that cannot be suspended.
+        assert!(took("0", at_us) > 1200 * US, "{at_us}");
     }
 }
 

@@ -516,10 +516,9 @@ fn a_burst_after_a_pause_is_not_held_back() {
             println!("{}", line(name, pacing, &spec, &mut burst));
             burst.writes.longest_ps()
         });
-        // What went before it is not the same, so neither is the rest of the two.
-        let ratio = paced as f64 / unpaced as f64;
+        // What went before it is not the same, so neither is the rest of the two; that it is better is no fault.
         assert!(
-            (0.98..1.02).contains(&ratio),
+            paced as f64 <= unpaced as f64 * 1.02,
             "{name}: {paced} ps, {unpaced} without"
         );
     }

@@ -29,17 +29,18 @@ fn changed_pages_that_only_host_memory_holds_cross_the_link() {
     let in_host = [("role.map.tiers", "[\"hmb\"]")];
     let (programmed, read) = written_back(&in_host, 64 << 10);
     println!("{programmed} pages programmed, {read} read from host memory");
-    // A few have been read and wait until they fill a program operation.
+    // A few have been read and wait to be written.
     assert!(programmed > 500, "{programmed}");
     assert!((programmed..=programmed + 32).contains(&read), "{read}");
-    // Exclusive: what is changed moves between the two, and leaves from host memory.
+    // Exclusive: what is changed moves between the two, and leaves from host memory; beside such pages, others are written from the
+    // drive's own, which crosses nothing.
     let exclusive = [
         ("role.map.exclusive", "true"),
         ("role.map.size.sram", "\"32KiB\""),
     ];
     let (programmed, read) = written_back(&exclusive, 64 << 10);
     assert!(
-        programmed > 500 && read >= programmed,
+        programmed > 500 && read > programmed / 2,
         "{programmed} {read}"
     );
 }
@@ -52,9 +53,9 @@ fn changed_pages_that_the_drives_own_memory_holds_do_not() {
     assert!(programmed > 500 && read == 0, "{programmed} {read}");
 }
 
-/// Parts of the map that `looked` reads of 20 found nowhere, and where they waited to be written, after a write to each of
-/// `changed` of them. The drive's own memory holds 8.
-fn waiting(changed: u64, looked: u64) -> (u64, u64) {
+/// Parts of the map that `looked` reads of 20 found nowhere, where they waited to be written, and how many were written, after a
+/// write to each of `changed` of them. The drive's own memory holds 8.
+fn waiting(changed: u64, looked: u64) -> (u64, u64, u64) {
     const PART: u64 = 1024;
     let sets = [
         ("role.map.tiers", "[\"sram\"]"),
@@ -77,24 +78,22 @@ fn waiting(changed: u64, looked: u64) -> (u64, u64) {
     let hits: u64 = map.hits.iter().sum();
     assert_eq!(hits + map.misses, map.lookups);
     assert!(map.waiting_hits <= hits);
-    (map.misses, map.waiting_hits)
+    (map.misses, map.waiting_hits, map.dirty_writebacks)
 }
 
+/// Changed parts waited until they filled a program operation of 24, and answered meanwhile: beside 8 that the drive holds, 12 more
+/// of 20 were at hand for ever.
 #[test]
-fn what_waits_to_be_written_answers_and_is_counted_apart() {
-    // 20 changed parts are fewer than a program operation's 24: none is ever written, and all 20 are at hand.
-    let (missed, found_waiting) = waiting(20, 2000);
-    assert_eq!(missed, 0);
-    assert!(
-        (1000..=1500).contains(&found_waiting),
-        "{found_waiting} of 2000 were 12 of the 20"
-    );
-    // The null: what did not change is gone when it gives way.
-    let (missed, found_waiting) = waiting(0, 2000);
-    assert!(
-        missed > 1000 && found_waiting == 0,
-        "{missed} {found_waiting}"
-    );
+fn what_waits_to_be_written_is_no_second_cache() {
+    let (unchanged, none_waits, none_written) = waiting(0, 2000);
+    assert!(unchanged > 1000 && none_waits == 0 && none_written == 0);
+    let (missed, found_waiting, written) = waiting(20, 2000);
+    println!("{missed} missed ({unchanged} unchanged), {found_waiting} waited, {written} written");
+    // Two may wait: a quarter of 8.
+    assert!(missed > unchanged * 4 / 5, "{missed} of {unchanged}");
+    assert!(found_waiting < 2000 * 3 / 20, "{found_waiting}");
+    // Each was changed once, and is written once: those that still stood in the cache went with those that had left.
+    assert!((18..=20).contains(&written), "{written}");
 }
 
 #[test]

@@ -40,7 +40,7 @@ use lodger_core::host::hmb::LINUX_CAP_BYTES;
 use lodger_core::spec::{DriveSpec, Encoding, Tier};
 use lodger_workload::{Source, Workload};
 use measure::{Run, Tally};
-use place::Place;
+pub(crate) use place::Place;
 use search::{Found, Make, Runs};
 use stream::{Method, Stream};
 
@@ -128,7 +128,7 @@ pub fn advise(
         place.yardstick_bytes(),
         largest_advised(goal, &place),
     )?;
-    sizes.extend(sizes_beside(found, &place));
+    sizes.extend(sizes_beside(found, goal, &place));
     arrange(&mut sizes);
     runs.simulate(&sizes)?;
     let row = |size: u64| Some((size, runs.get(size)?.clone()));
@@ -148,15 +148,16 @@ pub fn advise(
 }
 
 /// Sizes that belong beside what was found.
-fn sizes_beside(found: Found, place: &Place) -> Vec<u64> {
+fn sizes_beside(found: Found, goal: Goal, place: &Place) -> Vec<u64> {
     match found {
         Found::Size {
             enough_bytes,
             below_bytes,
         } => vec![enough_bytes, below_bytes],
         // Whether the least that the drive takes is worse than none.
-        Found::Off => vec![place.min_bytes()],
-        Found::Nothing { .. } => Vec::new(),
+        Found::Off if matches!(goal, Goal::Within(_)) => vec![place.min_bytes()],
+        // Whether a promise that is kept without any is kept with some; those that were tried in vain.
+        Found::Off | Found::Nothing { .. } => search::between(place, largest_advised(goal, place)),
     }
 }
 

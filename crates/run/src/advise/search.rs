@@ -1,6 +1,6 @@
 //! Which sizes to simulate, and the smallest that is enough.
 
-use super::curve::Curve;
+use super::curve::{Curve, thinned};
 use super::goal::Goal;
 use super::measure::{self, Run, Tally};
 use super::place::Place;
@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 
 /// Rounds of two simulations each that close in on the answer.
 const ROUNDS_MAX: usize = 4;
+
+/// Sizes that are looked at where the ends do not tell what lies between them.
+const BETWEEN: usize = 8;
 
 /// Makes the workload, as often as it is run.
 pub type Make<'m> = dyn Fn() -> Result<Workload, Error> + Sync + 'm;
@@ -160,6 +163,11 @@ impl Found {
     }
 }
 
+/// Some sizes from the least that the drive takes up to `up_to_bytes`.
+pub fn between(place: &Place, up_to_bytes: u64) -> Vec<u64> {
+    thinned(place.grants(0, up_to_bytes), BETWEEN)
+}
+
 /// Finds the smallest size that meets the goal, of those up to `up_to_bytes`.
 ///
 /// # Errors
@@ -182,6 +190,10 @@ pub fn smallest(
     };
     let tested = |runs: &Runs<'_>, met| (0..sizes.len()).find(|at| meets(runs, *at) == Some(met));
     runs.simulate(&[0])?;
+    if tested(runs, true).is_none() {
+        // What is best may lie in between: of percentiles it often does.
+        runs.simulate(&between(runs.place, up_to_bytes))?;
+    }
     let Some(mut enough) = tested(runs, true) else {
         let runs = sizes
             .iter()

@@ -2,9 +2,8 @@
 
 use crate::config::{RunConfig, Traced};
 use crate::stats::JobResult;
-use lodger_core::nand::Geometry;
 use lodger_core::observe::{Counters, Tracer};
-use lodger_core::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES, Tier};
+use lodger_core::spec::Tier;
 use lodger_core::{DriveSpec, Precondition};
 use lodger_workload::Job;
 use std::collections::BTreeMap;
@@ -118,17 +117,14 @@ pub(super) fn spare(spec: &DriveSpec) -> Option<String> {
 const HELD_BEYOND_MIN: f64 = 0.02;
 
 /// A word about changed parts of the map that answer while they wait to be written, in memory that no size speaks of.
-pub(super) fn held_beyond(spec: &DriveSpec, counters: &Counters) -> Option<String> {
+pub(super) fn held_beyond(counters: &Counters) -> Option<String> {
     let map = &counters.map;
     let share = map.waiting_hits as f64 / map.lookups.max(1) as f64;
-    let parts = u64::from(Geometry::new(&spec.nand).unit_slots) - 1;
     (share >= HELD_BEYOND_MIN).then(|| {
         format!(
-            "{:.1} % of the look-ups of the map were answered by changed parts of it that had given way and waited until a \
-             program operation of them is full: up to {parts}, or {} MiB of addresses, beside what `role.map.size` says, \
-             which is much for so small a map cache",
+            "{:.1} % of the look-ups of the map were answered by changed parts of it that had given way and waited to be written: \
+             up to a quarter of the map cache, and what programs fall behind with, beside what `role.map.size` says",
             share * 100.0,
-            (parts * ENTRIES_PER_TRANSLATION_PAGE * SLOT_BYTES) >> 20,
         )
     })
 }

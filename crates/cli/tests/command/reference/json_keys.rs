@@ -41,7 +41,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("map.hits.<tier>", "Look-ups answered by this memory"),
     (
         "map.waiting_hits",
-        "Of the nearest memory's, found in changed parts of the map that had given way and waited for a program operation to fill",
+        "Of the nearest memory's, found in changed parts of the map that had given way and waited to be written",
     ),
     (
         "map.misses",
@@ -237,7 +237,10 @@ const MEANINGS: &[(&str, &str)] = &[
         "Pages read that hold no data, answered without flash: a warning sign",
     ),
     ("hmb.requested_bytes", "Host memory the drive asks for"),
-    ("hmb.granted_bytes", "What the host gave"),
+    (
+        "hmb.granted_bytes",
+        "What the host gave; of a recording, the most that it gave at once",
+    ),
     (
         "hmb.usable_bytes",
         "What the drive can use of it after its rounding",

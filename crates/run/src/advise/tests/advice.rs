@@ -75,14 +75,49 @@ fn a_promise_that_no_size_keeps_names_the_best_and_fails() {
     let advice = advice(&config("tiny", &[]), UNIFORM, goal);
     assert!(matches!(advice.found, Found::Nothing { .. }));
     let text = advice.text();
+    assert!(text.starts_with("Not enough at any size of "), "{text}");
     assert!(
-        text.starts_with("Not enough at any size that the drive asks for: p99 at most 1.00 us cannot be met, the best")
+        text.contains("that the drive asks for: p99 at most 1.00 us is met by none, the best is"),
+        "{text}"
     );
     assert!(!advice.is_yes());
     let json = advice.json();
     assert_eq!(json["answer"]["met"], false);
     assert!(json["answer"]["enough_bytes"].is_null());
     assert!(json["answer"]["best_bytes"].is_u64());
+}
+
+/// The ends are always simulated; between them a percentile may be better than at both, and worse.
+#[test]
+fn a_promise_is_looked_at_between_the_ends() {
+    let config = config("tiny", &[]);
+    let promise =
+        |options: &str, p99_ns| advice(&config, options, Goal::Slo(Slo::Percentile(99.0, p99_ns)));
+    let p99_ns = |advice: &Advice, bytes: u64| advice.run(bytes).unwrap().percentile_ns(99.0);
+    let ends_and_inside = |options: &str| {
+        let all = promise(options, 1);
+        let sizes = all.rows.iter().map(|row| row.0);
+        let inside = sizes.filter(|bytes| (1..256 * KIB).contains(bytes));
+        let inside: Vec<u64> = inside.map(|bytes| p99_ns(&all, bytes)).collect();
+        println!("{} {} {inside:?}", p99_ns(&all, 0), p99_ns(&all, 256 * KIB));
+        ([p99_ns(&all, 0), p99_ns(&all, 256 * KIB)], inside)
+    };
+    // Better between: it was said that no size would do.
+    let writes = "rw=randwrite\niodepth=32\nnorandommap\nnumber_ios=20000";
+    let (ends, inside) = ends_and_inside(writes);
+    let (best, end) = (inside.iter().min().unwrap(), ends.iter().min().unwrap());
+    assert!(best < end);
+    assert!(promise(writes, (best + end) / 2).is_yes());
+    // Worse between: "no host memory at all" is enough, and some is not.
+    let regions = "rw=randread\niodepth=8\nnumber_ios=20000\nsize=100m\n[other]\nrw=randread\niodepth=8\nnumber_ios=20000\n\
+                   size=100m\noffset=400m";
+    let (ends, inside) = ends_and_inside(regions);
+    let (worst, end) = (inside.iter().max().unwrap(), ends.iter().max().unwrap());
+    assert!(worst > end);
+    let advice = promise(regions, (worst + end) / 2);
+    assert_eq!(advice.found, Found::Off);
+    let text = advice.text();
+    assert!(text.contains("would not be enough again"), "{text}");
 }
 
 #[test]
