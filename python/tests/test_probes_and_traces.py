@@ -131,6 +131,15 @@ def test_a_trace_survives_its_way_through_another_format(tmp_path: Path) -> None
         assert first[name] == second[name]
 
 
+def test_only_writes_force_unit_access_whatever_the_others_are_given(tmp_path: Path) -> None:
+    workload = lodger.Workload.from_arrays(
+        time_ns=[0, 1, 2, 3], op=["r", "w", "f", "t"], offset_bytes=0, length_bytes=4096, fua=True
+    )
+    assert lodger.trace_info(workload).report.fua_writes == 1
+    notes = lodger.trace_convert(workload, "fio-iolog", tmp_path / "it.log")
+    assert any(": 1 FUA write written as ordinary" in note for note in notes), notes
+
+
 def test_what_cannot_be_converted_is_said(tmp_path: Path) -> None:
     file = tmp_path / "trace.csv"
     file.write_text(CSV)
