@@ -214,7 +214,7 @@ class Session:
 
     def unpin(self, entry: int) -> float:
         """Byte window, BA_FLUSH: write an entry to its range and unpin it; latency in ns."""
-        return self._window("flush", entry)
+        return self._window("unpin", entry)
 
     def _window(self, name: str, *arguments: int) -> float:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,55 @@ def test_the_byte_window_is_called() -> None:
     assert session.unpin(0) > 0
     with pytest.raises(lodger.InputError, match="no byte window"):
         lodger.Session("tiny").store(0, 8)
+
+
+@pytest.mark.parametrize(
+    ("call", "message", "hint"),
+    [
+        (
+            lambda s: s.read(0, 4096),
+            "a read of 4096 bytes at 0: part of that range is pinned to the byte window",
+            "unpin the entry first, or load and store through the window",
+        ),
+        (
+            lambda s: s.write(8192, 100),
+            "a write of 100 bytes at 8192: offset and length must be multiples of 512 bytes",
+            "512 bytes at 8192 cover it",
+        ),
+        (
+            lambda s: s.read(s.capacity_bytes, 512),
+            "a read of 512 bytes at 800000000000: it ends beyond the drive",
+            "the drive has 800000000000 bytes",
+        ),
+        (
+            lambda s: s.pin(0, 8192, 8192, 4096),
+            "to pin 4096 bytes of the drive at 8192 to 8192 of the window as entry 0: "
+            "the entry is pinned already",
+            "unpin the entry first, or pin under another number",
+        ),
+        (lambda s: s.pin(1, 1 << 40, 8192, 4096), "beyond the window", "it has 8388608 bytes"),
+        (lambda s: s.pin(1, 0, 8192, 4096), "another entry takes part", "unpin that entry first"),
+        (lambda s: s.sync(3), "to sync entry 3: not pinned", "pin the range first"),
+        (lambda s: s.unpin(3), "to unpin entry 3: not pinned", "pin the range first"),
+        (lambda s: s.store(9000, 8), "to store 8 bytes at 9000 of the window", "pin the range"),
+        (lambda s: s.load(9000, 8), "to load 8 bytes at 9000 of the window", "pin the range first"),
+        (lambda s: s.read_dma(0, 4096, 8), "to copy 8 bytes at 4096 of entry 0", ""),
+        (lambda s: s.sync(300), "to sync entry 300: entry numbers are 0 to 255", ""),
+        (lambda s: s.sync(2**40), "entry numbers are 0 to 255, found 1099511627776", ""),
+        (lambda s: s.unpin("0"), "`unpin` takes whole numbers", ""),
+    ],
+)
+def test_a_refusal_says_in_words_what_was_asked_and_what_to_do(
+    call: Callable[[lodger.Session], object], message: str, hint: str
+) -> None:
+    session = lodger.Session("2b-ssd")
+    session.pin(0, 0, 0, 4096)
+    with pytest.raises(lodger.InputError) as caught:
+        call(session)
+    assert message in caught.value.message
+    assert hint in (caught.value.hint or "")
+    assert "{" not in caught.value.message
+    assert session.load(0, 8) > 0
 
 
 @pytest.mark.parametrize(

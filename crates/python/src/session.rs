@@ -164,8 +164,11 @@ fn command(op: u8, offset_bytes: u64, length_bytes: u64, fua: bool) -> Result<Co
 }
 
 fn window_call(name: &str, arguments: &[u64]) -> Result<WindowCall, Error> {
-    let number = |entry: u64| u32::try_from(entry).map(EntryId);
-    let call = match (name, arguments) {
+    let number = |entry: u64| {
+        let message = || Error::input(format!("entry numbers are 0 to 255, found {entry}"));
+        u32::try_from(entry).map(EntryId).map_err(|_| message())
+    };
+    match (name, arguments) {
         ("pin", &[entry, window_offset_bytes, drive_offset_bytes, length_bytes]) => number(entry)
             .map(|entry| WindowCall::Pin {
                 entry,
@@ -173,7 +176,7 @@ fn window_call(name: &str, arguments: &[u64]) -> Result<WindowCall, Error> {
                 drive_offset_bytes,
                 length_bytes,
             }),
-        ("flush", &[entry]) => number(entry).map(|entry| WindowCall::Flush { entry }),
+        ("unpin", &[entry]) => number(entry).map(|entry| WindowCall::Flush { entry }),
         ("sync", &[entry]) => number(entry).map(|entry| WindowCall::Sync { entry }),
         ("read_dma", &[entry, offset_bytes, length_bytes]) => {
             number(entry).map(|entry| WindowCall::ReadDma {
@@ -190,11 +193,8 @@ fn window_call(name: &str, arguments: &[u64]) -> Result<WindowCall, Error> {
             window_offset_bytes,
             length_bytes,
         }),
-        _ => {
-            return Err(Error::input(format!(
-                "there is no window call `{name}` of that form"
-            )));
-        }
-    };
-    call.map_err(|_| Error::input("entry numbers are 0 to 255"))
+        _ => Err(Error::input(format!(
+            "there is no window call `{name}` of that form"
+        ))),
+    }
 }

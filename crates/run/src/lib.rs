@@ -42,6 +42,7 @@ mod hmb;
 pub mod hmb_study;
 mod latency_log;
 mod logging;
+mod refused;
 pub mod replay;
 pub mod report;
 mod runner;

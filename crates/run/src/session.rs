@@ -6,7 +6,7 @@ use crate::config::{self, RunConfig, STUCK_AFTER};
 use crate::drives::Drive;
 use crate::error::Error;
 use crate::hmb::{HmbChoice, HmbResult};
-use crate::state;
+use crate::{refused, state};
 use lodger_core::device::NoContents;
 use lodger_core::observe::Counters;
 use lodger_core::spec::{DriveSpec, Tier};
@@ -179,7 +179,7 @@ impl Session {
         self.host.submit(command.request(0));
         self.wait()?;
         let completion = self.done.pop().expect("one command, one completion");
-        accepted(&command, &completion)?;
+        accepted(&command, &completion, self.spec())?;
         Ok(completion.completed_ps - completion.submitted_ps)
     }
 
@@ -239,7 +239,7 @@ impl Session {
             for completion in self.done.drain(..) {
                 let flush = Command::flush();
                 let command = commands.get(completion.tag as usize).unwrap_or(&flush);
-                if let Err(error) = accepted(command, &completion) {
+                if let Err(error) = accepted(command, &completion, self.host.spec()) {
                     refused = refused.and(Err(error));
                 }
                 completions.push(completion);
@@ -278,7 +278,7 @@ impl Session {
             };
             return match completion.result {
                 Ok(_) => Ok(completion.completed_ps - completion.submitted_ps),
-                Err(error) => Err(Error::input(format!("{call:?} was refused: {error}"))),
+                Err(error) => Err(refused::call(call, error, self.spec())),
             };
         }
     }
@@ -331,22 +331,11 @@ impl Session {
 }
 
 /// That the drive took the command.
-fn accepted(command: &Command, completion: &Completion) -> Result<(), Error> {
-    if completion.status == Status::Success {
-        return Ok(());
+fn accepted(command: &Command, completion: &Completion, spec: &DriveSpec) -> Result<(), Error> {
+    match completion.status {
+        Status::Success => Ok(()),
+        status => Err(refused::command(command, status, spec)),
     }
-    let Command {
-        op,
-        offset_bytes,
-        length_bytes,
-        ..
-    } = command;
-    let message = format!(
-        "the drive refused a {op:?} of {length_bytes} bytes at {offset_bytes}: {:?}",
-        completion.status
-    );
-    Err(Error::input(message)
-        .hint("offset and length must be multiples of 512 bytes inside the drive"))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::{ENTRY, Figures, pin, store};
 use crate::config::{self, RunConfig};
 use crate::error::Error;
 use crate::hmb::HmbChoice;
+use crate::refused;
 use lodger_core::controller::dump::{Dump, shortfall};
 use lodger_core::device::{Contents, DumpOutcome, Source};
 use lodger_core::ftl::Owned;
@@ -81,7 +82,7 @@ fn call(host: &mut Host<Marks>, tag: u32, call: WindowCall) -> Result<(), Error>
     }
     match done[0].result {
         Ok(_) => Ok(()),
-        Err(error) => Err(Error::input(format!("{call:?} was refused: {error}"))),
+        Err(error) => Err(refused::call(call, error, host.spec())),
     }
 }
 
