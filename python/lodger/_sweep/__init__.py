@@ -15,7 +15,7 @@ from .._run import DriveLike, WorkloadLike, as_drive, as_workload
 from ..errors import ArgumentError, InputError
 from .found import Point, Sweep
 from .front import Objective, objectives
-from .keys import HOST, Kind, Source, kind_of, source_of
+from .keys import HOST, Kind, Source, has_no_effect, kind_of, source_of
 from .measure import METRICS
 from .plan import Plan, Shared, check, seed_of
 from .run import Progress, Runner, expression
@@ -196,6 +196,10 @@ def _planned(
     lists = _lists({**grid, **vary}, seeds)
     source, make = _source(workload)
     kinds = {key: _kind_of(key, source, drives, key in grid) for key in lists}
+    for key, values in lists.items():
+        if len(values) > 1 and has_no_effect(key, lists, source.sections):
+            message = f"`{key}` varies, but every job has a `JOB.{key}` of its own, which wins"
+            raise InputError(message, f"leave `{key}` out, or a `JOB.{key}`")
     for name, path in measures.items():
         if name in METRICS or name in lists or name in (*TEXTS, "point", "drive"):
             raise InputError(f"`{name}` is another column already", "give the measure another name")

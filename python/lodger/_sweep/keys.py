@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -127,25 +127,25 @@ def _included(text: str, name: str, depth: int) -> str:
 def overridden(text: str, options: Mapping[str, Any], jobs: Sequence[str]) -> str:
     """A job file whose jobs have these options: the last of several lines counts, as in fio.
 
-    ``JOB.OPTION`` is for the jobs of that name only.
+    ``JOB.OPTION`` is for the jobs of that name only, and stands after those that are for all.
     """
     if not options:
         return text
+    of_all: list[str] = []
     of_job: dict[str, list[str]] = {job: [] for job in jobs}
     for key, value in options.items():
         word = str(int(value)) if isinstance(value, bool) else str(value)
         if bad := re.search(r"[;#\n\r]", word):
             raise InputError(f"`{key}` must not contain {bad[0]!r}: a job file ends the line there")
         job, option = job_option(key, jobs)
-        for name in of_job if job is None else [job]:
-            of_job[name].append(f"{option}={word}")
+        (of_all if job is None else of_job[job]).append(f"{option}={word}")
     lines: list[str] = []
     ours: list[str] = []
     for line in text.split("\n"):
         section = _section(line)
         if section is not None:
             lines += ours
-            ours = of_job.get(section, [])
+            ours = [*of_all, *of_job[section]] if section in of_job else []
         lines.append(line)
     return "\n".join([*lines, *ours, ""])
 
@@ -157,6 +157,11 @@ def job_option(key: str, jobs: Sequence[str]) -> tuple[str | None, str]:
         if option != key and option in _options():
             return job, option
     return None, key
+
+
+def has_no_effect(key: str, keys: Container[str], jobs: Sequence[str]) -> bool:
+    """Whether an option for all jobs is one that each of them is given for itself."""
+    return bool(jobs) and all(f"{job}.{key}" in keys for job in jobs)
 
 
 @cache

@@ -1,0 +1,61 @@
+"""Does a key of a sweep do what it says, and is a value that cannot be told as its user knows it?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import lodger
+from lodger._sweep.command import command as sweep_command
+
+JOB = "[j]\nrw=randread\nbs=4k\niodepth=4\nsize=64m\nnumber_ios=300\n"
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    """A job file of one job."""
+    file = tmp_path / "job.fio"
+    file.write_text(JOB)
+    return file
+
+
+def sizes(found: lodger.Sweep) -> list[int]:
+    """Bytes of a request of the first job, point by point."""
+    reads = (point.result.jobs[0].read for point in found)
+    return [read.io_bytes // read.total_ios for read in reads]
+
+
+def typed(arguments: Sequence[object], capsys: pytest.CaptureFixture[str]) -> list[int]:
+    """The same of a sweep that is typed; its bytes are a column."""
+    words = [str(word) for word in arguments]
+    column = "--measure=bytes=jobs[0].read.io_bytes / jobs[0].read.total_ios"
+    assert sweep_command([*words, "--drive", "tiny", column, "--output-format", "json"]) == 0
+    return [int(row["bytes"]) for row in json.loads(capsys.readouterr().out)["points"]]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ["--set", "bs=4k", "--vary", "j.bs=4k,16k"],
+        ["--vary", "j.bs=4k,16k", "--set", "bs=4k"],
+        ["--vary", "j.bs=4k,16k", "--vary", "bs=4k"],
+        ["--vary", "bs=4k", "--vary", "j.bs=4k,16k"],
+    ],
+)
+def test_an_option_of_one_job_wins_over_that_of_all_wherever_it_stands(
+    keys: list[str], job: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert typed([job, *keys], capsys) == [4096, 16384]
+    assert sizes(lodger.sweep(job, "tiny", vary={"j.bs": ["4k", "16k"], "bs": "4k"})) == [4096, 16384]
+
+
+def test_an_option_that_varies_where_every_job_has_its_own_is_told(job: Path) -> None:
+    with pytest.raises(lodger.InputError, match=r"`bs` varies, but every job has a `JOB\.bs`"):
+        lodger.sweep(job, "tiny", vary={"bs": ["4k", "16k"], "j.bs": "8k"})
+    job.write_text(f"{JOB}[other]\nrw=read\nsize=64m\nnumber_ios=300\n")
+    found = lodger.sweep(job, "tiny", vary={"bs": ["4k", "16k"], "j.bs": "8k"})
+    assert sizes(found) == [8192, 8192]
+    assert [point.result.jobs[1].read.io_bytes // 300 for point in found] == [4096, 16384]
