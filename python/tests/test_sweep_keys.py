@@ -59,3 +59,17 @@ def test_an_option_that_varies_where_every_job_has_its_own_is_told(job: Path) ->
     found = lodger.sweep(job, "tiny", vary={"bs": ["4k", "16k"], "j.bs": "8k"})
     assert sizes(found) == [8192, 8192]
     assert [point.result.jobs[1].read.io_bytes // 300 for point in found] == [4096, 16384]
+
+
+def test_a_variable_that_the_environment_has_varies_all_the_same(
+    job: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job.write_text(JOB.replace("bs=4k", "bs=${SIZE}").replace("300", "${COUNT}"))
+    monkeypatch.setenv("SIZE", "64k")
+    monkeypatch.setenv("COUNT", "100")
+    assert typed([job, "--vary", "SIZE=4k,8k"], capsys) == [4096, 8192]
+    for workload in (job, lodger.Workload(job)):
+        found = lodger.sweep(workload, "tiny", SIZE=["4k", "8k"])
+        assert sizes(found) == [4096, 8192]
+        assert {point.result.jobs[0].read.total_ios for point in found} == {100}
+    assert sizes(lodger.sweep(job, "tiny")) == [65536]

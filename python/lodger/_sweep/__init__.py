@@ -194,7 +194,7 @@ def _planned(
         if key in grid or key == "drive":
             raise InputError(f"`{key}` is given twice", "give each key once, with all its values")
     lists = _lists({**grid, **vary}, seeds)
-    source, make = _source(workload)
+    source, make = _source(workload, lists)
     kinds = {key: _kind_of(key, source, drives, key in grid) for key in lists}
     for key, values in lists.items():
         if len(values) > 1 and has_no_effect(key, lists, source.sections):
@@ -246,13 +246,13 @@ def _labels(drives: Sequence[Drive]) -> tuple[str, ...]:
 
 
 def _source(
-    workload: WorkloadLike | Callable[..., WorkloadLike],
+    workload: WorkloadLike | Callable[..., WorkloadLike], varied: Iterable[str]
 ) -> tuple[Source, Callable[..., Workload] | None]:
     if callable(workload):
         called: Callable[..., WorkloadLike] = workload
         name = getattr(workload, "__name__", "function")
         return Source(None, name, "function", None), lambda **own: as_workload(called(**own))
-    return source_of(as_workload(workload), os.environ), None
+    return source_of(as_workload(workload), os.environ, varied), None
 
 
 def _run(

@@ -74,12 +74,17 @@ def _whole(key: str, value: Any) -> int:
     raise InputError(f"`{key}` must be a whole number, found `{value}`")
 
 
-def source_of(workload: Workload, environment: Mapping[str, str]) -> Source:
-    """A workload that means the same elsewhere: included files and the environment filled in."""
+def source_of(
+    workload: Workload, environment: Mapping[str, str], varied: Iterable[str] = ()
+) -> Source:
+    """A workload that means the same elsewhere: included files and the environment filled in, but
+    for the variables that vary, whose values come before those of the environment."""
     text = workload.text
     if text is None or workload.kind != "fio":
         return Source(workload, workload.name, workload.kind, text)
-    whole = filled(_included(text, workload.name, 0), environment)
+    ours = set(varied).difference(HOST)
+    theirs = {name: value for name, value in environment.items() if name not in ours}
+    whole = filled(_included(text, workload.name, 0), theirs)
     made = workload if whole == text else Workload.from_fio(whole, name=workload.name)
     jobs = [name for line in whole.split("\n") if (name := _section(line)) and not _global(name)]
     return Source(made, workload.name, "fio", whole, tuple(dict.fromkeys(jobs)))
