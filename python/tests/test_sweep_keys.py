@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,3 +74,23 @@ def test_a_variable_that_the_environment_has_varies_all_the_same(
         assert sizes(found) == [4096, 8192]
         assert {point.result.jobs[0].read.total_ios for point in found} == {100}
     assert sizes(lodger.sweep(job, "tiny")) == [65536]
+
+
+@pytest.mark.parametrize("depth", [0, -1, 2**32, "many", 1.5])
+def test_a_depth_that_no_replay_can_have_is_refused_with_its_limits(depth: Any) -> None:
+    def arrays(iodepth: Any) -> lodger.Workload:
+        return lodger.Workload.from_arrays(
+            time_ns=[0, 1], op="read", offset_bytes=0, length_bytes=4096, replay="closed",
+            iodepth=iodepth,
+        )  # fmt: skip
+
+    workload = arrays(2)
+    for call in (
+        lambda: arrays(depth),
+        lambda: workload.replaying(iodepth=depth),
+        lambda: lodger.sweep(workload, "tiny", iodepth=[depth]),
+    ):
+        with pytest.raises(lodger.InputError) as caught:
+            call()
+        wanted = f"`iodepth` must be a whole number from 1 to 4294967295, found {depth!r}"
+        assert caught.value.message == wanted

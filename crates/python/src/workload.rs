@@ -1,6 +1,6 @@
 //! `lodger.Workload`.
 
-use crate::arguments::{PATH, SEED, TEXT, Takes};
+use crate::arguments::{Given, PATH, SEED, TEXT, Takes};
 use crate::columns;
 use crate::drive::Drive;
 use crate::errors::{OrRaise, in_python};
@@ -14,6 +14,7 @@ use lodger_workload::trace::{
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::borrow::Cow;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -90,7 +91,7 @@ const CHECK: Takes = Takes {
 };
 
 /// What messages say of arguments that several functions have.
-const DEPTH: &str = "a whole number from 1 on";
+const DEPTH: &str = "a whole number from 1 to 4294967295";
 const REPLAYS: &str = "`timed` or `closed`";
 const FITS: &str = "`error`, `wrap` or `scale`";
 
@@ -167,7 +168,7 @@ impl Workload {
     ) -> PyResult<Self> {
         let given = COMMITTING.bind(args, named)?;
         let commit: Option<String> = given.some("commit", "`block`, `ba` or `async`")?;
-        let clients = given.some("clients", "a whole number from 1 on")?;
+        let clients = given.some("clients", "a whole number from 1 to 100000")?;
         self.chosen(given.py(), commit.as_deref(), clients)
     }
 
@@ -192,7 +193,7 @@ impl Workload {
             .or_raise(py)?;
         let wanted: Option<String> = given.some("fit", FITS)?;
         let wanted = wanted.map(|word| word.parse()).transpose().or_raise(py)?;
-        let iodepth: Option<u32> = given.some("iodepth", DEPTH)?;
+        let iodepth = depth(&given)?;
         let mut source = WorkloadFile::clone(&self.0);
         let WorkloadFile::Trace { fit, mode, .. } = &mut source else {
             let message = "`replay`, `iodepth` and `fit` are for traces";
@@ -211,7 +212,7 @@ impl Workload {
             }
             (true, Mode::Closed { queue_depth }, None) => Mode::Closed { queue_depth },
             (true, _, depth) => Mode::Closed {
-                queue_depth: depth.unwrap_or(CLOSED_QUEUE_DEPTH).max(1),
+                queue_depth: depth.unwrap_or(CLOSED_QUEUE_DEPTH),
             },
         };
         Ok(Workload(Arc::new(source)))
@@ -240,7 +241,7 @@ impl Workload {
         let skip = given.some("skip_malformed", "True or False")?;
         let options = TraceOptions {
             replay: Some(self::replay(replay.as_deref().unwrap_or("timed")).or_raise(py)?),
-            iodepth: given.some("iodepth", DEPTH)?,
+            iodepth: depth(&given)?,
             fit: Some(fit.as_deref().unwrap_or("error").parse().or_raise(py)?),
             read: trace::Options {
                 format: format.map(|word| word.parse().or_raise(py)).transpose()?,
@@ -280,9 +281,9 @@ impl Workload {
         );
         let replay: Option<String> = given.some("replay", REPLAYS)?;
         let replay = self::replay(replay.as_deref().unwrap_or("timed")).or_raise(py)?;
-        let depth = match (replay, given.some::<u32>("iodepth", DEPTH)?) {
+        let depth = match (replay, depth(&given)?) {
             (Replay::Timed, None) => 0,
-            (Replay::Closed, depth) => depth.unwrap_or(CLOSED_QUEUE_DEPTH).max(1),
+            (Replay::Closed, depth) => depth.unwrap_or(CLOSED_QUEUE_DEPTH),
             (Replay::Timed, Some(_)) => {
                 let error = Error::input("`iodepth` needs `replay=\"closed\"`");
                 return Err(error).or_raise(py);
@@ -405,6 +406,12 @@ impl Workload {
 fn open(py: Python<'_>, path: PathBuf, options: TraceOptions) -> PyResult<Workload> {
     let source = supervise(py, None, None, |_| WorkloadFile::open(&path, &options))?;
     Ok(Workload(Arc::new(source.or_raise(py)?)))
+}
+
+/// Requests at a time.
+fn depth(given: &Given<'_>) -> PyResult<Option<u32>> {
+    let depth: Option<NonZeroU32> = given.some("iodepth", DEPTH)?;
+    Ok(depth.map(NonZeroU32::get))
 }
 
 fn replay(word: &str) -> Result<Replay, Error> {

@@ -44,17 +44,15 @@ class Source:
             return {key: value for key, value in setting.items() if kinds.get(key) == kind}
 
         if trace := of("trace"):
-            depth = trace.get("iodepth")
             return self.workload.replaying(
                 replay=trace.get("replay"),
-                iodepth=None if depth is None else _whole("iodepth", depth),
+                iodepth=_number(trace.get("iodepth")),
                 fit=trace.get("fit"),
             )
         if model := of("logging"):
-            clients = model.get("clients")
             return self.workload.committing(
                 commit=model.get("commit"),
-                clients=None if clients is None else _whole("clients", clients),
+                clients=_number(model.get("clients")),
             )
         variables, options = of("variable"), of("job")
         if not variables and not options:
@@ -68,10 +66,9 @@ class Source:
         return Workload.from_fio(text, name=name)
 
 
-def _whole(key: str, value: Any) -> int:
-    if re.fullmatch(r"\d{1,9}", str(value)):
-        return int(value)
-    raise InputError(f"`{key}` must be a whole number, found `{value}`")
+def _number(value: Any) -> Any:
+    """A number that may be a word of the command line. What is none is refused where it goes."""
+    return int(value) if re.fullmatch(r"\d+", str(value), re.ASCII) else value
 
 
 def source_of(
