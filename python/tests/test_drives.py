@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import lodger
@@ -59,6 +60,14 @@ def test_values_are_changed_as_text_or_as_python_has_them() -> None:
         "role.map.tiers",
         "ftl.overprovisioning",
     }
+
+
+def test_a_truth_of_numpy_is_a_value_as_that_of_python_is() -> None:
+    for truth in (True, False):
+        changes = {"nand.cache_read": np.bool_(truth)}
+        assert lodger.Drive("tiny", changes=changes).changed == {
+            "nand.cache_read": str(truth).lower()
+        }
 
 
 def test_a_copy_is_changed_on_its_own() -> None:

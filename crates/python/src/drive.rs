@@ -5,7 +5,7 @@ use crate::errors::OrRaise;
 use lodger_core::spec::ParsedDrive;
 use lodger_run::{Error, Files, drives as collection};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -49,8 +49,9 @@ type Given<'py> = BTreeMap<String, Bound<'py, PyAny>>;
 
 /// A Python value as it is written in a drive file, strings without their quotes.
 fn as_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    if value.is_instance_of::<PyBool>() {
-        return Ok(value.str()?.to_string().to_lowercase());
+    // Also NumPy's, which is no instance of Python's.
+    if let Ok(truth) = value.extract::<bool>() {
+        return Ok(truth.to_string());
     }
     if let Ok(list) = value.extract::<Vec<Bound<'_, PyAny>>>()
         && !value.is_instance_of::<PyString>()
