@@ -18,6 +18,7 @@ from lodger.study.checks import judge
 from lodger.study.command import reproduce
 from lodger.study.command import study as study_command
 from lodger.study.expression import Expression
+from lodger.study.report import notes
 from lodger.study.series import FUNCTIONS
 
 from .conftest import output
@@ -103,6 +104,15 @@ def test_a_knee_is_where_trying_every_split_finds_it() -> None:
         values = {"s": series(*y)}
         found = Expression("knee(s)", FUNCTIONS).compute(values)
         assert found == wanted or math.isnan(found)
+
+
+@pytest.mark.parametrize("value", ["last(on) / (first(on) - first(on))", "knee(on)"])
+def test_a_figure_that_there_is_not_is_told_with_the_reason(value: str) -> None:
+    (check,) = study.parse(TINY.replace("last(on) / first(on)", value)).checks
+    outcome = judge(check, {"on": series(1, 1, 1)})
+    assert (outcome.measured, outcome.verdict) == (None, "missed")
+    said = notes(outcome)[0]
+    assert said.startswith(f"`{value}` has no value here: it divides by 0, is too large, or looks")
 
 
 def verdict(goal: str, value: str = "one") -> study.Outcome:

@@ -110,6 +110,8 @@ class Outcome:
     verdict: str
     """``met``, ``missed``, ``undecided``; ``none`` where the source gives no limit."""
     reason: str | None
+    has_figure: bool = True
+    """Whether there is such a figure, for all that was run."""
     fits: tuple[str, ...] = ()
     """Fits to the claim's place among the values that it depends on."""
     seeds: int = 1
@@ -344,7 +346,7 @@ def judge(check: Check, values: Mapping[str, Any]) -> Outcome:
     if isinstance(found, bool):
         return _outcome(check, found, found == check.target)
     if not math.isfinite(found):
-        return _outcome(check, None, False)
+        return replace(_outcome(check, None, False), has_figure=False)
     low, high = check.limits
     slack = _SLACK * max(abs(one) for one in (low, high) if math.isfinite(one))
     return _outcome(check, float(found), low - slack <= found <= high + slack)

@@ -76,6 +76,9 @@ def _text_of(found: Found) -> list[str]:
 def notes(outcome: Outcome) -> list[str]:
     """What is to be said of an outcome beside its figures."""
     check, made = outcome.check, []
+    if outcome.measured is None and not outcome.has_figure:
+        why = "it divides by 0, is too large, or looks for what the series has not, such as a knee"
+        made.append(f"`{check.value.text}` has no value here: {why}")
     if outcome.reason:
         made.append(f"because {outcome.reason}")
     elif outcome.regression:
