@@ -96,6 +96,13 @@ def count(text: str) -> int:
     return int(text)
 
 
+def path(text: str) -> Path:
+    """A file or folder, for argparse. No name is not the current folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("must be a path, found ''")
+    return Path(text)
+
+
 def replace(path: Path, text: str) -> None:
     """Writes a file whole or not at all."""
     try:

@@ -76,6 +76,18 @@ def test_a_variable_that_the_environment_has_varies_all_the_same(
     assert sizes(lodger.sweep(job, "tiny")) == [65536]
 
 
+def test_no_name_of_a_folder_is_not_the_current_one(
+    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(lodger.InputError, match="`out` must be a folder or None, found ''"):
+        lodger.sweep(job, "tiny", out="")
+    for option in ("--out", "--report", "--output"):
+        assert sweep_command([str(job), "--drive", "tiny", option, ""]) == 2
+        assert f"argument {option}: must be a path, found ''" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["job.fio"]
+
+
 @pytest.mark.parametrize("depth", [0, -1, 2**32, "many", 1.5])
 def test_a_depth_that_no_replay_can_have_is_refused_with_its_limits(depth: Any) -> None:
     def arrays(iodepth: Any) -> lodger.Workload:

@@ -107,6 +107,8 @@ def sweep(
     _check.function("progress", progress)
     _check.kind("the address of a scheduler or None", str)("cluster", cluster)
     _check.kind("a folder or None", str, os.PathLike)("out", out)
+    if out == "":
+        raise _check.wrong("out", out, "a folder or None")
     plan, names = _planned(
         workload,
         drive,

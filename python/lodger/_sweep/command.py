@@ -20,6 +20,7 @@ from .._command import (
     is_quiet,
     label,
     note,
+    path,
     replace,
     say,
     talk,
@@ -111,10 +112,10 @@ def _add_trace(parser: argparse.ArgumentParser) -> None:
 def _add_where(parser: argparse.ArgumentParser) -> None:
     """How it is run, and where what is found goes."""
     add = parser.add_argument
-    add("--out", metavar="DIR", type=Path, help="keep finished points in DIR, and go on from them")
-    add("--report", metavar="FILE.html", type=Path, help="page with plots (DIR/report.html)")
+    add("--out", metavar="DIR", type=path, help="keep finished points in DIR, and go on from them")
+    add("--report", metavar="FILE.html", type=path, help="page with plots (DIR/report.html)")
     add("--output-format", choices=["normal", "json", "csv"], default="normal", help="of the table")
-    add("--output", metavar="FILE", type=Path, help="write the table to FILE, whole or not at all")
+    add("--output", metavar="FILE", type=path, help="write the table to FILE, whole or not at all")
     add("--workers", metavar="N", type=count, help="runs at a time (all processors)")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--processes", action="store_true", help="in processes instead of threads")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-from .._command import Parser, add_quiet, count, guarded, is_quiet, replace, say, talk
+from .._command import Parser, add_quiet, count, guarded, is_quiet, path, replace, say, talk
 from ..errors import InputError
 from . import report
 from .claims import units
@@ -71,13 +71,13 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         help="form of the report: for people (default) or for programs",
     )
     parser.add_argument(
-        "--output", metavar="FILE", type=Path, help="write the report to FILE, whole or not at all"
+        "--output", metavar="FILE", type=path, help="write the report to FILE, whole or not at all"
     )
-    parser.add_argument("--json", metavar="FILE", type=Path, help="also write the JSON to FILE")
+    parser.add_argument("--json", metavar="FILE", type=path, help="also write the JSON to FILE")
     parser.add_argument(
-        "--report", metavar="FILE.html", type=Path, help="also write a page with plots to FILE"
+        "--report", metavar="FILE.html", type=path, help="also write a page with plots to FILE"
     )
-    parser.add_argument("--markdown", metavar="FILE", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--markdown", metavar="FILE", type=path, help=argparse.SUPPRESS)
     parser.add_argument(
         "--workers", metavar="N", type=count, help="runs at a time (all processors)"
     )
@@ -96,7 +96,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep",
         metavar="FILE",
-        type=Path,
+        type=path,
         help="keep in FILE what each run measured, and do not do again what it has: "
         "one that was cut off goes on",
     )
@@ -119,7 +119,7 @@ def reproduce_options() -> argparse.ArgumentParser:
         "--full", action="store_true", help="with those that take minutes (one seed each)"
     )
     parser.add_argument(
-        "--studies", metavar="FOLDER", type=Path, help="study files of FOLDER instead of ours"
+        "--studies", metavar="FOLDER", type=path, help="study files of FOLDER instead of ours"
     )
     _add_run_options(parser)
     add_quiet(parser)
