@@ -88,6 +88,27 @@ def test_no_name_of_a_folder_is_not_the_current_one(
     assert [file.name for file in tmp_path.iterdir()] == ["job.fio"]
 
 
+@pytest.mark.parametrize(
+    ("measure", "kind"),
+    [
+        ("jobs", "a list of 1"),
+        ("jobs[0].jobname", "'j'"),
+        ("jobs[0].read", "an object with `io_bytes`, "),
+    ],
+)
+def test_a_measure_that_is_no_number_is_told_in_a_line(
+    measure: str, kind: str, job: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = [str(job), "--drive", "tiny", "--vary", "iodepth=1", f"--measure=x={measure}"]
+    assert sweep_command(run) == 1
+    said = capsys.readouterr().out
+    assert f"`{measure}` is not a number but {kind}" in said
+    with pytest.raises(lodger.InputError) as caught:
+        lodger.sweep(job, "tiny", measures={"x": measure})
+    assert len(caught.value.message) < 150
+    assert caught.value.hint == "take a number out of it, such as `jobs[0].read.iops`"
+
+
 @pytest.mark.parametrize("depth", [0, -1, 2**32, "many", 1.5])
 def test_a_depth_that_no_replay_can_have_is_refused_with_its_limits(depth: Any) -> None:
     def arrays(iodepth: Any) -> lodger.Workload:

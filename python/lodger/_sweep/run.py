@@ -8,9 +8,11 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import _workers
+from .._check import brief
 from .._native import Stop
 from .._run import simulate
 from ..errors import Error, InputError, StoppedError
@@ -26,6 +28,8 @@ Progress: TypeAlias = Callable[[int, int, "float | None"], object]
 """Called with the points that are finished, those there are, and the seconds left, if that is
 known."""
 
+_NAMED = 4
+"""Names of an object that are told."""
 _WALL = re.compile(r'"wall_s": ?[-+0-9.eE]+')
 
 
@@ -85,10 +89,22 @@ def expression(path: str) -> Expression:
 
 def _figure(value: Any, path: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InputError(f"`{path}` is not a number but {value!r}")
+        hint = "take a number out of it, such as `jobs[0].read.iops`"
+        raise InputError(f"`{path}` is not a number but {_kind(value)}", hint)
     if not math.isfinite(value):
         raise InputError(f"`{path}` has no value here: it divides by 0 or is too large")
     return float(value)
+
+
+def _kind(value: Any) -> str:
+    """What something is that is no number: it may be as large as a whole result."""
+    if isinstance(value, Mapping):
+        some = [f"`{key}`" for key in islice(value, _NAMED)]
+        more = [f"{len(value) - _NAMED} more"] * (len(value) > _NAMED)
+        return f"an object with {', '.join([*some, *more])}"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    return brief(value)
 
 
 class Runner:
