@@ -111,19 +111,21 @@ def replace(path: Path, text: str) -> None:
         raise InputError(f"cannot write `{path}`: {error.strerror}") from error
 
 
-_OPTIONS = {"measures": "measure"} | {
-    name: name for name in ("cluster", "optimise", "out", "random", "trials")
-}
+_OPTIONS = {"measures": "measure"}
+"""Arguments whose options have another name."""
 
 
-def _typed(text: str) -> str:
+def _typed(text: str, arguments: Sequence[str]) -> str:
     """What the library says with its arguments, as options: `random=N` is `--random N`."""
 
     def option(found: re.Match[str]) -> str:
-        value = found[2] or ""
-        return f"`--{_OPTIONS[found[1]]}{' ' if value else ''}{value[1:].strip(chr(34))}`"
+        name, value = found[1], found[2] or ""
+        if name not in arguments:
+            return found[0]
+        named = _OPTIONS.get(name, name.replace("_", "-"))
+        return f"`--{named}{' ' if value else ''}{value[1:].strip(chr(34))}`"
 
-    return re.sub(rf"`({'|'.join(_OPTIONS)})(=[^`]*)?`", option, text)
+    return re.sub(r"`(\w+)(=[^`]*)?`", option, text)
 
 
 def guarded(
@@ -142,8 +144,9 @@ def guarded(
         _quiet = getattr(options, "quiet", False)
         return work(options)
     except Error as error:
-        hint = f"\n{label('hint')} {_typed(error.hint)}\n" if error.hint else ""
-        sys.stderr.write(f"{label('error')} {_typed(str(error))}\n{hint}")
+        named = error._arguments
+        hint = f"\n{label('hint')} {_typed(error.hint, named)}\n" if error.hint else ""
+        sys.stderr.write(f"{label('error')} {_typed(str(error), named)}\n{hint}")
         return 2 if isinstance(error, InputError) else 1
     except KeyboardInterrupt:
         sys.stderr.write(f"{label('error')} interrupted; {interrupted()}\n")

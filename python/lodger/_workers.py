@@ -184,7 +184,7 @@ class Cluster:
         except ImportError as error:
             hint = "pip install 'lodger[cluster]'"
             message = "`cluster` needs `dask.distributed`, which is not installed"
-            raise Error(message, hint) from error
+            raise Error(message, hint)._about("cluster") from error
         self.address = address
         try:
             self._client = distributed.Client(address, timeout="10s")

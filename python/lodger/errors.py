@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 
 class Error(Exception):
     """Something went wrong.
@@ -18,6 +20,8 @@ class Error(Exception):
     """The file to blame, as it was named, or ``changes`` for a value changed from outside."""
     line: int | None
     """The line to blame, counted from 1."""
+    _arguments: tuple[str, ...] = ()
+    """Arguments that it speaks of, in backquotes; other words there may look the same."""
 
     def __init__(
         self,
@@ -35,6 +39,11 @@ class Error(Exception):
         if hint is not None:
             # Shown below a traceback, where an uncaught error ends up.
             self.add_note(f"hint: {hint}")
+
+    def _about(self, *arguments: str) -> Self:
+        """The same, which speaks of these arguments."""
+        self._arguments = arguments
+        return self
 
     def __str__(self) -> str:
         return self.message

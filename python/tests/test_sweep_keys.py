@@ -89,6 +89,21 @@ def test_no_name_of_a_folder_is_not_the_current_one(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--vary", "precondition=rnd"], "must be `none`, `sequential` or `random`, found `rnd`"),
+        (["--set", "trials=3"], "`trials` is no key of the host, the drive or the workload"),
+        (["--set", "trials=3"], "it is given by itself, beside the keys"),
+    ],
+)
+def test_what_is_an_option_is_told_as_one_and_a_value_as_it_is(
+    arguments: list[str], message: str, job: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sweep_command([str(job), "--drive", "tiny", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("measure", "kind"),
     [
         ("jobs", "a list of 1"),

@@ -25,10 +25,12 @@ from .store import TEXTS, Store
 __all__ = ["Point", "Sweep", "sweep"]
 
 
-_OURS = (
-    *("vary", "seeds", "random", "optimise", "trials", "search_seed", "measures", "out", "errors"),
-    *("workers", "processes", "cluster", "progress", "log"),
+_OPTIONS = (
+    *("vary", "seeds", "random", "optimise", "trials", "search_seed", "measures", "out"),
+    *("workers", "processes", "cluster"),
 )
+"""Arguments that the command has as options, too."""
+_OURS = (*_OPTIONS, "errors", "progress", "log")
 _NUMBER = _check.whole(1, 1_000_000)
 
 
@@ -130,7 +132,8 @@ def sweep(
         trials = _positive("trials", trials)
         if not goals or random is not None:
             hint = 'say what to look for, such as `optimise="p99_us:min"`'
-            raise InputError("`trials` needs `optimise`, and no `random`", hint)
+            message = "`trials` needs `optimise`, and no `random`"
+            raise InputError(message, hint)._about("trials", "optimise", "random")
         search = Search(plan, goals, trials, search_seed)
     return _run(
         plan, search, goals, names, out, workers, processes, cluster, progress, errors == "raise"
@@ -138,10 +141,12 @@ def sweep(
 
 
 def _kind_of(key: str, source: Source, drives: Sequence[Drive], is_argument: bool) -> Kind:
-    """As :func:`kind_of`; a misspelt argument of ours is no setting."""
+    """As :func:`kind_of`; an argument of ours, misspelt or not, is no setting."""
     try:
         return kind_of(key, source, drives)
-    except InputError:
+    except InputError as error:
+        if key in _OPTIONS:
+            raise InputError(error.message, "it is given by itself, beside the keys") from error
         near = get_close_matches(key, _OURS, n=1, cutoff=0.75) if is_argument else []
         if near and near != get_close_matches(key, [near[0], *HOST], n=1):
             raise

@@ -157,7 +157,8 @@ def command(arguments: Sequence[str] | None = None) -> int:
             raise
         except Error as error:
             progress.end()
-            raise Error(error.message, error.hint or progress.kept()) from error
+            error.hint = error.hint or progress.kept()
+            raise
 
     return guarded(options(), arguments, work, interrupted)
 

@@ -112,7 +112,8 @@ class Plan:
         if self.sample is None or self.sample >= count:
             if count * len(self.seeds) > _POINTS_MAX:
                 hint = "`random=N` takes N of them, `trials=N` looks for the best"
-                raise InputError(f"the grid has {count * len(self.seeds):,} points", hint)
+                message = f"the grid has {count * len(self.seeds):,} points"
+                raise InputError(message, hint)._about("random", "trials")
             return range(count)
         # `sample` wants a length that fits a machine word.
         picked: dict[int, None] = {}

@@ -30,7 +30,8 @@ def _optuna() -> Any:
             import optuna
     except ImportError as error:
         hint = "pip install 'lodger[search]', or leave `trials` out to run the whole grid"
-        raise Error("a search needs Optuna, which is not installed", hint) from error
+        message = "a search needs Optuna, which is not installed"
+        raise Error(message, hint)._about("trials") from error
     return optuna
 
 

@@ -100,12 +100,12 @@ class Store:
 
     def _empty(self) -> None:
         if self.folder.exists() and not self.folder.is_dir():
-            raise InputError(f"`{self.folder}` is no folder", "`out` names a folder of its own")
+            hint = "`out` names a folder of its own"
+            raise InputError(f"`{self.folder}` is no folder", hint)._about("out")
         if self.points.is_dir() and any(self.points.glob("*.parquet")):
             hint = "give `out` another folder, or remove this one"
-            raise InputError(
-                f"`{self.folder}` holds points, but no `plan.json` that says of what", hint
-            )
+            message = f"`{self.folder}` holds points, but no `plan.json` that says of what"
+            raise InputError(message, hint)._about("out")
 
     def _hold(self) -> None:
         """Two processes in one folder would run every point twice."""
@@ -118,9 +118,8 @@ class Store:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             hint = "wait for it, or give `out` another folder"
-            raise InputError(
-                f"another process is running the sweep in `{self.folder}`", hint
-            ) from error
+            message = f"another process is running the sweep in `{self.folder}`"
+            raise InputError(message, hint)._about("out") from error
         except OSError as error:
             # Some network file systems have no locks.
             if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
@@ -133,13 +132,14 @@ class Store:
             if not isinstance(there, dict):
                 raise ValueError
         except ValueError as error:
-            raise InputError(f"`{place}` is damaged", hint) from error
+            raise InputError(f"`{place}` is damaged", hint)._about("out") from error
         ours = json.loads(json.dumps(self._plan))
         for name in ours:
             # As texts: the order of keys is that of the points.
             if json.dumps(there.get(name)) != json.dumps(ours[name]):
                 said = _difference(name, there.get(name), ours[name])
-                raise InputError(f"`{self.folder}` holds another sweep: {said}", hint)
+                message = f"`{self.folder}` holds another sweep: {said}"
+                raise InputError(message, hint)._about("out", name)
 
     def close(self) -> None:
         """Lets others have the folder."""
