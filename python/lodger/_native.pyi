@@ -24,6 +24,7 @@ __all__ = [
     "drives",
     "experiments",
     "fio_options",
+    "hmb_choice",
     "hmb_study",
     "main",
     "page_foot",
@@ -316,6 +317,9 @@ def check_run(
 ) -> int:
     """Raise what :func:`simulate` would raise before the first request; return the bytes of host
     memory that the drive would be granted."""
+
+def hmb_choice(hmb: str | None, hmb_offer: str | None) -> str:
+    """What is said of host memory, in one spelling: ``off`` and ``0B`` are the same."""
 
 def page_head(title: str) -> str: ...
 def page_foot() -> str: ...

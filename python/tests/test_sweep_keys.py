@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import lodger
 from lodger._sweep.command import command as sweep_command
 
+MANY = ",".join(str(number) for number in range(1, 17))
 JOB = "[j]\nrw=randread\nbs=4k\niodepth=4\nsize=64m\nnumber_ios=300\n"
 
 
@@ -76,6 +78,30 @@ def test_a_variable_that_the_environment_has_varies_all_the_same(
     assert sizes(lodger.sweep(job, "tiny")) == [65536]
 
 
+@pytest.mark.parametrize(
+    ("key", "values", "message"),
+    [
+        ("hmb", [None, "default", "128MiB"], "`hmb` has `None` and `default`, which mean the same"),
+        ("hmb", ["off", 0], "`hmb` has `off` and `0`, which mean the same"),
+        ("hmb", ["off", "off"], "`hmb` has the value `off` twice"),
+        ("hmb", ["1MiB", 1 << 20], "`hmb` has `1MiB` and `1048576`, which mean the same"),
+        ("hmb_offer", ["128KiB", "131072B"], "`hmb_offer` has `128KiB` and `131072B`, which mean"),
+        ("iodepth", [4, "4"], "`iodepth` has the value `4` twice"),
+        ("iodepth", np.array([4, 8, 4]), "`iodepth` has the value `4` twice"),
+    ],
+)
+def test_values_that_mean_the_same_are_one_setting_and_told(
+    key: str, values: Any, message: str, job: Path
+) -> None:
+    with pytest.raises(lodger.InputError, match=message):
+        lodger.sweep(job, "tiny", **{key: values})
+
+
+def test_every_setting_is_a_group_of_its_own(job: Path) -> None:
+    found = lodger.sweep(job, "tiny", hmb=["off", None, "128KiB"], seeds=2)
+    assert [len(group.points) for group in found.groups] == [2, 2, 2]
+
+
 def test_no_name_of_a_folder_is_not_the_current_one(
     job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -88,14 +114,34 @@ def test_no_name_of_a_folder_is_not_the_current_one(
     assert [file.name for file in tmp_path.iterdir()] == ["job.fio"]
 
 
+def test_seeds_cost_nothing_before_they_run(job: Path) -> None:
+    grid: dict[str, Any] = {"hmb": ["off", None, "128KiB"]}
+    for seeds in (range(10**9), range(2**63), range(2**64)):
+        with pytest.raises(lodger.InputError, match="`seed` has more than 1,000,000 values"):
+            lodger.sweep(job, "tiny", random=2, seed=seeds, **grid)
+    with pytest.raises(lodger.InputError, match="the sweep has 2,000,000 points"):
+        lodger.sweep(job, "tiny", random=2, seed=range(10**6), **grid)
+    with pytest.raises(lodger.InputError, match=r"`seed` must be 0 to 2\*\*64 - 1, found `-1`"):
+        lodger.sweep(job, "tiny", seed=range(3, -2, -1))
+    # What is wrong is found with the first of them.
+    with pytest.raises(lodger.InputError, match="`iodepth` must be between"):
+        lodger.sweep(job, "tiny", seed=range(200_000), iodepth=0)
+    found, listed = (lodger.sweep(job, "tiny", seed=one) for one in (range(3), [0, 1, 2]))
+    assert found.rows() == listed.rows()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--vary", "precondition=rnd"], "must be `none`, `sequential` or `random`, found `rnd`"),
         (["--set", "trials=3"], "`trials` is no key of the host, the drive or the workload"),
         (["--set", "trials=3"], "it is given by itself, beside the keys"),
+        (["--vary", f"iodepth={MANY}", "--vary", f"numjobs={MANY}", "--seeds", "4096"],
+         "the sweep has 1,048,576 points, 4,096 seeds of each setting"),
+        (["--vary", f"iodepth={MANY}", "--vary", f"numjobs={MANY}", "--seeds", "4096"],
+         "`--random N` takes N settings of them, `--trials N` looks for the best"),
     ],
-)
+)  # fmt: skip
 def test_what_is_an_option_is_told_as_one_and_a_value_as_it_is(
     arguments: list[str], message: str, job: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -42,7 +42,7 @@ mod _native {
     #[pymodule_export]
     use super::session::Session;
     #[pymodule_export]
-    use super::simulate::{Run, check_run, compare_page, compare_text, simulate};
+    use super::simulate::{Run, check_run, compare_page, compare_text, hmb_choice, simulate};
     #[pymodule_export]
     use super::studies::studies;
     #[pymodule_export]

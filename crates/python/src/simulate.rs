@@ -270,6 +270,14 @@ pub fn simulate(
     })
 }
 
+/// What is said of host memory, in one spelling: `off` and `0B` are the same.
+#[pyfunction]
+#[pyo3(signature = (hmb, hmb_offer))]
+pub fn hmb_choice(py: Python<'_>, hmb: Option<&str>, hmb_offer: Option<&str>) -> PyResult<String> {
+    let choice = HmbChoice::parse(hmb, hmb_offer).or_raise(py)?;
+    Ok(format!("{choice:?}"))
+}
+
 /// Raises what `simulate` would raise before the first request; returns the bytes of host memory that
 /// the drive would be granted.
 #[pyfunction]

@@ -17,7 +17,7 @@ from .found import Point, Sweep
 from .front import Objective, objectives
 from .keys import HOST, Kind, Source, has_no_effect, kind_of, source_of
 from .measure import METRICS
-from .plan import Plan, Shared, check, seed_of
+from .plan import POINTS_MAX, Plan, Shared, check, meaning, seed_of
 from .run import Progress, Runner, expression
 from .search import Search
 from .store import TEXTS, Store
@@ -134,6 +134,7 @@ def sweep(
             hint = 'say what to look for, such as `optimise="p99_us:min"`'
             message = "`trials` needs `optimise`, and no `random`"
             raise InputError(message, hint)._about("trials", "optimise", "random")
+        plan.limit(min(trials, plan.combinations))
         search = Search(plan, goals, trials, search_seed)
     return _run(
         plan, search, goals, names, out, workers, processes, cluster, progress, errors == "raise"
@@ -217,29 +218,53 @@ def _planned(
     return Plan(shared, {"drive": range(len(drives)), **lists}, random, search_seed, make), named
 
 
-def _lists(given: Mapping[str, Any], seeds: int | None) -> dict[str, list[Any]]:
+def _lists(given: Mapping[str, Any], seeds: int | None) -> dict[str, Sequence[Any]]:
     """Values by key; the seed is last."""
-    lists = {
-        key: [values] if callable(values) else one_or_many(values) for key, values in given.items()
-    }
+    lists = {key: _values(values) for key, values in given.items()}
     for key, values in lists.items():
         if not values:
             raise InputError(f"`{key}` has no values", "give one at least")
+        if values[POINTS_MAX:]:
+            message = f"`{key}` has more than {POINTS_MAX:,} values"
+            raise InputError(message, "each is a point at least, and a sweep has no more than that")
         if key in (*METRICS, *TEXTS, "point"):
             raise InputError(f"`{key}` is a column of results", "give the variable another name")
-        for place, value in enumerate(values):
-            if any(type(value) is type(other) and value == other for other in values[:place]):
-                raise InputError(f"`{key}` has the value `{value}` twice", "give each value once")
+        _once(key, values)
     if seeds is not None:
         if "seed" in lists:
             raise InputError(
                 "`seed` and `seeds` exclude each other", "list the seeds, or count them"
             )
-        lists["seed"] = list(range(_positive("seeds", seeds)))
+        lists["seed"] = range(_positive("seeds", seeds))
     lists["seed"] = lists.pop("seed", [0])
-    for seed in lists["seed"]:
+    for seed in _ends(lists["seed"]):
         seed_of({"seed": seed})
     return lists
+
+
+def _values(given: Any) -> Sequence[Any]:
+    """What one key was given. A range stays one, which takes no memory for its values."""
+    if isinstance(given, range):
+        return given
+    return [given] if callable(given) else one_or_many(given)
+
+
+def _ends(values: Sequence[Any]) -> Sequence[Any]:
+    """What is to be looked at of values: all lie between the ends of a range."""
+    return (values[0], values[-1]) if isinstance(values, range) else values
+
+
+def _once(key: str, values: Sequence[Any]) -> None:
+    """Raises if two values mean the same, however they are spelt."""
+    seen: dict[Any, Any] = {}
+    for value in () if isinstance(values, range) else values:
+        same = meaning(key, value)
+        if same in seen:
+            one, other = str(seen[same]), str(value)
+            both = f"`{one}` and `{other}`, which mean the same"
+            what = f"the value `{one}` twice" if one == other else both
+            raise InputError(f"`{key}` has {what}", "give each value once")
+        seen[same] = value
 
 
 def _labels(drives: Sequence[Drive]) -> tuple[str, ...]:

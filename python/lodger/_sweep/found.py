@@ -17,7 +17,7 @@ from .._table import Tabular, no_column
 from ..errors import Error
 from ..results import Result
 from .front import Objective, costs, pareto
-from .plan import Plan, Task, shown
+from .plan import Plan, Task
 from .run import Ran, plain
 from .store import Store
 
@@ -204,9 +204,7 @@ class Sweep(Items[Point], Tabular):
         """A setting as tables have it."""
         made = {}
         for key, value in point.setting.items():
-            values = [shown(one) for one in self._plan.lists[key]]
-            kinds = {type(one) for one in values}
-            made[key] = plain(key, value, kinds <= {int, float} or kinds == {bool})
+            made[key] = plain(key, value, self._plan.numeric[key])
         made["drive"] = self._plan.shared.labels[point.drive]
         return made
 

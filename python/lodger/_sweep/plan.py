@@ -8,19 +8,19 @@ import math
 import pickle
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
-from .._native import Drive, Workload, __version__, check_run
+from .._native import Drive, Workload, __version__, check_run, hmb_choice
 from .._run import hmb_text, offer_text
 from ..errors import Error, InputError
 from .keys import Kind, Source
 
-_POINTS_MAX = 1_000_000
-"""A grid with more is a slip of the keyboard: at 10 ms each it takes three hours."""
+POINTS_MAX = 1_000_000
+"""A sweep of more is a slip of the keyboard: at 10 ms each it takes three hours."""
 _SAMPLES = 4
 
 
@@ -79,6 +79,8 @@ class Task:
     """Number of the drive."""
     setting: Mapping[str, Any]
     """The other keys; the seed among them."""
+    same: str = ""
+    """What it has in common with the tasks that differ by their seed alone."""
     workload: Workload | None = None
     """Where a function makes it."""
 
@@ -106,14 +108,30 @@ class Plan:
         """Settings in the whole grid, seeds apart."""
         return math.prod(len(values) for key, values in self.lists.items() if key != "seed")
 
+    @cached_property
+    def numeric(self) -> Mapping[str, bool]:
+        """Of each key whether tables have its values as they are; else as words."""
+
+        def numbers(values: Sequence[Any]) -> bool:
+            kinds = {int} if isinstance(values, range) else {type(shown(one)) for one in values}
+            return kinds <= {int, float} or kinds == {bool}
+
+        return {key: numbers(values) for key, values in self.lists.items()}
+
+    def limit(self, settings: int) -> None:
+        """Raises if so many settings are too many, with the seeds of each."""
+        points = settings * len(self.seeds)
+        if points > POINTS_MAX:
+            seeds = f", {len(self.seeds):,} seeds of each setting" * (len(self.seeds) > 1)
+            message = f"the sweep has {points:,} points{seeds}: at most are {POINTS_MAX:,}"
+            hint = "`random=N` takes N settings of them, `trials=N` looks for the best"
+            raise InputError(message, hint)._about("random", "trials")
+
     def chosen(self) -> Sequence[int]:
         """Numbers of the combinations to run."""
         count = self.combinations
+        self.limit(count if self.sample is None else min(count, self.sample))
         if self.sample is None or self.sample >= count:
-            if count * len(self.seeds) > _POINTS_MAX:
-                hint = "`random=N` takes N of them, `trials=N` looks for the best"
-                message = f"the grid has {count * len(self.seeds):,} points"
-                raise InputError(message, hint)._about("random", "trials")
             return range(count)
         # `sample` wants a length that fits a machine word.
         picked: dict[int, None] = {}
@@ -134,6 +152,7 @@ class Plan:
     def tasks(self, combination: Mapping[str, Any], first: int) -> Iterator[Task]:
         """A task for each seed, numbered from `first` on."""
         setting = {key: value for key, value in combination.items() if key != "drive"}
+        same = json.dumps([shown(value) for value in combination.values()])
         for number, seed in enumerate(self.seeds, first):
             whole = {**setting, "seed": seed}
             made = None
@@ -142,7 +161,7 @@ class Plan:
                 made = self.make(
                     **{key: value for key, value in whole.items() if kinds[key] == "argument"}
                 )
-            yield Task(number, combination["drive"], whole, made)
+            yield Task(number, combination["drive"], whole, same, made)
 
     def all_tasks(self) -> list[Task]:
         """Every point of a grid, or of the part of it that was drawn."""
@@ -210,6 +229,29 @@ def shown(value: Any) -> str | int | float | bool | None:
     return str(value)
 
 
+def word(value: str | int | float | bool | None) -> str:
+    """The same as a word, in tables of words."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def meaning(key: str, value: Any) -> Hashable:
+    """What a value stands for, however it is spelt: equal ones give equal points."""
+    if key in ("hmb", "hmb_offer"):
+        try:
+            said = {"hmb": None, "hmb_offer": None, **{key: value}}
+            return hmb_choice(hmb_text(said["hmb"]), offer_text(said["hmb_offer"]))
+        except Error:
+            pass  # What is wrong with it is told with its place among the others.
+    if value is None or isinstance(value, (str, int, float, Mapping)):
+        made = shown(value)
+        return word(int(made) if isinstance(made, float) and made.is_integer() else made)
+    try:
+        hash(value)
+    except TypeError:
+        return str(value)
+    return cast("Hashable", value)
+
+
 def check(plan: Plan, tasks: Sequence[Task], refuse: bool = True) -> dict[int, Error]:
     """What is wrong with the tasks before they run, by number.
 
@@ -220,12 +262,9 @@ def check(plan: Plan, tasks: Sequence[Task], refuse: bool = True) -> dict[int, E
     wrong: dict[int, Error] = {}
     known: dict[str, Error | None] = {}
     for task in tasks:
-        key = json.dumps(
-            [task.drive, *((k, shown(v)) for k, v in task.setting.items() if k != "seed")]
-        )
-        if task.workload is not None or key not in known:
-            known[key] = _wrong(plan.shared, task)
-        if (error := known[key]) is not None:
+        if task.workload is not None or task.same not in known:
+            known[task.same] = _wrong(plan.shared, task)
+        if (error := known[task.same]) is not None:
             wrong[task.number] = error
     if wrong and refuse:
         _refuse(plan, tasks, wrong)

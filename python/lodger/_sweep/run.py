@@ -18,7 +18,7 @@ from .._run import simulate
 from ..errors import Error, InputError, StoppedError
 from ..results import Result
 from .measure import measured
-from .plan import Plan, Shared, Task, shown
+from .plan import Plan, Shared, Task, shown, word
 from .store import Store
 
 if TYPE_CHECKING:
@@ -189,10 +189,7 @@ class Runner:
         """The setting as a row has it: numbers where all values of a key are, else words."""
         row: dict[str, Any] = {"drive": self._plan.shared.labels[task.drive]}
         for key, value in task.setting.items():
-            values = [shown(one) for one in self._plan.lists[key]]
-            kinds = {type(one) for one in values}
-            numbers = kinds <= {int, float} or kinds == {bool}
-            row[key] = plain(key, value, numbers)
+            row[key] = plain(key, value, self._plan.numeric[key])
         return row
 
     def _kept(self, task: Task) -> Ran | None:
@@ -217,8 +214,4 @@ def plain(key: str, value: Any, numbers: bool) -> Any:
     made = shown(value)
     if made is None:
         return "default" if key in ("hmb", "hmb_offer") else None
-    return made if numbers else _word(made)
-
-
-def _word(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return made if numbers else word(made)
