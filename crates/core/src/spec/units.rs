@@ -24,6 +24,8 @@ const TIMES: &[Unit] = &[
     ("ms", 1_000_000_000),
     ("us", 1_000_000),
     ("µs", 1_000_000),
+    // With the Greek letter, as keyboards have it, in place of the micro sign.
+    ("\u{3bc}s", 1_000_000),
     ("ns", 1_000),
     ("ps", 1),
 ];
@@ -164,7 +166,7 @@ fn shown(value: u64, units: &[Unit], base_name: &str) -> String {
     units
         .iter()
         .find(|(name, base)| {
-            *name != "µs"
+            name.is_ascii()
                 && value >= *base
                 && (u128::from(value) * 1000).is_multiple_of(u128::from(*base))
         })
@@ -250,6 +252,7 @@ mod tests {
         assert_eq!(size("512 B"), Ok(512));
         assert_eq!(time("58us"), Ok(58_000_000));
         assert_eq!(time("58µs"), Ok(58_000_000));
+        assert_eq!(time("58\u{3bc}s"), Ok(58_000_000));
         assert_eq!(time("1.72ms"), Ok(1_720_000_000));
         assert_eq!(rate("3.91GB/s"), Ok(3_910_000_000));
         assert_eq!(transfers("533MT/s"), Ok(533_000_000));
