@@ -360,6 +360,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Programs what should be programmed now, as far as there is room.
     pub(super) fn dispatch_writes(&mut self) {
+        // The map may have caught up just now, and not any more once new data has had its turn.
+        self.complete_trims();
         if !self.spec.ftl.hot_cold_streams {
             self.dispatch_queue(false);
             return;
