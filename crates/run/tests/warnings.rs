@@ -51,6 +51,7 @@ fn a_steady_state_behind_a_single_bit_cache_is_one() {
 fn what_answers_beside_the_map_cache_is_told_where_it_is_much() {
     let told = |map_bytes: &str, reads: u32| {
         let sets = [
+            ("tier.sram.size", "\"2MiB\""),
             ("role.map.size.sram", map_bytes),
             ("role.map.tiers", "[\"sram\"]"),
         ];
