@@ -12,12 +12,16 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Opens what is there for writing. A pipe's reader may be long in coming: the user can stop the wait.
-fn open_present(target: &Path, failed: impl Fn(&io::Error) -> Error) -> Result<File, Error> {
+fn open_present(
+    target: &Path,
+    append: bool,
+    failed: impl Fn(&io::Error) -> Error,
+) -> Result<File, Error> {
     let path = target.to_owned();
     let (send, opened) = std::sync::mpsc::sync_channel(1);
     let waiting = std::thread::Builder::new().spawn(move || {
         // Nobody listens any more where the wait was stopped.
-        drop(send.send(OpenOptions::new().write(true).open(path)));
+        drop(send.send(OpenOptions::new().write(true).append(append).open(path)));
     });
     waiting.map_err(|error| failed(&error))?;
     loop {
@@ -80,7 +84,9 @@ impl OutputFile {
         // Renaming would get around the permissions of a file that must not be overwritten.
         let mut writable = None;
         if present.is_some() {
-            writable = Some(open_present(&target, failed)?);
+            // What has lost its name may hold what was written before.
+            let has_text = !has_name && present.as_ref().is_some_and(Metadata::is_file);
+            writable = Some(open_present(&target, has_text, failed)?);
         }
         let can_rename = has_name && present.as_ref().is_none_or(Metadata::is_file);
         if let Some(file) = writable.filter(|_| !can_rename) {

@@ -1,10 +1,9 @@
 //! Host memory: how much a host gives the drive, and what became of it.
 
-use crate::advise::Place;
 use crate::error::Error;
 use crate::size;
 use lodger_core::host::hmb::{self, HostPolicy};
-use lodger_core::spec::DriveSpec;
+use lodger_core::spec::{DriveSpec, Tier};
 use serde::{Deserialize, Serialize};
 
 /// How much host memory the host gives the drive.
@@ -32,6 +31,18 @@ pub struct HmbResult {
     pub usable_bytes: u64,
     /// What was in use at the end.
     pub used_bytes: u64,
+}
+
+/// Whether any role of a drive lies in memory that a host grants.
+pub(crate) fn keeps_data_or_map(spec: &DriveSpec) -> bool {
+    let roles = &spec.roles;
+    let is_granted = |tier: Tier| tier.is_granted();
+    roles.map.tiers.iter().any(|held| is_granted(held.tier))
+        || is_granted(roles.write_buffer.tier)
+        || roles
+            .read_cache
+            .as_ref()
+            .is_some_and(|cache| is_granted(cache.tier))
 }
 
 impl HmbChoice {
@@ -94,7 +105,7 @@ impl HmbChoice {
             granted_bytes: outcome.granted_bytes(),
             ..HmbResult::default()
         };
-        let is_idle = result.granted_bytes > 0 && Place::of(spec).is_none();
+        let is_idle = result.granted_bytes > 0 && !keeps_data_or_map(spec);
         let idle = is_idle.then(|| {
             format!(
                 "`{}` takes {} of host memory and keeps nothing there: none of its roles lies on `hmb`, and without \

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::session::Command;
+use lodger_core::device::{SECTOR_BYTES, TRANSFER_BYTES_MAX};
 use lodger_core::spec::DriveSpec;
 use lodger_core::{EntryId, Op, Status, WindowCall, WindowError};
 
@@ -25,13 +26,21 @@ pub(crate) fn command(command: &Command, status: Status, spec: &DriveSpec) -> Er
             "it ends beyond the drive",
             format!("the drive has {} bytes", spec.capacity_bytes),
         ),
+        Status::InvalidField if is_whole(*offset_bytes, *length_bytes) => (
+            "it is more than one request can ask for",
+            format!("ask for {TRANSFER_BYTES_MAX} bytes or fewer at a time"),
+        ),
         Status::InvalidField => (
             "offset and length must be multiples of 512 bytes, and the length not 0",
-            covering(*offset_bytes, *length_bytes),
+            covering(*offset_bytes, *length_bytes, spec),
         ),
         Status::AccessDenied => (
             "part of that range is pinned to the byte window",
             "unpin the entry first, or load and store through the window".to_owned(),
+        ),
+        Status::MediaError if matches!(command.op, Op::Write | Op::Flush) => (
+            "data that was to be made safe is lost",
+            "write anew what was written since the last flush".to_owned(),
         ),
         Status::MediaError => (
             "data of that range is lost",
@@ -46,13 +55,21 @@ pub(crate) fn command(command: &Command, status: Status, spec: &DriveSpec) -> Er
     Error::input(format!("the drive refused a {asked}: {why}")).hint(hint)
 }
 
-/// The blocks around a range.
-fn covering(offset_bytes: u64, length_bytes: u64) -> String {
-    const BLOCK_BYTES: u64 = 512;
-    let start = offset_bytes / BLOCK_BYTES * BLOCK_BYTES;
-    let end = offset_bytes.saturating_add(length_bytes.max(1));
-    let length = (end - start).div_ceil(BLOCK_BYTES) * BLOCK_BYTES;
-    format!("{length} bytes at {start} cover it")
+/// Whether a range is of whole blocks, and of one at least.
+fn is_whole(offset_bytes: u64, length_bytes: u64) -> bool {
+    let is_aligned = |bytes: u64| bytes.is_multiple_of(SECTOR_BYTES);
+    length_bytes > 0 && is_aligned(offset_bytes) && is_aligned(length_bytes)
+}
+
+/// The blocks around a range, if the drive has them.
+fn covering(offset_bytes: u64, length_bytes: u64, spec: &DriveSpec) -> String {
+    let start = offset_bytes / SECTOR_BYTES * SECTOR_BYTES;
+    let end = offset_bytes.checked_add(length_bytes.max(1));
+    let end = end.and_then(|end| end.checked_next_multiple_of(SECTOR_BYTES));
+    match end.filter(|end| *end <= spec.capacity_bytes) {
+        Some(end) => format!("{} bytes at {start} cover it", end - start),
+        None => format!("the drive has {} bytes", spec.capacity_bytes),
+    }
 }
 
 /// Of a call of the byte window.

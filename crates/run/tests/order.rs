@@ -3,8 +3,9 @@
 
 mod jobs;
 
+use lodger_core::Precondition;
 use lodger_core::time::MS;
-use lodger_run::{Drive, RunConfig, RunResult, run};
+use lodger_run::{Direction, Drive, RunConfig, RunResult, run};
 
 const GLOBAL: &str = "[global]\nbs=4k\nrw=read\nthinktime=10000\nsize=4m\n";
 
@@ -50,6 +51,38 @@ fn jobs_end_with_one_of_their_group() {
     // As in fio, whatever its value says, and one that waits ends before it starts.
     let text = "[short]\nnumber_ios=10\nexitall=0\n[late]\nstartdelay=1\n[next]\nwait_for=late\n";
     assert_eq!(ios(text), [10, 0, 0]);
+}
+
+/// Trims wait until the map has caught up. It was looked at after new data had had its turn, when it never had: 230 ms, beside
+/// writes of 47 at most.
+#[test]
+fn trims_do_not_wait_for_what_comes_after_them() {
+    let sets = [
+        ("nand.channels", "2"),
+        ("nand.dies_per_channel", "1"),
+        ("nand.planes", "1"),
+        ("nand.cell", "slc"),
+        ("nand.pages_per_block", "64"),
+        ("nand.program", "1500us"),
+        ("nand.erase", "10ms"),
+        ("nand.read", "60us"),
+        ("ftl.overprovisioning", "0.12"),
+        ("ftl.slc_superblocks", "0"),
+        ("role.map.size.sram", "128KiB"),
+    ];
+    let mut config = RunConfig::new(Drive::open("tiny", &sets).expect("a drive"));
+    config.precondition = Precondition::Random;
+    let text = "[global]\nbs=4k\nnorandommap\ntime_based\nruntime=6\n[write]\nrw=randwrite\n[read]\nrw=randread\niodepth=8\n\
+                [trim]\nrw=randtrim\nbs=1m\nrate_iops=500\n";
+    let workload = jobs::parse(text, &config);
+    let result = run(&config, workload, &mut ()).expect("a run");
+    let longest_ms = |of: &Direction| of.clat().expect("requests").max_ns() as f64 / 1e6;
+    let (write, trim) = (
+        longest_ms(&result.jobs[0].write),
+        longest_ms(&result.jobs[2].trim),
+    );
+    println!("longest write {write} ms, longest trim {trim} ms");
+    assert!(trim < 180.0, "{trim} ms, a write {write} ms");
 }
 
 #[test]

@@ -255,7 +255,7 @@ def _ends(values: Sequence[Any]) -> Sequence[Any]:
 
 
 def _once(key: str, values: Sequence[Any]) -> None:
-    """Raises if two values mean the same, however they are spelt."""
+    """Raises if two values are the same word or number, or the same host memory however it is spelt."""
     seen: dict[Any, Any] = {}
     for value in () if isinstance(values, range) else values:
         same = meaning(key, value)

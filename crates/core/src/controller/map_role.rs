@@ -89,7 +89,7 @@ impl MapTier {
         page.0 / self.unit_pages
     }
 
-    /// Pages that there is room for, whatever is in them.
+    /// Pages that its cache has room for, whatever is in them; 0 where no cache is needed.
     fn pages_surely(&self) -> u32 {
         match &self.compressed {
             Some(held) => held.surely().min(u64::from(u32::MAX)) as u32,
@@ -449,11 +449,13 @@ impl MapRole {
         Some(page)
     }
 
-    /// Changed pages that may wait to be written beside those that the memories hold: a quarter of them.
+    /// Changed pages that may wait to be written beside those that the memories hold: a quarter of them. `None` where they
+    /// have room for none.
     #[must_use]
-    pub fn waiting_max(&self) -> u32 {
+    pub fn waiting_max(&self) -> Option<u32> {
         let held = self.tiers.iter().map(MapTier::pages_surely);
-        held.fold(0, u32::saturating_add) / 4
+        let held = held.fold(0, u32::saturating_add);
+        (held > 0).then_some(held / 4)
     }
 
     /// Changed pages that memories hold come to those that wait to be written until those are `wanted`, and stay where they are:

@@ -286,10 +286,14 @@ impl Map {
     }
 
     /// Changed pages that start a program operation once so many have left the cache: those that fill one, or, beside a small
-    /// cache, those that it has no room for. They answer look-ups while they wait, and would be a second cache.
+    /// cache, one more than a quarter of it. They answer look-ups while they wait, and would be a second cache.
     fn writebacks_due(&self, ftl: &Ftl) -> usize {
         let unit_slots = ftl.geometry().unit_slots;
-        unit_slots.min(self.role.waiting_max() + 1) as usize
+        match self.role.waiting_max() {
+            // Without a cache the operation's own buffer is all there is.
+            None => unit_slots as usize,
+            Some(most) => unit_slots.min(most + 1) as usize,
+        }
     }
 
     /// Whether anything may have to be read or written: mostly it is asked in vain.
@@ -352,7 +356,7 @@ impl Map {
         }
     }
 
-    /// Writes changed translation pages that have left the cache.
+    /// Writes changed translation pages that have left the cache, and with them others where they do not fill an operation.
     pub(super) fn start_writebacks<C: Contents>(
         &mut self,
         board: &mut Board<impl Tracer>,

@@ -128,12 +128,13 @@ impl Array {
     #[inline(always)]
     fn wake(&mut self, engine: &mut Engine<impl Tracer>, die_id: DieId, class: Class) {
         let die = &mut self.dies[die_id.index()];
+        let suspends = SUSPENDING >> class as u8 & 1 != 0;
         if die.running {
             if die.current == 0 {
-                die.read_came |= SUSPENDING >> class as u8 & 1 != 0;
+                die.read_came |= suspends;
                 return;
             }
-            if SUSPENDING >> class as u8 & 1 != 0 {
+            if suspends {
                 self.try_suspend(engine, die_id);
             } else {
                 self.load_next(engine, die_id);

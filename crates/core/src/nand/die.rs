@@ -40,8 +40,8 @@ pub struct Die {
     pub waiting: u8,
     /// An array operation (or the loading of its data) is under way, or a suspend is.
     pub running: bool,
-    /// A read that may interrupt a program has come since the data of one began to be loaded: the page register is taken until
-    /// the program has begun, and can be suspended.
+    /// A read that may interrupt a program has come since the die was last given to one whose data is still on its way: the page
+    /// register is taken until the program has begun, and can be suspended.
     pub read_came: bool,
     /// A `DieFree` event is on its way.
     pub waking: bool,

@@ -33,7 +33,7 @@ fn changed_pages_that_only_host_memory_holds_cross_the_link() {
     assert!(programmed > 500, "{programmed}");
     assert!((programmed..=programmed + 32).contains(&read), "{read}");
     // Exclusive: what is changed moves between the two, and leaves from host memory; beside such pages, others are written from the
-    // drive's own, which crosses nothing.
+    // drive's own, which crosses nothing: a third of them, as measured. Before, none crossed.
     let exclusive = [
         ("role.map.exclusive", "true"),
         ("role.map.size.sram", "\"32KiB\""),

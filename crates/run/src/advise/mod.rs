@@ -40,7 +40,7 @@ use lodger_core::host::hmb::LINUX_CAP_BYTES;
 use lodger_core::spec::{DriveSpec, Encoding, Tier};
 use lodger_workload::{Source, Workload};
 use measure::{Run, Tally};
-pub(crate) use place::Place;
+use place::Place;
 use search::{Found, Make, Runs};
 use stream::{Method, Stream};
 

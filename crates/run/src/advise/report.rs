@@ -95,11 +95,8 @@ pub(super) fn answer(advice: &Advice) -> String {
         ),
         Found::Nothing { best_bytes } => {
             let best = advice.run(best_bytes).unwrap_or(reference);
-            let most = advice.place.preferred_bytes();
-            let asked_for = (advice.rows.iter()).filter(|row| row.0 <= most).count();
             format!(
-                "Not enough at any size of {} simulated that the drive asks for: {goal} is met by none, the best is {} {}",
-                asked_for,
+                "Not enough at any size simulated, up to what the drive asks for: {goal} is met by none, the best is {} {}",
                 self::achieved(advice, best),
                 with(best_bytes)
             )

@@ -58,7 +58,7 @@ impl MapRole {
         }
     }
 
-    /// A page that differs from flash comes from the memory that alone holds it, to be written there.
+    /// A page that differs from flash comes from a memory that holds it, to be written there.
     pub(super) fn read_back(&mut self, place: usize, page: TranslationPage) {
         self.migrate(place, page, false);
         self.record(place, Moved::ReadBack(page));
