@@ -138,6 +138,8 @@ def test_the_byte_window_is_called() -> None:
         (lambda s: s.sync(300), "to sync entry 300: entry numbers are 0 to 255", ""),
         (lambda s: s.sync(2**40), "entry numbers are 0 to 255, found 1099511627776", ""),
         (lambda s: s.unpin("0"), "`unpin` takes whole numbers", ""),
+        (lambda s: s.read(0, (1 << 30) + 512), "more than one request can ask for", "or fewer"),
+        (lambda s: s.read(0, 2**64 - 1), "multiples of 512 bytes", "the drive has"),
     ],
 )
 def test_a_refusal_says_in_words_what_was_asked_and_what_to_do(
