@@ -82,14 +82,13 @@ impl OutputFile {
         }
         used::refuse_input(&target, &shown)?;
         // Renaming would get around the permissions of a file that must not be overwritten.
+        let is_file = present.as_ref().is_some_and(Metadata::is_file);
         let mut writable = None;
         if present.is_some() {
-            // What has lost its name may hold what was written before.
-            let has_text = !has_name && present.as_ref().is_some_and(Metadata::is_file);
-            writable = Some(open_present(&target, has_text, failed)?);
+            // A file that has lost its name may hold what was written before.
+            writable = Some(open_present(&target, is_file && !has_name, failed)?);
         }
-        let can_rename = has_name && present.as_ref().is_none_or(Metadata::is_file);
-        if let Some(file) = writable.filter(|_| !can_rename) {
+        if let Some(file) = writable.filter(|_| !(is_file && has_name)) {
             return Ok(Self {
                 writer: Some(BufWriter::new(file)),
                 shown,

@@ -34,15 +34,12 @@ pub struct HmbResult {
 }
 
 /// Whether any role of a drive lies in memory that a host grants.
-pub(crate) fn keeps_data_or_map(spec: &DriveSpec) -> bool {
+pub(crate) fn is_used(spec: &DriveSpec) -> bool {
     let roles = &spec.roles;
-    let is_granted = |tier: Tier| tier.is_granted();
-    roles.map.tiers.iter().any(|held| is_granted(held.tier))
-        || is_granted(roles.write_buffer.tier)
-        || roles
-            .read_cache
-            .as_ref()
-            .is_some_and(|cache| is_granted(cache.tier))
+    let map = roles.map.tiers.iter().map(|held| held.tier);
+    let buffer = (roles.write_buffer.bytes > 0).then_some(roles.write_buffer.tier);
+    let cache = roles.read_cache.as_ref().map(|cache| cache.tier);
+    map.chain(buffer).chain(cache).any(Tier::is_granted)
 }
 
 impl HmbChoice {
@@ -105,7 +102,7 @@ impl HmbChoice {
             granted_bytes: outcome.granted_bytes(),
             ..HmbResult::default()
         };
-        let is_idle = result.granted_bytes > 0 && !keeps_data_or_map(spec);
+        let is_idle = result.granted_bytes > 0 && !is_used(spec);
         let idle = is_idle.then(|| {
             format!(
                 "`{}` takes {} of host memory and keeps nothing there: none of its roles lies on `hmb`, and without \

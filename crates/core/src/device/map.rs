@@ -364,12 +364,11 @@ impl Map {
         programs: &mut Programs,
         contents: &mut C,
     ) {
-        let due = self.writebacks_due(ftl);
         self.move_units(board);
         loop {
             let waiting = self.role.writebacks();
             self.drains &= waiting > 0;
-            if waiting == 0 || (waiting < due && !self.drains) {
+            if waiting == 0 || (!self.drains && waiting < self.writebacks_due(ftl)) {
                 return;
             }
             if self.programs >= WRITEBACKS_PER_DIE * ftl.geometry().dies {

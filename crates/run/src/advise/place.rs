@@ -1,6 +1,6 @@
 //! What a drive makes of host memory: how much it uses, and how many units of the map that holds.
 
-use crate::hmb::keeps_data_or_map;
+use crate::hmb;
 use lodger_core::DriveSpec;
 use lodger_core::controller::MapRole;
 use lodger_core::host::hmb::LINUX_CAP_BYTES;
@@ -40,7 +40,7 @@ impl Place {
         if let Some(cache) = roles.read_cache.as_ref().filter(|c| c.tier == Tier::Hmb) {
             data_bytes += cache.bytes;
         }
-        if !keeps_data_or_map(spec) {
+        if !hmb::is_used(spec) {
             return None;
         }
         let slots = spec.capacity_bytes / SLOT_BYTES;
