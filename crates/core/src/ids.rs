@@ -1,6 +1,8 @@
 //! Newtypes for every index, so that one cannot be taken for another.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::marker::PhantomData;
 
 /// What numbers the places of a [`Slab`](crate::slab::Slab).
 pub trait Id: Copy + PartialEq {
@@ -103,5 +105,107 @@ id!(
     WindowCallId
 );
 
+/// An index, or none, in four bytes: `Option` would take eight. No index has the number that stands for none.
+#[derive(Clone, Serialize, Deserialize, Copy, PartialEq, Eq)]
+#[serde(transparent)]
+pub struct Maybe<I>(u32, #[serde(skip)] PhantomData<I>);
+
+impl<I> Maybe<I> {
+    /// No such thing.
+    pub const NONE: Self = Maybe(NONE, PhantomData);
+
+    /// Whether there is one.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_some(self) -> bool {
+        self.0 != NONE
+    }
+
+    /// Whether there is none.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_none(self) -> bool {
+        self.0 == NONE
+    }
+}
+
+impl<I: Id> Maybe<I> {
+    /// As an `Option`.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(self) -> Option<I> {
+        self.is_some().then(|| I::new(self.0))
+    }
+
+    /// Leaves none, and returns what was there.
+    #[inline(always)]
+    pub fn take(&mut self) -> Option<I> {
+        std::mem::take(self).get()
+    }
+}
+
+impl<I> Default for Maybe<I> {
+    #[inline(always)]
+    fn default() -> Self {
+        Maybe::NONE
+    }
+}
+
+impl<I: Id> From<I> for Maybe<I> {
+    #[inline(always)]
+    fn from(index: I) -> Self {
+        debug_assert!(index.number() != NONE, "the number that stands for none");
+        Maybe(index.number(), PhantomData)
+    }
+}
+
+impl<I: Id> From<Option<I>> for Maybe<I> {
+    #[inline(always)]
+    fn from(index: Option<I>) -> Self {
+        index.map_or(Maybe::NONE, Maybe::from)
+    }
+}
+
+impl<I: Id + fmt::Debug> fmt::Debug for Maybe<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
 /// "No such thing" in columns of raw indices.
 pub const NONE: u32 = u32::MAX;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_or_none_takes_four_bytes_and_comes_back_as_it_was() {
+        assert_eq!(size_of::<Maybe<BufferSlot>>(), 4);
+        for number in [0, 1, crate::engine::INDEX_MAX, u32::MAX - 1] {
+            let slot = BufferSlot(number);
+            let maybe = Maybe::from(slot);
+            assert!(maybe.is_some() && !maybe.is_none());
+            assert_eq!((maybe.get(), Maybe::from(Some(slot))), (Some(slot), maybe));
+            assert_eq!(format!("{maybe:?}"), format!("{:?}", Some(slot)));
+        }
+        let none = Maybe::<BufferSlot>::default();
+        assert!(none.is_none() && !none.is_some());
+        assert_eq!((none.get(), Maybe::from(None)), (None, none));
+        assert_eq!(format!("{none:?}"), "None");
+    }
+
+    #[test]
+    fn what_is_taken_leaves_none() {
+        let mut maybe = Maybe::from(FlashOpId(3));
+        assert_eq!(maybe.take(), Some(FlashOpId(3)));
+        assert_eq!((maybe, maybe.take()), (Maybe::NONE, None));
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "the number that stands for none")]
+    fn the_number_that_stands_for_none_is_no_index() {
+        let _ = Maybe::from(Lpn(u32::MAX));
+    }
+}

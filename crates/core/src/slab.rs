@@ -1,6 +1,6 @@
 //! Fixed places for things that come and go, and lists threaded through them.
 
-use crate::ids::{Id, NONE};
+use crate::ids::{Id, Maybe};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
@@ -92,29 +92,27 @@ impl<T, I: Id> std::ops::IndexMut<I> for Slab<T, I> {
     }
 }
 
-/// Something that can stand in one [`Queue`] at a time.
-pub trait Linked {
-    /// Index of the next in the queue.
-    fn next(&self) -> u32;
-    /// Sets the index of the next in the queue.
-    fn set_next(&mut self, next: u32);
+/// Something that can stand in one [`Queue`] at a time, among others that indices of type `I` number.
+pub trait Linked<I> {
+    /// The next in the queue.
+    fn next(&self) -> Maybe<I>;
+    /// Sets the next in the queue.
+    fn set_next(&mut self, next: Maybe<I>);
 }
 
 /// First-in, first-out queue threaded through the places of a [`Slab`].
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
-pub struct Queue<I = u32> {
-    head: u32,
-    tail: u32,
-    #[serde(skip)]
-    index: PhantomData<I>,
+pub struct Queue<I: Id = u32> {
+    head: Maybe<I>,
+    /// Means nothing while the queue is empty.
+    tail: Maybe<I>,
 }
 
-impl<I> Default for Queue<I> {
+impl<I: Id> Default for Queue<I> {
     fn default() -> Self {
         Queue {
-            head: NONE,
-            tail: NONE,
-            index: PhantomData,
+            head: Maybe::NONE,
+            tail: Maybe::NONE,
         }
     }
 }
@@ -124,61 +122,60 @@ impl<I: Id> Queue<I> {
     #[inline]
     #[must_use]
     pub fn front(&self) -> Option<I> {
-        (self.head != NONE).then(|| I::new(self.head))
+        self.head.get()
     }
 
     /// Whether the queue is empty.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.head == NONE
+        self.head.is_none()
     }
 
     /// All places in the queue, from the front.
-    pub fn iter<'a, T: Linked>(
+    pub fn iter<'a, T: Linked<I>>(
         &self,
         slab: &'a Slab<T, I>,
     ) -> impl Iterator<Item = I> + Clone + use<'a, T, I> {
-        let next = |index: u32| (index != NONE).then(|| I::new(index));
-        std::iter::successors(next(self.head), move |&index| next(slab[index].next()))
+        std::iter::successors(self.head.get(), move |&index| slab[index].next().get())
     }
 
     /// Puts a place at the end of the queue.
     #[inline]
-    pub fn push_back<T: Linked>(&mut self, slab: &mut Slab<T, I>, index: I) {
-        slab[index].set_next(NONE);
-        if self.head == NONE {
-            self.head = index.number();
-        } else {
-            slab[I::new(self.tail)].set_next(index.number());
+    pub fn push_back<T: Linked<I>>(&mut self, slab: &mut Slab<T, I>, index: I) {
+        slab[index].set_next(Maybe::NONE);
+        match self.head.get().and(self.tail.get()) {
+            None => self.head = index.into(),
+            Some(last) => slab[last].set_next(index.into()),
         }
-        self.tail = index.number();
+        self.tail = index.into();
     }
 
     /// Puts a place at the front of the queue.
     #[inline]
-    pub fn push_front<T: Linked>(&mut self, slab: &mut Slab<T, I>, index: I) {
+    pub fn push_front<T: Linked<I>>(&mut self, slab: &mut Slab<T, I>, index: I) {
         slab[index].set_next(self.head);
-        if self.head == NONE {
-            self.tail = index.number();
+        if self.head.is_none() {
+            self.tail = index.into();
         }
-        self.head = index.number();
+        self.head = index.into();
     }
 
     /// Takes a place out of the queue, wherever it stands; false: it is not there.
-    pub fn remove<T: Linked>(&mut self, slab: &mut Slab<T, I>, index: I) -> bool {
-        let mut before = NONE;
-        let mut at = self.head;
-        while at != NONE && at != index.number() {
-            (before, at) = (at, slab[I::new(at)].next());
+    pub fn remove<T: Linked<I>>(&mut self, slab: &mut Slab<T, I>, index: I) -> bool {
+        let (mut before, mut at) = (Maybe::NONE, self.head);
+        while let Some(other) = at.get()
+            && other != index
+        {
+            (before, at) = (at, slab[other].next());
         }
-        if at == NONE {
+        if at.is_none() {
             return false;
         }
         let next = slab[index].next();
-        match before {
-            NONE => self.head = next,
-            before => slab[I::new(before)].set_next(next),
+        match before.get() {
+            None => self.head = next,
+            Some(before) => slab[before].set_next(next),
         }
         if self.tail == at {
             self.tail = before;
@@ -188,7 +185,7 @@ impl<I: Id> Queue<I> {
 
     /// Takes the place at the front out of the queue.
     #[inline]
-    pub fn pop_front<T: Linked>(&mut self, slab: &mut Slab<T, I>) -> Option<I> {
+    pub fn pop_front<T: Linked<I>>(&mut self, slab: &mut Slab<T, I>) -> Option<I> {
         let index = self.front()?;
         self.head = slab[index].next();
         Some(index)
@@ -199,12 +196,12 @@ impl<I: Id> Queue<I> {
 mod tests {
     use super::*;
 
-    struct Node(u32);
-    impl Linked for Node {
-        fn next(&self) -> u32 {
+    struct Node(Maybe<u32>);
+    impl Linked<u32> for Node {
+        fn next(&self) -> Maybe<u32> {
             self.0
         }
-        fn set_next(&mut self, next: u32) {
+        fn set_next(&mut self, next: Maybe<u32>) {
             self.0 = next;
         }
     }
@@ -212,7 +209,7 @@ mod tests {
     #[test]
     fn a_queue_keeps_order_across_pushes_at_both_ends() {
         let mut slab: Slab<_> = Slab::default();
-        let ids: Vec<u32> = (0..4).map(|_| slab.insert(Node(NONE))).collect();
+        let ids: Vec<u32> = (0..4).map(|_| slab.insert(Node(Maybe::NONE))).collect();
         let mut queue: Queue = Queue::default();
         queue.push_back(&mut slab, ids[1]);
         queue.push_back(&mut slab, ids[2]);
@@ -228,7 +225,7 @@ mod tests {
     fn what_is_removed_leaves_the_others_in_order() {
         for removed in 0..4 {
             let mut slab: Slab<_> = Slab::default();
-            let ids: Vec<u32> = (0..5).map(|_| slab.insert(Node(NONE))).collect();
+            let ids: Vec<u32> = (0..5).map(|_| slab.insert(Node(Maybe::NONE))).collect();
             let mut queue: Queue = Queue::default();
             for &id in &ids[..4] {
                 queue.push_back(&mut slab, id);

@@ -1,7 +1,7 @@
 //! Read-ahead: which reads form streams, what is expected to be asked for next, and who waits for what of it is on
 //! its way from flash. It takes no time; the drive reads what it is told.
 
-use crate::ids::{CommandId, NONE, Ppn};
+use crate::ids::{CommandId, Maybe, NONE, Ppn};
 use crate::nand::SlotMask;
 use crate::slab::{Linked, Queue, Slab};
 use crate::spec::{ReadAheadSpec, SLOT_BYTES};
@@ -40,14 +40,14 @@ struct Coming {
 struct Waiting {
     command: CommandId,
     bytes: u32,
-    next: u32,
+    next: Maybe<u32>,
 }
 
-impl Linked for Waiting {
-    fn next(&self) -> u32 {
+impl Linked<u32> for Waiting {
+    fn next(&self) -> Maybe<u32> {
         self.next
     }
-    fn set_next(&mut self, next: u32) {
+    fn set_next(&mut self, next: Maybe<u32>) {
         self.next = next;
     }
 }
@@ -179,7 +179,7 @@ impl ReadAhead {
         coming.last = self.waiting.insert(Waiting {
             command,
             bytes,
-            next: NONE,
+            next: Maybe::NONE,
         });
         coming.waiting.push_back(&mut self.waiting, coming.last);
         Some(true)

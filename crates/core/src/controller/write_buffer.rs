@@ -8,7 +8,7 @@ mod wanted;
 pub use log::Fate;
 pub use wanted::Wanted;
 
-use crate::ids::{BufferSlot, CommandId, Lpn, NONE};
+use crate::ids::{BufferSlot, CommandId, Lpn, Maybe, NONE};
 use crate::slab::{Linked, Queue, Slab};
 use crate::spec::{SLOT_BYTES, WriteBufferSpec};
 use crate::table::Table;
@@ -33,7 +33,7 @@ pub enum SlotState {
 
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 struct Slot {
-    next: u32,
+    next: Maybe<BufferSlot>,
     lpn: Lpn,
     state: SlotState,
     epoch: u64,
@@ -65,7 +65,7 @@ struct Slot {
 impl Slot {
     fn new(lpn: Lpn) -> Self {
         Slot {
-            next: NONE,
+            next: Maybe::NONE,
             lpn,
             state: SlotState::Incoming,
             epoch: 0,
@@ -86,11 +86,11 @@ impl Slot {
     }
 }
 
-impl Linked for Slot {
-    fn next(&self) -> u32 {
+impl Linked<BufferSlot> for Slot {
+    fn next(&self) -> Maybe<BufferSlot> {
         self.next
     }
-    fn set_next(&mut self, next: u32) {
+    fn set_next(&mut self, next: Maybe<BufferSlot>) {
         self.next = next;
     }
 }
@@ -262,19 +262,19 @@ impl WriteBuffer {
     }
 
     /// Takes slots for the data of these pages, which is on its way, as far as there are any, each chained to the next.
-    /// Returns the first, as a raw index, and how many there are.
+    /// Returns the first and how many there are.
     #[inline]
-    pub fn take(&mut self, pages: Range<u32>) -> (u32, u32) {
+    pub fn take(&mut self, pages: Range<u32>) -> (Option<BufferSlot>, u32) {
         let room = self.capacity.saturating_sub(self.used);
         let taken = room.min(pages.end - pages.start);
         self.used += taken;
         self.high_water = self.high_water.max(self.used);
-        let (mut head, mut last) = (NONE, None);
+        let (mut head, mut last) = (None, None);
         for lpn in pages.start..pages.start + taken {
             let slot = self.slots.insert(Slot::new(Lpn(lpn)));
             match last.replace(slot) {
-                None => head = slot.0,
-                Some(last) => self.slots[last].next = slot.0,
+                None => head = Some(slot),
+                Some(last) => self.slots[last].next = slot.into(),
             }
         }
         (head, taken)
@@ -287,11 +287,11 @@ impl WriteBuffer {
         self.slots[slot].lpn
     }
 
-    /// The slot chained to this one, as a raw index.
+    /// The slot chained to this one.
     #[inline]
     #[must_use]
-    pub fn chained(&self, slot: BufferSlot) -> u32 {
-        self.slots[slot].next
+    pub fn chained(&self, slot: BufferSlot) -> Option<BufferSlot> {
+        self.slots[slot].next.get()
     }
 
     /// State of a slot.

@@ -8,7 +8,7 @@ use super::programs::{Fetched, Program, Programs};
 use crate::controller::{SlotState, WriteBuffer};
 use crate::engine::EventKind;
 use crate::ftl::{Ftl, ProgramUnit};
-use crate::ids::{BufferSlot, CommandId, Lpn, NONE, TransferId};
+use crate::ids::{BufferSlot, CommandId, Lpn, TransferId};
 use crate::memory::{GRANTED, STAGING};
 use crate::observe::Tracer;
 use crate::slab::{Queue, Slab};
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Transfer {
     pub command: CommandId,
     /// First slot; the others follow by [`WriteBuffer::chained`].
-    pub first_slot: u32,
+    pub first_slot: BufferSlot,
     pub bytes: u64,
     /// Grant of host memory it goes into; 0 while it goes into the drive.
     grant: u32,
@@ -123,7 +123,12 @@ impl Buffer {
     }
 
     /// Data of a command is asked for, for slots chained from `first_slot` on.
-    pub(super) fn begin(&mut self, command: CommandId, first_slot: u32, bytes: u64) -> TransferId {
+    pub(super) fn begin(
+        &mut self,
+        command: CommandId,
+        first_slot: BufferSlot,
+        bytes: u64,
+    ) -> TransferId {
         self.transfers.insert(Transfer {
             command,
             first_slot,
@@ -223,15 +228,15 @@ impl Buffer {
             return 0;
         }
         let command = &commands[transfer.command];
-        let mut slot = transfer.first_slot;
+        let mut next = Some(transfer.first_slot);
         let (mut held, mut part_bytes) = (0, 0);
-        while slot != NONE {
-            let lpn = self.slots.lpn(BufferSlot(slot));
+        while let Some(slot) = next {
+            let lpn = self.slots.lpn(slot);
             if command.sectors_in(lpn) != u8::MAX && self.slots.find(lpn).is_some() {
                 held += SLOT_BYTES;
                 part_bytes += command.bytes_in(lpn);
             }
-            slot = self.slots.chained(BufferSlot(slot));
+            next = self.slots.chained(slot);
         }
         if held > 0 {
             self.transfers[index].merged = true;

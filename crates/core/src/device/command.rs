@@ -1,7 +1,7 @@
 //! A command inside the drive.
 
 use super::SECTOR_BYTES;
-use crate::ids::{CommandId, Lpn, NONE, Ppn, TranslationPage};
+use crate::ids::{CommandId, Lpn, Maybe, Ppn, TranslationPage};
 use crate::request::{Request, Status};
 use crate::slab::{Linked, Slab};
 use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
@@ -22,7 +22,7 @@ pub(super) enum ToldByHost {
 /// A command inside the drive.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub(super) struct Command {
-    pub(super) next: u32,
+    pub(super) next: Maybe<CommandId>,
     pub(super) request: Request,
     /// When the last of its data is on the other side.
     pub(super) data_end_ps: u64,
@@ -74,11 +74,11 @@ impl<P> DerefMut for Held<P> {
     }
 }
 
-impl<P> Linked for Held<P> {
-    fn next(&self) -> u32 {
+impl<P> Linked<CommandId> for Held<P> {
+    fn next(&self) -> Maybe<CommandId> {
         self.next
     }
-    fn set_next(&mut self, next: u32) {
+    fn set_next(&mut self, next: Maybe<CommandId>) {
         self.next = next;
     }
 }
@@ -89,7 +89,7 @@ pub(super) type Commands<P> = Slab<Held<P>, CommandId>;
 impl Command {
     pub(super) fn new(request: Request, status: Status) -> Self {
         Command {
-            next: NONE,
+            next: Maybe::NONE,
             request,
             data_end_ps: 0,
             pending: 0,

@@ -39,7 +39,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let (head, taken) = self.buffer.slots.take(from..end);
         self.buffer.slots.took(now_ps, taken);
         self.commands[id].slots_taken += taken;
-        if taken > 0 {
+        if let Some(head) = head {
             let bytes = command.bytes_of(from..from + taken);
             let transfer = self.buffer.begin(id, head, bytes);
             self.commands[id].pending += 1;
@@ -147,16 +147,15 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let now_ps = engine.now().ps();
         engine.tracer.transferred(index, id, false, now_ps);
         let command = *self.commands[id];
-        let mut slot = transfer.first_slot;
-        while slot != NONE {
-            let next = self.buffer.slots.chained(BufferSlot(slot));
-            let lpn = self.buffer.slots.lpn(BufferSlot(slot));
-            let held = self.land(id, &command, BufferSlot(slot));
+        let mut next = Some(transfer.first_slot);
+        while let Some(slot) = next {
+            next = self.buffer.slots.chained(slot);
+            let lpn = self.buffer.slots.lpn(slot);
+            let held = self.land(id, &command, slot);
             if C::HAS_BYTES {
                 self.protect(lpn);
                 self.note_landed(held);
             }
-            slot = next;
         }
         self.buffer.landed(&transfer);
         self.end_part(id);
@@ -185,11 +184,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if self.buffer.slots.has_log() {
             return self.put_back_logged(lpn, page);
         }
-        let (slot, taken) = self.buffer.slots.take(lpn.0..lpn.0 + 1);
-        if taken == 0 {
+        let (Some(slot), _) = self.buffer.slots.take(lpn.0..lpn.0 + 1) else {
             return false;
-        }
-        let slot = BufferSlot(slot);
+        };
         self.contents.set_buffered(slot, page);
         // As one whose rest has to be read, and has been.
         if let Landing::Absorbed(held) = self.buffer.slots.land(slot, true, false) {
@@ -548,7 +545,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.ftl.programmed(program.ppn);
         self.discard_dead();
         if program.first_slot != NONE {
-            self.release_slots(program.first_slot);
+            self.release_slots(BufferSlot(program.first_slot));
         }
         if let Some(hpb) = &mut self.hpb {
             hpb.programmed(&self.ftl, &self.buffer.slots, program.ppn);
@@ -559,16 +556,15 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// Buffer slots are in flash: they are free, and who waited for them goes on.
-    fn release_slots(&mut self, first_slot: u32) {
+    fn release_slots(&mut self, first_slot: BufferSlot) {
         let mut done = std::mem::take(&mut self.scratch);
-        let mut slot = first_slot;
-        while slot != NONE {
-            let next = self.buffer.slots.chained(BufferSlot(slot));
+        let mut next = Some(first_slot);
+        while let Some(slot) = next {
+            next = self.buffer.slots.chained(slot);
             if Self::PAGES_IN_HOST {
-                self.hmb_pages.release(BufferSlot(slot));
+                self.hmb_pages.release(slot);
             }
-            self.buffer.slots.programmed(BufferSlot(slot), &mut done);
-            slot = next;
+            self.buffer.slots.programmed(slot, &mut done);
         }
         self.go_on(done);
     }

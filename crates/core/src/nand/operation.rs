@@ -1,7 +1,7 @@
 //! One operation of the flash array.
 
 use super::geometry::Place;
-use crate::ids::{DieId, Ppn, Superblock};
+use crate::ids::{DieId, FlashOpId, Maybe, Ppn, Superblock};
 use crate::slab::Linked;
 use serde::{Deserialize, Serialize};
 
@@ -126,7 +126,7 @@ pub fn slots_of(mask: SlotMask) -> u32 {
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub struct FlashOp {
     /// Next in its die's queue.
-    pub next: u32,
+    pub next: Maybe<FlashOpId>,
     /// What the array does.
     pub kind: OpKind,
     /// How urgent it is.
@@ -169,7 +169,7 @@ impl FlashOp {
     #[must_use]
     pub fn read(class: Class, cause: Cause, owner: u32, place: &Place, mask: SlotMask) -> Self {
         FlashOp {
-            next: 0,
+            next: Maybe::NONE,
             kind: OpKind::Read,
             class,
             cause,
@@ -209,13 +209,13 @@ impl FlashOp {
     }
 }
 
-impl Linked for FlashOp {
+impl Linked<FlashOpId> for FlashOp {
     #[inline]
-    fn next(&self) -> u32 {
+    fn next(&self) -> Maybe<FlashOpId> {
         self.next
     }
     #[inline]
-    fn set_next(&mut self, next: u32) {
+    fn set_next(&mut self, next: Maybe<FlashOpId>) {
         self.next = next;
     }
 }

@@ -1,6 +1,6 @@
 //! Units that are being completed in the background, and which of them is read on next.
 
-use crate::ids::{FillingId, Id, NONE};
+use crate::ids::{FillingId, Id, Maybe};
 use crate::observe::TIERS_MAX;
 use crate::slab::{Linked, Queue, Slab};
 use crate::table::Table;
@@ -19,15 +19,15 @@ struct Unit {
     reads: u32,
     /// Units started before.
     order: u64,
-    next: u32,
+    next: Maybe<FillingId>,
 }
 
-impl Linked for Unit {
-    fn next(&self) -> u32 {
+impl Linked<FillingId> for Unit {
+    fn next(&self) -> Maybe<FillingId> {
         self.next
     }
 
-    fn set_next(&mut self, next: u32) {
+    fn set_next(&mut self, next: Maybe<FillingId>) {
         self.next = next;
     }
 }
@@ -85,7 +85,7 @@ impl Filling {
             end_page: pages.end,
             reads: 0,
             order: self.started,
-            next: NONE,
+            next: Maybe::NONE,
         });
         self.started += 1;
         self.place_of.insert(key, index.number());

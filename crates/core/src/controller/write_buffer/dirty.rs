@@ -1,7 +1,7 @@
 //! Slots that wait to be programmed.
 
 use super::{SlotState, WriteBuffer};
-use crate::ids::{BufferSlot, Lpn, NONE};
+use crate::ids::{BufferSlot, Lpn, Maybe};
 
 impl WriteBuffer {
     /// Takes the first `count` slots of a queue to be programmed. They stay chained to one another; `into` has them
@@ -21,7 +21,7 @@ impl WriteBuffer {
             into.push((slot, popped.lpn));
         }
         if let Some(&(last, _)) = into.last() {
-            self.slots[last].next = NONE;
+            self.slots[last].next = Maybe::NONE;
         }
     }
 }

@@ -210,8 +210,7 @@ impl WriteBuffer {
         if self.log.used >= self.log.slots {
             return None;
         }
-        let (slot, taken) = self.take(lpn.0..lpn.0 + 1);
-        let slot = (taken > 0).then_some(BufferSlot(slot))?;
+        let slot = self.take(lpn.0..lpn.0 + 1).0?;
         let place = &mut self.slots[slot];
         (place.log, place.released) = (LogState::Held, true);
         self.log.used += 1;
