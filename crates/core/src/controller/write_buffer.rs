@@ -8,7 +8,7 @@ mod wanted;
 pub use log::Fate;
 pub use wanted::Wanted;
 
-use crate::ids::{BufferSlot, CommandId, Lpn, Maybe, NONE};
+use crate::ids::{BufferSlot, CommandId, Lpn, Maybe};
 use crate::slab::{Linked, Queue, Slab};
 use crate::spec::{SLOT_BYTES, WriteBufferSpec};
 use crate::table::Table;
@@ -39,7 +39,7 @@ struct Slot {
     epoch: u64,
     order: u64,
     /// First command that waits for this slot to be in flash.
-    waiter: u32,
+    waiter: Maybe<u32>,
     /// Sequence number of the trim that invalidated its data; 0 if none did.
     trimmed_at: u32,
     /// Its epoch does not wait for it any more.
@@ -55,11 +55,11 @@ struct Slot {
     /// Its program operation carries it.
     written: bool,
     /// Versions of the same page in the buffer.
-    older: u32,
-    newer: u32,
+    older: Maybe<BufferSlot>,
+    newer: Maybe<BufferSlot>,
     /// Neighbours in the list of slots not copied.
-    list_before: u32,
-    list_after: u32,
+    list_before: Maybe<BufferSlot>,
+    list_after: Maybe<BufferSlot>,
 }
 
 impl Slot {
@@ -70,7 +70,7 @@ impl Slot {
             state: SlotState::Incoming,
             epoch: 0,
             order: 0,
-            waiter: NONE,
+            waiter: Maybe::NONE,
             trimmed_at: 0,
             released: false,
             cold: false,
@@ -78,10 +78,10 @@ impl Slot {
             log: LogState::None,
             superseded: false,
             written: false,
-            older: NONE,
-            newer: NONE,
-            list_before: NONE,
-            list_after: NONE,
+            older: Maybe::NONE,
+            newer: Maybe::NONE,
+            list_before: Maybe::NONE,
+            list_after: Maybe::NONE,
         }
     }
 }
@@ -99,7 +99,7 @@ impl Linked<BufferSlot> for Slot {
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 struct Waiter {
     command: CommandId,
-    next: u32,
+    next: Maybe<u32>,
 }
 
 /// Places of [`WriteBuffer::merging`]: flushes wait for it, or none does yet.
@@ -230,7 +230,7 @@ impl WriteBuffer {
         }]);
         for &slot in &slots {
             self.slots[slot].epoch = 0;
-            self.slots[slot].waiter = NONE;
+            self.slots[slot].waiter = Maybe::NONE;
             self.slots[slot].released = false;
             self.queue(slot, false);
         }
@@ -365,7 +365,7 @@ impl WriteBuffer {
         assert_eq!(self.state(slot), SlotState::Merging);
         let epoch_closed = self.slots[slot].epoch + 1 < self.first_epoch + self.epochs.len() as u64;
         self.merging[if epoch_closed { CLOSED } else { OPEN }] -= 1;
-        let awaited = self.slots[slot].waiter != NONE;
+        let awaited = self.slots[slot].waiter.is_some();
         self.queue(slot, cold);
         if epoch_closed || awaited {
             self.hurry();
@@ -428,7 +428,7 @@ impl WriteBuffer {
     pub fn promised_before_trim(&self, slot: BufferSlot) -> Option<u32> {
         let slot = &self.slots[slot];
         let promised_to = self.drain_before.max(self.log.before);
-        let awaited = slot.waiter != NONE;
+        let awaited = slot.waiter.is_some();
         let promised = slot.order < promised_to || slot.is_copied() || awaited;
         (slot.trimmed_at > 0 && promised).then_some(slot.trimmed_at)
     }
@@ -473,14 +473,14 @@ impl WriteBuffer {
             return;
         }
         self.slots[slot].released = true;
-        self.slots[slot].waiter = NONE;
+        self.slots[slot].waiter = Maybe::NONE;
         self.epochs[(epoch - self.first_epoch) as usize].slots -= 1;
-        let mut at = waiter;
-        while at != NONE {
-            let Waiter { command, next } = self.waiters[at];
-            done.push(command);
+        let mut next = waiter;
+        while let Some(at) = next.get() {
+            let waiter = self.waiters[at];
+            done.push(waiter.command);
             self.waiters.remove(at);
-            at = next;
+            next = waiter.next;
         }
     }
 
@@ -493,7 +493,7 @@ impl WriteBuffer {
     /// A command waits until this slot is in flash, which must be soon if `at_once` (FUA).
     pub fn wait_for(&mut self, slot: BufferSlot, command: CommandId, at_once: bool) {
         let next = self.slots[slot].waiter;
-        self.slots[slot].waiter = self.waiters.insert(Waiter { command, next });
+        self.slots[slot].waiter = self.waiters.insert(Waiter { command, next }).into();
         if at_once {
             self.hurry();
         }
@@ -555,10 +555,10 @@ impl WriteBuffer {
             return;
         }
         self.epochs[(epoch - self.first_epoch) as usize].failed = true;
-        let mut at = waiter;
-        while at != NONE {
+        let mut next = waiter;
+        while let Some(at) = next.get() {
             waiting.push(self.waiters[at].command);
-            at = self.waiters[at].next;
+            next = self.waiters[at].next;
         }
     }
 

@@ -6,7 +6,7 @@
 //! are copied in the order they were filled, one batch at a time (a group commit).
 
 use super::{Epoch, Slot, SlotState, WriteBuffer};
-use crate::ids::{BufferSlot, CommandId, Lpn, NONE};
+use crate::ids::{BufferSlot, CommandId, Lpn, Maybe};
 use crate::slab::{Queue, Slab};
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
@@ -55,8 +55,8 @@ pub(super) struct Log {
     /// Slots queued before this number are to be copied.
     pub before: u64,
     /// List of the slots not copied, oldest first.
-    head: u32,
-    tail: u32,
+    head: Maybe<BufferSlot>,
+    tail: Maybe<BufferSlot>,
     /// Last version of each page, from which the older ones in the buffer are chained.
     latest: Table,
     /// Slots that are being copied into the log.
@@ -73,8 +73,8 @@ impl Log {
             used: 0,
             dirty: 0,
             before: 0,
-            head: NONE,
-            tail: NONE,
+            head: Maybe::NONE,
+            tail: Maybe::NONE,
             latest: Table::with_capacity(slots as usize),
             batch: Vec::new(),
             copying: false,
@@ -86,6 +86,11 @@ impl Log {
     /// operations. Copies count until they are in flash: those being programmed leave no room yet.
     pub fn presses(&self) -> bool {
         self.slots > 0 && self.used * 2 > self.slots
+    }
+
+    /// The last version of a page in the buffer.
+    fn last_version(&self, lpn: Lpn) -> Option<BufferSlot> {
+        self.latest.get(lpn.0).map(BufferSlot)
     }
 
     /// Pages that the buffer has versions of.
@@ -131,8 +136,15 @@ impl WriteBuffer {
     #[inline]
     #[must_use]
     pub fn log_wanted(&self) -> bool {
-        let head = self.log.head;
-        head != NONE && !self.log.copying && self.slots[BufferSlot(head)].order < self.log.before
+        self.next_to_log().is_some()
+    }
+
+    /// The first slot that is to be copied, unless some are being copied.
+    #[inline]
+    fn next_to_log(&self) -> Option<BufferSlot> {
+        let first = self.log.head.get()?;
+        let is_due = !self.log.copying && self.slots[first].order < self.log.before;
+        is_due.then_some(first)
     }
 
     /// Whether a slot's data can be read from the log.
@@ -153,11 +165,10 @@ impl WriteBuffer {
     /// Takes the next slots to be copied; returns how many. Where the log is full, they wait until
     /// something that it holds is in flash.
     pub fn start_log(&mut self) -> u32 {
-        while self.log_wanted() && self.log.batch.len() < BATCH_SLOTS {
-            if self.log.used >= self.log.slots {
-                break;
-            }
-            let slot = BufferSlot(self.log.head);
+        while let Some(slot) = self.next_to_log()
+            && self.log.batch.len() < BATCH_SLOTS
+            && self.log.used < self.log.slots
+        {
             self.leave_list(slot);
             self.slots[slot].log = LogState::Copying;
             self.log.used += 1;
@@ -197,11 +208,10 @@ impl WriteBuffer {
 
     /// A program operation with that number carries the page as a slot has it: it is not the one of newer versions.
     pub fn note_programs(&mut self, slot: BufferSlot, sequence: u32) {
-        let mut at = self.slots[slot].newer;
-        while at != NONE {
-            let newer = BufferSlot(at);
+        let mut next = self.slots[slot].newer;
+        while let Some(newer) = next.get() {
             self.note_landed(newer, sequence);
-            at = self.slots[newer].newer;
+            next = self.slots[newer].newer;
         }
     }
 
@@ -268,13 +278,13 @@ impl WriteBuffer {
 
     /// A slot has become a version of its page.
     pub(super) fn add_version(&mut self, slot: BufferSlot) {
-        let lpn = self.slots[slot].lpn.0;
-        let older = self.log.latest.get(lpn).unwrap_or(NONE);
-        self.slots[slot].older = older;
-        if older != NONE {
-            self.slots[BufferSlot(older)].newer = slot.0;
+        let lpn = self.slots[slot].lpn;
+        let older = self.log.last_version(lpn);
+        self.slots[slot].older = older.into();
+        if let Some(older) = older {
+            self.slots[older].newer = slot.into();
         }
-        self.log.latest.insert(lpn, slot.0);
+        self.log.latest.insert(lpn.0, slot.0);
     }
 
     /// A slot is free: it is no version of its page any more.
@@ -290,39 +300,40 @@ impl WriteBuffer {
             self.supersede(older, done);
         }
         self.leave_log(slot);
-        if newer != NONE {
-            self.slots[BufferSlot(newer)].older = older;
-        } else if older != NONE {
-            self.log.latest.insert(lpn.0, older);
+        if let Some(newer) = newer.get() {
+            self.slots[newer].older = older;
+        } else if let Some(older) = older.get() {
+            self.log.latest.insert(lpn.0, older.0);
         } else {
             self.log.latest.remove(lpn.0);
         }
-        if older != NONE {
-            self.slots[BufferSlot(older)].newer = newer;
+        if let Some(older) = older.get() {
+            self.slots[older].newer = newer;
         }
     }
 
     /// All versions of a page in the buffer are trimmed.
     pub(super) fn trim_versions(&mut self, lpn: Lpn, sequence: u32) {
-        let mut at = self.log.latest.get(lpn.0).unwrap_or(NONE);
-        while at != NONE {
-            let slot = &mut self.slots[BufferSlot(at)];
+        let mut next = self.log.last_version(lpn);
+        while let Some(at) = next {
+            let slot = &mut self.slots[at];
             if slot.trimmed_at == 0 {
                 slot.trimmed_at = sequence;
             }
-            at = slot.older;
+            next = slot.older.get();
         }
     }
 
     /// A newer version of the page is safe: this one and all before it need not be.
-    fn supersede(&mut self, first: u32, done: &mut Vec<CommandId>) {
-        let mut at = first;
-        while at != NONE && !self.slots[BufferSlot(at)].superseded {
-            let slot = BufferSlot(at);
+    fn supersede(&mut self, first: Maybe<BufferSlot>, done: &mut Vec<CommandId>) {
+        let mut next = first;
+        while let Some(slot) = next.get()
+            && !self.slots[slot].superseded
+        {
             self.slots[slot].superseded = true;
             self.leave_log(slot);
             self.release_waiters(slot, done);
-            at = self.slots[slot].older;
+            next = self.slots[slot].older;
         }
     }
 
@@ -349,13 +360,12 @@ impl WriteBuffer {
         let place = &mut self.slots[slot];
         place.log = LogState::Waiting;
         place.list_before = tail;
-        place.list_after = NONE;
-        if tail == NONE {
-            self.log.head = slot.0;
-        } else {
-            self.slots[BufferSlot(tail)].list_after = slot.0;
+        place.list_after = Maybe::NONE;
+        match tail.get() {
+            None => self.log.head = slot.into(),
+            Some(tail) => self.slots[tail].list_after = slot.into(),
         }
-        self.log.tail = slot.0;
+        self.log.tail = slot.into();
     }
 
     fn leave_list(&mut self, slot: BufferSlot) {
@@ -364,15 +374,13 @@ impl WriteBuffer {
             list_after: after,
             ..
         } = self.slots[slot];
-        if before == NONE {
-            self.log.head = after;
-        } else {
-            self.slots[BufferSlot(before)].list_after = after;
+        match before.get() {
+            None => self.log.head = after,
+            Some(before) => self.slots[before].list_after = after,
         }
-        if after == NONE {
-            self.log.tail = before;
-        } else {
-            self.slots[BufferSlot(after)].list_before = before;
+        match after.get() {
+            None => self.log.tail = before,
+            Some(after) => self.slots[after].list_before = before,
         }
     }
 
@@ -381,16 +389,15 @@ impl WriteBuffer {
     pub(super) fn restart_with_log(&mut self, kept: bool, trims_to: u32) -> Vec<Lpn> {
         let mut live: Vec<(u64, BufferSlot)> = Vec::new();
         for (_, last) in self.log.latest.iter() {
-            let mut at = last;
-            while at != NONE {
-                let index = BufferSlot(at);
+            let mut next = Some(BufferSlot(last));
+            while let Some(index) = next {
                 let slot = &self.slots[index];
                 let trimmed = slot.trimmed_at > 0 && slot.trimmed_at <= trims_to;
                 let logged = slot.log == LogState::Held && !trimmed;
                 if logged || (kept && self.is_newest(index)) {
                     live.push((slot.order, index));
                 }
-                at = slot.older;
+                next = slot.older.get();
             }
         }
         live.sort_unstable();
