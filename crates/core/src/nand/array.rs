@@ -6,7 +6,7 @@ use super::geometry::Geometry;
 use super::operation::{Class, FlashOp, OpKind, slots_of};
 use super::variation::Variation;
 use crate::engine::{Engine, EventKind, Timeline};
-use crate::ids::{DieId, FlashOpId, Ppn, Superblock};
+use crate::ids::{DieId, FlashOpId, Maybe, Ppn, Superblock};
 use crate::observe::{OpInfo, OpStep, Tracer};
 use crate::slab::Slab;
 use crate::spec::{NandSpec, SLOT_BYTES};
@@ -130,7 +130,7 @@ impl Array {
         let die = &mut self.dies[die_id.index()];
         let suspends = SUSPENDING >> class as u8 & 1 != 0;
         if die.running {
-            if die.current == 0 {
+            if die.current.is_none() {
                 die.read_came |= suspends;
                 return;
             }
@@ -229,7 +229,8 @@ impl Array {
         let now = engine.now();
         let die = &mut self.dies[die_id.index()];
         debug_assert!(!die.running);
-        if die.waiting == 0 && die.suspended == 0 && die.next_program == 0 {
+        let is_held = die.suspended.is_some() || die.next_program.is_some();
+        if die.waiting == 0 && !is_held {
             return;
         }
         if die.free_at_ps > now.ps() {
@@ -239,7 +240,7 @@ impl Array {
             }
             return;
         }
-        if die.suspended != 0 || die.next_program != 0 || die.next_class != 0 {
+        if is_held || die.next_class.is_some() {
             self.start_held(engine, die_id);
             return;
         }
@@ -250,10 +251,9 @@ impl Array {
     /// What is suspended, or was chosen during the last program, comes now, unless reads overtake it.
     fn start_held(&mut self, engine: &mut Engine<impl Tracer>, die_id: DieId) {
         let die = &mut self.dies[die_id.index()];
-        let overtaking = if die.suspended != 0 {
-            SUSPENDING
-        } else {
-            READS
+        let overtaking = match die.suspended.is_some() {
+            true => SUSPENDING,
+            false => READS,
         };
         let reads = die.waiting & overtaking;
         if reads != 0 && die.reads_before_held < OVERTAKES_MAX {
@@ -263,21 +263,18 @@ impl Array {
             return;
         }
         die.reads_before_held = 0;
-        if die.suspended != 0 {
-            self.resume(engine, die_id);
-            return;
-        }
-        if die.next_class != 0 {
-            let class = usize::from(die.next_class - 1);
-            die.next_class = 0;
-            self.start(engine, die_id, class);
-            return;
-        }
-        let index = FlashOpId(std::mem::take(&mut die.next_program) - 1);
-        die.running = true;
-        die.read_came = false;
-        if std::mem::take(&mut die.next_is_loaded) {
-            self.run_array(engine, index, 0);
+        if let Some(index) = die.suspended.take() {
+            die.running = true;
+            let resume_ps = self.nand.suspend.as_ref().map_or(0, |s| s.resume_ps);
+            self.run_array(engine, index, resume_ps);
+        } else if let Some(class) = die.next_class.take() {
+            self.start(engine, die_id, class as usize);
+        } else if let Some(index) = die.next_program.take() {
+            die.running = true;
+            die.read_came = false;
+            if std::mem::take(&mut die.next_is_loaded) {
+                self.run_array(engine, index, 0);
+            }
         }
     }
 
@@ -285,9 +282,9 @@ impl Array {
     fn load_next(&mut self, engine: &mut Engine<impl Tracer>, die_id: DieId) {
         let die = &mut self.dies[die_id.index()];
         let others = die.waiting & !READS;
-        let runs_program =
-            die.current != 0 && self.ops[FlashOpId(die.current - 1)].kind == OpKind::Program;
-        let is_chosen = die.next_program != 0 || die.next_class != 0;
+        let current = die.current.get();
+        let runs_program = current.is_some_and(|op| self.ops[op].kind == OpKind::Program);
+        let is_chosen = die.next_program.is_some() || die.next_class.is_some();
         if !self.nand.cache_program || !runs_program || is_chosen || others == 0 {
             return;
         }
@@ -295,12 +292,14 @@ impl Array {
         let front = die.queues[class]
             .front()
             .expect("the class has an operation waiting");
-        if self.ops[front].kind != OpKind::Program {
-            die.next_class = class as u8 + 1;
+        let op = &self.ops[front];
+        debug_assert!(op.class as usize == class, "queued by its class");
+        if op.kind != OpKind::Program {
+            die.next_class = Some(op.class);
             return;
         }
         let index = die.take(&mut self.ops, class);
-        die.next_program = index.0 + 1;
+        die.next_program = index.into();
         engine
             .tracer
             .step(index, OpStep::Started, engine.now().ps());
@@ -357,7 +356,7 @@ impl Array {
         let duration_ps = op.array_ps + extra_ps;
         op.end_ps = engine.now().ps() + self.nand.command_ps + duration_ps;
         die.busy_ps += self.nand.command_ps + duration_ps;
-        die.current = index.0 + 1;
+        die.current = index.into();
         die.sensed = None;
         engine.tracer.step(index, OpStep::Array, engine.now().ps());
         let die_id = op.die;
@@ -374,7 +373,7 @@ impl Array {
             return;
         }
         engine.tracer.step(index, OpStep::Loaded, engine.now().ps());
-        if die.next_program == index.0 + 1 {
+        if die.next_program == index.into() {
             die.next_is_loaded = true;
             return;
         }
@@ -421,7 +420,7 @@ impl Array {
         }
         engine.tracer.step(index, OpStep::ArrayDone, now.ps());
         die.running = false;
-        die.current = 0;
+        die.current = Maybe::NONE;
         self.dispatch(engine, die_id);
         true
     }
@@ -438,11 +437,11 @@ impl Array {
 
     /// Interrupts the program or erase under way if that gains anything.
     fn try_suspend(&mut self, engine: &mut Engine<impl Tracer>, die_id: DieId) {
-        let Some(suspend) = &self.nand.suspend else {
+        let die = &mut self.dies[die_id.index()];
+        let (Some(suspend), Some(index)) = (&self.nand.suspend, die.current.get()) else {
             return;
         };
-        let die = &mut self.dies[die_id.index()];
-        let op = &mut self.ops[FlashOpId(die.current - 1)];
+        let op = &mut self.ops[index];
         let delay_ps = match op.kind {
             OpKind::Erase => suspend.erase_ps,
             _ => suspend.program_ps,
@@ -457,13 +456,10 @@ impl Array {
         op.array_ps = left_ps;
         op.end_ps = 0;
         die.busy_ps -= left_ps;
-        die.suspended = die.current;
+        die.suspended = std::mem::take(&mut die.current);
         die.reads_before_held = 0;
-        die.current = 0;
         let now_ps = engine.now().ps();
-        engine
-            .tracer
-            .step(FlashOpId(die.suspended - 1), OpStep::Suspending, now_ps);
+        engine.tracer.step(index, OpStep::Suspending, now_ps);
         engine.schedule(engine.now().ps() + delay_ps, EventKind::Suspended, die_id.0);
     }
 
@@ -473,23 +469,14 @@ impl Array {
         self.dispatch(engine, die_id);
     }
 
-    fn resume(&mut self, engine: &mut Engine<impl Tracer>, die_id: DieId) {
-        let die = &mut self.dies[die_id.index()];
-        let index = FlashOpId(die.suspended - 1);
-        die.suspended = 0;
-        die.running = true;
-        let resume_ps = self.nand.suspend.as_ref().map_or(0, |s| s.resume_ps);
-        self.run_array(engine, index, resume_ps);
-    }
-
     /// Programs and erases that the cells are in the middle of: kind and owner.
     pub fn begun(&self) -> impl Iterator<Item = (OpKind, u32)> + '_ {
         let indices = self
             .dies
             .iter()
             .flat_map(|die| [die.current, die.suspended]);
-        indices.filter(|&index| index != 0).map(|index| {
-            let op = &self.ops[FlashOpId(index - 1)];
+        indices.filter_map(Maybe::get).map(|index| {
+            let op = &self.ops[index];
             (op.kind, op.owner)
         })
     }

@@ -1,7 +1,7 @@
 //! Whose turn it is on a die.
 
 use super::operation::{CLASSES, Class, FlashOp};
-use crate::ids::{FlashOpId, Ppn};
+use crate::ids::{FlashOpId, Maybe, Ppn};
 use crate::slab::{Queue, Slab};
 use serde::{Deserialize, Serialize};
 
@@ -45,18 +45,16 @@ pub struct Die {
     pub read_came: bool,
     /// A `DieFree` event is on its way.
     pub waking: bool,
-    /// Program or erase under way, plus one; 0 for none (reads are not kept: nothing stops them).
-    pub current: u32,
-    /// Suspended program or erase, plus one; 0 for none.
-    pub suspended: u32,
-    /// Program whose data goes into the page register while another program runs (cache program),
-    /// plus one; 0 for none. Only reads come before it.
-    pub next_program: u32,
+    /// Program or erase under way (reads are not kept: nothing stops them).
+    pub current: Maybe<FlashOpId>,
+    /// Suspended program or erase.
+    pub suspended: Maybe<FlashOpId>,
+    /// Program whose data goes into the page register while another program runs (cache program). Only reads come before it.
+    pub next_program: Maybe<FlashOpId>,
     /// Its data has arrived.
     pub next_is_loaded: bool,
-    /// Class, plus one, that comes after the program under way though it is no program: nothing is
-    /// loaded meanwhile. 0 for none.
-    pub next_class: u8,
+    /// Class that comes after the program under way though it is no program: nothing is loaded meanwhile.
+    pub next_class: Option<Class>,
     /// How often each class that waits has been overtaken since it last had its turn, a byte a class.
     passed: u64,
     /// Overtakings since a class last had a turn.
