@@ -172,7 +172,8 @@ impl<I: Id + fmt::Debug> fmt::Debug for Maybe<I> {
     }
 }
 
-/// "No such thing" in columns of raw indices.
+/// What stands for none in a [`Maybe`], in entries of the map as bytes, and where a raw number is a key: of a hash table and of
+/// what a cache holds. Elsewhere an index that may be none is a [`Maybe`].
 pub const NONE: u32 = u32::MAX;
 
 #[cfg(test)]

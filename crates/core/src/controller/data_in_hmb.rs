@@ -15,7 +15,7 @@
 
 use super::host_memory::{HostMemory, Lent};
 use super::integrity::{Keys, Rejected};
-use crate::ids::{BufferSlot, Lpn, NONE};
+use crate::ids::{BufferSlot, Lpn, Maybe};
 use crate::spec::{Integrity, SLOT_BYTES};
 use serde::{Deserialize, Serialize};
 
@@ -27,8 +27,8 @@ pub type PageBytes = [u8; SLOT_BYTES as usize];
 pub struct DataInHmb {
     integrity: Integrity,
     keys: Keys,
-    /// Place of each slot of the write buffer; `NONE`: what it holds is in the drive.
-    places: Vec<u32>,
+    /// Place of each slot of the write buffer; none: what it holds is in the drive.
+    places: Vec<Maybe<u32>>,
     /// Places of the write buffer not in use.
     free: Vec<u32>,
     /// First byte of the read cache.
@@ -67,18 +67,18 @@ impl DataInHmb {
     pub fn buffered(&self) -> impl Iterator<Item = BufferSlot> + '_ {
         let places = (0u32..).zip(&self.places);
         places
-            .filter(|&(_, place)| *place != NONE)
+            .filter(|(_, place)| place.is_some())
             .map(|(slot, _)| BufferSlot(slot))
     }
 
     /// Whether a slot's page stands in host memory.
     #[must_use]
     pub fn holds(&self, slot: BufferSlot) -> bool {
-        self.place(slot) != NONE
+        self.place(slot).is_some()
     }
 
-    fn place(&self, slot: BufferSlot) -> u32 {
-        self.places.get(slot.index()).copied().unwrap_or(NONE)
+    fn place(&self, slot: BufferSlot) -> Option<u32> {
+        self.places.get(slot.index())?.get()
     }
 
     /// Puts a slot's page into host memory, if there is room and it can be reached; otherwise it stays in the
@@ -91,16 +91,13 @@ impl DataInHmb {
         page: PageBytes,
     ) {
         if self.places.len() <= slot.index() {
-            self.places.resize(slot.index() + 1, NONE);
+            self.places.resize(slot.index() + 1, Maybe::NONE);
         }
-        let place = match self.places[slot.index()] {
-            NONE => match self.free.pop() {
-                Some(place) => place,
-                None => return,
-            },
-            place => place,
+        let known = self.places[slot.index()].get();
+        let Some(place) = known.or_else(|| self.free.pop()) else {
+            return;
         };
-        self.places[slot.index()] = place;
+        self.places[slot.index()] = place.into();
         let at = u64::from(place) * SLOT_BYTES;
         self.buffer_checks[place as usize] = self.encode(memory, at, lpn, page);
         if memory.has_failed() {
@@ -118,16 +115,15 @@ impl DataInHmb {
         slot: BufferSlot,
         lpn: Lpn,
     ) -> Result<PageBytes, Rejected> {
-        let place = self.place(slot);
+        let place = self.place(slot).expect("the page stands in host memory");
         let at = u64::from(place) * SLOT_BYTES;
         self.decode(memory, at, lpn, self.buffer_checks[place as usize])
     }
 
     /// A slot's page does not stand in host memory any more.
     pub fn release(&mut self, slot: BufferSlot) {
-        let place = self.place(slot);
-        if place != NONE {
-            self.places[slot.index()] = NONE;
+        let place = self.places.get_mut(slot.index());
+        if let Some(place) = place.and_then(Maybe::take) {
             self.free.push(place);
         }
     }

@@ -20,7 +20,7 @@ pub use queue::Fill;
 use super::TierMigrations;
 use super::cache::{Cache, Direct, Inserted};
 use super::encoding::Encoder;
-use crate::ids::{BufferSlot, CommandId, FillingId, TranslationPage};
+use crate::ids::{BufferSlot, CommandId, FillingId, Maybe, TranslationPage};
 use crate::slab::Slab;
 use crate::spec::{Encoding, Integrity, MapRoleSpec, MapTierSpec, Tier};
 use crate::table::Table;
@@ -69,7 +69,7 @@ pub enum Waiter {
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 struct Waiting {
     who: Waiter,
-    next: u32,
+    next: Maybe<u32>,
 }
 
 #[derive(Clone, Serialize, Deserialize, Debug)]

@@ -1,7 +1,7 @@
 //! Read-ahead: which reads form streams, what is expected to be asked for next, and who waits for what of it is on
 //! its way from flash. It takes no time; the drive reads what it is told.
 
-use crate::ids::{CommandId, Maybe, NONE, Ppn};
+use crate::ids::{CommandId, Maybe, Ppn};
 use crate::nand::SlotMask;
 use crate::slab::{Linked, Queue, Slab};
 use crate::spec::{ReadAheadSpec, SLOT_BYTES};
@@ -32,7 +32,7 @@ struct Coming {
     /// Commands that wait for them.
     waiting: Queue,
     /// The last of these.
-    last: u32,
+    last: Maybe<u32>,
 }
 
 /// A command that waits for some bytes of them.
@@ -156,7 +156,7 @@ impl ReadAhead {
             first,
             mask,
             waiting: Queue::default(),
-            last: NONE,
+            last: Maybe::NONE,
         });
         for slot in slots(first, mask) {
             self.coming_by_ppn.insert(slot, coming);
@@ -172,16 +172,19 @@ impl ReadAhead {
         }
         let at = self.coming_by_ppn.get(ppn.0)?;
         let coming = &mut self.coming[at];
-        if coming.last != NONE && self.waiting[coming.last].command == command {
-            self.waiting[coming.last].bytes += bytes;
+        if let Some(last) = coming.last.get()
+            && self.waiting[last].command == command
+        {
+            self.waiting[last].bytes += bytes;
             return Some(false);
         }
-        coming.last = self.waiting.insert(Waiting {
+        let last = self.waiting.insert(Waiting {
             command,
             bytes,
             next: Maybe::NONE,
         });
-        coming.waiting.push_back(&mut self.waiting, coming.last);
+        coming.last = last.into();
+        coming.waiting.push_back(&mut self.waiting, last);
         Some(true)
     }
 

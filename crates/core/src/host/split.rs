@@ -3,7 +3,7 @@
 //! command of the model ends.
 
 use crate::device::{SECTOR_BYTES, TRANSFER_BYTES_MAX};
-use crate::ids::{CommandId, NONE};
+use crate::ids::{CommandId, Maybe};
 use crate::request::{Op, Request, Status};
 use crate::slab::Slab;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub(super) struct Splits {
     part_bytes_max: u64,
     wholes: Slab<Whole>,
     /// What each command in flight is a part of, by its number.
-    whole_of: Vec<u32>,
+    whole_of: Vec<Maybe<u32>>,
 }
 
 impl Splits {
@@ -67,20 +67,18 @@ impl Splits {
     /// A command that has been submitted is a part of a request.
     pub(super) fn submitted(&mut self, command: CommandId, whole: u32) {
         if command.index() >= self.whole_of.len() {
-            self.whole_of.resize(command.index() + 1, NONE);
+            self.whole_of.resize(command.index() + 1, Maybe::NONE);
         }
-        self.whole_of[command.index()] = whole;
+        self.whole_of[command.index()] = whole.into();
     }
 
     /// A command is over. How its request ended, if that is over, too.
     #[inline]
     pub(super) fn completed(&mut self, command: CommandId, status: Status) -> Option<Status> {
-        match self.whole_of.get_mut(command.index()) {
-            Some(whole) if *whole != NONE => {
-                let whole = std::mem::replace(whole, NONE);
-                self.part_completed(whole, status)
-            }
-            _ => Some(status),
+        let whole = self.whole_of.get_mut(command.index());
+        match whole.and_then(Maybe::take) {
+            Some(whole) => self.part_completed(whole, status),
+            None => Some(status),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The frames of a cache, and two lists through them. What a list means is its policy's affair.
 
-use crate::ids::NONE;
+use crate::ids::{Maybe, NONE};
 use serde::{Deserialize, Serialize};
 
 /// One of the two lists.
@@ -18,9 +18,10 @@ const NO_LIST: u8 = 2;
 
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub(super) struct Frame {
+    /// [`NONE`] where it holds nothing, as in the table of keys.
     pub(super) key: u32,
-    previous: u32,
-    next: u32,
+    previous: Maybe<u32>,
+    next: Maybe<u32>,
     list: u8,
     /// Uses that the policy remembers.
     pub(super) uses: u8,
@@ -39,8 +40,8 @@ impl Frame {
 
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 struct List {
-    head: u32,
-    tail: u32,
+    head: Maybe<u32>,
+    tail: Maybe<u32>,
     len: u32,
 }
 
@@ -56,8 +57,8 @@ pub(super) struct Frames {
 impl Frames {
     pub(super) fn new(capacity: u32) -> Self {
         let empty = List {
-            head: NONE,
-            tail: NONE,
+            head: Maybe::NONE,
+            tail: Maybe::NONE,
             len: 0,
         };
         Frames {
@@ -95,8 +96,8 @@ impl Frames {
         (self.ever_used() < self.capacity).then(|| {
             self.frames.push(Frame {
                 key: NONE,
-                previous: NONE,
-                next: NONE,
+                previous: Maybe::NONE,
+                next: Maybe::NONE,
                 list: NO_LIST,
                 uses: 0,
                 pinned: false,
@@ -136,14 +137,13 @@ impl Frames {
     /// The last frame of a list.
     #[inline]
     pub(super) fn tail(&self, list: ListId) -> Option<u32> {
-        let at = self.lists[list as usize].tail;
-        (at != NONE).then_some(at)
+        self.lists[list as usize].tail.get()
     }
 
     /// Puts a frame at the head of a list, wherever it stands now.
     #[inline]
     pub(super) fn move_to_head(&mut self, at: u32, list: ListId) {
-        if self.lists[list as usize].head != at {
+        if self.lists[list as usize].head != at.into() {
             self.unlink(at);
             self.link(at, list);
         }
@@ -156,14 +156,13 @@ impl Frames {
         let frame = &mut self.frames[at as usize];
         debug_assert!(frame.list == NO_LIST);
         frame.list = list as u8;
-        frame.previous = NONE;
+        frame.previous = Maybe::NONE;
         frame.next = head;
-        if head == NONE {
-            self.lists[list as usize].tail = at;
-        } else {
-            self.frames[head as usize].previous = at;
+        match head.get() {
+            None => self.lists[list as usize].tail = at.into(),
+            Some(head) => self.frames[head as usize].previous = at.into(),
         }
-        self.lists[list as usize].head = at;
+        self.lists[list as usize].head = at.into();
         self.lists[list as usize].len += 1;
     }
 
@@ -181,15 +180,13 @@ impl Frames {
         }
         let ends = &mut self.lists[list as usize];
         ends.len -= 1;
-        if previous == NONE {
-            ends.head = next;
-        } else {
-            self.frames[previous as usize].next = next;
+        match previous.get() {
+            None => ends.head = next,
+            Some(previous) => self.frames[previous as usize].next = next,
         }
-        if next == NONE {
-            self.lists[list as usize].tail = previous;
-        } else {
-            self.frames[next as usize].previous = previous;
+        match next.get() {
+            None => ends.tail = previous,
+            Some(next) => self.frames[next as usize].previous = previous,
         }
         self.frames[at as usize].list = NO_LIST;
     }

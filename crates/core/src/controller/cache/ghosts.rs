@@ -1,7 +1,7 @@
 //! Keys that are held no more, remembered because their coming back says something.
 
 use super::frames::{Frames, ListId};
-use crate::ids::NONE;
+use crate::ids::Maybe;
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// place empty until its turn.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 pub(super) struct Ring {
-    keys: Vec<u32>,
+    keys: Vec<Maybe<u32>>,
     at: usize,
     members: Table,
 }
@@ -17,7 +17,7 @@ pub(super) struct Ring {
 impl Ring {
     pub(super) fn new(places: u32) -> Self {
         Ring {
-            keys: vec![NONE; places as usize],
+            keys: vec![Maybe::NONE; places as usize],
             at: 0,
             members: Table::with_capacity(places as usize),
         }
@@ -27,8 +27,10 @@ impl Ring {
         if self.keys.is_empty() {
             return;
         }
-        let old = std::mem::replace(&mut self.keys[self.at], key);
-        if old != NONE && self.members.get(old) == Some(self.at as u32) {
+        let old = std::mem::replace(&mut self.keys[self.at], key.into());
+        if let Some(old) = old.get()
+            && self.members.get(old) == Some(self.at as u32)
+        {
             self.members.remove(old);
         }
         self.members.insert(key, self.at as u32);

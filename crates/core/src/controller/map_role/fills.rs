@@ -1,7 +1,7 @@
 //! Pages that are asked for, from the first who asks to their arrival.
 
 use super::{Fill, MapRole, Waiter, Waiting};
-use crate::ids::{FlashOpId, NONE, TranslationPage};
+use crate::ids::{FlashOpId, Maybe, TranslationPage};
 
 impl MapRole {
     /// Asks for a page on behalf of one who waits (or of an update when nobody does). Returns true
@@ -11,11 +11,11 @@ impl MapRole {
         let fill = known.unwrap_or_else(|| {
             let fill = self.fills.insert(Fill {
                 page,
-                waiters: NONE,
+                waiters: Maybe::NONE,
                 dirty: false,
                 issued: false,
                 issued_for_update: false,
-                update_read: NONE,
+                update_read: Maybe::NONE,
             });
             self.fill_of.insert(page.0, fill);
             fill
@@ -34,7 +34,7 @@ impl MapRole {
                     self.fill_queue.await_page(page);
                 }
                 let next = asked.waiters;
-                asked.waiters = self.waiters.insert(Waiting { who, next });
+                asked.waiters = self.waiters.insert(Waiting { who, next }).into();
             }
         }
         if known.is_none() {
@@ -92,14 +92,13 @@ impl MapRole {
 
     /// A page that nobody waits for is read by this operation.
     pub fn is_read_for_updates(&mut self, fill: u32, op: FlashOpId) {
-        self.fills[fill].update_read = op.0;
+        self.fills[fill].update_read = op.into();
     }
 
     /// The operation that reads a page for updates alone, for one who waits for the page, too, from now on.
     pub fn take_update_read(&mut self, page: TranslationPage) -> Option<FlashOpId> {
         let fill = self.fill_of.get(page.0)?;
-        let op = std::mem::replace(&mut self.fills[fill].update_read, NONE);
-        (op != NONE).then_some(FlashOpId(op))
+        self.fills[fill].update_read.take()
     }
 
     /// Most pages that are read at once for updates alone.
@@ -123,12 +122,12 @@ impl MapRole {
         self.fills_issued -= 1;
         self.fills.remove(fill);
         self.fill_of.remove(page.0);
-        let mut at = waiters;
-        while at != NONE {
-            let Waiting { who, next } = self.waiters[at];
+        let mut next = waiters;
+        while let Some(at) = next.get() {
+            let waiter = self.waiters[at];
             self.waiters.remove(at);
-            waiting.push(who);
-            at = next;
+            waiting.push(waiter.who);
+            next = waiter.next;
         }
         waiting.reverse();
         if dirty {

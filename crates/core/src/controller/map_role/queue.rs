@@ -4,7 +4,7 @@
 //! changed, long after they were acknowledged: at 16 updates for each read in flight, for milliseconds. The other way round,
 //! updates have every second turn, so that readers that miss the map without end do not stop those who write.
 
-use crate::ids::{NONE, TranslationPage};
+use crate::ids::{FlashOpId, Maybe, TranslationPage};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ pub struct Fill {
     /// Page that is read.
     pub page: TranslationPage,
     /// First of those who wait.
-    pub(super) waiters: u32,
+    pub(super) waiters: Maybe<u32>,
     /// An entry of it changed while it was on the way.
     pub dirty: bool,
     /// Its read has been issued.
@@ -22,14 +22,14 @@ pub struct Fill {
     /// Nobody waited for it then.
     pub(super) issued_for_update: bool,
     /// The operation that reads it, while nobody waits.
-    pub(super) update_read: u32,
+    pub(super) update_read: Maybe<FlashOpId>,
 }
 
 impl Fill {
     /// Somebody waits for it, not updates alone.
     #[inline]
     pub(super) fn is_awaited(&self) -> bool {
-        self.waiters != NONE
+        self.waiters.is_some()
     }
 }
 

@@ -10,7 +10,7 @@
 use super::{Board, Command, Hpb, ToldByHost, refuse};
 use crate::controller::hpb::{HostEntry, HpbDevice, Refusal};
 use crate::engine::EventKind;
-use crate::ids::{CommandId, Lpn, NONE, Ppn, TranslationPage};
+use crate::ids::{CommandId, Lpn, Maybe, Ppn, TranslationPage};
 use crate::observe::Tracer;
 use serde::{Deserialize, Serialize};
 
@@ -34,8 +34,8 @@ enum Delivery {
 pub(super) struct PrefetchedEntries {
     /// By page of the read.
     entries: Vec<HostEntry>,
-    /// What they say, by page; [`NONE`]: the drive's own map counts.
-    places: Vec<u32>,
+    /// What they say, by page; none: the drive's own map counts.
+    places: Vec<Maybe<Ppn>>,
     delivery: Delivery,
     /// Of an HPB WRITE BUFFER: the read that its entries are for.
     read: Option<CommandId>,
@@ -68,13 +68,13 @@ impl PrefetchedEntries {
         first: u32,
         (from, to): (u32, u32),
     ) -> Result<(), Refusal> {
-        self.places.resize(self.entries.len(), NONE);
+        self.places.resize(self.entries.len(), Maybe::NONE);
         for lpn in from..to {
             let at = (lpn - first) as usize;
             match device.check(Lpn(lpn), 1, self.entries[at]) {
-                Ok(ppn) => self.places[at] = ppn.0,
+                Ok(ppn) => self.places[at] = ppn.into(),
                 Err(refusal) => {
-                    self.places[(from - first) as usize..(to - first) as usize].fill(NONE);
+                    self.places[(from - first) as usize..(to - first) as usize].fill(Maybe::NONE);
                     return Err(refusal);
                 }
             }
@@ -190,7 +190,7 @@ impl Hpb {
     /// What the entry of one page of the read says, if it is used.
     #[inline]
     pub(in crate::device) fn place_of(&self, id: CommandId, at: u32) -> Option<Ppn> {
-        let place = *self.states[id.index()].ahead.places.get(at as usize)?;
-        (place != NONE).then_some(Ppn(place))
+        let places = &self.states[id.index()].ahead.places;
+        places.get(at as usize)?.get()
     }
 }
