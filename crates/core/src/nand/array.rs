@@ -229,8 +229,7 @@ impl Array {
         let now = engine.now();
         let die = &mut self.dies[die_id.index()];
         debug_assert!(!die.running);
-        let is_held = die.suspended.is_some() || die.next_program.is_some();
-        if die.waiting == 0 && !is_held {
+        if die.waiting == 0 && !die.holds() {
             return;
         }
         if die.free_at_ps > now.ps() {
@@ -240,7 +239,7 @@ impl Array {
             }
             return;
         }
-        if is_held || die.next_class.is_some() {
+        if die.holds() || die.next_class.is_some() {
             self.start_held(engine, die_id);
             return;
         }

@@ -79,6 +79,12 @@ impl Die {
         };
     }
 
+    /// Whether an operation that has left its queue is to go on, or begin.
+    #[inline(always)]
+    pub fn holds(&self) -> bool {
+        self.suspended.is_some() || self.next_program.is_some()
+    }
+
     /// Takes the first operation of a class from its queue.
     #[inline]
     pub fn take(&mut self, ops: &mut Slab<FlashOp, FlashOpId>, class: usize) -> FlashOpId {
