@@ -2,7 +2,7 @@
 //! emptied and erased. How fast, beside new data: `ftl/pacing.rs`.
 
 use super::erases::{self, Erases};
-use super::programs::Program;
+use super::programs::{Carries, Program};
 use super::{Contents, Device, HostMemory, wear};
 use crate::ftl::{Collector, Move, Mover, Owned, State, Stream, WHOLE};
 use crate::ids::{Ppn, ProgramId, Superblock};
@@ -436,8 +436,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.relocate(m, Ppn(unit.ppn.0 + offset as u32));
         }
         self.map.measure_changed_pages(&mut self.board, &self.ftl);
-        let mut program = Program::new(&unit);
-        program.moved_by = Some(mover);
+        let program = Program::new(&unit, Carries::Moves(mover));
         self.collector(mover).programs += 1;
         if mover != Mover::Fold {
             let unit_slots = self.ftl.geometry().unit_slots;
@@ -503,11 +502,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// Relocated data is at its new place: its old one may be erased.
-    pub(super) fn on_moves_programmed(&mut self, index: ProgramId, program: &Program) {
-        self.map.on_programmed(program);
-        let Some(mover) = program.moved_by else {
-            return;
-        };
+    pub(super) fn on_moves_programmed(&mut self, index: ProgramId, mover: Mover) {
         self.collector(mover).programs -= 1;
         let mut sources = std::mem::take(&mut self.background.sources[index.index()]);
         for victim in sources.drain(..) {

@@ -6,7 +6,7 @@ mod compressed;
 mod in_hmb;
 
 use super::board::Board;
-use super::programs::{Fetched, Program, Programs};
+use super::programs::{Carries, Fetched, Program, Programs};
 use super::{Contents, HostMemory, Lent, MapEntries, wear};
 use crate::controller::{EPOCH_BITS, Lookup, MapInHmb, MapRole, Waiter};
 use crate::engine::{Now, Occupancy};
@@ -394,11 +394,10 @@ impl Map {
                 filled += 1;
             }
             board.counters.map.dirty_writebacks += u64::from(filled);
-            let mut program = Program::new(&unit);
-            program.is_writeback = true;
-            program.saves_hmb = self.drains;
+            let saves_hmb = self.drains;
+            let program = Program::new(&unit, Carries::MapPages { saves_hmb });
             self.programs += 1;
-            self.saving_programs += u32::from(self.drains);
+            self.saving_programs += u32::from(saves_hmb);
             // What comes from host memory is programmed when it is here.
             let fetched = Fetched {
                 unit,
@@ -409,11 +408,10 @@ impl Map {
         }
     }
 
-    /// A program operation has ended, of changed pages or of something else.
-    #[inline]
-    pub(super) fn on_programmed(&mut self, program: &Program) {
-        self.programs -= u32::from(program.is_writeback);
-        self.saving_programs -= u32::from(program.saves_hmb);
+    /// A program operation of changed pages has ended.
+    pub(super) fn on_written_back(&mut self, saves_hmb: bool) {
+        self.programs -= 1;
+        self.saving_programs -= u32::from(saves_hmb);
     }
 
     /// A translation page that was waited for has arrived. Returns who waited for it, a list that is to be

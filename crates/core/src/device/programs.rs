@@ -3,13 +3,36 @@
 use super::board::Board;
 use crate::engine::EventKind;
 use crate::ftl::{Ftl, LostUnit, Mover, ProgramUnit};
-use crate::ids::{DieId, FetchId, NONE, Ppn, ProgramId};
+use crate::ids::{BufferSlot, DieId, FetchId, Ppn, ProgramId};
 use crate::nand::{Cause, Class, FlashOp, OpKind};
 use crate::observe::Tracer;
 use crate::slab::Slab;
 use serde::{Deserialize, Serialize};
 
 /// What a program operation carries.
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Carries {
+    /// Data of the host, from slots of the write buffer chained to this one.
+    HostData(BufferSlot),
+    /// Translation pages that have changed.
+    MapPages {
+        /// They stood in host memory that is taken back, and are waited for.
+        saves_hmb: bool,
+    },
+    /// What somebody relocates.
+    Moves(Mover),
+    /// Records of trims, in the drive's system area.
+    Trims,
+}
+
+impl Carries {
+    #[inline]
+    fn is_host_data(self) -> bool {
+        matches!(self, Carries::HostData(_))
+    }
+}
+
+/// A program operation.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub(super) struct Program {
     pub ppn: Ppn,
@@ -19,16 +42,7 @@ pub(super) struct Program {
     pub sequence: Option<u32>,
     /// Sequence number of where it is programmed.
     pub programmed_at: u32,
-    /// First buffer slot (host data), chained; `NONE` otherwise.
-    pub first_slot: u32,
-    /// Translation pages that stood in host memory which was taken back.
-    pub saves_hmb: bool,
-    /// Translation pages that have changed.
-    pub is_writeback: bool,
-    /// Who relocates the data, if it is that.
-    pub moved_by: Option<Mover>,
-    /// Records of trims, in the drive's system area.
-    pub saves_trims: bool,
+    pub carries: Carries,
 }
 
 impl Program {
@@ -39,25 +53,17 @@ impl Program {
             slots: 0,
             sequence: None,
             programmed_at: 0,
-            first_slot: NONE,
-            saves_hmb: false,
-            is_writeback: false,
-            moved_by: None,
-            saves_trims: true,
+            carries: Carries::Trims,
         }
     }
 
-    pub(super) fn new(unit: &ProgramUnit) -> Self {
+    pub(super) fn new(unit: &ProgramUnit, carries: Carries) -> Self {
         Program {
             ppn: unit.ppn,
             slots: unit.slots,
             sequence: Some(unit.sequence),
             programmed_at: unit.sequence,
-            first_slot: NONE,
-            saves_hmb: false,
-            is_writeback: false,
-            moved_by: None,
-            saves_trims: false,
+            carries,
         }
     }
 }
@@ -93,7 +99,7 @@ impl Programs {
         program: Program,
         for_what: (Cause, u32),
     ) -> ProgramId {
-        self.of_host_data += u32::from(program.first_slot != NONE);
+        self.of_host_data += u32::from(program.carries.is_host_data());
         let owner = self.in_array.insert(program);
         Self::issue(board, ftl, unit, owner, for_what);
         owner
@@ -160,7 +166,7 @@ impl Programs {
         let program = self.in_array[index];
         self.in_array[index].sequence = None;
         self.in_array.remove(index);
-        self.of_host_data -= u32::from(program.first_slot != NONE);
+        self.of_host_data -= u32::from(program.carries.is_host_data());
         program
     }
 
@@ -176,7 +182,7 @@ impl Programs {
             self.start_fetched(board, ftl, fetched);
             return;
         }
-        self.of_host_data += u32::from(fetched.program.first_slot != NONE);
+        self.of_host_data += u32::from(fetched.program.carries.is_host_data());
         let index = self.fetching.insert(fetched);
         let engine = &mut board.engine;
         engine.schedule(at_ps, EventKind::WriteBackArrived, index);
@@ -187,7 +193,7 @@ impl Programs {
         let fetched = self.fetching[index];
         self.fetching[index].program.sequence = None;
         self.fetching.remove(index);
-        self.of_host_data -= u32::from(fetched.program.first_slot != NONE);
+        self.of_host_data -= u32::from(fetched.program.carries.is_host_data());
         self.start_fetched(board, ftl, fetched);
     }
 
@@ -197,9 +203,9 @@ impl Programs {
             program,
             filled,
         } = fetched;
-        let cause = match program.is_writeback {
-            true => Cause::Map,
-            false => Cause::Host,
+        let cause = match program.carries {
+            Carries::MapPages { .. } => Cause::Map,
+            _ => Cause::Host,
         };
         self.start(board, ftl, unit, program, (cause, filled));
     }

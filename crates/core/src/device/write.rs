@@ -2,12 +2,12 @@
 
 use super::buffer::Transfer;
 use super::map::translation_page;
-use super::programs::Program;
+use super::programs::{Carries, Program};
 use super::{Command, Contents, Device, HostMemory, PageBytes, Source, spare, wear};
 use crate::controller::{Fate, Flusher, Landing, Lookup, SlotState, Waiter, Wanted};
 use crate::engine::EventKind;
 use crate::ftl::{ProgramUnit, Stream};
-use crate::ids::{BufferSlot, CommandId, FetchId, Lpn, NONE, Ppn, ProgramId, TransferId};
+use crate::ids::{BufferSlot, CommandId, FetchId, Lpn, Ppn, ProgramId, TransferId};
 use crate::nand::{Cause, Class, FlashOp};
 use crate::observe::Tracer;
 use crate::request::Status;
@@ -426,7 +426,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let mut batch = std::mem::take(&mut self.buffer.batch);
         self.buffer.slots.pop_dirty(cold, wanted, &mut batch);
         self.ftl.touch_with_old(batch.iter().map(|&(_, lpn)| lpn));
-        let first_slot = batch[0].0;
+        let program = Program::new(&unit, Carries::HostData(batch[0].0));
         for (slot, lpn) in batch.drain(..) {
             let ppn = Ppn(unit.ppn.0 + filled);
             let fate = self.buffer.slots.fate(slot);
@@ -469,8 +469,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         self.buffer.batch = batch;
         self.map.measure_changed_pages(&mut self.board, &self.ftl);
-        let mut program = Program::new(&unit);
-        program.first_slot = first_slot.0;
         let (board, programs) = (&mut self.board, &mut self.programs);
         if self.buffer.must_fetch(logged) {
             let path = &mut self.hmb_path;
@@ -526,14 +524,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     pub(super) fn on_programmed(&mut self, op: &FlashOp) {
         let index = ProgramId(op.owner);
         if self.board.array.ages()
-            && !self.programs.of(index).saves_trims
+            && self.programs.of(index).carries != Carries::Trims
             && wear::has_failed(&mut self.board, op)
             && self.rewrite(index, op.cause)
         {
             return;
         }
         let program = self.programs.end(index);
-        if program.saves_trims {
+        if program.carries == Carries::Trims {
             self.on_trims_saved();
             return;
         }
@@ -544,13 +542,17 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         self.ftl.programmed(program.ppn);
         self.discard_dead();
-        if program.first_slot != NONE {
-            self.release_slots(BufferSlot(program.first_slot));
+        match program.carries {
+            Carries::HostData(first_slot) => self.release_slots(first_slot),
+            Carries::MapPages { saves_hmb } => self.map.on_written_back(saves_hmb),
+            Carries::Moves(_) | Carries::Trims => {}
         }
         if let Some(hpb) = &mut self.hpb {
             hpb.programmed(&self.ftl, &self.buffer.slots, program.ppn);
         }
-        self.on_moves_programmed(index, &program);
+        if let Carries::Moves(mover) = program.carries {
+            self.on_moves_programmed(index, mover);
+        }
         self.erase_after_program(self.ftl.geometry().superblock(program.ppn));
         self.dispatch();
     }
