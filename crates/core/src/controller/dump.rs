@@ -9,7 +9,7 @@
 
 use crate::engine::{Engine, EventKind};
 use crate::ids::{DieId, FlashOpId, Ppn};
-use crate::nand::{Array, Cause, Class, FlashOp, OpKind, slot_mask};
+use crate::nand::{Array, Cause, CellMode, Class, FlashOp, OpKind, slot_mask};
 use crate::spec::{Cell, DriveSpec, NandSpec, PowerSpec, SLOT_BYTES};
 use serde::{Deserialize, Serialize};
 
@@ -85,20 +85,23 @@ pub fn mark_ps(nand: &NandSpec) -> u64 {
 /// Runs the operations of a dump, or of reading it, on an array that does nothing else. Returns when
 /// each ends, and how many pages it takes.
 fn play(nand: &NandSpec, pages: u64, kind: OpKind) -> (Vec<u64>, u64) {
-    // Cells of several bits are used in single-bit mode: faster, and less to go wrong.
-    let slc = nand.cell != Cell::Slc;
+    // Cells of several bits hold one: faster, and less to go wrong.
+    let mode = match nand.cell {
+        Cell::Slc => CellMode::Native,
+        _ => CellMode::Slc,
+    };
     let mut engine = Engine::default();
     let mut array = Array::new(nand, 0);
-    let unit_slots = array.geometry().unit_slots(slc);
+    let unit_slots = array.geometry().unit_slots(mode);
     let units = 1 + pages.div_ceil(u64::from(unit_slots)) as u32;
     for unit in 0..units {
-        let place = array.geometry().place(Ppn(unit * unit_slots), slc);
+        let place = array.geometry().place(Ppn(unit * unit_slots), mode);
         let mask = slot_mask(0, array.geometry().group_slots);
         let op = match kind {
             OpKind::Read => FlashOp::read(Class::HostRead, Cause::Host, unit, &place, mask),
             _ => FlashOp::program(Class::HostProgram, Cause::Host, unit, &place),
         };
-        array.enqueue(&mut engine, op, slc);
+        array.enqueue(&mut engine, op, mode);
     }
     let mut ends_ps = vec![0; units as usize];
     while let Some((now, kind, index)) = engine.pop(u64::MAX) {

@@ -8,7 +8,7 @@ use crate::controller::ReadCache;
 use crate::engine::{EventKind, INDEX_MAX};
 use crate::ftl::{Collector, Ftl, Move, Mover, Owned, Pacer};
 use crate::ids::{ProgramId, Superblock};
-use crate::nand::Cause;
+use crate::nand::{Cause, CellMode};
 use crate::observe::Tracer;
 use crate::spec::{DriveSpec, Tier};
 use serde::{Deserialize, Serialize};
@@ -245,8 +245,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.ftl.level() as f64 / crate::ftl::WHOLE as f64,
             self.background.pacer,
             self.ftl.gc_slots_left(),
-            self.ftl.blocks.free_count(false),
-            self.ftl.blocks.free_count(true),
+            self.ftl.blocks.free_count(CellMode::Native),
+            self.ftl.blocks.free_count(CellMode::Slc),
             self.erases.held(),
             self.map.role().fills(),
             self.map.role().writebacks(),

@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::ftl::Ftl;
 use crate::ids::FlashOpId;
 use crate::memory::{Memories, PROTECTED};
-use crate::nand::{Array, Cause, FlashOp};
+use crate::nand::{Array, Cause, CellMode, FlashOp};
 use crate::observe::{Counters, Tracer};
 use crate::spec::DriveSpec;
 use crate::transport::Link;
@@ -45,8 +45,11 @@ impl<T: Tracer> Board<T> {
         let block = &mut ftl.blocks[op.superblock];
         block.reads += 1;
         // Translation pages may be kept in single-bit mode wherever they lie.
-        let slc = block.slc || (op.cause == Cause::Map && self.map_slc);
-        self.array.enqueue(&mut self.engine, op, slc)
+        let mode = match op.cause == Cause::Map && self.map_slc {
+            true => CellMode::Slc,
+            false => block.mode,
+        };
+        self.array.enqueue(&mut self.engine, op, mode)
     }
 
     /// When `bytes` have passed into or out of power-protected memory and are at hand.

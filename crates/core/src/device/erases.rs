@@ -137,12 +137,12 @@ impl Erases {
 /// The dies are handed the erase of a superblock.
 fn hand_out(around: &mut Around<'_, impl Tracer>, superblock: Superblock, class: Class) {
     let ftl = &*around.ftl;
-    let (dies, slc) = (ftl.geometry().dies, ftl.blocks[superblock].slc);
+    let (dies, mode) = (ftl.geometry().dies, ftl.blocks[superblock].mode);
     let place = ftl.place(ftl.geometry().first_ppn(superblock));
     let board = &mut *around.board;
     for die in 0..dies {
         board.counters.erases += 1;
         let op = FlashOp::erase(class, superblock.0, DieId(die), &place);
-        board.array.enqueue(&mut board.engine, op, slc);
+        board.array.enqueue(&mut board.engine, op, mode);
     }
 }

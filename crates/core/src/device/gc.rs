@@ -6,7 +6,7 @@ use super::programs::{Carries, Program};
 use super::{Contents, Device, HostMemory, wear};
 use crate::ftl::{Collector, Move, Mover, Owned, State, Stream, WHOLE};
 use crate::ids::{Ppn, ProgramId, Superblock};
-use crate::nand::{Cause, Class, FlashOp};
+use crate::nand::{Cause, CellMode, Class, FlashOp};
 use crate::observe::Tracer;
 use crate::spec::{GcPolicy, MOVES_PROGRAMMED_PER_DIE, MOVES_STAGED_PER_DIE};
 use std::collections::VecDeque;
@@ -197,8 +197,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.background.wear_turn_taken = false;
         let policy = self.gc_policy();
         let gives = |device: &mut Self, policy| {
-            let victim = device.ftl.blocks.choose_victim(policy, false)?;
-            let usable = device.ftl.geometry().usable_slots(false);
+            let victim = device.ftl.blocks.choose_victim(policy, CellMode::Native)?;
+            let usable = device.ftl.geometry().usable_slots(CellMode::Native);
             (device.ftl.blocks[victim].valid < usable).then_some(victim)
         };
         let mut victim = gives(self, policy);
@@ -220,7 +220,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Whether new data's share, which goes towards what a victim gives (`ftl/pacing.rs`), stays what it is where that is
     /// small. Age may choose several in a row that give hardly any; what chance chooses then, nobody knows.
     fn keeps_pace(&self, victim: Superblock) -> bool {
-        let usable = i64::from(self.ftl.geometry().usable_slots(false));
+        let usable = i64::from(self.ftl.geometry().usable_slots(CellMode::Native));
         let gain = usable - i64::from(self.ftl.blocks[victim].valid);
         let level = self.ftl.level();
         let by_chance = matches!(self.spec.ftl.gc_policy, GcPolicy::DChoices(_));

@@ -272,8 +272,8 @@ impl Hpb {
 
     /// A program operation has ended: the entries of what is current in it can be handed out.
     pub(super) fn programmed(&mut self, ftl: &Ftl, buffer: &WriteBuffer, unit: Ppn) {
-        let slc = ftl.blocks.is_slc(unit);
-        for offset in 0..ftl.geometry().unit_slots(slc) {
+        let mode = ftl.blocks.mode_of(unit);
+        for offset in 0..ftl.geometry().unit_slots(mode) {
             if let Some(Owned::Data(lpn)) = ftl.current_owner(Ppn(unit.0 + offset))
                 && buffer.find(lpn).is_none()
             {

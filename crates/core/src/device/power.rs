@@ -22,7 +22,7 @@ use super::{Contents, Device, HostMemory, Source, WindowRecovery};
 use crate::engine::EventKind;
 use crate::ftl::State;
 use crate::ids::{Lpn, Superblock, TranslationPage};
-use crate::nand::OpKind;
+use crate::nand::{CellMode, OpKind};
 use crate::observe::Tracer;
 use crate::slab::Slab;
 use crate::spec::SLOT_BYTES;
@@ -272,7 +272,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     fn lacks_reserve(&self) -> bool {
-        self.ftl.blocks.free_count(false) <= self.spec.ftl.gc_reserve_superblocks
+        self.ftl.blocks.free_count(CellMode::Native) <= self.spec.ftl.gc_reserve_superblocks
     }
 
     /// Recovery goes on; whether it has just ended.
@@ -329,7 +329,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 continue;
             }
             pages += match block.state {
-                State::Open => u64::from(geometry.usable_slots(block.slc)).div_ceil(group_slots),
+                State::Open => u64::from(geometry.usable_slots(block.mode)).div_ceil(group_slots),
                 State::Free
                 | State::Closed
                 | State::Collecting

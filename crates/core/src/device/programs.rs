@@ -4,7 +4,7 @@ use super::board::Board;
 use crate::engine::EventKind;
 use crate::ftl::{Ftl, LostUnit, Mover, ProgramUnit};
 use crate::ids::{BufferSlot, DieId, FetchId, Ppn, ProgramId};
-use crate::nand::{Cause, Class, FlashOp, OpKind};
+use crate::nand::{Cause, CellMode, Class, FlashOp, OpKind};
 use crate::observe::Tracer;
 use crate::slab::Slab;
 use serde::{Deserialize, Serialize};
@@ -136,7 +136,7 @@ impl Programs {
             Cause::Gc | Cause::Wear | Cause::Fold => Class::Background,
         };
         let op = FlashOp::program(class, cause, owner.0, &ftl.place(unit.ppn));
-        board.array.enqueue(&mut board.engine, op, unit.slc);
+        board.array.enqueue(&mut board.engine, op, unit.mode);
     }
 
     /// One that the array was handed.
@@ -157,7 +157,7 @@ impl Programs {
         let mut op = FlashOp::program(Class::HostProgram, Cause::Map, owner.0, &place);
         op.die = die;
         op.page_type = 0;
-        board.array.enqueue(&mut board.engine, op, true);
+        board.array.enqueue(&mut board.engine, op, CellMode::Slc);
     }
 
     /// One that the array was handed has ended.
@@ -221,7 +221,7 @@ impl Programs {
         let mut slots = [0; 2];
         for fetched in self.fetching.places().iter() {
             if fetched.program.sequence.is_some() {
-                slots[usize::from(fetched.unit.slc)] += u64::from(fetched.unit.slots);
+                slots[fetched.unit.mode.index()] += u64::from(fetched.unit.slots);
             }
         }
         slots

@@ -12,7 +12,7 @@ use super::programs::Program;
 use crate::controller::Lost;
 use crate::ftl::{Contradiction, Found, Ftl, Moved, Mover, ProgramUnit, State, Stream};
 use crate::ids::{FlashOpId, Ppn, Superblock};
-use crate::nand::{Ageing, Array, Cause, Decoded, FlashOp, OpKind};
+use crate::nand::{Ageing, Array, Cause, CellMode, Decoded, FlashOp, OpKind};
 use crate::observe::Tracer;
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ pub(super) fn allocate(
 ) -> Option<ProgramUnit> {
     loop {
         let unit = ftl.allocate(stream, relocating)?;
-        if !array.is_bad(unit.ppn, unit.slc) {
+        if !array.is_bad(unit.ppn, unit.mode) {
             return Some(unit);
         }
         if ftl.shares_room(stream) && !ftl.can_lose(unit.slots) {
@@ -116,7 +116,7 @@ pub(super) fn refresh(
     let slots = i64::from(ftl.geometry().superblock_slots);
     let ready = |superblock: &Superblock| {
         let block = &ftl.blocks[*superblock];
-        block.programs == 0 && !block.slc
+        block.programs == 0 && block.mode == CellMode::Native
     };
     let has_room = ftl.gc_slots_left() >= 2 * slots;
     let Some(at) = upkeep.refreshes.iter().position(ready).filter(|_| has_room) else {

@@ -372,7 +372,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn dispatch_queue(&mut self, cold: bool) {
         loop {
             let stream = self.host_stream(cold);
-            let unit_slots = self.ftl.geometry().unit_slots(stream == Stream::Slc);
+            let unit_slots = self.ftl.geometry().unit_slots(stream.mode());
             let mut wanted = self.buffer.slots.wanted(cold, unit_slots);
             if wanted == Wanted::Nothing && self.spec.roles.write_buffer.acknowledges_programmed {
                 wanted = Wanted::OnceIdle(self.buffer.slots.dirty(cold).min(unit_slots));

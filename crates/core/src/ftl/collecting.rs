@@ -82,7 +82,7 @@ impl Collector {
         assert_eq!(ftl.blocks[victim].state, State::Closed);
         ftl.blocks.add_victim(victim);
         let first = ftl.geometry.first_ppn(victim).0;
-        let usable = ftl.geometry.usable_slots(ftl.blocks[victim].slc);
+        let usable = ftl.geometry.usable_slots(ftl.blocks[victim].mode);
         self.current = Some(Collecting {
             victim,
             cause,

@@ -14,6 +14,7 @@ mod permutation;
 mod recovery;
 mod restore;
 mod rewrite;
+mod stream;
 mod superblocks;
 mod temperature;
 mod victim;
@@ -26,35 +27,19 @@ pub use pacing::{Pacer, WHOLE};
 pub use recovery::{LostUnit, Scan, Trim};
 pub use restore::{Contradiction, Found, FoundSuperblock, Rest, Written};
 pub use rewrite::Moved;
+pub use stream::Stream;
 pub use superblocks::{Block, Oob, State, Superblocks, Victim};
 pub use wear::Wear;
 
 use crate::ids::{Lpn, Ppn, Superblock, TranslationPage};
-use crate::nand::{Geometry, Place, SlotMask};
+use crate::nand::{CellMode, Geometry, Place, SlotMask};
 use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES};
 use directory::Directory;
 use page_map::PageMap;
 use recovery::FoundStale;
 use serde::{Deserialize, Serialize};
+use stream::STREAMS;
 use temperature::Lifespan;
-
-/// Who fills a superblock. Each stream has one open at a time.
-#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Stream {
-    /// Host data (with hot/cold streams: what is expected to be overwritten soon).
-    Host = 0,
-    /// Host data that is expected to last, see [`Ftl::expects_to_last`].
-    Cold = 1,
-    /// Relocated data.
-    Gc = 2,
-    /// Translation pages.
-    Map = 3,
-    /// Host data on its way through the single-bit cache.
-    Slc = 4,
-}
-
-const STREAMS: usize = 5;
 
 /// Sequence number from which on the host can write and trim no more: program operations and trims have 32 bits of them,
 /// two to a trim. What is left, a sixteenth, is for data that is in the drive already: to write the buffer and the map,
@@ -69,8 +54,8 @@ pub struct ProgramUnit {
     pub ppn: Ppn,
     /// Number of slots.
     pub slots: u32,
-    /// Whether the superblock runs in single-bit mode.
-    pub slc: bool,
+    /// That the superblock runs in.
+    pub mode: CellMode,
     /// Sequence number of the program operation, and of the new data it carries.
     pub sequence: u32,
 }
@@ -226,7 +211,7 @@ impl Ftl {
     #[inline]
     #[must_use]
     pub fn place(&self, ppn: Ppn) -> Place {
-        self.geometry.place(ppn, self.blocks.is_slc(ppn))
+        self.geometry.place(ppn, self.blocks.mode_of(ppn))
     }
 
     /// Where a translation page lies; `None` while nothing of it was ever written to flash.
@@ -241,7 +226,7 @@ impl Ftl {
     #[must_use]
     pub fn has_room(&self, stream: Stream) -> bool {
         let open = &self.open[stream as usize];
-        let slc = stream == Stream::Slc;
+        let mode = stream.mode();
         let slots = i64::from(self.geometry.superblock_slots);
         let reserve = i64::from(self.reserve) * slots;
         // Where garbage collection shares the stream, what it took from the reserve is its alone.
@@ -253,10 +238,10 @@ impl Ftl {
         if is_shared && self.gc_slots_left() < reserve {
             return false;
         }
-        if open.superblock.is_some() && open.next_slot < self.geometry.usable_slots(slc) {
+        if open.superblock.is_some() && open.next_slot < self.geometry.usable_slots(mode) {
             return true;
         }
-        let free = self.blocks.free_count(slc) > 0;
+        let free = self.blocks.free_count(mode) > 0;
         match stream {
             // What the map opens is still there for moves, until it is written.
             Stream::Gc | Stream::Map => free,
@@ -278,7 +263,7 @@ impl Ftl {
         if !self.borrows() {
             return false;
         }
-        let free = self.blocks.free_count(false);
+        let free = self.blocks.free_count(CellMode::Native);
         // What is left must be room enough to collect nothing (`ftl/pacing.rs`).
         let kept = self.gc_start + 4;
         let borrowed = self.blocks.borrowed();
@@ -296,8 +281,8 @@ impl Ftl {
     /// # Panics
     /// After 2^28 of them beyond [`LAST_FOR_NEW_DATA`]: without new data a drive has not so much to do.
     pub fn allocate(&mut self, stream: Stream, relocating: bool) -> Option<ProgramUnit> {
-        let slc = stream == Stream::Slc;
-        let usable = self.geometry.usable_slots(slc);
+        let mode = stream.mode();
+        let usable = self.geometry.usable_slots(mode);
         if !relocating && !self.has_room(stream) {
             return None;
         }
@@ -313,10 +298,10 @@ impl Ftl {
         let sequence = self.next_sequence();
         let open = &mut self.open[stream as usize];
         let superblock = open.superblock.expect("a superblock was opened");
-        let slots = self.geometry.unit_slots(slc);
+        let slots = self.geometry.unit_slots(mode);
         let ppn = Ppn(self.geometry.first_ppn(superblock).0 + open.next_slot);
         open.next_slot += slots;
-        self.allocated_slots[usize::from(slc)] += u64::from(slots);
+        self.allocated_slots[mode.index()] += u64::from(slots);
         let block = &mut self.blocks[superblock];
         block.programs += 1;
         block.programmed_at = sequence;
@@ -327,7 +312,7 @@ impl Ftl {
         Some(ProgramUnit {
             ppn,
             slots,
-            slc,
+            mode,
             sequence,
         })
     }
@@ -563,16 +548,19 @@ impl Ftl {
         }
         assert_eq!(
             free,
-            self.blocks.free_count(false) + self.blocks.free_count(true),
+            CellMode::ALL
+                .map(|mode| self.blocks.free_count(mode))
+                .iter()
+                .sum(),
             "free superblocks are those in the free lists"
         );
         let all = (0u32..).map(Superblock).zip(self.blocks.all());
         let borrowed = all.filter(|(superblock, block)| {
             let is_apart = self.blocks.is_apart(*superblock);
-            let can_be = block.slc || !is_apart;
+            let can_be = block.mode.is_slc() || !is_apart;
             assert!(can_be, "what stands apart stays in single-bit mode");
-            assert!(block.state != State::Free || block.slc == is_apart);
-            block.slc && !is_apart
+            assert!(block.state != State::Free || block.mode.is_slc() == is_apart);
+            block.mode.is_slc() && !is_apart
         });
         assert_eq!(borrowed.count() as u32, self.blocks.borrowed());
     }

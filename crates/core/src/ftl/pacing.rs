@@ -22,6 +22,7 @@
 //! found room and no superblock to open: with two word lines a block, 62 ms without a write.
 
 use super::{Ftl, State, Stream};
+use crate::nand::CellMode;
 use serde::{Deserialize, Serialize};
 
 /// Shares are parts of this.
@@ -71,13 +72,13 @@ impl Ftl {
         let slots = i64::from(self.geometry.superblock_slots);
         let streams = [Stream::Host, Stream::Cold, Stream::Gc, Stream::Map];
         let open: i64 = streams.iter().map(|&stream| self.left_in(stream)).sum();
-        i64::from(self.blocks.free_count(false)) * slots + open
+        i64::from(self.blocks.free_count(CellMode::Native)) * slots + open
     }
 
     /// Slots left in a stream's open superblock.
     pub(super) fn left_in(&self, stream: Stream) -> i64 {
         let open = &self.open[stream as usize];
-        let usable = self.geometry.usable_slots(stream == Stream::Slc);
+        let usable = self.geometry.usable_slots(stream.mode());
         open.superblock
             .map_or(0, |_| i64::from(usable - open.next_slot))
     }
@@ -145,7 +146,7 @@ impl Ftl {
     /// The level, where something need be collected for new data: where it is below [`WHOLE`].
     fn short_level(&self) -> Option<i64> {
         // What is free, alone, is mostly more than enough, or else far from it.
-        if self.blocks.free_count(false) >= self.gc_start + 3 {
+        if self.blocks.free_count(CellMode::Native) >= self.gc_start + 3 {
             return None;
         }
         let above = self.above_least();
@@ -177,7 +178,7 @@ impl Ftl {
             .sum();
         let slots = i64::from(self.geometry.superblock_slots);
         let open = self.left_in(self.relocation_stream) + self.left_in(Stream::Map);
-        i64::from(self.blocks.free_count(false)) * slots + open - moving
+        i64::from(self.blocks.free_count(CellMode::Native)) * slots + open - moving
     }
 
     /// Slots that will be erased without anything more being moved.

@@ -10,6 +10,7 @@
 use super::page_map::Rebuild;
 use super::{Ftl, Oob, Open, Owned, State};
 use crate::ids::{Ppn, Superblock, TranslationPage};
+use crate::nand::CellMode;
 use crate::spec::ENTRIES_PER_TRANSLATION_PAGE;
 use serde::{Deserialize, Serialize};
 
@@ -99,7 +100,7 @@ impl Ftl {
             (block.programs, block.reads, block.moves, block.erasing) = (0, 0, 0, 0);
             (block.superseded_at, block.trimmed_at) = (0, 0);
             if erasing && erase_begun(superblock) {
-                let slots = self.geometry.usable_slots(self.blocks[superblock].slc);
+                let slots = self.geometry.usable_slots(self.blocks[superblock].mode);
                 self.blocks[superblock].wipe(slots);
                 scan.erase_again.push(superblock);
             } else if matches!(
@@ -150,7 +151,7 @@ impl Ftl {
     /// The slots of a program that was not done hold nothing that can be read.
     fn lose(&mut self, unit: &LostUnit, stale: &mut [bool], scan: &mut Scan) {
         let superblock = self.geometry.superblock(unit.ppn);
-        let slc = self.blocks[superblock].slc;
+        let mode = self.blocks[superblock].mode;
         let first = (unit.ppn.0 - self.geometry.first_ppn(superblock).0) as usize;
         let block = &mut self.blocks[superblock];
         let oob = block
@@ -166,7 +167,7 @@ impl Ftl {
         }
         // Without one-shot programming the pages of a word line share cells: a later one that is
         // torn takes the earlier ones with it. Firmware has copied those before it began.
-        if unit.begun && !slc && !self.geometry.one_shot {
+        if unit.begun && mode == CellMode::Native && !self.geometry.one_shot {
             let row = first as u32 / unit.slots / self.geometry.dies;
             let earlier = row % self.geometry.bits;
             scan.backed_up_slots += u64::from(earlier * unit.slots);
@@ -188,8 +189,8 @@ impl Ftl {
             else {
                 continue;
             };
-            let slc = self.blocks[superblock].slc;
-            let unit_slots = self.geometry.unit_slots(slc);
+            let mode = self.blocks[superblock].mode;
+            let unit_slots = self.geometry.unit_slots(mode);
             let first = self.geometry.first_ppn(superblock).0;
             let mut next = next_slot;
             while next > 0 && blank.contains(&(first + next - unit_slots)) {
@@ -200,14 +201,14 @@ impl Ftl {
                 self.open[stream] = Open::default();
                 continue;
             }
-            if !slc && !self.geometry.one_shot {
+            if mode == CellMode::Native && !self.geometry.one_shot {
                 let word_lines = unit_slots * self.geometry.dies * self.geometry.bits;
                 let whole = next.next_multiple_of(word_lines);
                 scan.skipped_slots += u64::from(whole - next);
                 next = whole;
             }
             self.open[stream].next_slot = next;
-            if next >= self.geometry.usable_slots(slc) {
+            if next >= self.geometry.usable_slots(mode) {
                 self.open[stream] = Open::default();
                 self.blocks.close(superblock);
             }
@@ -314,7 +315,7 @@ impl Ftl {
     fn restart_counts(&mut self) {
         for number in 0..self.geometry.superblocks {
             let superblock = Superblock(number);
-            let slots = self.geometry.usable_slots(self.blocks[superblock].slc);
+            let slots = self.geometry.usable_slots(self.blocks[superblock].mode);
             let open = self.open.iter().find(|o| o.superblock == Some(superblock));
             let written = open.map_or(slots, |open| open.next_slot);
             let initial = self.initial_valid(number);

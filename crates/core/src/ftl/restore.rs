@@ -160,7 +160,7 @@ impl Ftl {
         others.sort_unstable_by_key(|&(at, superblock, ..)| (at, superblock.0));
         for (index, &(_, superblock, stream, next_slot)) in others.iter().enumerate() {
             let is_last = others[index + 1..].iter().all(|other| other.2 != stream);
-            let usable = self.geometry.usable_slots(self.blocks[superblock].slc);
+            let usable = self.geometry.usable_slots(self.blocks[superblock].mode);
             if is_last && next_slot < usable {
                 self.blocks.found_open(superblock);
                 self.open[stream as usize] = Open {
@@ -184,13 +184,13 @@ impl Ftl {
             let Some(written) = &found.written else {
                 continue;
             };
-            let slc = written.stream == Stream::Slc;
+            let mode = written.stream.mode();
             let is_apart = self.blocks.is_apart(Superblock(number));
             let may_be_slc = is_apart || self.borrows();
-            let unit = self.geometry.unit_slots(slc);
-            let fits = written.oob.len() == self.geometry.usable_slots(slc) as usize
-                && (slc || !is_apart)
-                && (!slc || may_be_slc)
+            let unit = self.geometry.unit_slots(mode);
+            let fits = written.oob.len() == self.geometry.usable_slots(mode) as usize
+                && (mode.is_slc() || !is_apart)
+                && (!mode.is_slc() || may_be_slc)
                 && written.end > 0
                 && written.end as usize <= written.oob.len()
                 && written.end.is_multiple_of(unit)
@@ -226,7 +226,7 @@ impl Rest {
         let may_differ = ftl.borrows();
         let mut both = (0u32..).zip(own.iter().zip(all));
         let is_same = both.all(|(number, (a, b))| {
-            a.slc == b.slc || (may_differ && !ftl.blocks.is_apart(Superblock(number)))
+            a.mode == b.mode || (may_differ && !ftl.blocks.is_apart(Superblock(number)))
         });
         let is_whole = own.len() == all.len() && is_same;
         let exists = |open: &Open| open.superblock.is_none_or(|s| s.index() < all.len());

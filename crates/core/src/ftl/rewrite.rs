@@ -76,7 +76,7 @@ impl Ftl {
 
     /// A unit has been given out whose block has failed: nothing is programmed there.
     pub fn skip(&mut self, unit: &ProgramUnit) {
-        self.allocated_slots[usize::from(unit.slc)] -= u64::from(unit.slots);
+        self.allocated_slots[unit.mode.index()] -= u64::from(unit.slots);
         self.programmed(unit.ppn);
     }
 

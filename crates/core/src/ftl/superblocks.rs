@@ -7,7 +7,7 @@ mod restore;
 use super::Owner;
 use super::Stream;
 use crate::ids::{Ppn, Superblock};
-use crate::nand::Geometry;
+use crate::nand::{CellMode, Geometry};
 use crate::rng::Rng;
 use free::{Free, FreeList};
 use looks::Looks;
@@ -52,8 +52,8 @@ impl Oob {
 pub struct Block {
     /// What it is used for.
     pub state: State,
-    /// Run in single-bit mode.
-    pub slc: bool,
+    /// It runs in.
+    pub mode: CellMode,
     /// Whose data it was opened for last.
     pub stream: Stream,
     /// Slots whose data is current.
@@ -83,10 +83,10 @@ pub struct Block {
 }
 
 impl Block {
-    fn new(slc: bool) -> Self {
+    fn new(mode: CellMode) -> Self {
         Block {
             state: State::Free,
-            slc,
+            mode,
             stream: Stream::Host,
             valid: 0,
             erases: 0,
@@ -222,9 +222,12 @@ impl Superblocks {
         let (mut closed_map, mut written) = (Vec::new(), 0);
         // In one go: a drive of terabytes may have a million.
         let block = |number| {
-            let mut block = Block::new(number >= ordinary);
+            let mut block = Block::new(match number < ordinary {
+                true => CellMode::Native,
+                false => CellMode::Slc,
+            });
             if let Some((valid, is_map)) = initial.next() {
-                assert!(!block.slc, "data lies in ordinary superblocks");
+                assert!(!block.mode.is_slc(), "data lies in ordinary superblocks");
                 block.valid = valid;
                 block.state = State::Closed;
                 block.closed_at = u64::from(number);
@@ -264,11 +267,20 @@ impl Superblocks {
         superblock.0 >= self.first_apart
     }
 
+    /// That a superblock runs in where nothing is borrowed.
+    #[inline]
+    fn home_mode(&self, superblock: Superblock) -> CellMode {
+        match self.is_apart(superblock) {
+            true => CellMode::Slc,
+            false => CellMode::Native,
+        }
+    }
+
     /// Whether some stand apart for single-bit mode, and none of these is free.
     #[inline]
     #[must_use]
     pub fn apart_is_full(&self) -> bool {
-        self.first_apart < self.geometry.superblocks && self.free_count(true) == 0
+        self.first_apart < self.geometry.superblocks && self.free_count(CellMode::Slc) == 0
     }
 
     /// Ordinary superblocks that run in single-bit mode at present.
@@ -335,8 +347,8 @@ impl Superblocks {
     /// Free superblocks: those that stand apart for single-bit mode, or the others.
     #[inline]
     #[must_use]
-    pub fn free_count(&self, apart: bool) -> u32 {
-        self.free[usize::from(apart)].len() as u32
+    pub fn free_count(&self, mode: CellMode) -> u32 {
+        self.free[mode.index()].len() as u32
     }
 
     /// All superblocks, by number.
@@ -349,28 +361,31 @@ impl Superblocks {
     /// erases, other data the one with the fewest (dynamic wear levelling). Single-bit mode borrows an ordinary
     /// one where none is left of its own.
     pub fn open(&mut self, stream: Stream) -> Option<Superblock> {
-        let slc = stream == Stream::Slc;
+        let mode = stream.mode();
         let cold = matches!(stream, Stream::Gc | Stream::Cold);
-        let apart = slc && self.free_count(true) > 0;
-        let number = self.free[usize::from(apart)].take(cold)?;
-        let slots = self.geometry.usable_slots(slc) as usize;
+        let home = match self.free_count(mode) {
+            0 => CellMode::Native,
+            _ => mode,
+        };
+        let number = self.free[home.index()].take(cold)?;
+        let slots = self.geometry.usable_slots(mode) as usize;
         let block = &mut self.blocks[number as usize];
         assert_eq!(block.state, State::Free);
         assert_eq!(block.valid, 0);
         block.state = State::Open;
         block.stream = stream;
-        block.slc = slc;
-        self.borrowed += u32::from(slc && !apart);
+        block.mode = mode;
+        self.borrowed += u32::from(mode != home);
         block.oob = Some(vec![Oob::NOTHING; slots].into_boxed_slice());
         Some(Superblock(number))
     }
 
     /// A superblock is free from now on.
     fn set_free(&mut self, superblock: Superblock) {
-        let apart = self.is_apart(superblock);
+        let home = self.home_mode(superblock);
         let block = &mut self.blocks[superblock.index()];
-        self.borrowed -= u32::from(block.slc && !apart);
-        block.slc = apart;
+        self.borrowed -= u32::from(block.mode != home);
+        block.mode = home;
         block.state = State::Free;
         block.oob = None;
         block.dead = None;
@@ -381,7 +396,7 @@ impl Superblocks {
             number: superblock.0,
         };
         self.freeings += 1;
-        self.free[usize::from(apart)].insert(free);
+        self.free[home.index()].insert(free);
     }
 
     /// An open superblock turns out to be erased still.
@@ -450,9 +465,9 @@ impl Superblocks {
         self.erased(superblock);
         let block = &mut self.blocks[superblock.index()];
         block.state = State::Retired;
-        let is_ordinary = !block.slc;
-        self.free[usize::from(block.slc)].remove(superblock.0);
-        self.retired += u32::from(is_ordinary);
+        let mode = block.mode;
+        self.free[mode.index()].remove(superblock.0);
+        self.retired += u32::from(mode == CellMode::Native);
     }
 
     /// Superblocks of ordinary mode that are not used any more.
@@ -473,11 +488,11 @@ impl Superblocks {
         self.worn_out
     }
 
-    /// Slots of the superblock of a physical page run in single-bit mode.
+    /// That the superblock of a physical page runs in.
     #[inline]
     #[must_use]
-    pub fn is_slc(&self, ppn: Ppn) -> bool {
-        self.blocks[self.geometry.superblock(ppn).index()].slc
+    pub fn mode_of(&self, ppn: Ppn) -> CellMode {
+        self.blocks[self.geometry.superblock(ppn).index()].mode
     }
 }
 

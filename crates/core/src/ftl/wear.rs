@@ -1,6 +1,7 @@
 //! How worn the flash is: erases of each superblock, and what was programmed.
 
 use super::Ftl;
+use crate::nand::CellMode;
 
 /// The superblocks that run in one mode, ordinary or single-bit: with `ftl.slc_dynamic`, those that do so now.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,9 +26,9 @@ impl Ftl {
         // Of a drive of terabytes it is a long walk: once, and nearly all are ordinary.
         let mut erases = [Vec::with_capacity(blocks.len()), Vec::new()];
         for block in blocks {
-            erases[usize::from(block.slc)].push(block.erases);
+            erases[block.mode.index()].push(block.erases);
         }
-        let slots = [false, true].map(|slc| self.geometry.usable_slots(slc));
+        let slots = CellMode::ALL.map(|mode| self.geometry.usable_slots(mode));
         let programmed: [u64; 2] =
             std::array::from_fn(|mode| self.allocated_slots[mode] - pending_slots[mode]);
         // Superblocks programmed from end to end.

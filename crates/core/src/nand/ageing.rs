@@ -12,7 +12,7 @@
 //! Failures of programs and erases have a hazard that grows with the square of the erases: of all blocks the share
 //! given has failed by the rated endurance.
 
-use super::geometry::Geometry;
+use super::geometry::{CellMode, Geometry};
 use super::operation::{Cause, FlashOp, OpKind};
 use crate::ids::{DieId, Ppn, Superblock};
 use crate::rng::mix;
@@ -139,12 +139,14 @@ impl Ageing {
         }
     }
 
-    /// An operation is handed to a die. Of blocks in single-bit mode (`slc`) all reads are decoded.
-    pub(super) fn begin(&mut self, op: &mut FlashOp, slc: bool, now_ps: u64) {
+    /// An operation is handed to a die. Of blocks in single-bit mode all reads are decoded.
+    pub(super) fn begin(&mut self, op: &mut FlashOp, mode: CellMode, now_ps: u64) {
         match op.kind {
-            OpKind::Read if !slc => self.read(op, now_ps),
+            OpKind::Read if !mode.is_slc() => self.read(op, now_ps),
             // Records of trims lie outside the superblocks.
-            OpKind::Program if !(slc && op.cause == Cause::Map) => self.program(op, now_ps),
+            OpKind::Program if !(mode.is_slc() && op.cause == Cause::Map) => {
+                self.program(op, now_ps)
+            }
             _ => {}
         }
     }
@@ -271,9 +273,9 @@ impl Ageing {
     }
 
     /// Whether the block of a program operation has failed.
-    pub(super) fn is_bad(&self, ppn: Ppn, slc: bool) -> bool {
+    pub(super) fn is_bad(&self, ppn: Ppn, mode: CellMode) -> bool {
         !self.bad.is_empty() && !self.has_ended && {
-            let place = self.geometry.place(ppn, slc);
+            let place = self.geometry.place(ppn, mode);
             self.is_bad_die(place.superblock, place.die)
         }
     }

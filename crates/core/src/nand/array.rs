@@ -2,7 +2,7 @@
 
 use super::ageing::{Ageing, FlashAge, SOFT, TRIES};
 use super::die::{Die, OVERTAKES_MAX, READS, SUSPENDING};
-use super::geometry::Geometry;
+use super::geometry::{CellMode, Geometry};
 use super::operation::{Class, FlashOp, OpKind, slots_of};
 use super::variation::Variation;
 use crate::engine::{Engine, EventKind, Timeline};
@@ -56,20 +56,20 @@ impl Array {
         &self.geometry
     }
 
-    /// Accepts an operation, which starts at once or waits for its turn. `slc` is the mode of its superblock.
+    /// Accepts an operation, which starts at once or waits for its turn. `mode`: of its superblock.
     #[inline]
     pub fn enqueue(
         &mut self,
         engine: &mut Engine<impl Tracer>,
         mut op: FlashOp,
-        slc: bool,
+        mode: CellMode,
     ) -> FlashOpId {
         match op.kind {
-            OpKind::Read if slc => op.array_ps = self.nand.slc_read_ps,
+            OpKind::Read if mode.is_slc() => op.array_ps = self.nand.slc_read_ps,
             OpKind::Read => op.array_ps = self.nand.read_ps[op.page_type as usize],
             OpKind::Program => {
-                op.array_ps = self.program_ps(u32::from(op.page_type), slc);
-                let groups = self.geometry.unit_slots(slc) / self.geometry.group_slots;
+                op.array_ps = self.program_ps(u32::from(op.page_type), mode);
+                let groups = self.geometry.unit_slots(mode) / self.geometry.group_slots;
                 op.pieces_left = (groups * self.nand.planes) as u8;
             }
             OpKind::Erase => op.array_ps = self.nand.erase_ps,
@@ -78,7 +78,7 @@ impl Array {
             op.array_ps = variation.array_ps(&op, op.array_ps);
         }
         if self.ageing.is_some() {
-            op = self.age(op, slc, engine.now().ps());
+            op = self.age(op, mode, engine.now().ps());
         }
         let class = op.class;
         let die_id = op.die;
@@ -117,9 +117,9 @@ impl Array {
     /// What the age of flash makes of an operation. By value: taken by reference it would stand in memory for those that do
     /// not age, too.
     #[cold]
-    fn age(&mut self, mut op: FlashOp, slc: bool, now_ps: u64) -> FlashOp {
+    fn age(&mut self, mut op: FlashOp, mode: CellMode, now_ps: u64) -> FlashOp {
         if let Some(ageing) = &mut self.ageing {
-            ageing.begin(&mut op, slc, now_ps);
+            ageing.begin(&mut op, mode, now_ps);
         }
         op
     }
@@ -173,9 +173,9 @@ impl Array {
     /// Whether the block that a unit lies in has failed.
     #[inline]
     #[must_use]
-    pub fn is_bad(&self, ppn: Ppn, slc: bool) -> bool {
+    pub fn is_bad(&self, ppn: Ppn, mode: CellMode) -> bool {
         let ageing = self.ageing.as_ref();
-        ageing.is_some_and(|ageing| ageing.is_bad(ppn, slc))
+        ageing.is_some_and(|ageing| ageing.is_bad(ppn, mode))
     }
 
     /// Whether a program or erase that has ended has failed.
@@ -216,11 +216,11 @@ impl Array {
         self.ageing.as_deref()
     }
 
-    fn program_ps(&self, page_type: u32, slc: bool) -> u64 {
-        match (slc, self.nand.one_shot) {
-            (true, _) => self.nand.slc_program_ps,
-            (false, true) => self.nand.program_ps.iter().sum(),
-            (false, false) => self.nand.program_ps[page_type as usize],
+    fn program_ps(&self, page_type: u32, mode: CellMode) -> u64 {
+        match (mode, self.nand.one_shot) {
+            (CellMode::Slc, _) => self.nand.slc_program_ps,
+            (CellMode::Native, true) => self.nand.program_ps.iter().sum(),
+            (CellMode::Native, false) => self.nand.program_ps[page_type as usize],
         }
     }
 

@@ -17,6 +17,35 @@ use crate::ids::{DieId, Ppn, Superblock};
 use crate::spec::{NandSpec, SLOT_BYTES};
 use serde::{Deserialize, Serialize};
 
+/// How many bits the cells of a superblock hold.
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum CellMode {
+    /// As many as they can.
+    Native = 0,
+    /// One each, whatever they can: faster, and less to go wrong (pseudo-SLC).
+    Slc = 1,
+}
+
+impl CellMode {
+    /// Both, in the order of their numbers.
+    pub const ALL: [CellMode; 2] = [CellMode::Native, CellMode::Slc];
+
+    /// As an index into a column.
+    #[inline]
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Whether cells hold one bit each.
+    #[inline]
+    #[must_use]
+    pub const fn is_slc(self) -> bool {
+        matches!(self, CellMode::Slc)
+    }
+}
+
 /// Shape of the array, in slots of 4 KiB.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 pub struct Geometry {
@@ -43,7 +72,7 @@ pub struct Geometry {
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
 struct Divisors {
     superblock: Divisor,
-    /// Of ordinary and of single-bit mode.
+    /// By mode.
     unit: [Divisor; 2],
     group: Divisor,
     dies: Divisor,
@@ -111,22 +140,20 @@ impl Geometry {
     /// Slots of one program operation in a superblock of the given mode.
     #[inline]
     #[must_use]
-    pub fn unit_slots(&self, slc: bool) -> u32 {
-        if slc {
-            self.group_slots
-        } else {
-            self.unit_slots
+    pub fn unit_slots(&self, mode: CellMode) -> u32 {
+        match mode {
+            CellMode::Native => self.unit_slots,
+            CellMode::Slc => self.group_slots,
         }
     }
 
     /// Usable slots of a superblock of the given mode.
     #[inline]
     #[must_use]
-    pub fn usable_slots(&self, slc: bool) -> u32 {
-        if slc {
-            self.superblock_slots / self.bits
-        } else {
-            self.superblock_slots
+    pub fn usable_slots(&self, mode: CellMode) -> u32 {
+        match mode {
+            CellMode::Native => self.superblock_slots,
+            CellMode::Slc => self.superblock_slots / self.bits,
         }
     }
 
@@ -162,15 +189,15 @@ impl Geometry {
     /// Where a physical page lies, given its superblock's mode.
     #[inline]
     #[must_use]
-    pub fn place(&self, ppn: Ppn, slc: bool) -> Place {
+    pub fn place(&self, ppn: Ppn, mode: CellMode) -> Place {
         let (superblock, offset) = self.split(ppn);
-        let (unit, in_unit) = self.divisors.unit[usize::from(slc)].divide(offset);
+        let (unit, in_unit) = self.divisors.unit[mode.index()].divide(offset);
         let (group, slot) = self.divisors.group.divide(in_unit);
         let (word_line, die) = self.divisors.dies.divide(unit);
-        let page_type = match (slc, self.one_shot) {
-            (true, _) => 0,
-            (false, true) => group,
-            (false, false) => self.divisors.bits.divide(word_line).1,
+        let page_type = match (mode, self.one_shot) {
+            (CellMode::Slc, _) => 0,
+            (CellMode::Native, true) => group,
+            (CellMode::Native, false) => self.divisors.bits.divide(word_line).1,
         };
         Place {
             superblock,
@@ -205,7 +232,7 @@ mod tests {
     #[test]
     fn one_shot_units_hold_every_page_type_of_one_word_line() {
         let geometry = tlc(true);
-        let place = |ppn| geometry.place(Ppn(ppn), false);
+        let place = |ppn| geometry.place(Ppn(ppn), CellMode::Native);
         assert_eq!((place(0).die, place(0).page_type), (DieId(0), 0));
         assert_eq!((place(8).die, place(8).page_type), (DieId(0), 1));
         assert_eq!((place(23).die, place(23).page_type), (DieId(0), 2));
@@ -218,7 +245,7 @@ mod tests {
     fn page_types_take_turns_by_word_line_without_one_shot() {
         let geometry = tlc(false);
         let types: Vec<u32> = (0..4)
-            .map(|page| geometry.place(Ppn(page * 32), false).page_type)
+            .map(|page| geometry.place(Ppn(page * 32), CellMode::Native).page_type)
             .collect();
         assert_eq!(types, [0, 1, 2, 0]);
     }
@@ -227,10 +254,10 @@ mod tests {
     fn single_bit_mode_uses_a_third_of_a_three_bit_block() {
         let geometry = tlc(true);
         assert_eq!(
-            geometry.usable_slots(true) * 3,
-            geometry.usable_slots(false)
+            geometry.usable_slots(CellMode::Slc) * 3,
+            geometry.usable_slots(CellMode::Native)
         );
-        assert_eq!(geometry.place(Ppn(8), true).die, DieId(1));
-        assert_eq!(geometry.place(Ppn(8), true).page_type, 0);
+        assert_eq!(geometry.place(Ppn(8), CellMode::Slc).die, DieId(1));
+        assert_eq!(geometry.place(Ppn(8), CellMode::Slc).page_type, 0);
     }
 }

@@ -10,5 +10,5 @@ mod variation;
 
 pub use ageing::{Ageing, Decoded, FlashAge};
 pub use array::Array;
-pub use geometry::{Geometry, Place};
+pub use geometry::{CellMode, Geometry, Place};
 pub use operation::{Cause, Class, FlashOp, OpKind, SlotMask, slot_mask};

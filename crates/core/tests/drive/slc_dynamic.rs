@@ -2,6 +2,7 @@
 
 use crate::common::{closed_loop, drive, pages, settle};
 use lodger_core::ftl::{State, Stream};
+use lodger_core::nand::CellMode;
 use lodger_core::rng::Rng;
 use lodger_core::{DriveSpec, Host, Op, Precondition};
 use proptest::prelude::*;
@@ -41,7 +42,7 @@ fn write(host: &mut Host, from: u64, to: u64) -> f64 {
 
 fn borrowed(host: &Host) -> u32 {
     let blocks = host.drive.ftl().blocks.all().iter();
-    let counted = blocks.filter(|block| block.slc).count() as u32;
+    let counted = blocks.filter(|block| block.mode.is_slc()).count() as u32;
     assert_eq!(counted, host.drive.ftl().blocks.borrowed());
     counted
 }
@@ -77,7 +78,7 @@ fn count(host: &Host) -> Count {
         .iter()
         .filter(|block| block.state != State::Free && block.stream == Stream::Host);
     Count {
-        free: blocks.free_count(false),
+        free: blocks.free_count(CellMode::Native),
         borrowed: borrowed(host),
         erases: host.counters().erases,
         host: of_host.count(),
@@ -134,10 +135,10 @@ fn an_empty_drive_has_the_naive_drives_cache() {
     for (share, permille) in [("0", 0), ("0.1", 100), ("0.5", 500), ("1", 1000)] {
         let spec = spec(share, &[]);
         let mut host = empty(&spec);
-        let free = host.drive.ftl().blocks.free_count(false);
+        let free = host.drive.ftl().blocks.free_count(CellMode::Native);
         // Nothing but such superblocks is opened until they are full.
         let expected = naive(free, kept(&spec), permille);
-        let per_superblock = u64::from(host.drive.geometry().usable_slots(true));
+        let per_superblock = u64::from(host.drive.geometry().usable_slots(CellMode::Slc));
         let slots = (u64::from(expected) * per_superblock).max(CHUNK);
         write(&mut host, 0, (slots / CHUNK) * CHUNK);
         let taken = borrowed(&host);

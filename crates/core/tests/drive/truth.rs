@@ -2,6 +2,7 @@
 //! part, for every drive of the collection.
 
 use crate::common::{DRIVES, closed_loop, drive, latency, pages, settle};
+use lodger_core::nand::CellMode;
 use lodger_core::spec::{LINE_BYTES, LinkProtocol, Tier};
 use lodger_core::time::transfer_ps;
 use lodger_core::transport::{COMPLETION_ENTRY_BYTES, SUBMISSION_ENTRY_BYTES, wire_ps};
@@ -66,7 +67,7 @@ fn page_type(host: &Host, lpn: u32) -> usize {
     let ppn = host.drive.ftl().locate(lodger_core::ids::Lpn(lpn)).unwrap();
     host.drive
         .geometry()
-        .place(ppn, host.drive.ftl().blocks.is_slc(ppn))
+        .place(ppn, host.drive.ftl().blocks.mode_of(ppn))
         .page_type as usize
 }
 
@@ -110,7 +111,11 @@ fn a_read_that_misses_the_map_takes_one_more_flash_read() {
             .ftl()
             .locate_translation(lodger_core::ids::TranslationPage(0))
             .unwrap();
-        let map_type = host.drive.geometry().place(map_ppn, false).page_type as usize;
+        let map_type = host
+            .drive
+            .geometry()
+            .place(map_ppn, CellMode::Native)
+            .page_type as usize;
         let expected = fetch_ps(spec)
             + spec.controller.read_ps
             + spec.controller.map_fill_ps

@@ -2,6 +2,7 @@
 
 use super::{Ramp, hmb_used_bytes};
 use crate::config::Traced;
+use lodger_core::nand::CellMode;
 use lodger_core::observe::{Counters, PartsPs, Tracer};
 use lodger_core::{Completion, Request};
 use std::ops::ControlFlow;
@@ -263,8 +264,8 @@ impl DriveState {
         DriveState {
             now_ps: host.now_ps(),
             counters: host.counters(),
-            free_superblocks: blocks.free_count(false),
-            slc_free_superblocks: blocks.free_count(true),
+            free_superblocks: blocks.free_count(CellMode::Native),
+            slc_free_superblocks: blocks.free_count(CellMode::Slc),
             hmb_used_bytes: hmb_used_bytes(host),
         }
     }

@@ -5,9 +5,9 @@ use super::disk::Disk;
 use super::layout::{self, Layout, MARKER_AT, Marker, PAGE, Record, SPARE, TRIM, WEAR};
 use super::log::TrimList;
 use lodger_core::DriveSpec;
-use lodger_core::ftl::{Found, FoundSuperblock, Oob, Stream, Trim, Written};
+use lodger_core::ftl::{Found, FoundSuperblock, Oob, Trim, Written};
 use lodger_core::ids::Ppn;
-use lodger_core::nand::Geometry;
+use lodger_core::nand::{CellMode, Geometry};
 
 /// What was found, and what the file's next writer has to know of it.
 #[derive(Debug)]
@@ -61,12 +61,13 @@ pub fn read(
     let ordinary = layout.superblocks - spec.ftl.slc_superblocks;
     for number in 0..layout.superblocks {
         progress(number, layout.superblocks);
-        let borrows = spec.ftl.slc_dynamic_permille > 0 && number < ordinary;
-        let slc = match borrows {
-            true => holds_slc(disk, layout, (number, geometry.superblock_slots))?,
-            false => number >= ordinary,
+        let borrows = spec.ftl.slc_dynamic_permille > 0;
+        let mode = match number < ordinary {
+            true if borrows => written_mode(disk, layout, (number, geometry.superblock_slots))?,
+            true => CellMode::Native,
+            false => CellMode::Slc,
         };
-        let (usable, unit) = (geometry.usable_slots(slc), geometry.unit_slots(slc));
+        let (usable, unit) = (geometry.usable_slots(mode), geometry.unit_slots(mode));
         let written = read_superblock(disk, layout, (number, usable, unit), &mut flash)?;
         if !marker.is_clean {
             clear_rest(disk, layout, number, written.as_ref().map_or(0, |w| w.end))?;
@@ -81,23 +82,22 @@ pub fn read(
 }
 
 /// Whether an ordinary superblock runs in single-bit mode at present, as the first page says that says anything.
-fn holds_slc(
+fn written_mode(
     disk: &dyn Disk,
     layout: &Layout,
     (number, slots): (u32, u32),
-) -> Result<bool, BackingError> {
+) -> Result<CellMode, BackingError> {
     let first = layout.first(number);
     let (at, bytes) = (layout.spare(first), u64::from(slots) * SPARE);
     if disk.next_data(at)?.is_none_or(|data| data >= at + bytes) {
-        return Ok(false);
+        return Ok(CellMode::Native);
     }
     let mut all = vec![0; bytes as usize];
     disk.read(at, &mut all)?;
     let pages = (first.0..).map(Ppn).zip(all.chunks_exact(SPARE as usize));
     let mut records = pages.filter_map(|(ppn, bytes)| Record::decode(bytes, ppn).ok().flatten());
-    Ok(records
-        .next()
-        .is_some_and(|record| record.stream == Stream::Slc))
+    let first = records.next();
+    Ok(first.map_or(CellMode::Native, |record| record.stream.mode()))
 }
 
 fn read_superblock(

@@ -194,6 +194,6 @@ fn can_be_read(ftl: &Ftl, ppn: Ppn) -> bool {
         return false;
     };
     let offset = ppn.0 - geometry.first_ppn(superblock).0;
-    offset < geometry.usable_slots(block.slc)
+    offset < geometry.usable_slots(block.mode)
         && !matches!(block.state, State::Free | State::Erasing)
 }

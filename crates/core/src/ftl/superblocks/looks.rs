@@ -4,6 +4,7 @@
 use super::{Block, State, Superblocks};
 use crate::ftl::victim::{self, Candidate, Choice};
 use crate::ids::Superblock;
+use crate::nand::CellMode;
 use crate::spec::GcPolicy;
 
 /// What the last looks found.
@@ -53,22 +54,22 @@ impl Looks {
 impl Superblocks {
     /// Chooses the victim among the closed ones of ordinary mode, or of those that stand apart for
     /// single-bit mode.
-    pub fn choose_victim(&mut self, policy: GcPolicy, slc: bool) -> Option<Superblock> {
+    pub fn choose_victim(&mut self, policy: GcPolicy, mode: CellMode) -> Option<Superblock> {
         let mut fewest = [u32::MAX; 2];
         let mut rng = self.rng.clone();
-        let candidates = self.closed(slc).map(|(superblock, block)| {
+        let candidates = self.closed(mode).map(|(superblock, block)| {
             let of_kind = &mut fewest[usize::from(block.is_map())];
             *of_kind = block.valid.min(*of_kind);
             Candidate::new(superblock, block)
         });
         let choice = Choice {
             candidates,
-            usable_slots: self.geometry.usable_slots(slc),
+            usable_slots: self.geometry.usable_slots(mode),
             now: self.closings,
         };
         let chosen = victim::choose(policy, choice, &mut rng);
         self.rng = rng;
-        if !slc {
+        if mode == CellMode::Native {
             let [data, map] = fewest;
             self.looks.emptiest = Some(Emptiest {
                 data_at_least: data,
@@ -86,7 +87,7 @@ impl Superblocks {
         if !(idle || self.apart_is_full()) || under_way.count() > 1 {
             return None;
         }
-        self.choose_victim(GcPolicy::Fifo, true)
+        self.choose_victim(GcPolicy::Fifo, CellMode::Slc)
     }
 
     /// What the last choice of a victim of ordinary mode saw, if it still holds.
@@ -101,7 +102,7 @@ impl Superblocks {
     fn bounds_hold(&self, known: &Emptiest) -> bool {
         let fewest = |is_map| {
             let of_kind = self
-                .closed(false)
+                .closed(CellMode::Native)
                 .filter(|(_, block)| block.is_map() == is_map);
             of_kind
                 .map(|(_, block)| block.valid)
@@ -115,11 +116,11 @@ impl Superblocks {
     }
 
     /// Closed superblocks that nothing is being written to any more: of ordinary mode, or those that stand apart.
-    fn closed(&self, apart: bool) -> impl Iterator<Item = (Superblock, &Block)> {
+    fn closed(&self, mode: CellMode) -> impl Iterator<Item = (Superblock, &Block)> {
         let all = self.all_closed();
-        all.filter(move |(superblock, block)| match apart {
-            true => self.is_apart(*superblock),
-            false => !block.slc,
+        all.filter(move |(superblock, block)| match mode {
+            CellMode::Slc => self.is_apart(*superblock),
+            CellMode::Native => block.mode == mode,
         })
     }
 
@@ -136,8 +137,9 @@ impl Superblocks {
             return None;
         }
         let most = unless.map_or(u32::MAX, |other| self[other].valid);
-        let is_borrowed =
-            |(superblock, block): &(Superblock, &Block)| block.slc && !self.is_apart(*superblock);
+        let is_borrowed = |(superblock, block): &(Superblock, &Block)| {
+            block.mode.is_slc() && !self.is_apart(*superblock)
+        };
         let borrowed = self.all_closed().filter(is_borrowed);
         let emptiest = borrowed.min_by_key(|(_, block)| (block.valid, block.closed_at));
         let (superblock, block) = emptiest?;
@@ -147,7 +149,7 @@ impl Superblocks {
     /// A closed superblock of ordinary mode of which nothing is current.
     #[must_use]
     pub fn dead(&self) -> Option<Superblock> {
-        let mut closed = self.closed(false);
+        let mut closed = self.closed(CellMode::Native);
         closed.find_map(|(superblock, block)| (block.valid == 0).then_some(superblock))
     }
 
@@ -168,11 +170,11 @@ impl Superblocks {
     }
 
     fn look_for_worn(&self, threshold: u32) -> Option<Superblock> {
-        let in_use = |block: &&Block| !block.slc && block.state != State::Retired;
+        let in_use = |block: &&Block| !block.mode.is_slc() && block.state != State::Retired;
         let ordinary = self.blocks.iter().filter(in_use);
         let most = ordinary.map(|block| block.erases).max()?;
         let (superblock, coldest) = self
-            .closed(false)
+            .closed(CellMode::Native)
             .min_by_key(|(_, block)| (block.erases, block.closed_at))?;
         (most - coldest.erases >= threshold).then_some(superblock)
     }

@@ -1,7 +1,7 @@
 //! Superblocks as somebody who has kept flash for the drive found them.
 
 use super::looks::Looks;
-use super::{Block, State, Stream, Superblocks};
+use super::{Block, State, Superblocks};
 use crate::ftl::restore::FoundSuperblock;
 use crate::ids::Superblock;
 
@@ -35,29 +35,29 @@ impl Superblocks {
     /// open shows when all have been found. Returns whether it is known since when it is closed.
     pub fn find(&mut self, superblock: Superblock, found: FoundSuperblock) -> bool {
         self.looks.forget();
-        let apart = self.is_apart(superblock);
+        let home = self.home_mode(superblock);
         let was = &mut self.blocks[superblock.index()];
         let is_known = was.erases == found.erases && was.state != State::Free;
         if was.state == State::Retired && found.written.is_none() {
             was.erases = found.erases;
             return true;
         }
-        self.retired -= u32::from(was.state == State::Retired && !was.slc);
+        self.retired -= u32::from(was.state == State::Retired && !was.mode.is_slc());
         let was_free = was.state == State::Free;
         if was_free && found.written.is_none() && was.erases == found.erases {
             return true;
         }
         if was_free {
-            self.free[usize::from(apart)].remove(superblock.0);
+            self.free[home.index()].remove(superblock.0);
         }
         was.erases = found.erases;
         let Some(written) = found.written else {
             self.set_free(superblock);
             return true;
         };
-        let slc = written.stream == Stream::Slc;
-        self.borrowed -= u32::from(was.slc && !apart);
-        self.borrowed += u32::from(slc && !apart);
+        let mode = written.stream.mode();
+        self.borrowed -= u32::from(was.mode != home);
+        self.borrowed += u32::from(mode != home);
         let was_closed = is_known && was.state != State::Open;
         let closed_at = was.closed_at;
         *was = Block {
@@ -67,7 +67,7 @@ impl Superblocks {
             closed_at: if was_closed { closed_at } else { 0 },
             programmed_at: written.programmed_at,
             oob: Some(written.oob),
-            ..Block::new(slc)
+            ..Block::new(mode)
         };
         was_closed
     }

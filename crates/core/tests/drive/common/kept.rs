@@ -4,7 +4,7 @@ use lodger_core::DriveSpec;
 use lodger_core::device::{Programmed, Spare};
 use lodger_core::ftl::{Found, FoundSuperblock, Oob, Stream, Trim, Written};
 use lodger_core::ids::Ppn;
-use lodger_core::nand::Geometry;
+use lodger_core::nand::{CellMode, Geometry};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Copy)]
@@ -62,8 +62,12 @@ impl Kept {
         let superblocks = (0..geometry.superblocks).map(|number| {
             let first = number * geometry.superblock_slots;
             let all = || self.slots.range(first..first + geometry.superblock_slots);
-            let borrowed = || all().next().is_some_and(|(_, s)| s.stream == Stream::Slc);
-            let usable = geometry.usable_slots(number >= ordinary || borrowed());
+            let mode = match all().next() {
+                Some((_, slot)) => slot.stream.mode(),
+                None if number < ordinary => CellMode::Native,
+                None => CellMode::Slc,
+            };
+            let usable = geometry.usable_slots(mode);
             let here = || self.slots.range(first..first + usable);
             let mut oob = vec![Oob::NOTHING; usable as usize].into_boxed_slice();
             for (ppn, slot) in here() {
