@@ -159,12 +159,11 @@ impl Jedec {
         }
     }
 
-    /// Recommends a sub-region; returns the region that should make room.
+    /// Recommends a sub-region (device control); returns the region that should make room.
     fn recommend(&mut self, group: u32) -> Option<u32> {
         let region = group / self.groups_per_region;
         let mut gone = None;
-        if !self.host_control
-            && !self.active.touch(region)
+        if !self.active.touch(region)
             && let Inserted::Evicted(victim) = self.active.insert(region, false)
         {
             gone = Some(victim);
@@ -325,18 +324,23 @@ impl HpbDevice {
         self.notice(group);
     }
 
+    /// The host is to hear that what it has of a group does not count. By JEDEC's protocol only where it may have anything,
+    /// and chooses itself what to fetch: under device control map misses have a sub-region recommended, and nothing else.
     fn notice(&mut self, number: u32) {
-        let is_jedec = self.jedec.is_some();
+        let host_chooses = self.jedec.as_ref().map(|jedec| jedec.host_control);
         let group = self.group_mut(number);
-        if group.noticed || (is_jedec && !group.refetch) {
+        let is_of_use = match host_chooses {
+            None => true,
+            Some(host_chooses) => host_chooses && group.handed_out && group.refetch,
+        };
+        if group.noticed || !is_of_use {
             return;
         }
         group.noticed = true;
-        if let Some(jedec) = &mut self.jedec {
-            jedec.recommend(number);
-            self.group_mut(number).misses = 0;
-        } else {
-            self.notices.push_back(number);
+        group.misses = 0;
+        match &mut self.jedec {
+            Some(jedec) => jedec.recommendations.push_back((number, None)),
+            None => self.notices.push_back(number),
         }
     }
 

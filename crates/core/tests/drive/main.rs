@@ -17,6 +17,7 @@ mod hostile_host;
 mod hpb_boot;
 mod hpb_chunks;
 mod hpb_give_back;
+mod hpb_jedec;
 mod hpb_replay;
 mod hpb_safety;
 mod in_order;

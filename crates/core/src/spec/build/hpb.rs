@@ -38,6 +38,16 @@ pub(super) fn hpb(values: &mut Values, capacity_bytes: u64) -> Result<Option<Hpb
         return Err(values.contradiction("hpb.region", &must));
     }
     let blocks_max = blocks_max(values, is_jedec)?;
+    let pinned_regions = values.small("hpb.pinned_regions");
+    if is_jedec {
+        let region_groups = region_pages / group_pages;
+        pinned_fit(
+            values,
+            u64::from(pinned_regions),
+            (host_groups, groups),
+            region_groups,
+        )?;
+    }
     let give_back = give_back(values, is_jedec, group_bytes, groups)?;
     if !values.flag("hpb.enabled") {
         return Ok(None);
@@ -50,7 +60,7 @@ pub(super) fn hpb(values: &mut Values, capacity_bytes: u64) -> Result<Option<Hpb
             HpbControl::Device => false,
             HpbControl::Host => true,
         },
-        pinned_regions: values.small("hpb.pinned_regions"),
+        pinned_regions,
         blocks_max,
         write_buffer_ps: values.number("hpb.write_buffer"),
         recommend_misses: values.small("hpb.recommend_misses"),
@@ -68,6 +78,28 @@ pub(super) fn hpb(values: &mut Values, capacity_bytes: u64) -> Result<Option<Hpb
         integrity,
         epoch_bits: HPB_EPOCH_BITS,
     }))
+}
+
+/// Regions that the host always keeps must be there, and have room in its memory.
+fn pinned_fit(
+    values: &Values,
+    pinned: u64,
+    (host_groups, groups): (u64, u64),
+    region_groups: u64,
+) -> Result<(), SpecError> {
+    let have_room = (host_groups / region_groups).max(1);
+    let regions = groups.div_ceil(region_groups);
+    let must = match (pinned > regions, pinned > have_room) {
+        (true, _) => format!("must be at most the {regions} regions of the drive"),
+        (_, true) => {
+            let cache = show_size(values.number("hpb.host_cache"));
+            format!(
+                "must be at most the {have_room} regions whose entries `hpb.host_cache` ({cache}) holds"
+            )
+        }
+        _ => return Ok(()),
+    };
+    Err(values.contradiction("hpb.pinned_regions", &must))
 }
 
 /// The largest read that has entries, in pages.
