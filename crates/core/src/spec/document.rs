@@ -16,6 +16,14 @@ const TEXT_BYTES: usize = 1 << 20;
 const OF_SOURCES: &str = "such as `\"nand.read\" = { kind = \"datasheet\", from = \"...\" }`, for a key that this \
      file sets";
 
+/// What follows from another key, which is one of those. An earlier layer's value goes when a later one gives that key alone:
+/// who says `link.pcie` of a drive whose file says `link.rate` wants the rate of that link.
+const FOLLOWING: [(&str, [&str; 2]); 1] = [("link.rate", ["link.pcie", "link.ufs"])];
+
+fn follows(path: &str) -> bool {
+    FOLLOWING.iter().any(|(following, _)| *following == path)
+}
+
 /// A given value with where it stands and where it comes from.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
@@ -34,11 +42,14 @@ pub(super) struct Entries {
 
 impl Entries {
     /// A later layer's value wins, also over earlier values of the key's sub-keys
-    /// (`role.map.unit` over `role.map.unit.hmb`).
+    /// (`role.map.unit` over `role.map.unit.hmb`) and of what follows from it.
     fn give(&mut self, key: &'static Key, entry: Entry) {
         let covered = |path: &str| {
             path.strip_prefix(key.path)
                 .is_some_and(|rest| rest.starts_with('.'))
+                || FOLLOWING
+                    .iter()
+                    .any(|(it, of)| *it == path && of.contains(&key.path))
         };
         self.given.retain(|path, _| !covered(path));
         if let Some(table) = keys::optional_table(key.path) {
@@ -49,9 +60,9 @@ impl Entries {
 
     fn add(&mut self, layer: Layer) {
         self.tables.extend(layer.tables);
-        // In order of length, so that a layer's own sub-keys survive their key.
+        // In order of length, so that a layer's own sub-keys survive their key, and what follows last.
         let mut entries = layer.entries;
-        entries.sort_by_key(|(key, _)| key.path.len());
+        entries.sort_by_key(|(key, _)| (follows(key.path), key.path.len()));
         for (key, entry) in &mut entries {
             self.keep_fits(key, entry);
         }
@@ -137,6 +148,8 @@ pub(super) fn read(
     for layer in layers.into_iter().rev() {
         entries.add(layer);
     }
+    let mut sets = sets.to_vec();
+    sets.sort_by_key(|(path, _)| follows(path.trim()));
     for (path, value) in sets {
         let place = Place::file("--set");
         let key = known(path.trim(), &place)?;

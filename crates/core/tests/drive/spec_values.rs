@@ -444,3 +444,31 @@ proptest! {
         let _ = tiny(&[(&value, "1")]);
     }
 }
+
+/// `--set link.pcie` of a drive whose file states a rate was read, shown and not used.
+#[test]
+fn a_link_given_later_has_the_rate_of_that_link() {
+    let stated = TINY.replace("[link]\n", "[link]\nrate = \"3.2GB/s\"\n");
+    assert_ne!(stated, TINY);
+    let rate = |sets: &[(&str, &str)]| {
+        let parsed = parse(&stated, "stated.toml", sets, &none).unwrap();
+        parsed.spec.link.bytes_per_s
+    };
+    let slow = ("link.pcie", "1.0 x1");
+    assert_eq!(rate(&[]), 3_200_000_000, "one file says both");
+    assert_eq!(rate(&[slow]), 250_000_000);
+    let own = ("link.rate", "100MB/s");
+    assert_eq!(rate(&[own, slow]), 100_000_000);
+    assert_eq!(rate(&[slow, own]), 100_000_000);
+    let extended = |child: &str| {
+        let base = stated.clone();
+        let parsed = parse(child, "child.toml", &[], &move |_: &str| Some(base.clone()));
+        parsed.unwrap().spec.link.bytes_per_s
+    };
+    let child = "extends = \"stated\"\n[link]\npcie = \"1.0 x1\"\n";
+    assert_eq!(extended(child), 250_000_000);
+    assert_eq!(
+        extended(&format!("{child}rate = \"100MB/s\"\n")),
+        100_000_000
+    );
+}
