@@ -39,11 +39,9 @@ impl From<u64> for Target {
 impl From<&DriveSpec> for Target {
     fn from(spec: &DriveSpec) -> Self {
         let window = spec.roles.window.as_ref();
-        let tier = spec.roles.write_buffer.tier;
         Target {
             bytes: spec.capacity_bytes,
-            // A buffer in flash acknowledges nothing before.
-            volatile_cache: !tier.is_flash() && !spec.tiers.survives_power_cut(tier),
+            volatile_cache: spec.has_volatile_cache(),
             window_bytes: window.map_or(0, |window| window.bytes),
         }
     }

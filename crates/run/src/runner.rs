@@ -11,6 +11,7 @@ mod observer;
 mod order;
 mod steady;
 mod summary;
+mod unneeded;
 
 use crate::breakdown::Breakdown;
 use crate::config::{self, RunConfig, STUCK_AFTER, Traced};
@@ -180,6 +181,7 @@ struct Runner<'o, O, T> {
     /// Jobs that run.
     left: usize,
     order: order::Order,
+    unneeded: unneeded::Unneeded,
     steady: steady::SteadyStates,
     measured: measured::Measured,
     /// Calls of the byte window under way, and a list used again.
@@ -215,6 +217,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
             heads: vec![None; jobs.len()],
             left: 0,
             order: order::Order::new(&jobs),
+            unneeded: unneeded::Unneeded::new(host.spec()),
             steady: steady::SteadyStates::new(&jobs),
             measured: measured::Measured::new(),
             calls: 0,
@@ -260,8 +263,10 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
                 self.events_at_completion = self.host.events();
             }
             for completion in completions.drain(..) {
-                self.route(completion);
+                let parts_ps = self.host.drive.tracer().next_parts();
+                self.route(completion, parts_ps);
             }
+            self.end_unneeded();
             if self.calls > 0 {
                 self.route_calls();
             }
@@ -371,6 +376,10 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
                 self.in_flight.len() as u32 - 1
             }
         };
+        if request.op == Op::Flush && self.unneeded.is_on() {
+            self.unneeded.begin(tag, now_ps);
+            return;
+        }
         // Every job has a submission queue of its own, as every fio process has its processor's.
         let queue = index as u16;
         self.host.submit(Request {
@@ -381,7 +390,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
     }
 
     #[inline]
-    fn route(&mut self, completion: Completion) {
+    fn route(&mut self, completion: Completion, parts_ps: Option<PartsPs>) {
         let InFlight { request, job } = self.in_flight[completion.tag as usize];
         self.free.push(completion.tag);
         self.done_requests += 1;
@@ -399,7 +408,6 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
         let counting = self.jobs[index].counting(request.op);
         self.jobs[index].complete(&completion);
         self.results[index].returned();
-        let parts_ps = self.host.drive.tracer().next_parts();
         if counting == Counting::Yes {
             self.count(index, &request, &completion, parts_ps.as_ref());
         } else {
@@ -411,6 +419,14 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
             self.count_together(index, counting, done);
         }
         self.make_ready(job);
+    }
+
+    /// Flushes that the host has kept to itself.
+    fn end_unneeded(&mut self) {
+        while let Some(completion) = self.unneeded.pop(self.host.now_ps()) {
+            let parts_ps = T::ON.then(|| self.unneeded.parts_ps());
+            self.route(completion, parts_ps);
+        }
     }
 
     /// Calls of the byte window that are done.
@@ -460,6 +476,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
             self.wakes.pop();
         }
         let wake_ps = self.wakes.peek().map_or(u64::MAX, |wake| wake.0.0);
+        let wake_ps = wake_ps.min(self.unneeded.next_ps());
         // An idle drive goes straight to where a job waits.
         let event_ps = self.host.next_time().unwrap_or(wake_ps);
         let until_ps = wake_ps.min(event_ps.max(self.host.now_ps() + STEP_PS));

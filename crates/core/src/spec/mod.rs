@@ -69,6 +69,17 @@ pub struct DriveSpec {
     pub hpb: Option<HpbSpec>,
 }
 
+impl DriveSpec {
+    /// Whether a power cut may cost what the drive has acknowledged (NVMe Identify Controller, VWC bit 0). A host flushes
+    /// no other drive.
+    #[must_use]
+    pub fn has_volatile_cache(&self) -> bool {
+        let buffer = &self.roles.write_buffer;
+        let acknowledges_safe = buffer.acknowledges_programmed || buffer.tier.is_flash();
+        !acknowledges_safe && !self.tiers.survives_power_cut(buffer.tier)
+    }
+}
+
 /// How host and drive talk.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
 pub enum LinkProtocol {

@@ -121,11 +121,6 @@ fn mdts(spec: &DriveSpec) -> u8 {
     most.map_or(MDTS, |bytes| pages(bytes).ilog2() as u8)
 }
 
-fn has_volatile_cache(spec: &DriveSpec) -> bool {
-    let buffer = &spec.roles.write_buffer;
-    !buffer.acknowledges_programmed && !spec.tiers.survives_power_cut(buffer.tier)
-}
-
 /// Whether a drive can be served at all.
 ///
 /// # Errors
@@ -174,7 +169,7 @@ impl Identity {
         let capacity_bytes = spec.capacity_bytes;
         let namespaces = Namespaces::new(sizes_bytes, most, capacity_bytes, block, eui64)?;
         let host_memory = limits(spec);
-        let has_volatile_cache = has_volatile_cache(spec);
+        let has_volatile_cache = spec.has_volatile_cache();
         let serial_text = format!("LODGER{serial:014X}");
         let subsystem_name = format!("nqn.2026-01.io.lodger:{serial:x}");
         let mut controller_page = Controller {
