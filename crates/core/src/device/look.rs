@@ -98,6 +98,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         busy.extend(self.hmb_path.busy_ps());
         let memories = self.board.memories.busy_ps();
         busy.extend(memories.map(|(name, ps)| (name, vec![ps])));
+        let window = self.window.as_ref();
+        busy.extend(window.map(|window| ("window_core", vec![window.busy_ps()])));
         // The last, as it may not be there yet: the others keep their places.
         let map_reads_ps = self.map.reads_busy_ps(self.board.engine.now());
         if map_reads_ps > 0 {

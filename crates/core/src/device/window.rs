@@ -109,6 +109,13 @@ pub(super) struct WindowRole<P> {
     released: Vec<CommandId>,
 }
 
+impl<P> WindowRole<P> {
+    /// Time its core has worked.
+    pub(super) fn busy_ps(&self) -> u64 {
+        self.core.busy_ps()
+    }
+}
+
 impl<P: Default> WindowRole<P> {
     pub(super) fn new(spec: &DriveSpec) -> Option<Box<Self>> {
         let window = spec.roles.window.as_ref()?;

@@ -1,6 +1,6 @@
 //! What is left of the byte window when power, or the host, is gone.
 
-use super::{Board, Contents, EntryInfo, Slab, Timeline, WindowRole};
+use super::{Board, Contents, EntryInfo, Slab, WindowRole};
 use crate::controller::dump::{self, Dump};
 use crate::ftl::Contradiction;
 use crate::observe::Tracer;
@@ -88,7 +88,7 @@ impl<P: Default> WindowRole<P> {
         let lost_bytes = self.bar.cut();
         board.counters.window.lost_bytes += lost_bytes;
         self.window.cut();
-        self.core = Timeline::default();
+        self.core.drop_all();
         self.sent.clear();
         self.calls = Slab::default();
         let mut recovery = WindowRecovery {
