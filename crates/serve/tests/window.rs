@@ -37,12 +37,16 @@ fn spec() -> DriveSpec {
 
 /// One that does so with commands to pinned blocks.
 fn with_gate(gate: &str) -> DriveSpec {
+    with(&[("role.window.gate", gate)])
+}
+
+fn with(sets: &[(&str, &str)]) -> DriveSpec {
     let read = |name: &str| {
         let path = format!("{}/../../drives/{name}.toml", env!("CARGO_MANIFEST_DIR"));
         std::fs::read_to_string(path).ok()
     };
     let text = read("2b-ssd").expect("the drive's file");
-    let sets = [("capacity", "16GiB"), ("role.window.gate", gate)];
+    let sets = [&[("capacity", "16GiB")], sets].concat();
     parse(&text, "2b-ssd.toml", &sets, &read)
         .expect("a drive")
         .spec
@@ -402,6 +406,39 @@ fn follow(driver: &mut Driver<Simulated<'_>>, model: &mut Model, step: &Step) {
             }
         }
         Step::Reset => ready(driver),
+    }
+}
+
+/// Synced bytes were gone after a power cut, and nothing said so.
+#[test]
+fn a_window_that_the_capacitors_did_not_last_for_is_told_by_health_and_status() {
+    const CRITICAL_WARNING: usize = 0;
+    for (volts, is_lost) in [("6.0", true), ("12.0", false)] {
+        let (ram, spec) = (ram(), with(&[("power.rail_v", volts)]));
+        let mut driver = Simulated::driver(&spec, &ram);
+        ready(&mut driver);
+        for entry in 0..8 {
+            pin(&mut driver, entry, 256 * entry, 256 * entry, 256).expect("a pin");
+        }
+        assert_eq!(
+            driver.log(2, 512)[CRITICAL_WARNING],
+            0,
+            "nothing is lost yet"
+        );
+        let cut = |driver: &mut Driver<Simulated<'_>>| {
+            let due = parse_act("power-cut").expect("an act");
+            assert!(driver.port.controller.act(due));
+            driver.port.wait();
+            ready(driver);
+        };
+        cut(&mut driver);
+        let warning = u8::from(is_lost) << 4;
+        assert_eq!(
+            driver.log(2, 512)[CRITICAL_WARNING],
+            warning,
+            "at {volts} V"
+        );
+        assert_eq!(driver.port.controller.plight().lost_window, is_lost);
     }
 }
 

@@ -9,7 +9,7 @@ use crate::output::{self, OutputFile};
 use crate::progress::Shared;
 use crate::terminal;
 use lodger_run::advise::{self, Advised, Goal, parse_within};
-use lodger_run::{HmbChoice, Progress, window_advice, with_workers};
+use lodger_run::{HmbChoice, Progress, window_advice, window_study, with_workers};
 use std::ops::ControlFlow;
 
 pub(super) fn run(args: &AdviseArgs, streams: &mut Streams<'_>) -> Result<u8, Error> {
@@ -23,6 +23,9 @@ pub(super) fn run(args: &AdviseArgs, streams: &mut Streams<'_>) -> Result<u8, Er
     }
     let is_on_window = source.is_logging() && config.spec().roles.window.is_some();
     let goal = goal(args, is_on_window)?;
+    if is_on_window && let Some(warning) = window_study::shortfall(config.spec()) {
+        streams.warning(&warning);
+    }
     let outputs = Outputs::begin(args)?;
     let meter = Shared::new();
     interrupt::check()?;

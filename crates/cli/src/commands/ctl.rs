@@ -150,6 +150,7 @@ fn status(status: &Value) -> Option<String> {
         ("stalled", "stalled"),
         ("read_only", "read-only"),
         ("throttled", "hot"),
+        ("lost_window", "without part of what its byte window held"),
         ("withdrawn", "without the host memory it was granted"),
     ]
     .into_iter()

@@ -7,7 +7,7 @@ use crate::inputs;
 use crate::output;
 use lodger_core::spec::SourceKind;
 use lodger_run::report::toml_value;
-use lodger_run::{Drive, drives, size};
+use lodger_run::{Drive, drives, size, window_study};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -139,6 +139,9 @@ fn check(file: &Path) -> Result<String, Error> {
     let mut out = format!("{name}: ok, {}\n", parsed.spec.name);
     if !unstated.is_empty() {
         out += &format!("no source is given for: {}\n", unstated.join(", "));
+    }
+    if let Some(warning) = window_study::shortfall(&parsed.spec) {
+        out += &format!("but {warning}\n");
     }
     Ok(out)
 }

@@ -9,7 +9,7 @@ use crate::progress::{Meter, about, left};
 use crate::{inputs, interrupt, output, terminal, used};
 use lodger_core::DriveSpec;
 use lodger_core::spec::SLOT_BYTES;
-use lodger_run::{HmbChoice, size};
+use lodger_run::{HmbChoice, size, window_study};
 use lodger_serve::backing::{self, Backing, BackingError};
 use lodger_serve::clock::Speed;
 use lodger_serve::control::cannot_go;
@@ -30,6 +30,7 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
         return serve_several::run(args, streams);
     }
     let drive = inputs::drive(args.drive(), &args.sets)?;
+    warn_of(drive.spec(), streams);
     let speed = Speed::new(args.speed).map_err(|error| wrong("--speed", &error))?;
     let is_new = args.backing.as_deref().filter(|path| !path.exists());
     let backing = open_backing(args, drive.spec(), streams)?;
@@ -75,6 +76,13 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
                 nbd_greeting(drive.spec(), &address, &front.addresses())
             })
         }
+    }
+}
+
+/// What the user should know of a drive before a host does.
+pub(super) fn warn_of(spec: &DriveSpec, streams: &mut Streams<'_>) {
+    if let Some(warning) = window_study::shortfall(spec) {
+        streams.warning(&warning);
     }
 }
 

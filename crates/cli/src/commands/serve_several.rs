@@ -31,6 +31,9 @@ struct Started {
 
 pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Error> {
     let places = places(args)?;
+    for place in &places {
+        serve::warn_of(&place.spec, streams);
+    }
     let is_over = AtomicBool::new(false);
     let reports = thread::scope(|scope| {
         let started: Vec<_> = (places.iter())

@@ -278,6 +278,35 @@ fn a_drive_file_extends_others_from_its_own_folder() {
     );
 }
 
+/// Only runs said so: who checks, asks for advice or serves the drive has to know before.
+#[test]
+fn a_drive_whose_capacitors_do_not_last_for_its_window_is_told_by_check_and_advice() {
+    let sandbox = Sandbox::new();
+    for (volts, is_told) in [("6.0", true), ("12.0", false)] {
+        sandbox.file(
+            "volts.toml",
+            format!("extends = \"2b-ssd\"\n[power]\nrail_v = {volts}\n"),
+        );
+        let check = sandbox.ok(&["drives", "check", "volts.toml"]).stdout;
+        assert!(check.starts_with("volts.toml: ok"), "{check}");
+        assert_eq!(
+            check.contains("may lose what was synced"),
+            is_told,
+            "{check}"
+        );
+        let logging = repository("workloads/logging/linkbench.toml");
+        let logging = logging.to_str().unwrap();
+        let advice = sandbox
+            .ok(&["advise", logging, "--drive", "volts.toml"])
+            .stderr;
+        assert_eq!(
+            advice.contains("may lose what was synced"),
+            is_told,
+            "{advice}"
+        );
+    }
+}
+
 #[test]
 fn a_shown_drive_passes_its_check_with_its_sources() {
     let sandbox = Sandbox::new();

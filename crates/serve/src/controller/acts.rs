@@ -9,6 +9,7 @@ use super::io::Flights;
 use super::time::earlier;
 use super::wipe::SavedWipe;
 use crate::faults::{Act, Due, Event, TouchWhere};
+use lodger_core::device::DumpOutcome;
 use lodger_wire::QueueId;
 use lodger_wire::command::feature::FeatureId;
 use lodger_wire::event::AsyncEvent;
@@ -52,6 +53,8 @@ pub(super) struct Plight {
     /// Power was cut, and the drive is not there again; what it had been doing with all its data is to go on then.
     recovering: Option<SavedWipe>,
     was_programming: bool,
+    /// The capacitors did not last for the byte window the last time that power was cut.
+    has_lost_window: bool,
 }
 
 /// How a drive fares, for who looks.
@@ -65,6 +68,8 @@ pub struct PlightView {
     pub read_only: bool,
     /// It is hot, and slow.
     pub throttled: bool,
+    /// Of what was in the byte window at the last power cut, not all is back.
+    pub lost_window: bool,
     /// Host memory that it was granted is not there.
     pub withdrawn: bool,
     /// Acts that were done.
@@ -132,6 +137,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             stalled: plight.is_stalled,
             read_only: plight.is_read_only,
             throttled: plight.gap_ps.is_some(),
+            lost_window: plight.has_lost_window,
             withdrawn: self.device.host_memory.memory.is_withdrawn(),
             acts: plight.done,
             planned: plight.planned.len(),
@@ -322,6 +328,19 @@ impl<M: GuestMemory + Clone> Controller<M> {
         if let Some(wipe) = self.plight.recovering.take() {
             self.restore_wipe(wipe);
             self.keep_rest(false);
+            self.tell_of_window();
+        }
+    }
+
+    /// Of a window that the capacitors did not last for, nobody but the drive knows what is gone.
+    fn tell_of_window(&mut self) {
+        let outcome = self.device.recovery().map(|found| found.window.outcome);
+        self.plight.has_lost_window = matches!(
+            outcome,
+            Some(DumpOutcome::Incomplete | DumpOutcome::TableLost)
+        );
+        if self.plight.has_lost_window {
+            self.warn(CriticalWarning::Backup, AsyncEvent::Reliability);
         }
     }
 
@@ -374,8 +393,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let is_hot = plight.heat.since_ps.is_some();
         let read_only = u8::from(plight.is_read_only) * CriticalWarning::ReadOnly as u8;
         let too_hot = u8::from(is_hot) * CriticalWarning::Temperature as u8;
+        let backup = u8::from(plight.has_lost_window) * CriticalWarning::Backup as u8;
         PlightHealth {
-            warnings: read_only | too_hot,
+            warnings: read_only | too_hot | backup,
             temperature_kelvin: match is_hot {
                 true => super::identity::TEMPERATURES_KELVIN.0 + HOTTER_KELVIN,
                 false => temperature_kelvin,
