@@ -399,14 +399,9 @@ pub struct ProbeArgs {
     #[allow(missing_docs)]
     pub hmb: HmbArgs,
     /// Noise of a simulated drive's latencies, as a multiple of a quiet machine's (3 % jitter, one
-    /// command in a thousand held up)
-    #[arg(
-        long,
-        default_value_t = 1.0,
-        value_name = "FACTOR",
-        allow_negative_numbers = true
-    )]
-    pub noise: f64,
+    /// command in a thousand held up) [default: 1]
+    #[arg(long, value_name = "FACTOR", allow_negative_numbers = true)]
+    pub noise: Option<f64>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub run: RunArgs,

@@ -148,10 +148,33 @@ fn a_drive_file_from_a_probe_gives_the_same_findings() {
         .ok(&["probe", "--compare", "a.json", "b.json"])
         .stdout;
     assert!(compared.contains("sim:probed.toml"), "{compared}");
+    // Bytes were 3.3554e7 B.
+    assert!(compared.contains("hmb, 32 MiB"), "{compared}");
     assert!(
         compared.contains("  map "),
         "the map does not differ: {compared}"
     );
+}
+
+/// They were taken, and did nothing: who gave `--hmb off` believed that the drive had no host memory.
+#[test]
+fn what_makes_a_simulated_drive_is_refused_for_one_that_is_there() {
+    let sandbox = Sandbox::new();
+    sandbox.file("disk.img", vec![7u8; 1 << 20]);
+    for option in [
+        ["--hmb", "off"],
+        ["--hmb-offer", "64MiB"],
+        ["--set", "capacity=1MiB"],
+        ["--noise", "2"],
+        ["--precondition", "random"],
+    ] {
+        for target in ["disk.img", "nbd:unix:/nowhere"] {
+            let outcome = sandbox.run(&[&["probe", target], &option[..]].concat());
+            assert_eq!(outcome.code, Some(2), "{option:?} {target}");
+            let told = format!("`{}` is for simulated drives", option[0]);
+            assert!(outcome.stderr.contains(&told), "{}", outcome.stderr);
+        }
+    }
 }
 
 #[test]

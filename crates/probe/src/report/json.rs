@@ -24,7 +24,7 @@ fn estimate(value: Option<&Estimate>) -> Value {
 
 fn role(verdict: &Verdict) -> Value {
     let mut size = estimate(verdict.size_bytes.as_ref());
-    if verdict.size_is_range {
+    if verdict.size_is_range && verdict.size_bytes.is_some() {
         // Known are the ends, and that it lies between.
         size["estimate"] = Value::Null;
     }

@@ -3,6 +3,7 @@
 use crate::args::PlainFormat;
 use crate::error::Error;
 use crate::inputs;
+use lodger_run::size;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -74,13 +75,20 @@ fn text(differences: &Value) -> String {
     let targets = &differences["targets"];
     let name = |i: usize| targets[i].as_str().unwrap_or("?").to_owned();
     let mut out = format!("{:<28}{:<30}{}\n", "", name(0), name(1));
+    // As the reports themselves have it.
+    let amount = |number: f64, unit: &str| match unit {
+        "B" | "bytes" if number >= 1024.0 => size::show(number.round() as u64),
+        _ if number.abs() >= 1e5 => format!("{number:.4e} {unit}"),
+        _ => format!("{number:.2} {unit}"),
+    };
     let shown = |value: &Value, unit: &str| match value["estimate"].as_f64() {
         None => match (value["low"].as_f64(), value["high"].as_f64()) {
-            (Some(low), Some(high)) => format!("{low:.4e} to {high:.4e} {unit}"),
+            (Some(low), Some(high)) => {
+                format!("{} to {}", amount(low, unit), amount(high, unit))
+            }
             _ => "-".to_owned(),
         },
-        Some(number) if number.abs() >= 1e5 => format!("{number:.4e} {unit}"),
-        Some(number) => format!("{number:.2} {unit}"),
+        Some(number) => amount(number, unit),
     };
     for kind in ["roles", "quantities"] {
         let Some(entries) = differences[kind].as_object() else {

@@ -1,6 +1,6 @@
 //! Targets by what the user types, for reading; and, once the user agreed, the same ones for writing.
 
-use crate::args::ProbeArgs;
+use crate::args::{PreconditionArg, ProbeArgs};
 use crate::error::Error;
 use crate::inputs;
 #[cfg(target_os = "linux")]
@@ -106,26 +106,51 @@ pub(super) fn keep(name: &str) {
 /// Opens a target for reading.
 pub(super) fn open(name: &str, args: &ProbeArgs) -> Result<Opened, Error> {
     if let Some(drive) = name.strip_prefix("sim:") {
-        if !(0.0..=100.0).contains(&args.noise) {
+        let times = args.noise.unwrap_or(1.0);
+        if !(0.0..=100.0).contains(&times) {
             return Err(Error::input(format!(
-                "`--noise` must be between 0 and 100, found {}",
-                args.noise
+                "`--noise` must be between 0 and 100, found {times}"
             )));
         }
         let config = inputs::config(drive, args.hmb.choice()?, &args.run)?;
-        let noise = if args.noise == 0.0 {
+        let noise = if times == 0.0 {
             Noise::NONE
         } else {
-            Noise::default().times(args.noise)
+            Noise::default().times(times)
         };
         interrupt::check()?;
         let target = SimTarget::open(&config, noise, args.run.seed)?;
         return Ok(Opened::Simulated(Box::new(target)));
     }
+    only_for_simulated(args)?;
     if let Some(server) = name.strip_prefix("nbd:") {
         return open_nbd(server);
     }
     open_real(name)
+}
+
+/// What says how a simulated drive is made says nothing of one that is there: who gives it believes that it holds.
+fn only_for_simulated(args: &ProbeArgs) -> Result<(), Error> {
+    let given = [
+        ("--set", !args.run.sets.is_empty()),
+        (
+            "--precondition",
+            args.run.precondition != PreconditionArg::default(),
+        ),
+        ("--hmb", args.hmb.hmb.is_some()),
+        ("--hmb-offer", args.hmb.hmb_offer.is_some()),
+        ("--noise", args.noise.is_some()),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((option, _)) => Err(Error::input(format!(
+            "`{option}` is for simulated drives (`sim:DRIVE`)"
+        ))
+        .hint(
+            "leave it out; host memory of a drive in this machine is switched by its driver \
+             (`docs/probe.md`)",
+        )),
+    }
 }
 
 #[cfg(unix)]
