@@ -388,6 +388,7 @@ impl JobResult {
             (&mut self.read, read_ps),
             (&mut self.write, work_ps),
             (&mut self.trim, work_ps),
+            (&mut self.sync, work_ps),
         ] {
             direction.runtime_ps = if direction.ios > 0 { runtime_ps } else { 0 };
         }

@@ -13,6 +13,7 @@ mod errors;
 mod files;
 mod fio_line;
 mod fio_logs;
+mod flushes;
 mod held_back;
 mod host_memory;
 #[cfg(target_os = "linux")]

@@ -6,6 +6,7 @@ mod drive;
 pub(crate) mod forms;
 mod hpb;
 mod json;
+pub(crate) mod latency;
 pub(crate) mod number;
 pub(crate) mod page;
 mod steady;
@@ -26,6 +27,7 @@ pub use trace::trace_json;
 use crate::config::RunConfig;
 use crate::runner::RunResult;
 use crate::stats::{Direction, JobResult};
+use latency::Latencies;
 use lodger_core::Status;
 use lodger_core::observe::Histogram;
 use lodger_core::time::{MS, S};
@@ -46,6 +48,10 @@ fn recorded<'a>(job: &'a JobResult, name: &str) -> Option<&'a Histogram> {
 
 /// The directions that fio reports one by one.
 pub(crate) const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
+/// fio's name for flushes.
+pub(crate) const SYNC: &str = "sync";
+/// All that jobs ask for: the directions, and flushes.
+pub(crate) const KINDS: [&str; 4] = [DIRECTIONS[0], DIRECTIONS[1], DIRECTIONS[2], SYNC];
 
 /// A run to report on.
 #[derive(Clone, Copy, Debug)]
@@ -80,8 +86,14 @@ impl Entry {
         match name {
             "read" => &self.job.read,
             "write" => &self.job.write,
+            SYNC => &self.job.sync,
             _ => &self.job.trim,
         }
+    }
+
+    /// Its latencies as fio tells them.
+    pub(crate) fn latencies(&self, name: &str) -> Option<Latencies<'_>> {
+        Latencies::of(name, self.direction(name), self.job.slat_ns)
     }
 
     /// Whether an option that says yes or no says yes; the job's own word counts before the global

@@ -2,14 +2,15 @@
 //! last, where a group of fio's lasts as long as its longest job, whenever that began (`startdelay`). Stages follow each
 //! other: their times add up, and rates are those of all that time.
 
-use super::DIRECTIONS;
+use super::{KINDS, SYNC};
 use crate::stats::{Direction, JobResult};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 /// What became of each direction, and of all requests.
 pub(crate) struct Together {
-    directions: [Direction; 3],
+    directions: [Direction; KINDS.len()],
+    /// Reads, writes and trims: flushes are no requests of fio's sums.
     pub(crate) all: Direction,
 }
 
@@ -26,12 +27,12 @@ impl Together {
             for (at, sum) in together.directions.iter_mut().enumerate() {
                 let mut stage = Direction::default();
                 for job in same_time() {
-                    stage.merge([&job.read, &job.write, &job.trim][at]);
+                    stage.merge(of_kind(job, at));
                 }
-                all.merge(&stage);
-                stage.runtime_ps += apart_ps(
-                    same_time().filter(|job| [&job.read, &job.write, &job.trim][at].ios > 0),
-                );
+                if KINDS[at] != SYNC {
+                    all.merge(&stage);
+                }
+                stage.runtime_ps += apart_ps(same_time().filter(|job| of_kind(job, at).ios > 0));
                 follow(sum, &stage);
             }
             let busy = |job: &&JobResult| job.read.ios + job.write.ios + job.trim.ios > 0;
@@ -41,9 +42,9 @@ impl Together {
         together
     }
 
-    /// The directions that have requests, by name.
+    /// The directions that have requests, and flushes, by name.
     pub(crate) fn busy(self) -> impl Iterator<Item = (&'static str, Direction)> {
-        let all = DIRECTIONS.into_iter().zip(self.directions);
+        let all = KINDS.into_iter().zip(self.directions);
         all.filter(|(_, direction)| direction.ios > 0)
     }
 
@@ -57,12 +58,15 @@ impl Together {
         };
         let mut out = Map::new();
         out.insert("all".to_owned(), rates(&self.all));
-        out.extend(
-            self.busy()
-                .map(|(name, direction)| (name.to_owned(), rates(&direction))),
-        );
+        let busy = self.busy().filter(|(name, _)| *name != SYNC);
+        out.extend(busy.map(|(name, direction)| (name.to_owned(), rates(&direction))));
         Value::Object(out)
     }
+}
+
+/// What a job did of one of [`KINDS`].
+fn of_kind(job: &JobResult, at: usize) -> &Direction {
+    [&job.read, &job.write, &job.trim, &job.sync][at]
 }
 
 /// How much longer jobs take from the first one's start to the last one's end than the longest of them alone.

@@ -1,7 +1,7 @@
 //! A comparison as one flat table for programs: plain numbers with their units in the names.
 
 use super::Variant;
-use crate::report::{DIRECTIONS, Entry, drive, entries, forms, waf};
+use crate::report::{Entry, KINDS, SYNC, drive, entries, forms, waf};
 use lodger_core::spec::Tier;
 
 /// Columns that tell a run, those of its requests, and those of its drive.
@@ -69,11 +69,10 @@ pub fn csv(variants: &[Variant<'_>]) -> String {
     forms::csv(&NAMES, &rows)
 }
 
-/// The directions of a job that have requests.
+/// The directions of a job that have requests, flushes among them. All latencies are completion latencies, as the columns
+/// are called: fio's of flushes have the submission, too.
 fn of_requests(entry: &Entry) -> Vec<Vec<String>> {
-    let busy = DIRECTIONS
-        .iter()
-        .filter(|name| entry.direction(name).ios > 0);
+    let busy = KINDS.iter().filter(|name| entry.direction(name).ios > 0);
     busy.map(|name| {
         let direction = entry.direction(name);
         let mut cells = vec![
@@ -81,7 +80,10 @@ fn of_requests(entry: &Entry) -> Vec<Vec<String>> {
             (*name).to_owned(),
             direction.ios.to_string(),
             direction.ios_per_second().to_string(),
-            direction.bytes_per_second().to_string(),
+            match *name {
+                SYNC => String::new(),
+                _ => direction.bytes_per_second().to_string(),
+            },
         ];
         let clat = direction.clat();
         cells.push(clat.map_or(String::new(), |clat| clat.mean_ns().to_string()));

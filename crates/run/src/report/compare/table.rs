@@ -5,8 +5,9 @@ use super::{Variant, commits_differ, hosts_differ};
 use crate::hmb::HmbChoice;
 use crate::logging::LoggingResult;
 use crate::report::forms;
+use crate::report::latency::{self, Latencies};
 use crate::report::number::{duration_ns, grouped, short};
-use crate::report::{DIRECTIONS, Entry, drive, entries, waf, wear};
+use crate::report::{Entry, KINDS, SYNC, drive, entries, waf, wear};
 use crate::size;
 
 /// Tables for people are no wider, as the command's help is, unless one name alone is.
@@ -66,7 +67,7 @@ fn rows(variants: &[Variant<'_>]) -> Vec<Row> {
     rows.extend(host_memory_rows(variants));
     rows.extend(logging_rows(variants));
     for place in 0..all.first().map_or(0, Vec::len) {
-        for name in DIRECTIONS {
+        for name in KINDS {
             let column: Vec<&Entry> = all.iter().filter_map(|run| run.get(place)).collect();
             rows.extend(latency_rows(name, &column));
         }
@@ -160,28 +161,32 @@ fn latency_rows(name: &str, column: &[&Entry]) -> Vec<Row> {
             column.iter().map(|entry| cell(entry)).collect(),
         )
     };
-    let percentile = |entry: &Entry, percent: f64| {
-        let clat = entry.direction(name).clat();
-        clat.map_or("-".to_owned(), |clat| {
-            duration_ns(clat.percentile_ns(percent) as f64)
-        })
-    };
-    vec![
+    let mut rows = vec![
         (format!("{} {name}", first.job.name), Vec::new()),
         row("IOPS", &|e| {
             short(e.direction(name).ios_per_second(), 4, 1000, "")
         }),
-        row("bandwidth", &|e| {
+    ];
+    // Flushes carry no data.
+    if name != SYNC {
+        rows.push(row("bandwidth", &|e| {
             short(e.direction(name).bytes_per_second(), 4, 1024, "B/s")
-        }),
-        row("clat mean", &|e| {
-            let clat = e.direction(name).clat();
-            clat.map_or("-".to_owned(), |clat| duration_ns(clat.mean_ns()))
-        }),
-        row("clat p50", &|e| percentile(e, 50.0)),
-        row("clat p99", &|e| percentile(e, 99.0)),
-        row("clat p99.9", &|e| percentile(e, 99.9)),
-    ]
+        }));
+    }
+    let kind = latency::kind(name);
+    let mut latency = |which: &str, of: &dyn Fn(Latencies<'_>) -> f64| {
+        rows.push(row(&format!("{kind} {which}"), &|e| {
+            let all = e.latencies(name);
+            all.map_or("-".to_owned(), |all| duration_ns(of(all)))
+        }));
+    };
+    latency("mean", &|all| all.mean_ns());
+    for percent in [50.0, 99.0, 99.9] {
+        let which = format!("p{percent}");
+        latency(&which, &|all| all.percentile_ns(percent) as f64);
+    }
+    latency("max", &|all| all.max_ns() as f64);
+    rows
 }
 
 fn drive_rows(variants: &[Variant<'_>]) -> Vec<Row> {

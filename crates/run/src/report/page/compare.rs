@@ -3,15 +3,14 @@
 
 use super::curves::{self, OverTime};
 use super::quantity::{Quantity, first_letter_large, quantities};
-use super::{Card, directions, show_cards, show_drives, show_printed};
+use super::{Asked, Card, directions, show_cards, show_drives, show_printed};
 use crate::drives::Drive;
 use crate::logging::LoggingResult;
 use crate::report::compare::{self, Variant, commits_differ, hosts_differ};
+use crate::report::latency::Latencies;
 use crate::report::number::grouped;
 use crate::report::percent;
-use crate::stats::Direction;
 use crate::timeline::Table;
-use lodger_core::observe::Histogram;
 use lodger_core::spec::Tier;
 use lodger_page::{Bar, COLOURS, Part, Plot, Points, bars, escaped, figure, foot, head, prose};
 use std::fmt::Write as _;
@@ -21,23 +20,21 @@ pub(super) struct Told<'a> {
     pub(super) name: String,
     pub(super) colour: &'static str,
     pub(super) variant: &'a Variant<'a>,
-    directions: Vec<(&'static str, Direction)>,
+    directions: Vec<Asked>,
     over_time: OverTime<'a>,
 }
 
 impl<'a> Told<'a> {
-    pub(super) fn direction(&self, name: &str) -> Option<&Direction> {
-        let found = self.directions.iter().find(|(other, _)| *other == name);
-        found.map(|(_, direction)| direction)
+    pub(super) fn direction(&self, name: &str) -> Option<&Asked> {
+        self.directions.iter().find(|asked| asked.name == name)
     }
 
     /// Latencies of a direction, or of commits.
-    fn latency(&self, kind: &str) -> Option<&Histogram> {
-        let latency = match kind {
-            "commit" => Some(&self.logging()?.latency),
-            direction => self.direction(direction)?.clat(),
-        };
-        latency.filter(|latency| latency.count() > 0)
+    pub(super) fn latency(&self, kind: &str) -> Option<Latencies<'_>> {
+        match kind {
+            "commit" => Latencies::plain(&self.logging()?.latency),
+            direction => self.direction(direction)?.latencies(),
+        }
     }
 
     pub(super) fn logging(&self) -> Option<&'a LoggingResult> {
@@ -202,6 +199,7 @@ fn latencies(runs: &[Told<'_>]) -> Pictures {
         ("read", by_rank, "one request in", "requests a second"),
         ("write", by_rank, "one request in", "requests a second"),
         ("trim", by_rank, "one request in", "requests a second"),
+        ("sync", by_rank, "one request in", "requests a second"),
     ] {
         let title = first_letter_large(kind);
         let ranks = lines(&|run| Some(curves::rank(run.latency(kind)?)));
@@ -217,8 +215,9 @@ fn latencies(runs: &[Told<'_>]) -> Pictures {
             Plot::of_lines("time, s", rate, false, iops),
         ));
         let p99 = lines(&|run| {
-            run.over_time
-                .curve(&format!("{kind}_clat_p99_ns"), |ns, _| ns / 1e3)
+            let more_ns = run.direction(kind).map_or(0, Asked::more_ns) as f64;
+            let column = format!("{kind}_clat_p99_ns");
+            run.over_time.curve(&column, |ns, _| (ns + more_ns) / 1e3)
         });
         all.push((
             format!("{title} latency over time"),

@@ -1,8 +1,8 @@
 //! The curves of a run's page.
 
-use crate::stats::Direction;
+use super::Asked;
+use crate::report::latency::Latencies;
 use crate::timeline::{Table, Values};
-use lodger_core::observe::Histogram;
 use lodger_page::{Plot, Points};
 
 /// Shares of requests whose latency is drawn: one in so many takes longer.
@@ -71,7 +71,7 @@ fn named(names: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 /// All pictures: title, what to see in it, curves.
-pub(super) fn all(directions: &[(&str, Direction)], table: &Table) -> Vec<Curves> {
+pub(super) fn all(directions: &[Asked], table: &Table) -> Vec<Curves> {
     let time = OverTime::new(table);
     let mut all = vec![(
         "Requests over time",
@@ -85,22 +85,25 @@ pub(super) fn all(directions: &[(&str, Direction)], table: &Table) -> Vec<Curves
                     ("read_iops", "reads"),
                     ("write_iops", "writes"),
                     ("trim_iops", "trims"),
+                    ("sync_iops", "syncs"),
                 ]),
                 |iops, _| iops,
             ),
         ),
     )];
-    for (direction, _) in directions {
-        let (title, kinds) = match *direction {
+    for asked in directions {
+        let (title, kinds) = match asked.name {
             "read" => ("Read latency over time", "reads"),
             "write" => ("Write latency over time", "writes"),
-            _ => ("Trim latency over time", "trims"),
+            "trim" => ("Trim latency over time", "trims"),
+            _ => ("Sync latency over time", "syncs"),
         };
         let names = ["p50", "p99", "max"].map(|name| {
-            let column = format!("{direction}_clat_{name}_ns");
+            let column = format!("{}_clat_{name}_ns", asked.name);
             (column, format!("{kinds}, {name}"))
         });
-        let curves = time.curves(&names, |ns, _| ns / 1e3);
+        let more_ns = asked.more_ns() as f64;
+        let curves = time.curves(&names, |ns, _| (ns + more_ns) / 1e3);
         let says = "of the requests that completed in each interval";
         all.push((
             title,
@@ -145,15 +148,16 @@ fn commits(time: &OverTime<'_>) -> Vec<Curves> {
 }
 
 /// Latency against how few take longer, a curve for each direction.
-fn ranks(directions: &[(&str, Direction)]) -> Vec<(String, Points)> {
-    let curves = directions.iter();
-    let curves =
-        curves.filter_map(|(name, direction)| Some((format!("{name}s"), rank(direction.clat()?))));
+fn ranks(directions: &[Asked]) -> Vec<(String, Points)> {
+    let curves = directions.iter().filter_map(|asked| {
+        let latencies = asked.latencies()?;
+        Some((format!("{}s", asked.name), rank(latencies)))
+    });
     curves.collect()
 }
 
 /// Latency in microseconds against how few take longer, down to the longest of all.
-pub(super) fn rank(latency: &Histogram) -> Points {
+pub(super) fn rank(latency: Latencies<'_>) -> Points {
     let requests = latency.count() as f64;
     let fewer = ONE_IN.iter().filter(|one_in| **one_in < requests);
     let mut points: Points = fewer

@@ -5,9 +5,10 @@ pub(super) mod compare;
 mod curves;
 mod quantity;
 
+use super::latency::{self, Latencies};
 use super::number::{bandwidth, duration_ns, grouped};
 use super::together::Together;
-use super::{Report, text, waf};
+use super::{Report, SYNC, text, waf};
 use crate::breakdown::{self, Breakdown};
 use crate::drives::Drive;
 use crate::stats::Direction;
@@ -16,9 +17,37 @@ use lodger_page::{bytes_text, escaped, figure, foot, head, prose};
 use lodger_workload::logging::clients_text;
 use std::fmt::Write as _;
 
-/// Directions as people call them, and what became of them in all jobs together.
-fn directions(report: Report<'_>) -> Vec<(&'static str, Direction)> {
-    Together::of(&report.result.jobs).busy().collect()
+/// What became of one direction, or of flushes, in all jobs together.
+pub(super) struct Asked {
+    /// As people call it.
+    name: &'static str,
+    direction: Direction,
+    slat_ns: u64,
+}
+
+impl Asked {
+    fn latencies(&self) -> Option<Latencies<'_>> {
+        Latencies::of(self.name, &self.direction, self.slat_ns)
+    }
+
+    /// What a latency over time, which is one of completion, is told longer, nanoseconds.
+    fn more_ns(&self) -> u64 {
+        latency::more_ns(self.name, self.slat_ns)
+    }
+}
+
+/// Directions that have requests, and flushes.
+fn directions(report: Report<'_>) -> Vec<Asked> {
+    let jobs = &report.result.jobs;
+    // A host takes equally long to submit every request.
+    let slat_ns = jobs.first().map_or(0, |job| job.slat_ns);
+    let all = Together::of(jobs).busy();
+    all.map(|(name, direction)| Asked {
+        name,
+        direction,
+        slat_ns,
+    })
+    .collect()
 }
 
 /// The page; `over_time` is of the same run.
@@ -43,22 +72,26 @@ pub fn page(workload: &str, report: Report<'_>, over_time: &Table) -> String {
 }
 
 /// What people look for first.
-fn answer(report: Report<'_>, directions: &[(&str, Direction)], out: &mut String) {
+fn answer(report: Report<'_>, directions: &[Asked], out: &mut String) {
     let mut cards = commits(report);
-    for (name, direction) in directions {
-        let Some(clat) = direction.clat() else {
+    for asked in directions {
+        let (name, direction) = (asked.name, &asked.direction);
+        let Some(latencies) = asked.latencies() else {
             continue;
         };
-        let rate = bandwidth(direction.bytes_per_second());
+        let rate = match name {
+            SYNC => "flushes, which wait for what was written".to_owned(),
+            _ => bandwidth(direction.bytes_per_second()),
+        };
         let iops = grouped(direction.ios_per_second().round() as u64);
         cards.push((format!("{name}s a second"), iops, rate));
-        let ns = |percent| duration_ns(clat.percentile_ns(percent) as f64);
+        let ns = |percent| duration_ns(latencies.percentile_ns(percent) as f64);
         let tail = format!(
             "99.9 %: {}, longest {}",
             ns(99.9),
-            duration_ns(clat.max_ns() as f64)
+            duration_ns(latencies.max_ns() as f64)
         );
-        let mean = duration_ns(clat.mean_ns());
+        let mean = duration_ns(latencies.mean_ns());
         cards.push((format!("{name} latency, mean"), mean, tail));
     }
     let counters = &report.result.counters;

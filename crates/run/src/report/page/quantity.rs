@@ -3,9 +3,8 @@
 use super::Card;
 use super::compare::Told;
 use crate::report::number::{duration_ns, short};
-use crate::report::{percent, waf};
+use crate::report::{KINDS, SYNC, percent, waf};
 use crate::size;
-use crate::stats::Direction;
 use lodger_page::{Bar, Part, bars};
 
 /// Less is no difference worth a word.
@@ -183,32 +182,40 @@ impl Quantities<'_> {
         }
     }
 
-    /// Of reads, writes or trims.
+    /// Of reads, writes, trims or flushes.
     fn of_requests(&mut self, direction: &str) {
         let of_a_database = self.runs.iter().any(|run| run.logging().is_some());
         let kind = |kind| if of_a_database { Kind::Means } else { kind };
-        let clat = |run: &Told<'_>| run.direction(direction)?.clat().cloned();
         let name = format!("{direction}s a second");
-        self.add(name, kind(Kind::Speed), rate, |run| {
-            Some(run.direction(direction)?.ios_per_second())
+        // There are as many flushes as there are writes to be flushed.
+        let of_drives = match direction {
+            SYNC => Kind::More,
+            _ => Kind::Speed,
+        };
+        self.add(name, kind(of_drives), rate, |run| {
+            Some(run.direction(direction)?.direction.ios_per_second())
         });
-        if direction != "trim" {
+        if !["trim", SYNC].contains(&direction) {
             let bandwidth = |rate| short(rate, 4, 1024, "B/s");
             let name = format!("{direction} bandwidth");
             self.add(name, kind(Kind::More), bandwidth, |run| {
-                run.direction(direction).map(Direction::bytes_per_second)
+                Some(run.direction(direction)?.direction.bytes_per_second())
             });
         }
         let name = format!("{direction} latency, mean");
         self.add(name, kind(Kind::Less), duration_ns, |run| {
-            Some(clat(run)?.mean_ns())
+            Some(run.latency(direction)?.mean_ns())
         });
         for (percent, of_drives) in [(50.0, Kind::Less), (99.0, Kind::Less), (99.9, Kind::Tail)] {
             let name = format!("{direction} latency, {percent}\u{a0}%");
             self.add(name, kind(of_drives), duration_ns, |run| {
-                Some(clat(run)?.percentile_ns(percent) as f64)
+                Some(run.latency(direction)?.percentile_ns(percent) as f64)
             });
         }
+        let name = format!("{direction} latency, longest");
+        self.add(name, kind(Kind::Tail), duration_ns, |run| {
+            Some(run.latency(direction)?.max_ns() as f64)
+        });
     }
 
     fn of_the_drive(&mut self) {
@@ -234,7 +241,7 @@ pub(super) fn quantities(runs: &[Told<'_>]) -> Vec<Quantity> {
     let all = Vec::new();
     let mut quantities = Quantities { runs, all };
     quantities.of_a_database();
-    for direction in ["read", "write", "trim"] {
+    for direction in KINDS {
         quantities.of_requests(direction);
     }
     quantities.of_the_drive();
