@@ -305,3 +305,80 @@ fn a_page_that_cannot_be_written_is_said_before_anything_else() {
         refused("advise", "/dev/full");
     }
 }
+
+/// Cells of a row of the table for people, by its name.
+fn told(text: &str, name: &str) -> Option<Vec<f64>> {
+    let row = text
+        .lines()
+        .find_map(|line| line.trim_start().strip_prefix(name))?;
+    let cells = row
+        .split("  ")
+        .map(str::trim)
+        .filter(|cell| !cell.is_empty());
+    let share = |cell: &str| {
+        cell.strip_suffix(" %")
+            .map_or(0.0, |share| share.parse().unwrap())
+    };
+    Some(cells.map(share).collect())
+}
+
+#[test]
+fn map_hits_of_every_memory_are_told_and_add_up_with_the_misses() {
+    let sandbox = Sandbox::new();
+    sandbox.file(
+        "job.fio",
+        "[a]\nrw=randread\nbs=4k\nsize=8m\nnumber_ios=2000\nnorandommap\n",
+    );
+    let mut met = std::collections::BTreeSet::new();
+    for (drive, set) in [
+        ("ufs21-64", &[][..]),
+        ("cxl-512", &[]),
+        ("rc100-480", &["--set", "hpb.enabled=true"]),
+    ] {
+        let drives = [
+            "compare",
+            "job.fio",
+            "--drive",
+            drive,
+            "--hmb",
+            "off,default",
+            "--report",
+            "x.html",
+        ];
+        let args = [&drives[..], set].concat();
+        let text = sandbox.ok(&args).stdout;
+        let page = std::fs::read_to_string(sandbox.dir.join("x.html")).unwrap();
+        let csv = rows(&in_form(&sandbox, &args, "csv"));
+        let json: Value = serde_json::from_str(&in_form(&sandbox, &args, "json")).unwrap();
+        let mut sums = told(&text, "map misses").unwrap();
+        for memory in ["sram", "dram", "hmb", "host", "cxl"] {
+            let shares = told(&text, &format!("map hits in {memory}")).unwrap_or(vec![0.0; 2]);
+            for run in 0..2 {
+                sums[run] += shares[run];
+                let map = &json["compare"][run]["result"]["lodger"]["map"];
+                let hits = map["hits"][memory].as_u64();
+                let name = format!("map_hits_{memory}");
+                let cell = cell(&csv, run + 1, &name).parse().ok();
+                assert_eq!(cell, hits, "{drive}: {name}");
+                let share = 100.0 * hits.unwrap_or(0) as f64 / map["lookups"].as_f64().unwrap();
+                assert!(
+                    (share - shares[run]).abs() < 0.051,
+                    "{drive}: {memory}\n{text}"
+                );
+                if hits.is_some_and(|hits| hits > 0) {
+                    assert!(
+                        page.contains(&format!("found in {memory}")),
+                        "{drive}: {memory}"
+                    );
+                    met.insert(memory);
+                }
+            }
+        }
+        assert!(
+            sums.iter().all(|sum| (sum - 100.0).abs() < 0.3),
+            "{drive}: {sums:?}\n{text}"
+        );
+    }
+    // What had no row is among them.
+    assert!(met.contains("host") && met.contains("cxl"), "{met:?}");
+}

@@ -52,9 +52,26 @@ pub fn toml_value(literal: &str) -> Value {
     serde_json::from_str(literal).unwrap_or_else(|_| json!(literal))
 }
 
-fn hits<'a>(result: &'a RunResult) -> impl Iterator<Item = (&'static str, u64)> + 'a {
-    let tiers = result.map_tiers.iter().map(|tier| Tier::name(*tier));
-    tiers.zip(result.counters.map.hits)
+/// Memories that map entries are found in: those that a drive's map may have, and the host's own.
+pub(crate) const MAP_MEMORIES: [Tier; 5] =
+    [Tier::Sram, Tier::Dram, Tier::Hmb, Tier::HpbCache, Tier::Cxl];
+
+/// Look-ups that each memory answered, of those that map entries of this run could be in: the drive's from the nearest,
+/// then the host's.
+pub(crate) fn map_hits(map_tiers: &[Tier], counters: &Counters) -> Vec<(Tier, u64)> {
+    let tiers = map_tiers.iter().copied();
+    let mut hits: Vec<(Tier, u64)> = tiers.zip(counters.map.hits).collect();
+    if counters.hpb.present {
+        hits.push((Tier::HpbCache, counters.hpb.used));
+    }
+    hits
+}
+
+/// Those of one memory; nothing where there is none of it.
+pub(crate) fn map_hits_in(result: &RunResult, memory: Tier) -> Option<u64> {
+    let all = map_hits(&result.map_tiers, &result.counters);
+    let found = all.iter().find(|(tier, _)| *tier == memory);
+    found.map(|(_, hits)| *hits)
 }
 
 /// Share of the simulated time of one kind of resource.
@@ -172,15 +189,10 @@ fn write_buffer_json(counters: &Counters) -> Value {
 
 fn map_json(tiers: &[Tier], counters: &Counters) -> Value {
     let map = &counters.map;
-    let mut hits: Map<_, _> = tiers
-        .iter()
-        .zip(map.hits)
-        .map(|(tier, count)| (Tier::name(*tier).to_owned(), json!(count)))
+    let hits = map_hits(tiers, counters).into_iter();
+    let hits: Map<_, _> = hits
+        .map(|(tier, count)| (tier.name().to_owned(), json!(count)))
         .collect();
-    if counters.hpb.present {
-        let used = counters.hpb.used;
-        hits.insert(Tier::HpbCache.name().to_owned(), json!(used));
-    }
     json!({
         "lookups": map.lookups,
         "hits": hits,
@@ -403,12 +415,9 @@ fn write_map(out: &mut String, result: &RunResult) -> std::fmt::Result {
         "  map          : lookups={}, hits:",
         grouped(map.lookups)
     )?;
-    for (tier, count) in hits(result) {
-        write!(out, " {tier}={:.2}%,", super::percent(count, map.lookups))?;
-    }
-    if result.counters.hpb.present {
-        let used = super::percent(result.counters.hpb.used, map.lookups);
-        write!(out, " {}={used:.2}%,", Tier::HpbCache.name())?;
+    for (tier, count) in map_hits(&result.map_tiers, &result.counters) {
+        let share = super::percent(count, map.lookups);
+        write!(out, " {}={share:.2}%,", tier.name())?;
     }
     writeln!(
         out,

@@ -2,10 +2,9 @@
 
 use super::Variant;
 use crate::report::{Entry, KINDS, SYNC, drive, entries, forms, waf};
-use lodger_core::spec::Tier;
 
 /// Columns that tell a run, those of its requests, and those of its drive.
-const NAMES: [&str; 37] = [
+const NAMES: [&str; 38] = [
     "run",
     "drive",
     "hmb",
@@ -38,6 +37,7 @@ const NAMES: [&str; 37] = [
     "map_hits_dram",
     "map_hits_hmb",
     "map_hits_host",
+    "map_hits_cxl",
     "map_misses",
     "flash_reads",
     "flash_programs",
@@ -125,13 +125,11 @@ fn of_the_drive(variant: &Variant<'_>) -> Vec<String> {
         hmb.used_bytes.to_string(),
         counters.map.lookups.to_string(),
     ];
-    cells.extend([Tier::Sram, Tier::Dram, Tier::Hmb].map(|tier| {
-        let place = result.map_tiers.iter().position(|other| *other == tier);
-        place.map_or(String::new(), |place| counters.map.hits[place].to_string())
+    cells.extend(drive::MAP_MEMORIES.map(|memory| {
+        let hits = drive::map_hits_in(result, memory);
+        hits.map_or(String::new(), |hits| hits.to_string())
     }));
-    let sent = counters.hpb.present.then_some(counters.hpb.used);
     cells.extend([
-        sent.map_or(String::new(), |used| used.to_string()),
         counters.map.misses.to_string(),
         counters.reads_by_cause.iter().sum::<u64>().to_string(),
         counters.programs_by_cause.iter().sum::<u64>().to_string(),
@@ -139,4 +137,18 @@ fn of_the_drive(variant: &Variant<'_>) -> Vec<String> {
         drive::utilisation(result, "core").to_string(),
     ]);
     cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_memory_of_a_map_has_its_column_in_their_order() {
+        let columns = NAMES
+            .iter()
+            .filter_map(|name| name.strip_prefix("map_hits_"));
+        let columns: Vec<&str> = columns.collect();
+        assert_eq!(columns, drive::MAP_MEMORIES.map(|memory| memory.name()));
+    }
 }

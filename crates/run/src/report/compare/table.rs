@@ -196,12 +196,11 @@ fn drive_rows(variants: &[Variant<'_>]) -> Vec<Row> {
         _ => percent(part as f64 / all as f64),
     };
     let mut rows = vec![("drive".to_owned(), Vec::new())];
-    for tier in ["sram", "dram", "hmb"] {
-        let cells = row(&format!("  map hits in {tier}"), variants, |v| {
-            let result = v.report.result;
-            let place = result.map_tiers.iter().position(|t| t.name() == tier);
-            let map = &result.counters.map;
-            place.map_or("-".to_owned(), |place| share(map.hits[place], map.lookups))
+    for memory in drive::MAP_MEMORIES {
+        let cells = row(&format!("  map hits in {}", memory.name()), variants, |v| {
+            let hits = drive::map_hits_in(v.report.result, memory);
+            let lookups = v.report.result.counters.map.lookups;
+            hits.map_or("-".to_owned(), |hits| share(hits, lookups))
         });
         if cells.1.iter().any(|cell| cell != "-") {
             rows.push(cells);

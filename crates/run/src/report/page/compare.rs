@@ -9,7 +9,7 @@ use crate::logging::LoggingResult;
 use crate::report::compare::{self, Variant, commits_differ, hosts_differ};
 use crate::report::latency::Latencies;
 use crate::report::number::grouped;
-use crate::report::percent;
+use crate::report::{drive, percent};
 use crate::timeline::Table;
 use lodger_core::spec::Tier;
 use lodger_page::{Bar, COLOURS, Part, Plot, Points, bars, escaped, figure, foot, head, prose};
@@ -131,14 +131,6 @@ fn answer(runs: &[Told<'_>], quantities: &[Quantity], out: &mut String) {
 
 /// Where map entries were found, a bar for each run.
 fn hits(runs: &[Told<'_>]) -> String {
-    let memories = [
-        Tier::Sram,
-        Tier::Dram,
-        Tier::Hmb,
-        Tier::HpbCache,
-        Tier::Cxl,
-        Tier::Pm,
-    ];
     let all = runs.iter().filter_map(|run| {
         let result = run.variant.report.result;
         let map = &result.counters.map;
@@ -147,12 +139,7 @@ fn hits(runs: &[Told<'_>]) -> String {
         }
         let share = |count: u64| count as f64 / map.lookups as f64;
         let part = |(tier, colour): (&Tier, &&'static str)| {
-            let place = result.map_tiers.iter().position(|other| other == tier);
-            let found = match place {
-                None if *tier == Tier::HpbCache => result.counters.hpb.used,
-                None => 0,
-                Some(place) => map.hits[place],
-            };
+            let found = drive::map_hits_in(result, *tier).unwrap_or(0);
             let name = format!("found in {}", tier.name());
             (found > 0).then(|| Part {
                 name,
@@ -160,7 +147,7 @@ fn hits(runs: &[Told<'_>]) -> String {
                 colour,
             })
         };
-        let found = memories.iter().zip(&COLOURS).filter_map(part);
+        let found = drive::MAP_MEMORIES.iter().zip(&COLOURS).filter_map(part);
         // What waits for flash is left empty, so that the filled part is what helps.
         Some(Bar {
             name: run.name.clone(),
