@@ -133,34 +133,58 @@ struct Axis {
     to: f64,
     log: bool,
     bytes: bool,
+    /// What it is called, with the unit of its texts.
+    name: String,
+    /// How many of that unit its own unit has.
+    scale: f64,
 }
 
 impl Axis {
     /// The horizontal one: logarithmic where values go over orders of magnitude.
     fn over(name: &str, from: f64, to: f64) -> Self {
+        // A first interval's middle is no beginning: time begins with the run.
+        let from = match name.starts_with("time") && from < to / 4.0 {
+            true => from.min(0.0),
+            false => from,
+        };
         let log = from > 0.0 && to / from > 50.0 && !name.starts_with("time");
         let bytes = name.contains("bytes");
+        let (name, scale) = match name.strip_suffix(", s") {
+            Some(of_time) if of_time.starts_with("time") => {
+                let (unit, scale) = match to {
+                    to if to < 1e-3 => ("us", 1e6),
+                    to if to < 1.0 => ("ms", 1e3),
+                    _ => ("s", 1.0),
+                };
+                (format!("{of_time}, {unit}"), scale)
+            }
+            _ => (name.to_owned(), 1.0),
+        };
         Axis {
             from,
             to,
             log,
             bytes,
+            name,
+            scale,
         }
     }
 
     /// The vertical one: from 0, or from a power of ten, to a tick above the largest value.
     fn up(name: &str, least: f64, most: f64, log: bool) -> Self {
         let bytes = name.contains("bytes");
+        let axis = |from, to, log| Axis {
+            from,
+            to,
+            log,
+            bytes,
+            name: name.to_owned(),
+            scale: 1.0,
+        };
         let most = if most > 0.0 { most } else { 1.0 };
         if log && least > 0.0 {
             let from = 10f64.powf(least.log10().floor());
-            let to = (most * 1.05).max(10.0 * from);
-            return Axis {
-                from,
-                to,
-                log,
-                bytes,
-            };
+            return axis(from, (most * 1.05).max(10.0 * from), log);
         }
         let step = step(most * 1.05 / 5.0, bytes);
         let to = (most * 1.05 / step).ceil() * step;
@@ -171,12 +195,7 @@ impl Axis {
             name if name.ends_with(", %") => 100.0,
             _ => f64::INFINITY,
         };
-        Axis {
-            from: 0.0,
-            to: to.min(whole.max(most)),
-            log: false,
-            bytes,
-        }
+        axis(0.0, to.min(whole.max(most)), false)
     }
 
     /// 0 to 1.
@@ -192,8 +211,22 @@ impl Axis {
         if self.bytes {
             bytes_text(value)
         } else {
-            count_text(value)
+            count_text(value * self.scale)
         }
+    }
+
+    /// Texts of ticks: with as many digits more as tell them apart.
+    fn texts(&self, ticks: &[f64]) -> Vec<String> {
+        let short: Vec<String> = ticks.iter().map(|tick| self.text(*tick)).collect();
+        if self.bytes || short.windows(2).all(|pair| pair[0] != pair[1]) {
+            return short;
+        }
+        let steps = ticks.windows(2).map(|pair| pair[1] - pair[0]);
+        let step = steps.fold(f64::INFINITY, f64::min) * self.scale;
+        let decimals = (-step.log10()).ceil().clamp(0.0, 15.0) as usize;
+        let long = ticks.iter();
+        long.map(|tick| format!("{:.decimals$}", tick * self.scale))
+            .collect()
     }
 
     /// At most `most` values, all of them round.
@@ -323,25 +356,25 @@ impl Plot {
         out: &mut String,
     ) {
         let (right, bottom) = (self.width - RIGHT, HEIGHT - BOTTOM);
-        for value in y.ticks(5) {
-            let at = y_at(value);
+        let ticks = y.ticks(5);
+        for (value, text) in ticks.iter().zip(y.texts(&ticks)) {
+            let at = y_at(*value);
             let _ = write!(
                 out,
                 "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{right}\"/>\
-                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
                 LEFT - 6.0,
                 at + 4.0,
-                y.text(value)
             );
         }
-        for value in x.ticks(((right - LEFT) / TICK_WIDTH) as usize) {
-            let at = x_at(value);
+        let ticks = x.ticks(((right - LEFT) / TICK_WIDTH) as usize);
+        for (value, text) in ticks.iter().zip(x.texts(&ticks)) {
+            let at = x_at(*value);
             let _ = write!(
                 out,
                 "<path class=\"grid\" d=\"M{at:.1} {TOP}V{bottom}\"/>\
-                 <text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                 <text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
                 bottom + 16.0,
-                x.text(value)
             );
         }
         let _ = write!(
@@ -351,8 +384,8 @@ impl Plot {
              <text class=\"name\" x=\"4\" y=\"12\">{}</text>",
             (LEFT + right) / 2.0,
             HEIGHT - 8.0,
-            title(self.x),
-            title(self.y)
+            title(&x.name),
+            title(&y.name)
         );
     }
 
@@ -496,8 +529,43 @@ mod tests {
         assert!(Axis::up("reads a second", 0.0, 100.0, false).to > 100.0);
     }
 
+    #[test]
+    fn ticks_of_short_times_do_not_repeat() {
+        for (to_s, name) in [
+            (40e-6, "time, us"),
+            (0.9e-3, "time, us"),
+            (1.8e-3, "time, ms"),
+            (0.3, "time, ms"),
+            (5.0, "time, s"),
+            (900.0, "time, s"),
+        ] {
+            let axis = Axis::over("time, s", 0.0, to_s);
+            assert_eq!(axis.name, name);
+            let texts = axis.texts(&axis.ticks(6));
+            assert!(texts.len() > 2, "{texts:?}");
+            assert!(texts.iter().all(|text| text.len() <= 4), "{texts:?}");
+        }
+        // A moment of a long run has no unit of its own.
+        let late = Axis::over("time, s", 100.0, 100.000_05);
+        assert_eq!(
+            late.texts(&late.ticks(5)),
+            [0, 2, 4].map(|at| format!("100.0000{at}"))
+        );
+        // A run begins at 0, wherever the middle of its first interval is.
+        assert_eq!(Axis::over("time, s", 0.1, 0.9).from, 0.0);
+        // What is no time keeps its unit.
+        assert_eq!(Axis::over("size, s", 0.0, 1e-5).name, "size, s");
+    }
+
     proptest! {
         #![proptest_config(lodger_testing::config(256))]
+
+        #[test]
+        fn texts_of_ticks_differ(from in 0.0..1e3f64, span in 1e-6..1e3f64) {
+            let axis = Axis::over("time, s", from, from + span);
+            let texts = axis.texts(&axis.ticks(6));
+            prop_assert!(texts.windows(2).all(|pair| pair[0] != pair[1]), "{texts:?}");
+        }
 
         #[test]
         fn ticks_are_few_inside_and_in_order(
