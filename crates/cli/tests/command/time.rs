@@ -371,3 +371,59 @@ fn a_page_takes_the_place_of_no_input_and_is_whole_or_not_there() {
     assert_eq!(outcome.code, Some(2), "{}", outcome.stderr);
     assert!(!sandbox.dir.join("p.html").exists());
 }
+
+/// A hundred trims, one after the other, at an even rate: a curve of rows that hold none or one of them goes to and fro between
+/// none and a million a second. `--timeline` has these rows, as it says.
+#[test]
+fn curves_of_few_requests_tell_of_the_drive_and_not_of_the_interval() {
+    let sandbox = Sandbox::new();
+    sandbox.file(
+        "trims.fio",
+        "[a]\nrw=randtrim\nbs=4k\nsize=1m\nnumber_ios=100\n",
+    );
+    let args = [
+        "simulate",
+        "trims.fio",
+        "--drive",
+        "970-pro",
+        "--output-format",
+        "json",
+    ];
+    let json = sandbox.ok(&[&args[..], &["--report", "p.html", "--timeline", "t.csv"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    let rate = json["jobs"][0]["trim"]["iops"].as_f64().unwrap();
+    let page = std::fs::read_to_string(sandbox.dir.join("p.html")).unwrap();
+    let (_, figure) = page.split_once("<figcaption>Requests over time").unwrap();
+    let figure = figure.split("</figure>").next().unwrap();
+    let said = attribute(figure, "data-says");
+    assert_eq!(said.len(), 1, "{said:?}");
+    let rates = said[0].split('|').map(|point| {
+        let (rate, _) = point.split_once(" at ").unwrap();
+        let (number, unit) = match rate.strip_suffix('k') {
+            Some(number) => (number, 1e3),
+            None => (rate, 1.0),
+        };
+        number.parse::<f64>().unwrap() * unit
+    });
+    let rates: Vec<f64> = rates.collect();
+    assert!((3..20).contains(&rates.len()), "{rates:?}");
+    for at in &rates {
+        assert!((at / rate - 1.0).abs() < 0.15, "{rates:?}, {rate} in all");
+    }
+    let rows = std::fs::read_to_string(sandbox.dir.join("t.csv")).unwrap();
+    assert!(rows.lines().count() > 200, "{rows}");
+    // Less than 2 ms: its axis has a unit that tells its ticks apart.
+    let axis: Vec<&str> = figure.split("text-anchor=\"middle\">").skip(1).collect();
+    let axis = axis.iter().map(|text| text.split('<').next().unwrap());
+    let mut axis: Vec<&str> = axis.collect();
+    let title = axis.pop();
+    assert!(
+        ["time, µs", "time, ms"].map(Some).contains(&title),
+        "{title:?}"
+    );
+    axis.dedup();
+    assert!(
+        axis.len() > 2 && axis.iter().all(|tick| tick.len() < 5),
+        "{axis:?}"
+    );
+}

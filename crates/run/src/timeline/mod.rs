@@ -3,6 +3,7 @@
 //! A row holds the requests that completed in it and that count, as [`crate::JobResult`] counts them, and what
 //! the drive counted meanwhile outside of ramps: rows add up to the totals of the run. An interval holds its start, not its end.
 
+mod drawn;
 mod row;
 mod table;
 
@@ -255,7 +256,9 @@ impl Timeline {
             slc_superblocks: self.slc_superblocks,
             database: result.jobs.iter().any(|job| job.logging.is_some()),
         };
-        Table::new(&self.rows, (self.asked, self.interval_ps), &has)
+        let mut table = Table::new(&self.rows, (self.asked, self.interval_ps), &has);
+        table.drawn = self.drawn(&has);
+        table
     }
 }
 

@@ -1,5 +1,6 @@
 //! A timeline as columns of equal length, and as text.
 
+use super::drawn::Drawn;
 use super::row::{
     COMMITS_AT, COUNTS, DIRECTIONS, HITS_AT, HOST_HITS_AT, PROGRAMMED_AT, Requests, Row, WRITTEN_AT,
 };
@@ -37,6 +38,8 @@ pub struct Table {
     pub interval_ps: u64,
     /// Columns, each with as many values.
     pub columns: Vec<Column>,
+    /// The rows that pages draw, if they are others.
+    pub(super) drawn: Option<Box<Drawn>>,
 }
 
 /// Whether the drive has what a column tells of.
@@ -151,6 +154,7 @@ impl Table {
             asked,
             interval_ps,
             columns: building.columns,
+            drawn: None,
         }
     }
 

@@ -15,29 +15,30 @@ type Curves = (&'static str, &'static str, Plot);
 /// A timeline whose columns are looked up by name.
 pub(super) struct OverTime<'a> {
     table: &'a Table,
-    at_s: Vec<f64>,
-    length_s: Vec<f64>,
 }
 
 impl<'a> OverTime<'a> {
     pub(super) fn new(table: &'a Table) -> Self {
+        OverTime { table }
+    }
+
+    /// A curve, where there is something, with a point in the middle of each interval: `of` gets a value and the length
+    /// of its interval.
+    pub(super) fn curve(&self, name: &str, of: impl Fn(f64, f64) -> f64) -> Option<Points> {
+        let table = self.table.drawn(name);
         let seconds = |name: &str| -> Vec<f64> {
             let values = column(table, name).unwrap_or_default();
             let values = values.into_iter();
             values.map(|ns| ns.unwrap_or(0.0) / 1e9).collect()
         };
-        OverTime {
-            table,
-            at_s: seconds("start_ns"),
-            length_s: seconds("length_ns"),
-        }
-    }
-
-    /// A curve, where there is something: `of` gets a value and the length of its interval.
-    pub(super) fn curve(&self, name: &str, of: impl Fn(f64, f64) -> f64) -> Option<Points> {
-        let values = column(self.table, name)?;
-        let rows = values.into_iter().zip(self.at_s.iter().zip(&self.length_s));
-        let points = rows.filter_map(|(value, (at, length))| Some((*at, of(value?, *length))));
+        let values = column(table, name)?;
+        let rows = values
+            .into_iter()
+            .zip(seconds("start_ns"))
+            .zip(seconds("length_ns"));
+        let points = rows.filter_map(|((value, start), length)| {
+            Some((start + length / 2.0, of(value?, length)))
+        });
         let points: Points = points.filter(|point| point.1.is_finite()).collect();
         points.iter().any(|point| point.1 > 0.0).then_some(points)
     }
