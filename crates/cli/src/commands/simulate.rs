@@ -84,6 +84,7 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<u8, 
     }
     match result.jobs.iter().map(|job| job.errors).sum::<u64>() {
         0 => Ok(0),
+        1 => Err(Error::failed("the drive refused a request")),
         refused => Err(Error::failed(format!(
             "the drive refused {refused} requests"
         ))),

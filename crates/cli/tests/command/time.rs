@@ -372,6 +372,37 @@ fn a_page_takes_the_place_of_no_input_and_is_whole_or_not_there() {
     assert!(!sandbox.dir.join("p.html").exists());
 }
 
+/// `1 requests` and the like, in the text and on the page.
+#[test]
+fn a_single_request_is_no_requests() {
+    let sandbox = Sandbox::new();
+    sandbox.file(
+        "one.fio",
+        "[a]\nrw=randread\nbs=4k\nsize=1m\nnumber_ios=1\n",
+    );
+    let args = ["simulate", "one.fio", "--drive", "tiny", "--breakdown"];
+    let text = sandbox.ok(&args).stdout;
+    sandbox.ok(&[&args[..], &["--report", "page.html"]].concat());
+    let page = std::fs::read_to_string(sandbox.dir.join("page.html")).unwrap();
+    for told in [&text, &page] {
+        assert!(
+            told.contains(" 1 request,") || told.contains(">1 request in "),
+            "{told}"
+        );
+        assert!(told.contains("1 read request"), "{told}");
+        for line in told.lines() {
+            let many = line.match_indices("requests").map(|(at, _)| &line[..at]);
+            let is_one = |before: &str| before.ends_with(" 1 ") || before.ends_with(" 1 read ");
+            assert!(
+                !many
+                    .clone()
+                    .any(|before| is_one(&format!(" {before}").replace('>', " "))),
+                "{line}"
+            );
+        }
+    }
+}
+
 /// A hundred trims, one after the other, at an even rate: a curve of rows that hold none or one of them goes to and fro between
 /// none and a million a second. `--timeline` has these rows, as it says.
 #[test]

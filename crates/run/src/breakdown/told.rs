@@ -1,7 +1,7 @@
 //! A breakdown as a table and as JSON.
 
 use super::{Breakdown, PERCENTILES, Sum};
-use crate::report::number::{duration_ns, grouped};
+use crate::report::number::{count_of, duration_ns};
 use lodger_core::observe::Part;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -69,8 +69,8 @@ pub(crate) fn text(breakdown: &Breakdown) -> String {
 }
 
 fn write_table(out: &mut String, name: &str, requests: u64, rows: &[PartRow]) -> std::fmt::Result {
-    let requests = grouped(requests);
-    writeln!(out, "\nWhere the time of {requests} {name} requests went:")?;
+    let requests = count_of(requests, &format!("{name} request"));
+    writeln!(out, "\nWhere the time of {requests} went:")?;
     write!(out, "  {:<14}{:>10}{:>8}", "part", "mean", "share")?;
     for (name, _) in PERCENTILES {
         write!(out, "{:>12}", format!("near {}", name.replace('_', ".")))?;

@@ -1,7 +1,7 @@
 //! What happened inside the drive: the object `lodger` of the JSON, and the end of the text.
 
 use super::Report;
-use super::number::grouped;
+use super::number::{count_of, grouped};
 use super::together::Together;
 use crate::hmb::HmbChoice;
 use crate::runner::RunResult;
@@ -371,10 +371,10 @@ fn write_text(out: &mut String, report: Report<'_>) -> std::fmt::Result {
 fn write_simulated(out: &mut String, result: &RunResult) -> std::fmt::Result {
     write!(
         out,
-        "  simulated    : {:.6} s, {} requests, {} events",
+        "  simulated    : {:.6} s, {}, {}",
         result.simulated_ps as f64 / S as f64,
-        grouped(result.requests),
-        grouped(result.events)
+        count_of(result.requests, "request"),
+        count_of(result.events, "event")
     )?;
     if result.measured_ps < result.simulated_ps {
         let measured_s = result.measured_ps as f64 / S as f64;

@@ -55,6 +55,12 @@ pub(crate) fn grouped(number: u64) -> String {
     out
 }
 
+/// So many of something, of which one has no `s`.
+pub(crate) fn count_of(number: u64, one: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{} {one}{s}", grouped(number))
+}
+
 /// A duration in its nearest unit: `98.3 us`.
 pub(crate) fn duration_ns(ns: f64) -> String {
     match ns {
@@ -94,6 +100,18 @@ mod tests {
         ] {
             assert_eq!(short(number, 4, step, unit), text);
         }
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        let told = [0, 1, 2, 1_001].map(|number| count_of(number, "read request"));
+        let wanted = [
+            "0 read requests",
+            "1 read request",
+            "2 read requests",
+            "1,001 read requests",
+        ];
+        assert_eq!(told, wanted);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::drives::Drive;
 use crate::logging::LoggingResult;
 use crate::report::compare::{self, Variant, commits_differ, hosts_differ};
 use crate::report::latency::Latencies;
-use crate::report::number::grouped;
+use crate::report::number::count_of;
 use crate::report::{drive, percent};
 use crate::timeline::Table;
 use lodger_core::spec::Tier;
@@ -123,9 +123,9 @@ fn answer(runs: &[Told<'_>], quantities: &[Quantity], out: &mut String) {
         .sum();
     let _ = writeln!(
         out,
-        "<p>{} requests in {} runs. Colours and dashes are those of the runs in all pictures.</p>",
-        grouped(requests),
-        runs.len()
+        "<p>{} in {}. Colours and dashes are those of the runs in all pictures.</p>",
+        count_of(requests, "request"),
+        count_of(runs.len() as u64, "run")
     );
 }
 

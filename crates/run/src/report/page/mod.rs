@@ -6,7 +6,7 @@ mod curves;
 mod quantity;
 
 use super::latency::{self, Latencies};
-use super::number::{bandwidth, duration_ns, grouped};
+use super::number::{bandwidth, count_of, duration_ns, grouped};
 use super::together::Together;
 use super::{Report, SYNC, text, waf};
 use crate::breakdown::{self, Breakdown};
@@ -98,7 +98,7 @@ fn answer(report: Report<'_>, directions: &[Asked], out: &mut String) {
     let lookups = counters.map.lookups;
     if lookups > 0 {
         let share = 100.0 * (lookups - counters.map.misses) as f64 / lookups as f64;
-        let of = format!("of {} look-ups", grouped(lookups));
+        let of = format!("of {}", count_of(lookups, "look-up"));
         cards.push(("map entry at hand".to_owned(), format!("{share:.1} %"), of));
     }
     if let Some(waf) = waf(counters) {
@@ -114,8 +114,8 @@ fn answer(report: Report<'_>, directions: &[Asked], out: &mut String) {
     let hmb = &report.result.hmb;
     let _ = writeln!(
         out,
-        "<p>{} requests in {} of simulated time; host memory: {} of {} used.</p>",
-        grouped(report.result.requests),
+        "<p>{} in {} of simulated time; host memory: {} of {} used.</p>",
+        count_of(report.result.requests, "request"),
         duration_ns(report.result.simulated_ps as f64 / 1e3),
         bytes_text(hmb.used_bytes as f64),
         bytes_text(hmb.granted_bytes as f64),
@@ -173,9 +173,9 @@ fn where_time_went(breakdown: &Breakdown, out: &mut String) {
         }
         let _ = write!(
             out,
-            "<h3>{} {name} requests</h3><div class=\"wide\"><table><tr><th>part<th class=\"r\">mean\
+            "<h3>{}</h3><div class=\"wide\"><table><tr><th>part<th class=\"r\">mean\
              <th>share<th class=\"r\">near p50<th class=\"r\">near p99<th class=\"r\">near p99.9",
-            grouped(requests)
+            count_of(requests, &format!("{name} request"))
         );
         for row in rows {
             let percent = 100.0 * row.share;
