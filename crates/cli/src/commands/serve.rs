@@ -290,7 +290,7 @@ fn serve<F: FrontEnd>(
     interrupt::follow();
     let recorded = server.controller_mut().end_record();
     let off = server.controller_mut().switch_off();
-    let said = output::finish(None, streams.stdout, &summary(&report));
+    let said = conclude(&summary(&report), streams);
     off.map_err(|error| Error::failed(told(args, &error)).hint(OFF_HINT))?;
     drop(server);
     recorded.map_err(|error| Error::failed(format!("the recording is not whole: {error}")))?;
@@ -547,6 +547,14 @@ fn nbd_greeting(spec: &DriveSpec, address: &Address, addresses: &[SocketAddr]) -
         name = spec.name,
         size = size::show_decimal(spec.capacity_bytes),
     )
+}
+
+/// Says what came of it, which nobody asks for by the command alone: `--quiet` keeps it back.
+pub(super) fn conclude(text: &str, streams: &mut Streams<'_>) -> Result<(), Error> {
+    match terminal::is_quiet() {
+        true => Ok(()),
+        false => output::finish(None, streams.stdout, text),
+    }
 }
 
 pub(super) fn summary(report: &Report) -> String {

@@ -3,7 +3,7 @@
 use super::{Streams, ctl, serve};
 use crate::args::ServeArgs;
 use crate::error::Error;
-use crate::{inputs, interrupt, output, terminal};
+use crate::{inputs, interrupt, terminal};
 use lodger_core::DriveSpec;
 use lodger_serve::clock::Speed;
 use lodger_serve::controller::Settings;
@@ -65,7 +65,7 @@ pub(super) fn run(args: &ServeArgs, streams: &mut Streams<'_>) -> Result<(), Err
             serve::summary(&report?)
         );
     }
-    output::finish(None, streams.stdout, &text)
+    serve::conclude(&text, streams)
 }
 
 /// The drives with their sockets, or what does not fit.

@@ -200,3 +200,21 @@ fn what_cannot_be_served_is_said() {
     assert_eq!(outcome.code, Some(2));
     assert!(outcome.stderr.contains("hint:"), "{}", outcome.stderr);
 }
+
+/// What it prints at the end is talk: nobody asked for it.
+#[test]
+fn a_quiet_server_says_nothing_at_its_end() {
+    for places in [
+        &["--drive", "tiny", "--socket", "one"][..],
+        &[
+            "--drive", "tiny", "--socket", "one", "--drive", "tiny", "--socket", "two",
+        ],
+    ] {
+        let sandbox = Sandbox::new();
+        let child = started(&sandbox, &[&["serve", "-q"], places].concat());
+        let _client = client(&sandbox.dir.join("one"));
+        let ended = ended(child);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", ""));
+    }
+}
