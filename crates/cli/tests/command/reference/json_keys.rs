@@ -304,6 +304,7 @@ const NAMED: &[(&str, &str)] = &[
     ("nand.ageing", "<count>"),
     ("clat_ns.percentile", "<percentile>"),
     ("clat_ns.bins", "<ns>"),
+    ("lat_ns.bins", "<ns>"),
     ("lat_ns.percentile", "<percentile>"),
 ];
 
@@ -425,7 +426,20 @@ pub fn page() -> String {
     let Value::Object(fields) = &result["jobs"][0] else {
         return out;
     };
+    let flushed = result_of(&[
+        "--drive",
+        "tiny",
+        "--name=j",
+        "--rw=trimwrite",
+        "--size=1m",
+        "--fsync=1",
+    ]);
     for (key, value) in fields {
+        // What has no requests has no percentiles either.
+        let value = match key.as_str() {
+            "trim" | "sync" => &flushed["jobs"][0][key],
+            _ => value,
+        };
         match key.as_str() {
             "job options" => job.push("`job options`".to_owned()),
             _ if value.is_object() => {
@@ -441,4 +455,15 @@ pub fn page() -> String {
         out += &format!("- {line}\n");
     }
     out
+}
+
+#[test]
+fn what_the_first_run_does_not_do_is_told_as_whole_as_what_it_does() {
+    let page = page();
+    for direction in ["read", "write", "trim", "sync"] {
+        let start = format!("- `{direction}`: ");
+        let line = page.lines().find(|line| line.starts_with(&start));
+        let told = line.is_some_and(|line| line.contains("lat_ns.percentile.<percentile>`"));
+        assert!(told, "{direction}: {line:?}");
+    }
 }
