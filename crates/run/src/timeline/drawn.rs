@@ -12,7 +12,7 @@ const REQUESTS: u64 = 25;
 const ROWS_MIN: u64 = 5;
 
 /// The rows of a chosen interval anew: of each kind of requests by how many there were of it, of what the drive counts by
-/// how many there were of all.
+/// how many there were of all, and of write amplification by writes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Drawn {
     kinds: Vec<(&'static str, Table)>,
@@ -49,6 +49,11 @@ impl Table {
         if ["free_superblocks", "slc_fill", "hmb_used_bytes"].contains(&column) {
             return self;
         }
+        // Of writes alone, which may be few beside reads: what one of them makes is programmed in a row after it.
+        let column = match column {
+            "waf" => "write_ios",
+            other => other,
+        };
         let of_kind = |(name, _): &&(&str, Table)| {
             let rest = column.strip_prefix(name);
             rest.is_some_and(|rest| ["_io", "_b", "_clat"].iter().any(|of| rest.starts_with(of)))
@@ -86,9 +91,52 @@ impl Timeline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::row::Requests;
+    use crate::timeline::row::{PROGRAMMED_AT, Requests, WRITTEN_AT};
+    use crate::timeline::table::Values;
     use lodger_core::observe::Histogram;
     use lodger_core::time::US;
+
+    /// A write now and then beside many reads, programmed in the row after its own: written without a program, then programmed
+    /// without a write.
+    #[test]
+    fn write_amplification_of_few_writes_does_not_come_and_go() {
+        let mut all = rows(&[0; 900], US);
+        for (at, row) in all.iter_mut().enumerate() {
+            let mut latencies = Histogram::default();
+            (0..50).for_each(|_| latencies.record(80_000));
+            row.requests[0] = Requests::new(4096 * 50, &latencies);
+            if at % 9 == 0 {
+                let mut latency = Histogram::default();
+                latency.record(16_000);
+                row.requests[1] = Requests::new(4096, &latency);
+                row.counts.all[WRITTEN_AT] = 4096;
+            }
+            if at % 9 == 1 {
+                row.counts.all[PROGRAMMED_AT] = 2 * 4096;
+            }
+        }
+        let has = Has {
+            map_tiers: Vec::new(),
+            hpb: false,
+            read_cache: false,
+            slc_superblocks: 0,
+            database: false,
+        };
+        let mut table = Table::new(&all, (Interval::Chosen, US), &has);
+        let values = |table: &Table| {
+            let waf = table.columns.iter().find(|column| column.name == "waf");
+            match &waf.unwrap().values {
+                Values::Real(values) => values.iter().flatten().copied().collect::<Vec<_>>(),
+                Values::Whole(_) => panic!("a ratio"),
+            }
+        };
+        assert_eq!(values(&table)[0], 0.0);
+        table.drawn = Some(Box::new(Drawn::new(&all, US, &has)));
+        assert_eq!(values(table.drawn("waf")), [2.0; 5]);
+        assert_eq!(table.drawn("read_iops").rows(), 900);
+        assert_eq!(table.drawn("map_lookups").rows(), 900);
+        assert_eq!(table.drawn("free_superblocks").rows(), 900);
+    }
 
     /// Rows of 1 us in which so many trims completed; the last is shorter.
     fn rows(trims: &[u64], last_ps: u64) -> Vec<Row> {
