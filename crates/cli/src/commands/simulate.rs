@@ -82,6 +82,11 @@ pub(super) fn run(args: &SimulateArgs, streams: &mut Streams<'_>) -> Result<u8, 
     for note in notes {
         streams.note(&note);
     }
+    none_refused(&result)
+}
+
+/// What the drive has refused fails the run.
+fn none_refused(result: &RunResult) -> Result<u8, Error> {
     match result.jobs.iter().map(|job| job.errors).sum::<u64>() {
         0 => Ok(0),
         1 => Err(Error::failed("the drive refused a request")),
