@@ -377,6 +377,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
             }
         };
         if request.op == Op::Flush && self.unneeded.is_on() {
+            self.events_at_completion = self.host.events();
             self.unneeded.begin(tag, now_ps);
             return;
         }

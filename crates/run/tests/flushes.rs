@@ -25,7 +25,7 @@ fn flushes_of_a_drive_that_loses_nothing_end_in_the_host() {
         let without = simulate(drive, &[], "");
         // The drive hears of none.
         assert_eq!(result.counters.completions, without.counters.completions);
-        // A synchronous writer waits for no more either.
+        // Of a synchronous writer it hears of no flush either.
         let own = simulate(drive, &[], "ioengine=psync\nsync=1");
         assert_eq!(own.counters.completions, 500, "{drive}");
     }

@@ -53,6 +53,7 @@ pub struct Block {
     /// What it is used for.
     pub state: State,
     /// It runs in.
+    #[serde(rename = "slc")]
     pub mode: CellMode,
     /// Whose data it was opened for last.
     pub stream: Stream,

@@ -17,14 +17,30 @@ use crate::ids::{DieId, Ppn, Superblock};
 use crate::spec::{NandSpec, SLOT_BYTES};
 use serde::{Deserialize, Serialize};
 
-/// How many bits the cells of a superblock hold.
+/// How many bits the cells of a superblock hold. Kept as whether it is one: so it stands in the files of live drives.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, PartialEq, Eq)]
+#[serde(from = "bool", into = "bool")]
 #[repr(u8)]
 pub enum CellMode {
     /// As many as they can.
     Native = 0,
     /// One each, whatever they can: faster, and less to go wrong (pseudo-SLC).
     Slc = 1,
+}
+
+impl From<bool> for CellMode {
+    fn from(is_slc: bool) -> Self {
+        match is_slc {
+            true => CellMode::Slc,
+            false => CellMode::Native,
+        }
+    }
+}
+
+impl From<CellMode> for bool {
+    fn from(mode: CellMode) -> Self {
+        mode.is_slc()
+    }
 }
 
 impl CellMode {

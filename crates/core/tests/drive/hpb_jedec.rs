@@ -45,10 +45,10 @@ fn what_writes_have_made_useless_is_recommended_again_once_reads_miss_the_map() 
 fn as_many_misses_as_the_drive_file_says_have_a_sub_region_recommended() {
     let never = ("hpb.recommend_misses", "65535");
     assert_eq!(fetched(&[never], Op::Read).0, 0);
-    let rarely = ("hpb.recommend_misses", "400");
+    let rarely = ("hpb.recommend_misses", "200");
     let (some, _) = fetched(&[rarely], Op::Read);
     let (many, _) = fetched(&[], Op::Read);
-    assert!(some < many, "{some} {many}");
+    assert!(some > 0 && some < many, "{some} {many}");
 }
 
 /// More were taken, and only as many as there was room for were kept.

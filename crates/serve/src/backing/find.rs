@@ -81,7 +81,7 @@ pub fn read(
     Ok(flash)
 }
 
-/// Whether an ordinary superblock runs in single-bit mode at present, as the first page says that says anything.
+/// The mode that an ordinary superblock runs in at present, as the first page that says anything has it.
 fn written_mode(
     disk: &dyn Disk,
     layout: &Layout,

@@ -333,7 +333,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
     }
 
     /// Of a window that the capacitors did not last for, nobody but the drive knows what is gone.
-    fn tell_of_window(&mut self) {
+    pub(super) fn tell_of_window(&mut self) {
         let outcome = self.device.recovery().map(|found| found.window.outcome);
         self.plight.has_lost_window = matches!(
             outcome,

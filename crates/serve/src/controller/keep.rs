@@ -195,6 +195,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             self.device.window_was_saved();
         }
         let mut recovery = self.recover();
+        self.tell_of_window();
         self.restore_region();
         self.window_lost_power();
         recovery.buffer_slots = found.protected.len() as u32;
