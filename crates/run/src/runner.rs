@@ -263,10 +263,11 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
                 self.events_at_completion = self.host.events();
             }
             for completion in completions.drain(..) {
-                let parts_ps = self.host.drive.tracer().next_parts();
-                self.route(completion, parts_ps);
+                self.route(completion, Self::parts_of_next);
             }
-            self.end_unneeded();
+            if self.unneeded.next_ps() <= self.host.now_ps() {
+                self.end_unneeded();
+            }
             if self.calls > 0 {
                 self.route_calls();
             }
@@ -390,8 +391,15 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
         });
     }
 
-    #[inline]
-    fn route(&mut self, completion: Completion, parts_ps: Option<PartsPs>) {
+    /// Where the time of the next request that the drive has completed went.
+    #[inline(always)]
+    fn parts_of_next(&mut self) -> Option<PartsPs> {
+        self.host.drive.tracer().next_parts()
+    }
+
+    /// A request is over; `parts_ps` tells where its time went, and is asked here: carried along, it costs every request.
+    #[inline(always)]
+    fn route(&mut self, completion: Completion, parts_ps: impl Fn(&mut Self) -> Option<PartsPs>) {
         let InFlight { request, job } = self.in_flight[completion.tag as usize];
         self.free.push(completion.tag);
         self.done_requests += 1;
@@ -409,6 +417,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
         let counting = self.jobs[index].counting(request.op);
         self.jobs[index].complete(&completion);
         self.results[index].returned();
+        let parts_ps = parts_ps(self);
         if counting == Counting::Yes {
             self.count(index, &request, &completion, parts_ps.as_ref());
         } else {
@@ -423,10 +432,12 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
     }
 
     /// Flushes that the host has kept to itself.
+    #[cold]
     fn end_unneeded(&mut self) {
         while let Some(completion) = self.unneeded.pop(self.host.now_ps()) {
-            let parts_ps = T::ON.then(|| self.unneeded.parts_ps());
-            self.route(completion, parts_ps);
+            self.route(completion, |runner| {
+                T::ON.then(|| runner.unneeded.parts_ps())
+            });
         }
     }
 
