@@ -172,6 +172,12 @@ impl LoggingResult {
         }
     }
 
+    /// Most that a crash would have taken of what was logged, of commits that do not wait for the drive.
+    pub(crate) fn exposed_bytes(&self) -> Option<u64> {
+        let is_asynchronous = self.commit == Commit::Asynchronous.name();
+        is_asynchronous.then_some(self.statistics.exposed_bytes_max)
+    }
+
     /// The object `lodger.logging`.
     pub(crate) fn json(&self, percentiles: &[f64]) -> Value {
         let statistics = &self.statistics;
@@ -213,6 +219,7 @@ impl LoggingResult {
             "write_amplification": statistics.write_amplification(),
             "flushes": statistics.flushes,
             "stalls": statistics.stalls,
+            "exposed_bytes_max": self.exposed_bytes(),
             "recovery": recovered,
         })
     }
@@ -265,6 +272,13 @@ impl LoggingResult {
                 "{a:.2}"
             ))
         ));
+        if let Some(bytes) = self.exposed_bytes() {
+            line(format!(
+                "  exposed      : up to {} at once to a crash; commits waited {} times for room",
+                size::show(bytes),
+                grouped(statistics.stalls)
+            ));
+        }
         if let Some(recovered) = statistics.recovered {
             line(format!(
                 "  recovery     : {:.2} us to read {}, of which {} stood in the byte window ({})",

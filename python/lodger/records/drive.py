@@ -153,9 +153,10 @@ class LoggingStats(Record):
     covered_bytes: int
     written_bytes: int
     journal_bytes: int
-    write_amplification: float
+    write_amplification: float | None
     flushes: int
     stalls: int
+    exposed_bytes_max: int | None
     recovery: LogRecovery | None
 
 

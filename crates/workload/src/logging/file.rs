@@ -58,6 +58,7 @@ struct Table {
     transactions: u64,
     #[serde(default = "default_log_mib")]
     log_mib: u64,
+    unwritten_mib: Option<u64>,
     #[serde(default = "default_segment_kib")]
     segment_kib: u64,
     recovery: Option<RecoveryPath>,
@@ -199,6 +200,9 @@ fn settings(table: &Table, context: &Context<'_>) -> Result<Settings, String> {
     within("locks", table.locks.into(), 0, 1_000_000)?;
     within("transactions", transactions, 1, 1_000_000_000)?;
     within("log_mib", table.log_mib, 16, 1 << 20)?;
+    // The log is used over and over: more of it than there is cannot be on its way.
+    let unwritten_mib = table.unwritten_mib.unwrap_or(table.log_mib);
+    within("unwritten_mib", unwritten_mib, 1, table.log_mib)?;
     within("segment_kib", table.segment_kib, 4, 1 << 20)?;
     let (log_bytes, segment_bytes) = (table.log_mib << 20, table.segment_kib << 10);
     if !segment_bytes.is_multiple_of(4096) || !log_bytes.is_multiple_of(2 * segment_bytes) {
@@ -226,6 +230,7 @@ fn settings(table: &Table, context: &Context<'_>) -> Result<Settings, String> {
         transactions,
         log_offset_bytes: JOURNAL_BYTES,
         log_bytes,
+        unwritten_bytes: unwritten_mib << 20,
         segment_bytes,
         journal_offset_bytes: 0,
         journal_bytes: JOURNAL_BYTES,

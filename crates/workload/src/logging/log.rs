@@ -45,6 +45,10 @@ pub struct Log {
     head: u64,
     /// Bytes handed to the drive so far.
     written: u64,
+    /// Bytes that the background writer has written so far.
+    landed: u64,
+    /// And those that a flush has followed, where the drive needs one.
+    durable: u64,
 }
 
 impl Log {
@@ -56,6 +60,8 @@ impl Log {
             segment: settings.segment_bytes,
             head: 0,
             written: 0,
+            landed: 0,
+            durable: 0,
         }
     }
 
@@ -63,20 +69,50 @@ impl Log {
         self.head += bytes;
     }
 
+    /// Bytes handed to the drive so far.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
     /// Bytes logged and not yet handed to the drive.
     pub fn dirty(&self) -> u64 {
         self.head - self.written
     }
 
-    /// Writes whole blocks with all that is new in them, those filled in part included.
-    /// Returns how many bytes these are.
-    pub fn write(&mut self, tag: u32, steps: &mut VecDeque<Step>) -> u64 {
+    /// Bytes logged that memory must hold: not written yet, or on their way.
+    pub fn in_memory(&self) -> u64 {
+        self.head - self.landed
+    }
+
+    /// Bytes logged that a crash would take.
+    pub fn exposed(&self) -> u64 {
+        self.head - self.durable
+    }
+
+    /// The background writer's oldest command under way has written `bytes`, whole blocks.
+    pub fn land(&mut self, bytes: u64) {
+        let end = self.landed / self.block * self.block + bytes;
+        self.landed = end.min(self.written);
+    }
+
+    /// All that was written is durable.
+    pub fn settle(&mut self) {
+        assert_eq!(
+            self.landed, self.written,
+            "the last command has been answered"
+        );
+        self.durable = self.written;
+    }
+
+    /// Writes whole blocks with what is new in them, those filled in part included, of `dirty_max` bytes of the log
+    /// at most. Returns how many bytes the blocks are.
+    pub fn write(&mut self, tag: u32, dirty_max: u64, steps: &mut VecDeque<Step>) -> u64 {
         if self.dirty() == 0 {
             return 0;
         }
         let from = self.written / self.block * self.block;
-        let to = self.head.next_multiple_of(self.block);
-        self.written = self.head;
+        self.written += self.dirty().min(dirty_max);
+        let to = self.written.next_multiple_of(self.block);
         let mut at = from;
         while at < to {
             let place = at % self.size;

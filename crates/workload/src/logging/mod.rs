@@ -9,8 +9,8 @@
 //! - [`Commit::ByteAddressed`]: the leader stores the same bytes, and no more, through the drive's byte
 //!   window, and syncs them (BA_SYNC). A full segment is flushed to its place in the log while the
 //!   next one is filled.
-//! - [`Commit::Asynchronous`]: nobody waits, a background process writes the log now and then. What it
-//!   has not written is lost in a crash: the upper bound of what a log device can give.
+//! - [`Commit::Asynchronous`]: nobody waits as long as memory has room, a background process writes the log now and
+//!   then. What it has not written is lost in a crash: the upper bound of what a log device can give.
 //!
 //! Transactions are drawn from what [`captured`] says of a real server. Reads and writes of tables are
 //! no part of the model: the captured databases hold their data in memory, and the processor time
@@ -176,6 +176,8 @@ pub struct Settings {
     pub log_offset_bytes: u64,
     /// Size of the log, after which its segments are used again, bytes.
     pub log_bytes: u64,
+    /// Most of the log that memory holds until it is written, with asynchronous commits, bytes: then those who log wait.
+    pub unwritten_bytes: u64,
     /// Segment pinned to the byte window at a time; two are pinned, bytes.
     pub segment_bytes: u64,
     /// Where the file system's journal lies, bytes.

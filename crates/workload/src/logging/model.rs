@@ -1,5 +1,6 @@
 //! Clients, leader and background: who does what next.
 
+mod background;
 mod recovery;
 
 use super::captured::{Captured, Transaction};
@@ -18,9 +19,6 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Tags of block commands: whose they are.
 const LEADER: u32 = 0;
 const BACKGROUND: u32 = 1;
-/// PostgreSQL's walwriter does not wait for its delay once this much is unwritten
-/// (`wal_writer_flush_after`, 1 MB).
-const WALWRITER_BYTES: u64 = 1 << 20;
 
 #[derive(Clone, Copy, Debug)]
 struct Client {
@@ -78,10 +76,14 @@ pub struct Model {
     leader_steps: VecDeque<Step>,
     /// Which of the two segments in the window can be stored to, and the number of each.
     halves: [(u64, Pinned); HALVES as usize],
-    /// The leader's next step waits for a segment.
+    /// The leader waits: for a segment, or for room in memory.
     stalled: bool,
+    /// Clients whose records wait for room in memory, in turn; nobody leads them.
+    waiting: VecDeque<u32>,
     background_steps: VecDeque<Step>,
     background_busy: bool,
+    /// Up to where the log is written at once.
+    background_to: u64,
     calls_left: u32,
     recovery: Option<Recovery>,
     now_ps: u64,
@@ -125,8 +127,10 @@ impl Model {
             leader_steps: VecDeque::new(),
             halves: [(0, Pinned::No), (1, Pinned::No)],
             stalled: false,
+            waiting: VecDeque::new(),
             background_steps: VecDeque::new(),
             background_busy: false,
+            background_to: 0,
             calls_left: 0,
             recovery: None,
             now_ps: 0,
@@ -198,7 +202,7 @@ impl Model {
         match completion.tag {
             LEADER => self.next_leader_step(),
             _ if self.is_recovering() => self.next_read(),
-            _ => self.next_background_step(),
+            _ => self.on_background_step(),
         }
     }
 
@@ -348,8 +352,7 @@ impl Model {
         }
         let asynchronous = self.settings.commit == Commit::Asynchronous;
         if asynchronous && !self.settings.database.writes_when_asynchronous() {
-            self.append(transaction.log_bytes);
-            self.end_transaction(client);
+            self.wait_for_room(client);
             return;
         }
         self.pending.push(client);
@@ -375,12 +378,8 @@ impl Model {
     fn append(&mut self, bytes: u64) {
         self.log.append(bytes);
         self.statistics.log_bytes += bytes;
-        let is_eager = self.settings.database == Database::PostgreSql;
-        if self.settings.commit == Commit::Asynchronous
-            && is_eager
-            && self.log.dirty() >= WALWRITER_BYTES
-        {
-            self.write_in_background();
+        if self.settings.commit == Commit::Asynchronous {
+            self.on_appended();
         }
     }
 
@@ -423,7 +422,11 @@ impl Model {
             self.end_group();
             return;
         }
-        self.append(bytes + self.captured.group_bytes);
+        let bytes = bytes + self.captured.group_bytes;
+        if self.settings.commit == Commit::Asynchronous && !self.group_has_room(bytes) {
+            return;
+        }
+        self.append(bytes);
         self.statistics.groups += 1;
         self.leader_cpu = match self.settings.database {
             Database::Redis => self.settings.cores as u16 + 1,
@@ -447,7 +450,7 @@ impl Model {
         let steps = &mut self.leader_steps;
         let volatile_cache = self.settings.volatile_cache;
         self.statistics.covered_bytes += self.log.dirty();
-        self.statistics.written_bytes += self.log.write(LEADER, steps);
+        self.statistics.written_bytes += self.log.write(LEADER, u64::MAX, steps);
         match self.captured.draw_journal(&mut self.chance.journal) {
             Some((blocks, record)) => {
                 self.statistics.journal_bytes += blocks + record;
@@ -534,34 +537,6 @@ impl Model {
             self.begin_clients();
         } else if std::mem::take(&mut self.stalled) {
             self.next_leader_step();
-        }
-    }
-
-    // The background writer of asynchronous commits.
-
-    fn write_in_background(&mut self) {
-        if self.background_busy || self.log.dirty() == 0 {
-            return;
-        }
-        self.background_busy = true;
-        self.statistics.covered_bytes += self.log.dirty();
-        let steps = &mut self.background_steps;
-        self.statistics.written_bytes += self.log.write(BACKGROUND, steps);
-        if self.settings.volatile_cache {
-            steps.push_back(Step::Block(flush(BACKGROUND)));
-        }
-        self.next_background_step();
-    }
-
-    fn next_background_step(&mut self) {
-        if let Some(step) = self.background_steps.pop_front() {
-            self.begin_step(step);
-            return;
-        }
-        self.background_busy = false;
-        if self.clients_left == 0 {
-            // What was logged while it wrote.
-            self.write_in_background();
         }
     }
 }

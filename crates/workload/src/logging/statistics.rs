@@ -21,8 +21,11 @@ pub struct Statistics {
     pub journal_bytes: u64,
     /// Flushes of the drive's volatile cache.
     pub flushes: u64,
-    /// Times that a leader found its segment not pinned yet.
+    /// Times that a leader found its segment not pinned yet, or no room in memory for what is not on the drive yet.
     pub stalls: u64,
+    /// Most of the log that was acknowledged, or about to be, and not durable: what a crash can take. Counted with
+    /// asynchronous commits alone.
+    pub exposed_bytes_max: u64,
     /// When the clients began, picoseconds.
     pub began_ps: u64,
     /// When the last transaction ended, picoseconds.

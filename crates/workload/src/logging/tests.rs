@@ -46,6 +46,7 @@ fn settings(database: Database, commit: Commit, clients: u32) -> Settings {
         transactions: 400,
         log_offset_bytes: 64 << 20,
         log_bytes: 16 << 20,
+        unwritten_bytes: 16 << 20,
         segment_bytes: 8192,
         journal_offset_bytes: 0,
         journal_bytes: 64 << 20,
@@ -234,13 +235,19 @@ fn run(settings: Settings, captured: Captured) -> (Model, Drive, Vec<u64>) {
     loop {
         let next = model.next(drive.now_ps);
         model.take_latencies(&mut latencies);
-        if model.settings().commit != Commit::Asynchronous {
-            let promised = model.statistics().commits * RECORD_BYTES;
-            assert!(
-                promised <= drive.durable,
-                "acknowledged before it was durable"
-            );
-        }
+        let promised = model.statistics().commits * RECORD_BYTES;
+        // Those who do not wait for the drive wait for room in memory. Alone a group is let in whatever it logs.
+        let ahead = match model.settings().commit {
+            Commit::Asynchronous => {
+                let group = u64::from(model.settings().clients) * RECORD_BYTES;
+                model.settings().unwritten_bytes.max(group)
+            }
+            Commit::Block | Commit::ByteAddressed => 0,
+        };
+        assert!(
+            promised <= drive.durable + ahead,
+            "acknowledged before it was durable"
+        );
         let until_ps = match next {
             Next::Submit(request) => {
                 drive.begin(Happening::Block(request));
@@ -295,12 +302,14 @@ proptest! {
     #[test]
     fn every_transaction_ends_once_and_what_is_acknowledged_is_durable(
         database in 0usize..3, mode in 0usize..3, clients in 1u32..20, cores in 1u32..4,
-        journalled: bool, volatile_cache: bool, locks in 0u32..4, switch_ps in 0u64..9_000_000, seed: u64,
+        journalled: bool, volatile_cache: bool, locks in 0u32..4, switch_ps in 0u64..9_000_000,
+        room in 0usize..4, seed: u64,
     ) {
         let database = DATABASES[database];
         let server_ns = if database == Database::Redis { 1000 } else { 0 };
         let settings = Settings {
             cores, volatile_cache, seed, locks, switch_ps,
+            unwritten_bytes: [1, 250, 3000, 16 << 20][room],
             client_ps: 2 * switch_ps,
             ..settings(database, MODES[mode], clients)
         };
@@ -486,6 +495,37 @@ fn redis_answers_nobody_before_its_sync() {
         "one wait, whoever waits"
     );
     assert!(counted.commits > counted.groups);
+}
+
+/// In the long run a log grows no faster than its drive writes, whoever waits for it.
+#[test]
+fn an_asynchronous_log_grows_no_faster_than_its_drive_writes() {
+    for database in [Database::PostgreSql, Database::RocksDb] {
+        let bytes_per_write = |unwritten_bytes| {
+            let settings = Settings {
+                unwritten_bytes,
+                transactions: 4000,
+                ..settings(database, Commit::Asynchronous, 8)
+            };
+            let (model, _, latencies) = run(settings, captured(false, 0));
+            let counted = model.statistics();
+            let took_ps = counted.ended_ps - counted.began_ps;
+            let longest_ps = latencies.into_iter().max().unwrap();
+            let rate = (counted.log_bytes * WRITE_PS) as f64 / took_ps as f64;
+            (rate, counted.exposed_bytes_max, longest_ps)
+        };
+        // Room for four records: no more of them in each write, and who logs waits for a write or two.
+        let (rate, most, longest_ps) = bytes_per_write(400);
+        assert!(rate <= 400.0, "{database:?} {rate}");
+        // Alone a group has room, of all clients at most.
+        assert!(most <= 800, "{database:?} {most}");
+        assert!(longest_ps >= WRITE_PS / 2, "{database:?} {longest_ps}");
+        // With room for all of it the cores are what holds it up.
+        let (rate, most, longest_ps) = bytes_per_write(16 << 20);
+        assert!(rate > 600.0, "{database:?} {rate}");
+        assert!(most > 100_000, "{database:?} {most}");
+        assert!(longest_ps < 2 * WRITE_PS, "{database:?} {longest_ps}");
+    }
 }
 
 #[test]

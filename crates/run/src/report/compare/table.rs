@@ -138,11 +138,17 @@ fn logging_rows(variants: &[Variant<'_>]) -> Vec<Row> {
         row("commit p50", &percentile(50.0)),
         row("commit p99", &percentile(99.0)),
         row("commit p99.9", &percentile(99.9)),
+        row("commit max", &|l| duration_ns(l.latency.max_ns() as f64)),
         row("log write amplification", &|l| {
             let amplification = l.statistics.write_amplification();
             amplification.map_or("-".to_owned(), |a| format!("{a:.2}"))
         }),
     ]);
+    if all.iter().flatten().any(|l| l.exposed_bytes().is_some()) {
+        rows.push(row("log a crash takes", &|l| {
+            l.exposed_bytes().map_or("-".to_owned(), size::show)
+        }));
+    }
     rows
 }
 

@@ -43,6 +43,11 @@ fn what_is_wrong_is_named() {
     assert!(with("cores = 0").contains("`cores` must be between 1 and 10000, found 0"));
     assert!(with("switch_ns = 2000000000").contains("`switch_ns` must be between"));
     assert!(with("log_mib = 100000").contains("no room"));
+    let beyond = with("log_mib = 64\nunwritten_mib = 65");
+    assert!(
+        beyond.contains("`unwritten_mib` must be between 1 and 64, found 65"),
+        "{beyond}"
+    );
     assert!(with("segment_kib = 6").contains("multiple of 4"));
     assert!(
         with("recovery = \"tape\"")
