@@ -6,12 +6,12 @@
 
 mod counting;
 mod difference;
+mod host_flushes;
 mod measured;
 mod observer;
 mod order;
 mod steady;
 mod summary;
-mod unneeded;
 
 use crate::breakdown::Breakdown;
 use crate::config::{self, RunConfig, STUCK_AFTER, Traced};
@@ -21,6 +21,7 @@ use crate::hmb::HmbResult;
 use crate::stats::JobResult;
 use crate::stopwatch::Stopwatch;
 use crate::window_study;
+use host_flushes::HostFlushes;
 use lodger_core::device::NoContents;
 use lodger_core::ftl::Wear;
 use lodger_core::observe::{Counters, PartsPs, Tracer, Untraced};
@@ -181,7 +182,7 @@ struct Runner<'o, O, T> {
     /// Jobs that run.
     left: usize,
     order: order::Order,
-    unneeded: unneeded::Unneeded,
+    host_flushes: HostFlushes,
     steady: steady::SteadyStates,
     measured: measured::Measured,
     /// Calls of the byte window under way, and a list used again.
@@ -217,7 +218,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
             heads: vec![None; jobs.len()],
             left: 0,
             order: order::Order::new(&jobs),
-            unneeded: unneeded::Unneeded::new(host.spec()),
+            host_flushes: HostFlushes::new(host.spec()),
             steady: steady::SteadyStates::new(&jobs),
             measured: measured::Measured::new(),
             calls: 0,
@@ -265,8 +266,8 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
             for completion in completions.drain(..) {
                 self.route(completion, Self::parts_of_next);
             }
-            if self.unneeded.next_ps() <= self.host.now_ps() {
-                self.end_unneeded();
+            if self.host_flushes.next_ps() <= self.host.now_ps() {
+                self.end_host_flushes();
             }
             if self.calls > 0 {
                 self.route_calls();
@@ -377,9 +378,9 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
                 self.in_flight.len() as u32 - 1
             }
         };
-        if request.op == Op::Flush && self.unneeded.is_on() {
+        if request.op == Op::Flush && self.host_flushes.is_on() {
             self.events_at_completion = self.host.events();
-            self.unneeded.begin(tag, now_ps);
+            self.host_flushes.begin(tag, now_ps);
             return;
         }
         // Every job has a submission queue of its own, as every fio process has its processor's.
@@ -433,10 +434,10 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
 
     /// Flushes that the host has kept to itself.
     #[cold]
-    fn end_unneeded(&mut self) {
-        while let Some(completion) = self.unneeded.pop(self.host.now_ps()) {
+    fn end_host_flushes(&mut self) {
+        while let Some(completion) = self.host_flushes.pop(self.host.now_ps()) {
             self.route(completion, |runner| {
-                T::ON.then(|| runner.unneeded.parts_ps())
+                T::ON.then(|| runner.host_flushes.parts_ps())
             });
         }
     }
@@ -488,7 +489,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
             self.wakes.pop();
         }
         let wake_ps = self.wakes.peek().map_or(u64::MAX, |wake| wake.0.0);
-        let wake_ps = wake_ps.min(self.unneeded.next_ps());
+        let wake_ps = wake_ps.min(self.host_flushes.next_ps());
         // An idle drive goes straight to where a job waits.
         let event_ps = self.host.next_time().unwrap_or(wake_ps);
         let until_ps = wake_ps.min(event_ps.max(self.host.now_ps() + STEP_PS));

@@ -20,12 +20,12 @@ pub(super) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), E
     let given = given(args);
     let runs = check(args, &given)?;
     if runs < 2 && args.commit.is_empty() {
-        return Err(nothing_to_compare());
+        return Err(nothing_to_compare(args));
     }
     let sources = sources(args, streams)?;
     // Only now is it known whether the workload commits at all.
     if runs < 2 {
-        return Err(nothing_to_compare());
+        return Err(nothing_to_compare(args));
     }
     let runs = planned(args, &given, &sources)?;
     let file = output::begin(args.output.file.as_deref())?;
@@ -80,8 +80,15 @@ impl Planned<'_> {
     }
 }
 
-fn nothing_to_compare() -> Error {
+fn nothing_to_compare(args: &CompareArgs) -> Error {
     let message = "there is nothing to compare: one drive with one amount of host memory";
+    let several = args.drives.iter().find_map(|name| name.split_once(','));
+    if let Some((first, others)) = several {
+        let others = others.replace(',', " --drive ");
+        return Error::input(message).hint(format!(
+            "`--drive` takes one name, and may be given again: --drive {first} --drive {others}"
+        ));
+    }
     Error::input(message)
         .hint("give `--drive` twice or `--hmb off,64MiB`; `lodger simulate` runs a single drive")
 }

@@ -253,3 +253,76 @@ fn ways_to_commit_stand_side_by_side() {
         assert!(!sandbox.dir.join("none.txt").exists(), "{wrong:?}");
     }
 }
+
+/// The map of a phone's storage stands in host memory without any grant (HPB): that is no "no host memory".
+#[test]
+fn what_the_hosts_driver_keeps_is_host_memory() {
+    let sandbox = sandbox();
+    let half = ["--set", "hpb.host_cache=8MiB"];
+    let run = |line: &[&str]| sandbox.ok(&[line, &half].concat()).stdout;
+    let text = run(&["simulate", "job.fio", "--drive", "galaxy-s7"]);
+    let first = "Starting 1 job on galaxy-s7, whose driver keeps up to 8 MiB of its map";
+    assert!(text.contains(first), "{text}");
+    let table = sandbox.ok(&[
+        "compare",
+        "job.fio",
+        "--drive",
+        "galaxy-s7",
+        "--drive",
+        "tiny",
+        "--drive",
+        "970-pro",
+    ]);
+    let row = |name: &str| -> Vec<&str> {
+        let line = table.stdout.lines().find(|line| line.starts_with(name));
+        line.unwrap_or_default()[name.len()..]
+            .split("  ")
+            .map(str::trim)
+            .filter(|cell| !cell.is_empty())
+            .collect()
+    };
+    assert_eq!(row("host memory")[0], "with driver", "{}", table.stdout);
+    assert_eq!(row("host memory")[2], "not asked for", "{}", table.stdout);
+    assert_eq!(
+        row("  driver keeps"),
+        ["29.8 MiB", "-", "-"],
+        "{}",
+        table.stdout
+    );
+    sandbox.ok(&[
+        "simulate",
+        "job.fio",
+        "--drive",
+        "galaxy-s7",
+        "--report",
+        "x.html",
+    ]);
+    let page = std::fs::read_to_string(sandbox.dir.join("x.html")).unwrap();
+    assert!(
+        page.contains("the host's driver keeps up to 29.81 MiB of the map"),
+        "{page}"
+    );
+    let refused = sandbox.run(&["advise", "job.fio", "--drive", "galaxy-s7"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused
+            .stderr
+            .contains("are kept by the host's driver (HPB)"),
+        "{}",
+        refused.stderr
+    );
+    assert!(
+        refused.stderr.contains("--set hpb.host_cache="),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn drives_with_a_comma_between_are_told_apart() {
+    let sandbox = sandbox();
+    let refused = sandbox.run(&["compare", "job.fio", "--drive", "tiny,bg4,a80"]);
+    assert_eq!(refused.code, Some(2));
+    let hint = "--drive tiny --drive bg4 --drive a80";
+    assert!(refused.stderr.contains(hint), "{}", refused.stderr);
+}

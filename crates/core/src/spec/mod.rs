@@ -432,6 +432,16 @@ pub struct GiveBack {
     pub until_ps: Option<u64>,
 }
 
+impl HpbSpec {
+    /// Bytes of map entries that the host's driver keeps at most.
+    #[must_use]
+    pub fn host_bytes(&self) -> u64 {
+        let is_short = self.integrity == Integrity::None && self.protocol == HpbProtocol::Paper;
+        let entry_bytes = if is_short { 4 } else { 8 };
+        u64::from(self.host_groups) * u64::from(self.group_pages) * entry_bytes
+    }
+}
+
 /// What is kept where.
 #[derive(Clone, Serialize, Deserialize, Debug, PartialEq)]
 pub struct RoleSpecs {

@@ -35,6 +35,7 @@ use crate::Error;
 use crate::config::RunConfig;
 use crate::drives::Drive;
 use crate::hmb::HmbChoice;
+use crate::size;
 use curve::Curve;
 use lodger_core::host::hmb::LINUX_CAP_BYTES;
 use lodger_core::spec::{DriveSpec, Encoding, Tier};
@@ -213,6 +214,17 @@ fn compressed_map(drive: &Drive) -> Error {
 fn no_host_memory(drive: &Drive) -> Error {
     let spec = &drive.parsed.spec;
     let map = &spec.roles.map;
+    if let Some(hpb) = &spec.hpb {
+        let message = format!(
+            "`{}` ({}) asks for no memory to use as it likes: up to {} of its map are kept by the host's driver (HPB), and \
+             what advice weighs are grants to NVMe drives",
+            drive.name,
+            spec.name,
+            size::show(hpb.host_bytes())
+        );
+        let hint = "compare amounts by `lodger simulate --set hpb.host_cache=SIZE`: what the driver may keep";
+        return Error::input(message).hint(hint);
+    }
     let why = match map.tiers.last().map(|tier| tier.tier) {
         Some(Tier::Dram) => "it keeps its map in memory of its own",
         _ => "it keeps nothing there",

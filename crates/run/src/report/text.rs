@@ -69,10 +69,15 @@ fn write_head(out: &mut String, report: Report<'_>, entries: &[Entry]) -> fmt::R
     let jobs: usize = entries.iter().map(|entry| entry.jobs).sum();
     let s = if jobs == 1 { "" } else { "s" };
     let name = &report.config.drive.name;
-    let hmb = match &report.result.hmb {
-        hmb if hmb.requested_bytes == 0 => "which wants no host memory".to_owned(),
-        hmb if hmb.granted_bytes == 0 => "without host memory".to_owned(),
-        hmb => format!("with {} of host memory", size::show(hmb.granted_bytes)),
+    let spec = &report.config.drive.parsed.spec;
+    let hmb = match (&report.result.hmb, &spec.hpb) {
+        (hmb, Some(hpb)) if hmb.requested_bytes == 0 => {
+            let bytes = size::show(hpb.host_bytes());
+            format!("whose driver keeps up to {bytes} of its map")
+        }
+        (hmb, _) if hmb.requested_bytes == 0 => "which wants no host memory".to_owned(),
+        (hmb, _) if hmb.granted_bytes == 0 => "without host memory".to_owned(),
+        (hmb, _) => format!("with {} of host memory", size::show(hmb.granted_bytes)),
     };
     writeln!(out, "lodger-{}", env!("CARGO_PKG_VERSION"))?;
     writeln!(out, "Starting {jobs} job{s} on {name}, {hmb}")

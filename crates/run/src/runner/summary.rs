@@ -1,6 +1,7 @@
 //! Sums over a run: what is known of it before, and what is said of it after.
 
 use crate::config::{RunConfig, Traced};
+use crate::report::number::count_of;
 use crate::stats::JobResult;
 use lodger_core::observe::{Counters, Tracer};
 use lodger_core::spec::Tier;
@@ -133,7 +134,8 @@ pub(super) fn held_beyond(counters: &Counters) -> Option<String> {
 pub(crate) fn refused(jobs: &[JobResult]) -> Option<String> {
     let errors: u64 = jobs.iter().map(|job| job.errors).sum();
     let status = jobs.iter().find_map(|job| job.first_error)?;
+    let requests = count_of(errors, "request");
     Some(format!(
-        "the drive refused {errors} requests (the first: {status:?}); they are not in the statistics"
+        "the drive refused {requests} (the first: {status:?}): not in the statistics"
     ))
 }

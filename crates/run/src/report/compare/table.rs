@@ -88,13 +88,25 @@ fn host_memory_rows(variants: &[Variant<'_>]) -> Vec<Row> {
     }
     rows.push(row("host memory", variants, |v| {
         let hmb = &v.report.result.hmb;
+        let spec = &v.report.config.drive.parsed.spec;
         match (hmb.granted_bytes, v.report.config.hmb) {
+            // Its driver's own, whatever is granted to drives.
+            (0, _) if spec.hpb.is_some() => "with driver".to_owned(),
             (0, HmbChoice::Off) => "none".to_owned(),
             (0, _) if hmb.requested_bytes == 0 => "not asked for".to_owned(),
             (0, _) => "too little".to_owned(),
             (bytes, _) => size::show(bytes),
         }
     }));
+    let driver_bytes = |v: &Variant<'_>| {
+        let hpb = v.report.config.drive.parsed.spec.hpb.as_ref();
+        hpb.map(|hpb| hpb.host_bytes())
+    };
+    if variants.iter().any(|v| driver_bytes(v).is_some()) {
+        rows.push(row("  driver keeps", variants, |v| {
+            driver_bytes(v).map_or("-".to_owned(), size::show)
+        }));
+    }
     let falls_short = |v: &Variant<'_>| {
         let hmb = &v.report.result.hmb;
         hmb.usable_bytes < hmb.granted_bytes

@@ -80,7 +80,10 @@ fn answer(report: Report<'_>, directions: &[Asked], out: &mut String) {
             continue;
         };
         let rate = match name {
-            SYNC => "flushes, which wait for what was written".to_owned(),
+            SYNC if report.config.drive.parsed.spec.has_volatile_cache() => {
+                "flushes, which wait for what was written".to_owned()
+            }
+            SYNC => "flushes, which end in the host: the drive loses nothing".to_owned(),
             _ => bandwidth(direction.bytes_per_second()),
         };
         let iops = grouped(direction.ios_per_second().round() as u64);
@@ -111,17 +114,31 @@ fn answer(report: Report<'_>, directions: &[Asked], out: &mut String) {
         cards.push(("busiest part".to_owned(), (*part).to_owned(), percent));
     }
     show_cards(&cards, out);
-    let hmb = &report.result.hmb;
     let _ = writeln!(
         out,
-        "<p>{} in {} of simulated time; host memory: {} of {} used.</p>",
+        "<p>{} in {} of simulated time; {}.</p>",
         count_of(report.result.requests, "request"),
         duration_ns(report.result.simulated_ps as f64 / 1e3),
-        bytes_text(hmb.used_bytes as f64),
-        bytes_text(hmb.granted_bytes as f64),
+        host_memory(report),
     );
     for warning in &report.result.warnings {
         let _ = writeln!(out, "<p class=\"partial\">{}</p>", prose(warning));
+    }
+}
+
+/// What the drive got of the host's memory, or what the host's driver keeps of the drive's map.
+fn host_memory(report: Report<'_>) -> String {
+    let hmb = &report.result.hmb;
+    match &report.config.drive.parsed.spec.hpb {
+        Some(hpb) if hmb.granted_bytes == 0 => {
+            let bytes = bytes_text(hpb.host_bytes() as f64);
+            format!("the host's driver keeps up to {bytes} of the map")
+        }
+        _ => format!(
+            "host memory: {} of {} used",
+            bytes_text(hmb.used_bytes as f64),
+            bytes_text(hmb.granted_bytes as f64)
+        ),
     }
 }
 

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 /// Flushes on their way through the host.
 #[derive(Debug)]
-pub(super) struct Unneeded {
+pub(super) struct HostFlushes {
     /// The drive has no use for any.
     is_on: bool,
     /// What the host takes to submit one.
@@ -21,9 +21,9 @@ pub(super) struct Unneeded {
     under_way: VecDeque<Completion>,
 }
 
-impl Unneeded {
+impl HostFlushes {
     pub(super) fn new(spec: &DriveSpec) -> Self {
-        Unneeded {
+        HostFlushes {
             is_on: !spec.has_volatile_cache(),
             submit_ps: spec.host.submit_ps,
             under_way: VecDeque::new(),
