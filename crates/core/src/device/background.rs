@@ -4,7 +4,7 @@
 use super::board::Board;
 use super::erases::Erases;
 use super::{Contents, Device, HostMemory, Lent, wear};
-use crate::controller::ReadCache;
+use crate::controller::{ReadCache, WriteBuffer};
 use crate::engine::{EventKind, INDEX_MAX};
 use crate::ftl::{Collector, Ftl, Move, Mover, Owned, Pacer};
 use crate::ids::{ProgramId, Superblock};
@@ -308,7 +308,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             *left -= share;
             share
         };
-        let buffer_bytes = share(roles.write_buffer.tier, roles.write_buffer.bytes, &mut left);
+        let at_once = self.board.array.geometry().unit_slots * self.board.array.geometry().dies;
+        let buffer = &roles.write_buffer;
+        let mut buffer_bytes = share(buffer.tier, buffer.bytes, &mut left);
+        // A part of a buffer that is no more than what the dies take at once would hold less than none does.
+        if buffer_bytes < buffer.bytes && WriteBuffer::slots_of(buffer_bytes) <= at_once {
+            left += std::mem::take(&mut buffer_bytes);
+        }
         let cache_base = usable - left;
         if let Some(cache) = &roles.read_cache {
             let bytes = share(cache.tier, cache.bytes, &mut left);
@@ -322,7 +328,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 ));
             }
         }
-        let at_once = self.board.array.geometry().unit_slots * self.board.array.geometry().dies;
         let buffer_pages = self.buffer.place(&self.spec, buffer_bytes, at_once);
         if Self::PAGES_IN_HOST {
             let cache = self.read_cache.as_ref();

@@ -304,14 +304,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         true
     }
 
-    /// Nothing can be read any more and room is short: what has been read is programmed, even if it
-    /// fills no program operation, so that its victims can be erased. Never starts a victim.
+    /// Nothing can be read any more and room is short, or the host is idle and the single-bit cache being folded: what has
+    /// been read is programmed, even if it fills no program operation, so that its victims can be erased. Never starts a
+    /// victim.
     fn finish_moves(&mut self) -> bool {
         let collector = &self.background.collectors[Mover::Gc as usize];
-        let waits = !collector.staged.is_empty() || !collector.staged_pages.is_empty();
         let erases = self.ftl.erasing_slots() > 0 || self.erases.held() > 0;
-        let nothing_comes = collector.reads == 0 && collector.programs == 0 && !erases;
-        if waits && nothing_comes && self.room_is_short() {
+        let wanted = self.room_is_short() || self.background.folding;
+        if collector.waits_for_company() && !erases && wanted {
             self.program_moves(Mover::Gc, true);
         }
         false
@@ -319,12 +319,23 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// Empties a superblock of the single-bit cache that stands apart.
     fn start_folding(&mut self) -> bool {
-        let victim = self.background.next_to_fold(&mut self.ftl);
-        if let Some(victim) = victim {
-            let collector = &mut self.background.collectors[Mover::Fold as usize];
-            collector.start(&mut self.ftl, victim, Cause::Fold);
+        let Some(victim) = self.background.next_to_fold(&mut self.ftl) else {
+            self.finish_folding();
+            return false;
+        };
+        let collector = &mut self.background.collectors[Mover::Fold as usize];
+        collector.start(&mut self.ftl, victim, Cause::Fold);
+        true
+    }
+
+    /// Nothing more is to be folded, and the cache is full or the host idle: as [`Self::finish_moves`]. Of a cache of one
+    /// superblock nothing else would ever fill the last program operation.
+    fn finish_folding(&mut self) {
+        let collector = &self.background.collectors[Mover::Fold as usize];
+        let wanted = self.background.folding || self.ftl.blocks.apart_is_full();
+        if wanted && collector.waits_for_company() && !self.ftl.blocks.erases_apart() {
+            self.program_moves(Mover::Fold, true);
         }
-        victim.is_some()
     }
 
     /// A group of a victim has been read.

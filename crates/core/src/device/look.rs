@@ -19,6 +19,18 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.map.role().hmb_used_bytes()
     }
 
+    /// Host memory that was given to the write buffer and the read cache, bytes.
+    #[must_use]
+    pub fn hmb_data_bytes(&self) -> u64 {
+        let roles = &self.spec.roles;
+        let buffer = (self.buffer.tier, roles.write_buffer.bytes);
+        let cache = roles.read_cache.as_ref();
+        let data = [Some(buffer), cache.map(|cache| (cache.tier, cache.bytes))];
+        let bytes = data.into_iter().flatten();
+        let bytes = bytes.filter_map(|(tier, bytes)| tier.is_granted().then_some(bytes));
+        bytes.sum::<u64>().min(self.hmb_usable_bytes())
+    }
+
     /// The map role's memories, the nearest first.
     #[must_use]
     pub fn map_tiers(&self) -> Vec<Tier> {

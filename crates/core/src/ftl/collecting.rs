@@ -101,6 +101,13 @@ impl Collector {
             && self.staged_pages.is_empty()
     }
 
+    /// Whether what has been read waits for more to fill a program operation with, and nothing else of it is under way.
+    #[must_use]
+    pub fn waits_for_company(&self) -> bool {
+        let waits = !self.staged.is_empty() || !self.staged_pages.is_empty();
+        waits && self.reads == 0 && self.programs == 0
+    }
+
     /// The next group of the victim that holds current data: its first slot and a bit for each
     /// such slot. `None` when the victim has been read to its end.
     pub fn next_group(&mut self, ftl: &Ftl) -> Option<(Ppn, SlotMask, Cause)> {

@@ -284,6 +284,13 @@ impl Superblocks {
         self.first_apart < self.geometry.superblocks && self.free_count(CellMode::Slc) == 0
     }
 
+    /// Whether a superblock that stands apart is being erased.
+    #[must_use]
+    pub fn erases_apart(&self) -> bool {
+        let mut apart = self.victims.iter().filter(|victim| victim.is_apart);
+        apart.any(|victim| self[victim.superblock].state == State::Erasing)
+    }
+
     /// Ordinary superblocks that run in single-bit mode at present.
     #[inline]
     #[must_use]

@@ -255,3 +255,35 @@ fn look_ups_in_host_memory_wait_for_payload_on_the_link() {
     assert!(own < slow / 20, "{own}");
     assert!(quick < slow / 20, "{quick}");
 }
+
+/// A buffer that got less host memory than it stages without any was slower with it than without: at 64 KiB six times.
+#[test]
+fn more_host_memory_never_takes_a_buffer_away() {
+    let spec = drive(
+        "tiny",
+        &[
+            ("tier.hmb.preferred", "8MiB"),
+            ("tier.hmb.min", "4KiB"),
+            ("role.map.tiers", "sram"),
+            ("role.write_buffer.tier", "hmb"),
+            ("role.write_buffer.size", "1MiB"),
+            ("ftl.slc_superblocks", "0"),
+        ],
+    );
+    let rate = |granted: u64| {
+        let mut host = Host::new(&spec, Precondition::None, granted, 1);
+        let slots = host.drive.ftl().user_slots();
+        let seconds = closed_loop(&mut host, 8, 8000, |rng| {
+            pages(Op::Write, u64::from(rng.below(slots)), 1)
+        });
+        (8000.0 / seconds, host.drive.hmb_data_bytes())
+    };
+    let (without, none) = rate(0);
+    assert_eq!(none, 0);
+    for kib in [64, 256, 384] {
+        assert_eq!(rate(kib << 10), (without, 0), "{kib} KiB");
+    }
+    let (with, bytes) = rate(1 << 20);
+    assert_eq!(bytes, 1 << 20);
+    assert!(with > 1.1 * without, "{with} {without}");
+}

@@ -4,7 +4,6 @@ use crate::config::{RunConfig, Traced};
 use crate::report::number::count_of;
 use crate::stats::JobResult;
 use lodger_core::observe::{Counters, Tracer};
-use lodger_core::spec::Tier;
 use lodger_core::{DriveSpec, Precondition};
 use lodger_workload::Job;
 use std::collections::BTreeMap;
@@ -22,17 +21,8 @@ pub(super) fn expected_ps(jobs: &[Job]) -> Option<u64> {
 
 /// Host memory in use: the data roles' shares, whose sizes are fixed, and the map's.
 pub(crate) fn hmb_used_bytes<T: Tracer>(host: &Traced<T>) -> u64 {
-    let roles = &host.spec().roles;
-    let buffer = Some((roles.write_buffer.tier, roles.write_buffer.bytes));
-    let cache = (roles.read_cache.as_ref()).map(|cache| (cache.tier, cache.bytes));
-    let usable = host.drive.hmb_usable_bytes();
-    let data: u64 = [buffer, cache]
-        .into_iter()
-        .flatten()
-        .filter(|(tier, _)| *tier == Tier::Hmb)
-        .map(|(_, bytes)| bytes)
-        .sum();
-    (data.min(usable) + host.drive.hmb_map_bytes()).min(usable)
+    let drive = &host.drive;
+    (drive.hmb_data_bytes() + drive.hmb_map_bytes()).min(drive.hmb_usable_bytes())
 }
 
 /// How long all resources of each kind together have been busy.
