@@ -8,7 +8,7 @@ use crate::ids::FlashOpId;
 use crate::memory::{Memories, PROTECTED};
 use crate::nand::{Array, Cause, CellMode, FlashOp};
 use crate::observe::{Counters, Tracer};
-use crate::spec::DriveSpec;
+use crate::spec::{DriveSpec, MOVES_PROGRAMMED_PER_DIE};
 use crate::transport::Link;
 use serde::{Deserialize, Serialize};
 
@@ -64,5 +64,13 @@ impl<T: Tracer> Board<T> {
         self.cores.drop_all();
         self.memories.drop_all();
         self.array.drop_all();
+    }
+
+    /// Whether the die that comes next for moved data has twice its part of it waiting. All that is under way would come to lie on
+    /// the slowest die, or the one that is read most, each victim wait for it, and no superblock be erased meanwhile.
+    pub fn is_behind_with_moves(&self, ftl: &Ftl) -> bool {
+        let next = ftl.next_place(ftl.relocation_stream());
+        self.array
+            .has_moves_waiting(next, 2 * MOVES_PROGRAMMED_PER_DIE)
     }
 }

@@ -411,7 +411,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn may_move(&self, mover: Mover, pages: bool) -> bool {
         let programs_max = MOVES_PROGRAMMED_PER_DIE * self.ftl.geometry().dies;
         self.background.collectors[mover as usize].programs < programs_max
-            && (pages || !self.map.delays_moves(&self.ftl))
+            && (pages
+                || !self.map.delays_moves(&self.ftl) && !self.board.is_behind_with_moves(&self.ftl))
     }
 
     /// Fills one unit with staged moves that are still current. Returns false when there are not

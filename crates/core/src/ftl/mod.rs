@@ -317,6 +317,20 @@ impl Ftl {
         })
     }
 
+    /// A place on the die that the next program operation of a stream goes to.
+    #[must_use]
+    pub fn next_place(&self, stream: Stream) -> Ppn {
+        let open = &self.open[stream as usize];
+        // A superblock that is yet to be opened begins on the first die, as all do.
+        let first = open
+            .superblock
+            .map_or(Ppn(0), |superblock| self.geometry.first_ppn(superblock));
+        match open.next_slot < self.geometry.usable_slots(stream.mode()) {
+            true => Ppn(first.0 + open.next_slot),
+            false => Ppn(0),
+        }
+    }
+
     /// Stream that relocated data goes to.
     #[must_use]
     pub fn relocation_stream(&self) -> Stream {

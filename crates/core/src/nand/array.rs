@@ -98,6 +98,14 @@ impl Array {
         index
     }
 
+    /// Whether at least so many operations on moved data, one or more, wait for the die of `ppn`.
+    #[must_use]
+    pub fn has_moves_waiting(&self, ppn: Ppn, least: u32) -> bool {
+        let die = self.geometry.place(ppn, CellMode::Native).die;
+        let queue = &self.dies[die.index()].queues[Class::Background as usize];
+        queue.iter(&self.ops).nth(least as usize - 1).is_some()
+    }
+
     /// A read is waited for by more than was known as it came. If it has not begun, it waits among those of this class from now on.
     pub fn promote(&mut self, engine: &mut Engine<impl Tracer>, index: FlashOpId, class: Class) {
         let op = &mut self.ops[index];
