@@ -281,7 +281,8 @@ def advise(
     Args:
         slo: What must hold: ``"p99=200us"``, ``"mean=90us"`` or ``"iops=100k"``.
         within: How much worse than with the memory that Linux gives by default: ``"5%"`` (which it
-            is without either) or ``0.05``.
+            is without either) or ``0.05``. Requests take so much longer on average at most, and so many fewer are
+            done a second.
 
     The others are those of :func:`simulate`.
     """

@@ -3,7 +3,7 @@
 use super::goal::Goal;
 use super::measure::Run;
 use super::report::{achieved, with};
-use super::text::{count, grouped, percent, short, time};
+use super::text::{count, grouped, percent, short, size, time};
 use super::{Advice, Loss};
 
 /// What is worth a word where the goal does not say how much is lost.
@@ -89,6 +89,21 @@ pub(super) fn jobs_that_lose(advice: &Advice) -> Option<String> {
         time(now.mean_ns),
         time(then.mean_ns),
         percent(*loss),
+    ))
+}
+
+/// Memory of the host that the drive does not ask for.
+pub(super) fn driver_keeps(advice: &Advice) -> Option<String> {
+    let hpb = advice.drive.parsed.spec.hpb.as_ref()?;
+    let host = advice
+        .reference
+        .lookups
+        .share(advice.reference.lookups.host);
+    Some(format!(
+        "beside what is advised the host's driver keeps up to {} of the map (`hpb.host_cache`), and {} of the look-ups come \
+         with their entry from there; which do depends on it, so there is no curve",
+        size(hpb.host_bytes()),
+        percent(host.unwrap_or(0.0)),
     ))
 }
 

@@ -47,6 +47,8 @@ pub struct Lookups {
     pub near: u64,
     /// Answered by host memory.
     pub hmb: u64,
+    /// Came with their entry, which the host's driver keeps (HPB).
+    pub host: u64,
     /// Waited for a page that another request was reading already.
     pub joined: u64,
     /// Had a page read.
@@ -63,14 +65,14 @@ impl Lookups {
     /// never looked up.
     #[must_use]
     pub fn hit_ratio(&self) -> Option<f64> {
-        self.share(self.near + self.hmb)
+        self.share(self.near + self.hmb + self.host)
     }
 
     /// Share that needed no read from flash of its own, those who joined another's included: what
     /// the curve counts as hits.
     #[must_use]
     pub fn without_read(&self) -> Option<f64> {
-        self.share(self.near + self.hmb + self.joined)
+        self.share(self.near + self.hmb + self.host + self.joined)
     }
 }
 
@@ -208,6 +210,7 @@ impl Run {
         // Whether a miss joins another is counted later, which may be after a ramp.
         let mut lookups = Lookups {
             all: counters.map.lookups,
+            host: counters.hpb.used,
             joined: counters.map.shared_misses,
             missed: counters
                 .map

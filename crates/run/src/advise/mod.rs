@@ -177,6 +177,10 @@ fn stream_of(
 ) -> Option<Stream> {
     place.map.as_ref()?;
     let spec = config.spec();
+    if spec.hpb.is_some() {
+        // What comes with its entry asks no memory of the drive: the requests alone do not tell which.
+        return None;
+    }
     let requests = workload.jobs.iter().map(|job| job.requests_expected).sum();
     let grants = direct_grants(spec, place, sizes);
     let stream = Stream::new(spec, place, config.precondition, &grants, config.seed);
@@ -227,6 +231,7 @@ fn no_host_memory(drive: &Drive) -> Error {
     }
     let why = match map.tiers.last().map(|tier| tier.tier) {
         Some(Tier::Dram) => "it keeps its map in memory of its own",
+        Some(Tier::Cxl) => "it keeps its map in memory over CXL, which nobody grants or takes back",
         _ => "it keeps nothing there",
     };
     Error::input(format!(

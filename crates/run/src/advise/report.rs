@@ -313,6 +313,7 @@ fn bars(advice: &Advice, curve: &Curve) -> Vec<Point> {
 pub(super) fn notes(advice: &Advice) -> Vec<String> {
     let mut notes = advice.reference.warnings.clone();
     notes.extend(caveats::falls_behind(advice).or_else(|| rate_note(advice)));
+    notes.extend(caveats::driver_keeps(advice));
     notes.extend(caveats::cold_start(advice));
     notes.extend(caveats::jobs_that_lose(advice));
     notes.extend(caveats::less_is_better(advice));

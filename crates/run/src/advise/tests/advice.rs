@@ -415,6 +415,55 @@ fn what_is_programmed_for_writes_is_told_where_latencies_hide_it() {
     assert!(more < 1.05 && !is_told, "{more}");
 }
 
+/// "Within 45 %" took 77 % longer: the rate was what was allowed to fall, and the time its inverse.
+#[test]
+fn within_is_so_much_longer_and_so_much_less_and_no_more() {
+    for share in [0.02, 0.05, 0.2, 0.45, 0.9] {
+        let advice = advice(&config("tiny", &[]), UNIFORM, Goal::Within(share));
+        let enough_bytes = advice.found.enough_bytes().unwrap();
+        let found = advice.run(enough_bytes).unwrap();
+        let longer = found.mean_ns() / advice.reference.mean_ns() - 1.0;
+        assert!(longer <= share, "{share}: {longer}");
+        let fewer = 1.0 - found.iops / advice.reference.iops;
+        assert!(fewer <= share, "{share}: {fewer}");
+    }
+}
+
+/// What comes with an entry from the host's driver (HPB) is a hit like any other, and nothing the curve could tell.
+#[test]
+fn what_the_hosts_driver_answers_is_no_miss() {
+    let hpb = [("hpb.enabled", "true")];
+    let options = "rw=randread\nsize=64m\niodepth=4\nnumber_ios=4000";
+    let with = advice(&config("rc100-240", &hpb), options, Goal::default());
+    assert_eq!(
+        with.reference.lookups.host, 4000,
+        "{:?}",
+        with.reference.lookups
+    );
+    assert_eq!(with.reference.lookups.hit_ratio(), Some(1.0));
+    let text = with.text();
+    assert!(
+        text.contains("223.6 MiB of the map (`hpb.host_cache`), and 100.0 % of the look-ups"),
+        "{text}"
+    );
+    assert!(!text.contains("than the curve"), "{text}");
+    // A part of it: the rest asks the drive's memories.
+    let small = [("hpb.enabled", "true"), ("hpb.host_cache", "32KiB")];
+    let part = advice(&config("rc100-240", &small), options, Goal::default());
+    let lookups = part.reference.lookups;
+    assert!(
+        lookups.host > 0 && lookups.near + lookups.hmb > 0,
+        "{lookups:?}"
+    );
+    assert_eq!(
+        lookups.all,
+        lookups.host + lookups.near + lookups.hmb + lookups.joined + lookups.missed
+    );
+    // The null.
+    let without = advice(&config("rc100-240", &[]), options, Goal::default());
+    assert!(without.curve.is_some() && without.reference.lookups.host == 0);
+}
+
 #[test]
 fn memory_that_makes_a_drive_slower_is_not_within_anything() {
     // The buffer in host memory has the data cross the link three times.
@@ -422,16 +471,18 @@ fn memory_that_makes_a_drive_slower_is_not_within_anything() {
         ("role.write_buffer.tier", "\"hmb\""),
         ("role.write_buffer.size", "\"192KiB\""),
     ];
-    let advice = advice(
-        &config("tiny", &sets),
-        "rw=randwrite\nsize=500m\niodepth=4\nruntime=2\ntime_based",
-        Goal::default(),
-    );
-    let text = advice.text();
+    let config = config("tiny", &sets);
+    let options = "rw=randwrite\nsize=500m\niodepth=4\nruntime=2\ntime_based";
+    let text = advice(&config, options, Goal::default()).text();
     assert!(text.contains("more is not better here"), "{text}");
-    // The least that the drive takes is worse than none and than all of it.
+    // Nothing between is worse than both ends: a part of the buffer that is less than what is staged is not taken.
+    assert!(!text.contains("more is not always better here"), "{text}");
+    // A promise that is kept without any, and not with all of it.
+    let text = advice(&config, options, Goal::Slo(Slo::Iops(13_200.0))).text();
+    assert!(text.starts_with("Enough: no host memory at all"), "{text}");
     assert!(
-        text.contains("more is not always better here: 64 KiB"),
+        text.contains("more is not always better here:")
+            && text.contains("256 KiB would not be enough again"),
         "{text}"
     );
 }
