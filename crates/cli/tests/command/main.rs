@@ -24,6 +24,7 @@ mod probe_again;
 mod probe_blind;
 mod probe_command;
 mod probe_emit;
+mod probe_figures;
 mod probe_held_back;
 #[cfg(target_os = "linux")]
 mod probe_kill;

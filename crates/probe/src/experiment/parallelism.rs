@@ -7,12 +7,16 @@
 //! bytes one read of the flash fetches, `flash_page.rs` asks. Before that, pages are brought to hand in the same way and
 //! read one after the other (`alone.rs`): where these are late as well, or all pairs wait alike, pairs tell no dies.
 //!
-//! **Cost.** 70,000 reads; 20 s, most of it rest. Writes nothing.
+//! A drive may read ahead after one read (`ahead.rs`): then pages are brought to hand by what follows them.
+//!
+//! **Cost.** 80,000 reads; 20 s, most of it rest. Writes nothing.
 //!
 //! **Cannot tell** the stripe of a drive that was written at random: neighbours in address are then no
 //! neighbours in flash; the number of units still shows in how often any two pages collide. Shows dies
-//! and planes only as far as addresses go round them in order.
+//! and planes only as far as addresses go round them in order. Nor dies from channels where the flash is read in less time than the bus
+//! takes for a page, nor how many there are where pairs of some kinds of pages alone show that they wait.
 
+mod ahead;
 mod alone;
 mod apart;
 mod bus;
@@ -41,8 +45,8 @@ pub const ABOUT: About = About {
 fn cost(scale: &Scale) -> Cost {
     let pairs = 320 + apart::PAIRS + 64 * 4 * PAIRS + (SCANNED - 64) * PAIRS + 2 * alone::PAIRS;
     // Where pages differ, each is read alone as well.
-    Cost::reads(5 * pairs + flash_page::READS + bus::READS, scale)
-        .resting(Duration::from_millis(pairs))
+    let others = flash_page::READS + bus::READS + ahead::READS;
+    Cost::reads(5 * pairs + others, scale).resting(Duration::from_millis(pairs))
 }
 
 /// Pages to one that brings the map entry of another, and pages whose entries come together at least.
@@ -53,7 +57,7 @@ const DISTANCE_MAX: u64 = 4096;
 /// Distances that are scanned one by one, pages.
 const SCANNED: u64 = 1024;
 /// Pairs at each distance.
-const PAIRS: u64 = 12;
+pub(super) const PAIRS: u64 = 12;
 /// Single reads that tell whether pages differ, and by how much they must.
 const SINGLES: u64 = 160;
 const KINDS: f64 = 1.25;
@@ -63,12 +67,26 @@ const KEPT: f64 = 0.75;
 /// number of dies that fits best was met to be off by two of 32.
 const UNMISTAKEN: f64 = 0.25;
 const UNITS_OFF: f64 = 0.1;
+/// Pages of the prober that one read of the flash may fetch: 256 KiB with all planes.
+const FETCHED_MAX: usize = 64;
 /// Most dies that addresses go round page by page.
 const COMB_MAX: u64 = 64;
 
 /// What is said where any two reads collide.
 const ALL_WAIT: &str = "every two reads at once wait for each other alike, wherever they lie: there is one die, or all reads pass \
                         through something else one at a time, which hides how many there are";
+
+/// What is said where much is read ahead.
+const READS_AHEAD: &str =
+    "the drive reads so much ahead after a single read that two reads at once tell nothing of dies";
+
+/// What is said where a round shows, and not what it is made of.
+const UNCLEAR: &str = "reads wait for each other at regular distances, but not as dies alone would have it: how many there are does \
+                       not show";
+
+/// What is said where channels look like dies.
+const CHANNELS: &str = "two reads at once wait for each other no longer than a page takes on the bus: the flash is as fast as that, \
+                        and whether they share a die or a channel does not show";
 
 /// Does it.
 pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
@@ -80,12 +98,17 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     if room == 0 {
         return Err(Stop::Skip("the drive is too small".to_owned()));
     }
-    let mut kind = Pairs::of(bench, room)?;
+    let ahead = ahead::pages(bench, room)?;
+    if ahead > ahead::FARTHEST {
+        findings.notes.push(READS_AHEAD.to_owned());
+        return Ok(());
+    }
+    let mut kind = Pairs::of(bench, room, ahead)?;
     let (mut near, mut far) = near_and_far(bench, kind, room)?;
     // Pages that are kept once read tell nothing when they are read again: then only whether any collide.
     let are_kept = near.len() < 32 || far.len() < 128;
     if are_kept {
-        kind = Pairs::Plain;
+        kind = Pairs::Plain { ahead };
         (near, far) = near_and_far(bench, kind, room)?;
     }
     // At least half of the distant pairs lie on two units; neighbours share one.
@@ -113,13 +136,22 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         return Ok(());
     }
     if !collide {
-        return match comb(bench, kind, threshold, room)? {
-            Some(units) => {
-                note_comb(findings, units as f64, page as f64);
-                Ok(())
-            }
-            None => apart::measure(bench, findings, (kind, room), &alone),
+        // Pages that are read ahead hide teeth.
+        let units = match kind.hidden() {
+            0 => comb(bench, kind, threshold, room)?,
+            _ => None,
         };
+        if let Some(units) = units {
+            let turns = Layout::page_by_page(units);
+            let rounds = bus::rounds_of_dies(bench, (kind, room), turns, fast)?;
+            note_comb(
+                findings,
+                (units * rounds.of_dies as u64) as f64,
+                page as f64,
+            );
+            return Ok(());
+        }
+        return apart::measure(bench, findings, (kind, room), &alone);
     }
     told_by_neighbours(bench, findings, (kind, room), (fast, &near))
 }
@@ -133,14 +165,16 @@ fn told_by_neighbours(
 ) -> Result<(), Stop> {
     let slow = stats::median(near);
     let threshold = (fast * slow).sqrt();
-    let wait_ns = (slow - fast) * kind.unit_ns();
     findings.collisions = Some(true);
     // Neighbours in one page of flash wait for the bus alone.
     findings.flash_wait_ns = Some((stats::quantile(near, 0.9) - fast) * kind.unit_ns());
     let shares = collisions(bench, kind, threshold, room)?;
-    let layout = layout::of(&shares, 0);
+    // Neighbours may lie in one page of flash.
+    let hidden = kind.hidden() as usize;
+    let layout = layout::of(&shares, FETCHED_MAX).or_else(|| layout::of(&shares, hidden));
+    let first = (hidden == 0).then(|| layout::first_triangle(&shares));
     let stripe = layout.map(|layout| layout.stripe());
-    let Some(stripe) = stripe.or_else(|| layout::first_triangle(&shares)) else {
+    let Some(stripe) = stripe.or(first.flatten()) else {
         return Ok(());
     };
     note(
@@ -151,7 +185,7 @@ fn told_by_neighbours(
             layout,
             stripe,
             fast,
-            wait_ns,
+            wait_ns: (stats::quantile(near, 0.9) - fast) * kind.unit_ns(),
         },
     )
 }
@@ -188,7 +222,7 @@ pub(super) fn busy(bench: &mut Bench<'_>) -> Result<Option<f64>, Stop> {
     if room == 0 {
         return Ok(None);
     }
-    let kind = Pairs::of(bench, room)?;
+    let kind = Pairs::of(bench, room, 0)?;
     Ok(Alone::measured(bench, kind, (room, DISTANCE_MAX))?.busy())
 }
 
@@ -200,7 +234,7 @@ fn near_and_far(
 ) -> Result<(Vec<f64>, Vec<f64>), Stop> {
     let (mut near, mut far) = (Vec::new(), Vec::new());
     for i in 0..64 {
-        near.extend(kind.pair(bench, 1 + i % 4, room)?);
+        near.extend(kind.pair(bench, kind.hidden() + 1 + i % 4, room)?);
     }
     for _ in 0..256 {
         let k = 1 + bench.below(DISTANCE_MAX);
@@ -226,13 +260,32 @@ fn note(
     told: Told,
 ) -> Result<(), Stop> {
     let page = bench.page() as f64;
-    let flash_page = flash_page::measure(bench, told.wait_ns, told.stripe, room)?;
-    let stripe = note_stripe(findings, page, told.stripe, flash_page);
+    if told.layout.is_some_and(|layout| !layout.is_clear) {
+        findings.notes.push(UNCLEAR.to_owned());
+        return Ok(());
+    }
+    let rounds = match told.layout {
+        Some(layout) => bus::rounds_of_dies(bench, (kind, room), layout, told.fast)?,
+        None => bus::Rounds::UNKNOWN,
+    };
+    let wait = rounds.wait.map(|wait| wait * kind.unit_ns());
+    let wait_ns = wait.unwrap_or(told.wait_ns);
+    let waited_ns = |single_ns| wait_ns + kind.later_ns(told.fast, single_ns);
+    let fetched = flash_page::measure(bench, waited_ns, told.stripe, room)?;
+    let later_ns = kind.later_ns(told.fast, fetched.single_ns);
+    if rounds.may_be_channels(fetched.second_ns - later_ns, kind.unit_ns()) {
+        findings.notes.push(CHANNELS.to_owned());
+        return Ok(());
+    }
+    let stripe = note_stripe(findings, page, told.stripe, fetched.page);
     let Some(layout) = told.layout else {
         return Ok(());
     };
-    let rounds = bus::rounds_of_dies(bench, (kind, room), layout, told.fast)?;
-    note_round(findings, rounds as f64 * layout.round * page, stripe);
+    note_round(
+        findings,
+        rounds.of_dies as f64 * layout.round * page,
+        stripe,
+    );
     Ok(())
 }
 
@@ -269,8 +322,8 @@ fn note_stripe(
 fn note_round(findings: &mut Findings, round: f64, stripe: Estimate) {
     findings.quantity("round", "bytes", within(round, 0.02));
     let units = (round / stripe.estimate).round();
-    let near = |end: f64| (round / end).clamp(0.9 * units, 1.1 * units);
-    let units = Estimate::new(units, near(stripe.high), near(stripe.low));
+    let (fewest, most) = (round / stripe.high, round / stripe.low);
+    let units = Estimate::new(units, fewest.min(units), most.max(units));
     findings.quantity("parallel_units", "count", units);
 }
 
@@ -278,7 +331,10 @@ fn note_round(findings: &mut Findings, round: f64, stripe: Estimate) {
 #[derive(Clone, Copy, Debug)]
 enum Pairs {
     /// By their time, ns.
-    Plain,
+    Plain {
+        /// Pages that the drive reads ahead of a single one.
+        ahead: u64,
+    },
     /// By how much longer they take than the slower of the two alone, as a share of the faster, and 1: pages of one cell differ by more than
     /// a second read adds.
     BesideAlone {
@@ -288,7 +344,7 @@ enum Pairs {
 }
 
 impl Pairs {
-    fn of(bench: &mut Bench<'_>, room: u64) -> Result<Self, Stop> {
+    fn of(bench: &mut Bench<'_>, room: u64, ahead: u64) -> Result<Self, Stop> {
         let page = bench.page();
         let mut singles = Vec::new();
         for _ in 0..SINGLES {
@@ -304,7 +360,7 @@ impl Pairs {
         Ok(if slow_ns > KINDS * fast_ns {
             Pairs::BesideAlone { fast_ns }
         } else {
-            Pairs::Plain
+            Pairs::Plain { ahead }
         })
     }
 
@@ -313,14 +369,12 @@ impl Pairs {
         let page = bench.page();
         let first = bench.below(room);
         let both = [first, first + distance].map(|at| at * page);
-        if let Pairs::Plain = self {
-            return Ok(Some(pair(bench, first, distance)?));
+        self.warm(bench, first, first + distance)?;
+        if let Pairs::Plain { .. } = self {
+            let samples = bench.batch(&both.map(|at| Io::read(at, page as u32)), 2)?;
+            let end = samples.iter().map(|s| s.completed_ns()).max().unwrap_or(0);
+            return Ok(Some(end as f64));
         }
-        // Pages not far from both bring their map entries.
-        let second = first + distance;
-        let warm = [beside(first, second), beside(second, first)].map(|at| at * page);
-        bench.read_pages(warm, 1, &mut Vec::new())?;
-        bench.idle(Duration::from_millis(1))?;
         let mut alone = Vec::with_capacity(2);
         bench.read_pages(both, 1, &mut alone)?;
         let samples = bench.batch(&both.map(|at| Io::read(at, page as u32)), 2)?;
@@ -331,10 +385,34 @@ impl Pairs {
         Ok((end as f64 > KEPT * slower).then_some(longer))
     }
 
+    /// Brings the map entries of both, and what is read ahead of them.
+    fn warm(self, bench: &mut Bench<'_>, first: u64, second: u64) -> Result<(), Stop> {
+        let page = bench.page();
+        let ios = match self {
+            Pairs::Plain { ahead } if ahead > 0 => {
+                let follows = |at: u64| Io::read((at + 1) * page, (ahead * page) as u32);
+                [first, second].map(follows)
+            }
+            // Pages not far from both.
+            _ => [beside(first, second), beside(second, first)]
+                .map(|at| Io::read(at * page, page as u32)),
+        };
+        bench.batch(&ios, 1)?;
+        bench.idle(Duration::from_millis(1))
+    }
+
+    /// Pairs nearer than this tell nothing, in pages: what is read ahead of the first is at hand, and what is read ahead of that.
+    fn hidden(self) -> u64 {
+        match self {
+            Pairs::Plain { ahead } => 2 * ahead,
+            Pairs::BesideAlone { .. } => 0,
+        }
+    }
+
     /// How often two pages are read one after the other to know what a pair would be told by, and that.
     fn rounds(self) -> usize {
         match self {
-            Pairs::Plain => 1,
+            Pairs::Plain { .. } => 1,
             Pairs::BesideAlone { .. } => 2,
         }
     }
@@ -342,7 +420,7 @@ impl Pairs {
     fn told_by_rounds(self, rounds: &[Vec<f64>; 2]) -> Option<f64> {
         let slower = |round: &[f64]| round.iter().copied().fold(0.0, f64::max);
         let first = slower(&rounds[0]);
-        if let Pairs::Plain = self {
+        if let Pairs::Plain { .. } = self {
             return Some(first);
         }
         let again = slower(&rounds[1]);
@@ -350,10 +428,19 @@ impl Pairs {
         (again > KEPT * first).then_some(1.0 + (again - first) / faster.max(1.0))
     }
 
+    /// How much later than a single read a pair ends that is told by `fast` and does not wait, ns: the firmware takes one after the other.
+    fn later_ns(self, fast: f64, single_ns: f64) -> f64 {
+        let later = match self {
+            Pairs::Plain { .. } => fast - single_ns,
+            Pairs::BesideAlone { fast_ns } => (fast - 1.0) * fast_ns,
+        };
+        later.max(0.0)
+    }
+
     /// What a difference of 1 is in ns.
     fn unit_ns(self) -> f64 {
         match self {
-            Pairs::Plain => 1.0,
+            Pairs::Plain { .. } => 1.0,
             Pairs::BesideAlone { fast_ns } => fast_ns,
         }
     }
@@ -395,7 +482,7 @@ fn comb(
 
 /// A page not far from `at`, other than `other`, that brings the same map entry: entries come in aligned stretches
 /// of some MiB, so it lies towards the middle of one.
-fn beside(at: u64, other: u64) -> u64 {
+pub(super) fn beside(at: u64, other: u64) -> u64 {
     let to = |far: u64| {
         if at % ENTRIES < ENTRIES / 2 {
             at + far
@@ -408,21 +495,6 @@ fn beside(at: u64, other: u64) -> u64 {
     } else {
         to(BESIDE)
     }
-}
-
-/// Time of a pair of reads, ns.
-fn pair(bench: &mut Bench<'_>, first: u64, distance: u64) -> Result<f64, Stop> {
-    let page = bench.page();
-    let second = first + distance;
-    // Pages not far from both bring their map entries.
-    let mut ignored = Vec::new();
-    let warm = [beside(first, second), beside(second, first)].map(|at| at * page);
-    bench.read_pages(warm, 1, &mut ignored)?;
-    bench.idle(Duration::from_millis(1))?;
-    let ios = [first, second].map(|at| Io::read(at * page, page as u32));
-    let samples = bench.batch(&ios, 2)?;
-    let end = samples.iter().map(|s| s.completed_ns()).max().unwrap_or(0);
-    Ok(end as f64)
 }
 
 /// Share of pairs that collide, at each distance from 1 page on.

@@ -5,7 +5,7 @@
 //! regularly. Where addresses go round the dies in order, these pairs return at whole rounds.
 
 use super::alone::Alone;
-use super::{DISTANCE_MAX, Pairs, Told, beside, collisions, layout, note};
+use super::{DISTANCE_MAX, FETCHED_MAX, Pairs, Told, beside, collisions, layout, note};
 use crate::bench::{Bench, Stop};
 use crate::findings::Findings;
 use crate::stats::{self, Estimate};
@@ -13,14 +13,15 @@ use std::time::Duration;
 
 /// Pairs at random distances.
 pub(super) const PAIRS: u64 = 2000;
-/// Pages of the prober that one read of the flash may fetch: 256 KiB with all planes.
-const FETCHED_MAX: usize = 64;
 /// Single reads that tell what pairs take by chance.
 const SINGLES: u64 = 400;
 /// Longer than most by this, or than the slowest page by the next, and up to the last is late.
 const LATE: f64 = 1.25;
 const LATER: f64 = 1.1;
 const BEYOND: f64 = 2.1;
+/// The gap before late ones is so wide, and pairs in it as a share of the late ones are no more than this.
+const GAP: f64 = 1.04;
+const TAIL: f64 = 0.2;
 /// Least share of pairs that is no chance.
 const REGULAR: f64 = 0.01;
 
@@ -33,7 +34,7 @@ pub(super) fn measure(
 ) -> Result<(), Stop> {
     let times = pairs(bench, kind, room)?;
     let by_chance = match kind {
-        Pairs::Plain => by_chance(bench, room)?,
+        Pairs::Plain { .. } => by_chance(bench, room)?,
         Pairs::BesideAlone { .. } => alone.times().to_vec(),
     };
     // Of two dies, half of the pairs share one.
@@ -62,6 +63,14 @@ pub(super) fn measure(
         };
         return note(bench, findings, (kind, room), told);
     }
+    if late.are_a_tail((&times, most), (&by_chance, most_by_chance)) {
+        findings.notes.push(
+            "many pairs of reads take a little longer than most: what they wait for takes so little that the share of them that \
+             share a die does not show"
+                .to_owned(),
+        );
+        return Ok(());
+    }
     let hits = (late.twice * times.len() as f64).round() as usize;
     let share = stats::share(hits, times.len());
     // Some of them may be late by chance.
@@ -78,7 +87,7 @@ pub(super) fn measure(
 
 /// Whether more pairs than chance explains take longer than the slowest page: where pages differ and are kept once read.
 pub(super) fn are_late(bench: &mut Bench<'_>, room: u64) -> Result<bool, Stop> {
-    let times = pairs(bench, Pairs::Plain, room)?;
+    let times = pairs(bench, Pairs::Plain { ahead: 0 }, room)?;
     let chance = by_chance(bench, room)?;
     let slowest = stats::quantile(&chance, 0.98);
     let [late, chance] = [&times, &chance].map(|times| Late::of(times, slowest, LATER));
@@ -122,6 +131,17 @@ impl Late {
             median: stats::median(&twice),
             beyond: share(&beyond),
         }
+    }
+
+    /// Whether they are only the slowest of those that wait: no gap lies before them, beyond what chance fills of it. Each with what
+    /// most take.
+    fn are_a_tail(&self, times: (&[f64], f64), by_chance: (&[f64], f64)) -> bool {
+        let in_gap = |(times, most): (&[f64], f64)| {
+            let gap = LATE * most / GAP..LATE * most * GAP;
+            let inside = times.iter().filter(|time| gap.contains(time)).count();
+            inside as f64 / times.len().max(1) as f64
+        };
+        in_gap(times) - in_gap(by_chance) > TAIL * self.twice
     }
 
     /// Whether they are more than chance makes late, and not what holds the host up.

@@ -2,16 +2,21 @@
 //!
 //! Where the bus of a channel takes about as long as the flash, two reads of one channel wait for each other as well, and what
 //! comes round after each whole round are channels. Then of the pairs that lie whole rounds apart only some share a die, too,
-//! and these wait longer; of dies all wait alike.
+//! and these wait longer; of dies all wait alike. So do channels, where the flash is read in less time than the bus takes for a page:
+//! these cannot be told from dies, and no number is given.
 
 use super::{DISTANCE_MAX, PAIRS, Pairs};
 use crate::bench::{Bench, Stop};
 use crate::experiment::layout::Layout;
+use crate::stats;
 
 /// Rounds looked at: up to half as many dies of one channel are told from each other.
 const ROUNDS_MAX: u64 = 16;
 /// Waits for a die, which the bus comes on top of, are longer than those for a bus by this at least.
 const LONGER: f64 = 1.25;
+
+/// Pairs that share a channel alone wait for a page on the bus: where all wait for hardly more than that, they may.
+const BUS: f64 = 1.25;
 
 /// Pairs at each distance.
 const PAIRS_EACH: u64 = 3 * PAIRS;
@@ -21,14 +26,37 @@ const STRAY: f64 = 3.0;
 /// Reads that it takes at most.
 pub(super) const READS: u64 = 5 * ROUNDS_MAX * PAIRS_EACH;
 
-/// After how many rounds pairs share a die and not the bus alone; 1 where each round is one of dies. `fast`: what pairs are told
-/// by that do not wait.
+/// What pairs whole rounds apart have told, beyond what pairs are told by that do not wait.
+pub(super) struct Rounds {
+    /// After how many rounds pairs share a die and not the bus alone; 1 where each round is one of dies.
+    pub of_dies: usize,
+    /// What those wait: two reads of the flash, one after the other. Nothing where rounds are too long.
+    pub wait: Option<f64>,
+    /// What those wait that wait the least.
+    pub least: f64,
+}
+
+impl Rounds {
+    /// Nothing is known of pairs as far apart.
+    pub const UNKNOWN: Rounds = Rounds {
+        of_dies: 1,
+        wait: None,
+        least: f64::INFINITY,
+    };
+
+    /// Whether all of them may wait for a bus alone, on which a page takes `page_ns` at most; `unit_ns` is what waits are told in.
+    pub fn may_be_channels(&self, page_ns: f64, unit_ns: f64) -> bool {
+        self.of_dies == 1 && self.least * unit_ns < BUS * page_ns
+    }
+}
+
+/// Looks for them. `fast`: what pairs are told by that do not wait.
 pub(super) fn rounds_of_dies(
     bench: &mut Bench<'_>,
     (kind, room): (Pairs, u64),
     layout: Layout,
     fast: f64,
-) -> Result<usize, Stop> {
+) -> Result<Rounds, Stop> {
     let mut waits = Vec::new();
     for rounds in 1..=ROUNDS_MAX {
         let distance = (rounds as f64 * layout.round).round() as u64;
@@ -42,11 +70,18 @@ pub(super) fn rounds_of_dies(
         // Pages of two kinds have no median to rely on; strays of the host do not count.
         times.retain(|time| *time < STRAY * fast);
         if times.is_empty() {
-            return Ok(1);
+            return Ok(Rounds::UNKNOWN);
         }
         waits.push(times.iter().sum::<f64>() / times.len() as f64 - fast);
     }
-    Ok(period(&waits))
+    let of_dies = period(&waits);
+    let of_one = waits.chunks_exact(of_dies).map(|some| some[of_dies - 1]);
+    let of_one: Vec<f64> = of_one.collect();
+    Ok(Rounds {
+        of_dies,
+        wait: (!of_one.is_empty()).then(|| stats::median(&of_one)),
+        least: stats::quantile(&waits, 0.2),
+    })
 }
 
 /// How often one of the waits is longer than all others, the first of one round; 1 where none is.
@@ -67,7 +102,7 @@ fn period(waits: &[f64]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::period;
+    use super::{Rounds, period};
 
     #[test]
     fn every_fourth_wait_is_for_a_die() {
@@ -82,6 +117,21 @@ mod tests {
         assert_eq!(period(&waits), 4);
         // Once is no period.
         assert_eq!(period(&waits[..7]), 1);
+    }
+
+    /// Flash of 6.2 us behind a bus of 400 MT/s: 4 channels were told for 16 dies.
+    #[test]
+    fn waits_no_longer_than_the_bus_takes_may_be_for_channels() {
+        let of = |least| Rounds {
+            of_dies: 1,
+            wait: Some(least),
+            least,
+        };
+        assert!(of(8_400.0).may_be_channels(7_300.0, 1.0));
+        assert!(!of(15_500.0).may_be_channels(11_000.0, 1.0));
+        // As a share of what a page takes.
+        assert!(of(0.2).may_be_channels(8_000.0, 40_000.0));
+        assert!(!Rounds::UNKNOWN.may_be_channels(8_000.0, 1.0));
     }
 
     #[test]

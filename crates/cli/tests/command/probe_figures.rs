@@ -1,0 +1,144 @@
+//! Figures of the prober that others' drives showed to be false with intervals that said otherwise, each with such drives: they must be
+//! right, or left open.
+
+use lodger::probe_target::{Noise, SimTarget};
+use lodger_core::Precondition;
+use lodger_probe::{Options, Outcome, probe};
+use lodger_run::{Drive, HmbChoice, RunConfig};
+use std::time::Duration;
+
+/// A drive of the collection with some of its text changed, and what is in it.
+struct Changed {
+    extends: &'static str,
+    text: &'static str,
+    dies: f64,
+    /// Bytes that one read of the flash fetches, and that lie together on a die.
+    page: f64,
+    stripe: f64,
+}
+
+const KIB: f64 = 1024.0;
+
+fn probed(changed: &Changed, experiment: &str, seed: u64) -> Outcome {
+    let (extends, text) = (changed.extends, changed.text);
+    let text = format!("name = \"changed\"\nextends = \"{extends}\"\n{text}");
+    let drive = Drive::parse("changed", &text, &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let config = RunConfig {
+        drive,
+        hmb: HmbChoice::Negotiated,
+        precondition: Precondition::Sequential,
+        seed,
+    };
+    let mut target = SimTarget::open(&config, Noise::default(), seed).expect("it opens");
+    let options = Options {
+        experiments: vec![experiment.to_owned()],
+        budget: Duration::from_secs(1 << 20),
+        may_write: false,
+        seed,
+        confidence: 0.0,
+    };
+    probe(&mut target, &options, &mut |_| true)
+}
+
+/// Whether a figure was told; then it is right.
+fn is_told(outcome: &Outcome, name: &str, truth: f64) -> bool {
+    let value = outcome.findings.quantities.get(name).map(|q| q.value);
+    let covers = value.is_none_or(|value| value.low <= truth && truth <= value.high);
+    assert!(covers, "{name}: {value:?} for {truth}");
+    value.is_some()
+}
+
+/// How often dies and pages were told, with seeds from 1.
+fn told(changed: &Changed, seeds: u64) -> (usize, usize) {
+    let mut told = (0, 0);
+    for seed in 1..=seeds {
+        let outcome = probed(changed, "parallelism", seed);
+        told.0 += usize::from(is_told(&outcome, "parallel_units", changed.dies));
+        told.1 += usize::from(is_told(&outcome, "flash_page", changed.page));
+        is_told(&outcome, "stripe", changed.stripe);
+    }
+    told
+}
+
+/// A second array read of 20 us takes less longer than a share of a whole command, and of what pairs wait for, of which the bus takes a
+/// part: no boundary showed, and 96 KiB were told for 32.
+#[test]
+fn a_page_of_flash_that_is_as_fast_as_the_firmware_is_not_taken_for_the_whole_stripe() {
+    let fast = Changed {
+        extends: "a80",
+        text: "[nand]\nread = \"20us\"\n",
+        dies: 16.0,
+        page: 32.0 * KIB,
+        stripe: 96.0 * KIB,
+    };
+    assert!(told(&fast, 4).0 >= 3);
+}
+
+/// Pages of another kind follow each other over all dies: commands are slow for a while where they begin.
+#[test]
+fn pages_of_two_kinds_that_are_not_programmed_at_once_are_not_told_as_8_kib() {
+    let kinds = Changed {
+        extends: "970-pro",
+        text: "[nand]\nchannels = 4\ndies_per_channel = 2\nplanes = 4\npage_size = \"16KiB\"\none_shot = false\n\
+               read = [\"45us\", \"85us\"]\n",
+        dies: 8.0,
+        page: 64.0 * KIB,
+        stripe: 64.0 * KIB,
+    };
+    assert!(told(&kinds, 4).1 >= 3);
+}
+
+/// What is read ahead keeps the next die busy, or is at hand already: 11 dies for 12, and half a page.
+#[test]
+fn dies_and_pages_are_told_where_the_drive_reads_ahead_after_one_read() {
+    let ahead = Changed {
+        extends: "970-pro",
+        text: "[controller.read_ahead]\nwindow = \"64KiB\"\nstreams = 4\nafter = 1\n[role.read_cache]\ntier = \"sram\"\n\
+               size = \"1MiB\"\n[tier.sram]\nsize = \"16MiB\"\n[nand]\nchannels = 6\ndies_per_channel = 2\nplanes = 2\n\
+               page_size = \"16KiB\"\none_shot = false\nread = \"44us\"\n",
+        dies: 12.0,
+        page: 32.0 * KIB,
+        stripe: 32.0 * KIB,
+    };
+    assert!(told(&ahead, 4).0 >= 3);
+}
+
+/// Of pairs that wait for a few us only the slowest count as late: 16 to 67 dies were told for 2 to 8.
+#[test]
+fn few_dies_whose_waits_hide_in_noise_are_not_told_as_many() {
+    let few = |text, dies| Changed {
+        extends: "970-pro",
+        text,
+        dies,
+        page: 32.0 * KIB,
+        stripe: 64.0 * KIB,
+    };
+    for few in [
+        few(
+            "[nand]\nchannels = 2\ndies_per_channel = 1\nplanes = 2\npage_size = \"16KiB\"\none_shot = true\n\
+             read = [\"4.7us\", \"6.6us\"]\n",
+            2.0,
+        ),
+        few(
+            "[nand]\nchannels = 4\ndies_per_channel = 2\nplanes = 2\npage_size = \"16KiB\"\none_shot = true\n\
+             read = [\"7.6us\", \"12.2us\"]\n",
+            8.0,
+        ),
+    ] {
+        told(&few, 4);
+    }
+}
+
+/// Two reads of a channel wait for its bus as long as two reads of a die: 4 channels were told for 16 dies.
+#[test]
+fn channels_are_not_told_for_dies_where_flash_is_faster_than_the_bus() {
+    let slow_bus = Changed {
+        extends: "970-pro",
+        text: "[nand]\nchannels = 4\ndies_per_channel = 4\nplanes = 4\npage_size = \"16KiB\"\none_shot = true\nread = \"6us\"\n\
+               channel_mt_s = 400\n",
+        dies: 16.0,
+        page: 64.0 * KIB,
+        stripe: 128.0 * KIB,
+    };
+    told(&slow_bus, 4);
+}
