@@ -19,6 +19,8 @@ const SINGLES: u64 = 400;
 const LATE: f64 = 1.25;
 const LATER: f64 = 1.1;
 const BEYOND: f64 = 2.1;
+/// How often more are read one after the other, to know what share of them is late.
+const AGAIN: usize = 3;
 /// The gap before late ones is so wide, and pairs in it as a share of the late ones are no more than this.
 const GAP: f64 = 1.04;
 const TAIL: f64 = 0.2;
@@ -72,10 +74,8 @@ pub(super) fn measure(
         return Ok(());
     }
     let hits = (late.twice * times.len() as f64).round() as usize;
-    let share = stats::share(hits, times.len());
-    // Some of them may be late by chance.
-    let least = (share.low - 2.0 * chance).max(0.1 * share.low);
-    let units = Estimate::new(1.0 / share.estimate, 1.0 / share.high, 1.0 / least);
+    let busy = late_alone(bench, (kind, room), alone)?;
+    let units = units(stats::share(hits, times.len()), busy);
     findings.quantity("parallel_units", "count", units);
     findings.notes.push(
         "neighbours in address lie on different dies more often than not: pages are small, or the drive was \
@@ -83,6 +83,31 @@ pub(super) fn measure(
             .to_owned(),
     );
     Ok(())
+}
+
+/// Share of the same reads that are late one after the other: a drive may be at work for itself, as where it completes units of its map,
+/// and keep dies busy that way.
+fn late_alone(
+    bench: &mut Bench<'_>,
+    (kind, room): (Pairs, u64),
+    alone: &Alone,
+) -> Result<Estimate, Stop> {
+    let mut times = alone.times().to_vec();
+    for _ in 0..AGAIN {
+        times.extend_from_slice(Alone::measured(bench, kind, (room, DISTANCE_MAX))?.times());
+    }
+    let most = stats::quantile(&times, 0.25);
+    let late = times.iter().filter(|time| **time > LATE * most).count();
+    Ok(stats::share(late, times.len()))
+}
+
+/// Dies, where `late` of pairs wait for each other or for what else keeps dies `busy`. Two reads at once meet that up to twice as often
+/// as one after the other, for the drive has had no rest between.
+fn units(late: Estimate, busy: Estimate) -> Estimate {
+    let least = |share: f64, other: f64| (share - other).max(0.1 * share);
+    let one = 1.0 / least(late.estimate, busy.estimate);
+    let most = 1.0 / least(late.low, 2.0 * busy.high);
+    Estimate::new(one, 1.0 / late.high, most.max(one))
 }
 
 /// Whether more pairs than chance explains take longer than the slowest page: where pages differ and are kept once read.
@@ -168,4 +193,20 @@ fn by_chance(bench: &mut Bench<'_>, room: u64) -> Result<Vec<f64>, Stop> {
         pairs.push(a.max(singles[bench.below(SINGLES) as usize]));
     }
     Ok(pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::units;
+    use crate::stats;
+
+    /// As met on a drive of 16 dies in the steady state of random writes, which completes its map meanwhile: "10.9, 9.5 to 12.5".
+    #[test]
+    fn reads_that_the_drive_keeps_waiting_are_not_counted_as_those_that_share_a_die() {
+        let found = units(stats::share(188, 2000), stats::share(6, 1024));
+        assert!(found.low <= 16.0 && 16.0 <= found.high, "{found:?}");
+        // At rest the interval is as narrow as pairs make it.
+        let quiet = units(stats::share(125, 2000), stats::share(0, 1024));
+        assert!(quiet.estimate == 16.0 && quiet.high < 24.0, "{quiet:?}");
+    }
 }
