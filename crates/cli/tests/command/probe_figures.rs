@@ -20,6 +20,15 @@ struct Changed {
 const KIB: f64 = 1024.0;
 
 fn probed(changed: &Changed, precondition: Precondition, seed: u64) -> Outcome {
+    probed_by(changed, precondition, &["parallelism"], seed)
+}
+
+fn probed_by(
+    changed: &Changed,
+    precondition: Precondition,
+    experiments: &[&str],
+    seed: u64,
+) -> Outcome {
     let (extends, text) = (changed.extends, changed.text);
     let text = format!("name = \"changed\"\nextends = \"{extends}\"\n{text}");
     let drive = Drive::parse("changed", &text, &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -31,9 +40,9 @@ fn probed(changed: &Changed, precondition: Precondition, seed: u64) -> Outcome {
     };
     let mut target = SimTarget::open(&config, Noise::default(), seed).expect("it opens");
     let options = Options {
-        experiments: vec!["parallelism".to_owned()],
+        experiments: experiments.iter().map(|&name| name.to_owned()).collect(),
         budget: Duration::from_secs(1 << 20),
-        may_write: false,
+        may_write: true,
         seed,
         confidence: 0.0,
     };
@@ -157,5 +166,26 @@ fn dies_of_a_drive_in_the_steady_state_of_random_writes_lie_in_the_interval() {
     for seed in 1..=4 {
         let outcome = probed(&steady, Precondition::Random, seed);
         assert!(is_told(&outcome, "parallel_units", steady.dies), "{seed}");
+    }
+}
+
+/// Four pages take as much longer than one as a program does, for the link is slow: "8 KiB".
+#[test]
+fn a_buffer_behind_a_link_slower_than_flash_is_not_told_as_a_few_pages() {
+    let slow_link = Changed {
+        extends: "970-pro",
+        text: "[link]\nrate = \"100MB/s\"\n[role.write_buffer]\nsize = \"33MiB\"\n",
+        dies: 16.0,
+        page: 32.0 * KIB,
+        stripe: 32.0 * KIB,
+    };
+    for seed in 1..=4 {
+        let experiments = ["flush", "write-buffer"];
+        let outcome = probed_by(&slow_link, Precondition::Sequential, &experiments, seed);
+        let size = outcome.roles["write_buffer"].size_bytes;
+        assert!(
+            size.is_none_or(|size| size.high >= 33.0 * KIB * KIB),
+            "{seed}: {size:?}"
+        );
     }
 }

@@ -56,7 +56,8 @@ pub(super) fn smaller(
     let one = write(bench, 1)?;
     let some = write(bench, LINE_PAGES)?;
     let per_page = if some > one + waits_ns {
-        0.0
+        let (two, three) = (write(bench, 2)?, write(bench, 3)?);
+        per_page_of_few(one, two, three)
     } else {
         (some - one).max(0.0) / (LINE_PAGES - 1) as f64
     };
@@ -79,6 +80,12 @@ pub(super) fn smaller(
     }
     let [low, high] = [low, high].map(|pages| (pages * page) as f64);
     Ok(Some(Estimate::new(low, low, high)))
+}
+
+/// What a page more takes where four take longer than one by what flash takes: the buffer has overflown by then, or the link is slow.
+/// At most one of the two differences has a wait for flash in it; where both have, no line is left, and no size is told.
+fn per_page_of_few(one: f64, two: f64, three: f64) -> f64 {
+    (two - one).min(three - two).max(0.0)
 }
 
 /// Median latency of single writes of so many pages to a drive at rest, ns.
@@ -238,4 +245,18 @@ fn is_late(
         }
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::per_page_of_few;
+
+    /// At 100 MB/s four pages take as much longer than one as a program: "8 KiB" of a buffer of 33 MiB.
+    #[test]
+    fn a_slow_link_is_a_line_and_no_small_buffer() {
+        assert!((per_page_of_few(62.5, 110.0, 153.1) - 45.0).abs() < 3.0);
+        // Buffers of one page and of two.
+        assert_eq!(per_page_of_few(20.0, 223.0, 226.0), 3.0);
+        assert_eq!(per_page_of_few(20.0, 23.0, 226.0), 3.0);
+    }
 }
