@@ -277,7 +277,8 @@ pub struct TraceReadArgs {
         "Format of the trace, if it is not to be recognised\n\nOne of {}.", Format::names()
     ))]
     pub format: Option<String>,
-    /// Device to take of a trace of several: a name, `all`, or the busiest (the default)
+    /// Device to take of a trace of several: a name, `all` (at the addresses that they have, which may be the same), or the
+    /// busiest (the default)
     #[arg(long, visible_alias = "trace-device", value_name = "NAME|all")]
     pub device: Option<String>,
     /// Unit of the trace's times, if it is not the format's: ps, ns, us, ms, s, filetime

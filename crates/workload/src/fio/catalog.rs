@@ -1,6 +1,7 @@
 //! Every option fio knows, and what becomes of it here.
 
 use super::ignored::IGNORED;
+use super::logs;
 use crate::WorkloadError;
 
 /// What becomes of an option.
@@ -8,6 +9,11 @@ use crate::WorkloadError;
 pub enum Standing {
     /// It shapes the workload.
     Honoured,
+    /// It changes what fio's log files hold: with a log only these values are accepted, and without one it says nothing.
+    OfLogs {
+        /// Values that change nothing.
+        neutral: &'static [&'static str],
+    },
     /// Without it the result on a simulated drive is the same.
     Ignored {
         /// Why.
@@ -37,7 +43,11 @@ pub struct KnownOption {
 /// Every option fio knows, by name.
 #[must_use]
 pub fn known_options() -> Vec<KnownOption> {
-    let honoured = HONOURED.iter().map(|name| (*name, Standing::Honoured));
+    let honoured = HONOURED.iter().map(|name| {
+        let of_logs = logs::DETAILS.iter().find(|(detail, _)| detail == name);
+        let of_logs = of_logs.map(|(_, neutral)| Standing::OfLogs { neutral });
+        (*name, of_logs.unwrap_or(Standing::Honoured))
+    });
     let ignored = ignored().map(|(name, why)| (name, Standing::Ignored { why }));
     let unsupported = UNSUPPORTED
         .iter()

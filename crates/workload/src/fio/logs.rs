@@ -38,7 +38,7 @@ pub(super) struct LogOptions {
 }
 
 /// Options that matter to log files alone, and values with which they change nothing.
-const DETAILS: &[(&str, &[&str])] = &[
+pub(super) const DETAILS: &[(&str, &[&str])] = &[
     ("disable_bw", &["0"]),
     ("disable_clat", &["0"]),
     ("disable_lat", &["0"]),

@@ -63,6 +63,8 @@ pub(crate) struct Collector<'o> {
     choice: &'o DeviceChoice,
     /// The format's word for a device, if it tells them apart.
     noun: Option<&'static str>,
+    /// What it calls them where all are taken together.
+    together: Option<&'static str>,
     /// What the places of a request's record are called, by rank.
     actions: [&'static str; 2],
     records_max: usize,
@@ -112,6 +114,7 @@ impl<'o> Collector<'o> {
         Self {
             choice,
             noun: format.device_noun().filter(|_| apart),
+            together: format.device_noun().filter(|_| !apart),
             actions: format.actions(action),
             records_max,
             records: Vec::new(),
@@ -314,6 +317,11 @@ impl<'o> Collector<'o> {
         let (end_bytes, end_line) = (stream.end_bytes, stream.end_line);
         if let (Some(noun), Some(device), true) = (self.noun, &device, devices.len() > 1) {
             notes.push(chosen_note(noun, device, self.choice, &devices));
+        }
+        if let Some(noun) = self.together {
+            notes.push(format!(
+                "all {noun}s are taken as one space of addresses: what several have at the same address counts as the same data"
+            ));
         }
         let of_device: Vec<bool> = {
             let device = &self.streams[chosen].device;

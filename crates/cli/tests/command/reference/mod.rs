@@ -76,6 +76,9 @@ fn fio_options() -> String {
     let (honoured, others): (Vec<_>, Vec<_>) = options
         .into_iter()
         .partition(|option| option.standing == Standing::Honoured);
+    let (of_logs, others): (Vec<_>, Vec<_>) = others
+        .into_iter()
+        .partition(|option| matches!(option.standing, Standing::OfLogs { .. }));
     let (ignored, refused): (Vec<_>, Vec<_>) = others
         .into_iter()
         .partition(|option| matches!(option.standing, Standing::Ignored { .. }));
@@ -87,6 +90,9 @@ file, the line and the nearest option.
 ## Honoured
 
 They shape the workload, or its log files: {}.
+
+Some change what fio's log files hold, and what fio itself takes for its clock. Where a log is asked for they are refused, but for
+these values; without one they are passed over: the report has all that it has: {}.
 
 ## Passed over
 
@@ -105,6 +111,7 @@ accepted.
 |---|---|---|
 ",
         listed(&honoured),
+        with_values(&of_logs),
         passed_over(&ignored)
     );
     for option in refused {
@@ -117,6 +124,18 @@ accepted.
     out += "\n## What a job means\n\nCounts, order and runtimes are those of fio 3.33; what differs, and what may surprise:\n\n";
     out += DIFFERENCES;
     out
+}
+
+/// Names, each with the values that change nothing.
+fn with_values(options: &[KnownOption]) -> String {
+    let shown = options.iter().map(|option| {
+        let Standing::OfLogs { neutral } = option.standing else {
+            unreachable!("these have values")
+        };
+        let values: Vec<String> = neutral.iter().map(|value| format!("`{value}`")).collect();
+        format!("{} ({})", named(option), values.join(", "))
+    });
+    shown.collect::<Vec<_>>().join(", ")
 }
 
 /// A line for each reason, in the order in which options first give it.

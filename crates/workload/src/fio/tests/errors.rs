@@ -197,7 +197,11 @@ fn every_option_that_can_be_wrong_has_an_example_that_is_right() {
         // Of these any value is taken, or none is needed.
         let free = ["exitall", "write_bw_log", "write_iops_log", "write_lat_log"];
         let of_logs = option.name.starts_with("log_") || option.name == "per_job_logs";
-        if option.standing != Standing::Honoured || free.contains(&option.name) {
+        let is_taken = matches!(
+            option.standing,
+            Standing::Honoured | Standing::OfLogs { .. }
+        );
+        if !is_taken || free.contains(&option.name) {
             continue;
         }
         let Some(value) = crate::fio::examples::example(option.name) else {

@@ -113,6 +113,25 @@ fn a_map_of_other_lengths_ends_the_pass_as_in_fio() {
     seen.sort_unstable();
     seen.dedup();
     assert_eq!(seen.len(), log.len(), "none twice");
+    let noted = |options: &str| {
+        let text = format!("[j]\nrw=randread\nsize=16m\n{options}\n");
+        let files = |_: &str| Err(io::ErrorKind::NotFound.into());
+        let workload = parse_with(&text, DRIVE, 1, &|_| None, &files).unwrap();
+        workload.jobs[0].note.clone()
+    };
+    let note = noted("bs=8k,4k").expect("who is not told takes it for all");
+    assert!(
+        note.contains("blocks of 4096 B") && note.contains("8192 B at least"),
+        "{note}"
+    );
+    for whole in [
+        "bs=8k",
+        "bs=4k,8k",
+        "bs=8k,4k\nnorandommap",
+        "bssplit=4k/50:8k/50",
+    ] {
+        assert_eq!(noted(whole), None, "{whole}");
+    }
     // Beyond that, too large a map is refused.
     let error = parse_with(
         "[job]\nrw=randread\nbssplit=512/50:1k/50\n",

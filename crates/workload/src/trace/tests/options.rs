@@ -49,6 +49,13 @@ fn all_devices_share_one_space_of_addresses() {
     let (trace, description) = with(THREE_VOLUMES, device(DeviceChoice::All)).unwrap();
     assert_eq!(trace.len(), 4);
     assert_eq!(description.device, None);
+    // Each begins at address 0: who does not know takes one volume's reads for hits of another's writes.
+    assert!(noted(
+        &description,
+        &["all volumes", "one space of addresses"]
+    ));
+    let (_, one) = with(THREE_VOLUMES, device(DeviceChoice::Busiest)).unwrap();
+    assert!(!noted(&one, &["one space of addresses"]));
 }
 
 #[test]
