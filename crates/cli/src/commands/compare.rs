@@ -82,11 +82,13 @@ impl Planned<'_> {
 
 fn nothing_to_compare(args: &CompareArgs) -> Error {
     let message = "there is nothing to compare: one drive with one amount of host memory";
-    let several = args.drives.iter().find_map(|name| name.split_once(','));
-    if let Some((first, others)) = several {
-        let others = others.replace(',', " --drive ");
+    let several = args.drives.iter().find(|name| name.contains(','));
+    if let Some(several) = several {
+        let names = several.split(',').filter(|name| !name.is_empty());
+        let options: Vec<String> = names.map(|name| format!("--drive {name}")).collect();
+        let options = options.join(" ");
         return Error::input(message).hint(format!(
-            "`--drive` takes one name, and may be given again: --drive {first} --drive {others}"
+            "`--drive` takes one name, and may be given again: {options}"
         ));
     }
     Error::input(message)

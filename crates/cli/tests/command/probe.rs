@@ -135,11 +135,13 @@ fn told_by_most(drive: &str, bytes: f64, seeds: std::ops::RangeInclusive<u64>, l
     assert!(sized >= least, "{drive}: {sized} sizes, not {least}");
 }
 
-/// Fails where the times of long bursts are compared more finely than such bursts lie apart, and where bursts stay as long as
-/// they were when single-bit flash ran out: seed 5 said "more than 4.74 MiB" then, seed 9 nothing, 10 and 12 a bound.
+/// Fails where the times of long bursts are compared more finely than such bursts lie apart: seed 5 said "more than 4.74 MiB".
+/// Its flash in single-bit mode takes what the link brings, and does not run out any more where a stretch smaller than that is
+/// written over and over, since its last pages are folded, too: a size need not show. Seven of these nine found one while
+/// it ran out.
 #[test]
-fn the_write_buffer_of_drive_a_is_told_by_most_seeds_and_falsely_by_none() {
-    told_by_most("a80", 964.0 * KIB, 4..=12, 7);
+fn the_write_buffer_of_drive_a_is_told_falsely_by_no_seed() {
+    told_by_most("a80", 964.0 * KIB, 4..=12, 0);
 }
 
 /// Fails where a bound with host memory on hides a size that was found with it off, or the reverse: seeds 8 and 12 gave a

@@ -311,9 +311,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let at_once = self.board.array.geometry().unit_slots * self.board.array.geometry().dies;
         let buffer = &roles.write_buffer;
         let mut buffer_bytes = share(buffer.tier, buffer.bytes, &mut left);
-        // A part of a buffer that is no more than what the dies take at once would hold less than none does.
+        // A part of a buffer that is no more than what the dies take at once would hold less than none does: it is left alone.
         if buffer_bytes < buffer.bytes && WriteBuffer::slots_of(buffer_bytes) <= at_once {
-            left += std::mem::take(&mut buffer_bytes);
+            buffer_bytes = 0;
         }
         let cache_base = usable - left;
         if let Some(cache) = &roles.read_cache {

@@ -3,7 +3,7 @@
 
 use crate::controller::Cores;
 use crate::engine::Engine;
-use crate::ftl::Ftl;
+use crate::ftl::{Ftl, Stream};
 use crate::ids::FlashOpId;
 use crate::memory::{Memories, PROTECTED};
 use crate::nand::{Array, Cause, CellMode, FlashOp};
@@ -67,9 +67,14 @@ impl<T: Tracer> Board<T> {
     }
 
     /// Whether the die that comes next for moved data has twice its part of it waiting. All that is under way would come to lie on
-    /// the slowest die, or the one that is read most, each victim wait for it, and no superblock be erased meanwhile.
+    /// the slowest die, or the one that is read most, each victim wait for it, and no superblock be erased meanwhile. Without a
+    /// stream of its own it does not wait: new data would take the place that it waits for.
     pub fn is_behind_with_moves(&self, ftl: &Ftl) -> bool {
-        let next = ftl.next_place(ftl.relocation_stream());
+        let stream = ftl.relocation_stream();
+        if stream != Stream::Gc {
+            return false;
+        }
+        let next = ftl.next_place(stream);
         self.array
             .has_moves_waiting(next, 2 * MOVES_PROGRAMMED_PER_DIE)
     }

@@ -98,12 +98,14 @@ impl Array {
         index
     }
 
-    /// Whether at least so many operations on moved data, one or more, wait for the die of `ppn`.
+    /// Whether at least so many program operations of moved data, one or more, wait for the die of `ppn`.
     #[must_use]
     pub fn has_moves_waiting(&self, ppn: Ppn, least: u32) -> bool {
         let die = self.geometry.place(ppn, CellMode::Native).die;
         let queue = &self.dies[die.index()].queues[Class::Background as usize];
-        queue.iter(&self.ops).nth(least as usize - 1).is_some()
+        let waiting = queue.iter(&self.ops);
+        let mut programs = waiting.filter(|index| self.ops[*index].kind == OpKind::Program);
+        programs.nth(least as usize - 1).is_some()
     }
 
     /// A read is waited for by more than was known as it came. If it has not begun, it waits among those of this class from now on.

@@ -85,7 +85,7 @@ pub fn parse_within(word: &str) -> Result<Goal, Error> {
         _ => Err(Error::input(format!(
             "`--within` must be from 0 % to below 100 %, found `{word}`"
         ))
-        .hint("`--within 5%` allows 5 % below the drive with the host memory it gets by default")),
+        .hint("`--within 5%` allows 5 % longer than with the host memory that the drive gets by default")),
     }
 }
 

@@ -79,6 +79,9 @@ fn default_segment_kib() -> u64 {
     4096
 }
 
+/// PostgreSQL syncs each segment of its log as it is full (`wal_segment_size`, 16 MB). Assumed of the others.
+const BATCH_BYTES: u64 = 16 << 20;
+
 /// ext4's journal on a file system of 4 GiB and more (`mke2fs`).
 const JOURNAL_BYTES: u64 = 64 << 20;
 
@@ -231,6 +234,7 @@ fn settings(table: &Table, context: &Context<'_>) -> Result<Settings, String> {
         log_offset_bytes: JOURNAL_BYTES,
         log_bytes,
         unwritten_bytes: unwritten_mib << 20,
+        batch_bytes: BATCH_BYTES,
         segment_bytes,
         journal_offset_bytes: 0,
         journal_bytes: JOURNAL_BYTES,

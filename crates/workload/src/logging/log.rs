@@ -89,10 +89,14 @@ impl Log {
         self.head - self.durable
     }
 
-    /// The background writer's oldest command under way has written `bytes`, whole blocks.
-    pub fn land(&mut self, bytes: u64) {
+    /// The background writer's oldest command under way has written `bytes`, whole blocks. `lasts`: on a drive that loses
+    /// nothing.
+    pub fn land(&mut self, bytes: u64, lasts: bool) {
         let end = self.landed / self.block * self.block + bytes;
         self.landed = end.min(self.written);
+        if lasts {
+            self.durable = self.landed;
+        }
     }
 
     /// All that was written is durable.

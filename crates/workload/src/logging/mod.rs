@@ -178,6 +178,8 @@ pub struct Settings {
     pub log_bytes: u64,
     /// Most of the log that memory holds until it is written, with asynchronous commits, bytes: then those who log wait.
     pub unwritten_bytes: u64,
+    /// Most that is written before it is made durable, with asynchronous commits, bytes.
+    pub batch_bytes: u64,
     /// Segment pinned to the byte window at a time; two are pinned, bytes.
     pub segment_bytes: u64,
     /// Where the file system's journal lies, bytes.

@@ -47,6 +47,7 @@ fn settings(database: Database, commit: Commit, clients: u32) -> Settings {
         log_offset_bytes: 64 << 20,
         log_bytes: 16 << 20,
         unwritten_bytes: 16 << 20,
+        batch_bytes: 16 << 20,
         segment_bytes: 8192,
         journal_offset_bytes: 0,
         journal_bytes: 64 << 20,
@@ -71,8 +72,11 @@ struct Drive {
     numbered: u64,
     now_ps: u64,
     happened: Vec<Happening>,
-    /// Bytes of the log that survive a power failure: what was written, or stored and synced.
+    /// Bytes of the log that survive a power failure: what was written and, where that may be lost, flushed; or stored and
+    /// synced.
     durable: u64,
+    /// Bytes of the log that were written.
+    written: u64,
     stored: u64,
     logged_blocks: u64,
     journal_blocks: u64,
@@ -129,6 +133,7 @@ impl Drive {
 
     fn account_block(&mut self, request: &Request, settings: &Settings) {
         if request.op == Op::Flush {
+            self.durable = self.durable.max(self.written);
             return;
         }
         if request.op == Op::Read {
@@ -145,9 +150,27 @@ impl Drive {
             request.offset_bytes.is_multiple_of(block)
                 && request.length_bytes.is_multiple_of(block)
         );
-        let at = request.offset_bytes - settings.log_offset_bytes;
-        assert!(at <= self.durable, "the log has no holes");
-        self.durable = at + request.length_bytes;
+        let place = request.offset_bytes - settings.log_offset_bytes;
+        // The log is used over and over.
+        let turn = self.written / settings.log_bytes * settings.log_bytes;
+        let at = match place > self.written - turn {
+            true => turn - settings.log_bytes + place,
+            false => turn + place,
+        };
+        assert!(at <= self.written, "the log has no holes");
+        assert!(
+            at + block >= self.written,
+            "what is whole is not written again"
+        );
+        self.written = at + request.length_bytes;
+        let kept = settings.log_bytes + block;
+        assert!(
+            self.written <= self.durable + kept,
+            "the log's last turn is durable before its next"
+        );
+        if !settings.volatile_cache {
+            self.durable = self.written;
+        }
     }
 
     /// Blocks are read where nothing is pinned, in the order in which they were logged.
@@ -239,8 +262,12 @@ fn run(settings: Settings, captured: Captured) -> (Model, Drive, Vec<u64>) {
         // Those who do not wait for the drive wait for room in memory. Alone a group is let in whatever it logs.
         let ahead = match model.settings().commit {
             Commit::Asynchronous => {
-                let group = u64::from(model.settings().clients) * RECORD_BYTES;
-                model.settings().unwritten_bytes.max(group)
+                let settings = model.settings();
+                let group = u64::from(settings.clients) * RECORD_BYTES;
+                match settings.volatile_cache {
+                    true => settings.log_bytes.max(group),
+                    false => settings.unwritten_bytes.max(group),
+                }
             }
             Commit::Block | Commit::ByteAddressed => 0,
         };
@@ -303,13 +330,19 @@ proptest! {
     fn every_transaction_ends_once_and_what_is_acknowledged_is_durable(
         database in 0usize..3, mode in 0usize..3, clients in 1u32..20, cores in 1u32..4,
         journalled: bool, volatile_cache: bool, locks in 0u32..4, switch_ps in 0u64..9_000_000,
-        room in 0usize..4, seed: u64,
+        room in 0usize..4, batch in 0usize..2, log in 0usize..2, seed: u64,
     ) {
         let database = DATABASES[database];
         let server_ns = if database == Database::Redis { 1000 } else { 0 };
         let settings = Settings {
             cores, volatile_cache, seed, locks, switch_ps,
             unwritten_bytes: [1, 250, 3000, 16 << 20][room],
+            batch_bytes: [5000, 16 << 20][batch],
+            // The account of segments in the window knows of no second turn.
+            log_bytes: match MODES[mode] {
+                Commit::ByteAddressed => 16 << 20,
+                Commit::Block | Commit::Asynchronous => [16 << 10, 16 << 20][log],
+            },
             client_ps: 2 * switch_ps,
             ..settings(database, MODES[mode], clients)
         };
@@ -319,6 +352,15 @@ proptest! {
         prop_assert_eq!(counted.transactions, settings.transactions);
         prop_assert_eq!(counted.log_bytes, counted.commits * RECORD_BYTES);
         prop_assert_eq!(latencies.len() as u64, counted.commits);
+        if settings.commit == Commit::Asynchronous {
+            let group = u64::from(clients) * RECORD_BYTES;
+            let ahead = match volatile_cache {
+                true => settings.log_bytes,
+                // Written is durable.
+                false => settings.unwritten_bytes,
+            };
+            prop_assert!(counted.exposed_bytes_max <= ahead.max(group), "{} {ahead}", counted.exposed_bytes_max);
+        }
         // In the end all of it is durable: by commit, or by the background writer.
         prop_assert!(drive.durable >= counted.log_bytes);
         prop_assert_eq!(counted.journal_bytes, drive.journal_blocks);

@@ -91,7 +91,7 @@ fn host_memory_rows(variants: &[Variant<'_>]) -> Vec<Row> {
         let spec = &v.report.config.drive.parsed.spec;
         match (hmb.granted_bytes, v.report.config.hmb) {
             // Its driver's own, whatever is granted to drives.
-            (0, _) if spec.hpb.is_some() => "with driver".to_owned(),
+            (0, _) if hmb.requested_bytes == 0 && spec.hpb.is_some() => "with driver".to_owned(),
             (0, HmbChoice::Off) => "none".to_owned(),
             (0, _) if hmb.requested_bytes == 0 => "not asked for".to_owned(),
             (0, _) => "too little".to_owned(),

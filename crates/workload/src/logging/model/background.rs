@@ -14,15 +14,15 @@ use lodger_core::Op;
 const WALWRITER_BYTES: u64 = 1 << 20;
 /// The kernel begins to write at a half of what it lets be dirty: `dirty_background_ratio` is 10 where `dirty_ratio` is 20.
 const BACKGROUND_PART: u64 = 2;
-/// Most that is written before it is made durable: PostgreSQL syncs each segment of its log as it is full
-/// (`wal_segment_size`, 16 MB). Assumed of the others.
-const BATCH_BYTES: u64 = 16 << 20;
 
 impl Model {
-    /// Whether `bytes` more have room beside what is not on the drive yet. Alone anything has.
+    /// Whether `bytes` more have room in memory beside what is not written yet, and in the log beside what is not durable:
+    /// its next turn takes the place of the last. Alone anything has.
     fn has_room(&self, bytes: u64) -> bool {
-        let in_memory = self.log.in_memory();
-        in_memory == 0 || in_memory + bytes <= self.settings.unwritten_bytes
+        let (in_memory, exposed) = (self.log.in_memory(), self.log.exposed());
+        let fits = in_memory + bytes <= self.settings.unwritten_bytes
+            && exposed + bytes <= self.settings.log_bytes;
+        exposed == 0 || fits
     }
 
     /// A client logs without a leader, and is acknowledged as soon as its records have room.
@@ -90,7 +90,7 @@ impl Model {
         if left == 0 {
             return;
         }
-        let bytes = left.min(BATCH_BYTES);
+        let bytes = left.min(self.settings.batch_bytes);
         self.background_busy = true;
         self.statistics.covered_bytes += bytes;
         let steps = &mut self.background_steps;
@@ -115,7 +115,8 @@ impl Model {
         if let Some(Step::Block(request)) = done
             && request.op == Op::Write
         {
-            self.log.land(request.length_bytes);
+            let lasts = !self.settings.volatile_cache;
+            self.log.land(request.length_bytes, lasts);
         }
         match self.background_steps.is_empty() {
             true => {
