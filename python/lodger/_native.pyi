@@ -138,7 +138,7 @@ class Workload:
         commit: Literal["block", "ba", "async"] | None = None,
         clients: int | None = None,
     ) -> Workload:
-        """A model of database logging with another commit mode or number of clients."""
+        """A model of database logging with another commit mode or number of clients; what is not given stays."""
     def replaying(
         self,
         *,

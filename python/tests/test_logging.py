@@ -33,6 +33,16 @@ def test_modes_and_clients_are_chosen() -> None:
     assert blocks.exposed_bytes_max is None
 
 
+def test_what_was_chosen_before_stays() -> None:
+    model = lodger.Workload.from_logging(MODEL).committing(commit="async").committing(clients=3)
+    result = lodger.logging(model, "sz985").lodger.logging
+    assert result is not None
+    assert (result.commit, result.clients) == ("async", 3)
+    result = lodger.logging(model, "sz985", commit="block").lodger.logging
+    assert result is not None
+    assert (result.commit, result.clients) == ("block", 3)
+
+
 def test_an_asynchronous_commit_says_what_a_crash_takes() -> None:
     model = lodger.Workload.from_logging(MODEL).committing(commit="async")
     result = lodger.logging(model, "sz985").lodger.logging

@@ -111,10 +111,15 @@ impl Workload {
     fn chosen(&self, py: Python<'_>, commit: Option<&str>, clients: Option<u32>) -> PyResult<Self> {
         let commit = commit.map(str::parse).transpose();
         let commit = commit.map_err(Error::from).or_raise(py)?;
+        // What is not given stays, as with `replaying`.
+        let before = match &*self.0 {
+            WorkloadFile::Logging { choice, .. } => *choice,
+            WorkloadFile::Fio { .. } | WorkloadFile::Trace { .. } => LoggingChoice::default(),
+        };
         let chosen = LoggingChoice {
-            commit,
-            clients,
-            ..LoggingChoice::default()
+            commit: commit.or(before.commit),
+            clients: clients.or(before.clients),
+            ..before
         };
         let source = WorkloadFile::clone(&self.0).choose(chosen).or_raise(py)?;
         Ok(Workload(Arc::new(source)))
@@ -159,7 +164,7 @@ impl Workload {
     }
 
     /// A model of database logging with another commit mode ("block", "ba" or "async") or number of
-    /// clients than its file says.
+    /// clients than its file says. What is not given stays.
     #[pyo3(signature = (*args, **named), text_signature = "($self, *, commit=None, clients=None)")]
     fn committing(
         &self,
