@@ -83,7 +83,7 @@ pub(super) fn smaller(
 }
 
 /// What a page more takes where four take longer than one by what flash takes: the buffer has overflown by then, or the link is slow.
-/// At most one of the two differences has a wait for flash in it; where both have, no line is left, and no size is told.
+/// The smaller of the two differences has no wait for flash in it, unless both have: then the line is too steep for a size to be told.
 fn per_page_of_few(one: f64, two: f64, three: f64) -> f64 {
     (two - one).min(three - two).max(0.0)
 }

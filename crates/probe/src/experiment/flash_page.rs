@@ -42,6 +42,11 @@ const REST: Duration = Duration::from_micros(500);
 /// Quantile of commands that is in the middle of those whose pages come in one read: up to a quarter go to two dies, more where
 /// stripes are short, and up to a third are slow.
 const JOINED: f64 = 0.42;
+/// The same where stripes are of two pages: half of the commands go to two dies, on two buses, and say nothing of what one takes.
+const JOINED_OF_TWO: f64 = 0.75;
+/// Pages of a stripe that are no more than two, and that are one: then no command has two pages of one die.
+const OF_TWO: f64 = 2.5;
+const OF_ONE: f64 = 1.5;
 /// Slow commands, as a share of what one boundary in each stripe makes, below which they are the host's doing.
 const FEW: f64 = 0.3;
 /// Distances of a kind that are no chance, and their share of all: distances of one and of two pages take
@@ -67,6 +72,8 @@ struct Seen {
     longer: Vec<Vec<f64>>,
     /// Longer than one page takes, of those with no boundary, ns.
     second_ns: f64,
+    /// How much longer than one page each takes, ns.
+    more: Vec<f64>,
     /// What commands around are taken to take, by stretch, where that is what they are set beside.
     usual: Vec<f64>,
 }
@@ -77,7 +84,20 @@ pub(super) struct Fetched {
     pub page: Option<Estimate>,
     /// What a page takes, and a second page of the same read more, ns: above all its time on the bus.
     pub single_ns: f64,
-    pub second_ns: f64,
+    second_ns: f64,
+    /// The same where stripes are short; nothing where that does not show.
+    short_ns: Option<f64>,
+}
+
+impl Fetched {
+    /// What a page takes on the bus at most, ns, where that shows; `later_ns` later come two that do not wait.
+    pub fn bus_ns(&self, stripe: f64, later_ns: f64) -> Option<f64> {
+        match stripe {
+            // What the firmware takes for a second command is no part of one command of two pages.
+            ..OF_TWO => self.short_ns,
+            _ => Some(self.second_ns - later_ns),
+        }
+    }
 }
 
 /// Bytes of a flash page, on a drive whose dies hold `stripe` pages of the prober in a row; `waited_ns` says by what a single page takes
@@ -101,6 +121,7 @@ pub(super) fn measure(
         page: pages.map(|pages| pages.scaled(page)),
         single_ns,
         second_ns: seen.second_ns,
+        short_ns: (stripe.estimate > OF_ONE).then(|| stats::quantile(&seen.more, JOINED_OF_TWO)),
     })
 }
 
@@ -155,7 +176,10 @@ fn beside_alone(bench: &mut Bench<'_>, room: u64) -> Result<Seen, Stop> {
         longer.push(both.zip(slower).map(|(both, one)| both - one).collect());
     }
     let second_ns = stats::quantile(&more, JOINED);
-    Ok(less_usual(longer, second_ns))
+    Ok(Seen {
+        more,
+        ..less_usual(longer, second_ns)
+    })
 }
 
 /// Takes off what commands with no boundary take longer: half of the stretches have none.
@@ -167,6 +191,7 @@ fn less_usual(mut longer: Vec<Vec<f64>>, second_ns: f64) -> Seen {
     Seen {
         longer,
         second_ns,
+        more: Vec::new(),
         usual: Vec::new(),
     }
 }
@@ -194,6 +219,7 @@ fn beside_others(bench: &mut Bench<'_>, single_ns: f64, room: u64) -> Result<See
     let seen = less_usual(longer, second_ns);
     Ok(Seen {
         usual: usual_ns,
+        more: all.iter().map(|ns| ns - single_ns).collect(),
         ..seen
     })
 }

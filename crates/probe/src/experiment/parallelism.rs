@@ -43,7 +43,11 @@ pub const ABOUT: About = About {
 
 /// Of most pairs both reads and two more that bring their map entries, and a rest of 1 ms.
 fn cost(scale: &Scale) -> Cost {
-    let pairs = 320 + apart::PAIRS + 64 * 4 * PAIRS + (SCANNED - 64) * PAIRS + 2 * alone::PAIRS;
+    let pairs = 320
+        + apart::PAIRS
+        + 64 * 4 * PAIRS
+        + (SCANNED - 64) * PAIRS
+        + (2 + apart::AGAIN as u64) * alone::PAIRS;
     // Where pages differ, each is read alone as well.
     let others = flash_page::READS + bus::READS + ahead::READS;
     Cost::reads(5 * pairs + others, scale).resting(Duration::from_millis(pairs))
@@ -144,6 +148,12 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         if let Some(units) = units {
             let turns = Layout::page_by_page(units);
             let rounds = bus::rounds_of_dies(bench, (kind, room), turns, fast)?;
+            // Of pages that all lie on different dies none tells what the bus takes.
+            if rounds.may_be_channels(None, kind.unit_ns()) {
+                findings.collisions = Some(true);
+                findings.notes.push(CHANNELS.to_owned());
+                return Ok(());
+            }
             note_comb(
                 findings,
                 (units * rounds.of_dies as u64) as f64,
@@ -273,7 +283,8 @@ fn note(
     let waited_ns = |single_ns| wait_ns + kind.later_ns(told.fast, single_ns);
     let fetched = flash_page::measure(bench, waited_ns, told.stripe, room)?;
     let later_ns = kind.later_ns(told.fast, fetched.single_ns);
-    if rounds.may_be_channels(fetched.second_ns - later_ns, kind.unit_ns()) {
+    let bus_ns = fetched.bus_ns(told.stripe.estimate, later_ns);
+    if rounds.may_be_channels(bus_ns, kind.unit_ns()) {
         findings.notes.push(CHANNELS.to_owned());
         return Ok(());
     }

@@ -5,7 +5,8 @@
 //! regularly. Where addresses go round the dies in order, these pairs return at whole rounds.
 
 use super::alone::Alone;
-use super::{DISTANCE_MAX, FETCHED_MAX, Pairs, Told, beside, collisions, layout, note};
+use super::bus::SLOW_BUS_NS;
+use super::{CHANNELS, DISTANCE_MAX, FETCHED_MAX, Pairs, Told, beside, collisions, layout, note};
 use crate::bench::{Bench, Stop};
 use crate::findings::Findings;
 use crate::stats::{self, Estimate};
@@ -20,12 +21,18 @@ const LATE: f64 = 1.25;
 const LATER: f64 = 1.1;
 const BEYOND: f64 = 2.1;
 /// How often more are read one after the other, to know what share of them is late.
-const AGAIN: usize = 3;
+pub(super) const AGAIN: usize = 3;
 /// The gap before late ones is so wide, and pairs in it as a share of the late ones are no more than this.
 const GAP: f64 = 1.04;
 const TAIL: f64 = 0.2;
+/// Two reads at once meet a drive at work for itself so many times as often as one.
+const BOTH: f64 = 2.0;
 /// Least share of pairs that is no chance.
 const REGULAR: f64 = 0.01;
+
+/// What is said where too few pairs wait for dies alone.
+const MOSTLY_BUSY: &str = "reads are late one after the other nearly as often as two at once: how many of these share a die does not \
+                           show";
 
 /// Does it; `alone`: what the same reads take one after the other.
 pub(super) fn measure(
@@ -73,9 +80,16 @@ pub(super) fn measure(
         );
         return Ok(());
     }
+    if wait_ns < SLOW_BUS_NS {
+        findings.notes.push(CHANNELS.to_owned());
+        return Ok(());
+    }
     let hits = (late.twice * times.len() as f64).round() as usize;
     let busy = late_alone(bench, (kind, room), alone)?;
-    let units = units(stats::share(hits, times.len()), busy);
+    let Some(units) = units(stats::share(hits, times.len()), busy) else {
+        findings.notes.push(MOSTLY_BUSY.to_owned());
+        return Ok(());
+    };
     findings.quantity("parallel_units", "count", units);
     findings.notes.push(
         "neighbours in address lie on different dies more often than not: pages are small, or the drive was \
@@ -102,12 +116,14 @@ fn late_alone(
 }
 
 /// Dies, where `late` of pairs wait for each other or for what else keeps dies `busy`. Two reads at once meet that up to twice as often
-/// as one after the other, for the drive has had no rest between.
-fn units(late: Estimate, busy: Estimate) -> Estimate {
-    let least = |share: f64, other: f64| (share - other).max(0.1 * share);
-    let one = 1.0 / least(late.estimate, busy.estimate);
-    let most = 1.0 / least(late.low, 2.0 * busy.high);
-    Estimate::new(one, 1.0 / late.high, most.max(one))
+/// as one after the other, for the drive has had no rest between. Nothing where that may be all of it.
+fn units(late: Estimate, busy: Estimate) -> Option<Estimate> {
+    let most_busy = BOTH * busy.high;
+    (late.low > most_busy).then(|| {
+        let one = 1.0 / (late.estimate - busy.estimate);
+        let most = 1.0 / (late.low - most_busy);
+        Estimate::new(one, 1.0 / late.high, most.max(one))
+    })
 }
 
 /// Whether more pairs than chance explains take longer than the slowest page: where pages differ and are kept once read.
@@ -203,10 +219,12 @@ mod tests {
     /// As met on a drive of 16 dies in the steady state of random writes, which completes its map meanwhile: "10.9, 9.5 to 12.5".
     #[test]
     fn reads_that_the_drive_keeps_waiting_are_not_counted_as_those_that_share_a_die() {
-        let found = units(stats::share(188, 2000), stats::share(6, 1024));
+        let found = units(stats::share(188, 2000), stats::share(6, 1024)).unwrap();
         assert!(found.low <= 16.0 && 16.0 <= found.high, "{found:?}");
         // At rest the interval is as narrow as pairs make it.
-        let quiet = units(stats::share(125, 2000), stats::share(0, 1024));
+        let quiet = units(stats::share(125, 2000), stats::share(0, 1024)).unwrap();
         assert!(quiet.estimate == 16.0 && quiet.high < 24.0, "{quiet:?}");
+        // "952, 62 to 1454" was told of 6 dies where flash takes 3 us.
+        assert_eq!(units(stats::share(21, 2000), stats::share(22, 1024)), None);
     }
 }

@@ -17,6 +17,8 @@ const LONGER: f64 = 1.25;
 
 /// Pairs that share a channel alone wait for a page on the bus: where all wait for hardly more than that, they may.
 const BUS: f64 = 1.25;
+/// Waits no longer than this may be for a bus of which nothing is known: what 4 KiB take on one of 137 MT/s, ns.
+pub(super) const SLOW_BUS_NS: f64 = 30e3;
 
 /// Pairs at each distance.
 const PAIRS_EACH: u64 = 3 * PAIRS;
@@ -44,9 +46,10 @@ impl Rounds {
         least: f64::INFINITY,
     };
 
-    /// Whether all of them may wait for a bus alone, on which a page takes `page_ns` at most; `unit_ns` is what waits are told in.
-    pub fn may_be_channels(&self, page_ns: f64, unit_ns: f64) -> bool {
-        self.of_dies == 1 && self.least * unit_ns < BUS * page_ns
+    /// Whether all of them may wait for a bus alone, on which a page takes `page_ns` at most, where that is known; `unit_ns` is what waits are told in.
+    pub fn may_be_channels(&self, page_ns: Option<f64>, unit_ns: f64) -> bool {
+        let bus_ns = page_ns.map_or(SLOW_BUS_NS, |page_ns| BUS * page_ns);
+        self.of_dies == 1 && self.least * unit_ns < bus_ns
     }
 }
 
@@ -127,11 +130,14 @@ mod tests {
             wait: Some(least),
             least,
         };
-        assert!(of(8_400.0).may_be_channels(7_300.0, 1.0));
-        assert!(!of(15_500.0).may_be_channels(11_000.0, 1.0));
+        assert!(of(8_400.0).may_be_channels(Some(7_300.0), 1.0));
+        assert!(!of(15_500.0).may_be_channels(Some(11_000.0), 1.0));
         // As a share of what a page takes.
-        assert!(of(0.2).may_be_channels(8_000.0, 40_000.0));
-        assert!(!Rounds::UNKNOWN.may_be_channels(8_000.0, 1.0));
+        assert!(of(0.2).may_be_channels(Some(8_000.0), 40_000.0));
+        assert!(!Rounds::UNKNOWN.may_be_channels(Some(8_000.0), 1.0));
+        // Pages of 4 KiB behind a bus of 150 MT/s.
+        assert!(of(27_566.0).may_be_channels(None, 1.0));
+        assert!(!of(39_000.0).may_be_channels(None, 1.0));
     }
 
     #[test]
