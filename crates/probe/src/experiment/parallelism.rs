@@ -145,25 +145,32 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
             0 => comb(bench, kind, threshold, room)?,
             _ => None,
         };
-        if let Some(units) = units {
-            let turns = Layout::page_by_page(units);
-            let rounds = bus::rounds_of_dies(bench, (kind, room), turns, fast)?;
-            // Of pages that all lie on different dies none tells what the bus takes.
-            if rounds.may_be_channels(None, kind.unit_ns()) {
-                findings.collisions = Some(true);
-                findings.notes.push(CHANNELS.to_owned());
-                return Ok(());
-            }
-            note_comb(
-                findings,
-                (units * rounds.of_dies as u64) as f64,
-                page as f64,
-            );
-            return Ok(());
-        }
-        return apart::measure(bench, findings, (kind, room), &alone);
+        return match units {
+            Some(units) => told_by_comb(bench, findings, (kind, room), (units, fast)),
+            None => apart::measure(bench, findings, (kind, room), &alone),
+        };
     }
     told_by_neighbours(bench, findings, (kind, room), (fast, &near))
+}
+
+/// Pages go round the dies one by one, or round their channels: every `units` they meet.
+fn told_by_comb(
+    bench: &mut Bench<'_>,
+    findings: &mut Findings,
+    (kind, room): (Pairs, u64),
+    (units, fast): (u64, f64),
+) -> Result<(), Stop> {
+    let turns = Layout::page_by_page(units);
+    let rounds = bus::rounds_of_dies(bench, (kind, room), turns, fast)?;
+    // Of pages that all lie on different dies none tells what the bus takes.
+    if rounds.may_be_channels(None, kind.unit_ns()) {
+        findings.collisions = Some(true);
+        findings.notes.push(CHANNELS.to_owned());
+        return Ok(());
+    }
+    let dies = (units * rounds.of_dies as u64) as f64;
+    note_comb(findings, dies, bench.page() as f64);
+    Ok(())
 }
 
 /// Neighbours collide: `fast` is what pairs are told by that do not wait, `near` what those are told by.
