@@ -1,11 +1,10 @@
 //! Figures of the prober that others' drives showed to be false with intervals that said otherwise, each with such drives: they must be
 //! right, or left open.
 
-use lodger::probe_target::{Noise, SimTarget};
+use crate::common;
 use lodger_core::Precondition;
-use lodger_probe::{Options, Outcome, probe};
-use lodger_run::{Drive, HmbChoice, RunConfig};
-use std::time::Duration;
+use lodger_probe::Outcome;
+use lodger_run::Drive;
 
 /// A drive of the collection with some of its text changed, and what is in it.
 struct Changed {
@@ -32,21 +31,7 @@ fn probed_by(
     let (extends, text) = (changed.extends, changed.text);
     let text = format!("name = \"changed\"\nextends = \"{extends}\"\n{text}");
     let drive = Drive::parse("changed", &text, &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let config = RunConfig {
-        drive,
-        hmb: HmbChoice::Negotiated,
-        precondition,
-        seed,
-    };
-    let mut target = SimTarget::open(&config, Noise::default(), seed).expect("it opens");
-    let options = Options {
-        experiments: experiments.iter().map(|&name| name.to_owned()).collect(),
-        budget: Duration::from_secs(1 << 20),
-        may_write: true,
-        seed,
-        confidence: 0.0,
-    };
-    probe(&mut target, &options, &mut |_| true)
+    common::probed(drive, precondition, (experiments, true), seed)
 }
 
 /// Whether a figure was told; then it is right.
@@ -70,13 +55,21 @@ fn told(changed: &Changed, seeds: u64) -> (usize, usize) {
 }
 
 /// Dies are right, or a note says why they are left open.
+fn dies_told_or_noted(outcome: &Outcome, dies: f64) {
+    let is_told = is_told(outcome, "parallel_units", dies);
+    assert!(
+        is_told || !outcome.findings.notes.is_empty(),
+        "nothing is said"
+    );
+}
+
+/// The same of drives by so many seeds; what is told of pages and stripes is right.
 fn told_or_noted(changed: &Changed, seeds: u64) {
     for seed in 1..=seeds {
         let outcome = probed(changed, Precondition::Sequential, seed);
-        let is_dies_told = is_told(&outcome, "parallel_units", changed.dies);
+        dies_told_or_noted(&outcome, changed.dies);
         is_told(&outcome, "flash_page", changed.page);
         is_told(&outcome, "stripe", changed.stripe);
-        assert!(is_dies_told || !outcome.findings.notes.is_empty(), "{seed}");
     }
 }
 
@@ -204,8 +197,7 @@ fn dies_are_left_open_where_pairs_wait_for_the_map_alone() {
     };
     for seed in [581, 2] {
         let outcome = probed(&busy, Precondition::Random, seed);
-        let is_told = is_told(&outcome, "parallel_units", busy.dies);
-        assert!(is_told || !outcome.findings.notes.is_empty(), "{seed}");
+        dies_told_or_noted(&outcome, busy.dies);
     }
 }
 

@@ -1,11 +1,10 @@
 //! Defects of the size of a map that drives drawn at random have shown, each with the drive that showed it.
 //! Latencies differ from page to page here, and so does what a miss adds.
 
-use lodger::probe_target::{Noise, SimTarget};
+use crate::common::probed;
 use lodger_core::Precondition;
-use lodger_probe::{Options, Tier, Verdict, probe};
-use lodger_run::{Drive, HmbChoice, RunConfig};
-use std::time::Duration;
+use lodger_probe::{Tier, Verdict};
+use lodger_run::Drive;
 
 fn map_of(text: &str, precondition: Precondition, seed: u64) -> Verdict {
     let drive = Drive::parse("drawn", text, &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -13,21 +12,7 @@ fn map_of(text: &str, precondition: Precondition, seed: u64) -> Verdict {
 }
 
 fn map_of_drive(drive: Drive, precondition: Precondition, seed: u64) -> Verdict {
-    let config = RunConfig {
-        drive,
-        hmb: HmbChoice::Negotiated,
-        precondition,
-        seed,
-    };
-    let mut target = SimTarget::open(&config, Noise::default(), seed).expect("it opens");
-    let options = Options {
-        experiments: vec!["map-cache".to_owned()],
-        budget: Duration::from_secs(1 << 20),
-        may_write: false,
-        seed,
-        confidence: 0.0,
-    };
-    let outcome = probe(&mut target, &options, &mut |_| true);
+    let outcome = probed(drive, precondition, (&["map-cache"], false), seed);
     outcome.roles["map"].clone()
 }
 

@@ -321,14 +321,9 @@ impl Ftl {
     #[must_use]
     pub fn next_place(&self, stream: Stream) -> Ppn {
         let open = &self.open[stream as usize];
+        let next = |superblock| Ppn(self.geometry.first_ppn(superblock).0 + open.next_slot);
         // A superblock that is yet to be opened begins on the first die, as all do.
-        let first = open
-            .superblock
-            .map_or(Ppn(0), |superblock| self.geometry.first_ppn(superblock));
-        match open.next_slot < self.geometry.usable_slots(stream.mode()) {
-            true => Ppn(first.0 + open.next_slot),
-            false => Ppn(0),
-        }
+        open.superblock.map_or(Ppn(0), next)
     }
 
     /// Stream that relocated data goes to.

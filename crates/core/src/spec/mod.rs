@@ -433,11 +433,18 @@ pub struct GiveBack {
 }
 
 impl HpbSpec {
+    /// Bytes of a map entry as the host keeps it: as `EntryCodec::entry_bytes`, which is no business of this layer.
+    pub(super) fn entry_bytes(protocol: HpbProtocol, integrity: Integrity) -> u64 {
+        match (protocol, integrity) {
+            (HpbProtocol::Paper, Integrity::None) => 4,
+            _ => 8,
+        }
+    }
+
     /// Bytes of map entries that the host's driver keeps at most.
     #[must_use]
     pub fn host_bytes(&self) -> u64 {
-        let is_short = self.integrity == Integrity::None && self.protocol == HpbProtocol::Paper;
-        let entry_bytes = if is_short { 4 } else { 8 };
+        let entry_bytes = Self::entry_bytes(self.protocol, self.integrity);
         u64::from(self.host_groups) * u64::from(self.group_pages) * entry_bytes
     }
 }

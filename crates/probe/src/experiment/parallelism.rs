@@ -92,6 +92,10 @@ const UNCLEAR: &str = "reads wait for each other at regular distances, but not a
 const CHANNELS: &str = "two reads at once wait for each other no longer than a page takes on the bus: the flash is as fast as that, \
                         and whether they share a die or a channel does not show";
 
+/// What is said where they may, and nothing tells what the bus takes.
+const UNKNOWN_BUS: &str = "two reads at once wait for each other no longer than a page may take on a slow bus, and what it takes on this one \
+                           does not show: nor does whether they share a die or a channel";
+
 /// Does it.
 pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
     if bench.can_switch_hmb() {
@@ -165,7 +169,7 @@ fn told_by_comb(
     // Of pages that all lie on different dies none tells what the bus takes.
     if rounds.may_be_channels(None, kind.unit_ns()) {
         findings.collisions = Some(true);
-        findings.notes.push(CHANNELS.to_owned());
+        findings.notes.push(UNKNOWN_BUS.to_owned());
         return Ok(());
     }
     let dies = (units * rounds.of_dies as u64) as f64;
@@ -292,7 +296,8 @@ fn note(
     let later_ns = kind.later_ns(told.fast, fetched.single_ns);
     let bus_ns = fetched.bus_ns(told.stripe.estimate, later_ns);
     if rounds.may_be_channels(bus_ns, kind.unit_ns()) {
-        findings.notes.push(CHANNELS.to_owned());
+        let why = bus_ns.map_or(UNKNOWN_BUS, |_| CHANNELS);
+        findings.notes.push(why.to_owned());
         return Ok(());
     }
     let stripe = note_stripe(findings, page, told.stripe, fetched.page);

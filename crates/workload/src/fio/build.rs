@@ -2,12 +2,12 @@
 //! generator may assume it.
 
 use super::Context;
-use super::cut;
 use super::distribution::below;
 use super::expected::requests_expected;
 use super::flow::{Flow, Shared};
 use super::generator::Generator;
 use super::ini::Section;
+use super::notes;
 use super::offsets::{Layout, READ, Sizes, Spread, TRIM, Visits, WRITE};
 use super::options::{Access, Options};
 use super::pacing::{Pace, Rate};
@@ -135,7 +135,7 @@ impl Builder<'_> {
         let plan = self.plan(clone, numbering.jobs)?;
         let requests_expected = requests_expected(&plan);
         let name = self.options.name.as_ref().unwrap_or(&self.section.name);
-        let note = cut::note(self.options, name, &plan.layout, self.context.drive_bytes);
+        let note = notes::note(self.options, name, &plan.layout, self.context.drive_bytes);
         let (depth, ramp_ps) = match plan.ramp_ps {
             0 => (plan.depth, 0),
             ramp_ps => (plan.depth, plan.delay_ps.saturating_add(ramp_ps)),

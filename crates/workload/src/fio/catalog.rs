@@ -43,11 +43,7 @@ pub struct KnownOption {
 /// Every option fio knows, by name.
 #[must_use]
 pub fn known_options() -> Vec<KnownOption> {
-    let honoured = HONOURED.iter().map(|name| {
-        let of_logs = logs::DETAILS.iter().find(|(detail, _)| detail == name);
-        let of_logs = of_logs.map(|(_, neutral)| Standing::OfLogs { neutral });
-        (*name, of_logs.unwrap_or(Standing::Honoured))
-    });
+    let honoured = HONOURED.iter().map(|name| (*name, honoured(name)));
     let ignored = ignored().map(|(name, why)| (name, Standing::Ignored { why }));
     let unsupported = UNSUPPORTED
         .iter()
@@ -327,12 +323,20 @@ const UNSUPPORTED: &[(&str, &[&str], &str)] = &[
     ("zonecapacity", &["0"], ZONES),
 ];
 
+/// Standing of an option that is honoured.
+fn honoured(name: &str) -> Standing {
+    let of_logs = logs::DETAILS.iter().find(|(detail, _)| *detail == name);
+    of_logs.map_or(Standing::Honoured, |(_, neutral)| Standing::OfLogs {
+        neutral,
+    })
+}
+
 /// The option's name as fio prints it, and its standing; `None` if there is no such option.
 pub(super) fn look_up(key: &str) -> Option<(&'static str, Standing)> {
     let alias = ALIASES.iter().find(|(alias, _)| *alias == key);
     let key = alias.map_or(key, |(_, name)| name);
     if let Some(name) = HONOURED.iter().find(|name| **name == key) {
-        return Some((name, Standing::Honoured));
+        return Some((name, honoured(name)));
     }
     if let Some((name, why)) = ignored().find(|(name, _)| *name == key) {
         return Some((name, Standing::Ignored { why }));

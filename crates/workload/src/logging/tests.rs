@@ -1,6 +1,7 @@
 //! Does the model keep a database's promises? A drive of fixed times stands below it, and a naive
 //! account of what is durable beside it.
 
+mod background;
 mod recovery;
 mod wrong;
 
@@ -537,37 +538,6 @@ fn redis_answers_nobody_before_its_sync() {
         "one wait, whoever waits"
     );
     assert!(counted.commits > counted.groups);
-}
-
-/// In the long run a log grows no faster than its drive writes, whoever waits for it.
-#[test]
-fn an_asynchronous_log_grows_no_faster_than_its_drive_writes() {
-    for database in [Database::PostgreSql, Database::RocksDb] {
-        let bytes_per_write = |unwritten_bytes| {
-            let settings = Settings {
-                unwritten_bytes,
-                transactions: 4000,
-                ..settings(database, Commit::Asynchronous, 8)
-            };
-            let (model, _, latencies) = run(settings, captured(false, 0));
-            let counted = model.statistics();
-            let took_ps = counted.ended_ps - counted.began_ps;
-            let longest_ps = latencies.into_iter().max().unwrap();
-            let rate = (counted.log_bytes * WRITE_PS) as f64 / took_ps as f64;
-            (rate, counted.exposed_bytes_max, longest_ps)
-        };
-        // Room for four records: no more of them in each write, and who logs waits for a write or two.
-        let (rate, most, longest_ps) = bytes_per_write(400);
-        assert!(rate <= 400.0, "{database:?} {rate}");
-        // Alone a group has room, of all clients at most.
-        assert!(most <= 800, "{database:?} {most}");
-        assert!(longest_ps >= WRITE_PS / 2, "{database:?} {longest_ps}");
-        // With room for all of it the cores are what holds it up.
-        let (rate, most, longest_ps) = bytes_per_write(16 << 20);
-        assert!(rate > 600.0, "{database:?} {rate}");
-        assert!(most > 100_000, "{database:?} {most}");
-        assert!(longest_ps < 2 * WRITE_PS, "{database:?} {longest_ps}");
-    }
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! The command run in a folder of its own.
 #![allow(dead_code)] // Each test file uses a part of it.
 
+mod probed;
+
+pub use probed::probed;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -5,7 +5,7 @@ use crate::spec::parse::Values;
 use crate::spec::units::show_size;
 use crate::spec::value::Value;
 use crate::spec::words::{HpbBoot, HpbControl, HpbVersion};
-use crate::spec::{GiveBack, HpbProtocol, HpbSpec, Integrity, SLOT_BYTES};
+use crate::spec::{GiveBack, HpbProtocol, HpbSpec, SLOT_BYTES};
 
 /// So many that an epoch comes up again only after 2^32 hand-outs of one group.
 const HPB_EPOCH_BITS: u32 = u32::BITS;
@@ -16,9 +16,7 @@ pub(super) fn hpb(values: &mut Values, capacity_bytes: u64) -> Result<Option<Hpb
     }
     let integrity = values.choice("hpb.integrity");
     let protocol = values.choice("hpb.protocol");
-    // As `EntryCodec::entry_bytes`, which is no business of this layer.
-    let is_short = integrity == Integrity::None && protocol == HpbProtocol::Paper;
-    let entry_bytes = if is_short { 4 } else { 8 };
+    let entry_bytes = HpbSpec::entry_bytes(protocol, integrity);
     let group_pages = values.number("hpb.group") / SLOT_BYTES;
     let groups = (capacity_bytes / SLOT_BYTES).div_ceil(group_pages);
     let group_bytes = group_pages * entry_bytes;

@@ -6,7 +6,9 @@
 
 use super::alone::Alone;
 use super::bus::SLOW_BUS_NS;
-use super::{CHANNELS, DISTANCE_MAX, FETCHED_MAX, Pairs, Told, beside, collisions, layout, note};
+use super::{
+    DISTANCE_MAX, FETCHED_MAX, Pairs, Told, UNKNOWN_BUS, beside, collisions, layout, note,
+};
 use crate::bench::{Bench, Stop};
 use crate::findings::Findings;
 use crate::stats::{self, Estimate};
@@ -81,7 +83,7 @@ pub(super) fn measure(
         return Ok(());
     }
     if wait_ns < SLOW_BUS_NS {
-        findings.notes.push(CHANNELS.to_owned());
+        findings.notes.push(UNKNOWN_BUS.to_owned());
         return Ok(());
     }
     let hits = (late.twice * times.len() as f64).round() as usize;
