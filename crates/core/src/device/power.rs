@@ -174,12 +174,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     /// What is lost is lost at once; reading the flash takes until [`Device::on_scanned`].
     fn restart(&mut self, power_fails: bool, buffer_kept: bool) {
-        let window = match &mut self.window {
-            Some(window) => {
-                window.restart(&mut self.board, &mut self.contents, &self.spec, power_fails)
-            }
-            None => WindowRecovery::default(),
-        };
+        let before = self.power.restart.as_ref();
+        let before = before.filter(|restart| restart.is_under_way());
+        let before = before.map(|restart| &restart.recovery.window);
+        let device = (&mut self.board, &mut self.contents, &self.spec);
+        let window = self.window.as_mut();
+        let window = window.map(|window| window.restart(device, power_fails, before));
+        let window = window.unwrap_or_default();
         let lost = self.programs.lost_units(&self.board, power_fails);
         for unit in &lost {
             self.contents.tear(unit.ppn, unit.slots);

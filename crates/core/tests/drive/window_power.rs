@@ -158,21 +158,9 @@ fn at_every_step_of_a_flush_the_bytes_are_in_the_window_or_in_their_place() {
 
 #[test]
 fn capacitors_too_small_lose_entries_and_recovery_says_which() {
-    // Four entries fill the window.
     let run = |volts: String| {
-        let volts: &'static str = volts.leak();
-        let spec = small(&[("power.rail_v", volts)]);
-        let mut host = host(&spec);
-        for entry in 0..4 {
-            let offset = u64::from(entry) * 256 * K;
-            call(&mut host, 0, pin(entry, offset, offset, 256 * K)).unwrap();
-            call(&mut host, 10 + entry, store(offset, 256 * K)).unwrap();
-            let sync = WindowCall::Sync {
-                entry: EntryId(entry),
-            };
-            call(&mut host, 0, sync).unwrap();
-        }
-        let warned = dump::shortfall(&spec).is_some();
+        let mut host = four_entries(volts.leak());
+        let warned = dump::shortfall(host.spec()).is_some();
         let recovery = host.power_cut().window;
         (host, recovery, warned)
     };
@@ -210,6 +198,41 @@ fn capacitors_too_small_lose_entries_and_recovery_says_which() {
     }
     use DumpOutcome::{Incomplete, Restored, TableLost};
     assert_eq!(outcomes, [TableLost, Incomplete, Restored]);
+}
+
+/// A window that four entries fill, with bytes that are synced, on a drive whose capacitors have that rail.
+fn four_entries(rail_v: &'static str) -> Host<Bytes> {
+    let mut host = host(&small(&[("power.rail_v", rail_v)]));
+    for entry in 0..4 {
+        let offset = u64::from(entry) * 256 * K;
+        call(&mut host, 0, pin(entry, offset, offset, 256 * K)).unwrap();
+        call(&mut host, 10 + entry, store(offset, 256 * K)).unwrap();
+        let entry = EntryId(entry);
+        call(&mut host, 0, WindowCall::Sync { entry }).unwrap();
+    }
+    host
+}
+
+#[test]
+fn what_the_window_lost_is_told_though_power_fails_again_before_anybody_could_ask() {
+    use DumpOutcome::{Incomplete, Restored};
+    let rails = (51..120).map(|tenth| &*format!("{}.{}", tenth / 10, tenth % 10).leak());
+    let loses_some =
+        |rail: &&'static str| four_entries(rail).power_cut().window.outcome == Incomplete;
+    let rail = rails
+        .filter(loses_some)
+        .last()
+        .expect("a rail that does not last for all");
+    let once = four_entries(rail).power_cut().window;
+    let mut host = four_entries(rail);
+    let twice = host.power_cut_in_recovery(1).window;
+    assert_eq!(twice.lost_entries, once.lost_entries);
+    assert_eq!(twice.outcome, Incomplete);
+    assert!(host.drive.window_has_lost());
+    // Told once: the next time power fails what is left comes back, and nothing is missing.
+    let later = host.power_cut().window;
+    assert_eq!((later.outcome, later.lost_entries), (Restored, Vec::new()));
+    assert!(!host.drive.window_has_lost());
 }
 
 /// Least time that program operations of `pages` pages could take, by the buses and by the dies.

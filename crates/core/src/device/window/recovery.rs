@@ -8,8 +8,8 @@ use crate::request::EntryState;
 use crate::spec::{DriveSpec, SLOT_BYTES};
 use serde::{Deserialize, Serialize};
 
-/// What became of the window's dump.
-#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default, PartialEq, Eq)]
+/// What became of the window's dump, the worst last.
+#[derive(Clone, Serialize, Deserialize, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DumpOutcome {
     /// Nothing was pinned: there was nothing to save.
     #[default]
@@ -45,6 +45,15 @@ pub struct WindowRecovery {
     pub restore_ps: u64,
 }
 
+impl WindowRecovery {
+    /// Power had failed before, and the drive was not back: what that cost is missing still.
+    fn add_before(&mut self, before: &WindowRecovery) {
+        self.outcome = self.outcome.max(before.outcome);
+        self.lost_bytes += before.lost_bytes;
+        self.lost_entries.splice(..0, before.lost_entries.clone());
+    }
+}
+
 /// What the drive keeps of the window beside its bytes.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct WindowRest {
@@ -76,13 +85,13 @@ impl<P: Default> WindowRole<P> {
         Ok(())
     }
 
-    /// Power fails now (or only the host does): what the window loses, and what comes back.
+    /// Power fails now (or only the host does): what the window loses, and what comes back. If the drive was still on its way
+    /// back from the last time, what was lost `before` counts.
     pub(in crate::device) fn restart<C: Contents<Payload = P>>(
         &mut self,
-        board: &mut Board<impl Tracer>,
-        contents: &mut C,
-        spec: &DriveSpec,
+        (board, contents, spec): (&mut Board<impl Tracer>, &mut C, &DriveSpec),
         power_fails: bool,
+        before: Option<&WindowRecovery>,
     ) -> WindowRecovery {
         self.land_packets(board, contents);
         let lost_bytes = self.bar.cut();
@@ -100,6 +109,10 @@ impl<P: Default> WindowRole<P> {
             self.dump(contents, spec, &mut recovery);
         } else if !self.window.entries().is_empty() {
             recovery.outcome = DumpOutcome::Kept;
+        }
+        if let Some(before) = before {
+            recovery.add_before(before);
+            self.has_lost |= before.outcome >= DumpOutcome::Incomplete;
         }
         recovery
     }
