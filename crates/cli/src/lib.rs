@@ -46,7 +46,7 @@ where
                     let _ = stderr.write_all(report(&told).as_bytes());
                     exit_code(&told)
                 }
-                None => usage(&with_meant(error, &args), stdout, stderr),
+                None => usage(&error, stdout, stderr),
             };
         }
     };
@@ -67,32 +67,6 @@ where
             exit_code(&error)
         }
     }
-}
-
-/// The error with the option that was meant, where one is near.
-fn with_meant(mut error: clap::Error, args: &[OsString]) -> clap::Error {
-    use clap::error::{ContextKind, ContextValue};
-    let words = args.iter().skip(1);
-    let words: Vec<String> = words
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidArg) else {
-        return error;
-    };
-    if error.kind() == clap::error::ErrorKind::UnknownArgument
-        && let Some(meant) = manual::meant(&words, wrong)
-    {
-        error.insert(ContextKind::SuggestedArg, ContextValue::String(meant));
-        // How to give it as a value is no help then.
-        error.remove(ContextKind::Suggested);
-    }
-    // An option of ours alone that stands for one of fio's.
-    if let Some(ContextValue::String(near)) = error.get(ContextKind::SuggestedArg)
-        && near == "--fio-option"
-    {
-        error.remove(ContextKind::SuggestedArg);
-    }
-    error
 }
 
 /// Help and version are data; what was typed wrongly is not.

@@ -81,18 +81,49 @@ pub fn find<'a>(tree: &'a Command, words: &[String]) -> Option<&'a Command> {
     words.iter().try_fold(tree, below)
 }
 
+/// Commands that have a long option: `study run`.
+#[must_use]
+pub fn commands_with(option: &str) -> Vec<String> {
+    fn search(command: &Command, name: &str, option: &str, found: &mut Vec<String>) {
+        let mut longs = command.get_arguments().filter_map(Arg::get_long);
+        if longs.any(|long| Some(long) == option.strip_prefix("--")) {
+            found.push(name.trim_start().to_owned());
+        }
+        for below in command.get_subcommands() {
+            let name = format!("{name} {}", below.get_name());
+            search(below, &name, option, found);
+        }
+    }
+    let mut found = Vec::new();
+    search(&tree(), "", option, &mut found);
+    found
+}
+
+/// The words that name a command: `drives`, `show`.
+#[must_use]
+pub fn command(words: &[String]) -> Vec<String> {
+    let tree = tree();
+    let mut at = &tree;
+    let mut named = Vec::new();
+    for word in words.iter().filter(|word| !word.starts_with('-')) {
+        let Some(below) = at.find_subcommand(word) else {
+            break;
+        };
+        at = below;
+        named.push(word.clone());
+    }
+    named
+}
+
 /// Long options of the command that `words` name, and of it alone.
 fn options(words: &[String]) -> Vec<String> {
     let mut tree = tree();
     tree.build();
-    let mut command = &tree;
-    for word in words.iter().filter(|word| !word.starts_with('-')) {
-        match command.find_subcommand(word) {
-            Some(below) => command = below,
-            None => break,
-        }
-    }
-    let longs = command.get_arguments().filter_map(|arg| arg.get_long());
+    let named = find(&tree, &command(words));
+    let longs = named
+        .into_iter()
+        .flat_map(Command::get_arguments)
+        .filter_map(Arg::get_long);
     longs.map(|long| format!("--{long}")).collect()
 }
 
@@ -122,5 +153,11 @@ mod tests {
         assert_eq!(meant(&words, "--nothing-like-it"), None);
         let words = ["sweep"].map(str::to_owned);
         assert_eq!(meant(&words, "--vayr").as_deref(), Some("--vary"));
+    }
+
+    #[test]
+    fn the_commands_that_have_an_option() {
+        assert_eq!(commands_with("--vary"), ["sweep"]);
+        assert_eq!(commands_with("--nothing-like-it"), [""; 0]);
     }
 }

@@ -1,6 +1,7 @@
 //! Wrong use of which more can be said than the parser of arguments knows.
 
 use crate::error::Error;
+use crate::manual;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use lodger_workload::fio;
 use std::ffi::OsString;
@@ -19,6 +20,20 @@ const NUMBERS: &[(&str, &str, &str)] = &[
     ),
     ("--speed", "a number from 0 to 1000000", "1"),
     ("--workers", "a whole number from 1 to 1024", "2"),
+];
+
+/// Words that are not among those an option takes: option, word, what to do.
+const WORDS: &[(&str, &str, &str)] = &[
+    (
+        "--precondition",
+        "full",
+        "a drive that is full in order is `sequential`, one in the steady state of random writes `random`",
+    ),
+    (
+        "--output-format",
+        "csv",
+        "`--latency-log FILE` and `--timeline FILE` write tables; `--output-format json` is the report",
+    ),
 ];
 
 /// Options that are not where they were looked for: command, option, what to do.
@@ -83,7 +98,7 @@ pub fn told(error: &clap::Error, args: &[OsString]) -> Option<Error> {
         return no_command(error, args);
     }
     if error.kind() == ErrorKind::MissingRequiredArgument {
-        return no_drive(error);
+        return one_missing(error, args);
     }
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidArg) else {
         return None;
@@ -93,7 +108,9 @@ pub fn told(error: &clap::Error, args: &[OsString]) -> Option<Error> {
         ErrorKind::ValueValidation => number(error, option),
         ErrorKind::UnknownArgument => of_fio(option, args)
             .or_else(|| elsewhere(option, args))
-            .or_else(|| one_more(option, args)),
+            .or_else(|| one_more(option, args))
+            .or_else(|| unknown(error, option, args)),
+        ErrorKind::InvalidValue => word(error, option, args),
         _ => None,
     }
 }
@@ -113,6 +130,68 @@ fn number(error: &clap::Error, option: &str) -> Option<Error> {
     Some(Error::input(message).hint(hint))
 }
 
+/// One of several words was to be given.
+fn word(error: &clap::Error, option: &str, args: &[OsString]) -> Option<Error> {
+    let Some(ContextValue::String(found)) = error.get(ContextKind::InvalidValue) else {
+        return None;
+    };
+    let Some(ContextValue::Strings(allowed)) = error.get(ContextKind::ValidValue) else {
+        return None;
+    };
+    let allowed = allowed.iter().map(|word| format!("`{word}`"));
+    let allowed = allowed.collect::<Vec<_>>().join(", ");
+    let message = match found.is_empty() {
+        true => format!("`{option}` must be one of {allowed}, and nothing was given"),
+        false => format!(
+            "`{option}` must be one of {allowed}, found `{}`",
+            found.escape_debug()
+        ),
+    };
+    let meant = WORDS
+        .iter()
+        .find(|(of, word, _)| *of == option && word == found);
+    Some(
+        Error::input(message).hint(match (meant, error.get(ContextKind::SuggestedValue)) {
+            (Some((.., hint)), _) => (*hint).to_owned(),
+            (None, Some(ContextValue::String(near))) => format!("did you mean `{near}`?"),
+            (None, _) => format!("`lodger {} --help` says what each means", command(args)?),
+        }),
+    )
+}
+
+/// An option that the command has not: another may have it, or one of another name be meant.
+fn unknown(error: &clap::Error, option: &str, args: &[OsString]) -> Option<Error> {
+    if !option.starts_with('-') || command(args).is_none() {
+        return None;
+    }
+    let words = typed(args);
+    let near = match error.get(ContextKind::SuggestedArg) {
+        // An option of ours alone that stands for one of fio's.
+        Some(ContextValue::String(near)) if near != "--fio-option" => Some(near.clone()),
+        _ => None,
+    };
+    let near = manual::meant(&words, option).or(near);
+    let near = near.map(|near| format!("did you mean `{near}`?"));
+    let others = manual::commands_with(option);
+    let others: Vec<String> = others
+        .iter()
+        .map(|name| format!("`lodger {name}`"))
+        .collect();
+    let elsewhere =
+        (!others.is_empty()).then(|| format!("`{option}` is an option of {}", others.join(", ")));
+    let command = manual::command(&words).join(" ");
+    let hint = match (near, elsewhere) {
+        (Some(near), Some(elsewhere)) => format!("{near} {elsewhere}"),
+        (None, None) => format!("`lodger {command} --help` lists its options"),
+        (one, other) => one.or(other).unwrap_or_default(),
+    };
+    let message = format!(
+        "`lodger {command}` has no option `{}`",
+        option.escape_debug()
+    );
+    Some(Error::input(message).hint(hint))
+}
+
 /// An option of the program fio, given to a command that runs job files.
 fn of_fio(option: &str, args: &[OsString]) -> Option<Error> {
     let key = option.strip_prefix("--")?;
@@ -123,6 +202,14 @@ fn of_fio(option: &str, args: &[OsString]) -> Option<Error> {
 fn command(args: &[OsString]) -> Option<&str> {
     let mut words = args.iter().skip(1).filter_map(|word| word.to_str());
     words.find(|word| !word.starts_with('-'))
+}
+
+/// What was typed after the program's name.
+fn typed(args: &[OsString]) -> Vec<String> {
+    let words = args.iter().skip(1);
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
 }
 
 fn unexpected(what: &str) -> Error {
@@ -180,14 +267,21 @@ fn no_command(error: &clap::Error, args: &[OsString]) -> Option<Error> {
     )))
 }
 
-fn no_drive(error: &clap::Error) -> Option<Error> {
+/// What another option needs, or the command.
+fn one_missing(error: &clap::Error, args: &[OsString]) -> Option<Error> {
     let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else {
         return None;
     };
     let [only] = &missing[..] else { return None };
     let is_drive = only.starts_with("--drive ") || only == "<DRIVE>";
-    is_drive.then(|| {
-        Error::input(format!("`{only}` is missing"))
-            .hint("`lodger drives list` shows the drives there are")
-    })
+    let is_option = only.starts_with("--");
+    let missing = || Error::input(format!("`{only}` is missing"));
+    match (is_drive, is_option) {
+        (true, _) => Some(missing().hint("`lodger drives list` shows the drives there are")),
+        (false, true) => Some(missing().hint(format!(
+            "`lodger {} --help` says what it is for",
+            manual::command(&typed(args)).join(" ")
+        ))),
+        (false, false) => None,
+    }
 }
