@@ -66,6 +66,50 @@ fn a_timeline_says_the_same_in_each_form_and_changes_nothing() {
 }
 
 #[test]
+fn borrowed_single_bit_flash_is_seen_to_come_and_to_be_given_back_as_the_drive_fills() {
+    let sandbox = Sandbox::new();
+    sandbox.file(
+        "fill.fio",
+        "[a]\nrw=write\nbs=128k\nsize=100%\niodepth=8\nloops=2\n",
+    );
+    let borrowed = |share: &str| {
+        let set = format!("ftl.slc_dynamic={share}");
+        sandbox.ok(&[
+            "simulate",
+            "fill.fio",
+            "--drive",
+            "tiny",
+            "--precondition",
+            "none",
+            "--set",
+            "ftl.slc_superblocks=0",
+            "--set",
+            &set,
+            "--timeline",
+            "t.csv",
+        ]);
+        let table = std::fs::read_to_string(sandbox.dir.join("t.csv")).unwrap();
+        let mut lines = table
+            .lines()
+            .map(|line| line.split(',').collect::<Vec<_>>());
+        let names = lines.next().unwrap();
+        assert!(!names.contains(&"slc_fill"), "none stand apart");
+        let at = names
+            .iter()
+            .position(|name| *name == "slc_borrowed_superblocks")?;
+        Some(
+            lines
+                .map(|row| row[at].parse().unwrap())
+                .collect::<Vec<u32>>(),
+        )
+    };
+    let rows = borrowed("0.3").unwrap();
+    let most = *rows.iter().max().unwrap();
+    assert!(most > 4 && rows.last() == Some(&0), "{rows:?}");
+    assert_eq!(borrowed("0"), None);
+}
+
+#[test]
 fn a_breakdown_is_an_object_more_and_a_table_more() {
     let sandbox = sandbox();
     let json = |more: &[&str]| {

@@ -254,6 +254,8 @@ pub struct DriveState {
     pub free_superblocks: u32,
     /// The same, of the single-bit cache.
     pub slc_free_superblocks: u32,
+    /// Ordinary superblocks that run in single-bit mode.
+    pub slc_borrowed_superblocks: u32,
     /// Host memory in use, bytes.
     pub hmb_used_bytes: u64,
 }
@@ -266,6 +268,7 @@ impl DriveState {
             counters: host.counters(),
             free_superblocks: blocks.free_count(CellMode::Native),
             slc_free_superblocks: blocks.free_count(CellMode::Slc),
+            slc_borrowed_superblocks: blocks.borrowed(),
             hmb_used_bytes: hmb_used_bytes(host),
         }
     }

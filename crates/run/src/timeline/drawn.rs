@@ -46,7 +46,13 @@ impl Table {
         let Some(drawn) = &self.drawn else {
             return self;
         };
-        if ["free_superblocks", "slc_fill", "hmb_used_bytes"].contains(&column) {
+        let states = [
+            "free_superblocks",
+            "slc_fill",
+            "slc_borrowed_superblocks",
+            "hmb_used_bytes",
+        ];
+        if states.contains(&column) {
             return self;
         }
         // Of writes alone, which may be few beside reads: what one of them makes is programmed in a row after it.
@@ -120,6 +126,7 @@ mod tests {
             hpb: false,
             read_cache: false,
             slc_superblocks: 0,
+            slc_dynamic: false,
             database: false,
         };
         let mut table = Table::new(&all, (Interval::Chosen, US), &has);

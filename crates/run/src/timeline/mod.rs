@@ -115,6 +115,7 @@ pub struct Timeline {
     by_five: bool,
     submit_ps: u64,
     slc_superblocks: u32,
+    slc_dynamic: bool,
     read_cache: bool,
     hpb: bool,
     ramps: Vec<JobRamp>,
@@ -145,6 +146,7 @@ impl Timeline {
             by_five: false,
             submit_ps,
             slc_superblocks: spec.ftl.slc_superblocks,
+            slc_dynamic: spec.ftl.slc_dynamic_permille > 0,
             read_cache: spec.roles.read_cache.is_some(),
             hpb: false,
             ramps: Vec::new(),
@@ -174,6 +176,7 @@ impl Timeline {
             state: State {
                 free_superblocks: drive.free_superblocks,
                 slc_free_superblocks: drive.slc_free_superblocks,
+                slc_borrowed_superblocks: drive.slc_borrowed_superblocks,
                 hmb_used_bytes: drive.hmb_used_bytes,
             },
         }
@@ -254,6 +257,7 @@ impl Timeline {
             hpb: self.hpb,
             read_cache: self.read_cache,
             slc_superblocks: self.slc_superblocks,
+            slc_dynamic: self.slc_dynamic,
             database: result.jobs.iter().any(|job| job.logging.is_some()),
         };
         let mut table = Table::new(&self.rows, (self.asked, self.interval_ps), &has);

@@ -108,6 +108,7 @@ impl Requests {
 pub(super) struct State {
     pub(super) free_superblocks: u32,
     pub(super) slc_free_superblocks: u32,
+    pub(super) slc_borrowed_superblocks: u32,
     pub(super) hmb_used_bytes: u64,
 }
 

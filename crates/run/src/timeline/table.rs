@@ -48,6 +48,7 @@ pub(super) struct Has {
     pub(super) hpb: bool,
     pub(super) read_cache: bool,
     pub(super) slc_superblocks: u32,
+    pub(super) slc_dynamic: bool,
     pub(super) database: bool,
 }
 
@@ -145,6 +146,11 @@ impl Table {
             let all = f64::from(has.slc_superblocks);
             building.real("slc_fill".to_owned(), |row| {
                 Some(1.0 - f64::from(row.state.slc_free_superblocks) / all)
+            });
+        }
+        if has.slc_dynamic {
+            building.whole("slc_borrowed_superblocks".to_owned(), |row| {
+                Some(u64::from(row.state.slc_borrowed_superblocks))
             });
         }
         building.whole("hmb_used_bytes".to_owned(), |row| {

@@ -238,5 +238,18 @@ fn of_the_drive(time: &OverTime<'_>) -> Vec<Curves> {
                 time.curves(&named(&[("slc_fill", "")]), |fill, _| fill),
             ),
         ),
+        (
+            "Ordinary flash in single-bit mode over time",
+            "how much is borrowed",
+            Plot::of_lines(
+                "time, s",
+                "superblocks",
+                false,
+                time.curves(
+                    &named(&[("slc_borrowed_superblocks", "")]),
+                    |borrowed, _| borrowed,
+                ),
+            ),
+        ),
     ]
 }
