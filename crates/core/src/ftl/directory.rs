@@ -17,6 +17,8 @@ pub struct Directory {
     entries: Vec<u32>,
     /// Where the first page of a preconditioned drive lies; the others follow it in order.
     base: Option<Ppn>,
+    /// Pages that are in flash.
+    present: u32,
 }
 
 impl Directory {
@@ -26,18 +28,26 @@ impl Directory {
         Directory {
             entries: vec![INITIAL; pages as usize],
             base: None,
+            present: 0,
         }
     }
 
     /// All translation pages lie in order from `base` on.
     pub fn precondition(&mut self, base: Ppn) {
         self.base = Some(base);
+        self.present = self.pages();
     }
 
     /// Number of translation pages.
     #[must_use]
     pub fn pages(&self) -> u32 {
         self.entries.len() as u32
+    }
+
+    /// Number of those that are in flash.
+    #[must_use]
+    pub fn present(&self) -> u32 {
+        self.present
     }
 
     #[inline]
@@ -61,12 +71,16 @@ impl Directory {
     pub fn set(&mut self, page: TranslationPage, ppn: Option<Ppn>) -> Option<Ppn> {
         let entry = ppn.map_or(ABSENT, |ppn| ppn.0 + 1);
         let before = std::mem::replace(&mut self.entries[page.index()], entry);
-        self.decode(page, before)
+        let before = self.decode(page, before);
+        self.present += u32::from(ppn.is_some());
+        self.present -= u32::from(before.is_some());
+        before
     }
 
     /// All pages lie where they lay at the start.
     pub fn restart(&mut self) {
         self.entries.fill(INITIAL);
+        self.present = self.base.map_or(0, |_| self.pages());
     }
 
     /// Where a translation page lay at the start.

@@ -92,6 +92,9 @@ pub struct Ftl {
     found_stale: FoundStale,
     /// Slots given out so far, padding included: in ordinary mode, in single-bit mode.
     allocated_slots: [u64; 2],
+    /// How far what a map of many superblocks has left behind goes up and down, superblocks; the least of late, slots (`pacing.rs`).
+    map_swing: u32,
+    map_least: i64,
 }
 
 impl Ftl {
@@ -156,6 +159,8 @@ impl Ftl {
             lifespan: Lifespan::new(user_slots),
             found_stale: FoundStale::default(),
             allocated_slots: [0; 2],
+            map_swing: Self::swing_superblocks(ftl, translation_pages, geometry.superblock_slots),
+            map_least: 0,
         }
     }
 
@@ -265,7 +270,7 @@ impl Ftl {
         }
         let free = self.blocks.free_count(CellMode::Native);
         // What is left must be room enough to collect nothing (`ftl/pacing.rs`).
-        let kept = self.gc_start + 4;
+        let kept = self.enough_superblocks() + 1;
         let borrowed = self.blocks.borrowed();
         let most = u64::from((free + borrowed).saturating_sub(kept))
             * u64::from(self.slc_dynamic_permille)
@@ -295,6 +300,7 @@ impl Ftl {
                 next_slot: 0,
             };
         }
+        self.follow_map();
         let sequence = self.next_sequence();
         let open = &mut self.open[stream as usize];
         let superblock = open.superblock.expect("a superblock was opened");
@@ -572,6 +578,7 @@ impl Ftl {
             block.mode.is_slc() && !is_apart
         });
         assert_eq!(borrowed.count() as u32, self.blocks.borrowed());
+        self.check_map_garbage();
     }
 }
 

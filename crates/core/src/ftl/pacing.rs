@@ -6,11 +6,14 @@
 //!
 //! Where the whole map takes only a few superblocks, what is invalid in them counts as room, too: a
 //! translation page that is written again takes a slot and leaves one behind, and with few superblocks
-//! room would swing by a whole one each time it is the map's turn to be collected. A larger map is
-//! collected all the time, like data.
+//! room would swing by a whole one each time it is the map's turn to be collected. Of a larger map some of each superblock
+//! is always invalid, which is nothing that anybody could write to soon. But what it has left behind beyond the least of
+//! late counts, up to its *swing*: where entries are written back one by one, a victim of data has a page of the map written for each
+//! page that is moved, which takes more room than the victim gives, and several victims of the map in a row then give it back.
 //!
 //! New data's *share* of the programs follows from it, in proportion: all of them while room is
-//! above `gc_start + 3` superblocks, hardly any at `gc_start + 2`. With victims that are valid to a
+//! above `gc_start + 3` superblocks, hardly any at `gc_start + 2`. Beside a larger map it falls over three times the swing instead of
+//! one superblock, so that it outlasts those victims of the map. With victims that are valid to a
 //! share u room stays where new data takes 1 - u of the programs, which is just what they give back;
 //! whatever the load, no constant has to know u. A victim that gives nothing lowers the share by and
 //! by instead of stopping the host: moving all S slots of one takes room down by a factor of e.
@@ -23,6 +26,7 @@
 
 use super::{Ftl, State, Stream};
 use crate::nand::CellMode;
+use crate::spec::{FtlSpec, GcPolicy};
 use serde::{Deserialize, Serialize};
 
 /// Shares are parts of this.
@@ -37,6 +41,14 @@ const TURNS_MAX: i64 = 256;
 
 /// A map of at most so many superblocks counts as one that takes only a few.
 const MAP_SUPERBLOCKS_FEW: u64 = 4;
+
+/// Swing of a map that is larger, superblocks, without the eighth of its size that it has to spare (`spec/layout.rs`).
+const SWING_SUPERBLOCKS: u32 = 2;
+
+/// Over how many times the swing new data's share falls. `tiny` of 40 GiB on two dies (7 superblocks of map) was silent for 80 to
+/// 270 ms twice a second without any swing, for up to 160 with one superblock, for 44 with two where the share falls over one, and
+/// for 11 as it is; that of 100 GiB (17) for up to 610, 430, 280 and 10, and 90 where it falls over twice the swing.
+const FALLS_OVER_SWINGS: u32 = 3;
 
 /// Whose turn it is between new data and moved data.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, Default)]
@@ -111,7 +123,10 @@ impl Ftl {
                 }
             })
             .sum();
-        let left_behind = if few { self.map_garbage() } else { 0 };
+        let left_behind = match few {
+            true => self.map_garbage(),
+            false => (self.map_left() - self.map_least).clamp(0, self.swing_slots()),
+        };
         self.erased_slots() + given + left_behind
     }
 
@@ -122,16 +137,88 @@ impl Ftl {
         u64::from(self.directory.pages()) <= MAP_SUPERBLOCKS_FEW * slots
     }
 
-    /// Slots written with translation pages that have been superseded, outside victims.
-    fn map_garbage(&self) -> i64 {
-        let open = &self.open[Stream::Map as usize];
-        let in_open = open.superblock.map_or(0, |superblock| {
-            i64::from(open.next_slot) - i64::from(self.blocks[superblock].valid)
-        });
-        in_open + self.blocks.map_garbage()
+    /// How far what a map has left behind goes up and down, superblocks; none where that does not count. Policies that go by age
+    /// collect the map only where room is used up, and then much of it at once.
+    pub(super) fn swing_superblocks(spec: &FtlSpec, map_slots: u32, superblock_slots: u32) -> u32 {
+        let takes_emptiest = matches!(spec.gc_policy, GcPolicy::Greedy | GcPolicy::DChoices(_));
+        let is_larger = u64::from(map_slots) > MAP_SUPERBLOCKS_FEW * u64::from(superblock_slots);
+        match takes_emptiest && is_larger {
+            true => SWING_SUPERBLOCKS + map_slots / superblock_slots / 8,
+            false => 0,
+        }
     }
 
-    /// How far room is above the least, in parts of a superblock: [`WHOLE`] and more while nothing
+    fn swing_slots(&self) -> i64 {
+        i64::from(self.map_swing) * i64::from(self.geometry.superblock_slots)
+    }
+
+    /// Superblocks of room over which new data's share falls.
+    fn falls_over(&self) -> u32 {
+        (FALLS_OVER_SWINGS * self.map_swing).max(1)
+    }
+
+    /// Superblocks of room with which nothing need be collected.
+    pub(super) fn enough_superblocks(&self) -> u32 {
+        self.gc_start + 2 + self.falls_over()
+    }
+
+    /// Slots written with translation pages that have been superseded, outside victims: all that were written, less those
+    /// that are current.
+    fn map_garbage(&self) -> i64 {
+        let open = &self.open[Stream::Map as usize];
+        let in_open = open.superblock.map_or(0, |_| i64::from(open.next_slot));
+        let victims = self.blocks.victims().iter();
+        let in_victims = victims.filter(|victim| victim.is_map);
+        let in_victims: i64 = in_victims
+            .map(|victim| i64::from(self.blocks[victim.superblock].valid))
+            .sum();
+        let current = i64::from(self.directory.present()) - in_victims;
+        in_open + self.blocks.closed_map_slots() - current
+    }
+
+    /// Checks [`Self::map_garbage`] superblock by superblock.
+    pub(super) fn check_map_garbage(&self) {
+        let blocks = self.blocks.all().iter().filter(|block| block.is_map());
+        let written = |state| match state {
+            State::Open => i64::from(self.open[Stream::Map as usize].next_slot),
+            State::Closed => i64::from(self.geometry.superblock_slots),
+            State::Free | State::Collecting | State::Erasing | State::Retired => 0,
+        };
+        let garbage = blocks
+            .filter(|block| matches!(block.state, State::Open | State::Closed))
+            .map(|block| written(block.state) - i64::from(block.valid));
+        assert_eq!(
+            garbage.sum::<i64>(),
+            self.map_garbage(),
+            "what the map left behind"
+        );
+    }
+
+    /// What the map has left behind, with what of its victims has not been given back yet.
+    fn map_left(&self) -> i64 {
+        let slots = i64::from(self.geometry.superblock_slots);
+        let victims = self.blocks.victims().iter();
+        let victims = victims.filter(|victim| victim.is_map && victim.valid_at_start > 0);
+        let to_give: i64 = victims
+            .map(|victim| {
+                let left = i64::from(self.blocks[victim.superblock].valid);
+                let at_start = i64::from(victim.valid_at_start);
+                (slots - at_start) * left / at_start
+            })
+            .sum();
+        self.map_garbage() + to_give
+    }
+
+    /// Follows the least that a larger map has left behind: down at once, up where that is further away than its swing.
+    pub(super) fn follow_map(&mut self) {
+        if self.map_swing == 0 {
+            return;
+        }
+        let left = self.map_left();
+        self.map_least = self.map_least.clamp(left - self.swing_slots(), left);
+    }
+
+    /// How far room is above the least, in parts of what new data's share falls over: [`WHOLE`] and more while nothing
     /// need be collected, 0 and less where new data has to wait.
     #[must_use]
     pub fn level(&self) -> i64 {
@@ -146,15 +233,17 @@ impl Ftl {
     /// The level, where something need be collected for new data: where it is below [`WHOLE`].
     fn short_level(&self) -> Option<i64> {
         // What is free, alone, is mostly more than enough, or else far from it.
-        if self.blocks.free_count(CellMode::Native) >= self.gc_start + 3 {
+        if self.blocks.free_count(CellMode::Native) >= self.enough_superblocks() {
             return None;
         }
         let above = self.above_least();
-        (above < i64::from(self.geometry.superblock_slots)).then(|| self.level_of(above))
+        let level = self.level_of(above);
+        (level < WHOLE).then_some(level)
     }
 
     fn level_of(&self, above_least: i64) -> i64 {
-        above_least * WHOLE / i64::from(self.geometry.superblock_slots)
+        let slots = i64::from(self.falls_over()) * i64::from(self.geometry.superblock_slots);
+        above_least * WHOLE / slots
     }
 
     /// New data's share of program operations; [`WHOLE`] while nothing need be collected.

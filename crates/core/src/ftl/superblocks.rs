@@ -334,14 +334,10 @@ impl Superblocks {
         self.closed_map = closed.map(|(superblock, _)| superblock).collect();
     }
 
-    /// Slots of closed superblocks of translation pages that hold nothing of use.
+    /// Slots of the closed superblocks of translation pages.
     #[must_use]
-    pub fn map_garbage(&self) -> i64 {
-        let slots = self.geometry.superblock_slots;
-        let closed = self.closed_map.iter();
-        closed
-            .map(|&superblock| i64::from(slots - self[superblock].valid))
-            .sum()
+    pub fn closed_map_slots(&self) -> i64 {
+        self.closed_map.len() as i64 * i64::from(self.geometry.superblock_slots)
     }
 
     /// The closed superblock of translation pages that holds the fewest of use.

@@ -24,6 +24,7 @@ mod in_order;
 mod interface;
 mod invariants;
 mod large_drives;
+mod large_maps;
 mod lost_data;
 mod map_reach;
 mod memory;

@@ -119,6 +119,7 @@ pub(super) fn all(directions: &[Asked], table: &Table) -> Vec<Curves> {
         Plot::of_lines("one request in", "latency, us", true, ranks(directions)),
     ));
     all.extend(of_the_drive(&time));
+    all.extend(of_single_bit_flash(&time));
     all
 }
 
@@ -228,6 +229,12 @@ fn of_the_drive(time: &OverTime<'_>) -> Vec<Curves> {
                 time.curves(&named(&[("free_superblocks", "")]), |free, _| free),
             ),
         ),
+    ]
+}
+
+/// Flash that runs in single-bit mode.
+fn of_single_bit_flash(time: &OverTime<'_>) -> Vec<Curves> {
+    vec![
         (
             "Single-bit flash over time",
             "how full it is",
