@@ -3,7 +3,7 @@
 mod driver;
 mod simulated;
 
-use driver::{Driver, Port};
+use driver::{Driver, HMB_AT, Port};
 use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::memory::{GuestMemory, Ram};
 use lodger_wire::status::Status;
@@ -211,4 +211,30 @@ fn a_drive_that_waits_for_rest_is_reset_like_any() {
     driver.enable();
     assert_eq!(get(&mut driver, POWER), 0);
     assert_eq!(get(&mut driver, 0xd), 0);
+}
+
+/// Number of Queues could be set while there were queues, and queues be made beyond what was granted.
+#[test]
+fn there_are_as_many_queues_as_were_granted_and_that_is_settled_before() {
+    let ram = ram();
+    let mut driver = Simulated::driver(&spec(&[]), &ram);
+    driver.enable();
+    let queue = |driver: &mut Driver<Simulated<'_>>, opcode, id: u32, second| {
+        let at = HMB_AT + u64::from(id) * 0x2000 + u64::from(opcode == 1) * 0x1000;
+        driver.create(opcode, at, &[15 << 16 | id, second])
+    };
+    let beyond = Err(Status::QUEUE_ID_INVALID.with_more());
+    assert_eq!(driver.admin(9, 0, &[7, 1]), Ok(1), "two and one");
+    assert_eq!(queue(&mut driver, 5, 2, 1), beyond);
+    assert_eq!(queue(&mut driver, 5, 1, 1), Ok(0));
+    assert_eq!(queue(&mut driver, 1, 3, 1 << 16 | 1), beyond);
+    assert_eq!(queue(&mut driver, 1, 2, 1 << 16 | 1), Ok(0));
+    let late = driver.admin(9, 0, &[7, 0x1_0001]);
+    assert_eq!(late, Err(Status::COMMAND_SEQUENCE_ERROR.with_more()));
+    assert_eq!(get(&mut driver, 7), 1);
+    // Who does not ask may have all there can be.
+    driver.enable();
+    assert_eq!(queue(&mut driver, 5, 64, 1), beyond);
+    assert_eq!(queue(&mut driver, 5, 63, 1), Ok(0));
+    assert_eq!(queue(&mut driver, 1, 63, 63 << 16 | 1), Ok(0));
 }

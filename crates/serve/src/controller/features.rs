@@ -151,6 +151,11 @@ impl Features {
         self.dword(FeatureId::PowerManagement, 0) as u8 & 31
     }
 
+    /// How many I/O queues there may be.
+    pub(super) fn queues(&self) -> NumberOfQueues {
+        NumberOfQueues::decode(self.dword(FeatureId::NumberOfQueues, 0))
+    }
+
     /// A feature's data, if it was set.
     pub(super) fn data_of(&self, id: FeatureId) -> Option<&[u8]> {
         self.current.data(id)
@@ -289,6 +294,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
         let mut feature = set.feature;
         if let Feature::NumberOfQueues(wanted) = feature {
+            // Queues are made by what was granted (§5.27.1.5).
+            if self.queues.has_io_queues() {
+                return Err(Status::COMMAND_SEQUENCE_ERROR);
+            }
             feature = Feature::NumberOfQueues(NumberOfQueues {
                 submission_z: wanted.submission_z.min(IO_QUEUES_MAX - 1),
                 completion_z: wanted.completion_z.min(IO_QUEUES_MAX - 1),

@@ -157,6 +157,12 @@ impl Queues {
         }
     }
 
+    /// Whether there is any I/O queue.
+    pub(super) fn has_io_queues(&self) -> bool {
+        self.submissions[1..].iter().any(Option::is_some)
+            || self.completions[1..].iter().any(Option::is_some)
+    }
+
     /// Whether some I/O queue has commands.
     pub(super) fn has_io_commands(&self) -> bool {
         let mut queues = self.submissions[1..self.end].iter().flatten();
