@@ -20,8 +20,6 @@ use serde::Serialize;
 
 /// Most acts that wait for their time; what comes then is left undone.
 const PLANNED_MAX: usize = 1000;
-/// How much hotter than its warning temperature a drive is that has to slow down, kelvins.
-const HOTTER_KELVIN: u16 = 5;
 const PS_PER_S: u64 = 1_000_000_000_000;
 
 /// What is written where nothing is to be written: who finds it knows where it comes from.
@@ -92,6 +90,11 @@ impl Plight {
     /// Whether something is on its way by itself.
     pub(super) fn is_waited_for(&self) -> bool {
         !self.planned.is_empty() || self.is_recovering()
+    }
+
+    /// Whether it has to slow down for heat.
+    pub(super) fn is_hot(&self) -> bool {
+        self.heat.since_ps.is_some()
     }
 
     /// Power was cut, and the drive is not there again.
@@ -237,9 +240,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
                     self.plight.heat.since_ps = Some(now_ps);
                     self.plight.heat.times += 1;
                 }
-                self.warn(CriticalWarning::Temperature, AsyncEvent::Temperature);
+                self.look_at_temperature();
             }
-            Act::Cool => self.plight.cool(now_ps),
+            Act::Cool => {
+                self.plight.cool(now_ps);
+                self.look_at_temperature();
+            }
             // After a reset the drive may still have it lent, but the host has it back.
             Act::Corrupt(bits) if self.hmb.is_enabled() => {
                 let rng = &mut self.kept.rng;
@@ -260,7 +266,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
     }
 
     /// A warning of the health page; the host is told if it has asked for that (Base 2.0 §5.27.1.8).
-    fn warn(&mut self, warning: CriticalWarning, event: AsyncEvent) {
+    pub(super) fn warn(&mut self, warning: CriticalWarning, event: AsyncEvent) {
         let asked = self.features.dword(FeatureId::AsyncEvents, 0);
         if asked & warning as u32 != 0 {
             self.events.add(event);
@@ -386,20 +392,14 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.function_reset();
     }
 
-    /// What the health page says of it: warnings, temperature, times and seconds that it was slow.
-    pub(super) fn health_of_plight(&self, temperature_kelvin: u16) -> PlightHealth {
+    /// What the health page says of it: warnings, times and seconds that it was slow.
+    pub(super) fn health_of_plight(&self) -> PlightHealth {
         let plight = &self.plight;
         let hot_s = plight.hot_ps(self.device.now_ps()) / PS_PER_S;
-        let is_hot = plight.heat.since_ps.is_some();
         let read_only = u8::from(plight.is_read_only) * CriticalWarning::ReadOnly as u8;
-        let too_hot = u8::from(is_hot) * CriticalWarning::Temperature as u8;
         let backup = u8::from(plight.has_lost_window) * CriticalWarning::Backup as u8;
         PlightHealth {
-            warnings: read_only | too_hot | backup,
-            temperature_kelvin: match is_hot {
-                true => super::identity::TEMPERATURES_KELVIN.0 + HOTTER_KELVIN,
-                false => temperature_kelvin,
-            },
+            warnings: read_only | backup,
             throttles: plight.heat.times,
             hot_s: u32::try_from(hot_s).unwrap_or(u32::MAX),
         }
@@ -409,7 +409,6 @@ impl<M: GuestMemory + Clone> Controller<M> {
 /// What the health page says of how a drive fares.
 pub(super) struct PlightHealth {
     pub warnings: u8,
-    pub temperature_kelvin: u16,
     pub throttles: u32,
     pub hot_s: u32,
 }

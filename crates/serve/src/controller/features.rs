@@ -177,6 +177,8 @@ impl Features {
     fn part_of(id: FeatureId, dword11: u32) -> u32 {
         match id {
             FeatureId::InterruptVector => dword11 & 0xffff,
+            // All sensors that there are (TMPSEL 15) are the one that measures the composite temperature.
+            FeatureId::TemperatureThreshold if dword11 >> 16 & 15 == 15 => dword11 & 0x0030_0000,
             FeatureId::TemperatureThreshold => dword11 & 0x003f_0000,
             _ => 0,
         }
@@ -307,6 +309,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
             self.features.write_cache = is_on;
         }
         self.features.set(id, feature.dword(), bytes, set.save);
+        if id == FeatureId::TemperatureThreshold {
+            self.look_at_temperature();
+        }
         Ok(match id {
             FeatureId::NumberOfQueues => Outcome::with_result(feature.dword()),
             _ => Outcome::SUCCESS,

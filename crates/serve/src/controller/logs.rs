@@ -20,8 +20,6 @@ use lodger_wire::transfer::DataPointer;
 use lodger_wire::{NamespaceId, QueueId};
 use std::collections::VecDeque;
 
-/// Temperature of a drive that has no heat, kelvins: 40 degrees Celsius.
-const TEMPERATURE_KELVIN: u16 = 313;
 const PS_PER_HOUR: u64 = 3600 * 1_000_000_000_000;
 const SPARE_THRESHOLD_PERCENT: u8 = 10;
 
@@ -170,21 +168,22 @@ impl<M: GuestMemory + Clone> Controller<M> {
         // Pages that flash, host memory or the file has lost (Base 2.0 §5.16.1.3).
         let lost = counters.ageing.uncorrectable + counters.buffer_rejected + statistics.unread;
         let spare_percent = wear.as_ref().map_or(100, FlashAge::spare_percent);
-        let worn = [
+        let warnings = [
             (
                 spare_percent < SPARE_THRESHOLD_PERCENT,
                 CriticalWarning::Spare,
             ),
             (self.device.is_worn_out(), CriticalWarning::ReadOnly),
+            (self.is_beyond_threshold(), CriticalWarning::Temperature),
         ];
-        let worn = worn.into_iter().filter(|(holds, _)| *holds);
-        let worn = worn.fold(0, |bits, (_, warning)| bits | warning as u8);
-        let plight = self.health_of_plight(TEMPERATURE_KELVIN);
+        let warnings = warnings.into_iter().filter(|(holds, _)| *holds);
+        let warnings = warnings.fold(0, |bits, (_, warning)| bits | warning as u8);
+        let plight = self.health_of_plight();
         Health {
-            critical_warning: plight.warnings | worn,
+            critical_warning: plight.warnings | warnings,
             used_percent: wear.as_ref().map_or(0, FlashAge::used_percent),
             media_errors: lost.into(),
-            temperature_kelvin: plight.temperature_kelvin,
+            temperature_kelvin: self.temperature_kelvin(),
             warning_minutes: plight.hot_s / 60,
             heavy_throttles: plight.throttles,
             heavy_throttle_s: plight.hot_s,

@@ -26,6 +26,7 @@ mod admin;
 mod events;
 mod faults;
 mod features;
+mod heat;
 pub mod identity;
 mod io;
 mod keep;
