@@ -4,7 +4,7 @@ mod driver;
 mod simulated;
 
 use driver::mix::Mix;
-use driver::{MEMORY_BYTES, Port};
+use driver::{MEMORY_BYTES, Port, number};
 use lodger_serve::controller::identity::Unservable;
 use lodger_serve::controller::{Controller, Settings};
 use lodger_wire::memory::GuestMemory;
@@ -433,4 +433,22 @@ fn a_write_whose_data_cannot_be_had_leaves_what_was_there() {
                 .expect("memory");
         }
     }
+}
+
+/// The host was told to look into the error log, and nothing was there.
+#[test]
+fn a_doorbell_of_no_queue_is_in_the_error_log() {
+    let ram = ram();
+    let mut driver = Simulated::driver(&spec(&[]), &ram);
+    driver.enable();
+    driver.port.write(0x1000 + 2 * 5 * 4, 1);
+    driver.port.wait();
+    let page = driver.log(1, 64);
+    assert_eq!(number(&page, 0, 8), 1);
+    assert_eq!(
+        number(&page, 8, 4),
+        0xffff_ffff,
+        "of no queue and no command"
+    );
+    assert_eq!(number(&page, 12, 2) >> 1 & 0x7ff, 0x101, "Invalid Queue Identifier");
 }

@@ -5,7 +5,6 @@ use super::identity::ERROR_ENTRIES_Z;
 use lodger_core::nand::FlashAge;
 use lodger_wire::command::window::opcode;
 use lodger_wire::command::{AdminCommand, GetLogPage};
-use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::identify::controller::FR;
 use lodger_wire::layout::Short;
 use lodger_wire::log::{
@@ -17,7 +16,7 @@ use lodger_wire::memory::GuestMemory;
 use lodger_wire::opcode::AdminOpcode;
 use lodger_wire::status::Status;
 use lodger_wire::transfer::DataPointer;
-use lodger_wire::{NamespaceId, QueueId};
+use lodger_wire::NamespaceId;
 use std::collections::VecDeque;
 
 const PS_PER_HOUR: u64 = 3600 * 1_000_000_000_000;
@@ -40,11 +39,11 @@ impl ErrorLog {
         self.count = count;
     }
 
-    pub(super) fn add(&mut self, entry: &SubmissionEntry, queue: QueueId, status: Status) {
+    pub(super) fn add(&mut self, entry: ErrorEntry) {
         self.count += 1;
         let entry = ErrorEntry {
             count: self.count,
-            ..ErrorEntry::of(entry, queue, status)
+            ..entry
         };
         self.entries.truncate(usize::from(ERROR_ENTRIES_Z));
         self.entries.push_front(entry);

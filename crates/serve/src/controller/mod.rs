@@ -285,7 +285,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             Effect::Shutdown(_) => self.begin_shutdown(),
             Effect::Doorbell(doorbell) => {
                 if let Some(event) = self.queues.ring(doorbell) {
-                    self.events.add(event);
+                    self.doorbell_is_wrong(event);
                 }
             }
             Effect::PmrEnable(is_enabled) => self.region_enabled(is_enabled),

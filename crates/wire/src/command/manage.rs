@@ -10,8 +10,9 @@ use crate::status::Status;
 /// What I/O queues may be, beside whether they exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLimits {
-    /// Highest identifiers of submission and completion queues: as many of each kind as Number of Queues says.
+    /// Highest identifier of a submission queue: as many as Number of Queues says.
     pub submission_id_max: QueueId,
+    /// The same of completion queues.
     pub completion_id_max: QueueId,
     /// Entries at most, 0-based (CAP.MQES).
     pub entries_max_z: u16,
