@@ -6,7 +6,7 @@ mod kept;
 mod lives;
 mod simulated;
 
-use driver::{Driver, Port};
+use driver::{Driver, Port, number};
 use kept::{Asked, Naive, SimDisk, ZEROS, block_bytes};
 use lives::*;
 use lodger_core::DriveSpec;
@@ -270,6 +270,11 @@ fn a_full_disk_fails_writes_and_flushes_and_nothing_else_and_they_go_on_when_the
     let flush = driver.entry(1, 0, 0, 0);
     let flushed = driver.run(1, flush);
     assert!(flushed.is_err_and(|status| status.is(Status::WRITE_FAULT)));
+    // It is known of the flush, too, which was not counted, and of a drive that said that it was well.
+    assert_eq!(number(&driver.log(1, 64), 0, 8), failed + 1);
+    assert_eq!(driver.log(1, 64)[31], 0, "a flush");
+    assert_eq!(driver.log(2, 512)[0], 1 << 2);
+    assert!(driver.port.controller.plight().cannot_store);
     let check = |driver: &mut Driver<Simulated<'_>>, acknowledged: &[u64]| {
         let all = read_all(driver);
         for lba in 0..BLOCKS / 2 {
@@ -282,6 +287,8 @@ fn a_full_disk_fails_writes_and_flushes_and_nothing_else_and_they_go_on_when_the
     write(&mut driver, BLOCKS / 2, 3).expect("there is room again");
     let flush = driver.entry(1, 0, 0, 0);
     driver.run(1, flush).expect("what had to wait is there");
+    assert!(!driver.port.controller.plight().cannot_store);
+    assert_eq!(driver.log(2, 512)[0], 0);
     check(&mut driver, &acknowledged);
     drop(driver);
     disk.crash(&mut Rng::new(1));

@@ -66,6 +66,8 @@ pub struct PlightView {
     pub read_only: bool,
     /// It is hot, and slow.
     pub throttled: bool,
+    /// The file that keeps it takes nothing: writes fail, and flushes.
+    pub cannot_store: bool,
     /// Of what was in the byte window at the last power cut, not all is back.
     pub lost_window: bool,
     /// Host memory that it was granted is not there.
@@ -140,6 +142,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             stalled: plight.is_stalled,
             read_only: plight.is_read_only,
             throttled: plight.gap_ps.is_some(),
+            cannot_store: self.cannot_store(),
             lost_window: plight.has_lost_window,
             withdrawn: self.device.host_memory.memory.is_withdrawn(),
             acts: plight.done,

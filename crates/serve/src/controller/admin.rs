@@ -55,7 +55,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             AdminCommand::Sanitize(sanitize) => match self.sanitize(sanitize, entry.dword(10)) {
                 Ok(()) => {
                     self.keep_rest(false);
-                    self.complete_when_safe(permit, Outcome::SUCCESS);
+                    self.complete_when_safe(*entry, permit, Outcome::SUCCESS);
                     Ok(())
                 }
                 Err(status) => Err((permit, status)),

@@ -4,6 +4,7 @@ use super::identity::Identity;
 use super::queues::bit;
 use super::{Controller, IO_QUEUES_MAX, VECTORS};
 use crate::faults::Event;
+use lodger_wire::NamespaceId;
 use lodger_wire::command::feature::{
     Feature, FeatureId, NumberOfQueues, PowerTransition, PowerTransitions, Switch,
 };
@@ -11,6 +12,7 @@ use lodger_wire::command::{GetFeatures, Select, SetFeatures};
 use lodger_wire::entry::Outcome;
 use lodger_wire::hmb::{HmbAction, HmbAttributes, HmbRequest, usable_ranges};
 use lodger_wire::memory::GuestMemory;
+use lodger_wire::opcode::AdminOpcode;
 use lodger_wire::queue::Permit;
 use lodger_wire::status::Status;
 use lodger_wire::transfer::DataPointer;
@@ -274,7 +276,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
             }
             Ok(outcome) if set.save => {
                 self.keep_rest(false);
-                self.complete_when_safe(permit, outcome);
+                let command = (AdminOpcode::SetFeatures, NamespaceId::NONE);
+                self.complete_admin_when_safe(command, permit, outcome);
             }
             Ok(outcome) => self.complete(permit, outcome),
             Err(status) => return Err((permit, status)),

@@ -483,7 +483,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.flights.spare.keep(payload);
         let Some(permit) = flight.permit else { return };
         match (outcome, flight.entry) {
-            (Ok(()), _) if flight.is_safe => self.complete_when_safe(permit, Outcome::SUCCESS),
+            (Ok(()), Some(entry)) if flight.is_safe => {
+                self.complete_when_safe(entry, permit, Outcome::SUCCESS);
+            }
             (Ok(()), _) => self.complete(permit, Outcome::SUCCESS),
             (Err(status), Some(entry)) if flight.kind == Kind::Window => {
                 self.refuse_when_safe(entry, permit, status);

@@ -3,6 +3,7 @@
 use super::Controller;
 use super::identity::ERROR_ENTRIES_Z;
 use lodger_core::nand::FlashAge;
+use lodger_wire::NamespaceId;
 use lodger_wire::command::window::opcode;
 use lodger_wire::command::{AdminCommand, GetLogPage};
 use lodger_wire::identify::controller::FR;
@@ -16,7 +17,6 @@ use lodger_wire::memory::GuestMemory;
 use lodger_wire::opcode::AdminOpcode;
 use lodger_wire::status::Status;
 use lodger_wire::transfer::DataPointer;
-use lodger_wire::NamespaceId;
 use std::collections::VecDeque;
 
 const PS_PER_HOUR: u64 = 3600 * 1_000_000_000_000;
@@ -174,6 +174,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             ),
             (self.device.is_worn_out(), CriticalWarning::ReadOnly),
             (self.is_beyond_threshold(), CriticalWarning::Temperature),
+            (self.cannot_store(), CriticalWarning::Reliability),
         ];
         let warnings = warnings.into_iter().filter(|(holds, _)| *holds);
         let warnings = warnings.fold(0, |bits, (_, warning)| bits | warning as u8);
