@@ -35,7 +35,13 @@ pub(super) fn run(args: &CtlArgs, streams: &mut Streams<'_>) -> Result<(), Error
         }
         Some(false) => {
             let error = answer["error"].as_str().unwrap_or("it is refused");
-            Err(Error::input(clean(error)).hint("`lodger ctl SOCKET --help` says what there is"))
+            let hint = match args.order {
+                Order::Rules {
+                    order: RulesOrder::Add { .. },
+                } => "`lodger ctl SOCKET rules add --help` has the words of rules",
+                _ => "`lodger ctl SOCKET --help` says what there is",
+            };
+            Err(Error::input(clean(error)).hint(hint))
         }
         None => Err(foreign()),
     }

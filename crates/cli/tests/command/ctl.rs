@@ -35,6 +35,17 @@ fn a_running_drive_is_told_what_is_to_happen_to_it() {
     let status = sandbox.ok(&["ctl", "drive", "status", "--json"]).stdout;
     let status: serde_json::Value = serde_json::from_str(&status).unwrap();
     assert_eq!(status["status"]["throttled"], true, "{status}");
+    assert_eq!(served.end().code, Some(0));
+    assert!(
+        !sandbox.dir.join("drive.ctl").exists(),
+        "gone with the drive"
+    );
+}
+
+#[test]
+fn what_is_refused_is_said_with_where_to_look() {
+    let sandbox = Sandbox::new();
+    let served = Served::new(&sandbox, "unix:drive", &[]);
     let refused = |args: &[&str], words: &str| {
         let outcome = sandbox.run(args);
         assert_eq!(outcome.code, Some(2), "{args:?}: {}", outcome.stderr);
@@ -46,6 +57,15 @@ fn a_running_drive_is_told_what_is_to_happen_to_it() {
         "cannot ask the drive at `nowhere`",
     );
     refused(&["ctl", "drive", "rules", "add", "drip"], "first word");
+    // The help that was named has no words of rules.
+    refused(
+        &["ctl", "drive", "rules", "add", "drip"],
+        "`lodger ctl SOCKET rules add --help`",
+    );
+    refused(
+        &["ctl", "drive", "rules", "add", "identify HMPRE=1"],
+        "`identify` is for a file of rules",
+    );
     refused(&["ctl", "drive", "rules", "remove", "7"], "no rule `7`");
     refused(&["ctl", "drive", "vanish"], "goes with `--socket`");
     refused(
@@ -62,10 +82,6 @@ fn a_running_drive_is_told_what_is_to_happen_to_it() {
     );
     refused(&["ctl", "drive"], "rules");
     assert_eq!(served.end().code, Some(0));
-    assert!(
-        !sandbox.dir.join("drive.ctl").exists(),
-        "gone with the drive"
-    );
 }
 
 #[test]

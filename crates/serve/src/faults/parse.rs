@@ -232,6 +232,11 @@ fn act_of(words: &mut Words<'_>) -> Result<Act, String> {
             let place = words.value("inside, beside or former")?;
             Act::Touch(named("touch", &TouchWhere::ALL, place)?)
         }
+        "identify" => {
+            let what = "`identify` is for a file of rules (`serve --faults`), or for `serve --identify`: \
+                what a running drive says of itself stays";
+            return Err(what.to_owned());
+        }
         other => return Err(wrong_word("a rule's first word", DEEDS, other)),
     })
 }
@@ -455,6 +460,7 @@ mod tests {
     fn what_is_wrong_with_a_rule_is_said_with_its_line() {
         for (text, words) in [
             ("\nnonsense", "touch, found `nonsense` (line 2)"),
+            ("drip", "a rule's first word must be fail"),
             ("fail", "needs a status"),
             ("fail 0", "no success"),
             ("fail 0x800", "up to 2047"),
