@@ -279,6 +279,47 @@ fn a_hot_drive_takes_commands_one_after_the_other() {
     assert_eq!(driver.log(2, 512)[0], 0);
 }
 
+/// Acts that found nothing to do anything to were said to be done, and counted.
+#[test]
+fn an_act_that_finds_nothing_is_refused_and_not_counted() {
+    let ram = ram();
+    let mut driver = with(&ram, "");
+    let nothing = [
+        "touch former",
+        "touch inside",
+        "touch beside",
+        "corrupt 8",
+        "withdraw",
+        "return",
+        "resume",
+        "writable",
+        "cool",
+    ];
+    let told = |driver: &mut Drive<'_>, line: &str| {
+        let controller = &mut driver.port.controller;
+        let answer = lodger_serve::control::answer(line.as_bytes(), controller, 1, true);
+        driver.port.wait();
+        answer
+    };
+    for what in nothing {
+        let answer = told(&mut driver, &format!("do {what}"));
+        assert!(answer.contains("would do nothing"), "{what}: {answer}");
+        act(&mut driver, what);
+    }
+    assert_eq!(driver.port.controller.plight().acts, 0);
+    driver.grant_host_memory(HMB_BYTES, false).expect("a grant");
+    for what in ["stall", "read-only", "throttle 1ms"]
+        .into_iter()
+        .chain(nothing)
+    {
+        if !what.starts_with("return") {
+            let answer = told(&mut driver, &format!("do {what}"));
+            assert!(answer.contains("\"ok\":true"), "{what}: {answer}");
+        }
+    }
+    assert_eq!(driver.port.controller.plight().acts, 11);
+}
+
 #[test]
 fn a_host_that_asks_hears_of_heat() {
     for asks in [true, false] {

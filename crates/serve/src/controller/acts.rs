@@ -211,9 +211,47 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     pub(super) fn act_on_due(&mut self, now_ps: u64) {
         while let Some(act) = self.plight.take_due(now_ps) {
-            self.plight.done += 1;
-            self.perform(&act, now_ps);
+            if self.finds_nothing(&act).is_none() {
+                self.plight.done += 1;
+                self.perform(&act, now_ps);
+            }
         }
+    }
+
+    /// Why an act would do nothing as things stand; what is planned may change them first.
+    pub(crate) fn would_do_nothing(&self, act: &Act) -> Option<&'static str> {
+        let is_as_it_will_be = self.plight.planned.is_empty();
+        self.finds_nothing(act).filter(|_| is_as_it_will_be)
+    }
+
+    fn finds_nothing(&self, act: &Act) -> Option<&'static str> {
+        let (plight, memory) = (&self.plight, &self.device.host_memory.memory);
+        let (is_there, why) = match act {
+            // After a reset the drive may still have it lent, but the host has it back.
+            Act::Corrupt(_) => {
+                let has_any = self.hmb.is_enabled() && memory.is_lent() && !memory.is_withdrawn();
+                (has_any, "the drive has no host memory")
+            }
+            Act::Withdraw => {
+                let has_any = memory.is_lent() && !memory.is_withdrawn();
+                (has_any, "the drive has no host memory")
+            }
+            Act::Touch(TouchWhere::Inside | TouchWhere::Beside) => {
+                (memory.is_lent(), "the drive has no host memory")
+            }
+            Act::Touch(TouchWhere::Former) => {
+                let was_any = memory.former_address().is_some();
+                (was_any, "the drive was never granted host memory")
+            }
+            Act::Return => (plight.is_gone, "the drive is not gone"),
+            Act::Resume => (plight.is_stalled, "the drive is not stalled"),
+            Act::Writable => (plight.is_read_only, "the drive is not read-only"),
+            Act::Cool => (plight.is_hot(), "the drive is not hot"),
+            Act::Vanish(_) | Act::PowerCut | Act::Stall(_) | Act::ReadOnly | Act::Throttle(_) => {
+                (true, "")
+            }
+        };
+        (!is_there).then_some(why)
     }
 
     fn perform(&mut self, act: &Act, now_ps: u64) {
@@ -249,12 +287,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 self.plight.cool(now_ps);
                 self.look_at_temperature();
             }
-            // After a reset the drive may still have it lent, but the host has it back.
-            Act::Corrupt(bits) if self.hmb.is_enabled() => {
+            Act::Corrupt(bits) => {
                 let rng = &mut self.kept.rng;
                 self.device.host_memory.memory.corrupt(*bits, rng);
             }
-            Act::Corrupt(_) => {}
             Act::Withdraw => self.device.host_memory.memory.withdraw(),
             Act::Touch(place) => self.touch(*place),
         }
