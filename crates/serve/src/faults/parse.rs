@@ -37,11 +37,18 @@ const UNITS_PS: [(&str, u64); 6] = [
 ];
 /// A longer time is a mistake: a day.
 const TIME_PS_MAX: u64 = 86_400 * 1_000_000_000_000;
-const SIZES: [(&str, u64); 4] = [
+/// As options have them.
+const SIZES: [(&str, u64); 10] = [
     ("KiB", 1 << 10),
     ("MiB", 1 << 20),
     ("GiB", 1 << 30),
     ("TiB", 1 << 40),
+    ("kB", 1_000),
+    ("KB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("TB", 1_000_000_000_000),
+    ("B", 1),
 ];
 const EVENTS: [(&str, Event); 5] = [
     ("grant", Event::Grant),
@@ -512,6 +519,18 @@ mod tests {
         assert_eq!(Faults::parse(&many, 0).unwrap_err().line, RULES_MAX + 1);
         assert!(Faults::parse("# nothing\n\n", 0).unwrap().is_empty());
         assert!(Faults::parse(&format!("drop {}", "x".repeat(2000)), 0).is_err());
+    }
+
+    /// Options take `1MB`, and rules did not.
+    #[test]
+    fn sizes_have_the_units_of_options() {
+        let bytes = |text| super::size_bytes("written", text);
+        assert_eq!(bytes("1MB"), Ok(1_000_000));
+        assert_eq!(bytes("3kB"), Ok(3000));
+        assert_eq!(bytes("512B"), Ok(512));
+        assert_eq!(bytes("2MiB"), Ok(2 << 20));
+        assert_eq!(bytes("512"), Ok(512));
+        assert!(bytes("1mb").is_err() && bytes("B").is_err());
     }
 
     #[test]
