@@ -156,6 +156,7 @@ fn status(status: &Value) -> Option<String> {
         ("stalled", "stalled"),
         ("read_only", "read-only"),
         ("throttled", "hot"),
+        ("cannot_store", "unable to store: its file takes nothing"),
         ("lost_window", "without part of what its byte window held"),
         ("withdrawn", "without the host memory it was granted"),
     ]
@@ -172,7 +173,8 @@ fn status(status: &Value) -> Option<String> {
         "{}: {plight}\n  \
          time         {:.3} s of the drive's\n  \
          clients      {} so far\n  \
-         commands     {}, {} in the drive now, {} failed, {} resets\n  \
+         commands     {} of I/O queues, {} in the drive now, {} resets\n  \
+         failed       {}, admin commands among them\n  \
          host memory  {} bytes in {} pieces\n  \
          rules        {}, something done to {} commands\n  \
          acts         {} done, {} wait for their time\n",
@@ -181,8 +183,8 @@ fn status(status: &Value) -> Option<String> {
         number("clients")?,
         number("commands")?,
         number("in_the_drive")?,
-        number("errors")?,
         number("resets")?,
+        number("errors")?,
         number("host_memory_bytes")?,
         number("host_memory_pieces")?,
         number("rules")?,
