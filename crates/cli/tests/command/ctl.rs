@@ -19,8 +19,14 @@ fn a_running_drive_is_told_what_is_to_happen_to_it() {
     }
     // Of I/O queues and of all: there could be more failed than there were.
     let status = sandbox.ok(&["ctl", "drive", "status"]).stdout;
-    assert!(status.contains("commands     0 of I/O queues, 0 in"), "{status}");
-    assert!(status.contains("failed       0, admin commands among them"), "{status}");
+    assert!(
+        status.contains("commands     0 of I/O queues, 0 in"),
+        "{status}"
+    );
+    assert!(
+        status.contains("failed       0, admin commands among them"),
+        "{status}"
+    );
     let rule = "fail 0x281 opcode=read every=100";
     let added = sandbox.ok(&["ctl", "drive", "rules", "add", rule]);
     assert_eq!(added.stdout, "rule 1\n");
