@@ -1,9 +1,11 @@
 //! Log pages: health from the model's counters, errors, what is supported (Base 2.0 §5.16.1).
 
 use super::Controller;
+use super::features::is_supported;
 use super::identity::ERROR_ENTRIES_Z;
 use lodger_core::nand::FlashAge;
 use lodger_wire::NamespaceId;
+use lodger_wire::command::feature::FeatureId;
 use lodger_wire::command::window::opcode;
 use lodger_wire::command::{AdminCommand, GetLogPage};
 use lodger_wire::identify::controller::FR;
@@ -153,7 +155,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 effects(self.device.has_window(), are_managed).to_vec()
             }
             LogId::SelfTest => empty_self_test().to_vec(),
-            LogId::FeatureEffects => feature_effects().to_vec(),
+            LogId::FeatureEffects => {
+                let ids = FeatureId::ALL.iter().copied();
+                feature_effects(ids.filter(|id| is_supported(*id))).to_vec()
+            }
             LogId::Sanitize => self.sanitize_status().encode().to_vec(),
             LogId::OcpHealth => self.ocp_health().encode().to_vec(),
             LogId::Counters => self.counters(),
