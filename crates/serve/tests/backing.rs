@@ -352,6 +352,14 @@ fn what_is_no_backing_of_this_drive_is_refused_and_left_as_it_was() {
     shorter.cut_off(40 << 20);
     let error = refused(&shorter, &spec, SEED);
     assert!(matches!(error, Some(BackingError::Damaged(_))), "{error:?}");
+    // The first page alone was taken for a drive that was being made.
+    for bytes in [512, 4096, 4097] {
+        let shorter = Arc::new(disk.copy());
+        shorter.cut_off(bytes);
+        shorter.lose(bytes, 8 << 30);
+        let error = refused(&shorter, &spec, SEED);
+        assert!(matches!(error, Some(BackingError::Damaged(_))), "{error:?}");
+    }
     let newer = Arc::new(disk.copy());
     newer.flip(24, 1);
     assert!(matches!(

@@ -390,7 +390,7 @@ fn open_backing(
     if backing.was_begun() {
         let path = path.display();
         streams.note(&format!(
-            "`{path}` held its first page and nothing more: the drive in it is new"
+            "`{path}` had its length and nothing else: the drive in it is new"
         ));
     }
     if args.record.is_some() && backing.found().is_some() {

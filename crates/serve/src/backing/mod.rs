@@ -157,9 +157,15 @@ impl Backing {
         let bytes = disk.bytes()?;
         let mut page = vec![0; bytes.min(PAGE) as usize];
         disk.read(0, &mut page)?;
+        // Its maker was stopped as it had its length and nothing else yet.
+        let is_begun = bytes == layout.end && disk.next_data(0)?.is_none();
         match rest::decode_header(&page) {
-            Header::Foreign if bytes > 0 => return Err(BackingError::Foreign),
-            Header::Foreign => disk.write(0, &rest::encode_header(&whose)?)?,
+            Header::Foreign if bytes == 0 || is_begun => {
+                // The length first: a file that says whose it is, and is shorter, was cut off.
+                disk.set_bytes(layout.end)?;
+                disk.write(0, &rest::encode_header(&whose)?)?;
+            }
+            Header::Foreign => return Err(BackingError::Foreign),
             Header::Form(form) => return Err(BackingError::Form(form)),
             Header::Damaged => return Err(BackingError::Damaged("its first page".to_owned())),
             Header::Of(found) => {
@@ -168,11 +174,7 @@ impl Backing {
                 }
             }
         }
-        let is_short = bytes <= PAGE;
-        if is_short {
-            // It is new, or was when its maker was stopped.
-            disk.set_bytes(layout.end)?;
-        } else if bytes < layout.end {
+        if bytes > 0 && bytes < layout.end {
             return Err(match layout.window() {
                 Some((at, length)) if bytes >= at => BackingError::ShortWindow {
                     left: bytes - at,
@@ -182,7 +184,7 @@ impl Backing {
             });
         }
         let mut backing = Self::find(disk, spec, layout, has_thread, progress)?;
-        backing.was_begun = is_short && bytes > 0;
+        backing.was_begun = is_begun;
         Ok(backing)
     }
 
@@ -242,7 +244,7 @@ impl Backing {
         })
     }
 
-    /// The file had its first page and nothing more: its maker was stopped, or it was cut off. The drive in it is new.
+    /// The file had its length and nothing else: its maker was stopped. The drive in it is new.
     #[must_use]
     pub fn was_begun(&self) -> bool {
         self.was_begun
