@@ -43,7 +43,7 @@ Examples:
   lodger drives show rc100-480                              every number of a drive and its source
 
 Exit status: 0 done, 1 a check or verdict failed, 2 wrong use or input, 130 interrupted
-(143 by SIGTERM, 129 by SIGHUP).";
+(143 by SIGTERM, 129 by SIGHUP); `serve` ends so with 0.";
 
 /// A software-defined SSD that lodges in host memory.
 #[derive(Debug, Parser)]

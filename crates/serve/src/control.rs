@@ -128,6 +128,11 @@ fn obey<M: GuestMemory + Clone>(
             if act.takes_drive_away() && !may_go {
                 return Err(cannot_go(&act));
             }
+            if after_ps == 0
+                && let Some(why) = controller.would_do_nothing(&act)
+            {
+                return Err(format!("`{act}` would do nothing: {why}"));
+            }
             let at_s = (controller.now_ps().saturating_add(after_ps)) as f64 / 1e12;
             let answer = json!({"ok": true, "act": act.to_string(), "at_drive_seconds": at_s});
             match controller.act((after_ps, act)) {

@@ -279,6 +279,47 @@ fn a_hot_drive_takes_commands_one_after_the_other() {
     assert_eq!(driver.log(2, 512)[0], 0);
 }
 
+/// Acts that found nothing to do anything to were said to be done, and counted.
+#[test]
+fn an_act_that_finds_nothing_is_refused_and_not_counted() {
+    let ram = ram();
+    let mut driver = with(&ram, "");
+    let nothing = [
+        "touch former",
+        "touch inside",
+        "touch beside",
+        "corrupt 8",
+        "withdraw",
+        "return",
+        "resume",
+        "writable",
+        "cool",
+    ];
+    let told = |driver: &mut Drive<'_>, line: &str| {
+        let controller = &mut driver.port.controller;
+        let answer = lodger_serve::control::answer(line.as_bytes(), controller, 1, true);
+        driver.port.wait();
+        answer
+    };
+    for what in nothing {
+        let answer = told(&mut driver, &format!("do {what}"));
+        assert!(answer.contains("would do nothing"), "{what}: {answer}");
+        act(&mut driver, what);
+    }
+    assert_eq!(driver.port.controller.plight().acts, 0);
+    driver.grant_host_memory(HMB_BYTES, false).expect("a grant");
+    for what in ["stall", "read-only", "throttle 1ms"]
+        .into_iter()
+        .chain(nothing)
+    {
+        if !what.starts_with("return") {
+            let answer = told(&mut driver, &format!("do {what}"));
+            assert!(answer.contains("\"ok\":true"), "{what}: {answer}");
+        }
+    }
+    assert_eq!(driver.port.controller.plight().acts, 11);
+}
+
 #[test]
 fn a_host_that_asks_hears_of_heat() {
     for asks in [true, false] {
@@ -340,13 +381,13 @@ fn host_memory_is_corrupted_withdrawn_and_no_byte_is_wrong() {
 #[test]
 fn answers_are_changed_where_a_rule_says_and_commands_done_or_not() {
     let ram = ram();
-    let rules = "answer 0x00030003 opcode=set-features dword10=7/0xff skip=1\n\
+    let rules = "answer 0x00030003 opcode=set-features dword10=9/0xff\n\
                  change 4 6c6f7374 opcode=identify dword10=1/0xff\n\
                  pretend opcode=write lba=64\n\
                  change 4090 ffffff opcode=read lba=72";
     let mut driver = with(&ram, rules);
-    let queues = driver.admin(9, 0, &[7, 0x1_0001]);
-    assert_eq!(queues, Ok(0x3_0003), "another number");
+    let vector = driver.admin(9, 0, &[9, 1]);
+    assert_eq!(vector, Ok(0x3_0003), "another number");
     assert_eq!(&driver.identify(1, 0)[4..9], b"lostE", "the serial number");
     run(&mut driver, WRITE, 64, 9).expect("it says so");
     assert_eq!(byte_at(&mut driver, 64), 0, "and has not written");
@@ -358,7 +399,7 @@ fn answers_are_changed_where_a_rule_says_and_commands_done_or_not() {
     driver.port.memory().read(buffer, &mut bytes).unwrap();
     assert_eq!(bytes[4088..4095], [9, 9, 255, 255, 255, 9, 9]);
     // A failure stays one.
-    assert!(driver.admin(9, 0, &[7, u32::MAX]).is_err());
+    assert!(driver.admin(9, 0, &[9, 0xffff]).is_err());
 }
 
 #[test]

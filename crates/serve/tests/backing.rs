@@ -6,11 +6,12 @@ mod kept;
 mod lives;
 mod simulated;
 
-use driver::{Driver, Port};
+use driver::{Driver, Port, number};
 use kept::{Asked, Naive, SimDisk, ZEROS, block_bytes};
 use lives::*;
 use lodger_core::DriveSpec;
 use lodger_core::rng::Rng;
+use lodger_serve::backing::disk::Disk;
 use lodger_serve::backing::{Backing, BackingError};
 use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::memory::{GuestMemory, Ram};
@@ -269,6 +270,11 @@ fn a_full_disk_fails_writes_and_flushes_and_nothing_else_and_they_go_on_when_the
     let flush = driver.entry(1, 0, 0, 0);
     let flushed = driver.run(1, flush);
     assert!(flushed.is_err_and(|status| status.is(Status::WRITE_FAULT)));
+    // It is known of the flush, too, which was not counted, and of a drive that said that it was well.
+    assert_eq!(number(&driver.log(1, 64), 0, 8), failed + 1);
+    assert_eq!(driver.log(1, 64)[31], 0, "a flush");
+    assert_eq!(driver.log(2, 512)[0], 1 << 2);
+    assert!(driver.port.controller.plight().cannot_store);
     let check = |driver: &mut Driver<Simulated<'_>>, acknowledged: &[u64]| {
         let all = read_all(driver);
         for lba in 0..BLOCKS / 2 {
@@ -281,6 +287,8 @@ fn a_full_disk_fails_writes_and_flushes_and_nothing_else_and_they_go_on_when_the
     write(&mut driver, BLOCKS / 2, 3).expect("there is room again");
     let flush = driver.entry(1, 0, 0, 0);
     driver.run(1, flush).expect("what had to wait is there");
+    assert!(!driver.port.controller.plight().cannot_store);
+    assert_eq!(driver.log(2, 512)[0], 0);
     check(&mut driver, &acknowledged);
     drop(driver);
     disk.crash(&mut Rng::new(1));
@@ -344,6 +352,14 @@ fn what_is_no_backing_of_this_drive_is_refused_and_left_as_it_was() {
     shorter.cut_off(40 << 20);
     let error = refused(&shorter, &spec, SEED);
     assert!(matches!(error, Some(BackingError::Damaged(_))), "{error:?}");
+    // The first page alone was taken for a drive that was being made.
+    for bytes in [512, 4096, 4097] {
+        let shorter = Arc::new(disk.copy());
+        shorter.cut_off(bytes);
+        shorter.lose(bytes, 8 << 30);
+        let error = refused(&shorter, &spec, SEED);
+        assert!(matches!(error, Some(BackingError::Damaged(_))), "{error:?}");
+    }
     let newer = Arc::new(disk.copy());
     newer.flip(24, 1);
     assert!(matches!(
@@ -455,4 +471,72 @@ fn damage_to_what_is_kept_beside_the_data_is_refused_or_changes_nothing() {
     }
     println!("{refused} refused, {same} the same");
     assert!(refused > 3);
+}
+
+/// Sectors of what is kept beside the data are lost from a file, one at a time: how often it was refused. Else it is the same.
+fn lose_sectors(disk: &SimDisk, spec: &DriveSpec, pages: &[u64]) -> u32 {
+    let ram = ram();
+    let whole = read_all(&mut start(&Arc::new(disk.copy()), spec, &ram).0);
+    let (mut rng, mut refused) = (Rng::new(9), 0);
+    for _ in 0..lodger_testing::cases(24) {
+        let page = pages[rng.below(pages.len() as u32) as usize];
+        let damaged = Arc::new(disk.copy());
+        damaged.lose(page * 4096 + u64::from(rng.below(8)) * 512, 512);
+        let mut driver = Simulated::driver(spec, &ram);
+        let kept = open(&damaged, spec).and_then(|backing| driver.port.controller.keep_in(backing));
+        if kept.is_err() {
+            refused += 1;
+            continue;
+        }
+        driver.port.now_ps = driver.port.controller.now_ps();
+        driver.enable();
+        driver.create_queues(2);
+        assert!(read_all(&mut driver) == whole, "page {page} of the file");
+    }
+    refused
+}
+
+/// What is missing reads as zeros, as what was never written does: pages whose records were lost were taken for empty, and
+/// a drive without its table came up as a new one.
+#[test]
+fn what_is_missing_beside_the_data_is_refused_or_changes_nothing() {
+    let (disk, spec, ram) = (Arc::new(SimDisk::default()), small(&[]), ram());
+    let (mut driver, _) = start(&disk, &spec, &ram);
+    let mut naive = Naive::new(BLOCKS, 2);
+    work(&mut driver, &mut naive, 2000).expect("it works");
+    driver.port.controller.switch_off().expect("it is written");
+    drop(driver);
+    let pages = disk.pages().into_iter();
+    let beside: Vec<u64> = pages.filter(|page| !disk.is_data(*page)).collect();
+    assert!(lose_sectors(&disk, &spec, &beside) > 3);
+    // Killed later on: of what was there before and stayed as it was the same holds.
+    let later = Arc::new(disk.copy());
+    let (mut driver, _) = start(&later, &spec, &ram);
+    work(&mut driver, &mut naive, 100).expect("it works");
+    drop(driver);
+    let stayed = |page: &u64| {
+        let (mut before, mut after) = ([0; 4096], [0; 4096]);
+        disk.read(page * 4096, &mut before).expect("it can be read");
+        later.read(page * 4096, &mut after).expect("it can be read");
+        before == after
+    };
+    let beside: Vec<u64> = beside.into_iter().filter(stayed).collect();
+    assert!(lose_sectors(&later, &spec, &beside) > 3);
+}
+
+/// A file that an earlier version left has no inventory.
+#[test]
+fn a_file_without_an_inventory_is_read() {
+    let (disk, spec, ram) = (Arc::new(SimDisk::default()), small(&[]), ram());
+    let (mut driver, _) = start(&disk, &spec, &ram);
+    work(&mut driver, &mut Naive::new(BLOCKS, 2), 300).expect("it works");
+    driver.port.controller.switch_off().expect("it is written");
+    let whole = read_all(&mut start(&Arc::new(disk.copy()), &spec, &ram).0);
+    let at = (0..(513 << 8)).rev().find(|page| {
+        let mut bytes = [0; 4096];
+        disk.read(page * 4096, &mut bytes).expect("it can be read");
+        bytes.windows(4).any(|word| word == b"nidL")
+    });
+    disk.lose(at.expect("an inventory") * 4096, 4096);
+    assert!(read_all(&mut start(&disk, &spec, &ram).0) == whole);
 }

@@ -4,7 +4,7 @@ mod driver;
 mod simulated;
 
 use driver::mix::Mix;
-use driver::{MEMORY_BYTES, Port};
+use driver::{MEMORY_BYTES, Port, number};
 use lodger_serve::controller::identity::Unservable;
 use lodger_serve::controller::{Controller, Settings};
 use lodger_wire::memory::GuestMemory;
@@ -51,11 +51,26 @@ fn linux_finds_a_drive_that_asks_for_host_memory() {
         driver.log(page, 512);
     }
     for feature in [
-        1, 2, 4, 5, 6, 7, 8, 9, 0xa, 0xb, 0xc, 0xd, 0xe, 0x10, 0x16, 0x81,
+        1, 2, 4, 6, 7, 8, 9, 0xa, 0xb, 0xc, 0xd, 0xe, 0x10, 0x16, 0x81,
     ] {
         driver.admin(0xa, 0, &[feature]).expect("Get Features");
     }
     assert_eq!(driver.admin(0xa, 0, &[6]), Ok(1), "the write cache is on");
+    // Of a namespace, which was not looked at.
+    let of_none = Err(Status::INVALID_NAMESPACE.with_more());
+    assert_eq!(driver.admin(0xa, 1, &[5]), Ok(0));
+    for namespace in [0, 77, u32::MAX] {
+        assert_eq!(driver.admin(0xa, namespace, &[5]), of_none);
+    }
+    assert_eq!(driver.admin(9, 0, &[5, 1]), of_none);
+    assert_eq!(driver.admin(9, u32::MAX, &[5, 1]), Ok(0));
+    // There was a timer of Keep Alive, and no Keep Alive.
+    let none = Err(Status::INVALID_FIELD.with_more());
+    assert_eq!(number(&driver.identify(1, 0), 320, 2), 0, "KAS");
+    assert_eq!(driver.admin(9, 0, &[0xf, 1000]), none);
+    assert_eq!(driver.admin(0xa, 0, &[0xf]), none);
+    assert_eq!(driver.log(0x12, 512)[4 * 0xf..][..4], [0; 4]);
+    assert_eq!(number(&driver.identify(1, 0), 328, 4) >> 30, 1, "NODMMAS");
     let unknown = driver.admin(0xc1, 0, &[]);
     assert_eq!(unknown, Err(Status::INVALID_OPCODE.with_more()));
 }
@@ -433,4 +448,26 @@ fn a_write_whose_data_cannot_be_had_leaves_what_was_there() {
                 .expect("memory");
         }
     }
+}
+
+/// The host was told to look into the error log, and nothing was there.
+#[test]
+fn a_doorbell_of_no_queue_is_in_the_error_log() {
+    let ram = ram();
+    let mut driver = Simulated::driver(&spec(&[]), &ram);
+    driver.enable();
+    driver.port.write(0x1000 + 2 * 5 * 4, 1);
+    driver.port.wait();
+    let page = driver.log(1, 64);
+    assert_eq!(number(&page, 0, 8), 1);
+    assert_eq!(
+        number(&page, 8, 4),
+        0xffff_ffff,
+        "of no queue and no command"
+    );
+    assert_eq!(
+        number(&page, 12, 2) >> 1 & 0x7ff,
+        0x101,
+        "Invalid Queue Identifier"
+    );
 }

@@ -4,7 +4,7 @@ mod driver;
 mod simulated;
 
 use driver::mix::Mix;
-use driver::{Driver, Port};
+use driver::{Driver, Port, number};
 use lodger_serve::faults::Faults;
 use lodger_wire::memory::Ram;
 use lodger_wire::status::Status;
@@ -173,4 +173,24 @@ fn chance_is_as_often_as_it_says_and_the_same_every_time() {
     let failed = first.iter().filter(|failed| **failed).count();
     assert!((190..310).contains(&failed), "{failed}");
     assert_eq!(first, outcomes());
+}
+
+/// The block was 0 in all entries of the error log.
+#[test]
+fn the_error_log_names_the_first_block_that_failed() {
+    let ram = ram();
+    let mut driver = with(&ram, "fail 0x281 opcode=read lba=1000-1007");
+    let newest = |driver: &mut Driver<Simulated<'_>>| {
+        let page = driver.log(1, 64);
+        (number(&page, 16, 8), number(&page, 24, 4))
+    };
+    assert_eq!(run(&mut driver, 1, READ, 1004), 0x281);
+    assert_eq!(newest(&mut driver), (1004, 1));
+    let end = number(&driver.identify(0, 1), 0, 8);
+    assert_eq!(run(&mut driver, 1, WRITE, end - 3), 0x80);
+    assert_eq!(newest(&mut driver), (end, 1), "the first that is not there");
+    assert_eq!(run(&mut driver, 1, READ, end + 9), 0x80);
+    assert_eq!(newest(&mut driver), (end + 9, 1));
+    assert!(driver.admin(2, 1, &[1]).is_err());
+    assert_eq!(newest(&mut driver), (0, 1), "a command without blocks");
 }

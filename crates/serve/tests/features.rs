@@ -3,7 +3,7 @@
 mod driver;
 mod simulated;
 
-use driver::{Driver, Port};
+use driver::{Driver, HMB_AT, Port, number};
 use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::memory::{GuestMemory, Ram};
 use lodger_wire::status::Status;
@@ -211,4 +211,81 @@ fn a_drive_that_waits_for_rest_is_reset_like_any() {
     driver.enable();
     assert_eq!(get(&mut driver, POWER), 0);
     assert_eq!(get(&mut driver, 0xd), 0);
+}
+
+/// Number of Queues could be set while there were queues, and queues be made beyond what was granted.
+#[test]
+fn there_are_as_many_queues_as_were_granted_and_that_is_settled_before() {
+    let ram = ram();
+    let mut driver = Simulated::driver(&spec(&[]), &ram);
+    driver.enable();
+    let queue = |driver: &mut Driver<Simulated<'_>>, opcode, id: u32, second| {
+        let at = HMB_AT + u64::from(id) * 0x2000 + u64::from(opcode == 1) * 0x1000;
+        driver.create(opcode, at, &[15 << 16 | id, second])
+    };
+    let beyond = Err(Status::QUEUE_ID_INVALID.with_more());
+    assert_eq!(driver.admin(9, 0, &[7, 1]), Ok(1), "two and one");
+    assert_eq!(queue(&mut driver, 5, 2, 1), beyond);
+    assert_eq!(queue(&mut driver, 5, 1, 1), Ok(0));
+    assert_eq!(queue(&mut driver, 1, 3, 1 << 16 | 1), beyond);
+    assert_eq!(queue(&mut driver, 1, 2, 1 << 16 | 1), Ok(0));
+    let late = driver.admin(9, 0, &[7, 0x1_0001]);
+    assert_eq!(late, Err(Status::COMMAND_SEQUENCE_ERROR.with_more()));
+    assert_eq!(get(&mut driver, 7), 1);
+    // Who does not ask may have all there can be.
+    driver.enable();
+    assert_eq!(queue(&mut driver, 5, 64, 1), beyond);
+    assert_eq!(queue(&mut driver, 5, 63, 1), Ok(0));
+    assert_eq!(queue(&mut driver, 1, 63, 63 << 16 | 1), Ok(0));
+}
+
+const EVENTS: u32 = 0xb;
+/// Over and under, by the composite sensor.
+const UNDER: u32 = 1 << 20;
+
+/// Critical Warning and composite temperature of the health page.
+fn warns_at(driver: &mut Driver<Simulated<'_>>) -> (u8, u64) {
+    let page = driver.log(2, 512);
+    (page[0], number(&page, 1, 2))
+}
+
+/// A threshold that the host had set changed nothing: a drive was hot at 348 K, and else not.
+#[test]
+fn a_temperature_beyond_a_threshold_of_the_host_is_a_warning_and_an_event() {
+    let ram = ram();
+    let mut driver = Simulated::driver(&spec(&[]), &ram);
+    driver.enable();
+    let set = |driver: &mut Driver<Simulated<'_>>, feature, value| {
+        driver
+            .admin(SET, 0, &[feature, value])
+            .expect("Set Features")
+    };
+    assert_eq!(warns_at(&mut driver), (0, 313));
+    for (threshold, warning) in [(313, 2), (314, 0), (UNDER | 313, 2), (UNDER | 312, 0)] {
+        set(&mut driver, THRESHOLD, threshold);
+        assert_eq!(warns_at(&mut driver), (warning, 313), "{threshold:x}");
+    }
+    set(&mut driver, EVENTS, 2);
+    let asks = CommandId(driver.free_command(0));
+    driver.submit(0, SubmissionEntry::new(0xc, asks, NamespaceId::NONE));
+    driver.port.wait();
+    assert!(driver.reap(0).is_empty(), "it is between them");
+    let sets = CommandId(driver.free_command(0));
+    let entry = SubmissionEntry::new(SET, sets, NamespaceId::NONE).with_dword(10, THRESHOLD);
+    driver.submit(0, entry.with_dword(11, 313));
+    driver.port.wait();
+    let told = driver.reap(0).into_iter().find(|(of, _)| *of == asks.0);
+    assert_eq!(told.map(|(_, outcome)| outcome.result), Some(0x0002_0101));
+    set(&mut driver, THRESHOLD, UNDER);
+    // What throttles is 348 K warm, whatever the host thinks of it.
+    let act = |driver: &mut Driver<Simulated<'_>>, act| {
+        let due = lodger_serve::faults::parse_act(act).expect("an act");
+        assert!(driver.port.controller.act(due));
+        driver.port.wait();
+    };
+    for (threshold, warning) in [(349, 0), (348, 2), (15 << 16 | 349, 0)] {
+        set(&mut driver, THRESHOLD, threshold);
+        act(&mut driver, "throttle 1ms");
+        assert_eq!(warns_at(&mut driver), (warning, 348), "{threshold:x}");
+    }
 }

@@ -5,8 +5,8 @@ use lodger_wire::command::feature::{
     Timestamp,
 };
 use lodger_wire::command::{
-    AdminCommand, Cns, Erase, GetLogPage, IoCommand, NamespaceAttachment, NamespaceManagement,
-    NewNamespace, QueueLimits, SanitizeAction, Transfer,
+    AdminCommand, Cns, CreateSubmissionQueue, Erase, GetLogPage, IoCommand, NamespaceAttachment,
+    NamespaceManagement, NewNamespace, QueueLimits, SanitizeAction, Transfer,
 };
 use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::hmb::HmbRequest;
@@ -105,7 +105,8 @@ fn dataset_management_has_1_to_256_ranges() {
 }
 
 const LIMITS: QueueLimits = QueueLimits {
-    id_max: QueueId(4),
+    submission_id_max: QueueId(3),
+    completion_id_max: QueueId(4),
     entries_max_z: 1023,
     vectors: 5,
     page: PageSize::MIN,
@@ -164,6 +165,11 @@ fn submission_queues_need_a_completion_queue() {
     );
     assert_eq!(queue.priority, Priority::High);
     assert_eq!(queue.checked(&LIMITS).map(|memory| memory.entries), Ok(32));
+    let beyond = CreateSubmissionQueue {
+        queue: QueueId(4),
+        ..queue
+    };
+    assert_eq!(beyond.checked(&LIMITS), Err(Status::QUEUE_ID_INVALID));
     for queue in [1, 5 << 16 | 1] {
         let refused = create(queue).checked(&LIMITS);
         assert_eq!(refused, Err(Status::COMPLETION_QUEUE_INVALID));

@@ -2,6 +2,7 @@
 //! that explains them?
 
 use lodger_wire::command::GetLogPage;
+use lodger_wire::command::feature::FeatureId;
 use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::event::AsyncEvent;
 use lodger_wire::layout::{Place, Short};
@@ -112,7 +113,7 @@ fn what_is_supported_says_so() {
     assert_eq!((at(0, 0xc1), at(0, 0xc2)), (1, 0));
     assert_eq!(at(1, 1), 0b11, "write");
     assert_eq!((at(1, 0x81), at(1, 0x19)), (1, 0));
-    assert_eq!(feature_effects()[4 * 0xd], 1);
+    assert_eq!(feature_effects([FeatureId::HostMemoryBuffer])[4 * 0xd], 1);
 }
 
 #[test]

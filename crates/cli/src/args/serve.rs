@@ -36,6 +36,8 @@ printed says how fio and others attach it; up to 16 clients at once. Requests be
 and take as long as they take the drive. This command is then the host, and gives the drive memory
 as Linux does, unless --hmb or --hmb-offer says otherwise.
 
+Ctrl-C, SIGTERM and SIGHUP switch the drive off; the exit status is 0 then, as nothing was broken off.
+
 The drive's data is in memory and gone when the command ends, unless --backing names a file for it:
 then the drive comes back with the next command as it was, with its wear, counters and saved features.
 The bytes of a byte window are beside it then, in FILE.window.

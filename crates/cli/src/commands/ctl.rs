@@ -35,7 +35,13 @@ pub(super) fn run(args: &CtlArgs, streams: &mut Streams<'_>) -> Result<(), Error
         }
         Some(false) => {
             let error = answer["error"].as_str().unwrap_or("it is refused");
-            Err(Error::input(clean(error)).hint("`lodger ctl SOCKET --help` says what there is"))
+            let hint = match args.order {
+                Order::Rules {
+                    order: RulesOrder::Add { .. },
+                } => "`lodger ctl SOCKET rules add --help` has the words of rules",
+                _ => "`lodger ctl SOCKET --help` says what there is",
+            };
+            Err(Error::input(clean(error)).hint(hint))
         }
         None => Err(foreign()),
     }
@@ -150,6 +156,7 @@ fn status(status: &Value) -> Option<String> {
         ("stalled", "stalled"),
         ("read_only", "read-only"),
         ("throttled", "hot"),
+        ("cannot_store", "unable to store: its file takes nothing"),
         ("lost_window", "without part of what its byte window held"),
         ("withdrawn", "without the host memory it was granted"),
     ]
@@ -166,7 +173,8 @@ fn status(status: &Value) -> Option<String> {
         "{}: {plight}\n  \
          time         {:.3} s of the drive's\n  \
          clients      {} so far\n  \
-         commands     {}, {} in the drive now, {} failed, {} resets\n  \
+         commands     {} of I/O queues, {} in the drive now, {} resets\n  \
+         failed       {}, admin commands among them\n  \
          host memory  {} bytes in {} pieces\n  \
          rules        {}, something done to {} commands\n  \
          acts         {} done, {} wait for their time\n",
@@ -175,8 +183,8 @@ fn status(status: &Value) -> Option<String> {
         number("clients")?,
         number("commands")?,
         number("in_the_drive")?,
-        number("errors")?,
         number("resets")?,
+        number("errors")?,
         number("host_memory_bytes")?,
         number("host_memory_pieces")?,
         number("rules")?,

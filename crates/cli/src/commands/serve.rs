@@ -390,7 +390,7 @@ fn open_backing(
     if backing.was_begun() {
         let path = path.display();
         streams.note(&format!(
-            "`{path}` held its first page and nothing more: the drive in it is new"
+            "`{path}` had its length and nothing else: the drive in it is new"
         ));
     }
     if args.record.is_some() && backing.found().is_some() {
@@ -436,6 +436,14 @@ pub(super) fn namespaces_bytes(
     let Some(text) = &args.namespaces else {
         return Ok(found.unwrap_or_default());
     };
+    let is_rest = |size: &&str| *size == "rest";
+    if text.split(',').map(str::trim).filter(is_rest).count() > 1 {
+        let message = format!(
+            "`--namespaces` must have `rest` once at most, found `{}`",
+            text.escape_debug()
+        );
+        return Err(Error::input(message).hint("give all but one of them a size"));
+    }
     let mut left = spec.capacity_bytes;
     let mut sizes = Vec::new();
     for size in text.split(',').map(str::trim) {

@@ -17,6 +17,16 @@ fn a_running_drive_is_told_what_is_to_happen_to_it() {
             "{status}"
         );
     }
+    // Of I/O queues and of all: there could be more failed than there were.
+    let status = sandbox.ok(&["ctl", "drive", "status"]).stdout;
+    assert!(
+        status.contains("commands     0 of I/O queues, 0 in"),
+        "{status}"
+    );
+    assert!(
+        status.contains("failed       0, admin commands among them"),
+        "{status}"
+    );
     let rule = "fail 0x281 opcode=read every=100";
     let added = sandbox.ok(&["ctl", "drive", "rules", "add", rule]);
     assert_eq!(added.stdout, "rule 1\n");
@@ -35,6 +45,17 @@ fn a_running_drive_is_told_what_is_to_happen_to_it() {
     let status = sandbox.ok(&["ctl", "drive", "status", "--json"]).stdout;
     let status: serde_json::Value = serde_json::from_str(&status).unwrap();
     assert_eq!(status["status"]["throttled"], true, "{status}");
+    assert_eq!(served.end().code, Some(0));
+    assert!(
+        !sandbox.dir.join("drive.ctl").exists(),
+        "gone with the drive"
+    );
+}
+
+#[test]
+fn what_is_refused_is_said_with_where_to_look() {
+    let sandbox = Sandbox::new();
+    let served = Served::new(&sandbox, "unix:drive", &[]);
     let refused = |args: &[&str], words: &str| {
         let outcome = sandbox.run(args);
         assert_eq!(outcome.code, Some(2), "{args:?}: {}", outcome.stderr);
@@ -46,6 +67,15 @@ fn a_running_drive_is_told_what_is_to_happen_to_it() {
         "cannot ask the drive at `nowhere`",
     );
     refused(&["ctl", "drive", "rules", "add", "drip"], "first word");
+    // The help that was named has no words of rules.
+    refused(
+        &["ctl", "drive", "rules", "add", "drip"],
+        "`lodger ctl SOCKET rules add --help`",
+    );
+    refused(
+        &["ctl", "drive", "rules", "add", "identify HMPRE=1"],
+        "`identify` is for a file of rules",
+    );
     refused(&["ctl", "drive", "rules", "remove", "7"], "no rule `7`");
     refused(&["ctl", "drive", "vanish"], "goes with `--socket`");
     refused(
@@ -62,10 +92,6 @@ fn a_running_drive_is_told_what_is_to_happen_to_it() {
     );
     refused(&["ctl", "drive"], "rules");
     assert_eq!(served.end().code, Some(0));
-    assert!(
-        !sandbox.dir.join("drive.ctl").exists(),
-        "gone with the drive"
-    );
 }
 
 #[test]

@@ -178,6 +178,7 @@ fn what_cannot_be_served_is_said() {
     divided("tiny", "1000B", "a multiple of 4 KiB");
     divided("tiny", "8MiB,", "`--namespaces` must be a size");
     divided("tiny", "8MiB;rest", "or `rest`");
+    divided("tiny", "rest,rest", "`rest` once at most");
     divided("tiny", &["1MiB"; 129].join(","), "at most 128");
     divided("2b-ssd", "8GiB,rest", "byte window has one namespace");
     let nbd = [

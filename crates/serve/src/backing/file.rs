@@ -156,7 +156,7 @@ impl Disk for FileDisk {
         let Some(window) = &self.window else {
             return self.file.set_len(bytes);
         };
-        // That of the window is made first: a drive that has not all of its own file is new.
+        // That of the window is made first: a drive whose own file has its length has that, too.
         match bytes > window.at {
             true => window.make()?,
             false => window.unmake(),

@@ -2,6 +2,7 @@
 
 use super::BackingError;
 use super::disk::Disk;
+use super::inventory::{Inventory, Tally};
 use super::layout::{self, Layout, MARKER_AT, Marker, PAGE, Record, SPARE, TRIM, WEAR};
 use super::log::TrimList;
 use lodger_core::DriveSpec;
@@ -20,7 +21,10 @@ pub struct Flash {
     pub epoch: u32,
     /// Pages that hold something, and those that had not got to the file whole when it was left.
     pub pages: u64,
-    pub torn: u64,
+    pub torn: Vec<Ppn>,
+    /// What lies beside the pages of each superblock; and of that what was there when the inventory was made.
+    pub tallies: Vec<Tally>,
+    known: Vec<Tally>,
 }
 
 fn damaged(what: impl Into<String>) -> BackingError {
@@ -55,8 +59,12 @@ pub fn read(
         trims: list,
         epoch: marker.epoch,
         pages: 0,
-        torn: 0,
+        torn: Vec::new(),
+        tallies: vec![Tally::default(); layout.superblocks as usize],
+        known: vec![Tally::default(); layout.superblocks as usize],
     };
+    let inventory = read_inventory(disk, layout, marker)?;
+    let known_to = inventory.as_ref().map_or(0, |inventory| inventory.epoch);
     let geometry = Geometry::new(&spec.nand);
     let ordinary = layout.superblocks - spec.ftl.slc_superblocks;
     for number in 0..layout.superblocks {
@@ -68,17 +76,48 @@ pub fn read(
             false => CellMode::Slc,
         };
         let (usable, unit) = (geometry.usable_slots(mode), geometry.unit_slots(mode));
-        let written = read_superblock(disk, layout, (number, usable, unit), &mut flash)?;
-        if !marker.is_clean {
-            clear_rest(disk, layout, number, written.as_ref().map_or(0, |w| w.end))?;
-        }
+        let place = (number, usable, unit);
+        let written = read_superblock(disk, layout, place, known_to, &mut flash)?;
         let erases = flash.wear[number as usize];
         flash
             .found
             .superblocks
             .push(FoundSuperblock { erases, written });
     }
+    if let Some(inventory) = inventory {
+        let has = Inventory::new(known_to, list, &flash.wear, &flash.known);
+        inventory.missing(&has).map_err(damaged)?;
+    }
+    if !marker.is_clean {
+        clear(disk, layout, &flash)?;
+    }
     Ok(flash)
+}
+
+/// What the file had, as far as that is known to be synced.
+fn read_inventory(
+    disk: &dyn Disk,
+    layout: &Layout,
+    marker: Marker,
+) -> Result<Option<Inventory>, BackingError> {
+    match Inventory::read(disk, layout)? {
+        Some(Ok(inventory)) => Ok(Some(inventory).filter(|had| had.epoch <= marker.epoch)),
+        Some(Err(())) if marker.is_clean => Err(damaged("what it says of what it had")),
+        // It was being written as the machine stopped.
+        Some(Err(())) | None => Ok(None),
+    }
+}
+
+/// What has not got to the file whole goes.
+fn clear(disk: &dyn Disk, layout: &Layout, flash: &Flash) -> Result<(), BackingError> {
+    for ppn in &flash.torn {
+        disk.write(layout.spare(*ppn), &[0; SPARE as usize])?;
+    }
+    for (number, found) in (0..).zip(&flash.found.superblocks) {
+        let end = found.written.as_ref().map_or(0, |written| written.end);
+        clear_rest(disk, layout, number, end)?;
+    }
+    Ok(())
 }
 
 /// The mode that an ordinary superblock runs in at present, as the first page that says anything has it.
@@ -104,6 +143,7 @@ fn read_superblock(
     disk: &dyn Disk,
     layout: &Layout,
     (number, usable, unit_slots): (u32, u32, u32),
+    known_to: u32,
     flash: &mut Flash,
 ) -> Result<Option<Written>, BackingError> {
     let first = layout.first(number);
@@ -125,11 +165,14 @@ fn read_superblock(
             }
             // It had not got to the file whole: for the drive it was never programmed.
             Ok(Some(_)) | Err(()) => {
-                disk.write(layout.spare(ppn), &[0; SPARE as usize])?;
-                flash.torn += 1;
+                flash.torn.push(ppn);
                 continue;
             }
         };
+        flash.tallies[number as usize].add(bytes);
+        if record.epoch <= known_to {
+            flash.known[number as usize].add(bytes);
+        }
         *oob = record.spare.oob;
         flash.pages += u64::from(record.spare.oob != Oob::NOTHING);
         flash.epoch = flash.epoch.max(record.epoch);

@@ -3,7 +3,7 @@
 //! ```text
 //! header        4 KiB     whose file it is
 //! marker        4 KiB     up to where it is synced, and whether the drive was switched off properly
-//! rest, twice             what the drive keeps beside flash, in turns
+//! rest, twice             what the drive keeps beside flash, in turns; at the end of the second one what the file had
 //! wear                    8 bytes a superblock: times it was erased
 //! trims, twice            16 bytes a record, in turns
 //! spare                   32 bytes a page: what lies in flash beside its data
@@ -14,6 +14,7 @@
 //!
 //! All of it is little endian. The file is sparse: what was never written takes no room.
 
+use super::inventory::Inventory;
 use super::protected::ENTRY;
 use lodger_core::DriveSpec;
 use lodger_core::device::Spare;
@@ -103,6 +104,11 @@ impl Layout {
 
     pub fn rest(which: bool) -> u64 {
         REST_AT + u64::from(which) * REST_BYTES_MAX
+    }
+
+    /// What the file had ([`super::inventory`]).
+    pub fn inventory(&self) -> u64 {
+        self.wear_at - Inventory::bytes(self.superblocks)
     }
 
     pub fn wear(&self, superblock: u32) -> u64 {

@@ -6,6 +6,7 @@
 //! is known by its epoch, and held against its checks when the file is opened again.
 
 use super::disk::Disk;
+use super::inventory::{Inventory, Tally};
 use super::layout::{self, Layout, MARKER_AT, Marker, PAGE, Record, SPARE, TRIM};
 use super::protected::{self, ENTRY, Entries, List};
 use super::rest;
@@ -33,8 +34,11 @@ pub enum Op {
         pages: Vec<Option<Arc<PageBytes>>>,
         records: Vec<Record>,
     },
-    /// What lies beside the pages of a superblock goes, once what superseded them is safe.
+    /// A superblock is erased: that is counted.
     Erase(u32),
+    /// What lies beside its pages goes, once that is safe, and what superseded them: until then it must be there, as the
+    /// inventory has it.
+    Clear(u32),
     /// Its data goes, once nothing says any more that it is there.
     Punch(u32),
     /// All data goes.
@@ -60,6 +64,8 @@ pub enum Op {
     /// Whoever has mapped the byte window has stored something there.
     Stored,
     Rest(Vec<u8>),
+    /// What the file has, with so many records of trims.
+    Inventory(TrimList),
     /// Whether the drive is switched off properly.
     Mark(bool),
     /// All before is safe.
@@ -100,6 +106,8 @@ pub struct Log {
     pub epoch: u32,
     pub marker: Marker,
     pub wear: Vec<u32>,
+    /// What lies beside the pages of each superblock.
+    pub tallies: Vec<Tally>,
     /// The list that records are added to.
     pub trims: TrimList,
     /// The list of protected pages that counts, and when it began to.
@@ -138,6 +146,7 @@ impl Log {
             epoch: 1,
             marker: Marker::default(),
             wear: vec![0; layout.superblocks as usize],
+            tallies: vec![Tally::default(); layout.superblocks as usize],
             trims: TrimList::default(),
             protected: List::default(),
             protected_since: 0,
@@ -326,7 +335,7 @@ impl Log {
 
     fn attempt(&mut self, op: &Op) -> io::Result<Tried> {
         let waits_for_sync = match op {
-            Op::Erase(_)
+            Op::Clear(_)
             | Op::Punch(_)
             | Op::PunchAll
             | Op::SwitchTrims(_)
@@ -345,7 +354,12 @@ impl Log {
                 self.protected_since > self.synced
             }
             Op::Protect(_) => false,
-            Op::Program { .. } | Op::Trims { .. } | Op::Mark(false) | Op::Stored => false,
+            Op::Program { .. }
+            | Op::Erase(_)
+            | Op::Trims { .. }
+            | Op::Inventory(_)
+            | Op::Mark(false)
+            | Op::Stored => false,
         };
         if waits_for_sync {
             return Ok(Tried::NeedsSync);
@@ -382,7 +396,13 @@ impl Log {
                 pages,
                 records,
             } => self.write_program(*first, pages, records)?,
-            Op::Erase(superblock) => self.erase(*superblock)?,
+            Op::Erase(superblock) => self.count_erase(*superblock)?,
+            Op::Clear(superblock) => {
+                let bytes = u64::from(self.layout.superblock_slots) * SPARE;
+                let at = self.layout.spare(self.layout.first(*superblock));
+                self.disk.punch(at, bytes)?;
+                self.tallies[*superblock as usize] = Tally::default();
+            }
             Op::Punch(superblock) => {
                 let bytes = u64::from(self.layout.superblock_slots) * PAGE;
                 let at = self.layout.data(self.layout.first(*superblock));
@@ -418,6 +438,10 @@ impl Log {
                 rest::encode(bytes, generation, &mut self.buffer);
                 self.disk.write(Layout::rest(which), &self.buffer)?;
             }
+            Op::Inventory(trims) => {
+                let has = Inventory::new(self.epoch, *trims, &self.wear, &self.tallies);
+                has.write(&*self.disk, &self.layout)?;
+            }
             Op::Pin { slot, page } => {
                 let page = page.as_deref().unwrap_or(&[0; PAGE as usize]);
                 window::write(&*self.disk, &self.layout, *slot, page)?;
@@ -438,7 +462,8 @@ impl Log {
                 self.protected = list;
                 self.protected_since = self.written;
             }
-            Op::Erase(superblock) => self.ops.push_front((number, Op::Punch(superblock))),
+            Op::Erase(superblock) => self.ops.push_front((number, Op::Clear(superblock))),
+            Op::Clear(superblock) => self.ops.push_front((number, Op::Punch(superblock))),
             Op::Rest(_) => {
                 self.rest = (!self.rest.0, self.rest.1 + 1);
                 self.rest_written = self.written;
@@ -488,16 +513,17 @@ impl Log {
             let bytes = record.encode(Ppn(first.0 + at));
             self.buffer.extend_from_slice(&bytes);
         }
-        self.disk.write(self.layout.spare(first), &self.buffer)
+        self.disk.write(self.layout.spare(first), &self.buffer)?;
+        let tally = &mut self.tallies[(first.0 / self.layout.superblock_slots) as usize];
+        let records = self.buffer.chunks_exact(SPARE as usize);
+        records.for_each(|record| tally.add(record));
+        Ok(())
     }
 
-    fn erase(&mut self, superblock: u32) -> io::Result<()> {
-        let first = self.layout.first(superblock);
-        let bytes = u64::from(self.layout.superblock_slots) * SPARE;
+    fn count_erase(&mut self, superblock: u32) -> io::Result<()> {
         let worn = self.wear[superblock as usize] + 1;
         let at = self.layout.wear(superblock);
         self.disk.write(at, &layout::encode_number(worn, at))?;
-        self.disk.punch(self.layout.spare(first), bytes)?;
         self.wear[superblock as usize] = worn;
         Ok(())
     }

@@ -15,12 +15,14 @@
 //!
 //! Of pages that were written after the last sync nothing is certain when the machine has stopped. They carry the number of that
 //! sync and a check of their data, and those that are not whole are taken for never programmed. What must
-//! be safe before something else is not left to that: `log` says what waits for what.
+//! be safe before something else is not left to that: `log` says what waits for what. What must be there and is missing is known
+//! from what the file had (`inventory`).
 
 pub mod disk;
 #[cfg(target_os = "linux")]
 mod file;
 mod find;
+mod inventory;
 mod layout;
 mod log;
 mod protected;
@@ -35,6 +37,7 @@ pub(crate) use log::{Log, Op};
 
 use crate::contents::Page;
 use disk::Disk;
+use inventory::Inventory;
 use layout::{Layout, MARKER_AT, Marker, PAGE};
 use lodger_core::DriveSpec;
 use lodger_core::device::Spare;
@@ -154,9 +157,15 @@ impl Backing {
         let bytes = disk.bytes()?;
         let mut page = vec![0; bytes.min(PAGE) as usize];
         disk.read(0, &mut page)?;
+        // Its maker was stopped as it had its length and nothing else yet.
+        let is_begun = bytes == layout.end && disk.next_data(0)?.is_none();
         match rest::decode_header(&page) {
-            Header::Foreign if bytes > 0 => return Err(BackingError::Foreign),
-            Header::Foreign => disk.write(0, &rest::encode_header(&whose)?)?,
+            Header::Foreign if bytes == 0 || is_begun => {
+                // The length first: a file that says whose it is, and is shorter, was cut off.
+                disk.set_bytes(layout.end)?;
+                disk.write(0, &rest::encode_header(&whose)?)?;
+            }
+            Header::Foreign => return Err(BackingError::Foreign),
             Header::Form(form) => return Err(BackingError::Form(form)),
             Header::Damaged => return Err(BackingError::Damaged("its first page".to_owned())),
             Header::Of(found) => {
@@ -165,11 +174,7 @@ impl Backing {
                 }
             }
         }
-        let is_short = bytes <= PAGE;
-        if is_short {
-            // It is new, or was when its maker was stopped.
-            disk.set_bytes(layout.end)?;
-        } else if bytes < layout.end {
+        if bytes > 0 && bytes < layout.end {
             return Err(match layout.window() {
                 Some((at, length)) if bytes >= at => BackingError::ShortWindow {
                     left: bytes - at,
@@ -179,7 +184,7 @@ impl Backing {
             });
         }
         let mut backing = Self::find(disk, spec, layout, has_thread, progress)?;
-        backing.was_begun = is_short && bytes > 0;
+        backing.was_begun = is_begun;
         Ok(backing)
     }
 
@@ -191,33 +196,18 @@ impl Backing {
         progress: &mut dyn FnMut(u32, u32),
     ) -> Result<Self, BackingError> {
         let flash = find::read(&*disk, spec, &layout, progress)?;
-        let rests = [rest::read(&*disk, false)?, rest::read(&*disk, true)?];
-        let was_clean = flash.marker.is_clean;
-        let newest = (0..2).max_by_key(|at| rests[*at].generation());
-        let newest = newest.unwrap_or(0);
-        let is_damaged = rests
-            .iter()
-            .any(|rest| matches!(rest, rest::Kept::Torn | rest::Kept::Damaged));
-        // A kill as the first was written: the drive has done nothing yet.
-        let is_unborn = flash.pages == 0
-            && rests
-                .iter()
-                .all(|rest| matches!(rest, rest::Kept::Absent | rest::Kept::Torn));
-        let (generation, body) = match &rests[newest] {
-            rest::Kept::Whole(generation, body) if !(was_clean && is_damaged) => {
-                (*generation, Some(body.clone()))
-            }
-            _ if is_unborn => (0, None),
-            _ => {
-                let what = "what the drive keeps beside its flash";
-                return Err(BackingError::Damaged(what.to_owned()));
-            }
-        };
+        let (which, generation, body) = newest_rest(&*disk, &flash)?;
         let Some((list, landed)) = protected::read(&*disk, &layout)? else {
             let what = "what its protected buffer holds";
             return Err(BackingError::Damaged(what.to_owned()));
         };
+        let was_clean = flash.marker.is_clean;
         let left = protected::left(landed, &flash.found);
+        if !was_clean {
+            // It holds once the marker says that its epoch is synced, which comes after.
+            let (wear, tallies) = (&flash.wear, &flash.tallies);
+            Inventory::new(flash.epoch, flash.trims, wear, tallies).write(&*disk, &layout)?;
+        }
         // What was there and not synced is from now on.
         disk.sync()?;
         let marker = Marker {
@@ -226,9 +216,9 @@ impl Backing {
         };
         disk.write(MARKER_AT, &marker.encode())?;
         let mut log = Log::new(disk, layout, has_thread);
-        log.wear = flash.wear;
+        (log.wear, log.tallies) = (flash.wear, flash.tallies);
         (log.marker, log.epoch) = (marker, flash.epoch + 1);
-        log.rest = (newest == 0 && generation > 0, generation + 1);
+        log.rest = (!which && generation > 0, generation + 1);
         log.trims = flash.trims;
         log.protected = list;
         let protected = Protected::new(list, &left);
@@ -242,7 +232,7 @@ impl Backing {
             rest,
             was_clean,
             pages: flash.pages,
-            torn_pages: flash.torn,
+            torn_pages: flash.torn.len() as u64,
             protected: left.into_iter().map(|each| (each.lpn, each.page)).collect(),
         });
         Ok(Backing {
@@ -254,7 +244,7 @@ impl Backing {
         })
     }
 
-    /// The file had its first page and nothing more: its maker was stopped, or it was cut off. The drive in it is new.
+    /// The file had its length and nothing else: its maker was stopped. The drive in it is new.
     #[must_use]
     pub fn was_begun(&self) -> bool {
         self.was_begun
@@ -332,6 +322,7 @@ impl Backing {
     pub(crate) fn keep_rest(&mut self, rest: Vec<u8>, is_off: bool) {
         self.log.push(Op::Rest(rest));
         if is_off {
+            self.log.push(Op::Inventory(self.log.trims));
             self.log.push(Op::Mark(true));
         }
     }
@@ -372,6 +363,34 @@ impl Backing {
             self.log.pump();
         }
         !self.log.is_failing()
+    }
+}
+
+/// The newer of the two rests: which it is, its generation, and what was kept; `None`: the drive has done nothing yet.
+fn newest_rest(
+    disk: &dyn Disk,
+    flash: &find::Flash,
+) -> Result<(bool, u32, Option<Vec<u8>>), BackingError> {
+    let rests = [rest::read(disk, false)?, rest::read(disk, true)?];
+    let which = rests[1].generation() >= rests[0].generation();
+    let is_damaged = rests
+        .iter()
+        .any(|rest| matches!(rest, rest::Kept::Torn | rest::Kept::Damaged));
+    // A kill as the first was written: the drive has done nothing yet.
+    let is_unborn = flash.pages == 0
+        && rests
+            .iter()
+            .all(|rest| matches!(rest, rest::Kept::Absent | rest::Kept::Torn));
+    let [first, second] = rests;
+    match if which { second } else { first } {
+        rest::Kept::Whole(generation, body) if !(flash.marker.is_clean && is_damaged) => {
+            Ok((which, generation, Some(body)))
+        }
+        _ if is_unborn => Ok((which, 0, None)),
+        _ => {
+            let what = "what the drive keeps beside its flash";
+            Err(BackingError::Damaged(what.to_owned()))
+        }
     }
 }
 

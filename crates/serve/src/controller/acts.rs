@@ -20,8 +20,6 @@ use serde::Serialize;
 
 /// Most acts that wait for their time; what comes then is left undone.
 const PLANNED_MAX: usize = 1000;
-/// How much hotter than its warning temperature a drive is that has to slow down, kelvins.
-const HOTTER_KELVIN: u16 = 5;
 const PS_PER_S: u64 = 1_000_000_000_000;
 
 /// What is written where nothing is to be written: who finds it knows where it comes from.
@@ -68,6 +66,8 @@ pub struct PlightView {
     pub read_only: bool,
     /// It is hot, and slow.
     pub throttled: bool,
+    /// The file that keeps it takes nothing: writes fail, and flushes.
+    pub cannot_store: bool,
     /// Of what was in the byte window at the last power cut, not all is back.
     pub lost_window: bool,
     /// Host memory that it was granted is not there.
@@ -92,6 +92,11 @@ impl Plight {
     /// Whether something is on its way by itself.
     pub(super) fn is_waited_for(&self) -> bool {
         !self.planned.is_empty() || self.is_recovering()
+    }
+
+    /// Whether it has to slow down for heat.
+    pub(super) fn is_hot(&self) -> bool {
+        self.heat.since_ps.is_some()
     }
 
     /// Power was cut, and the drive is not there again.
@@ -137,6 +142,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             stalled: plight.is_stalled,
             read_only: plight.is_read_only,
             throttled: plight.gap_ps.is_some(),
+            cannot_store: self.cannot_store(),
             lost_window: plight.has_lost_window,
             withdrawn: self.device.host_memory.memory.is_withdrawn(),
             acts: plight.done,
@@ -205,9 +211,47 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     pub(super) fn act_on_due(&mut self, now_ps: u64) {
         while let Some(act) = self.plight.take_due(now_ps) {
-            self.plight.done += 1;
-            self.perform(&act, now_ps);
+            if self.finds_nothing(&act).is_none() {
+                self.plight.done += 1;
+                self.perform(&act, now_ps);
+            }
         }
+    }
+
+    /// Why an act would do nothing as things stand; what is planned may change them first.
+    pub(crate) fn would_do_nothing(&self, act: &Act) -> Option<&'static str> {
+        let is_as_it_will_be = self.plight.planned.is_empty();
+        self.finds_nothing(act).filter(|_| is_as_it_will_be)
+    }
+
+    fn finds_nothing(&self, act: &Act) -> Option<&'static str> {
+        let (plight, memory) = (&self.plight, &self.device.host_memory.memory);
+        let (is_there, why) = match act {
+            // After a reset the drive may still have it lent, but the host has it back.
+            Act::Corrupt(_) => {
+                let has_any = self.hmb.is_enabled() && memory.is_lent() && !memory.is_withdrawn();
+                (has_any, "the drive has no host memory")
+            }
+            Act::Withdraw => {
+                let has_any = memory.is_lent() && !memory.is_withdrawn();
+                (has_any, "the drive has no host memory")
+            }
+            Act::Touch(TouchWhere::Inside | TouchWhere::Beside) => {
+                (memory.is_lent(), "the drive has no host memory")
+            }
+            Act::Touch(TouchWhere::Former) => {
+                let was_any = memory.former_address().is_some();
+                (was_any, "the drive was never granted host memory")
+            }
+            Act::Return => (plight.is_gone, "the drive is not gone"),
+            Act::Resume => (plight.is_stalled, "the drive is not stalled"),
+            Act::Writable => (plight.is_read_only, "the drive is not read-only"),
+            Act::Cool => (plight.is_hot(), "the drive is not hot"),
+            Act::Vanish(_) | Act::PowerCut | Act::Stall(_) | Act::ReadOnly | Act::Throttle(_) => {
+                (true, "")
+            }
+        };
+        (!is_there).then_some(why)
     }
 
     fn perform(&mut self, act: &Act, now_ps: u64) {
@@ -237,15 +281,16 @@ impl<M: GuestMemory + Clone> Controller<M> {
                     self.plight.heat.since_ps = Some(now_ps);
                     self.plight.heat.times += 1;
                 }
-                self.warn(CriticalWarning::Temperature, AsyncEvent::Temperature);
+                self.look_at_temperature();
             }
-            Act::Cool => self.plight.cool(now_ps),
-            // After a reset the drive may still have it lent, but the host has it back.
-            Act::Corrupt(bits) if self.hmb.is_enabled() => {
+            Act::Cool => {
+                self.plight.cool(now_ps);
+                self.look_at_temperature();
+            }
+            Act::Corrupt(bits) => {
                 let rng = &mut self.kept.rng;
                 self.device.host_memory.memory.corrupt(*bits, rng);
             }
-            Act::Corrupt(_) => {}
             Act::Withdraw => self.device.host_memory.memory.withdraw(),
             Act::Touch(place) => self.touch(*place),
         }
@@ -260,7 +305,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
     }
 
     /// A warning of the health page; the host is told if it has asked for that (Base 2.0 §5.27.1.8).
-    fn warn(&mut self, warning: CriticalWarning, event: AsyncEvent) {
+    pub(super) fn warn(&mut self, warning: CriticalWarning, event: AsyncEvent) {
         let asked = self.features.dword(FeatureId::AsyncEvents, 0);
         if asked & warning as u32 != 0 {
             self.events.add(event);
@@ -386,20 +431,14 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.function_reset();
     }
 
-    /// What the health page says of it: warnings, temperature, times and seconds that it was slow.
-    pub(super) fn health_of_plight(&self, temperature_kelvin: u16) -> PlightHealth {
+    /// What the health page says of it: warnings, times and seconds that it was slow.
+    pub(super) fn health_of_plight(&self) -> PlightHealth {
         let plight = &self.plight;
         let hot_s = plight.hot_ps(self.device.now_ps()) / PS_PER_S;
-        let is_hot = plight.heat.since_ps.is_some();
         let read_only = u8::from(plight.is_read_only) * CriticalWarning::ReadOnly as u8;
-        let too_hot = u8::from(is_hot) * CriticalWarning::Temperature as u8;
         let backup = u8::from(plight.has_lost_window) * CriticalWarning::Backup as u8;
         PlightHealth {
-            warnings: read_only | too_hot | backup,
-            temperature_kelvin: match is_hot {
-                true => super::identity::TEMPERATURES_KELVIN.0 + HOTTER_KELVIN,
-                false => temperature_kelvin,
-            },
+            warnings: read_only | backup,
             throttles: plight.heat.times,
             hot_s: u32::try_from(hot_s).unwrap_or(u32::MAX),
         }
@@ -409,7 +448,6 @@ impl<M: GuestMemory + Clone> Controller<M> {
 /// What the health page says of how a drive fares.
 pub(super) struct PlightHealth {
     pub warnings: u8,
-    pub temperature_kelvin: u16,
     pub throttles: u32,
     pub hot_s: u32,
 }

@@ -48,14 +48,14 @@ impl<M: GuestMemory + Clone> Controller<M> {
             AdminCommand::NamespaceAttachment(attachment) => {
                 self.attach_namespace(*attachment, parsed, permit)
             }
-            AdminCommand::SetFeatures(set) => self.set_features(set, &parsed.data, permit),
+            AdminCommand::SetFeatures(set) => self.set_features(set, parsed, permit),
             AdminCommand::DeleteSubmissionQueue(queue) => {
                 self.delete_submission_queue(*queue, permit)
             }
             AdminCommand::Sanitize(sanitize) => match self.sanitize(sanitize, entry.dword(10)) {
                 Ok(()) => {
                     self.keep_rest(false);
-                    self.complete_when_safe(permit, Outcome::SUCCESS);
+                    self.complete_when_safe(*entry, permit, Outcome::SUCCESS);
                     Ok(())
                 }
                 Err(status) => Err((permit, status)),
@@ -80,7 +80,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 self.is_of_controller(parsed.namespace)?;
                 self.get_log_page(get, &parsed.data)?;
             }
-            AdminCommand::GetFeatures(get) => return self.get_features(get, &parsed.data),
+            AdminCommand::GetFeatures(get) => return self.get_features(get, parsed),
             AdminCommand::CreateCompletionQueue(create) => self.create_completion_queue(create)?,
             AdminCommand::CreateSubmissionQueue(create) => self.create_submission_queue(create)?,
             AdminCommand::DeleteCompletionQueue(queue) => self.delete_completion_queue(*queue)?,

@@ -4,13 +4,15 @@ use super::identity::Identity;
 use super::queues::bit;
 use super::{Controller, IO_QUEUES_MAX, VECTORS};
 use crate::faults::Event;
+use lodger_wire::NamespaceId;
 use lodger_wire::command::feature::{
     Feature, FeatureId, NumberOfQueues, PowerTransition, PowerTransitions, Switch,
 };
-use lodger_wire::command::{GetFeatures, Select, SetFeatures};
+use lodger_wire::command::{AdminCommand, GetFeatures, Parsed, Select, SetFeatures};
 use lodger_wire::entry::Outcome;
 use lodger_wire::hmb::{HmbAction, HmbAttributes, HmbRequest, usable_ranges};
 use lodger_wire::memory::GuestMemory;
+use lodger_wire::opcode::AdminOpcode;
 use lodger_wire::queue::Permit;
 use lodger_wire::status::Status;
 use lodger_wire::transfer::DataPointer;
@@ -151,6 +153,11 @@ impl Features {
         self.dword(FeatureId::PowerManagement, 0) as u8 & 31
     }
 
+    /// How many I/O queues there may be.
+    pub(super) fn queues(&self) -> NumberOfQueues {
+        NumberOfQueues::decode(self.dword(FeatureId::NumberOfQueues, 0))
+    }
+
     /// A feature's data, if it was set.
     pub(super) fn data_of(&self, id: FeatureId) -> Option<&[u8]> {
         self.current.data(id)
@@ -172,6 +179,8 @@ impl Features {
     fn part_of(id: FeatureId, dword11: u32) -> u32 {
         match id {
             FeatureId::InterruptVector => dword11 & 0xffff,
+            // All sensors that there are (TMPSEL 15) are the one that measures the composite temperature.
+            FeatureId::TemperatureThreshold if dword11 >> 16 & 15 == 15 => dword11 & 0x0030_0000,
             FeatureId::TemperatureThreshold => dword11 & 0x003f_0000,
             _ => 0,
         }
@@ -201,6 +210,27 @@ impl Features {
     }
 }
 
+/// Whether this controller has that feature.
+pub(super) fn is_supported(id: FeatureId) -> bool {
+    // There is no Keep Alive (KAS is 0), and so no timer of it.
+    id != FeatureId::KeepAlive
+}
+
+/// Whose value a command is about (Base 2.0 §5.15, §5.27): of the namespace it names, if the feature is one's own. `is_set`: it
+/// may be that of all of them then.
+fn check_namespace(
+    id: FeatureId,
+    of: NamespaceId,
+    is_set: bool,
+    identity: &Identity,
+) -> Result<(), Status> {
+    match (id, of) {
+        (FeatureId::ErrorRecovery, NamespaceId::ALL) if is_set => Ok(()),
+        (FeatureId::ErrorRecovery, _) => identity.namespaces.get(of).map(|_| ()),
+        _ => Ok(()),
+    }
+}
+
 /// Whether a table of idle times names states that there are, and that one can rest in.
 fn check_transitions(bytes: &[u8], identity: &Identity) -> Result<(), Status> {
     let whole = bytes.try_into().map_err(|_| Status::INVALID_FIELD)?;
@@ -218,6 +248,7 @@ fn check_transitions(bytes: &[u8], identity: &Identity) -> Result<(), Status> {
 /// Whether a value can be set at all.
 fn check(feature: &Feature, identity: &Identity) -> Result<(), Status> {
     let is_good = match feature {
+        feature if !is_supported(feature.id()) => false,
         Feature::VolatileWriteCache(_) => identity.has_volatile_cache,
         Feature::PowerManagement(power) => power.state < identity.power_states(),
         Feature::InterruptVector(vector) => vector.vector < VECTORS,
@@ -249,16 +280,20 @@ impl<M: GuestMemory + Clone> Controller<M> {
     pub(super) fn set_features(
         &mut self,
         set: &SetFeatures,
-        data: &DataPointer,
+        parsed: &Parsed<AdminCommand>,
         permit: Permit,
     ) -> Result<(), (Permit, Status)> {
+        let id = set.feature.id();
+        if let Err(status) = check_namespace(id, parsed.namespace, true, &self.identity) {
+            return Err((permit, status));
+        }
         if let Feature::HostMemoryBuffer(request) = &set.feature {
             return match set.save {
                 true => Err((permit, Status::FEATURE_NOT_SAVEABLE)),
                 false => self.set_host_memory(request, permit),
             };
         }
-        match self.set_feature(set, data) {
+        match self.set_feature(set, &parsed.data) {
             Ok(_) if let Feature::PowerManagement(power) = set.feature => {
                 if set.save {
                     self.keep_rest(false);
@@ -267,7 +302,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
             }
             Ok(outcome) if set.save => {
                 self.keep_rest(false);
-                self.complete_when_safe(permit, outcome);
+                let command = (AdminOpcode::SetFeatures, NamespaceId::NONE);
+                self.complete_admin_when_safe(command, permit, outcome);
             }
             Ok(outcome) => self.complete(permit, outcome),
             Err(status) => return Err((permit, status)),
@@ -289,6 +325,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
         let mut feature = set.feature;
         if let Feature::NumberOfQueues(wanted) = feature {
+            // Queues are made by what was granted (§5.27.1.5).
+            if self.queues.has_io_queues() {
+                return Err(Status::COMMAND_SEQUENCE_ERROR);
+            }
             feature = Feature::NumberOfQueues(NumberOfQueues {
                 submission_z: wanted.submission_z.min(IO_QUEUES_MAX - 1),
                 completion_z: wanted.completion_z.min(IO_QUEUES_MAX - 1),
@@ -298,6 +338,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
             self.features.write_cache = is_on;
         }
         self.features.set(id, feature.dword(), bytes, set.save);
+        if id == FeatureId::TemperatureThreshold {
+            self.look_at_temperature();
+        }
         Ok(match id {
             FeatureId::NumberOfQueues => Outcome::with_result(feature.dword()),
             _ => Outcome::SUCCESS,
@@ -355,9 +398,13 @@ impl<M: GuestMemory + Clone> Controller<M> {
     pub(super) fn get_features(
         &mut self,
         get: &GetFeatures,
-        data: &DataPointer,
+        parsed: &Parsed<AdminCommand>,
     ) -> Result<Outcome, Status> {
         let id = get.id;
+        if !is_supported(id) {
+            return Err(Status::INVALID_FIELD);
+        }
+        check_namespace(id, parsed.namespace, false, &self.identity)?;
         if get.select == Select::Capabilities {
             let saveable = if is_saveable(id) { SAVEABLE } else { 0 };
             return Ok(Outcome::with_result(CHANGEABLE | saveable));
@@ -388,7 +435,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             // It may have gone elsewhere by itself.
             dword = dword & !31 | u32::from(self.power.wanted());
         }
-        data.write(&self.memory, self.page, bytes)?;
+        parsed.data.write(&self.memory, self.page, bytes)?;
         Ok(Outcome::with_result(dword))
     }
 }

@@ -26,8 +26,9 @@ pub(super) const TEMPERATURES_KELVIN: (u16, u16) = (343, 353);
 const ADMIN_COMMANDS: u16 = 1 << 1 | 1 << 8;
 /// OACS: Namespace Management and Attachment.
 const NAMESPACE_COMMANDS: u16 = 1 << 3;
-/// SANICAP: crypto erase and block erase; blocks are always deallocated.
-const SANITIZE: u32 = 1 | 1 << 1 | 1 << 29;
+/// SANICAP: crypto erase and block erase; blocks are always deallocated, and the media is not modified once a sanitize is over
+/// (NODMMAS 01b; 00b says nothing, which controllers after NVMe 1.3 must not).
+const SANITIZE: u32 = 1 | 1 << 1 | 1 << 29 | 1 << 30;
 /// FNA: a format deletes keys, too.
 const FORMAT_KEYS: u8 = 1 << 2;
 /// FNA: what a format erases are the data of all namespaces, as they share flash.

@@ -200,6 +200,27 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.identity.namespaces.get(parsed.namespace)
     }
 
+    /// The first block that a command failed at (LBA, Base 2.0 §5.16.1.2): the first that there is not, or the first that it
+    /// names, as it fails as a whole. 0 for a command that names none.
+    pub(super) fn failed_at(&self, entry: &SubmissionEntry, queue: QueueId, status: Status) -> u64 {
+        let parsed = IoCommand::parse(entry).ok();
+        let Some(parsed) = parsed.filter(|_| queue != QueueId::ADMIN) else {
+            return 0;
+        };
+        let first = match &parsed.command {
+            IoCommand::Read(access)
+            | IoCommand::Write(access)
+            | IoCommand::Compare(access)
+            | IoCommand::Verify(access)
+            | IoCommand::WriteZeroes(WriteZeroes { access, .. }) => access.start.0,
+            IoCommand::Flush | IoCommand::DatasetManagement(_) | IoCommand::Vendor(_) => return 0,
+        };
+        match self.namespace_of(&parsed) {
+            Ok(namespace) if status == Status::LBA_OUT_OF_RANGE => first.max(namespace.size_blocks),
+            _ => first,
+        }
+    }
+
     fn send(&mut self, tag: u32, queue: QueueId, parsed: &Parsed<IoCommand>) -> Result<(), Status> {
         let is_flush = parsed.command == IoCommand::Flush;
         // The drive has one cache, so a flush of one namespace is one of all.
@@ -462,7 +483,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.flights.spare.keep(payload);
         let Some(permit) = flight.permit else { return };
         match (outcome, flight.entry) {
-            (Ok(()), _) if flight.is_safe => self.complete_when_safe(permit, Outcome::SUCCESS),
+            (Ok(()), Some(entry)) if flight.is_safe => {
+                self.complete_when_safe(entry, permit, Outcome::SUCCESS);
+            }
             (Ok(()), _) => self.complete(permit, Outcome::SUCCESS),
             (Err(status), Some(entry)) if flight.kind == Kind::Window => {
                 self.refuse_when_safe(entry, permit, status);

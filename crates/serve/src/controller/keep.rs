@@ -11,7 +11,10 @@ use lodger_core::device::{News, PageBytes, Recovery, Rest};
 use lodger_core::ids::Lpn;
 use lodger_wire::NamespaceId;
 use lodger_wire::entry::{Outcome, SubmissionEntry};
+use lodger_wire::event::AsyncEvent;
+use lodger_wire::log::CriticalWarning;
 use lodger_wire::memory::GuestMemory;
+use lodger_wire::opcode::AdminOpcode;
 use lodger_wire::queue::Permit;
 use lodger_wire::status::Status;
 use serde::{Deserialize, Serialize};
@@ -23,7 +26,7 @@ const SAVE_EVERY_PS: u64 = 10_000_000_000_000;
 #[derive(Debug)]
 enum Then {
     /// A command completes.
-    Complete(Permit, Outcome),
+    Complete(SubmissionEntry, Permit, Outcome),
     /// A command is refused.
     Refuse(Box<SubmissionEntry>, Permit, Status),
     /// All data is erased.
@@ -43,6 +46,8 @@ pub(super) struct Keeping {
     /// Times that power came, and those before which it had gone unannounced.
     pub power_cycles: u64,
     pub unsafe_shutdowns: u64,
+    /// The file took nothing when it was looked at last.
+    cannot_store: bool,
     saved_ps: u64,
     saved_commands: u64,
     saved_failures: u64,
@@ -64,7 +69,7 @@ impl Keeping {
         self.shutdown = None;
         for (number, then) in std::mem::take(&mut self.waiting) {
             match then {
-                Then::Complete(permit, _) | Then::Refuse(_, permit, _) => permit.abandon(),
+                Then::Complete(_, permit, _) | Then::Refuse(_, permit, _) => permit.abandon(),
                 Then::ShutDown => {}
                 Then::Wiped | Then::Region => self.waiting.push((number, then)),
             }
@@ -357,15 +362,43 @@ impl<M: GuestMemory + Clone> Controller<M> {
     }
 
     /// Completes a command as soon as all that the drive has programmed is safe.
-    pub(super) fn complete_when_safe(&mut self, permit: Permit, outcome: Outcome) {
+    pub(super) fn complete_when_safe(
+        &mut self,
+        entry: SubmissionEntry,
+        permit: Permit,
+        outcome: Outcome,
+    ) {
         match self.device.contents.backing() {
-            None => self.complete(permit, outcome),
+            None => self.end(&entry, permit, outcome),
             Some(backing) => {
                 let barrier = backing.log.barrier();
-                let then = Then::Complete(permit, outcome);
+                let then = Then::Complete(entry, permit, outcome);
                 self.keeping.waiting.push((barrier, then));
             }
         }
+    }
+
+    /// The same of an admin command, of which this is known.
+    pub(super) fn complete_admin_when_safe(
+        &mut self,
+        (opcode, namespace): (AdminOpcode, NamespaceId),
+        permit: Permit,
+        outcome: Outcome,
+    ) {
+        let entry = SubmissionEntry::new(opcode.code(), permit.command(), namespace);
+        self.complete_when_safe(entry, permit, outcome);
+    }
+
+    fn end(&mut self, entry: &SubmissionEntry, permit: Permit, outcome: Outcome) {
+        match outcome.status.is_success() {
+            true => self.complete(permit, outcome),
+            false => self.refuse(entry, permit, outcome.status),
+        }
+    }
+
+    /// Whether the file takes nothing, so that writes fail, and flushes.
+    pub(super) fn cannot_store(&self) -> bool {
+        self.keeping.cannot_store
     }
 
     /// Refuses a command as soon as all that was done before is safe: its status says something of that.
@@ -450,19 +483,24 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let Some(passed) = self.device.contents.passed() else {
             return false;
         };
+        let backing = self.device.contents.backing();
+        let cannot = backing.is_some_and(|backing| backing.log.is_failing());
+        if !std::mem::replace(&mut self.keeping.cannot_store, cannot) && cannot {
+            self.warn(CriticalWarning::Reliability, AsyncEvent::Reliability);
+        }
         for &(barrier, is_safe) in &passed {
             let waiting = &mut self.keeping.waiting;
             let Some(at) = waiting.iter().position(|(number, _)| *number == barrier) else {
                 continue;
             };
             match waiting.remove(at).1 {
-                Then::Complete(permit, outcome) => {
+                Then::Complete(entry, permit, outcome) => {
                     let outcome = if is_safe {
                         outcome
                     } else {
                         Status::WRITE_FAULT.into()
                     };
-                    self.complete(permit, outcome);
+                    self.end(&entry, permit, outcome);
                 }
                 Then::Refuse(entry, permit, status) => self.refuse(&entry, permit, status),
                 Then::Wiped => self.data_is_erased(is_safe),

@@ -1,11 +1,13 @@
 //! Log pages: health from the model's counters, errors, what is supported (Base 2.0 §5.16.1).
 
 use super::Controller;
+use super::features::is_supported;
 use super::identity::ERROR_ENTRIES_Z;
 use lodger_core::nand::FlashAge;
+use lodger_wire::NamespaceId;
+use lodger_wire::command::feature::FeatureId;
 use lodger_wire::command::window::opcode;
 use lodger_wire::command::{AdminCommand, GetLogPage};
-use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::identify::controller::FR;
 use lodger_wire::layout::Short;
 use lodger_wire::log::{
@@ -17,11 +19,8 @@ use lodger_wire::memory::GuestMemory;
 use lodger_wire::opcode::AdminOpcode;
 use lodger_wire::status::Status;
 use lodger_wire::transfer::DataPointer;
-use lodger_wire::{NamespaceId, QueueId};
 use std::collections::VecDeque;
 
-/// Temperature of a drive that has no heat, kelvins: 40 degrees Celsius.
-const TEMPERATURE_KELVIN: u16 = 313;
 const PS_PER_HOUR: u64 = 3600 * 1_000_000_000_000;
 const SPARE_THRESHOLD_PERCENT: u8 = 10;
 
@@ -42,11 +41,11 @@ impl ErrorLog {
         self.count = count;
     }
 
-    pub(super) fn add(&mut self, entry: &SubmissionEntry, queue: QueueId, status: Status) {
+    pub(super) fn add(&mut self, entry: ErrorEntry) {
         self.count += 1;
         let entry = ErrorEntry {
             count: self.count,
-            ..ErrorEntry::of(entry, queue, status)
+            ..entry
         };
         self.entries.truncate(usize::from(ERROR_ENTRIES_Z));
         self.entries.push_front(entry);
@@ -156,7 +155,10 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 effects(self.device.has_window(), are_managed).to_vec()
             }
             LogId::SelfTest => empty_self_test().to_vec(),
-            LogId::FeatureEffects => feature_effects().to_vec(),
+            LogId::FeatureEffects => {
+                let ids = FeatureId::ALL.iter().copied();
+                feature_effects(ids.filter(|id| is_supported(*id))).to_vec()
+            }
             LogId::Sanitize => self.sanitize_status().encode().to_vec(),
             LogId::OcpHealth => self.ocp_health().encode().to_vec(),
             LogId::Counters => self.counters(),
@@ -170,21 +172,23 @@ impl<M: GuestMemory + Clone> Controller<M> {
         // Pages that flash, host memory or the file has lost (Base 2.0 §5.16.1.3).
         let lost = counters.ageing.uncorrectable + counters.buffer_rejected + statistics.unread;
         let spare_percent = wear.as_ref().map_or(100, FlashAge::spare_percent);
-        let worn = [
+        let warnings = [
             (
                 spare_percent < SPARE_THRESHOLD_PERCENT,
                 CriticalWarning::Spare,
             ),
             (self.device.is_worn_out(), CriticalWarning::ReadOnly),
+            (self.is_beyond_threshold(), CriticalWarning::Temperature),
+            (self.cannot_store(), CriticalWarning::Reliability),
         ];
-        let worn = worn.into_iter().filter(|(holds, _)| *holds);
-        let worn = worn.fold(0, |bits, (_, warning)| bits | warning as u8);
-        let plight = self.health_of_plight(TEMPERATURE_KELVIN);
+        let warnings = warnings.into_iter().filter(|(holds, _)| *holds);
+        let warnings = warnings.fold(0, |bits, (_, warning)| bits | warning as u8);
+        let plight = self.health_of_plight();
         Health {
-            critical_warning: plight.warnings | worn,
+            critical_warning: plight.warnings | warnings,
             used_percent: wear.as_ref().map_or(0, FlashAge::used_percent),
             media_errors: lost.into(),
-            temperature_kelvin: plight.temperature_kelvin,
+            temperature_kelvin: self.temperature_kelvin(),
             warning_minutes: plight.hot_s / 60,
             heavy_throttles: plight.throttles,
             heavy_throttle_s: plight.hot_s,

@@ -12,6 +12,7 @@ use lodger_wire::entry::Outcome;
 use lodger_wire::event::AsyncEvent;
 use lodger_wire::identify::{PAGE_BYTES, lists};
 use lodger_wire::memory::GuestMemory;
+use lodger_wire::opcode::AdminOpcode;
 use lodger_wire::queue::Permit;
 use lodger_wire::status::Status;
 
@@ -30,7 +31,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
             NamespaceManagement::Create { command_set } => {
                 match self.create_namespace(command_set, parsed) {
                     Ok(id) => {
-                        self.namespaces_changed(permit, Outcome::with_result(id.0));
+                        let command = (AdminOpcode::NamespaceManagement, NamespaceId::NONE);
+                        self.namespaces_changed(command, permit, Outcome::with_result(id.0));
                         Ok(())
                     }
                     Err(status) => Err((permit, status)),
@@ -104,7 +106,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
         match self.change_attachment(attachment, parsed) {
             Ok(()) => {
                 self.tell_of_namespaces();
-                self.namespaces_changed(permit, Outcome::SUCCESS);
+                let command = (AdminOpcode::NamespaceAttachment, parsed.namespace);
+                self.namespaces_changed(command, permit, Outcome::SUCCESS);
                 Ok(())
             }
             Err(status) => Err((permit, status)),
@@ -130,10 +133,15 @@ impl<M: GuestMemory + Clone> Controller<M> {
     }
 
     /// A command that has changed which namespaces there are ends, once that outlasts power.
-    fn namespaces_changed(&mut self, permit: Permit, outcome: Outcome) {
+    fn namespaces_changed(
+        &mut self,
+        command: (AdminOpcode, NamespaceId),
+        permit: Permit,
+        outcome: Outcome,
+    ) {
         self.identity.namespaces_changed();
         self.keep_rest(false);
-        self.complete_when_safe(permit, outcome);
+        self.complete_admin_when_safe(command, permit, outcome);
     }
 
     /// The controller has others than before (Namespace Attribute Changed, §5.2.1), if the host wants to hear of it.

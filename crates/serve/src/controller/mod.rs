@@ -26,6 +26,7 @@ mod admin;
 mod events;
 mod faults;
 mod features;
+mod heat;
 pub mod identity;
 mod io;
 mod keep;
@@ -284,7 +285,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             Effect::Shutdown(_) => self.begin_shutdown(),
             Effect::Doorbell(doorbell) => {
                 if let Some(event) = self.queues.ring(doorbell) {
-                    self.events.add(event);
+                    self.doorbell_is_wrong(event);
                 }
             }
             Effect::PmrEnable(is_enabled) => self.region_enabled(is_enabled),
@@ -412,10 +413,12 @@ impl<M: GuestMemory + Clone> Controller<M> {
         taken
     }
 
-    /// What I/O queues may be.
+    /// What I/O queues may be. A host that has not asked how many there may be can have all (Base 2.0 §5.4, §5.5).
     fn queue_limits(&self) -> QueueLimits {
+        let granted = self.features.queues();
         QueueLimits {
-            id_max: QueueId(IO_QUEUES_MAX),
+            submission_id_max: QueueId(granted.submission_z + 1),
+            completion_id_max: QueueId(granted.completion_z + 1),
             entries_max_z: self.registers.capabilities().queue_entries_max_z,
             vectors: VECTORS,
             page: self.page,

@@ -8,9 +8,11 @@
 
 use super::Controller;
 use crate::faults::Event;
+use lodger_wire::NamespaceId;
 use lodger_wire::command::feature::{FeatureId, PowerTransition, PowerTransitions};
 use lodger_wire::entry::Outcome;
 use lodger_wire::memory::GuestMemory;
+use lodger_wire::opcode::AdminOpcode;
 use lodger_wire::queue::Permit;
 
 const PS_PER_US: u64 = 1_000_000;
@@ -104,7 +106,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.power.going = None;
         self.set_power(state);
         for permit in std::mem::take(&mut self.power.asked) {
-            self.complete_when_safe(permit, Outcome::SUCCESS);
+            let command = (AdminOpcode::SetFeatures, NamespaceId::NONE);
+            self.complete_admin_when_safe(command, permit, Outcome::SUCCESS);
         }
     }
 

@@ -5,6 +5,7 @@ use lodger_wire::QueueId;
 use lodger_wire::command::{CreateCompletionQueue, CreateSubmissionQueue};
 use lodger_wire::entry::{Outcome, SubmissionEntry};
 use lodger_wire::event::AsyncEvent;
+use lodger_wire::log::ErrorEntry;
 use lodger_wire::memory::{GuestMemory, MemoryError};
 use lodger_wire::queue::{
     CompletionQueue, Fetch, Permit, Posted, Priority, ShadowDoorbells, SubmissionQueue,
@@ -157,6 +158,12 @@ impl Queues {
         }
     }
 
+    /// Whether there is any I/O queue.
+    pub(super) fn has_io_queues(&self) -> bool {
+        self.submissions[1..].iter().any(Option::is_some)
+            || self.completions[1..].iter().any(Option::is_some)
+    }
+
     /// Whether some I/O queue has commands.
     pub(super) fn has_io_commands(&self) -> bool {
         let mut queues = self.submissions[1..self.end].iter().flatten();
@@ -263,8 +270,22 @@ impl Queues {
 impl<M: GuestMemory + Clone> Controller<M> {
     /// Doorbells in memory.
     pub(super) fn look_at_shadows(&mut self) {
-        let events = &mut self.events;
-        self.queues.look(&self.memory, |event| events.add(event));
+        let mut wrong = Vec::new();
+        self.queues.look(&self.memory, |event| wrong.push(event));
+        wrong
+            .into_iter()
+            .for_each(|event| self.doorbell_is_wrong(event));
+    }
+
+    /// A doorbell was written as it must not be: the host is told, and the error log has it (Base 2.0 §5.2.1), of no queue and
+    /// no command (§5.16.1.2).
+    pub(super) fn doorbell_is_wrong(&mut self, event: AsyncEvent) {
+        let status = match event {
+            AsyncEvent::InvalidDoorbell => Status::QUEUE_ID_INVALID,
+            _ => Status::INVALID_FIELD,
+        };
+        self.errors.add(ErrorEntry::of_no_command(status));
+        self.events.add(event);
     }
 
     /// Whether nothing is lost if the controller is not polled before a register is written, or
@@ -316,7 +337,11 @@ impl<M: GuestMemory + Clone> Controller<M> {
 
     /// A command has failed, or could not be: the error log has it, and the host.
     pub(super) fn refuse(&mut self, entry: &SubmissionEntry, permit: Permit, status: Status) {
-        self.errors.add(entry, permit.submission_queue(), status);
+        let queue = permit.submission_queue();
+        self.errors.add(ErrorEntry {
+            lba: self.failed_at(entry, queue, status),
+            ..ErrorEntry::of(entry, queue, status)
+        });
         self.complete(permit, status.with_more().into());
     }
 

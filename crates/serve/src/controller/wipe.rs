@@ -15,6 +15,7 @@ use lodger_wire::entry::Outcome;
 use lodger_wire::event::AsyncEvent;
 use lodger_wire::log::{SanitizeState, SanitizeStatus};
 use lodger_wire::memory::GuestMemory;
+use lodger_wire::opcode::AdminOpcode;
 use lodger_wire::queue::Permit;
 use lodger_wire::status::Status;
 use lodger_wire::{NamespaceId, QueueId};
@@ -402,7 +403,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 let outcome = work.failure.map_or(Outcome::SUCCESS, Outcome::from);
                 if let Some(permit) = permit {
                     self.keep_rest(false);
-                    self.complete_when_safe(permit, outcome);
+                    let command = (AdminOpcode::FormatNvm, namespace);
+                    self.complete_admin_when_safe(command, permit, outcome);
                 }
             }
             What::Delete { permit, namespace } => {
@@ -413,7 +415,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 let outcome = work.failure.map_or(Outcome::SUCCESS, Outcome::from);
                 if let Some(permit) = permit {
                     self.keep_rest(false);
-                    self.complete_when_safe(permit, outcome);
+                    let command = (AdminOpcode::NamespaceManagement, namespace);
+                    self.complete_admin_when_safe(command, permit, outcome);
                 }
             }
             What::Sanitize => {

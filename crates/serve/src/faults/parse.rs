@@ -2,6 +2,7 @@
 
 use super::rule::{Bits, Deed, Needs, Queues, Rule, When};
 use super::{Act, Due, Event, Fault, TouchWhere};
+use crate::controller::IO_QUEUES_MAX;
 use lodger_wire::status::Status;
 
 /// I/O commands, and those of the admin queue, by name.
@@ -36,11 +37,18 @@ const UNITS_PS: [(&str, u64); 6] = [
 ];
 /// A longer time is a mistake: a day.
 const TIME_PS_MAX: u64 = 86_400 * 1_000_000_000_000;
-const SIZES: [(&str, u64); 4] = [
+/// As options have them.
+const SIZES: [(&str, u64); 10] = [
     ("KiB", 1 << 10),
     ("MiB", 1 << 20),
     ("GiB", 1 << 30),
     ("TiB", 1 << 40),
+    ("kB", 1_000),
+    ("KB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("TB", 1_000_000_000_000),
+    ("B", 1),
 ];
 const EVENTS: [(&str, Event); 5] = [
     ("grant", Event::Grant),
@@ -64,10 +72,12 @@ const CONDITIONS: &str = "opcode, queue, lba, dword0 to dword15, skip, every, ti
     written, depth, granted or pieces";
 
 fn wrong(key: &str, allowed: &str, found: &str) -> String {
-    format!(
-        "`{key}` must be {allowed}, found `{}`",
-        found.escape_debug()
-    )
+    wrong_word(&format!("`{key}`"), allowed, found)
+}
+
+/// The same of what is no word itself.
+fn wrong_word(what: &str, allowed: &str, found: &str) -> String {
+    format!("{what} must be {allowed}, found `{}`", found.escape_debug())
 }
 
 fn number(key: &str, text: &str, most: u64) -> Result<u64, String> {
@@ -88,6 +98,14 @@ fn time_ps(key: &str, text: &str) -> Result<u64, String> {
             .then_some(time_ps as u64)
     });
     parsed.ok_or_else(|| wrong(key, "a time such as 5ms, a day at most", text))
+}
+
+/// A time in which something can be.
+fn lasting_ps(key: &str, text: &str) -> Result<u64, String> {
+    match time_ps(key, text)? {
+        0 => Err(wrong(key, "longer than that", text)),
+        ps => Ok(ps),
+    }
 }
 
 fn size_bytes(key: &str, text: &str) -> Result<u64, String> {
@@ -156,7 +174,7 @@ impl<'a> Words<'a> {
 
     fn optional_time(&mut self) -> Result<Option<u64>, String> {
         let deed = self.deed;
-        let time = self.optional().map(|text| time_ps(deed, text));
+        let time = self.optional().map(|text| lasting_ps(deed, text));
         time.transpose()
     }
 }
@@ -206,19 +224,27 @@ fn act_of(words: &mut Words<'_>) -> Result<Act, String> {
         "writable" => Act::Writable,
         "throttle" => {
             let gap = words.value("the time between two commands, such as 1ms")?;
-            Act::Throttle(time_ps("throttle", gap)?)
+            Act::Throttle(lasting_ps("throttle", gap)?)
         }
         "cool" => Act::Cool,
         "corrupt" => {
             let bits = words.value("how many bits, such as 8")?;
-            Act::Corrupt(number("corrupt", bits, CORRUPT_MAX)? as u32)
+            match number("corrupt", bits, CORRUPT_MAX)? {
+                0 => return Err(wrong("corrupt", "1 or more", bits)),
+                bits => Act::Corrupt(bits as u32),
+            }
         }
         "withdraw" => Act::Withdraw,
         "touch" => {
             let place = words.value("inside, beside or former")?;
             Act::Touch(named("touch", &TouchWhere::ALL, place)?)
         }
-        other => return Err(wrong("a rule's first word", DEEDS, other)),
+        "identify" => {
+            let what = "`identify` is for a file of rules (`serve --faults`), or for `serve --identify`: \
+                what a running drive says of itself stays";
+            return Err(what.to_owned());
+        }
+        other => return Err(wrong_word("a rule's first word", DEEDS, other)),
     })
 }
 
@@ -250,7 +276,11 @@ fn bits(rule: &mut Rule, key: &str, value: &str) -> Result<(), String> {
         .strip_prefix("dword")
         .and_then(|dword| dword.parse().ok());
     let Some(dword) = dword.filter(|dword| *dword < 16) else {
-        return Err(wrong("a condition", &format!("one of {CONDITIONS}"), key));
+        return Err(wrong_word(
+            "a condition",
+            &format!("one of {CONDITIONS}"),
+            key,
+        ));
     };
     let (bits, mask) = value.split_once('/').unwrap_or((value, "0xffffffff"));
     let mask = number(key, mask, u32::MAX.into())? as u32;
@@ -272,7 +302,7 @@ fn set(rule: &mut Rule, key: &str, value: &str) -> Result<(), String> {
     match key {
         "opcode" => opcode(rule, value)?,
         "queue" if value == "admin" => rule.queues = Queues::One(0),
-        "queue" => rule.queues = Queues::One(number(key, value, 65535)? as u16),
+        "queue" => rule.queues = Queues::One(number(key, value, IO_QUEUES_MAX.into())? as u16),
         "lba" => rule.blocks = Some(range(key, value, u64::MAX)?),
         "skip" => rule.skip = number(key, value, u64::MAX / 2)?,
         "every" => rule.every = number(key, value, u64::MAX / 2)?,
@@ -290,10 +320,31 @@ fn set(rule: &mut Rule, key: &str, value: &str) -> Result<(), String> {
         "granted" => rule.needs.granted_bytes = size_bytes(key, value)?,
         _ => bits(rule, key, value)?,
     }
-    if rule.every == 0 {
+    if rule.every == 0 || rule.times == 0 {
         return Err(wrong(key, "1 or more", value));
     }
     Ok(())
+}
+
+/// Whether there can be such a command, and such a time.
+fn check_that_it_can_be(rule: &Rule, opcode: Option<&str>) -> Result<(), String> {
+    let is_named = |names: &[(&str, u8)]| names.iter().any(|(name, _)| Some(*name) == opcode);
+    let is_admin = rule.queues == Queues::One(0);
+    let opcode = opcode.unwrap_or_default();
+    if is_admin && is_named(&IO_OPCODES) {
+        return Err(format!(
+            "`opcode={opcode}` is a command of I/O queues, and goes without `queue=admin`"
+        ));
+    }
+    if !is_admin && is_named(&ADMIN_OPCODES) {
+        return Err(format!(
+            "`opcode={opcode}` is a command of the admin queue, and goes with no other `queue`"
+        ));
+    }
+    match rule.from_ps < rule.until_ps {
+        true => Ok(()),
+        false => Err("`from` must be before `until`".to_owned()),
+    }
 }
 
 /// Whether what a rule does goes with what it is looked at for.
@@ -358,11 +409,11 @@ pub(super) fn rule(line: &str, id: u32) -> Result<Rule, String> {
         done: 0,
         is_over: false,
     };
-    let mut keys = Vec::new();
+    let (mut keys, mut opcode) = (Vec::new(), None);
     for word in words.words {
         let (key, value) = word
             .split_once('=')
-            .ok_or_else(|| wrong("a condition", "KEY=VALUE", word))?;
+            .ok_or_else(|| wrong_word("a condition", "KEY=VALUE", word))?;
         // The later would undo the earlier. Of a command's dwords all have to fit.
         if keys.contains(&key) && !key.starts_with("dword") {
             return Err(format!(
@@ -372,8 +423,10 @@ pub(super) fn rule(line: &str, id: u32) -> Result<Rule, String> {
         }
         set(&mut rule, key, value)?;
         keys.push(key);
+        opcode = opcode.or((key == "opcode").then_some(value));
     }
     check(&rule, &keys)?;
+    check_that_it_can_be(&rule, opcode)?;
     Ok(rule)
 }
 
@@ -414,6 +467,7 @@ mod tests {
     fn what_is_wrong_with_a_rule_is_said_with_its_line() {
         for (text, words) in [
             ("\nnonsense", "touch, found `nonsense` (line 2)"),
+            ("drip", "a rule's first word must be fail"),
             ("fail", "needs a status"),
             ("fail 0", "no success"),
             ("fail 0x800", "up to 2047"),
@@ -422,6 +476,19 @@ mod tests {
             ("delay 2e9s", "a day at most"),
             ("drop opcode=reed", "flush, write, read"),
             ("drop every=0", "`every` must be 1 or more"),
+            ("drop times=0", "`times` must be 1 or more"),
+            ("drop from=5s until=1s", "`from` must be before `until`"),
+            ("drop until=0s", "`from` must be before `until`"),
+            ("drop queue=64", "a number up to 63"),
+            ("corrupt 0", "`corrupt` must be 1 or more"),
+            ("drop queue=admin opcode=read", "a command of I/O queues"),
+            (
+                "drop opcode=identify queue=1",
+                "a command of the admin queue",
+            ),
+            ("stall 0s", "longer than that"),
+            ("vanish 0ms", "longer than that"),
+            ("throttle 0s", "longer than that"),
             ("drop chance=2", "0% to 100%"),
             ("drop chance=NaN%", "0% to 100%"),
             ("drop lba=9-1", "FIRST-LAST"),
@@ -452,6 +519,18 @@ mod tests {
         assert_eq!(Faults::parse(&many, 0).unwrap_err().line, RULES_MAX + 1);
         assert!(Faults::parse("# nothing\n\n", 0).unwrap().is_empty());
         assert!(Faults::parse(&format!("drop {}", "x".repeat(2000)), 0).is_err());
+    }
+
+    /// Options take `1MB`, and rules did not.
+    #[test]
+    fn sizes_have_the_units_of_options() {
+        let bytes = |text| super::size_bytes("written", text);
+        assert_eq!(bytes("1MB"), Ok(1_000_000));
+        assert_eq!(bytes("3kB"), Ok(3000));
+        assert_eq!(bytes("512B"), Ok(512));
+        assert_eq!(bytes("2MiB"), Ok(2 << 20));
+        assert_eq!(bytes("512"), Ok(512));
+        assert!(bytes("1mb").is_err() && bytes("B").is_err());
     }
 
     #[test]

@@ -292,7 +292,8 @@ impl<P: Port> Driver<P> {
         }
     }
 
-    fn create(&mut self, opcode: u8, at: u64, dwords: &[u32; 2]) -> Result<u32, Status> {
+    /// A queue in memory from there on.
+    pub fn create(&mut self, opcode: u8, at: u64, dwords: &[u32; 2]) -> Result<u32, Status> {
         let command = CommandId(self.free_command(0));
         let entry = SubmissionEntry::new(opcode, command, NamespaceId::NONE)
             .with_dword(10, dwords[0])

@@ -121,6 +121,14 @@ impl SimDisk {
         inner.synced = inner.now.clone();
     }
 
+    /// A part of it is not there any more, as an extent that a copy has left out.
+    pub fn lose(&self, at: u64, bytes: u64) {
+        self.punch(at, bytes).expect("it can be written");
+        let inner = &mut *self.inner();
+        inner.synced = inner.now.clone();
+        inner.changed.clear();
+    }
+
     pub fn copy(&self) -> Self {
         let inner = self.inner();
         SimDisk(Mutex::new(Inner {

@@ -101,7 +101,8 @@ impl Host<'_> {
             (2, 0x007f_0081, 0, 512),
             (0xa, 0xd, 0, 4096),
             (0xa, 6, 0, 0),
-            (9, 7, 0x0002_0002, 0),
+            // As many as the queue with the highest number needs.
+            (9, 7, u32::from(WILD_QUEUE - 1) * 0x1_0001, 0),
         ];
         let (opcode, dword10, dword11, bytes) = asks[self.rng.below(asks.len() as u32) as usize];
         let mut what = What::Ask;

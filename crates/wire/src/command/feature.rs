@@ -238,6 +238,17 @@ pub struct NumberOfQueues {
     pub completion_z: u16,
 }
 
+impl NumberOfQueues {
+    /// From dword 0 of the completion, whose numbers are those of Set Features.
+    #[must_use]
+    pub fn decode(dword: u32) -> Self {
+        NumberOfQueues {
+            submission_z: dword as u16,
+            completion_z: (dword >> 16) as u16,
+        }
+    }
+}
+
 /// When interrupts are held back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterruptCoalescing {

@@ -10,8 +10,10 @@ use crate::status::Status;
 /// What I/O queues may be, beside whether they exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLimits {
-    /// Highest identifier: as many I/O queues of each kind as Number of Queues has granted.
-    pub id_max: QueueId,
+    /// Highest identifier of a submission queue: as many as Number of Queues says.
+    pub submission_id_max: QueueId,
+    /// The same of completion queues.
+    pub completion_id_max: QueueId,
     /// Entries at most, 0-based (CAP.MQES).
     pub entries_max_z: u16,
     /// Interrupt vectors that there are.
@@ -26,11 +28,11 @@ impl QueueLimits {
     /// Holds what both kinds of queue have in common against the limits.
     fn check(
         &self,
-        queue: QueueId,
+        (queue, id_max): (QueueId, QueueId),
         memory: QueueMemory,
         contiguous: bool,
     ) -> Result<QueueMemory, Status> {
-        if queue == QueueId::ADMIN || queue > self.id_max {
+        if queue == QueueId::ADMIN || queue > id_max {
             return Err(Status::QUEUE_ID_INVALID);
         }
         let entries_max = u32::from(self.entries_max_z) + 1;
@@ -88,7 +90,8 @@ impl CreateCompletionQueue {
     /// [`Status::QUEUE_ID_INVALID`], [`Status::QUEUE_SIZE_INVALID`], [`Status::INTERRUPT_VECTOR_INVALID`],
     /// [`Status::PRP_OFFSET_INVALID`], or [`Status::INVALID_FIELD`] for a queue in pieces (CAP.CQR is 1).
     pub fn checked(&self, limits: &QueueLimits) -> Result<QueueMemory, Status> {
-        let memory = limits.check(self.queue, self.memory, self.contiguous)?;
+        let id = (self.queue, limits.completion_id_max);
+        let memory = limits.check(id, self.memory, self.contiguous)?;
         if self.vector.is_some_and(|vector| vector >= limits.vectors) {
             return Err(Status::INTERRUPT_VECTOR_INVALID);
         }
@@ -138,9 +141,10 @@ impl CreateSubmissionQueue {
     /// # Errors
     /// As [`CreateCompletionQueue::checked`], and [`Status::COMPLETION_QUEUE_INVALID`].
     pub fn checked(&self, limits: &QueueLimits) -> Result<QueueMemory, Status> {
-        let memory = limits.check(self.queue, self.memory, self.contiguous)?;
+        let id = (self.queue, limits.submission_id_max);
+        let memory = limits.check(id, self.memory, self.contiguous)?;
         let completion = self.completion_queue;
-        if completion == QueueId::ADMIN || completion > limits.id_max {
+        if completion == QueueId::ADMIN || completion > limits.completion_id_max {
             return Err(Status::COMPLETION_QUEUE_INVALID);
         }
         if limits.entry_sizes.0 != 6 {

@@ -60,7 +60,7 @@ fields! {
     HCTMA: Number @ 322, 2, "Host controlled thermal management; bit 0: supported";
     MNTMT: Number @ 324, 2, "Lowest temperature a host may choose, kelvins";
     MXTMT: Number @ 326, 2, "Highest temperature a host may choose, kelvins";
-    SANICAP: Number @ 328, 4, "Sanitize; bit 0: crypto erase, 1: block erase, 2: overwrite, 29: no-deallocate is inhibited";
+    SANICAP: Number @ 328, 4, "Sanitize; bit 0: crypto erase, 1: block erase, 2: overwrite, 29: no-deallocate is inhibited, 31:30: whether media is modified afterwards (1: no, 2: yes)";
     HMMINDS: Number @ 332, 4, "Shortest piece of host memory of use, 4 KiB; 0 any";
     HMMAXD: Number @ 336, 2, "Most pieces of host memory of use; 0 any number";
     NSETIDMAX: Number @ 338, 2, "Highest identifier of an NVM set";

@@ -88,16 +88,16 @@ pub fn command_effects(vendor_admin: &[u8], vendor_io: &[u8]) -> [u8; 4096] {
     page
 }
 
-/// The page of features, 1024 bytes: an entry for each identifier.
+/// The page of features, 1024 bytes: an entry for each identifier, of those that there are.
 #[must_use]
-pub fn feature_effects() -> [u8; 1024] {
+pub fn feature_effects(supported: impl IntoIterator<Item = FeatureId>) -> [u8; 1024] {
     let mut page = [0; 1024];
-    for id in FeatureId::ALL {
+    for id in supported {
         let scope = match id {
             FeatureId::ErrorRecovery => OF_NAMESPACE,
             _ => OF_CONTROLLER,
         };
-        put(&mut page, *id as u8, SUPPORTED | scope);
+        put(&mut page, id as u8, SUPPORTED | scope);
     }
     page
 }

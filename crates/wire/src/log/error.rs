@@ -55,6 +55,19 @@ impl ErrorEntry {
             ..ErrorEntry::default()
         }
     }
+
+    /// That of an error that is of no command: its queue and identifier are FFFFh then.
+    #[must_use]
+    pub fn of_no_command(status: Status) -> Self {
+        ErrorEntry {
+            queue: u16::MAX,
+            command: u16::MAX,
+            status: status.bits() << 1,
+            location: u16::MAX,
+            version: 1,
+            ..ErrorEntry::default()
+        }
+    }
 }
 
 /// The page of `entries`, newest first; as many as ELPE says, plus one.

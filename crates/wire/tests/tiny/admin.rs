@@ -68,7 +68,8 @@ pub(super) fn serve(tiny: &mut Tiny, entry: &SubmissionEntry) -> Result<End, Sta
 
 fn queues(tiny: &mut Tiny, parsed: &Parsed<AdminCommand>) -> Result<Outcome, Status> {
     let limits = QueueLimits {
-        id_max: QueueId(QUEUES),
+        submission_id_max: QueueId(QUEUES),
+        completion_id_max: QueueId(QUEUES),
         entries_max_z: tiny.registers.capabilities().queue_entries_max_z,
         vectors: QUEUES + 1,
         page: tiny.page,
