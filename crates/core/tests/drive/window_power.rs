@@ -221,7 +221,7 @@ fn what_the_window_lost_is_told_though_power_fails_again_before_anybody_could_as
         |rail: &&'static str| four_entries(rail).power_cut().window.outcome == Incomplete;
     let rail = rails
         .filter(loses_some)
-        .last()
+        .next_back()
         .expect("a rail that does not last for all");
     let once = four_entries(rail).power_cut().window;
     let mut host = four_entries(rail);
