@@ -216,12 +216,11 @@ fn four_entries(rail_v: &'static str) -> Host<Bytes> {
 #[test]
 fn what_the_window_lost_is_told_though_power_fails_again_before_anybody_could_ask() {
     use DumpOutcome::{Incomplete, Restored};
-    let rails = (51..120).map(|tenth| &*format!("{}.{}", tenth / 10, tenth % 10).leak());
+    let mut rails = (51..120).map(|tenth| &*format!("{}.{}", tenth / 10, tenth % 10).leak());
     let loses_some =
         |rail: &&'static str| four_entries(rail).power_cut().window.outcome == Incomplete;
     let rail = rails
-        .filter(loses_some)
-        .next_back()
+        .rfind(loses_some)
         .expect("a rail that does not last for all");
     let once = four_entries(rail).power_cut().window;
     let mut host = four_entries(rail);
