@@ -249,6 +249,13 @@ def test_a_check_that_cannot_be_judged_is_told_before_the_runs() -> None:
         study.parse(TINY.replace("last(on) / first(on)", "on / 2"), "s.toml")
 
 
+def test_a_check_whose_value_is_no_real_number_is_told_with_its_line() -> None:
+    """It was a traceback of `TypeError: must be real number, not complex`."""
+    text = TINY.replace("last(on) / first(on)", "(0 - 1) ** 0.5")
+    with pytest.raises(lodger.InputError, match=r"is not a real number \(s\.toml:\d+\)"):
+        study.parse(text, "s.toml")
+
+
 def test_what_was_measured_is_kept_where_a_check_cannot_be_judged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

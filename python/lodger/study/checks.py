@@ -340,6 +340,9 @@ def judge(check: Check, values: Mapping[str, Any]) -> Outcome:
     if isinstance(found, (Series, str, list)):
         hint = "take a value of it, with `at(...)`, `max(...)`, `all(...)`"
         raise InputError(f"`{check.value.text}` is not one figure", hint)
+    if isinstance(found, complex):
+        hint = "the root of a negative number is none: `abs(...)` takes the sign away"
+        raise InputError(f"`{check.value.text}` is not a real number", hint)
     if isinstance(check.target, bool) != isinstance(found, bool):
         kinds = "a number" if isinstance(check.target, bool) else "a condition"
         raise InputError(f"`{check.value.text}` is {kinds}, and its target is not")
