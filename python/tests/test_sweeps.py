@@ -240,6 +240,36 @@ def test_what_is_on_disk_is_what_was_found(job: Path, tmp_path: Path) -> None:
     assert [row["p99_us"] for row in kept] == [point["p99_us"] for point in alone]
 
 
+def drawn(x: int) -> lodger.Workload:
+    return lodger.Workload.from_fio("[j]\nrw=randread\nbs=4k\nnumber_ios=5\nsize=1m\n")
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ({"seed": [0, 2**63, 2**64 - 1]}, "uint64"),
+        ({"x": [0, 2**64]}, "string"),
+        ({"x": [-1, 2**63]}, "string"),
+        ({"x": [0.5, 2**53 + 1]}, "string"),
+        ({"x": [0.5, 2]}, "double"),
+    ],
+)
+def test_whole_numbers_beyond_63_bits_are_kept_as_they_are(
+    values: dict[str, list[Any]], kind: str, tmp_path: Path
+) -> None:
+    """A seed of 2**63 ended the sweep with Arrow's `PyLong is too large to fit int64`."""
+    given: dict[str, Any] = {"x": 1, **values}
+    (key,) = values
+    kept = lodger.sweep(drawn, "tiny", **given, out=tmp_path / "it")
+    there = [row[key] for row in rows(tmp_path / "it")]
+    assert there == [str(one) for one in values[key]] if kind == "string" else there == values[key]
+    table = kept.to_arrow()
+    assert (str(table.schema.field(key).type), table[key].to_pylist()) == (kind, there)
+    assert len(kept.to_pandas()) == len(there)
+    again = lodger.sweep(drawn, "tiny", **given, out=tmp_path / "it")
+    assert (again.finished_before, again.damaged) == (len(there), [])
+
+
 def test_processes_find_what_threads_find(job: Path) -> None:
     # In a program of its own: processes import the module that starts them.
     program = (

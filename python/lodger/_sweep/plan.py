@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from .._native import Drive, Workload, __version__, check_run, hmb_choice
 from .._run import hmb_text, offer_text
+from .._table import number_type
 from ..errors import Error, InputError
 from .keys import Kind, Source
 
@@ -111,12 +112,10 @@ class Plan:
     @cached_property
     def numeric(self) -> Mapping[str, bool]:
         """Of each key whether tables have its values as they are; else as words."""
-
-        def numbers(values: Sequence[Any]) -> bool:
-            kinds = {int} if isinstance(values, range) else {type(shown(one)) for one in values}
-            return kinds <= {int, float} or kinds == {bool}
-
-        return {key: numbers(values) for key, values in self.lists.items()}
+        return {
+            key: number_type(shown(one) for one in values) is not None
+            for key, values in self.lists.items()
+        }
 
     def limit(self, settings: int) -> None:
         """Raises if so many settings are too many, with the seeds of each."""
