@@ -270,6 +270,29 @@ def test_whole_numbers_beyond_63_bits_are_kept_as_they_are(
     assert (again.finished_before, again.damaged) == (len(there), [])
 
 
+@pytest.mark.parametrize("processes", [False, True])
+def test_a_function_that_fails_for_one_setting_fails_its_points_alone(
+    processes: bool, tmp_path: Path
+) -> None:
+    """It ended the whole sweep, whatever was asked of errors."""
+
+    def made(x: int) -> lodger.Workload:
+        return drawn(6 // x) if x < 3 else lodger.Workload(tmp_path / "nowhere.fio")
+
+    def swept(**more: Any) -> lodger.Sweep:
+        return lodger.sweep(made, "tiny", x=[1, 0, 3], processes=processes, **more)
+
+    for _ in range(2):
+        found = swept(errors="keep", out=tmp_path / "it")
+        wrong = [str(point.error) for point in found.failed]
+        assert [point.setting["x"] for point in found.failed] == [0, 3]
+        assert wrong[0] == "ZeroDivisionError: integer division or modulo by zero"
+        assert "nowhere.fio" in wrong[1]
+        assert found[0]["requests"] == 5
+    with pytest.raises(ZeroDivisionError):
+        swept()
+
+
 def test_processes_find_what_threads_find(job: Path) -> None:
     # In a program of its own: processes import the module that starts them.
     program = (

@@ -80,7 +80,7 @@ def sweep(
         out: A folder for a Parquet file of each finished point. The same call goes on where one
             that was interrupted, or killed, came to its end.
         errors: ``"raise"`` ends the sweep with the first error of a point, ``"keep"`` keeps it in
-            :attr:`Point.error` and goes on.
+            :attr:`Point.error` and goes on; also what a function raises that makes the workload.
         workers: Runs at a time; all processors if ``None``.
         processes: In processes instead of threads. They import the caller's module, which must do
             nothing then that is not below ``if __name__ == "__main__":``.
@@ -122,6 +122,7 @@ def sweep(
         out is None,
         random,
         _check.whole(0, 2**64 - 1)("search_seed", search_seed),
+        errors == "keep",
     )
     wanted = one_or_many(optimise)
     for goal in wanted:
@@ -192,6 +193,7 @@ def _planned(
     whole: bool,
     random: int | None,
     search_seed: int,
+    keep: bool,
 ) -> tuple[Plan, list[Any]]:
     """The plan, and the drives as they were named."""
     named = one_or_many(drive)
@@ -215,7 +217,8 @@ def _planned(
     shared = Shared(source, tuple(drives), _labels(drives), kinds, dict(measures), log, whole)
     if random is not None:
         _positive("random", random)
-    return Plan(shared, {"drive": range(len(drives)), **lists}, random, search_seed, make), named
+    lists = {"drive": range(len(drives)), **lists}
+    return Plan(shared, lists, random, search_seed, make, keep), named
 
 
 def _lists(given: Mapping[str, Any], seeds: int | None) -> dict[str, Sequence[Any]]:
