@@ -233,6 +233,18 @@ def test_the_reference_describes_every_function() -> None:
     assert len(study.parse(example[1]).tasks()) == 16
 
 
+def test_the_references_experiment_runs() -> None:
+    """Its example named one that there is not."""
+    page = (ROOT / "docs/reference/study-file.md").read_text()
+    (example,) = re.findall(r"```toml\n(\[series[^`]*experiment = [^`]*)```", page)
+    head = 'title = "An example"\nset_up = "None."\n'
+    (found,) = study.run([study.parse(head + example, "s.toml")])
+    assert found.error is None
+    series = re.search(r"by name, which are then measures: `([a-z.]+)`", page)
+    assert series is not None
+    assert series[1] in found.to_dict()["series"]
+
+
 def test_experiments_are_functions_of_ours() -> None:
     with pytest.raises(lodger.InputError, match="is no experiment"):
         find("os.system")
