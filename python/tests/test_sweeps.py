@@ -20,7 +20,7 @@ from lodger._sweep.command import command as sweep_command
 from lodger._sweep.front import pareto
 from lodger._sweep.keys import overridden
 
-from .conftest import output
+from .conftest import output, rows
 
 JOBS = "[global]\nrw=randread\nbs=4k\nnumber_ios=300\nsize=64m\n[one]\n[two]\nrw=write\nbs=16k\n"
 SLOW = "[j]\nrw=randrw\nbs=4k\niodepth=4\nnumber_ios=5000\nsize=256m\n"
@@ -41,13 +41,6 @@ def trace(tmp_path: Path) -> Path:
     file = tmp_path / "trace.csv"
     file.write_text(TRACE)
     return file
-
-
-def rows(folder: Path) -> list[dict[str, Any]]:
-    """All of what is kept of a sweep, in the order of its points."""
-    dataset = pytest.importorskip("pyarrow.dataset")
-    found: list[dict[str, Any]] = dataset.dataset(folder / "points").to_table().to_pylist()
-    return sorted(found, key=lambda row: int(row["point"]))
 
 
 def jobs_of(point: lodger.Point) -> Any:
@@ -238,59 +231,6 @@ def test_what_is_on_disk_is_what_was_found(job: Path, tmp_path: Path) -> None:
         ("default", 2),
     ]
     assert [row["p99_us"] for row in kept] == [point["p99_us"] for point in alone]
-
-
-def drawn(x: int) -> lodger.Workload:
-    return lodger.Workload.from_fio("[j]\nrw=randread\nbs=4k\nnumber_ios=5\nsize=1m\n")
-
-
-@pytest.mark.parametrize(
-    ("values", "kind"),
-    [
-        ({"seed": [0, 2**63, 2**64 - 1]}, "uint64"),
-        ({"x": [0, 2**64]}, "string"),
-        ({"x": [-1, 2**63]}, "string"),
-        ({"x": [0.5, 2**53 + 1]}, "string"),
-        ({"x": [0.5, 2]}, "double"),
-    ],
-)
-def test_whole_numbers_beyond_63_bits_are_kept_as_they_are(
-    values: dict[str, list[Any]], kind: str, tmp_path: Path
-) -> None:
-    """A seed of 2**63 ended the sweep with Arrow's `PyLong is too large to fit int64`."""
-    given: dict[str, Any] = {"x": 1, **values}
-    (key,) = values
-    kept = lodger.sweep(drawn, "tiny", **given, out=tmp_path / "it")
-    there = [row[key] for row in rows(tmp_path / "it")]
-    assert there == [str(one) for one in values[key]] if kind == "string" else there == values[key]
-    table = kept.to_arrow()
-    assert (str(table.schema.field(key).type), table[key].to_pylist()) == (kind, there)
-    assert len(kept.to_pandas()) == len(there)
-    again = lodger.sweep(drawn, "tiny", **given, out=tmp_path / "it")
-    assert (again.finished_before, again.damaged) == (len(there), [])
-
-
-@pytest.mark.parametrize("processes", [False, True])
-def test_a_function_that_fails_for_one_setting_fails_its_points_alone(
-    processes: bool, tmp_path: Path
-) -> None:
-    """It ended the whole sweep, whatever was asked of errors."""
-
-    def made(x: int) -> lodger.Workload:
-        return drawn(6 // x) if x < 3 else lodger.Workload(tmp_path / "nowhere.fio")
-
-    def swept(**more: Any) -> lodger.Sweep:
-        return lodger.sweep(made, "tiny", x=[1, 0, 3], processes=processes, **more)
-
-    for _ in range(2):
-        found = swept(errors="keep", out=tmp_path / "it")
-        wrong = [str(point.error) for point in found.failed]
-        assert [point.setting["x"] for point in found.failed] == [0, 3]
-        assert wrong[0] == "ZeroDivisionError: integer division or modulo by zero"
-        assert "nowhere.fio" in wrong[1]
-        assert found[0]["requests"] == 5
-    with pytest.raises(ZeroDivisionError):
-        swept()
 
 
 def test_processes_find_what_threads_find(job: Path) -> None:
@@ -592,21 +532,6 @@ def test_a_sweep_whose_talk_nobody_reads_goes_on(job: Path, command: list[str]) 
     os.close(writer)
     assert "* Pareto front of" in ran.stdout
     assert ran.returncode == 0
-
-
-def test_the_page_needs_nothing_else(job: Path, tmp_path: Path) -> None:
-    pytest.importorskip("vl_convert")
-    run = [str(job), "--drive", "tiny,bg4", "--vary", "iodepth=1,8", "--seeds", "2"]
-    assert sweep_command([*run, "--report", str(tmp_path / "it.html")]) == 0
-    page = (tmp_path / "it.html").read_text()
-    found = lodger.sweep(job, ["tiny", "bg4"], iodepth=[1, 8], seeds=2)
-    assert f"Pareto front: {len(found.front)} of 4 settings" in page
-    assert page.count("<figure") == 3
-    assert page.count("<svg") == 2 * 3
-    assert "src=" not in page
-    assert "http" not in page.replace("http://www.w3.org", "")
-    assert "prefers-color-scheme:dark" in page
-    assert "lodger sweep" in page
 
 
 def test_a_cluster_whose_worker_is_killed_finds_the_same(tmp_path: Path) -> None:
