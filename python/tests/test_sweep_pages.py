@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,3 +70,31 @@ def test_every_table_of_a_page_scrolls_by_itself() -> None:
     page = lodger.sweep(made, "tiny", t=[0, 1, 2], errors="keep").page()
     assert page.count("<table") == 4
     assert page.count("<table") == page.count('<div class="wide"><table')
+
+
+def rows_of(chart: Any) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = chart.to_dict()["data"]["values"]
+    return made
+
+
+def test_a_plot_of_a_sweep_takes_the_mean_over_seeds_and_refuses_a_third_key() -> None:
+    """A third key was drawn as a vertical zigzag."""
+    pytest.importorskip("altair")
+    found = lodger.sweep(JOB, "tiny", iodepth=[1, 2], bs=["4k", "8k"], seeds=2)
+    rows = rows_of(lodger.plots.sweep(found, "iodepth", "bs"))
+    assert [(row["x"], row["color"]) for row in rows] == [(1, "4k"), (1, "8k"), (2, "4k"), (2, "8k")]
+    pair = [point.columns["iops"] or 0 for point in found][:2]
+    assert rows[0]["value"] == pytest.approx(sum(pair) / 2)
+    with pytest.raises(lodger.InputError, match="`bs` varies, too") as caught:
+        lodger.plots.sweep(found, "iodepth")
+    assert caught.value.hint is not None
+    assert len(rows_of(lodger.plots.sweep([p for p in found if p["bs"] == "4k"], "iodepth"))) == 2
+
+
+def test_the_hosts_default_is_called_so_in_a_plot() -> None:
+    """The legend said `None`."""
+    pytest.importorskip("altair")
+    found = lodger.sweep(JOB, "tiny", iodepth=[1, 2], hmb=["off", None])
+    colours = {row["color"] for row in rows_of(lodger.plots.sweep(found, "iodepth", "hmb"))}
+    assert colours == {"off", "default"}
+    assert {row["x"] for row in rows_of(lodger.plots.sweep(found, "hmb", "iodepth"))} == colours
