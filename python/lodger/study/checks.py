@@ -211,13 +211,14 @@ def check_from(table: Table, cites: str | None, nulls: Nulls) -> Check:
         hint = "leave it out: values of drives say with `to` what they were fitted to"
         raise table.error("`check.basis` is derived", "basis", hint)
     table.only(*_KEYS, *_GOALS)
+    text = table.text("value")
     try:
-        value = Expression(table.text("value"), FUNCTIONS)
+        value = Expression(text, FUNCTIONS)
     except InputError as error:
         raise table.error(error.message, "value", error.hint) from error
     citations = _citations(table, cites)
     goal, target = _goal(table, bool(citations))
-    tolerance, text = _tolerance(table, goal, target)
+    tolerance, tolerance_text = _tolerance(table, goal, target)
     expected, reason = _expected(table, goal)
     mark = table.words("mark")
     if mark not in (None, "x", "y"):
@@ -230,7 +231,7 @@ def check_from(table: Table, cites: str | None, nulls: Nulls) -> Check:
         goal=goal,
         target=target,
         tolerance=tolerance,
-        tolerance_text=text,
+        tolerance_text=tolerance_text,
         cites=citations,
         same_as=_same_as(table, citations),
         words=table.words("words"),
