@@ -178,3 +178,14 @@ def test_hmb_is_a_cap_and_hmb_offer_an_exact_amount(jobs: Path) -> None:
     compared = lodger.compare(jobs, "tiny", hmb="off", hmb_offer=["1MiB"])
     assert [(r.hmb, r.hmb_offer) for r in compared] == [("off", None), (None, "1MiB")]
     assert [run["hmb_offer"] for run in compared.to_dict()["compare"]] == [None, "1MiB"]
+
+
+@pytest.mark.parametrize("kept", ["x", "5", "[]"])
+def test_what_is_no_kept_result_is_refused(kept: str) -> None:
+    with pytest.raises(lodger.InputError, match="`full_json` is no result"):
+        lodger.Result.restored(kept, "", [])
+
+
+def test_a_key_that_is_missing_is_not_meant_to_be_itself() -> None:
+    with pytest.raises(AttributeError, match=r"^FioReport has no 'jobs'$"):
+        _ = lodger.records.FioReport({}).jobs
