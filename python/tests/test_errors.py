@@ -159,3 +159,11 @@ def test_old_times_are_answered_with_the_unit_there_is() -> None:
         _ = session.now_ps
     with pytest.raises(AttributeError, match="nothing"):
         _ = session.nothing
+
+
+def test_a_file_in_no_folder_is_named_as_it_was_asked_for(tmp_path: Path) -> None:
+    """It was the name of a file beside it, which nobody had asked for."""
+    place = tmp_path / "nowhere" / "it.state"
+    with pytest.raises(FileNotFoundError) as found:
+        lodger.Session("tiny").save(place)
+    assert found.value.filename == str(place)
