@@ -41,6 +41,25 @@ def as_drive(
 
 
 def as_workload(workload: WorkloadLike) -> Workload:
+def labels(drives: Iterable[Drive]) -> tuple[str, ...]:
+    """The names of drives, each its own: `tiny`, `tiny (2)`."""
+    found: list[str] = []
+    for drive in drives:
+        label, number = drive.name, 2
+        while label in found:
+            label, number = f"{drive.name} ({number})", number + 1
+        found.append(label)
+    return tuple(found)
+
+
+def _told_apart(drives: list[Drive]) -> list[Drive]:
+    """The drives, each with a name of its own."""
+    return [
+        drive if drive.name == label else Drive.from_toml(drive.to_toml(), name=label)
+        for drive, label in zip(drives, labels(drives), strict=True)
+    ]
+
+
     """A workload from its file."""
     return (
         workload if isinstance(workload, Workload) else Workload(_a_workload("workload", workload))
@@ -229,7 +248,8 @@ def compare(
     """Run a workload on every drive with every amount of host memory.
 
     Args are those of :func:`simulate`, one or several of ``drives``, ``hmb`` and ``hmb_offer``;
-    ``workers`` is the number of runs at a time, all processors if ``None``.
+    ``workers`` is the number of runs at a time, all processors if ``None``. Of drives of one name
+    the second is called ``tiny (2)``.
 
     Raises:
         InputError: An argument, the workload or a drive is wrong.
@@ -248,6 +268,7 @@ def compare(
             hmb=cap,
             hmb_offer=offer,
             precondition=precondition,
+    made = _told_apart(made)
             seed=seed,
             timeline=timeline or False,
             breakdown=breakdown,

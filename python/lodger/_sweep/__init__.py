@@ -11,7 +11,7 @@ from typing import Any, Literal
 from .. import _check, _workers
 from .._check import one_or_many
 from .._native import Drive, Workload
-from .._run import DriveLike, WorkloadLike, as_drive, as_workload
+from .._run import DriveLike, WorkloadLike, as_drive, as_workload, labels
 from ..errors import ArgumentError, InputError
 from .found import Point, Sweep
 from .front import Objective, objectives
@@ -214,7 +214,7 @@ def _planned(
         if name in METRICS or name in lists or name in (*TEXTS, "point", "drive"):
             raise InputError(f"`{name}` is another column already", "give the measure another name")
         expression(path)
-    shared = Shared(source, tuple(drives), _labels(drives), kinds, dict(measures), log, whole)
+    shared = Shared(source, tuple(drives), labels(drives), kinds, dict(measures), log, whole)
     if random is not None:
         _positive("random", random)
     lists = {"drive": range(len(drives)), **lists}
@@ -268,16 +268,6 @@ def _once(key: str, values: Sequence[Any]) -> None:
             what = f"the value `{one}` twice" if one == other else both
             raise InputError(f"`{key}` has {what}", "give each value once")
         seen[same] = value
-
-
-def _labels(drives: Sequence[Drive]) -> tuple[str, ...]:
-    labels: list[str] = []
-    for drive in drives:
-        label, number = drive.name, 2
-        while label in labels:
-            label, number = f"{drive.name} ({number})", number + 1
-        labels.append(label)
-    return tuple(labels)
 
 
 def _source(
