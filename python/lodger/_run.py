@@ -219,8 +219,16 @@ def logging(
         seed: Of everything drawn at random.
         changes: Values of the drive to change.
     """
-    chosen = as_workload(workload).committing(commit=commit, clients=clients)
+    asked = as_workload(workload)
+    if asked.kind != "logging":
+        what = "a fio job file" if asked.kind == "fio" else "a trace"
+        message = f"`logging` needs a model of database logging, and `{asked.name}` is {what}"
+        raise InputError(message, "`simulate` runs it")
+    chosen = asked.committing(commit=commit, clients=clients)
     return simulate(chosen, drive, seed=seed, changes=changes)
+
+    Raises:
+        InputError: The workload is of another kind, or an argument is wrong.
 
 
 @public(
