@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, TypeAlias, cast
 
@@ -40,7 +41,6 @@ def as_drive(
     return made
 
 
-def as_workload(workload: WorkloadLike) -> Workload:
 def labels(drives: Iterable[Drive]) -> tuple[str, ...]:
     """The names of drives, each its own: `tiny`, `tiny (2)`."""
     found: list[str] = []
@@ -60,6 +60,7 @@ def _told_apart(drives: list[Drive]) -> list[Drive]:
     ]
 
 
+def as_workload(workload: WorkloadLike) -> Workload:
     """A workload from its file."""
     return (
         workload if isinstance(workload, Workload) else Workload(_a_workload("workload", workload))
@@ -67,6 +68,8 @@ def _told_apart(drives: list[Drive]) -> list[Drive]:
 
 
 _PAGE_BYTES = 4096
+_BARE = re.compile(r"\s*[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?\s*")
+"""A number without a unit."""
 
 
 def hmb_text(hmb: Hmb) -> str | None:
@@ -218,6 +221,9 @@ def logging(
         clients: Number of clients instead of the file's.
         seed: Of everything drawn at random.
         changes: Values of the drive to change.
+
+    Raises:
+        InputError: The workload is of another kind, or an argument is wrong.
     """
     asked = as_workload(workload)
     if asked.kind != "logging":
@@ -226,9 +232,6 @@ def logging(
         raise InputError(message, "`simulate` runs it")
     chosen = asked.committing(commit=commit, clients=clients)
     return simulate(chosen, drive, seed=seed, changes=changes)
-
-    Raises:
-        InputError: The workload is of another kind, or an argument is wrong.
 
 
 @public(
@@ -265,6 +268,7 @@ def compare(
     made = [as_drive(drive, changes, "drives") for drive in one_or_many(drives)]
     if not made:
         raise InputError("`compare` needs a drive at least")
+    made = _told_apart(made)
     given: list[tuple[str | None, str | None]] = [(hmb_text(cap), None) for cap in one_or_many(hmb)]
     given += [(None, offer_text(offer)) for offer in one_or_many(hmb_offer)]
     source = as_workload(workload)
@@ -276,7 +280,6 @@ def compare(
             hmb=cap,
             hmb_offer=offer,
             precondition=precondition,
-    made = _told_apart(made)
             seed=seed,
             timeline=timeline or False,
             breakdown=breakdown,
@@ -315,20 +318,30 @@ def advise(
 
     The others are those of :func:`simulate`.
     """
-    if within is not None and not isinstance(within, str):
-        within = f"{100 * _check.real(0, 1)('within', within):.10g}%"
     asked = as_workload(workload)
     made = _native.advise(
         asked,
         as_drive(drive, changes),
         slo=slo,
-        within=within,
+        within=_per_cent(within),
         precondition=precondition,
         seed=seed,
         progress=progress,
         stop=stop,
     )
     return Advice(made, os.path.basename(asked.name))
+
+
+def _per_cent(within: str | float | None) -> str | None:
+    """A share as the command takes it. There a bare number is of per cent, here it is of one."""
+    if within is None:
+        return None
+    if not isinstance(within, str):
+        return f"{100 * _check.real(0, 1)('within', within):.10g}%"
+    if _BARE.fullmatch(within):
+        hint = f"`{within.strip()}%` is per cent, and a number that is no text, such as 0.05, a share"
+        raise InputError(f"`within` as text needs a per cent sign, found `{within}`", hint)
+    return within
 
 
 @public(**_RUN, **_WATCHED)
