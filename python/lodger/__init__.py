@@ -83,19 +83,21 @@ __all__ = [
     "trace_info",
 ]
 
+# A type checker takes any name of a module that has this function.
+if not TYPE_CHECKING:
 
-def __getattr__(name: str) -> Any:
-    # NumPy takes longer to import than most runs take, and the command does without it.
-    from importlib import import_module
+    def __getattr__(name: str) -> Any:
+        # NumPy takes longer to import than most runs take, and the command does without it.
+        from importlib import import_module
 
-    if name in ("plots", "records"):
-        return import_module(f".{name}", __name__)
-    homes = {
-        "OPS": "._columns",
-        "Log": ".log",
-        "BreakdownTable": ".over_time",
-        "Timeline": ".over_time",
-    }
-    if name in homes:
-        return getattr(import_module(homes[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name in ("plots", "records"):
+            return import_module(f".{name}", __name__)
+        homes = {
+            "OPS": "._columns",
+            "Log": ".log",
+            "BreakdownTable": ".over_time",
+            "Timeline": ".over_time",
+        }
+        if name in homes:
+            return getattr(import_module(homes[name], __name__), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

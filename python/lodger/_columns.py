@@ -53,7 +53,7 @@ def columns(
     fua: npt.ArrayLike | None,
 ) -> tuple[bytes, bytes, bytes, bytes]:
     """Commands without times as the native module takes them."""
-    offsets = np.asarray(offset)
+    offsets = _array("offset", offset)
     if offsets.ndim != 1:
         raise InputError(f"`offset` must be a list, found shape {offsets.shape}")
     count = len(offsets)
@@ -66,6 +66,23 @@ def columns(
         _whole("length", length, count).tobytes(),
         forced.tobytes(),
     )
+
+
+def _array(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
+    """The values as an array; a masked one is no value."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        masked = np.ma.getmaskarray(values)
+        place = f" for request {int(np.argmax(masked))}, counted from 0" if masked.ndim else ""
+        hint = "`compressed()` leaves masked values out, `filled(0)` puts others in their place"
+        raise InputError(f"`{name}` has no value{place}: it is masked", hint)
+    return np.asarray(values)
+
+
+def _first(values: npt.ArrayLike, array: npt.NDArray[Any], bad: npt.NDArray[np.bool_]) -> str:
+    """The first bad value of an array, and whose it is, unless one stands for all."""
+    place = int(np.argmax(bad))
+    where = f" for request {place}, counted from 0" if np.ndim(values) else ""
+    return f"found {array[place]}{where}"
 
 
 def _spread(name: str, values: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
@@ -81,20 +98,23 @@ def _spread(name: str, values: npt.NDArray[Any], count: int) -> npt.NDArray[Any]
 
 
 def _forced(fua: npt.ArrayLike, count: int) -> npt.NDArray[np.uint8]:
-    array = _spread("fua", np.asarray(fua), count)
+    array = _spread("fua", _array("fua", fua), count)
     if array.dtype.kind not in "biu":
         raise InputError(f"`fua` must be True or False, or a list of them, found {array.dtype}")
     return array.astype(bool).astype(np.uint8)
 
 
 def _times(time_ns: npt.ArrayLike) -> npt.NDArray[np.uint64]:
-    times = np.asarray(time_ns)
+    times = _array("time_ns", time_ns)
     if times.ndim != 1 or times.dtype.kind not in "iuf":
         raise InputError(f"`time_ns` must be a list of numbers, found {times.dtype} {times.shape}")
     if len(times) == 0:
         return np.zeros(0, np.uint64)
-    if not np.all(np.isfinite(times)):
-        raise InputError("`time_ns` must be finite")
+    if not np.all(finite := np.isfinite(times)):
+        raise InputError(f"`time_ns` must be finite, {_first(time_ns, times, ~finite)}")
+    if times.dtype.kind == "f" and times.dtype.itemsize < 8:
+        # Half precision does not hold the span that is asked about below.
+        times = times.astype(np.float64)
     # The first request is at 0: time stamps of an epoch would not leave room for picoseconds.
     times = times - times.min()
     if times.max() > 17e15:
@@ -110,21 +130,25 @@ def _times(time_ns: npt.ArrayLike) -> npt.NDArray[np.uint64]:
 
 
 def _whole(name: str, values: npt.ArrayLike, count: int) -> npt.NDArray[np.uint64]:
-    array = _spread(name, np.asarray(values), count)
-    whole = array.dtype.kind in "iu" or (
-        array.dtype.kind == "f" and bool(np.all(np.equal(np.mod(array, 1), 0)))
-    )
-    if not whole or bool(np.any(array < 0)):
-        raise InputError(f"`{name}` must be whole numbers of bytes from 0 on")
+    array = _spread(name, _array(name, values), count)
+    allowed = f"`{name}` must be whole numbers of bytes from 0 on"
+    if array.dtype.kind not in "iuf":
+        raise InputError(f"{allowed}, found {array.dtype}")
+    good = array >= 0
+    if array.dtype.kind == "f":
+        good &= (array < 2.0**64) & (array == np.floor(array))
+    if not np.all(good):
+        raise InputError(f"{allowed}, {_first(values, array, ~good)}")
     return array.astype(np.uint64)
 
 
 def _ops(op: npt.ArrayLike, count: int) -> npt.NDArray[np.uint8]:
-    array = _spread("op", np.asarray(op), count)
+    array = _spread("op", _array("op", op), count)
     allowed = "`op` must be `read`, `write`, `trim` or `flush`, or 0 to 3"
     if array.dtype.kind in "iu":
-        if count and (array.min() < 0 or array.max() >= len(OPS)):
-            raise InputError(f"{allowed}, found {array.min()} to {array.max()}")
+        bad = (array < 0) | (array >= len(OPS))
+        if np.any(bad):
+            raise InputError(f"{allowed}, {_first(op, array, bad)}")
         return array.astype(np.uint8)
     if array.dtype.kind not in "US" and array.dtype != object:
         raise InputError(f"{allowed}, found {array.dtype}")

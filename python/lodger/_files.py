@@ -13,6 +13,14 @@ _MODE = 0o644
 """Of a file that was not there before."""
 
 
+def _beside(place: pathlib.Path, path: str | os.PathLike[str]) -> tuple[int, str]:
+    """A new file beside a place. What is wrong is wrong with the path that was asked for."""
+    try:
+        return tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
 def write_whole(path: str | os.PathLike[str], data: bytes, *, sync: bool = True) -> None:
     """Write a file whole or not at all: beside its place first, then renamed.
 
@@ -31,7 +39,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes, *, sync: bool = True)
     if there is not None and (not stat.S_ISREG(there.st_mode) or there.st_nlink > 1):
         place.write_bytes(data)
         return
-    handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
+    handle, name = _beside(place, path)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -57,7 +65,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[str]:
     if place.exists() and not place.is_file():
         yield str(place)
         return
-    handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
+    handle, name = _beside(place, path)
     os.close(handle)
     try:
         yield name

@@ -21,7 +21,7 @@ WIDTHS = (("broad", 760), ("narrow", 300))
 
 _MORE = """
 .broad{display:block}.narrow{display:none}.drawn{max-width:none;margin:1em 0}
-.drawn svg{display:block;height:auto}.drawn .narrow,.drawn .broad{width:100%}
+.drawn svg{display:block;height:auto;overflow:visible}.drawn .narrow,.drawn .broad{width:100%}
 section{margin-top:2em}section>h2{margin-top:0}a{color:inherit}.r{text-align:right}
 .badge.met{background:#2e8540}.badge.missed{background:#a33}.badge.known{background:#8a6d1d}
 h2.missed,p.missed{color:var(--found)}

@@ -11,6 +11,10 @@ from ._native import Stop
 
 T = TypeVar("T")
 
+LOOK_S = 0.2
+"""Between two looks at whether somebody pressed Ctrl-C. A signal that the kernel gives to another
+thread, one of polars' for example, wakes none that waits."""
+
 
 def run_all(calls: Sequence[Callable[[Stop], T]], workers: int | None) -> list[T]:
     """What the calls return, in their order. The first error or Ctrl-C stops them all."""
@@ -20,7 +24,9 @@ def run_all(calls: Sequence[Callable[[Stop], T]], workers: int | None) -> list[T
     with ThreadPoolExecutor(max(1, min(workers, len(calls)))) as pool:
         futures = [pool.submit(call, stop) for call in calls]
         try:
-            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            done, left = wait(futures, LOOK_S, FIRST_EXCEPTION)
+            while left and not any(future.exception() for future in done):
+                done, left = wait(futures, LOOK_S, FIRST_EXCEPTION)
             # The one that failed by itself, not one that was stopped because of it.
             for future in (future for future in futures if future in done):
                 future.result()

@@ -56,7 +56,8 @@ class Record(Mapping[str, Any]):
                 return None
             if get_origin(hint) is Mapping:
                 return Record({})
-            near = get_close_matches(name, [*self._data, *self.declared()])
+            known = {*self._data, *self.declared()} - {name}
+            near = get_close_matches(name, sorted(known))
             mean = f"; did you mean {near[0]!r}?" if near else ""
             raise AttributeError(f"{type(self).__name__} has no {name!r}{mean}")
 

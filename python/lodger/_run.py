@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, TypeAlias, cast
 
@@ -40,6 +41,25 @@ def as_drive(
     return made
 
 
+def labels(drives: Iterable[Drive]) -> tuple[str, ...]:
+    """The names of drives, each its own: `tiny`, `tiny (2)`."""
+    found: list[str] = []
+    for drive in drives:
+        label, number = drive.name, 2
+        while label in found:
+            label, number = f"{drive.name} ({number})", number + 1
+        found.append(label)
+    return tuple(found)
+
+
+def _told_apart(drives: list[Drive]) -> list[Drive]:
+    """The drives, each with a name of its own."""
+    return [
+        drive if drive.name == label else Drive.from_toml(drive.to_toml(), name=label)
+        for drive, label in zip(drives, labels(drives), strict=True)
+    ]
+
+
 def as_workload(workload: WorkloadLike) -> Workload:
     """A workload from its file."""
     return (
@@ -48,6 +68,8 @@ def as_workload(workload: WorkloadLike) -> Workload:
 
 
 _PAGE_BYTES = 4096
+_BARE = re.compile(r"\s*[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?\s*")
+"""A number without a unit."""
 
 
 def hmb_text(hmb: Hmb) -> str | None:
@@ -199,8 +221,16 @@ def logging(
         clients: Number of clients instead of the file's.
         seed: Of everything drawn at random.
         changes: Values of the drive to change.
+
+    Raises:
+        InputError: The workload is of another kind, or an argument is wrong.
     """
-    chosen = as_workload(workload).committing(commit=commit, clients=clients)
+    asked = as_workload(workload)
+    if asked.kind != "logging":
+        what = "a fio job file" if asked.kind == "fio" else "a trace"
+        message = f"`logging` needs a model of database logging, and `{asked.name}` is {what}"
+        raise InputError(message, "`simulate` runs it")
+    chosen = asked.committing(commit=commit, clients=clients)
     return simulate(chosen, drive, seed=seed, changes=changes)
 
 
@@ -229,7 +259,8 @@ def compare(
     """Run a workload on every drive with every amount of host memory.
 
     Args are those of :func:`simulate`, one or several of ``drives``, ``hmb`` and ``hmb_offer``;
-    ``workers`` is the number of runs at a time, all processors if ``None``.
+    ``workers`` is the number of runs at a time, all processors if ``None``. Of drives of one name
+    the second is called ``tiny (2)``.
 
     Raises:
         InputError: An argument, the workload or a drive is wrong.
@@ -237,6 +268,7 @@ def compare(
     made = [as_drive(drive, changes, "drives") for drive in one_or_many(drives)]
     if not made:
         raise InputError("`compare` needs a drive at least")
+    made = _told_apart(made)
     given: list[tuple[str | None, str | None]] = [(hmb_text(cap), None) for cap in one_or_many(hmb)]
     given += [(None, offer_text(offer)) for offer in one_or_many(hmb_offer)]
     source = as_workload(workload)
@@ -286,20 +318,30 @@ def advise(
 
     The others are those of :func:`simulate`.
     """
-    if within is not None and not isinstance(within, str):
-        within = f"{100 * _check.real(0, 1)('within', within):.10g}%"
     asked = as_workload(workload)
     made = _native.advise(
         asked,
         as_drive(drive, changes),
         slo=slo,
-        within=within,
+        within=_per_cent(within),
         precondition=precondition,
         seed=seed,
         progress=progress,
         stop=stop,
     )
     return Advice(made, os.path.basename(asked.name))
+
+
+def _per_cent(within: str | float | None) -> str | None:
+    """A share as the command takes it. There a bare number is of per cent, here it is of one."""
+    if within is None:
+        return None
+    if not isinstance(within, str):
+        return f"{100 * _check.real(0, 1)('within', within):.10g}%"
+    if _BARE.fullmatch(within):
+        hint = f"`{within.strip()}%` is per cent, and a number that is no text, such as 0.05, a share"
+        raise InputError(f"`within` as text needs a per cent sign, found `{within}`", hint)
+    return within
 
 
 @public(**_RUN, **_WATCHED)

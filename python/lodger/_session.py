@@ -7,7 +7,7 @@ import numbers
 import os
 import pathlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _native
 from ._check import changes as _changes
@@ -81,12 +81,22 @@ class Session:
     def branch(self) -> Session:
         """A session that goes on from here by itself: neither sees what happens to the other.
 
-        One long way to a state, many ways on from it:
+        One long way to a state, many ways on from it (``copy.copy`` does the same):
 
         >>> full = lodger.Session("970-pro", precondition="random")
         >>> calm, busy = full.branch(), full.branch()
         """
         return self._of(self._native.branch(), self.drive.copy())
+
+    def __copy__(self) -> Session:
+        return self.branch()
+
+    def __deepcopy__(self, memo: object) -> Session:
+        return self.branch()
+
+    def __reduce__(self) -> NoReturn:
+        hint = "`save` keeps it in a file, which `Session.from_file` reads"
+        raise ArgumentError("a session cannot be pickled", hint)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the drive as it is, what is under way in it and the clock included.

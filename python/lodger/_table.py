@@ -83,6 +83,22 @@ class Columnar(Tabular):
         )
 
 
+def number_type(values: Iterable[Any]) -> str | None:
+    """Arrow's type that holds all of these numbers exactly; none if there is no such, or some are
+    no numbers."""
+    some = list(values)
+    flags = sum(isinstance(value, bool) for value in some)
+    if flags or not all(isinstance(value, (int, float)) for value in some):
+        return "bool" if some and flags == len(some) else None
+    whole = [value for value in some if isinstance(value, int)]
+    low, high = min(whole, default=0), max(whole, default=0)
+    if len(whole) < len(some):
+        return "double" if -(2**53) <= low and high <= 2**53 else None
+    if -(2**63) <= low and high < 2**63:
+        return "int64"
+    return "uint64" if low >= 0 and high < 2**64 else None
+
+
 def arrow(rows: list[dict[str, Any]]) -> Any:
     """Rows as an Arrow table. Whole numbers stay whole; a column of several kinds becomes text."""
     pyarrow = imported("pyarrow", "arrow")
@@ -96,12 +112,7 @@ def _column(pyarrow: Any, values: list[Any]) -> Any:
     if not some:
         # All numbers that a row may be without; a column of type null is no use to anybody.
         return pyarrow.array(values, pyarrow.float64())
-    if all(isinstance(value, bool) for value in some):
-        return pyarrow.array(values, pyarrow.bool_())
-    if all(isinstance(value, int) and not isinstance(value, bool) for value in some):
-        wide = any(not -(2**63) <= value < 2**63 for value in some)
-        return pyarrow.array(values, pyarrow.uint64() if wide else pyarrow.int64())
-    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in some):
-        return pyarrow.array([None if one is None else float(one) for one in values])
+    if (kind := number_type(some)) is not None:
+        return pyarrow.array(values, kind)
     texts = [None if one is None else str(one) for one in values]
     return pyarrow.array(texts, pyarrow.string())

@@ -23,7 +23,7 @@ from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from ._native import Stop, __version__
-from ._pool import _processors
+from ._pool import LOOK_S, _processors
 from .errors import Error
 
 T = TypeVar("T")
@@ -32,8 +32,6 @@ Call = Callable[[Any, Any, "Stop | None"], T]
 
 _DEATHS_MAX = 3
 """Times that a task may take its worker with it before it is given up, as Dask has it."""
-_LOOK_S = 5.0
-"""Between two looks at a cluster while nothing comes from it."""
 _SAME = "install the same version everywhere: equal calls give equal results"
 _EMPTY_S = 60.0
 """How long a cluster may be without workers."""
@@ -285,7 +283,7 @@ def each(there: Workers, function: Call[T], tasks: Iterable[K]) -> Iterator[tupl
                 waiting[there.submit(function, task)] = task
         if not waiting:
             return
-        done, _ = wait(waiting, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
+        done, _ = wait(waiting, timeout=LOOK_S, return_when=FIRST_COMPLETED)
         if any(future.cancelled() for future in done):
             raise Error("the scheduler of the cluster has gone, and its tasks with it")
         whole = [one for one in done if not isinstance(one.exception(), BrokenExecutor)]

@@ -5,7 +5,8 @@ Needs Altair: ``pip install lodger[plots]``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from . import _check
@@ -95,6 +96,28 @@ def iops(result: Result) -> float:
     return result.lodger.together["all"].iops
 
 
+def _shown(point: Point, key: str) -> Any:
+    """A value of a setting as tables have it."""
+    from ._sweep.run import plain
+
+    return plain(key, point.setting.get(key), True)
+
+
+def _nothing_else_varies(points: Sequence[Point], *keys: str | None) -> None:
+    """A line through points that differ in something else would be a zigzag."""
+    varied = [
+        f"`{key}`"
+        for key in dict.fromkeys(key for point in points for key in point.setting)
+        if key not in (*keys, "seed") and len({str(_shown(point, key)) for point in points}) > 1
+    ]
+    if not varied:
+        return
+    other = varied[0].strip("`")
+    hint = f'`color` takes one setting, and `[point for point in found if point["{other}"] == ...]` '
+    message = f"{' and '.join(varied)} {'varies' if len(varied) == 1 else 'vary'}, too"
+    raise InputError(message, f"{hint}the points with one value of it")
+
+
 @public(
     points=_points,
     x=_TEXT,
@@ -113,7 +136,11 @@ def sweep(
 ) -> altair.Chart:
     """A quantity over a setting of :func:`lodger.sweep`, a line for each value of another.
 
-    ``x`` and ``color`` name settings; ``value`` takes the quantity from a result.
+    ``x`` and ``color`` name settings; ``value`` takes the quantity from a result. Of several seeds
+    it is the mean.
+
+    Raises:
+        InputError: Another setting has several values, too.
     """
     alt = _altair()
     points = list(points)
@@ -121,13 +148,13 @@ def sweep(
         known = [*points[0].setting] if points else []
         if points and key is not None and key not in known:
             raise InputError(f"`{argument}` must be one of {', '.join(known)}, found `{key}`")
+    _nothing_else_varies(points, x, color)
+    values: dict[tuple[Any, str], list[float]] = {}
+    for point in points:
+        place = (_shown(point, x), str(_shown(point, color)) if color else "")
+        values.setdefault(place, []).append(value(point.result))
     rows = [
-        {
-            "x": point[x],
-            "color": str(point[color]) if color else "",
-            "value": value(point.result),
-        }
-        for point in points
+        {"x": at, "color": line, "value": fmean(some)} for (at, line), some in values.items()
     ]
     numbers = all(isinstance(row["x"], (int, float)) for row in rows)
     # Words keep the order in which they were given.

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from . import _html
+from . import _check, _html
 from ._show import count, duration, rate, size
 from ._table import Tabular, no_column
-from .errors import Error
+from .errors import Error, InputError
 from .records.drive import Inside
 from .records.fio import Direction, FioReport, Job, Latency, Sync
 
@@ -93,8 +93,18 @@ class Result(Tabular, Mapping[str, Any]):
         hmb: str | None = None,
         hmb_offer: str | None = None,
     ) -> Result:
-        """The result whose JSON (with bins) and text were kept."""
-        plain = json.dumps(_without_bins(json.loads(full_json)), indent=2)
+        """The result whose JSON (with bins) and text were kept.
+
+        Raises:
+            InputError: The JSON is none of a result.
+        """
+        try:
+            whole = json.loads(full_json)
+        except ValueError as error:
+            raise InputError(f"`full_json` is no result: {error}") from error
+        if not isinstance(whole, dict):
+            raise InputError(f"`full_json` is no result but {_check.brief(whole)}")
+        plain = json.dumps(_without_bins(whole), indent=2)
         return cls(_Saved(plain, full_json, text, [], warnings, None), hmb, hmb_offer)
 
     @property

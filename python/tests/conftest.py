@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,3 +66,10 @@ def output(command: list[str], cwd: Path = ROOT) -> tuple[int, str, str]:
     """Exit status, standard output and standard error."""
     ran = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
     return ran.returncode, ran.stdout, ran.stderr
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    """All of what is kept of a sweep, in the order of its points."""
+    dataset = pytest.importorskip("pyarrow.dataset")
+    found: list[dict[str, Any]] = dataset.dataset(folder / "points").to_table().to_pylist()
+    return sorted(found, key=lambda row: int(row["point"]))

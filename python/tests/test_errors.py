@@ -159,3 +159,20 @@ def test_old_times_are_answered_with_the_unit_there_is() -> None:
         _ = session.now_ps
     with pytest.raises(AttributeError, match="nothing"):
         _ = session.nothing
+
+
+@pytest.mark.parametrize("within", ["0.05", "5", " .5 "])
+def test_a_bare_number_as_text_is_no_share(within: str, jobs: Path) -> None:
+    """`"0.05"` was 0.05 %, and 0.05 was 5 %."""
+    found = caught(lambda: lodger.advise(jobs, "tiny", within=within))
+    assert found.message == f"`within` as text needs a per cent sign, found `{within}`"
+    assert found.hint is not None
+    assert f"`{within.strip()}%`" in found.hint
+
+
+def test_a_file_in_no_folder_is_named_as_it_was_asked_for(tmp_path: Path) -> None:
+    """It was the name of a file beside it, which nobody had asked for."""
+    place = tmp_path / "nowhere" / "it.state"
+    with pytest.raises(FileNotFoundError) as found:
+        lodger.Session("tiny").save(place)
+    assert found.value.filename == str(place)

@@ -68,4 +68,13 @@ def test_what_cannot_be_is_said() -> None:
         model.committing(commit="never")  # type: ignore[arg-type]
     job = lodger.Workload.from_fio("[job]\nrw=read\nsize=1m\n")
     with pytest.raises(lodger.InputError, match="models of database logging"):
-        lodger.logging(job, "tiny", clients=2)
+        job.committing(clients=2)
+
+
+def test_what_is_no_model_is_refused() -> None:
+    """A job file ran as if `simulate` had been asked."""
+    job = lodger.Workload.from_fio("[j]\nrw=randread\nnumber_ios=5\nsize=1m\n")
+    message = "`logging` needs a model of database logging, and `job.fio` is a fio job file"
+    with pytest.raises(lodger.InputError, match=message) as caught:
+        lodger.logging(job, "2b-ssd")
+    assert caught.value.hint == "`simulate` runs it"

@@ -178,3 +178,25 @@ def test_hmb_is_a_cap_and_hmb_offer_an_exact_amount(jobs: Path) -> None:
     compared = lodger.compare(jobs, "tiny", hmb="off", hmb_offer=["1MiB"])
     assert [(r.hmb, r.hmb_offer) for r in compared] == [("off", None), (None, "1MiB")]
     assert [run["hmb_offer"] for run in compared.to_dict()["compare"]] == [None, "1MiB"]
+
+
+def test_two_drives_of_one_name_are_told_apart(jobs: Path) -> None:
+    """Both columns were headed `tiny`."""
+    slow = lodger.Drive("tiny")
+    slow.set("nand.read", "90us")
+    found = lodger.compare(jobs, ["tiny", slow])
+    assert [row["drive"] for row in found.rows()] == ["tiny", "tiny (2)"]
+    assert found.text().split("\n")[0].split(maxsplit=1) == ["tiny", "tiny (2)"]
+    alone = lodger.simulate(jobs, slow)
+    assert found[1].to_dict()["jobs"] == alone.to_dict()["jobs"]
+
+
+@pytest.mark.parametrize("kept", ["x", "5", "[]"])
+def test_what_is_no_kept_result_is_refused(kept: str) -> None:
+    with pytest.raises(lodger.InputError, match="`full_json` is no result"):
+        lodger.Result.restored(kept, "", [])
+
+
+def test_a_key_that_is_missing_is_not_meant_to_be_itself() -> None:
+    with pytest.raises(AttributeError, match=r"^FioReport has no 'jobs'$"):
+        _ = lodger.records.FioReport({}).jobs

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import pathlib
+import pickle
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -241,3 +243,20 @@ def test_a_file_that_is_no_saved_session_is_refused(tmp_path: pathlib.Path) -> N
         lodger.Session.from_file(path)
     with pytest.raises(FileNotFoundError):
         lodger.Session.from_file(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_copy_is_a_session_of_its_own(copied: Callable[[lodger.Session], lodger.Session]) -> None:
+    """A shallow copy was the same drive under another name, a deep one an error of pickle's."""
+    session = lodger.Session("tiny")
+    session.read(0, 4096)
+    other = copied(session)
+    other.write(0, 4096)
+    assert (session.counters.requests, other.counters.requests) == (1, 2)
+
+
+def test_a_session_is_not_pickled_and_says_what_to_do() -> None:
+    with pytest.raises(TypeError, match="a session cannot be pickled") as found:
+        pickle.dumps(lodger.Session("tiny"))
+    assert isinstance(found.value, lodger.ArgumentError)
+    assert found.value.hint == "`save` keeps it in a file, which `Session.from_file` reads"

@@ -233,6 +233,18 @@ def test_the_reference_describes_every_function() -> None:
     assert len(study.parse(example[1]).tasks()) == 16
 
 
+def test_the_references_experiment_runs() -> None:
+    """Its example named one that there is not."""
+    page = (ROOT / "docs/reference/study-file.md").read_text()
+    (example,) = re.findall(r"```toml\n(\[series[^`]*experiment = [^`]*)```", page)
+    head = 'title = "An example"\nset_up = "None."\n'
+    (found,) = study.run([study.parse(head + example, "s.toml")])
+    assert found.error is None
+    series = re.search(r"by name, which are then measures: `([a-z.]+)`", page)
+    assert series is not None
+    assert series[1] in found.to_dict()["series"]
+
+
 def test_experiments_are_functions_of_ours() -> None:
     with pytest.raises(lodger.InputError, match="is no experiment"):
         find("os.system")
@@ -247,6 +259,20 @@ def test_a_check_that_cannot_be_judged_is_told_before_the_runs() -> None:
         study.parse(text, "s.toml")
     with pytest.raises(lodger.InputError, match="is not one figure"):
         study.parse(TINY.replace("last(on) / first(on)", "on / 2"), "s.toml")
+
+
+def test_a_check_whose_value_is_no_real_number_is_told_with_its_line() -> None:
+    """It was a traceback of `TypeError: must be real number, not complex`."""
+    text = TINY.replace("last(on) / first(on)", "(0 - 1) ** 0.5")
+    with pytest.raises(lodger.InputError, match=r"is not a real number \(s\.toml:\d+\)"):
+        study.parse(text, "s.toml")
+
+
+def test_a_check_without_a_value_names_its_place_once() -> None:
+    text = TINY.replace('value = "last(on) / first(on)"\n', "")
+    with pytest.raises(lodger.InputError, match="`check.value` is missing: a text") as found:
+        study.parse(text, "s.toml")
+    assert found.value.message.count("s.toml") == 1
 
 
 def test_what_was_measured_is_kept_where_a_check_cannot_be_judged(

@@ -13,6 +13,8 @@ import pytest
 import lodger
 from lodger._sweep.command import command as sweep_command
 
+from .conftest import rows
+
 MANY = ",".join(str(number) for number in range(1, 17))
 JOB = "[j]\nrw=randread\nbs=4k\niodepth=4\nsize=64m\nnumber_ios=300\n"
 
@@ -188,3 +190,56 @@ def test_a_depth_that_no_replay_can_have_is_refused_with_its_limits(depth: Any) 
             call()
         wanted = f"`iodepth` must be a whole number from 1 to 4294967295, found {depth!r}"
         assert caught.value.message == wanted
+
+
+def drawn(x: int) -> lodger.Workload:
+    return lodger.Workload.from_fio("[j]\nrw=randread\nbs=4k\nnumber_ios=5\nsize=1m\n")
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ({"seed": [0, 2**63, 2**64 - 1]}, "uint64"),
+        ({"x": [0, 2**64]}, "string"),
+        ({"x": [-1, 2**63]}, "string"),
+        ({"x": [0.5, 2**53 + 1]}, "string"),
+        ({"x": [0.5, 2]}, "double"),
+    ],
+)
+def test_whole_numbers_beyond_63_bits_are_kept_as_they_are(
+    values: dict[str, list[Any]], kind: str, tmp_path: Path
+) -> None:
+    """A seed of 2**63 ended the sweep with Arrow's `PyLong is too large to fit int64`."""
+    given: dict[str, Any] = {"x": 1, **values}
+    (key,) = values
+    kept = lodger.sweep(drawn, "tiny", **given, out=tmp_path / "it")
+    there = [row[key] for row in rows(tmp_path / "it")]
+    assert there == [str(one) for one in values[key]] if kind == "string" else there == values[key]
+    table = kept.to_arrow()
+    assert (str(table.schema.field(key).type), table[key].to_pylist()) == (kind, there)
+    assert len(kept.to_pandas()) == len(there)
+    again = lodger.sweep(drawn, "tiny", **given, out=tmp_path / "it")
+    assert (again.finished_before, again.damaged) == (len(there), [])
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_a_function_that_fails_for_one_setting_fails_its_points_alone(
+    processes: bool, tmp_path: Path
+) -> None:
+    """It ended the whole sweep, whatever was asked of errors."""
+
+    def made(x: int) -> lodger.Workload:
+        return drawn(6 // x) if x < 3 else lodger.Workload(tmp_path / "nowhere.fio")
+
+    def swept(**more: Any) -> lodger.Sweep:
+        return lodger.sweep(made, "tiny", x=[1, 0, 3], processes=processes, **more)
+
+    for _ in range(2):
+        found = swept(errors="keep", out=tmp_path / "it")
+        wrong = [str(point.error) for point in found.failed]
+        assert [point.setting["x"] for point in found.failed] == [0, 3]
+        assert wrong[0] == "ZeroDivisionError: integer division or modulo by zero"
+        assert "nowhere.fio" in wrong[1]
+        assert found[0]["requests"] == 5
+    with pytest.raises(ZeroDivisionError):
+        swept()

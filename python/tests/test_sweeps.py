@@ -20,7 +20,7 @@ from lodger._sweep.command import command as sweep_command
 from lodger._sweep.front import pareto
 from lodger._sweep.keys import overridden
 
-from .conftest import output
+from .conftest import output, rows
 
 JOBS = "[global]\nrw=randread\nbs=4k\nnumber_ios=300\nsize=64m\n[one]\n[two]\nrw=write\nbs=16k\n"
 SLOW = "[j]\nrw=randrw\nbs=4k\niodepth=4\nnumber_ios=5000\nsize=256m\n"
@@ -41,13 +41,6 @@ def trace(tmp_path: Path) -> Path:
     file = tmp_path / "trace.csv"
     file.write_text(TRACE)
     return file
-
-
-def rows(folder: Path) -> list[dict[str, Any]]:
-    """All of what is kept of a sweep, in the order of its points."""
-    dataset = pytest.importorskip("pyarrow.dataset")
-    found: list[dict[str, Any]] = dataset.dataset(folder / "points").to_table().to_pylist()
-    return sorted(found, key=lambda row: int(row["point"]))
 
 
 def jobs_of(point: lodger.Point) -> Any:
@@ -539,21 +532,6 @@ def test_a_sweep_whose_talk_nobody_reads_goes_on(job: Path, command: list[str]) 
     os.close(writer)
     assert "* Pareto front of" in ran.stdout
     assert ran.returncode == 0
-
-
-def test_the_page_needs_nothing_else(job: Path, tmp_path: Path) -> None:
-    pytest.importorskip("vl_convert")
-    run = [str(job), "--drive", "tiny,bg4", "--vary", "iodepth=1,8", "--seeds", "2"]
-    assert sweep_command([*run, "--report", str(tmp_path / "it.html")]) == 0
-    page = (tmp_path / "it.html").read_text()
-    found = lodger.sweep(job, ["tiny", "bg4"], iodepth=[1, 8], seeds=2)
-    assert f"Pareto front: {len(found.front)} of 4 settings" in page
-    assert page.count("<figure") == 3
-    assert page.count("<svg") == 2 * 3
-    assert "src=" not in page
-    assert "http" not in page.replace("http://www.w3.org", "")
-    assert "prefers-color-scheme:dark" in page
-    assert "lodger sweep" in page
 
 
 def test_a_cluster_whose_worker_is_killed_finds_the_same(tmp_path: Path) -> None:

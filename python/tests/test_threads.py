@@ -56,10 +56,18 @@ def test_runs_in_threads_give_what_runs_in_turn_give(jobs: Path) -> None:
         "lodger.advise(job, 'tiny')",
     ],
 )
-def test_ctrl_c_ends_the_work_soon(work: str, endless: Path) -> None:
+@pytest.mark.parametrize("taken", ["by this thread", "by another thread"])
+def test_ctrl_c_ends_the_work_soon(work: str, taken: str, endless: Path) -> None:
+    """A signal wakes the thread that the kernel gives it to: with the threads of polars in the
+    process nothing ended `compare`."""
+    elsewhere = """
+threading.Thread(target=time.sleep, args=[60], daemon=True).start()
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+"""
     program = f"""
-import lodger, sys, threading, time
+import lodger, signal, sys, threading, time
 job = {str(endless)!r}
+{elsewhere * (taken == "by another thread")}
 print("begun", flush=True)
 try:
     {work}

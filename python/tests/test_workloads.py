@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -120,3 +121,46 @@ def test_a_workload_is_sent_to_other_processes(trace: Path) -> None:
         again = pickle.loads(pickle.dumps(workload))
         assert again.name == workload.name
         assert same(lodger.simulate(again, "tiny"), lodger.simulate(workload, "tiny"))
+
+
+@pytest.mark.parametrize("key", ["time_ns", "op", "offset_bytes", "length_bytes", "fua"])
+def test_a_masked_value_is_refused(key: str) -> None:
+    """What lay below the mask was taken."""
+    values = [512 * (key == "length_bytes")] * 3
+    masked: Any = np.ma.array(values, mask=[False, True, False])
+    given: dict[str, Any] = {"time_ns": [0, 0, 0], "op": 0, "offset_bytes": 0, "length_bytes": 512}
+    message = rf"`{key}` has no value for request 1, counted from 0: it is masked"
+    with pytest.raises(lodger.InputError, match=message):
+        lodger.Workload.from_arrays(**{**given, key: masked})
+    if key == "op":
+        with pytest.raises(lodger.InputError, match=message):
+            lodger.Session("tiny").batch(masked, [0, 0, 0], 512)
+    whole: Any = np.ma.array(values, mask=False)
+    assert lodger.Workload.from_arrays(**{**given, key: whole}).kind == "trace"
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "found"),
+    [
+        ("time_ns", [0, 1, float("nan")], "finite, found nan for request 2, counted from 0"),
+        ("offset_bytes", [0, 512, 0.5], "found 0.5 for request 2, counted from 0"),
+        ("offset_bytes", [0, 1e30, 512], "found 1e+30 for request 1, counted from 0"),
+        ("length_bytes", -512, "found -512"),
+        ("op", [0, 1, 4], "found 4 for request 2, counted from 0"),
+        ("op", 4, "found 4"),
+    ],
+)
+def test_a_wrong_request_is_told_with_its_place(key: str, values: Any, found: str) -> None:
+    given: dict[str, Any] = {"time_ns": [0, 0, 0], "op": 0, "offset_bytes": 0, "length_bytes": 512}
+    with pytest.raises(lodger.InputError) as caught:
+        lodger.Workload.from_arrays(**{**given, key: values})
+    assert caught.value.message.endswith(found)
+
+
+def test_times_of_half_precision_are_times() -> None:
+    """NumPy warned of an overflow."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lodger.Workload.from_arrays(
+            time_ns=np.array([0, 1], np.float16), op="r", offset_bytes=0, length_bytes=512
+        )

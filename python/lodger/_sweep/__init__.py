@@ -11,7 +11,7 @@ from typing import Any, Literal
 from .. import _check, _workers
 from .._check import one_or_many
 from .._native import Drive, Workload
-from .._run import DriveLike, WorkloadLike, as_drive, as_workload
+from .._run import DriveLike, WorkloadLike, as_drive, as_workload, labels
 from ..errors import ArgumentError, InputError
 from .found import Point, Sweep
 from .front import Objective, objectives
@@ -80,7 +80,7 @@ def sweep(
         out: A folder for a Parquet file of each finished point. The same call goes on where one
             that was interrupted, or killed, came to its end.
         errors: ``"raise"`` ends the sweep with the first error of a point, ``"keep"`` keeps it in
-            :attr:`Point.error` and goes on.
+            :attr:`Point.error` and goes on; also what a function raises that makes the workload.
         workers: Runs at a time; all processors if ``None``.
         processes: In processes instead of threads. They import the caller's module, which must do
             nothing then that is not below ``if __name__ == "__main__":``.
@@ -122,6 +122,7 @@ def sweep(
         out is None,
         random,
         _check.whole(0, 2**64 - 1)("search_seed", search_seed),
+        errors == "keep",
     )
     wanted = one_or_many(optimise)
     for goal in wanted:
@@ -192,6 +193,7 @@ def _planned(
     whole: bool,
     random: int | None,
     search_seed: int,
+    keep: bool,
 ) -> tuple[Plan, list[Any]]:
     """The plan, and the drives as they were named."""
     named = one_or_many(drive)
@@ -212,10 +214,11 @@ def _planned(
         if name in METRICS or name in lists or name in (*TEXTS, "point", "drive"):
             raise InputError(f"`{name}` is another column already", "give the measure another name")
         expression(path)
-    shared = Shared(source, tuple(drives), _labels(drives), kinds, dict(measures), log, whole)
+    shared = Shared(source, tuple(drives), labels(drives), kinds, dict(measures), log, whole)
     if random is not None:
         _positive("random", random)
-    return Plan(shared, {"drive": range(len(drives)), **lists}, random, search_seed, make), named
+    lists = {"drive": range(len(drives)), **lists}
+    return Plan(shared, lists, random, search_seed, make, keep), named
 
 
 def _lists(given: Mapping[str, Any], seeds: int | None) -> dict[str, Sequence[Any]]:
@@ -265,16 +268,6 @@ def _once(key: str, values: Sequence[Any]) -> None:
             what = f"the value `{one}` twice" if one == other else both
             raise InputError(f"`{key}` has {what}", "give each value once")
         seen[same] = value
-
-
-def _labels(drives: Sequence[Drive]) -> tuple[str, ...]:
-    labels: list[str] = []
-    for drive in drives:
-        label, number = drive.name, 2
-        while label in labels:
-            label, number = f"{drive.name} ({number})", number + 1
-        labels.append(label)
-    return tuple(labels)
 
 
 def _source(

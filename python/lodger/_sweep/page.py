@@ -22,8 +22,15 @@ _ROWS_MAX = 1_000
 _COLOURS_MAX = len(_page.COLOURS)
 _KEYS_MAX = 8
 _SPREAD = 30
+_LETTERS_LEVEL = 24
+"""Below an axis, in a line."""
+_WORDS_SLANTED, _WORDS_MAX = 12, 24
+"""Below an axis: lines of text as high as they are fit beside each other in narrow pictures."""
+_LABEL_LIMIT = 120
+"""Pixels of such a word; a dot says it whole."""
 _SAYS = {"field": "says", "type": "nominal"}
 _UNITS = (("_us", 1.0, "us"), ("bw_bytes", 1e-6, "MB/s"), ("_bytes", 2.0**-20, "MiB"))
+
 
 def page(sweep: Sweep, command: str) -> str:
     """The whole page. Needs no network."""
@@ -48,8 +55,12 @@ def _goal(one: Objective) -> str:
 
 def _front(sweep: Sweep) -> str:
     front = sweep.front
-    if not front:
+    if not front and not any(group.whole for group in sweep.groups):
         return "<section><h2>No setting has results</h2></section>"
+    if not front:
+        goals = ", ".join(_goal(one) for one in sweep.objectives)
+        said = f"No setting has a value of all that is wanted: {goals}"
+        return f"<section><h2>{escape(said)}</h2></section>"
     table = _table(sweep, front[:_ROWS_MAX])
     note = (
         "No other setting is at least as good in everything that is wanted, and better in one: "
@@ -90,26 +101,28 @@ def _table(sweep: Sweep, groups: Sequence[Group]) -> str:
         ]
         rows.append(f"<tr>{''.join(cells)}</tr>")
     return (
-        f'<table class="cards front"><thead><tr>{heads}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table>"
+        f'<div class="wide"><table class="cards front"><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 
 def _figures(sweep: Sweep) -> str:
     try:
-        several = len(sweep.objectives) > 1
+        names = [one.name for one in sweep.objectives]
+        trade = len(names) > 1 and _has(sweep, names[:2])
         colour = _colour(sweep)
-        trade = _drawn(sweep, _trade_off(sweep), colour, "settings") if several else ""
+        trade_off = _drawn(sweep, _trade_off(sweep), colour, "settings") if trade else ""
         effects = "".join(
             _drawn(sweep, _effect(sweep, key), _colour(sweep, key), key)
             for key in sweep.keys[:_KEYS_MAX]
+            if _has(sweep, names[:1])
         )
     except Error as error:
         hint = f" ({error.hint})" if error.hint else ""
         return f'<section><p class="small">No pictures: {escape(str(error) + hint)}.</p></section>'
     parts = []
-    if trade:
-        parts.append(f"<section><h2>What one costs in the other</h2>{trade}</section>")
+    if trade_off:
+        parts.append(f"<section><h2>What one costs in the other</h2>{trade_off}</section>")
     if effects:
         what = escape(sweep.objectives[0].name)
         parts.append(
@@ -117,6 +130,11 @@ def _figures(sweep: Sweep) -> str:
             f"the line or bar is at the middle one of those with a value.</p>{effects}</section>"
         )
     return "".join(parts)
+
+
+def _has(sweep: Sweep, names: Sequence[str]) -> bool:
+    """Whether any setting has all of these: a picture without a dot says nothing."""
+    return bool(_rows(sweep, sweep.groups, names, None))
 
 
 def _drawn(sweep: Sweep, specification: dict[str, Any], key: str | None, title: str = "") -> str:
@@ -228,7 +246,7 @@ def _effect(sweep: Sweep, key: str) -> dict[str, Any]:
         "type": "ordinal",
         "title": key,
         "sort": values,
-        "axis": {"labelAngle": -30 if max(map(len, values)) * len(values) > 24 else 0},
+        "axis": _words_axis(values),
     }
     scale = _scale([row["y"] for row in rows])
     y = {"field": "y", "type": "quantitative", "title": _scaled(name)[1], "scale": scale}
@@ -253,6 +271,19 @@ def _effect(sweep: Sweep, key: str) -> dict[str, Any]:
     }
 
 
+def _words_axis(values: Sequence[str]) -> dict[str, Any]:
+    """Below so many words each is shown, however they have to be turned for it."""
+    if max(map(len, values)) * len(values) <= _LETTERS_LEVEL:
+        angle = 0
+    else:
+        angle = -30 if len(values) <= _WORDS_SLANTED else -90
+    return {
+        "labelAngle": angle,
+        "labelLimit": _LABEL_LIMIT,
+        "labelOverlap": len(values) > _WORDS_MAX,
+    }
+
+
 def _failed(sweep: Sweep) -> str:
     found = errors(sweep)
     if not found:
@@ -264,8 +295,9 @@ def _failed(sweep: Sweep) -> str:
     )
     return (
         f'<section><h2 class="missed">{len(sweep.failed)} of {len(sweep)} points failed</h2>'
-        f'<table class="cards"><thead><tr><th class="r">points</th><th>error</th></tr></thead>'
-        f"<tbody>{rows}</tbody></table></section>"
+        '<div class="wide"><table class="cards">'
+        '<thead><tr><th class="r">points</th><th>error</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table></div></section>"
     )
 
 
@@ -286,8 +318,8 @@ def _about(sweep: Sweep, command: str) -> str:
         for key, values in sweep.values().items()
     )
     keys = (
-        '<table class="cards"><thead><tr><th>key</th><th>values</th></tr></thead>'
-        f"<tbody>{rows}</tbody></table>"
+        '<div class="wide"><table class="cards"><thead><tr><th>key</th><th>values</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
     )
     again = f"<p>Again: <code>{escape(command)}</code></p>" if command else ""
     text = sweep.job_text

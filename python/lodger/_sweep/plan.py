@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from .._native import Drive, Workload, __version__, check_run, hmb_choice
 from .._run import hmb_text, offer_text
+from .._table import number_type
 from ..errors import Error, InputError
 from .keys import Kind, Source
 
@@ -51,6 +52,11 @@ class Shared:
         return workload, drive, host_of(setting)
 
 
+def failure(error: Exception) -> Error:
+    """What a point says that failed so; of a mistake in somebody's program its kind, too."""
+    return error if isinstance(error, Error) else Error(f"{type(error).__name__}: {error}")
+
+
 def host_of(setting: Mapping[str, Any]) -> dict[str, Any]:
     """What a setting says of the host, as `simulate` takes it."""
     state = setting.get("precondition", "sequential")
@@ -83,6 +89,8 @@ class Task:
     """What it has in common with the tasks that differ by their seed alone."""
     workload: Workload | None = None
     """Where a function makes it."""
+    error: Error | None = None
+    """Why it did not."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +105,8 @@ class Plan:
     sample_seed: int
     make: Callable[..., Workload] | None = None
     """Makes the workload from the settings that are its arguments."""
+    keep: bool = False
+    """Whether what this raises fails the points of that setting, instead of all."""
 
     @cached_property
     def seeds(self) -> Sequence[Any]:
@@ -111,12 +121,10 @@ class Plan:
     @cached_property
     def numeric(self) -> Mapping[str, bool]:
         """Of each key whether tables have its values as they are; else as words."""
-
-        def numbers(values: Sequence[Any]) -> bool:
-            kinds = {int} if isinstance(values, range) else {type(shown(one)) for one in values}
-            return kinds <= {int, float} or kinds == {bool}
-
-        return {key: numbers(values) for key, values in self.lists.items()}
+        return {
+            key: number_type(shown(one) for one in values) is not None
+            for key, values in self.lists.items()
+        }
 
     def limit(self, settings: int) -> None:
         """Raises if so many settings are too many, with the seeds of each."""
@@ -155,13 +163,21 @@ class Plan:
         same = json.dumps([shown(value) for value in combination.values()])
         for number, seed in enumerate(self.seeds, first):
             whole = {**setting, "seed": seed}
-            made = None
-            if self.make is not None:
-                kinds = self.shared.kinds
-                made = self.make(
-                    **{key: value for key, value in whole.items() if kinds[key] == "argument"}
-                )
-            yield Task(number, combination["drive"], whole, same, made)
+            made, error = self._made(whole)
+            yield Task(number, combination["drive"], whole, same, made, error)
+
+    def _made(self, setting: Mapping[str, Any]) -> tuple[Workload | None, Error | None]:
+        """The workload that a function makes for a setting, or why there is none."""
+        if self.make is None:
+            return None, None
+        kinds = self.shared.kinds
+        own = {key: value for key, value in setting.items() if kinds[key] == "argument"}
+        try:
+            return self.make(**own), None
+        except Exception as error:
+            if not self.keep:
+                raise
+            return None, failure(error)
 
     def all_tasks(self) -> list[Task]:
         """Every point of a grid, or of the part of it that was drawn."""
@@ -262,12 +278,16 @@ def check(plan: Plan, tasks: Sequence[Task], refuse: bool = True) -> dict[int, E
     wrong: dict[int, Error] = {}
     known: dict[str, Error | None] = {}
     for task in tasks:
+        if task.error is not None:
+            wrong[task.number] = task.error
+            continue
         if task.workload is not None or task.same not in known:
             known[task.same] = _wrong(plan.shared, task)
         if (error := known[task.same]) is not None:
             wrong[task.number] = error
     if wrong and refuse:
-        _refuse(plan, tasks, wrong)
+        # A function that fails is an error of points: it says nothing about the values.
+        _refuse(plan, [task for task in tasks if task.error is None], wrong)
     return wrong
 
 

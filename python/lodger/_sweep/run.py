@@ -18,7 +18,7 @@ from .._run import simulate
 from ..errors import Error, InputError, StoppedError
 from ..results import Result
 from .measure import measured
-from .plan import Plan, Shared, Task, shown, word
+from .plan import Plan, Shared, Task, failure, shown, word
 from .store import Store
 
 if TYPE_CHECKING:
@@ -67,10 +67,8 @@ def run_task(shared: Shared, task: Task, stop: Stop | None) -> Ran:
             columns[name] = _figure(expression(path).compute(whole), path)
     except StoppedError:
         raise
-    except Error as error:
-        return Ran(task.number, error=error)
     except Exception as error:
-        return Ran(task.number, error=Error(f"{type(error).__name__}: {error}"))
+        return Ran(task.number, error=failure(error))
     if shared.whole:
         return Ran(task.number, columns, result=result)
     # Real time is all that differs between equal runs.

@@ -16,6 +16,7 @@ from typing import Any
 
 from .._check import imported
 from .._files import write_whole
+from .._table import number_type
 from ..errors import InputError
 from .measure import METRICS
 
@@ -47,23 +48,11 @@ class Store:
         pa = self._pa
         fields = [("point", pa.int64()), ("drive", pa.string())]
         for key, values in self._plan["vary"].items():
-            fields.append((key, self._type(values)))
+            fields.append((key, pa.type_for_alias(number_type(values) or "string")))
         fields += [(name, pa.float64()) for name in (*METRICS, *measures)]
         fields += [(name, pa.string()) for name in TEXTS if name != "warnings"]
         fields.append(("warnings", pa.list_(pa.string())))
         return pa.schema(fields)
-
-    def _type(self, values: Sequence[Any]) -> Any:
-        pa = self._pa
-        if all(isinstance(value, bool) for value in values):
-            return pa.bool_()
-        if any(isinstance(value, bool) for value in values):
-            return pa.string()
-        if all(isinstance(value, int) and -(2**63) <= value < 2**63 for value in values):
-            return pa.int64()
-        if all(isinstance(value, (int, float)) for value in values):
-            return pa.float64()
-        return pa.string()
 
     def open(self) -> None:
         """Makes the folder, or finds the same sweep in it.

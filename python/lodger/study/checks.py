@@ -211,13 +211,14 @@ def check_from(table: Table, cites: str | None, nulls: Nulls) -> Check:
         hint = "leave it out: values of drives say with `to` what they were fitted to"
         raise table.error("`check.basis` is derived", "basis", hint)
     table.only(*_KEYS, *_GOALS)
+    text = table.text("value")
     try:
-        value = Expression(table.text("value"), FUNCTIONS)
+        value = Expression(text, FUNCTIONS)
     except InputError as error:
         raise table.error(error.message, "value", error.hint) from error
     citations = _citations(table, cites)
     goal, target = _goal(table, bool(citations))
-    tolerance, text = _tolerance(table, goal, target)
+    tolerance, tolerance_text = _tolerance(table, goal, target)
     expected, reason = _expected(table, goal)
     mark = table.words("mark")
     if mark not in (None, "x", "y"):
@@ -230,7 +231,7 @@ def check_from(table: Table, cites: str | None, nulls: Nulls) -> Check:
         goal=goal,
         target=target,
         tolerance=tolerance,
-        tolerance_text=text,
+        tolerance_text=tolerance_text,
         cites=citations,
         same_as=_same_as(table, citations),
         words=table.words("words"),
@@ -340,6 +341,9 @@ def judge(check: Check, values: Mapping[str, Any]) -> Outcome:
     if isinstance(found, (Series, str, list)):
         hint = "take a value of it, with `at(...)`, `max(...)`, `all(...)`"
         raise InputError(f"`{check.value.text}` is not one figure", hint)
+    if isinstance(found, complex):
+        hint = "the root of a negative number is none: `abs(...)` takes the sign away"
+        raise InputError(f"`{check.value.text}` is not a real number", hint)
     if isinstance(check.target, bool) != isinstance(found, bool):
         kinds = "a number" if isinstance(check.target, bool) else "a condition"
         raise InputError(f"`{check.value.text}` is {kinds}, and its target is not")
