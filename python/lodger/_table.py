@@ -93,8 +93,8 @@ def number_type(values: Iterable[Any]) -> str | None:
     whole = [value for value in some if isinstance(value, int)]
     low, high = min(whole, default=0), max(whole, default=0)
     if len(whole) < len(some):
-        return "double" if -(2**53) <= low and high <= 2**53 else None
-    if -(2**63) <= low and high < 2**63:
+        return "double" if low >= -(2**53) and high <= 2**53 else None
+    if low >= -(2**63) and high < 2**63:
         return "int64"
     return "uint64" if low >= 0 and high < 2**64 else None
 

@@ -270,7 +270,7 @@ def test_a_check_whose_value_is_no_real_number_is_told_with_its_line() -> None:
 
 def test_a_check_without_a_value_names_its_place_once() -> None:
     text = TINY.replace('value = "last(on) / first(on)"\n', "")
-    with pytest.raises(lodger.InputError, match="`check.value` is missing: a text") as found:
+    with pytest.raises(lodger.InputError, match=r"`check\.value` is missing: a text") as found:
         study.parse(text, "s.toml")
     assert found.value.message.count("s.toml") == 1
 
