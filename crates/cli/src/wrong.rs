@@ -180,6 +180,9 @@ fn unknown(error: &clap::Error, option: &str, args: &[OsString]) -> Option<Error
     let elsewhere =
         (!others.is_empty()).then(|| format!("`{option}` is an option of {}", others.join(", ")));
     let command = manual::command(&words).join(" ");
+    if command.is_empty() || command == "help" {
+        return None;
+    }
     let hint = match (near, elsewhere) {
         (Some(near), Some(elsewhere)) => format!("{near} {elsewhere}"),
         (None, None) => format!("`lodger {command} --help` lists its options"),

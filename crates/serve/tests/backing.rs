@@ -267,6 +267,10 @@ fn a_full_disk_fails_writes_and_flushes_and_nothing_else_and_they_go_on_when_the
         }
     }
     assert!(!acknowledged.is_empty() && failed > 100, "{failed}");
+    assert!(
+        driver.port.controller.plight().cannot_store,
+        "before any flush"
+    );
     let flush = driver.entry(1, 0, 0, 0);
     let flushed = driver.run(1, flush);
     assert!(flushed.is_err_and(|status| status.is(Status::WRITE_FAULT)));
@@ -285,6 +289,10 @@ fn a_full_disk_fails_writes_and_flushes_and_nothing_else_and_they_go_on_when_the
     check(&mut driver, &acknowledged);
     disk.set_room(None);
     write(&mut driver, BLOCKS / 2, 3).expect("there is room again");
+    assert!(
+        !driver.port.controller.plight().cannot_store,
+        "before any flush"
+    );
     let flush = driver.entry(1, 0, 0, 0);
     driver.run(1, flush).expect("what had to wait is there");
     assert!(!driver.port.controller.plight().cannot_store);
@@ -407,6 +415,52 @@ fn a_kill_in_the_middle_of_any_write_after_a_proper_end_leaves_the_drive() {
             read_all(&mut driver) == whole,
             "cut off after {after} writes"
         );
+    }
+}
+
+/// What lay in the file was counted as a killed drive started, and the count held though none of it was synced yet: the drive was
+/// refused for ever where the machine stopped then.
+#[test]
+fn a_machine_that_stops_while_a_killed_drive_starts_leaves_the_drive() {
+    let spec = small(&[]);
+    let ram = ram();
+    for seed in 0..u64::from(lodger_testing::cases(24)) {
+        let disk = Arc::new(SimDisk::default());
+        let (mut driver, _) = start(&disk, &spec, &ram);
+        let mut naive = Naive::new(BLOCKS, seed);
+        work(&mut driver, &mut naive, 200).expect("it works");
+        // Nothing is programmed after the second flush, nor for what comes then.
+        for _ in 0..2 {
+            let flush = driver.entry(1, 0, 0, 0);
+            driver.run(1, flush).expect("it is written");
+            for _ in 0..200 {
+                driver.port.wait();
+            }
+        }
+        for version in 1..8 {
+            let asked = Asked::Deallocate {
+                lba: u64::from(naive.rng.below(BLOCKS as u32 / 64)) * 64,
+                blocks: 64,
+                version: version | ZEROS,
+            };
+            let entry = entry_of(&mut driver, 1, &asked);
+            driver.run(1, entry).expect("it is taken");
+        }
+        // Their records are written, and it is killed before they are synced.
+        disk.fail_syncs(true);
+        let flush = driver.entry(1, 0, 0, 0);
+        let _ = driver.run(1, flush);
+        drop(driver);
+        disk.fail_syncs(false);
+        for crash in 0..6 {
+            let left = Arc::new(disk.copy());
+            left.fail_syncs(true);
+            assert!(open(&left, &spec).is_err(), "it cannot be synced");
+            left.fail_syncs(false);
+            left.crash(&mut Rng::new(seed * 6 + crash));
+            let found = open(&left, &spec).map(drop);
+            assert!(found.is_ok(), "seed {seed}, crash {crash}: {found:?}");
+        }
     }
 }
 

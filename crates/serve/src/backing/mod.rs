@@ -203,21 +203,22 @@ impl Backing {
         };
         let was_clean = flash.marker.is_clean;
         let left = protected::left(landed, &flash.found);
+        // What is counted holds once the marker says that its epoch is synced, which comes after: one that no marker has said yet.
+        let epoch = flash.epoch + u32::from(!was_clean);
         if !was_clean {
-            // It holds once the marker says that its epoch is synced, which comes after.
             let (wear, tallies) = (&flash.wear, &flash.tallies);
-            Inventory::new(flash.epoch, flash.trims, wear, tallies).write(&*disk, &layout)?;
+            Inventory::new(epoch, flash.trims, wear, tallies).write(&*disk, &layout)?;
         }
         // What was there and not synced is from now on.
         disk.sync()?;
         let marker = Marker {
-            epoch: flash.epoch,
+            epoch,
             is_clean: was_clean,
         };
         disk.write(MARKER_AT, &marker.encode())?;
         let mut log = Log::new(disk, layout, has_thread);
         (log.wear, log.tallies) = (flash.wear, flash.tallies);
-        (log.marker, log.epoch) = (marker, flash.epoch + 1);
+        (log.marker, log.epoch) = (marker, epoch + 1);
         log.rest = (!which && generation > 0, generation + 1);
         log.trims = flash.trims;
         log.protected = list;

@@ -470,6 +470,15 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
     }
 
+    /// The file takes nothing any more, or does again: writes say so before any flush does.
+    fn look_whether_it_can_store(&mut self) {
+        let backing = self.device.contents.backing();
+        let cannot = backing.is_some_and(|backing| backing.log.is_failing());
+        if !std::mem::replace(&mut self.keeping.cannot_store, cannot) && cannot {
+            self.warn(CriticalWarning::Reliability, AsyncEvent::Reliability);
+        }
+    }
+
     /// Those that have waited for the file go on. Returns whether there were any.
     pub(super) fn look_at_file(&mut self) -> bool {
         let now_ps = self.device.now_ps();
@@ -480,14 +489,11 @@ impl<M: GuestMemory + Clone> Controller<M> {
         if is_due || self.device.block_failures() != self.keeping.saved_failures {
             self.keep_rest(false);
         }
-        let Some(passed) = self.device.contents.passed() else {
+        let passed = self.device.contents.passed();
+        self.look_whether_it_can_store();
+        let Some(passed) = passed else {
             return false;
         };
-        let backing = self.device.contents.backing();
-        let cannot = backing.is_some_and(|backing| backing.log.is_failing());
-        if !std::mem::replace(&mut self.keeping.cannot_store, cannot) && cannot {
-            self.warn(CriticalWarning::Reliability, AsyncEvent::Reliability);
-        }
         for &(barrier, is_safe) in &passed {
             let waiting = &mut self.keeping.waiting;
             let Some(at) = waiting.iter().position(|(number, _)| *number == barrier) else {
