@@ -272,7 +272,7 @@ pub(in crate::spec) const KEYS: &[Key] = &[
     key("ftl.gc_choices", count(1, 1_024), Is("10"),
         "Superblocks compared by `d-choices`"),
     key("ftl.gc_start_superblocks", count(3, 4_096), Is("4"),
-        "Free superblocks that garbage collection keeps: it starts when no more than these and two in use are left, and new data gives way to it more and more until only one in use is left"),
+        "Free superblocks that garbage collection keeps: it starts when no more than these and two in use are left (more beside a map of more than four superblocks), and new data gives way to it more and more until only one in use is left"),
     key("ftl.gc_reserve_superblocks", count(2, 4_095), Is("2"),
         "Free superblocks, beside what victims under way still need, below which new data opens none"),
     key("ftl.gc_own_stream", Kind::Flag, Is("true"),
