@@ -154,17 +154,21 @@ fn word(error: &clap::Error, option: &str, args: &[OsString]) -> Option<Error> {
         Error::input(message).hint(match (meant, error.get(ContextKind::SuggestedValue)) {
             (Some((.., hint)), _) => (*hint).to_owned(),
             (None, Some(ContextValue::String(near))) => format!("did you mean `{near}`?"),
-            (None, _) => format!("`lodger {} --help` says what each means", command(args)?),
+            (None, _) => format!(
+                "`lodger {} --help` says what each means",
+                manual::command(&typed(args)).join(" ")
+            ),
         }),
     )
 }
 
 /// An option that the command has not: another may have it, or one of another name be meant.
 fn unknown(error: &clap::Error, option: &str, args: &[OsString]) -> Option<Error> {
-    if !option.starts_with('-') || command(args).is_none() {
+    let words = typed(args);
+    let command = manual::command(&words).join(" ");
+    if !option.starts_with('-') || command.is_empty() || command == "help" {
         return None;
     }
-    let words = typed(args);
     let near = match error.get(ContextKind::SuggestedArg) {
         // An option of ours alone that stands for one of fio's.
         Some(ContextValue::String(near)) if near != "--fio-option" => Some(near.clone()),
@@ -179,10 +183,6 @@ fn unknown(error: &clap::Error, option: &str, args: &[OsString]) -> Option<Error
         .collect();
     let elsewhere =
         (!others.is_empty()).then(|| format!("`{option}` is an option of {}", others.join(", ")));
-    let command = manual::command(&words).join(" ");
-    if command.is_empty() || command == "help" {
-        return None;
-    }
     let hint = match (near, elsewhere) {
         (Some(near), Some(elsewhere)) => format!("{near} {elsewhere}"),
         (None, None) => format!("`lodger {command} --help` lists its options"),

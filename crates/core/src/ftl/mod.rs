@@ -92,9 +92,10 @@ pub struct Ftl {
     found_stale: FoundStale,
     /// Slots given out so far, padding included: in ordinary mode, in single-bit mode.
     allocated_slots: [u64; 2],
-    /// How far what a map of many superblocks has left behind goes up and down, superblocks; the least of late, slots (`pacing.rs`).
-    map_swing: u32,
-    map_least: i64,
+    /// How far what a map of many superblocks has left behind goes up and down (`pacing.rs`).
+    map_swing_superblocks: u32,
+    /// The least of that of late.
+    map_least_slots: i64,
 }
 
 impl Ftl {
@@ -159,8 +160,12 @@ impl Ftl {
             lifespan: Lifespan::new(user_slots),
             found_stale: FoundStale::default(),
             allocated_slots: [0; 2],
-            map_swing: Self::swing_superblocks(ftl, translation_pages, geometry.superblock_slots),
-            map_least: 0,
+            map_swing_superblocks: Self::swing_superblocks(
+                ftl,
+                translation_pages,
+                geometry.superblock_slots,
+            ),
+            map_least_slots: 0,
         }
     }
 

@@ -45,9 +45,10 @@ const MAP_SUPERBLOCKS_FEW: u64 = 4;
 /// Swing of a map that is larger, superblocks, without the eighth of its size that it has to spare (`spec/layout.rs`).
 const SWING_SUPERBLOCKS: u32 = 2;
 
-/// Over how many times the swing new data's share falls. `tiny` of 40 GiB on two dies (7 superblocks of map) was silent for 80 to
-/// 270 ms twice a second without any swing, for up to 160 with one superblock, for 44 with two where the share falls over one, and
-/// for 11 as it is; that of 100 GiB (17) for up to 610, 430, 280 and 10, and 90 where it falls over twice the swing.
+/// Over how many times the swing new data's share falls. `tiny` of 40 GiB on two dies (7 superblocks of map) was silent for up to
+/// 272 ms, twice a second, without any swing; for up to 161 with one superblock of it and 44 with two, where the share falls over one
+/// superblock; for 11 as it is. That of 100 GiB (17 superblocks) was silent for up to 437, 430, 278 and 10 ms, and for 90 where the share
+/// falls over twice the swing (20,000 and 30,000 random writes, 16 in flight).
 const FALLS_OVER_SWINGS: u32 = 3;
 
 /// Whose turn it is between new data and moved data.
@@ -125,7 +126,7 @@ impl Ftl {
             .sum();
         let left_behind = match few {
             true => self.map_garbage(),
-            false => (self.map_left() - self.map_least).clamp(0, self.swing_slots()),
+            false => (self.map_left() - self.map_least_slots).clamp(0, self.swing_slots()),
         };
         self.erased_slots() + given + left_behind
     }
@@ -149,12 +150,12 @@ impl Ftl {
     }
 
     fn swing_slots(&self) -> i64 {
-        i64::from(self.map_swing) * i64::from(self.geometry.superblock_slots)
+        i64::from(self.map_swing_superblocks) * i64::from(self.geometry.superblock_slots)
     }
 
     /// Superblocks of room over which new data's share falls.
     fn falls_over(&self) -> u32 {
-        (FALLS_OVER_SWINGS * self.map_swing).max(1)
+        (FALLS_OVER_SWINGS * self.map_swing_superblocks).max(1)
     }
 
     /// Superblocks of room with which nothing need be collected.
@@ -211,11 +212,11 @@ impl Ftl {
 
     /// Follows the least that a larger map has left behind: down at once, up where that is further away than its swing.
     pub(super) fn follow_map(&mut self) {
-        if self.map_swing == 0 {
+        if self.map_swing_superblocks == 0 {
             return;
         }
         let left = self.map_left();
-        self.map_least = self.map_least.clamp(left - self.swing_slots(), left);
+        self.map_least_slots = self.map_least_slots.clamp(left - self.swing_slots(), left);
     }
 
     /// How far room is above the least, in parts of what new data's share falls over: [`WHOLE`] and more while nothing

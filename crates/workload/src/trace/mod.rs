@@ -377,7 +377,10 @@ impl File<'_, '_> {
             let Some(Fault(message)) = fault else {
                 // Lodger ends every line of its own files: this one may lack digits.
                 if self.format == Format::Csv && !line.terminated {
-                    notes.push(format!("line {} does not end: if the file was cut short, its last number may be, too", line.number));
+                    let number = line.number;
+                    notes.push(format!(
+                        "line {number} does not end: if the file was cut short, its last number may be, too"
+                    ));
                 }
                 continue;
             };
