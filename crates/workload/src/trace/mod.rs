@@ -375,12 +375,8 @@ impl File<'_, '_> {
                 Err(fault) => Some(fault),
             };
             let Some(Fault(message)) = fault else {
-                // Lodger ends every line of its own files: this one may lack digits.
                 if self.format == Format::Csv && !line.terminated {
-                    let number = line.number;
-                    notes.push(format!(
-                        "line {number} does not end: if the file was cut short, its last number may be, too"
-                    ));
+                    notes.push(may_lack_digits(line.number));
                 }
                 continue;
             };
@@ -416,6 +412,11 @@ impl File<'_, '_> {
             .unwrap_or_else(|| WorkloadError::new("the replay has ended"))
             .at(name, self.lines.number()))
     }
+}
+
+/// Of the last line of a table: Lodger ends every line of its own.
+fn may_lack_digits(number: u64) -> String {
+    format!("line {number} does not end: if the file was cut short, its last number may be, too")
 }
 
 fn header_missing(found: &[u8]) -> WorkloadError {
