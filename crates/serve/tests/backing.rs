@@ -11,7 +11,6 @@ use kept::{Asked, Naive, SimDisk, ZEROS, block_bytes};
 use lives::*;
 use lodger_core::DriveSpec;
 use lodger_core::rng::Rng;
-use lodger_serve::backing::disk::Disk;
 use lodger_serve::backing::{Backing, BackingError};
 use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::memory::{GuestMemory, Ram};
@@ -465,7 +464,7 @@ fn a_machine_that_stops_while_a_killed_drive_starts_leaves_the_drive() {
 }
 
 /// The first record of what is kept beside the flash was cut off, with none before it to go back to: the drive was refused
-/// for ever. (Where flash holds data such a file is refused still, as the test after this one wants.)
+/// for ever. (Where flash holds data such a file is refused still, as `backing_damage.rs` wants.)
 #[test]
 fn a_kill_in_the_middle_of_any_write_of_a_new_drive_leaves_an_empty_one() {
     let spec = small(&[]);
@@ -481,116 +480,4 @@ fn a_kill_in_the_middle_of_any_write_of_a_new_drive_leaves_an_empty_one() {
         drop(driver);
         start(&left, &spec, &ram);
     }
-}
-
-#[test]
-fn damage_to_what_is_kept_beside_the_data_is_refused_or_changes_nothing() {
-    let (disk, spec) = (Arc::new(SimDisk::default()), small(&[]));
-    let ram = ram();
-    let (mut driver, _) = start(&disk, &spec, &ram);
-    let mut naive = Naive::new(BLOCKS, 2);
-    work(&mut driver, &mut naive, 2000).expect("it works");
-    driver.port.controller.switch_off().expect("it is written");
-    drop(driver);
-    let (mut driver, _) = start(&Arc::new(disk.copy()), &spec, &ram);
-    let whole = read_all(&mut driver);
-    drop(driver);
-    // Data itself is the last part: what was written there is what is read.
-    let pages = spec.nand.blocks_per_plane as u64 * 24 * 4 * 2;
-    let data_at = disk.pages().into_iter().find(|page| page * 4096 >= 1 << 29);
-    assert!(data_at.is_some() && pages > 0);
-    let beside: Vec<u64> = disk
-        .pages()
-        .into_iter()
-        .filter(|page| !disk.is_data(*page))
-        .collect();
-    let mut rng = Rng::new(9);
-    let (mut refused, mut same) = (0, 0);
-    for _ in 0..lodger_testing::cases(24) {
-        let damaged = Arc::new(disk.copy());
-        let page = beside[rng.below(beside.len() as u32) as usize];
-        damaged.flip(page * 4096 + u64::from(rng.below(4096)), rng.below(8) as u8);
-        let mut driver = Simulated::driver(&spec, &ram);
-        let kept =
-            open(&damaged, &spec).and_then(|backing| driver.port.controller.keep_in(backing));
-        if kept.is_err() {
-            refused += 1;
-            continue;
-        }
-        driver.port.now_ps = driver.port.controller.now_ps();
-        driver.enable();
-        driver.create_queues(2);
-        assert!(read_all(&mut driver) == whole, "page {page} of the file");
-        same += 1;
-    }
-    println!("{refused} refused, {same} the same");
-    assert!(refused > 3);
-}
-
-/// Sectors of what is kept beside the data are lost from a file, one at a time: how often it was refused. Else it is the same.
-fn lose_sectors(disk: &SimDisk, spec: &DriveSpec, pages: &[u64]) -> u32 {
-    let ram = ram();
-    let whole = read_all(&mut start(&Arc::new(disk.copy()), spec, &ram).0);
-    let (mut rng, mut refused) = (Rng::new(9), 0);
-    for _ in 0..lodger_testing::cases(24) {
-        let page = pages[rng.below(pages.len() as u32) as usize];
-        let damaged = Arc::new(disk.copy());
-        damaged.lose(page * 4096 + u64::from(rng.below(8)) * 512, 512);
-        let mut driver = Simulated::driver(spec, &ram);
-        let kept = open(&damaged, spec).and_then(|backing| driver.port.controller.keep_in(backing));
-        if kept.is_err() {
-            refused += 1;
-            continue;
-        }
-        driver.port.now_ps = driver.port.controller.now_ps();
-        driver.enable();
-        driver.create_queues(2);
-        assert!(read_all(&mut driver) == whole, "page {page} of the file");
-    }
-    refused
-}
-
-/// What is missing reads as zeros, as what was never written does: pages whose records were lost were taken for empty, and
-/// a drive without its table came up as a new one.
-#[test]
-fn what_is_missing_beside_the_data_is_refused_or_changes_nothing() {
-    let (disk, spec, ram) = (Arc::new(SimDisk::default()), small(&[]), ram());
-    let (mut driver, _) = start(&disk, &spec, &ram);
-    let mut naive = Naive::new(BLOCKS, 2);
-    work(&mut driver, &mut naive, 2000).expect("it works");
-    driver.port.controller.switch_off().expect("it is written");
-    drop(driver);
-    let pages = disk.pages().into_iter();
-    let beside: Vec<u64> = pages.filter(|page| !disk.is_data(*page)).collect();
-    assert!(lose_sectors(&disk, &spec, &beside) > 3);
-    // Killed later on: of what was there before and stayed as it was the same holds.
-    let later = Arc::new(disk.copy());
-    let (mut driver, _) = start(&later, &spec, &ram);
-    work(&mut driver, &mut naive, 100).expect("it works");
-    drop(driver);
-    let stayed = |page: &u64| {
-        let (mut before, mut after) = ([0; 4096], [0; 4096]);
-        disk.read(page * 4096, &mut before).expect("it can be read");
-        later.read(page * 4096, &mut after).expect("it can be read");
-        before == after
-    };
-    let beside: Vec<u64> = beside.into_iter().filter(stayed).collect();
-    assert!(lose_sectors(&later, &spec, &beside) > 3);
-}
-
-/// A file that an earlier version left has no inventory.
-#[test]
-fn a_file_without_an_inventory_is_read() {
-    let (disk, spec, ram) = (Arc::new(SimDisk::default()), small(&[]), ram());
-    let (mut driver, _) = start(&disk, &spec, &ram);
-    work(&mut driver, &mut Naive::new(BLOCKS, 2), 300).expect("it works");
-    driver.port.controller.switch_off().expect("it is written");
-    let whole = read_all(&mut start(&Arc::new(disk.copy()), &spec, &ram).0);
-    let at = (0..(513 << 8)).rev().find(|page| {
-        let mut bytes = [0; 4096];
-        disk.read(page * 4096, &mut bytes).expect("it can be read");
-        bytes.windows(4).any(|word| word == b"nidL")
-    });
-    disk.lose(at.expect("an inventory") * 4096, 4096);
-    assert!(read_all(&mut start(&disk, &spec, &ram).0) == whole);
 }

@@ -378,7 +378,8 @@ fn newest_rest(
         .iter()
         .any(|rest| matches!(rest, rest::Kept::Torn | rest::Kept::Damaged));
     // A kill as the first was written: the drive has done nothing yet.
-    let is_unborn = flash.pages == 0
+    let is_unborn = !flash.marker.is_clean
+        && flash.pages == 0
         && rests
             .iter()
             .all(|rest| matches!(rest, rest::Kept::Absent | rest::Kept::Torn));
