@@ -121,10 +121,13 @@ class Plan:
     @cached_property
     def numeric(self) -> Mapping[str, bool]:
         """Of each key whether tables have its values as they are; else as words."""
-        return {
-            key: number_type(shown(one) for one in values) is not None
-            for key, values in self.lists.items()
-        }
+
+        def numbers(values: Sequence[Any]) -> bool:
+            # A million seeds are a range: its ends say of what size all are.
+            some = (*values[:1], *values[-1:]) if isinstance(values, range) else values
+            return number_type(shown(one) for one in some) is not None
+
+        return {key: numbers(values) for key, values in self.lists.items()}
 
     def limit(self, settings: int) -> None:
         """Raises if so many settings are too many, with the seeds of each."""

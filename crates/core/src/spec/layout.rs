@@ -10,11 +10,12 @@
 //! | under way | program operations of moved data under way / those of a block | what garbage collection gives back only later; none where blocks are long |
 //! | single-bit | `slc_superblocks` | the write cache, apart |
 //!
-//! In steady state the pacer (`ftl/pacing.rs`) keeps `gc_start_superblocks` + 2 and a part of one as room (beside a map of more than
-//! four superblocks the same part of six and more), and what is invalid in a small map counts as room, too. So data fills about one superblock more than the data term (1.7 with
-//! a stream of garbage collection's own, 0.7 without), and the spare factor that write-amplification formulas speak of is just
-//! about 1 - user slots / (data superblocks x slots of a superblock) where there are hundreds of them: the map, the
-//! reserve and the single-bit cache do not dilute it.
+//! In steady state the pacer (`ftl/pacing.rs`) keeps `gc_start_superblocks` + 2 and a part of one as room (beside a map
+//! of more than four superblocks the same part of six and more), and what is invalid in a small map counts as room, too.
+//! So data fills about one superblock more than the data term (1.7 with a stream of garbage collection's own, 0.7
+//! without), and the spare factor that write-amplification formulas speak of is just about 1 - user slots / (data
+//! superblocks x slots of a superblock) where there are hundreds of them: the map, the reserve and the single-bit cache
+//! do not dilute it.
 //!
 //! When a file gives `nand.blocks_per_plane`, the data term is what the others leave of it.
 
