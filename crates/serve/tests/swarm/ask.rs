@@ -106,8 +106,8 @@ impl Host<'_> {
         ];
         let (opcode, dword10, dword11, bytes) = asks[self.rng.below(asks.len() as u32) as usize];
         let mut what = What::Ask;
-        if opcode == 9 && !self.io.is_empty() || opcode == 0xa && dword10 == 6 && !self.is_volatile
-        {
+        let has_queues = !self.io.is_empty() || self.has_strangers;
+        if opcode == 9 && has_queues || opcode == 0xa && dword10 == 6 && !self.is_volatile {
             what = What::Wild; // Too late for that, or there is none.
         }
         let offset = [0, 0, 8, 1024][self.rng.below(4) as usize];

@@ -87,6 +87,8 @@ pub struct Host<'a> {
     /// A page of lent memory as it was once.
     pub replay: Option<(Page, Vec<u8>)>,
     pub has_shadows: bool,
+    /// Wild commands asked for queues: of what numbers is not known.
+    pub has_strangers: bool,
     pub write_cache: bool,
     /// Whether the drive has a cache that a power cut empties.
     pub is_volatile: bool,
@@ -129,6 +131,7 @@ impl<'a> Host<'a> {
             lent_pages: Vec::new(),
             replay: None,
             has_shadows: false,
+            has_strangers: false,
             write_cache: true,
             is_volatile: false,
             is_read_only: false,
@@ -266,6 +269,7 @@ impl<'a> Host<'a> {
         self.io.clear();
         self.admin.under_way.clear();
         self.has_shadows = false;
+        self.has_strangers = false;
         self.write_cache = true;
     }
 

@@ -85,12 +85,15 @@ fn everything_is_done_once_nothing_disturbs() {
 }
 
 /// Found among a million: a write that was under way with one with FUA; host memory that was corrupted, by a rule,
-/// between a reset and the last transfer; a read that is heard of after its namespace is deleted.
-const FAILED_ONCE: [(Mode, u64); 4] = [
+/// between a reset and the last transfer; a read that is heard of after its namespace is deleted; a host that lowers the
+/// number of queues below what another uses, and one whose queues make it too late to ask for a number.
+const FAILED_ONCE: [(Mode, u64); 6] = [
     (Mode::Safety, 2_611_264_016),
     (Mode::Safety, 2_611_587_813),
     (Mode::Safety, 2_611_760_475),
     (Mode::Liveness, 2_611_492_665),
+    (Mode::Liveness, 386_026_630),
+    (Mode::Liveness, 386_031_126),
 ];
 
 #[test]

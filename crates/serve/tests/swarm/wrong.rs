@@ -159,8 +159,9 @@ impl Host<'_> {
                 bytes[44..48].copy_from_slice(&(other | self.rng.below(8)).to_le_bytes());
             }
             8 => bytes[40..44].copy_from_slice(&(small << 16 | id).to_le_bytes()),
-            // Not what the host relies on: the write cache, and host memory.
-            9 if matches!(bytes[40], 6 | 0xd) => bytes[40] = 0x7e,
+            // Not what the host relies on: the write cache, the number of queues (which counts from a reset on, until
+            // there is one), and host memory.
+            9 if matches!(bytes[40], 6 | 7 | 0xd) => bytes[40] = 0x7e,
             // A namespace that is not there.
             0x80 | 0xd | 0x15 => {
                 let none = self.namespaces + 1 + small;
@@ -168,6 +169,7 @@ impl Host<'_> {
             }
             _ => {}
         }
+        self.has_strangers |= matches!(bytes[0], 1 | 5);
         let command = self.admin.free_command();
         bytes[2..4].copy_from_slice(&command.to_le_bytes());
         self.admin
