@@ -3,17 +3,19 @@
 mod dirty;
 mod log;
 mod pace;
+mod rests;
 mod wanted;
 
 pub use log::Fate;
 pub use wanted::Wanted;
 
-use crate::ids::{BufferSlot, CommandId, Lpn, Maybe};
+use crate::ids::{BufferSlot, CommandId, FlashOpId, Lpn, Maybe};
 use crate::slab::{Linked, Queue, Slab};
 use crate::spec::{SLOT_BYTES, WriteBufferSpec};
 use crate::table::Table;
 use log::{Log, LogState};
 use pace::Pace;
+use rests::Rests;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -23,12 +25,23 @@ use std::ops::Range;
 pub enum SlotState {
     /// Its data is on the way from the host.
     Incoming,
-    /// It holds less than 4 KiB of new data; the rest is being read from flash.
+    /// It holds less than 4 KiB of new data; the rest is to be read from flash.
+    Partial,
+    /// As before, and the rest is being read.
     Merging,
     /// It waits to be programmed.
     Dirty,
     /// It is being programmed.
     Programming,
+}
+
+impl SlotState {
+    /// A part of its page is in flash alone.
+    #[inline]
+    #[must_use]
+    pub fn is_partial(self) -> bool {
+        matches!(self, SlotState::Partial | SlotState::Merging)
+    }
 }
 
 #[derive(Clone, Serialize, Deserialize, Copy, Debug)]
@@ -46,8 +59,10 @@ struct Slot {
     released: bool,
     /// In the second queue.
     cold: bool,
-    /// Sectors that were written, by bit, while the rest of its page is being read.
+    /// Sectors that were written, by bit, while the rest of its page is in flash.
     known: u8,
+    /// The operation that reads the rest, until somebody asks for it.
+    rest_read: Maybe<FlashOpId>,
     // Only with a log.
     log: LogState,
     /// A newer version of its page is safe.
@@ -75,6 +90,7 @@ impl Slot {
             released: false,
             cold: false,
             known: 0,
+            rest_read: Maybe::NONE,
             log: LogState::None,
             superseded: false,
             written: false,
@@ -156,8 +172,9 @@ pub struct WriteBuffer {
     next_order: u64,
     epochs: VecDeque<Epoch>,
     first_epoch: u64,
-    /// Slots whose rest is being read: that a flush waits for, and others.
+    /// Slots whose rest is in flash: that a flush waits for, and others.
     merging: [u32; 2],
+    rests: Rests,
     log: Log,
     pace: Option<Pace>,
     /// Most slots in use at once.
@@ -189,6 +206,7 @@ impl WriteBuffer {
             }]),
             first_epoch: 0,
             merging: [0; 2],
+            rests: Rests::default(),
             log: Log::new((spec.log_bytes / SLOT_BYTES) as u32),
             pace: None,
             high_water: 0,
@@ -202,6 +220,7 @@ impl WriteBuffer {
     /// log and not invalidated by a trim up to the sequence number `trims_to`. Returns the pages kept.
     pub fn restart(&mut self, kept: bool, trims_to: u32) -> Vec<Lpn> {
         self.merging = [0; 2];
+        self.rests = Rests::default();
         if self.has_log() {
             return self.restart_with_log(kept, trims_to);
         }
@@ -338,7 +357,7 @@ impl WriteBuffer {
             self.add_version(slot);
         }
         if merge {
-            self.slots[slot].state = SlotState::Merging;
+            self.slots[slot].state = SlotState::Partial;
             self.merging[OPEN] += 1;
         } else {
             self.queue(slot, cold);
@@ -350,26 +369,6 @@ impl WriteBuffer {
     #[inline]
     pub fn knows(&mut self, slot: BufferSlot, sectors: u8) {
         self.slots[slot].known |= sectors;
-    }
-
-    /// Whether some of these sectors are still in flash alone, on their way to the slot.
-    #[inline]
-    #[must_use]
-    pub fn lacks(&self, slot: BufferSlot, sectors: u8) -> bool {
-        let slot = &self.slots[slot];
-        slot.state == SlotState::Merging && sectors & !slot.known != 0
-    }
-
-    /// The rest of a page has been read: the slot can be programmed.
-    pub fn merged(&mut self, slot: BufferSlot, cold: bool) {
-        assert_eq!(self.state(slot), SlotState::Merging);
-        let epoch_closed = self.slots[slot].epoch + 1 < self.first_epoch + self.epochs.len() as u64;
-        self.merging[if epoch_closed { CLOSED } else { OPEN }] -= 1;
-        let awaited = self.slots[slot].waiter.is_some();
-        self.queue(slot, cold);
-        if epoch_closed || awaited {
-            self.hurry();
-        }
     }
 
     #[inline]
@@ -494,6 +493,7 @@ impl WriteBuffer {
     pub fn wait_for(&mut self, slot: BufferSlot, command: CommandId, at_once: bool) {
         let next = self.slots[slot].waiter;
         self.slots[slot].waiter = self.waiters.insert(Waiter { command, next }).into();
+        self.advance_rest(slot);
         if at_once {
             self.hurry();
         }

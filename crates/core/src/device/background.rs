@@ -1,17 +1,23 @@
-//! What the drive does without being asked, beside garbage collection: deciding that the host is idle,
-//! giving memory to roles, and host memory back.
+//! What the drive does without being asked, beside garbage collection: reading the rest of partly written pages, deciding that
+//! the host is idle, giving memory to roles, and host memory back.
 
 use super::board::Board;
 use super::erases::Erases;
+use super::map::translation_page;
 use super::{Contents, Device, HostMemory, Lent, wear};
-use crate::controller::{ReadCache, WriteBuffer};
+use crate::controller::{Lookup, ReadCache, Waiter, WriteBuffer};
 use crate::engine::{EventKind, INDEX_MAX};
 use crate::ftl::{Collector, Ftl, Move, Mover, Owned, Pacer};
-use crate::ids::{ProgramId, Superblock};
-use crate::nand::{Cause, CellMode};
+use crate::ids::{BufferSlot, Lpn, ProgramId, Superblock};
+use crate::nand::{Cause, CellMode, Class, FlashOp};
 use crate::observe::Tracer;
 use crate::spec::{DriveSpec, Tier};
 use serde::{Deserialize, Serialize};
+
+/// Reads of the rest of partly written pages that may be under way for each die: enough that hardly one has none to do.
+const RESTS_PER_DIE: u32 = 4;
+/// Program operations for each die that such pages are read ahead for: one runs, and the next is filled.
+const UNITS_AHEAD: u32 = 2;
 
 /// State of the work nobody asked for.
 #[derive(Clone, Serialize, Deserialize, Debug, Default)]
@@ -92,6 +98,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Starts whatever can start now.
     pub(super) fn dispatch(&mut self) {
         self.serve_buffer_queue();
+        self.dispatch_merges();
         self.dispatch_map();
         if self.buffer.slots.log_wanted() {
             self.dispatch_log();
@@ -112,6 +119,93 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             assert!(has_another || before == after, "new data had another turn");
         }
         self.background.rests_at = self.comes_to_rest().then(|| self.ftl.sequence());
+        // What is being programmed now leaves room for more.
+        self.dispatch_merges();
+    }
+
+    /// Starts the reads of the rest of partly written pages that are to start now.
+    #[inline]
+    fn dispatch_merges(&mut self) {
+        if self.buffer.slots.wants_rests() {
+            self.start_merges();
+            self.dispatch_map();
+        }
+    }
+
+    fn start_merges(&mut self) {
+        let geometry = self.ftl.geometry();
+        let at_once = RESTS_PER_DIE * geometry.dies;
+        let ahead = UNITS_AHEAD * geometry.dies * geometry.unit_slots(CellMode::Native);
+        while let Some(slot) = self.buffer.slots.next_rest(at_once, ahead) {
+            self.start_merge(slot);
+        }
+    }
+
+    /// The rest of a partly written page is read: its map entry first, if need be.
+    fn start_merge(&mut self, slot: BufferSlot) {
+        if !self.buffer.slots.lacks(slot, u8::MAX) {
+            self.buffer.slots.merged(slot, false);
+            return;
+        }
+        let lpn = self.buffer.slots.lpn(slot);
+        let page = translation_page(lpn);
+        match self.map.look_up(&self.ftl, page) {
+            Lookup::Tier(_) | Lookup::Waiting | Lookup::Unmapped
+                if !(M::KEEPS_BYTES && self.rejects_entry(lpn)) =>
+            {
+                self.read_for_merge(slot);
+            }
+            Lookup::Tier(_) | Lookup::Waiting | Lookup::Unmapped | Lookup::Nowhere => {
+                self.map.fill(&mut self.board, page, Waiter::Merge(slot));
+                if self.buffer.slots.is_awaited(slot) {
+                    self.map.hurry(&mut self.board, page);
+                }
+            }
+        }
+    }
+
+    fn rejects_entry(&mut self, lpn: Lpn) -> bool {
+        self.map
+            .rejects_entry(&mut self.board, &self.ftl, &self.host_memory, lpn)
+    }
+
+    pub(super) fn read_for_merge(&mut self, slot: BufferSlot) {
+        let lpn = self.buffer.slots.lpn(slot);
+        // Trimmed, or moved, while the map entry was on its way: the map of now counts.
+        let Some(ppn) = self.ftl.locate(lpn) else {
+            self.buffer.slots.merged(slot, false);
+            return;
+        };
+        let class = match self.buffer.slots.is_awaited(slot) {
+            true => Class::HostRead,
+            false => Class::UpdateRead,
+        };
+        let place = self.ftl.place(ppn);
+        let read = FlashOp::read(class, Cause::Merge, slot.0, &place, 1 << place.slot);
+        let op = self.board.read_flash(&mut self.ftl, read);
+        self.buffer.slots.rest_is_read_by(slot, op);
+    }
+
+    /// A command reads the rest of a partly written page: what is read for the write alone is as urgent from now on.
+    pub(super) fn hurry_merge(&mut self, slot: BufferSlot) {
+        if self.buffer.slots.hurry_rest(slot) {
+            self.start_merge(slot);
+        }
+        let page = translation_page(self.buffer.slots.lpn(slot));
+        self.map.hurry(&mut self.board, page);
+        if let Some(read) = self.buffer.slots.take_rest_read(slot) {
+            let board = &mut self.board;
+            board
+                .array
+                .promote(&mut board.engine, read, Class::HostRead);
+        }
+        self.dispatch_map();
+    }
+
+    pub(super) fn on_merged(&mut self, slot: BufferSlot) {
+        self.buffer.slots.merged(slot, false);
+        self.dispatch();
+        self.read_merged();
     }
 
     /// Starts the reads and writes of translation pages that can start now.

@@ -5,7 +5,7 @@ use super::Commands;
 use super::board::Board;
 use super::hmb_path::HmbPath;
 use super::programs::{Fetched, Program, Programs};
-use crate::controller::{SlotState, WriteBuffer};
+use crate::controller::WriteBuffer;
 use crate::engine::EventKind;
 use crate::ftl::{Ftl, ProgramUnit};
 use crate::ids::{BufferSlot, CommandId, Lpn, TransferId};
@@ -166,7 +166,7 @@ impl Buffer {
     pub(super) fn next_merged(&mut self) -> Option<(Lpn, CommandId)> {
         let slots = &self.slots;
         let mut readers = self.merge_readers.iter();
-        let at = readers.position(|&(slot, _)| slots.state(slot) != SlotState::Merging)?;
+        let at = readers.position(|&(slot, _)| !slots.state(slot).is_partial())?;
         let (slot, id) = self.merge_readers.remove(at);
         Some((self.slots.lpn(slot), id))
     }

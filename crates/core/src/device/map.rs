@@ -254,11 +254,18 @@ impl Map {
         waiter: Waiter,
     ) -> bool {
         let has_joined = self.role.fill(page, Some(waiter));
-        if has_joined && let Some(op) = self.role.take_update_read(page) {
+        if has_joined && matches!(waiter, Waiter::Command(_)) {
+            self.hurry(board, page);
+        }
+        has_joined
+    }
+
+    /// A command waits for a page, too, if it was asked for.
+    pub(super) fn hurry(&mut self, board: &mut Board<impl Tracer>, page: TranslationPage) {
+        if let Some(op) = self.role.hurry(page) {
             let engine = &mut board.engine;
             board.array.promote(engine, op, Class::MapRead);
         }
-        has_joined
     }
 
     // What is under way.
@@ -319,7 +326,7 @@ impl Map {
             let mask = 1 << place.slot;
             let class = match is_awaited {
                 true => Class::MapRead,
-                false => Class::MapUpdate,
+                false => Class::UpdateRead,
             };
             let op = FlashOp::read(class, Cause::Map, fill, &place, mask);
             let op = board.read_flash(ftl, op);

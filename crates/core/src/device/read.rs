@@ -418,6 +418,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         (sectors, bytes): (u8, u64),
         from_memory: &mut FromMemory,
     ) {
+        if self.buffer.slots.lacks(slot, sectors) {
+            self.hurry_merge(slot);
+        }
         if self.buffer.awaits_rest(id, slot, sectors) {
             self.commands[id].pending += 1;
             return;
@@ -434,7 +437,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// Reads that waited for the rest of pages look again: it is in the buffer, or has been trimmed meanwhile.
-    fn read_merged(&mut self) {
+    pub(super) fn read_merged(&mut self) {
         while let Some((lpn, id)) = self.buffer.next_merged() {
             let engine = &mut self.board.engine;
             engine.tracer.adopt(id, engine.now().ps());
@@ -584,15 +587,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                     self.deliver(command, bytes);
                 }
             }
-            (Cause::Map, Class::MapRead | Class::MapUpdate) => self.on_filled(op.owner),
+            (Cause::Map, Class::MapRead | Class::UpdateRead) => self.on_filled(op.owner),
             (Cause::Map, _) => {
                 self.map.background_filled(&mut self.board, &op);
                 self.dispatch();
             }
-            (Cause::Merge, _) => {
-                self.on_merged(BufferSlot(op.owner));
-                self.read_merged();
-            }
+            (Cause::Merge, _) => self.on_merged(BufferSlot(op.owner)),
             (Cause::Gc | Cause::Wear | Cause::Fold, _) => self.on_victim_read(&op),
         }
         self.end_read(&op);

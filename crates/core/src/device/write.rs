@@ -1,14 +1,13 @@
 //! Writes and flushes: from the host's memory into the buffer, and from there to flash.
 
 use super::buffer::Transfer;
-use super::map::translation_page;
 use super::programs::{Carries, Program};
 use super::{Command, Contents, Device, HostMemory, PageBytes, Source, spare, wear};
-use crate::controller::{Fate, Flusher, Landing, Lookup, SlotState, Waiter, Wanted};
+use crate::controller::{Fate, Flusher, Landing, Wanted};
 use crate::engine::EventKind;
 use crate::ftl::{ProgramUnit, Stream};
 use crate::ids::{BufferSlot, CommandId, FetchId, Lpn, Ppn, ProgramId, TransferId};
-use crate::nand::{Cause, Class, FlashOp};
+use crate::nand::{Cause, FlashOp};
 use crate::observe::Tracer;
 use crate::request::Status;
 
@@ -194,7 +193,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.protect(lpn);
         } else {
             self.protect(lpn);
-            self.on_merged(slot);
+            self.buffer.slots.merged(slot, false);
+            self.go_on(Vec::new());
         }
         true
     }
@@ -265,6 +265,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             let (data, around) = self.hmb_pages();
             data.put(around, held);
         }
+        if merge {
+            self.buffer.slots.knows(slot, sectors);
+            self.buffer.slots.want_rest(slot);
+        }
         // Power-protected memory is non-volatile to the host.
         let fua = command.request.fua && !self.buffer.survives_power_cut(&self.spec.tiers);
         let unbuffered = self.spec.roles.write_buffer.acknowledges_programmed;
@@ -273,10 +277,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.board.counters.buffer_drains += u64::from(fua);
             let at_once = fua || self.buffer.tier.is_flash();
             self.buffer.slots.wait_for(held, id, at_once);
-        }
-        if merge {
-            self.buffer.slots.knows(slot, sectors);
-            self.start_merge(slot, lpn);
         }
         held
     }
@@ -293,48 +293,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 .contents
                 .arrive(&mut command.payload, lpn, slot, sectors),
         }
-    }
-
-    /// The rest of a partly written page is read: its map entry first, if need be.
-    fn start_merge(&mut self, slot: BufferSlot, lpn: Lpn) {
-        let page = translation_page(lpn);
-        match self.map.look_up(&self.ftl, page) {
-            Lookup::Tier(_) | Lookup::Waiting | Lookup::Unmapped
-                if !(M::KEEPS_BYTES && self.rejects_entry(lpn)) =>
-            {
-                self.read_for_merge(slot);
-            }
-            Lookup::Tier(_) | Lookup::Waiting | Lookup::Unmapped | Lookup::Nowhere => {
-                self.map.fill(&mut self.board, page, Waiter::Merge(slot));
-                self.dispatch_map();
-            }
-        }
-    }
-
-    fn rejects_entry(&mut self, lpn: Lpn) -> bool {
-        self.map
-            .rejects_entry(&mut self.board, &self.ftl, &self.host_memory, lpn)
-    }
-
-    pub(super) fn read_for_merge(&mut self, slot: BufferSlot) {
-        let lpn = self.buffer.slots.lpn(slot);
-        // Trimmed, or moved, while the map entry was on its way: the map of now counts.
-        let Some(ppn) = self.ftl.locate(lpn) else {
-            self.on_merged(slot);
-            return;
-        };
-        let place = self.ftl.place(ppn);
-        let mask = 1 << place.slot;
-        self.board.read_flash(
-            &mut self.ftl,
-            FlashOp::read(Class::HostRead, Cause::Merge, slot.0, &place, mask),
-        );
-    }
-
-    pub(super) fn on_merged(&mut self, slot: BufferSlot) {
-        debug_assert_eq!(self.buffer.slots.state(slot), SlotState::Merging);
-        self.buffer.slots.merged(slot, false);
-        self.dispatch();
     }
 
     pub(super) fn start_flush(&mut self, id: CommandId) {

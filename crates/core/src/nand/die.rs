@@ -30,7 +30,7 @@ pub const READS: u8 = SUSPENDING | 1 << Class::GcRead as u8;
 pub const SUSPENDING: u8 = 1 << Class::HostRead as u8
     | 1 << Class::MapRead as u8
     | 1 << Class::AheadRead as u8
-    | 1 << Class::MapUpdate as u8;
+    | 1 << Class::UpdateRead as u8;
 
 /// What a die is doing, and what waits for it.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, Default)]

@@ -38,8 +38,9 @@ pub enum Class {
     MapRead = 1,
     /// A host is expected to ask for the data next, or does so already.
     AheadRead = 2,
-    /// Entries of the map have changed, and their page is read for that alone. Writes wait for it once too many have.
-    MapUpdate = 3,
+    /// Read for what was written: the rest of a page that was written in part, and a page of the map whose entries have changed.
+    /// Writes wait for it once too many have.
+    UpdateRead = 3,
     /// Reads of data to be moved. Before programs, which take twenty times as long: what has been read
     /// keeps the dies busy with programs afterwards.
     GcRead = 4,

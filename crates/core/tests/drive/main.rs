@@ -41,6 +41,7 @@ mod restore;
 mod run_often;
 mod scatter;
 mod slc_dynamic;
+mod small_writes;
 mod spec_errors;
 mod spec_hints;
 mod spec_values;

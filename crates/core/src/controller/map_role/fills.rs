@@ -4,14 +4,15 @@ use super::{Fill, MapRole, Waiter, Waiting};
 use crate::ids::{FlashOpId, Maybe, TranslationPage};
 
 impl MapRole {
-    /// Asks for a page on behalf of one who waits (or of an update when nobody does). Returns true
-    /// when this joined a read already asked for.
+    /// Asks for a page on behalf of one who waits, or of entries that have changed. Returns true when this joined a read already
+    /// asked for.
     pub fn fill(&mut self, page: TranslationPage, waiter: Option<Waiter>) -> bool {
         let known = self.fill_of.get(page.0);
         let fill = known.unwrap_or_else(|| {
             let fill = self.fills.insert(Fill {
                 page,
                 waiters: Maybe::NONE,
+                is_awaited: false,
                 dirty: false,
                 issued: false,
                 issued_for_update: false,
@@ -21,18 +22,17 @@ impl MapRole {
             fill
         });
         match waiter {
+            Some(Waiter::Command(_)) => self.await_fill(fill),
+            Some(Waiter::Merge(_)) | None if known.is_none() => self.fill_queue.update(page),
+            Some(Waiter::Merge(_)) | None => {}
+        }
+        let asked = &mut self.fills[fill];
+        match waiter {
             None => {
-                if known.is_none() {
-                    self.fill_queue.update(page);
-                }
-                let was_wanted = std::mem::replace(&mut self.fills[fill].dirty, true);
+                let was_wanted = std::mem::replace(&mut asked.dirty, true);
                 self.fills_for_updates += usize::from(!was_wanted);
             }
             Some(who) => {
-                let asked = &mut self.fills[fill];
-                if !asked.issued && !asked.is_awaited() {
-                    self.fill_queue.await_page(page);
-                }
                 let next = asked.waiters;
                 asked.waiters = self.waiters.insert(Waiting { who, next }).into();
             }
@@ -41,6 +41,21 @@ impl MapRole {
             self.claim_units(page);
         }
         known.is_some()
+    }
+
+    fn await_fill(&mut self, fill: u32) {
+        let asked = &mut self.fills[fill];
+        if !asked.issued && !asked.is_awaited {
+            self.fill_queue.await_page(asked.page);
+        }
+        asked.is_awaited = true;
+    }
+
+    /// A command waits for a page, too, if it was asked for. Returns the operation that reads it, as for updates alone.
+    pub fn hurry(&mut self, page: TranslationPage) -> Option<FlashOpId> {
+        let fill = self.fill_of.get(page.0)?;
+        self.await_fill(fill);
+        self.fills[fill].update_read.take()
     }
 
     /// Pages asked for and not yet here.
@@ -69,7 +84,7 @@ impl MapRole {
         self.fills_issued < self.spec.fills_in_flight && self.fill_queue.has_next()
     }
 
-    /// The next page to read, if another may be read now, and whether somebody waits for it.
+    /// The next page to read, if another may be read now, and whether a command waits for it.
     pub fn next_fill(&mut self) -> Option<(u32, TranslationPage, bool)> {
         if self.fills_issued >= self.spec.fills_in_flight {
             return None;
@@ -77,7 +92,7 @@ impl MapRole {
         let (fills, fill_of) = (&self.fills, &self.fill_of);
         let page = self.fill_queue.next(|page| {
             let fill = fill_of.get(page.0);
-            fill.is_some_and(|fill| !fills[fill].issued && !fills[fill].is_awaited())
+            fill.is_some_and(|fill| !fills[fill].issued && !fills[fill].is_awaited)
         })?;
         let fill = fill_of
             .get(page.0)
@@ -85,20 +100,14 @@ impl MapRole {
         self.fills_issued += 1;
         let asked = &mut self.fills[fill];
         asked.issued = true;
-        asked.issued_for_update = !asked.is_awaited();
+        asked.issued_for_update = !asked.is_awaited;
         self.fill_queue.updates_under_way += u32::from(asked.issued_for_update);
         Some((fill, page, !asked.issued_for_update))
     }
 
-    /// A page that nobody waits for is read by this operation.
+    /// A page that no command waits for is read by this operation.
     pub fn is_read_for_updates(&mut self, fill: u32, op: FlashOpId) {
         self.fills[fill].update_read = op.into();
-    }
-
-    /// The operation that reads a page for updates alone, for one who waits for the page, too, from now on.
-    pub fn take_update_read(&mut self, page: TranslationPage) -> Option<FlashOpId> {
-        let fill = self.fill_of.get(page.0)?;
-        self.fills[fill].update_read.take()
     }
 
     /// Most pages that are read at once for updates alone.

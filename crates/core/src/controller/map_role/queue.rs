@@ -1,8 +1,10 @@
-//! Which translation page is read next: those that somebody waits for and those that updates alone wait for take turns.
+//! Which translation page is read next: those that a command waits for and those that are read for what was written, alone, take
+//! turns. The latter are *updates*: entries that have changed, and partly written pages of which the rest is to be found.
 //!
 //! A host's read waits for one update at most before it is its turn. In one queue it would wait behind all that writes and trims have
-//! changed, long after they were acknowledged: at 16 updates for each read in flight, for milliseconds. The other way round,
-//! updates have every second turn, so that readers that miss the map without end do not stop those who write.
+//! changed, long after they were acknowledged: at 16 updates for each read in flight, for milliseconds; behind the 700 pages of 512 B
+//! each that a BG4 buffers, for 20 ms. The other way round, updates have every second turn, so that readers that miss the map
+//! without end do not stop those who write.
 
 use crate::ids::{FlashOpId, Maybe, TranslationPage};
 use serde::{Deserialize, Serialize};
@@ -15,22 +17,16 @@ pub struct Fill {
     pub page: TranslationPage,
     /// First of those who wait.
     pub(super) waiters: Maybe<u32>,
+    /// A command is among them: not updates alone.
+    pub(super) is_awaited: bool,
     /// An entry of it changed while it was on the way.
     pub dirty: bool,
     /// Its read has been issued.
     pub issued: bool,
-    /// Nobody waited for it then.
+    /// No command waited for it then.
     pub(super) issued_for_update: bool,
-    /// The operation that reads it, while nobody waits.
+    /// The operation that reads it, while no command waits.
     pub(super) update_read: Maybe<FlashOpId>,
-}
-
-impl Fill {
-    /// Somebody waits for it, not updates alone.
-    #[inline]
-    pub(super) fn is_awaited(&self) -> bool {
-        self.waiters.is_some()
-    }
 }
 
 /// Pages that are to be read, in two queues.
@@ -39,16 +35,16 @@ pub(super) struct FillQueue {
     awaited: VecDeque<TranslationPage>,
     /// May name pages that have been read meanwhile, as somebody came to wait for them: whoever takes one looks.
     updates: VecDeque<TranslationPage>,
-    /// The last turn was that of one who waits.
+    /// The last turn was that of a command.
     owes_update: bool,
-    /// Pages that are being read for updates alone, and how many may be: whoever comes to wait for one waits behind the others on
+    /// Pages that are being read for updates alone, and how many may be: a command that comes to wait for one waits behind the others on
     /// its die.
     pub(super) updates_under_way: u32,
     pub(super) updates_at_once: u32,
 }
 
 impl FillQueue {
-    /// Somebody waits for a page.
+    /// A command waits for a page.
     #[inline]
     pub(super) fn await_page(&mut self, page: TranslationPage) {
         self.awaited.push_back(page);

@@ -1,0 +1,117 @@
+//! Partly written pages: when the rest of each is read from flash.
+//!
+//! Not all at once: behind the rest of the 16,384 pages of a buffer of 64 MiB neither reads nor garbage collection had their turns, for
+//! 0.8 s. And not before it is wanted: a page may be written whole by then. So the oldest come first, as many at a time as keep
+//! the dies busy, and only so many that the next program operations are full, unless somebody waits.
+
+use super::{CLOSED, OPEN, SlotState, WriteBuffer};
+use crate::ids::{BufferSlot, FlashOpId, Maybe};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Slots whose rest is in flash.
+#[derive(Clone, Serialize, Deserialize, Debug, Default)]
+pub(super) struct Rests {
+    /// To be read: those that commands wait for (FUA), then the oldest first.
+    waiting: VecDeque<BufferSlot>,
+    /// How many are being read.
+    pub(super) under_way: u32,
+}
+
+impl WriteBuffer {
+    /// Whether the rest of a page may have to be read.
+    #[inline]
+    #[must_use]
+    pub fn wants_rests(&self) -> bool {
+        !self.rests.waiting.is_empty()
+    }
+
+    /// The rest of a slot's page is to be read.
+    pub fn want_rest(&mut self, slot: BufferSlot) {
+        debug_assert_eq!(self.state(slot), SlotState::Partial);
+        self.rests.waiting.push_back(slot);
+    }
+
+    /// A command waits for a slot that may wait for its rest: before others.
+    pub(super) fn advance_rest(&mut self, slot: BufferSlot) {
+        if self.state(slot) == SlotState::Partial && self.remove_rest(slot) {
+            self.rests.waiting.push_front(slot);
+        }
+    }
+
+    fn remove_rest(&mut self, slot: BufferSlot) -> bool {
+        // It was mostly written of late.
+        let at = self.rests.waiting.iter().rposition(|&other| other == slot);
+        at.and_then(|at| self.rests.waiting.remove(at)).is_some()
+    }
+
+    /// The next slot whose rest is to be read now: it is being read from then on. `at_once`: most that are being read; `ahead`: pages
+    /// that wait to be programmed, whole or being read, with which none is wanted that nobody waits for.
+    pub fn next_rest(&mut self, at_once: u32, ahead: u32) -> Option<BufferSlot> {
+        let &slot = self.rests.waiting.front()?;
+        if !self.is_awaited(slot) {
+            let whole: u32 = self.dirty_count.iter().sum();
+            let is_wanted = self.merging[CLOSED] > 0 || whole + self.rests.under_way < ahead;
+            if self.rests.under_way >= at_once || !is_wanted {
+                return None;
+            }
+        }
+        self.rests.waiting.pop_front();
+        self.begin_rest(slot);
+        Some(slot)
+    }
+
+    fn begin_rest(&mut self, slot: BufferSlot) {
+        self.slots[slot].state = SlotState::Merging;
+        self.rests.under_way += 1;
+    }
+
+    /// A command reads the rest of a slot's page. Whether that is not being read yet: it is from then on.
+    pub fn hurry_rest(&mut self, slot: BufferSlot) -> bool {
+        let is_new = self.state(slot) == SlotState::Partial && self.remove_rest(slot);
+        if is_new {
+            self.begin_rest(slot);
+        }
+        is_new
+    }
+
+    /// Whether commands wait for a slot alone (FUA).
+    #[inline]
+    #[must_use]
+    pub fn is_awaited(&self, slot: BufferSlot) -> bool {
+        self.slots[slot].waiter.is_some()
+    }
+
+    /// The rest of a slot's page is read by this operation.
+    pub fn rest_is_read_by(&mut self, slot: BufferSlot, op: FlashOpId) {
+        self.slots[slot].rest_read = op.into();
+    }
+
+    /// The operation that reads the rest of a slot's page, if it was not asked for before.
+    pub fn take_rest_read(&mut self, slot: BufferSlot) -> Option<FlashOpId> {
+        self.slots[slot].rest_read.take()
+    }
+
+    /// Whether some of these sectors are still in flash alone.
+    #[inline]
+    #[must_use]
+    pub fn lacks(&self, slot: BufferSlot, sectors: u8) -> bool {
+        let slot = &self.slots[slot];
+        slot.state.is_partial() && sectors & !slot.known != 0
+    }
+
+    /// The rest of a page is there: the slot can be programmed.
+    pub fn merged(&mut self, slot: BufferSlot, cold: bool) {
+        let state = self.state(slot);
+        assert!(state.is_partial());
+        self.rests.under_way -= u32::from(state == SlotState::Merging);
+        self.slots[slot].rest_read = Maybe::NONE;
+        let epoch_closed = self.slots[slot].epoch + 1 < self.first_epoch + self.epochs.len() as u64;
+        self.merging[if epoch_closed { CLOSED } else { OPEN }] -= 1;
+        let awaited = self.is_awaited(slot);
+        self.queue(slot, cold);
+        if epoch_closed || awaited {
+            self.hurry();
+        }
+    }
+}
