@@ -96,8 +96,7 @@ fn a_drive_that_was_switched_off_is_as_it_was() {
     }
     let mut naive = Naive::new(BLOCKS, 5);
     work(&mut driver, &mut naive, 3000).expect("it works");
-    // What is being erased then would be erased anew.
-    while driver.port.wait() {}
+    while driver.port.wait() {} // What is being erased then would be erased anew.
     driver.port.controller.switch_off().expect("it is written");
     let device = driver.port.controller.device();
     let counters = device.counters();

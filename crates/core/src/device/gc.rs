@@ -422,8 +422,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.background.steps += 1;
         let mut batch = std::mem::take(&mut self.background.batch);
         self.collect_moves(mover, pages, unit_slots, &mut batch);
+        let evens_wear = batch.first().is_some_and(|m| m.cause == Cause::Wear);
         let stream = match pages {
             true => Stream::Map,
+            false if evens_wear => Stream::Wear,
             false => self.ftl.relocation_stream(),
         };
         let enough = !batch.is_empty() && (batch.len() == unit_slots || partial);

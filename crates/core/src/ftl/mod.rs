@@ -243,7 +243,7 @@ impl Ftl {
         let is_shared = match stream {
             Stream::Host | Stream::Cold => self.relocation_stream == stream,
             Stream::Map => true,
-            Stream::Gc | Stream::Slc => false,
+            Stream::Gc | Stream::Slc | Stream::Wear => false,
         };
         if is_shared && self.gc_slots_left() < reserve {
             return false;
@@ -254,7 +254,7 @@ impl Ftl {
         let free = self.blocks.free_count(mode) > 0;
         match stream {
             // What the map opens is still there for moves, until it is written.
-            Stream::Gc | Stream::Map => free,
+            Stream::Gc | Stream::Map | Stream::Wear => free,
             Stream::Slc => free || self.may_borrow(),
             Stream::Host | Stream::Cold => free && self.gc_slots_left() >= reserve + slots,
         }
@@ -299,11 +299,11 @@ impl Ftl {
         let open = self.open[stream as usize];
         if open.superblock.is_none() || open.next_slot == usable {
             // The full one was closed when its last unit was given out; a free one comes next.
-            let superblock = self.blocks.open(stream)?;
-            self.open[stream as usize] = Open {
-                superblock: Some(superblock),
-                next_slot: 0,
-            };
+            match self.blocks.open(stream) {
+                Some(superblock) => self.open[stream as usize] = Open::at_start(superblock),
+                None if relocating => self.adopt(stream)?,
+                None => return None,
+            }
         }
         self.follow_map();
         let sequence = self.next_sequence();

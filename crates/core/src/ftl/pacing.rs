@@ -83,8 +83,14 @@ impl Ftl {
     /// Slots of ordinary flash that can be written before an erase.
     fn erased_slots(&self) -> i64 {
         let slots = i64::from(self.geometry.superblock_slots);
-        let streams = [Stream::Host, Stream::Cold, Stream::Gc, Stream::Map];
-        let open: i64 = streams.iter().map(|&stream| self.left_in(stream)).sum();
+        let native = [
+            Stream::Host,
+            Stream::Cold,
+            Stream::Gc,
+            Stream::Map,
+            Stream::Wear,
+        ];
+        let open: i64 = native.iter().map(|&stream| self.left_in(stream)).sum();
         i64::from(self.blocks.free_count(CellMode::Native)) * slots + open
     }
 
@@ -267,8 +273,10 @@ impl Ftl {
             .map(|victim| i64::from(self.blocks[victim.superblock].valid))
             .sum();
         let slots = i64::from(self.geometry.superblock_slots);
-        let open = self.left_in(self.relocation_stream) + self.left_in(Stream::Map);
-        i64::from(self.blocks.free_count(CellMode::Native)) * slots + open - moving
+        let open =
+            [self.relocation_stream, Stream::Wear, Stream::Map].map(|stream| self.left_in(stream));
+        i64::from(self.blocks.free_count(CellMode::Native)) * slots + open.iter().sum::<i64>()
+            - moving
     }
 
     /// Slots that will be erased without anything more being moved.

@@ -83,7 +83,7 @@ impl Ftl {
     /// Whether what a stream opens counts as room for what garbage collection moves.
     #[must_use]
     pub fn shares_room(&self, stream: Stream) -> bool {
-        stream == Stream::Map || stream == self.relocation_stream
+        matches!(stream, Stream::Map | Stream::Wear) || stream == self.relocation_stream
     }
 
     /// Whether so many slots of that room can be done without now, because a block has failed: another victim can still be

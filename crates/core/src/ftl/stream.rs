@@ -1,5 +1,7 @@
 //! Streams: what lies together in a superblock.
 
+use super::{Ftl, Open};
+use crate::ids::Superblock;
 use crate::nand::CellMode;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +19,9 @@ pub enum Stream {
     Map = 3,
     /// Host data on its way through the single-bit cache.
     Slc = 4,
+    /// Data moved by static wear levelling: it has lain still, and beside what was relocated because it is written it would be
+    /// relocated with that again and again.
+    Wear = 5,
 }
 
 impl Stream {
@@ -32,4 +37,29 @@ impl Stream {
 }
 
 /// How many there are.
-pub(super) const STREAMS: usize = 5;
+pub(super) const STREAMS: usize = 6;
+
+impl Open {
+    /// Of a superblock that was just opened.
+    pub(super) fn at_start(superblock: Superblock) -> Self {
+        Open {
+            superblock: Some(superblock),
+            next_slot: 0,
+        }
+    }
+}
+
+impl Ftl {
+    /// Where nothing is free, what garbage collection and wear levelling have open is there for the moves of either.
+    pub(super) fn adopt(&mut self, stream: Stream) -> Option<()> {
+        let from = match stream {
+            Stream::Wear => self.relocation_stream,
+            _ if stream == self.relocation_stream => Stream::Wear,
+            _ => return None,
+        };
+        let open = std::mem::take(&mut self.open[from as usize]);
+        self.blocks[open.superblock?].stream = stream;
+        self.open[stream as usize] = open;
+        Some(())
+    }
+}

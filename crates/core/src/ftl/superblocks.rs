@@ -366,7 +366,7 @@ impl Superblocks {
     /// one where none is left of its own.
     pub fn open(&mut self, stream: Stream) -> Option<Superblock> {
         let mode = stream.mode();
-        let cold = matches!(stream, Stream::Gc | Stream::Cold);
+        let cold = matches!(stream, Stream::Gc | Stream::Cold | Stream::Wear);
         let home = match self.free_count(mode) {
             0 => CellMode::Native,
             _ => mode,

@@ -52,6 +52,7 @@ mod swarm;
 mod transfers;
 mod trims_and_cuts;
 mod truth;
+mod wear_levelling;
 mod window;
 mod window_power;
 mod write_amplification;

@@ -171,12 +171,13 @@ pub struct Record {
 /// So that nothing but zeros is what zeros say.
 const SIGN: u16 = 0x4c64;
 
-const STREAMS: [Stream; 5] = [
+const STREAMS: [Stream; 6] = [
     Stream::Host,
     Stream::Cold,
     Stream::Gc,
     Stream::Map,
     Stream::Slc,
+    Stream::Wear,
 ];
 
 fn checked(bytes: &[u8], place: u64) -> u32 {
