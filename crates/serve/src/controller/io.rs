@@ -1,13 +1,18 @@
 //! I/O commands: what they ask of the drive, and how they end.
 
+mod deallocate;
+
+pub(super) use deallocate::PAGES_AT_ONCE;
+
 use super::namespaces::Namespace;
 use super::window::Call;
 use super::{Controller, Statistics};
 use crate::payload::{Payload, Spare};
+use deallocate::Deallocations;
 use lodger_core::device::WindowSent;
 use lodger_core::ids::CommandId;
 use lodger_core::{Op, Request, Status as DriveStatus};
-use lodger_wire::command::{Access, DatasetManagement, DsmRange, IoCommand, Parsed, WriteZeroes};
+use lodger_wire::command::{Access, IoCommand, Parsed, WriteZeroes};
 use lodger_wire::entry::{Outcome, SubmissionEntry};
 use lodger_wire::memory::GuestMemory;
 use lodger_wire::queue::Permit;
@@ -66,6 +71,7 @@ pub(super) struct Flights {
     flights: Vec<Flight>,
     free: Vec<u32>,
     pub(super) spare: Spare,
+    deallocations: Deallocations,
 }
 
 impl Flights {
@@ -140,7 +146,7 @@ impl Flights {
     fn only(&self, is_it: impl Fn(&Permit) -> bool) -> Vec<CommandId> {
         let waited_for = |flight: &&Flight| {
             let permit = flight.permit.as_ref();
-            permit.is_some_and(&is_it) && !flight.then_flush
+            permit.is_some_and(&is_it) && !flight.then_flush && flight.parts == 1
         };
         let flights = self.flights.iter().filter(waited_for);
         flights.filter_map(|flight| flight.only).collect()
@@ -156,6 +162,7 @@ impl Flights {
             statistics.abandoned += 1;
             permit.abandon();
         }
+        self.drop_deallocations();
     }
 }
 
@@ -339,73 +346,6 @@ impl<M: GuestMemory + Clone> Controller<M> {
             self.statistics.reads += 1;
             self.statistics.read_bytes += range.1;
             self.part_with(tag, queue, (Op::Read, false), range, payload);
-        }
-        Ok(())
-    }
-
-    /// Whole pages are deallocated, and read as zeros then; what is left at both ends is written.
-    fn write_zeroes(
-        &mut self,
-        tag: u32,
-        queue: QueueId,
-        parsed: &Parsed<IoCommand>,
-        zeroes: &WriteZeroes,
-    ) -> Result<(), Status> {
-        let (start, length) = self.namespace_of(parsed)?.place(zeroes.access.range())?;
-        let end = start + length;
-        self.can_write()?;
-        let fua = zeroes.access.force_unit_access || !self.features.write_cache;
-        self.wipe.note_write();
-        self.flights.flights[tag as usize].kind = Kind::Write;
-        let whole_start = start.next_multiple_of(PAGE_BYTES);
-        let whole_end = end / PAGE_BYTES * PAGE_BYTES;
-        if whole_start >= whole_end {
-            self.ends_when_safe(tag, fua);
-            self.part(tag, queue, Op::Write, fua, (start, length));
-            return Ok(());
-        }
-        self.deallocates_when_safe(tag, fua);
-        self.part(
-            tag,
-            queue,
-            Op::Trim,
-            false,
-            (whole_start, whole_end - whole_start),
-        );
-        if start < whole_start {
-            self.part(tag, queue, Op::Write, fua, (start, whole_start - start));
-        }
-        if whole_end < end {
-            self.part(tag, queue, Op::Write, fua, (whole_end, end - whole_end));
-        }
-        Ok(())
-    }
-
-    fn manage(
-        &mut self,
-        tag: u32,
-        queue: QueueId,
-        parsed: &Parsed<IoCommand>,
-        dsm: &DatasetManagement,
-    ) -> Result<(), Status> {
-        let mut bytes = [0; 256 * DsmRange::BYTES];
-        let bytes = &mut bytes[..dsm.ranges() * DsmRange::BYTES];
-        parsed.data.read(&self.memory, self.page, bytes)?;
-        let (ranges, _) = bytes.as_chunks();
-        for range in ranges {
-            let range = DsmRange::decode(range).range();
-            self.namespace_of(parsed)?.place(range)?;
-        }
-        if dsm.deallocate {
-            self.can_write()?;
-            self.deallocates_when_safe(tag, false);
-        }
-        for range in ranges.iter().filter(|_| dsm.deallocate) {
-            let range = DsmRange::decode(range).range();
-            let range = self.namespace_of(parsed)?.place(range)?;
-            if range.1 > 0 {
-                self.part(tag, queue, Op::Trim, false, range);
-            }
         }
         Ok(())
     }

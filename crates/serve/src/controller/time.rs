@@ -1,10 +1,11 @@
 //! The controller in time: what it does as time passes, and when it has something to do.
 
+use super::io::PAGES_AT_ONCE;
 use super::{Arrived, Controller};
 use crate::faults::Event;
-use lodger_core::Status;
 use lodger_core::ids::CommandId;
 use lodger_core::observe::Histogram;
+use lodger_core::{Op, Status};
 use lodger_wire::memory::GuestMemory;
 use std::cmp::Reverse;
 
@@ -86,6 +87,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         }
         let before_ps = self.device.now_ps();
         let (mut answers, mut others_ps) = (0, self.next_of_others_ps());
+        let pages_before = self.deallocated_pages();
         for _ in 0..steps_max {
             let arrival_ps = self.next_arrival_ps();
             let Some(next_ps) = earlier(self.device.next_time(), arrival_ps) else {
@@ -98,7 +100,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
             if arrival_ps == Some(next_ps) {
                 self.take_arrivals(next_ps);
                 answers += 1;
-                if !self.is_waited_for() {
+                let pages = self.deallocated_pages().wrapping_sub(pages_before);
+                let is_long = pages >= PAGES_AT_ONCE;
+                if is_long || !self.is_waited_for() {
                     break;
                 }
                 // Between answers the drive is alone, and changes none of it.
@@ -174,6 +178,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 recorder.taken(now_ps, command, at_ps, status);
             }
             self.request_done(request.tag, status, payload);
+            if request.op == Op::Trim {
+                self.piece_deallocated(request.length_bytes);
+            }
         }
     }
 }

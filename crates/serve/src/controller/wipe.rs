@@ -9,7 +9,7 @@
 use super::Controller;
 use super::io::Kind;
 use super::namespaces::FORMATS;
-use lodger_core::{Op, Status as DriveStatus};
+use lodger_core::Status as DriveStatus;
 use lodger_wire::command::{Erase, FormatNvm, Sanitize, SanitizeAction};
 use lodger_wire::entry::Outcome;
 use lodger_wire::event::AsyncEvent;
@@ -338,9 +338,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 _ => vec![(0, self.device.spec().capacity_bytes)],
             };
             let tag = self.flights.take_off_alone(Kind::Wipe);
-            for place in places {
-                self.part(tag, QueueId(1), Op::Trim, false, place);
-            }
+            let places = places.into_iter().map(|(at, bytes)| (at, at + bytes));
+            self.deallocate(tag, QueueId(1), places.collect());
         } else if work.step == Step::Deallocated {
             let takes_ps = match work.erase {
                 Erase::UserData if work.failure.is_none() => erase_all_ps,

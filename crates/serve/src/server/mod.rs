@@ -42,6 +42,8 @@ const SLEEP_MAX: Duration = Duration::from_millis(100);
 const FILE_LOOKS: Duration = Duration::from_micros(100);
 /// Polls between two looks at the sockets, while there is work.
 const POLLS_PER_LOOK: u32 = 8;
+/// Pages that are deallocated between two such looks at most: they take some milliseconds.
+const PAGES_PER_LOOK: u64 = 1 << 16;
 /// Between two savings of what a drive has counted, by the wall clock.
 const SAVE_EVERY: Duration = Duration::from_secs(10);
 /// Steps of a drive that answers at once, before other things are looked at.
@@ -194,12 +196,14 @@ impl<F: FrontEnd> Server<F> {
             self.front.answers_at_once();
         }
         let mut awake_until = Instant::now();
-        let mut polls = 0;
+        let (mut polls, mut pages) = (0, 0);
         loop {
             let mut worked = self.poll();
             polls += 1;
-            if !worked || polls >= POLLS_PER_LOOK {
-                polls = 0;
+            let pages_now = self.front.controller().deallocated_pages();
+            if !worked || polls >= POLLS_PER_LOOK || pages_now.wrapping_sub(pages) >= PAGES_PER_LOOK
+            {
+                (polls, pages) = (0, pages_now);
                 worked |= self.front.look();
                 let front = &self.front;
                 if let Some(exporter) = &mut self.exporter {
@@ -238,7 +242,11 @@ impl<F: FrontEnd> Server<F> {
         let mut worked = controller.poll(now_ps);
         if self.clock.speed().is_at_once() {
             let mut jumps = 0;
-            while controller.is_waited_for() && jumps < JUMPS_MAX {
+            let pages_max = controller.deallocated_pages() + PAGES_PER_LOOK;
+            while controller.is_waited_for()
+                && jumps < JUMPS_MAX
+                && controller.deallocated_pages() < pages_max
+            {
                 let Some(next_ps) = controller.run_to_answers(JUMPS_MAX) else {
                     break;
                 };
