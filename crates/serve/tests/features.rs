@@ -6,6 +6,7 @@ mod simulated;
 use driver::{Driver, HMB_AT, Port, number};
 use lodger_wire::entry::SubmissionEntry;
 use lodger_wire::memory::{GuestMemory, Ram};
+use lodger_wire::registers::offset;
 use lodger_wire::status::Status;
 use lodger_wire::{CommandId, NamespaceId};
 use simulated::{Simulated, ram, spec};
@@ -287,5 +288,47 @@ fn a_temperature_beyond_a_threshold_of_the_host_is_a_warning_and_an_event() {
         set(&mut driver, THRESHOLD, threshold);
         act(&mut driver, "throttle 1ms");
         assert_eq!(warns_at(&mut driver), (warning, 348), "{threshold:x}");
+    }
+}
+
+#[test]
+fn requests_for_events_do_not_stop_an_admin_queue_that_is_as_short_as_they_are_many() {
+    let (ram, spec) = (ram(), spec(&[]));
+    let mut driver = Simulated::driver(&spec, &ram);
+    for (entries, requests) in [(2, 1), (2, 4), (4, 3), (4, 4), (32, 4)] {
+        driver.enable_with(entries);
+        let request = |id| SubmissionEntry::new(0xc, CommandId(id), NamespaceId::NONE);
+        for id in 0..requests {
+            driver.submit(0, request(100 + id));
+            driver.port.wait();
+        }
+        driver.identify(1, 0);
+        if requests == 4 {
+            let fifth = driver.run(0, request(200));
+            assert_eq!(fifth, Err(Status::ASYNC_EVENT_LIMIT_EXCEEDED.with_more()));
+        }
+        // A doorbell of no queue is an event; its completion finds room once the host makes some.
+        driver.port.write(offset::DOORBELLS + 8 * 9, 0);
+        let told = loop {
+            if let Some(told) = driver.reap(0).pop() {
+                break told;
+            }
+            assert!(driver.port.wait(), "an event, with {entries} entries");
+        };
+        assert_eq!((told.0, told.1.status), (100, Status::SUCCESS));
+        if requests > 1 {
+            // The second is aborted, if there is room for its completion beside that of Abort.
+            let abort = SubmissionEntry::new(8, CommandId(300), NamespaceId::NONE);
+            driver.submit(0, abort.with_dword(10, 101 << 16));
+            let mut ended = Vec::new();
+            while ended.last().is_none_or(|(command, _)| *command != 300) {
+                assert!(driver.port.wait(), "{ended:?}");
+                ended.extend(driver.reap(0));
+            }
+            let has_room = entries > 2;
+            assert_eq!(ended.len(), 1 + usize::from(has_room));
+            assert_eq!(ended[0].1.status == Status::SUCCESS, !has_room);
+            assert_eq!(ended.last().unwrap().1.result, u64::from(!has_room));
+        }
     }
 }

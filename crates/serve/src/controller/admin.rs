@@ -40,7 +40,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
         permit: Permit,
     ) -> Result<(), (Permit, Status)> {
         match &parsed.command {
-            AdminCommand::AsyncEventRequest => self.events.request(permit),
+            AdminCommand::AsyncEventRequest => self.request_event(permit),
             AdminCommand::FormatNvm(format) => self.format(format, parsed.namespace, permit),
             AdminCommand::NamespaceManagement(management) => {
                 self.manage_namespace(*management, parsed, permit)

@@ -1,11 +1,12 @@
 //! Asynchronous events (Base 2.0 §5.2): what the drive tells without being asked.
 
 use super::Controller;
+use super::queues::Queues;
 use lodger_wire::entry::Outcome;
 use lodger_wire::event::AsyncEvent;
 use lodger_wire::log::LogId;
 use lodger_wire::memory::GuestMemory;
-use lodger_wire::queue::Permit;
+use lodger_wire::queue::{Permit, SetAside};
 use lodger_wire::status::Status;
 use lodger_wire::{CommandId, QueueId};
 use std::collections::VecDeque;
@@ -16,7 +17,8 @@ const REQUESTS_MAX: usize = 4;
 /// Requests that wait for events, and events that wait for requests.
 #[derive(Debug, Default)]
 pub(super) struct Events {
-    requests: VecDeque<Permit>,
+    /// They hold no room in their completion queue: nothing may ever happen.
+    requests: VecDeque<SetAside>,
     /// Each at most once.
     events: VecDeque<AsyncEvent>,
     /// Kinds that were told and not read of since, a bit each.
@@ -32,11 +34,14 @@ impl Events {
     }
 
     /// A host asks to be told; its permit comes back if it asks too often.
-    pub(super) fn request(&mut self, permit: Permit) -> Result<(), (Permit, Status)> {
+    fn request(&mut self, permit: Permit, queues: &mut Queues) -> Result<(), (Permit, Status)> {
         if self.requests.len() >= REQUESTS_MAX {
             return Err((permit, Status::ASYNC_EVENT_LIMIT_EXCEEDED));
         }
-        self.requests.push_back(permit);
+        match queues.set_aside(permit) {
+            Ok(request) => self.requests.push_back(request),
+            Err(permit) => permit.abandon(),
+        }
         Ok(())
     }
 
@@ -52,45 +57,66 @@ impl Events {
         self.masked &= !(1 << kind);
     }
 
-    fn next(&mut self) -> Option<(AsyncEvent, Permit)> {
+    /// The next event that somebody is to be told of, if there is room for the completion.
+    fn next(&mut self, queues: &mut Queues) -> Option<(AsyncEvent, Permit)> {
         let masked = self.masked;
         let is_told = |event: &AsyncEvent| masked >> event.kind() & 1 == 0;
         let at = self.events.iter().position(is_told)?;
-        let permit = self.requests.pop_front()?;
-        let event = self.events.remove(at)?;
+        let permit = match queues.take_up(self.requests.pop_front()?) {
+            Ok(permit) => permit,
+            Err(request) => {
+                self.requests.push_front(request);
+                return None;
+            }
+        };
+        let Some(event) = self.events.remove(at) else {
+            permit.abandon();
+            return None;
+        };
         self.masked |= 1 << event.kind();
         Some((event, permit))
     }
 
-    fn take(&mut self, command: CommandId) -> Option<Permit> {
-        let at = self
-            .requests
-            .iter()
-            .position(|permit| permit.command() == command);
-        at.and_then(|at| self.requests.remove(at))
+    /// Takes a request back, if there is room for its completion.
+    fn take(&mut self, command: CommandId, queues: &mut Queues) -> Option<Permit> {
+        let is_it = |request: &SetAside| request.command() == command;
+        let at = self.requests.iter().position(is_it)?;
+        match queues.take_up(self.requests.remove(at)?) {
+            Ok(permit) => Some(permit),
+            Err(request) => {
+                self.requests.insert(at, request);
+                None
+            }
+        }
     }
 
     /// A reset: nobody asks any more, and nothing has happened.
     pub(super) fn stop(&mut self) {
-        self.requests.drain(..).for_each(Permit::abandon);
+        self.requests.drain(..).for_each(SetAside::abandon);
         self.events.clear();
         self.masked = 0;
     }
 }
 
 impl<M: GuestMemory + Clone> Controller<M> {
+    /// Asynchronous Event Request (§5.2).
+    pub(super) fn request_event(&mut self, permit: Permit) -> Result<(), (Permit, Status)> {
+        self.events.request(permit, &mut self.queues)
+    }
+
     /// Events that somebody waits for.
     pub(super) fn tell_events(&mut self) {
-        while let Some((event, permit)) = self.events.next() {
+        while let Some((event, permit)) = self.events.next(&mut self.queues) {
             self.complete(permit, Outcome::with_result(event.result()));
         }
     }
 
     /// Abort (§5.1): requests for events are, commands that wait before the drive, and those that it has not begun; others
-    /// come to their end soon enough. Dword 0 is 1 if the command was not aborted.
+    /// come to their end soon enough, and a request for events for whose completion there is no room goes on. Dword 0 is 1 if
+    /// the command was not aborted.
     pub(super) fn abort(&mut self, queue: QueueId, command: CommandId) -> Outcome {
         let event = match queue {
-            QueueId::ADMIN => self.events.take(command),
+            QueueId::ADMIN => self.events.take(command, &mut self.queues),
             _ => None,
         };
         if let Some(permit) = event.or_else(|| self.kept.take_held(queue, command)) {

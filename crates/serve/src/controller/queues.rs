@@ -8,7 +8,7 @@ use lodger_wire::event::AsyncEvent;
 use lodger_wire::log::ErrorEntry;
 use lodger_wire::memory::{GuestMemory, MemoryError};
 use lodger_wire::queue::{
-    CompletionQueue, Fetch, Permit, Posted, Priority, ShadowDoorbells, SubmissionQueue,
+    CompletionQueue, Fetch, Permit, Posted, Priority, SetAside, ShadowDoorbells, SubmissionQueue,
 };
 use lodger_wire::registers::{Doorbell, DoorbellKind, Enable};
 use lodger_wire::status::Status;
@@ -155,6 +155,22 @@ impl Queues {
         match place.is_some_and(|submission| submission.deletion.is_some()) {
             true => Status::ABORTED_QUEUE_DELETED,
             false => Status::ABORT_REQUESTED,
+        }
+    }
+
+    /// An admin command holds no room for its completion until it has something to say.
+    pub(super) fn set_aside(&mut self, permit: Permit) -> Result<SetAside, Permit> {
+        match &mut self.completions[0] {
+            Some(admin) => Ok(admin.queue.set_aside(permit)),
+            None => Err(permit),
+        }
+    }
+
+    /// It has something to say; it comes back if there is no room now.
+    pub(super) fn take_up(&mut self, command: SetAside) -> Result<Permit, SetAside> {
+        match &mut self.completions[0] {
+            Some(admin) => admin.queue.take_up(command),
+            None => Err(command),
         }
     }
 

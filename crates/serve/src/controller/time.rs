@@ -45,6 +45,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
         if self.registers.is_ready() && !self.is_shutting_down {
             self.look_at_shadows();
             self.go_on_with_held(now_ps);
+            // Before commands take the room there is.
+            self.tell_events();
             self.serve_queues();
             self.go_on_to_power();
             self.rest_when_idle();

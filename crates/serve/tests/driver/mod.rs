@@ -128,11 +128,17 @@ impl<P: Port> Driver<P> {
     }
 
     pub fn enable(&mut self) {
+        self.enable_with(32);
+    }
+
+    /// With admin queues of so many entries.
+    pub fn enable_with(&mut self, entries: u32) {
         self.disable();
-        self.admin = Pair::new(0, ADMIN_AT, 32, self.port.memory());
+        self.admin = Pair::new(0, ADMIN_AT, entries, self.port.memory());
         self.io.clear();
         (self.shadows, self.shadows_on) = (None, false);
-        self.port.write(offset::AQA, 31 << 16 | 31);
+        self.port
+            .write(offset::AQA, (entries - 1) << 16 | (entries - 1));
         for (at, value) in [(offset::ASQ, ADMIN_AT), (offset::ACQ, ADMIN_AT + PAGE)] {
             self.port.write(at, value as u32);
             self.port.write(at + 4, (value >> 32) as u32);

@@ -53,6 +53,25 @@ impl Drop for Permit {
     }
 }
 
+/// A command that may wait for ever, and holds no room in its completion queue meanwhile: see
+/// [`CompletionQueue::set_aside`].
+#[derive(Debug)]
+#[must_use = "a command that was fetched must be completed, or abandoned with its queue"]
+pub struct SetAside(Permit);
+
+impl SetAside {
+    /// The command it is for.
+    #[must_use]
+    pub fn command(&self) -> CommandId {
+        self.0.command
+    }
+
+    /// As [`Permit::abandon`].
+    pub fn abandon(self) {
+        self.0.abandon();
+    }
+}
+
 /// What became of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Posted {
@@ -142,6 +161,35 @@ impl CompletionQueue {
             submission_queue,
             command,
         }
+    }
+
+    /// A command gives the room for its completion up until it has something to say. Requests for asynchronous events have
+    /// no time-out (Base 2.0 §5.2): if they kept it, as many as the queue has entries would stop it for ever.
+    ///
+    /// # Panics
+    /// If the permit is of another queue.
+    pub fn set_aside(&mut self, permit: Permit) -> SetAside {
+        assert_eq!(permit.completion_queue, self.id);
+        self.reserved -= u32::from(permit.epoch == self.epoch);
+        SetAside(permit)
+    }
+
+    /// It has something to say, for which there is to be room.
+    ///
+    /// # Errors
+    /// The command, if there is none: when the host has taken completions, try again.
+    ///
+    /// # Panics
+    /// If it is of another queue.
+    pub fn take_up(&mut self, command: SetAside) -> Result<Permit, SetAside> {
+        assert_eq!(command.0.completion_queue, self.id);
+        if command.0.epoch == self.epoch {
+            if !self.has_room() {
+                return Err(command);
+            }
+            self.reserved += 1;
+        }
+        Ok(command.0)
     }
 
     /// Completes a command. `submission_head` is its submission queue's [`head`] now.
