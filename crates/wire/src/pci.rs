@@ -313,6 +313,10 @@ impl ConfigSpace {
             self.bytes[at] = self.bytes[at] & !writable | byte & writable;
             bars |= (offset::BARS..offset::BARS + 24).contains(&at);
         }
+        if matches!(self.power_state(), 1 | 2) {
+            // A state that is not offered: the write is as good as none (PCI Power Management 1.2 §3.2.4).
+            self.bytes[POWER_STATUS] = self.bytes[POWER_STATUS] & !3 | before.1;
+        }
         let (command, power_state, msix) = (self.command(), self.power_state(), self.msix());
         ConfigChange {
             command: (command != before.0).then_some(command),

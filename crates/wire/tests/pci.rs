@@ -112,6 +112,10 @@ fn writes_say_what_they_ask_for() {
     assert_eq!(change.command, Some(command));
     assert_eq!(write32(&mut space, 4, 6), ConfigChange::default());
     assert_eq!(write32(&mut space, 0x44, 3).power_state, Some(3));
+    for not_offered in [1, 2] {
+        assert_eq!(write32(&mut space, 0x44, not_offered).power_state, None);
+        assert_eq!(space.power_state(), 3);
+    }
     let change = space.write(0x52, &[0, 0x80]);
     let msix = MsixControl {
         enabled: true,

@@ -140,6 +140,8 @@ pub struct Controller<M: GuestMemory + Clone> {
     hmb_settles: bool,
     /// A reset waits for commands under way.
     is_resetting: bool,
+    /// The function may access the host's memory.
+    may_access_host: bool,
     /// The guest has enabled the controller before a reset of the function was over.
     to_enable: Option<Enable>,
     is_shutting_down: bool,
@@ -219,6 +221,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
             hmb_waiting: None,
             hmb_settles: false,
             is_resetting: false,
+            may_access_host: true,
             to_enable: None,
             is_shutting_down: false,
             is_saved: false,

@@ -308,7 +308,7 @@ impl<M: GuestMemory + Clone> Controller<M> {
     /// [`Controller::next_time_ps`] has come. Hosts with shadow doorbells are then asked to ring.
     #[must_use]
     pub fn may_sleep(&self) -> bool {
-        self.plight.is_stalled || self.queues.may_sleep(&self.memory)
+        self.is_cut_off() || self.plight.is_stalled || self.queues.may_sleep(&self.memory)
     }
 
     /// Vectors of queues with at least so many completions that the host has not taken, a bit for each.

@@ -25,6 +25,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
     /// Time has come to `now_ps`, picoseconds since the start; a time that has passed already is now. Ends what
     /// is due, then looks at the queues. Returns whether there was anything to do.
     pub fn poll(&mut self, now_ps: u64) -> bool {
+        if self.is_cut_off() {
+            return false;
+        }
         let before = self.statistics;
         let acts = self.plight().acts;
         self.act_until(now_ps);
@@ -60,9 +63,28 @@ impl<M: GuestMemory + Clone> Controller<M> {
             || before.completions != after.completions
     }
 
+    /// The function may access the host's memory, or may not (Bus Master Enable, PCI Express Base 5.0 §7.5.1.1.3).
+    ///
+    /// While it may not, time stands still for the drive: nothing is fetched, nothing ends, host memory is left alone, and
+    /// doorbells are remembered. Only a reset and a shutdown go on, for which the memory is as if it were gone.
+    pub fn set_bus_master(&mut self, is_master: bool) {
+        self.may_access_host = is_master;
+    }
+
+    /// Whether it waits to be let at the host's memory.
+    pub(super) fn is_cut_off(&self) -> bool {
+        !self.may_access_host
+            && self.registers.is_ready()
+            && !self.is_resetting
+            && !self.is_shutting_down
+    }
+
     /// When there is something to do without the guest's doing; `None`: not before it does something.
     #[must_use]
     pub fn next_time_ps(&self) -> Option<u64> {
+        if self.is_cut_off() {
+            return None;
+        }
         if self.plight.is_stalled {
             return self.next_act_ps();
         }
@@ -120,7 +142,9 @@ impl<M: GuestMemory + Clone> Controller<M> {
     /// Whether all that is waited for is answers of the drive to commands.
     fn answers_only(&self) -> bool {
         let is_at_work = self.registers.is_ready() && !self.is_shutting_down && !self.is_resetting;
-        let is_told_of_steps = self.plight.is_stalled || self.kept.rules.waits_for(Event::Program);
+        let is_told_of_steps = self.is_cut_off()
+            || self.plight.is_stalled
+            || self.kept.rules.waits_for(Event::Program);
         is_at_work && !is_told_of_steps && !self.flights.is_empty()
     }
 

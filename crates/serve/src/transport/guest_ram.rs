@@ -27,6 +27,8 @@ struct Areas {
     areas: RefCell<Vec<Area>>,
     /// Where the last access was.
     last: Cell<usize>,
+    /// The function may not access it.
+    is_closed: Cell<bool>,
 }
 
 /// The guest's memory. Clones are of the same memory.
@@ -98,6 +100,11 @@ impl GuestRam {
         self.0.areas.borrow_mut().clear();
     }
 
+    /// Whether the function may access it at all, from now on; if not, accesses end as if nothing were there.
+    pub fn set_open(&self, is_open: bool) {
+        self.0.is_closed.set(!is_open);
+    }
+
     /// Bytes that are there.
     #[must_use]
     pub fn mapped_bytes(&self) -> u64 {
@@ -117,6 +124,9 @@ impl GuestRam {
             address,
             length: length as u64,
         };
+        if self.0.is_closed.get() {
+            return Err(error);
+        }
         let areas = self.0.areas.borrow();
         let mut done = 0;
         while done < length {

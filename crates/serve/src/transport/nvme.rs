@@ -11,7 +11,9 @@ use super::{Function, GuestRam, Map, guest_ram, irq, region};
 use crate::controller::identity::VENDOR;
 use crate::controller::{Controller, VECTORS, WINDOW_BAR};
 use lodger_core::DriveSpec;
-use lodger_wire::pci::{Bar, CLASS_NVME, CONFIG_BYTES, ConfigSpace, Link, Msix, PciIdentity};
+use lodger_wire::pci::{
+    Bar, CLASS_NVME, CONFIG_BYTES, Command, ConfigSpace, Link, Msix, PciIdentity,
+};
 use rustix::io::Errno;
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -33,6 +35,9 @@ pub struct NvmeFunction {
     pub controller: Controller<GuestRam>,
     memory: GuestRam,
     config: ConfigSpace,
+    /// What the host has switched on since the function was reset. What it never has counts as on: SPDK's client switches bus
+    /// mastering on alone and uses the registers all the same, and others leave configuration space alone.
+    was_on: Command,
     /// The table, for clients that keep it here; who is signalled is said by other means.
     table: [u8; TABLE_BYTES],
     signals: Vec<Option<OwnedFd>>,
@@ -56,6 +61,14 @@ fn link(spec: &DriveSpec) -> Link {
         generation,
         lanes: lanes.next_power_of_two().min(16) as u8,
     }
+}
+
+/// Each vector is masked (PCI Local Bus 3.0 §6.8.2.9).
+fn table_at_reset() -> [u8; TABLE_BYTES] {
+    let mut table = [0; TABLE_BYTES];
+    let controls = table.iter_mut().skip(12).step_by(16);
+    controls.for_each(|control| *control = 1);
+    table
 }
 
 impl NvmeFunction {
@@ -97,7 +110,8 @@ impl NvmeFunction {
             controller,
             memory,
             config: config.expect("the table is within its window"),
-            table: [0; TABLE_BYTES],
+            was_on: Command::default(),
+            table: table_at_reset(),
             signals: (0..VECTORS).map(|_| None).collect(),
             is_heard: false,
             gather: None,
@@ -160,8 +174,45 @@ impl NvmeFunction {
         controller.take_interrupts(due & !waiting) & controller.vectors_with(1)
     }
 
+    /// Whether it is in D0: in D3hot a function answers to nothing but configuration requests, and makes no requests of its own
+    /// (PCI Express Base 5.0 §5.3.1.4.1).
+    fn is_awake(&self) -> bool {
+        self.config.power_state() == 0
+    }
+
+    /// Whether the BARs answer.
+    fn has_memory_space(&self) -> bool {
+        self.is_awake() && (self.config.command().memory || !self.was_on.memory)
+    }
+
+    /// Whether it may access host memory, of which interrupts are a kind: not once bus mastering is switched off again
+    /// (PCI Express Base 5.0 §7.5.1.1.3).
+    fn is_bus_master(&self) -> bool {
+        self.is_awake() && (self.config.command().bus_master || !self.was_on.bus_master)
+    }
+
+    /// Configuration space may be another.
+    fn follow_config(&mut self) {
+        let command = self.config.command();
+        self.was_on.memory |= command.memory;
+        self.was_on.bus_master |= command.bus_master;
+        let is_master = self.is_bus_master();
+        self.memory.set_open(is_master);
+        self.controller.set_bus_master(is_master);
+    }
+
+    /// The function is as after power on, and the controller is to follow.
+    fn config_is_reset(&mut self) {
+        self.was_on = Command::default();
+        self.table = table_at_reset();
+        self.follow_config();
+    }
+
     /// Signals the interrupts that are due.
     pub fn signal(&mut self) {
+        if !self.is_bus_master() {
+            return;
+        }
         let mut due = self.take_interrupts();
         while due != 0 {
             let vector = due.trailing_zeros() as usize;
@@ -179,6 +230,7 @@ impl NvmeFunction {
         self.signals.fill_with(|| None);
         self.is_heard = false;
         self.config.function_reset();
+        self.config_is_reset();
         self.controller.client_gone();
         // If there is no room now, there may be when the next client comes.
         self.has_old_window = self.renew_window().is_err();
@@ -222,6 +274,7 @@ impl Function for NvmeFunction {
             // What is not there answers nothing, which reads as ones.
             _ if self.controller.is_gone() => into.fill(0xff),
             region::CONFIG => self.config.read(at, into),
+            _ if !self.has_memory_space() => into.fill(0xff),
             region::BAR4 => match self.controller.window_mut() {
                 Some(window) => window.read(at, into),
                 None => into.fill(0),
@@ -239,9 +292,12 @@ impl Function for NvmeFunction {
             _ if self.controller.is_gone() => {}
             region::CONFIG => {
                 if self.config.write(at, from).function_reset {
+                    self.config_is_reset();
                     self.controller.function_reset();
                 }
+                self.follow_config();
             }
+            _ if !self.has_memory_space() => {}
             region::BAR4 => {
                 if let Some(window) = self.controller.window_mut() {
                     window.write(at, from);
@@ -295,6 +351,7 @@ impl Function for NvmeFunction {
 
     fn reset(&mut self) {
         self.config.function_reset();
+        self.config_is_reset();
         self.controller.function_reset();
     }
 }
