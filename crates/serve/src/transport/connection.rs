@@ -29,6 +29,10 @@ const SET_IRQS_TRIGGER: u32 = 32;
 const MAP_READABLE: u32 = 1;
 const MAP_WRITABLE: u32 = 2;
 const UNMAP_ALL: u32 = 2;
+/// Of the structure that says what is lent.
+const MAP_BYTES: u32 = 32;
+/// Memory is lent in pages.
+const MAP_ALIGNMENT: u64 = 4096;
 const REGION_MAPPABLE: u32 = 4;
 const REGION_HAS_CAPABILITIES: u32 = 8;
 const REGION_INFO_BYTES: u32 = 32;
@@ -269,8 +273,10 @@ impl Connection {
             }
             command::REGION_WRITE => {
                 let (at, index, count) = access(&mut reader, function)?;
-                let data = reader.0.get(..count).ok_or(Errno::INVAL)?;
-                function.write(index, at, data);
+                if reader.0.len() != count {
+                    return Err(Errno::INVAL);
+                }
+                function.write(index, at, reader.0);
                 answer.extend_from_slice(&body[..16]);
                 Ok(())
             }
@@ -300,9 +306,10 @@ fn map(
     mut files: Vec<OwnedFd>,
     function: &mut impl Function,
 ) -> Result<(), Errno> {
-    let (_, flags) = (reader.u32()?, reader.u32()?);
+    let (room, flags) = (reader.u32()?, reader.u32()?);
     let (offset, address, bytes) = (reader.u64()?, reader.u64()?, reader.u64()?);
-    if flags & MAP_READABLE == 0 || files.len() > 1 {
+    let is_aligned = (offset | address) % MAP_ALIGNMENT == 0;
+    if flags & MAP_READABLE == 0 || files.len() > 1 || room < MAP_BYTES || !is_aligned {
         return Err(Errno::INVAL);
     }
     function.map(Map {
@@ -394,6 +401,8 @@ fn set_interrupts(
         // No data and no count: all are off.
         (0, 0) => return function.set_interrupts(index, 0, (0..all).map(|_| None).collect()),
         (0, _) => return Err(Errno::NOTSUP),
+        // One for each, or none at all: nobody is signalled.
+        _ if files.len() > 0 && files.len() != count as usize => return Err(Errno::INVAL),
         _ => (0..count).map(|_| files.next().flatten()).collect(),
     };
     function.set_interrupts(index, start, files)
