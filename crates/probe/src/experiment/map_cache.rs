@@ -459,6 +459,7 @@ fn measure(
         near_mean_ns: samples.near_mean(),
         missed,
         units: Held::Everything(1.0),
+        unit_is_told: false,
         reach_bytes: Held::Everything(bench.capacity() as f64),
         hit_ns: stats::median(&samples.far),
         slow_again_ns: None,
@@ -493,6 +494,7 @@ fn measure(
     let arm = MapArm {
         levels: Some(levels),
         units,
+        unit_is_told: unit.is_some(),
         reach_bytes,
         hit_ns: stats::median(&hits),
         slow_again_ns: seen::slow_again(&walk, &levels),
@@ -539,8 +541,11 @@ fn told_apart(
     known: Option<Levels>,
     kinds: Kinds,
 ) -> Result<(Option<Levels>, Estimate), Stop> {
-    if let Some(levels) = samples.levels().or(known) {
+    if let Some(levels) = samples.levels() {
         return Ok((Some(levels), samples.missed()));
+    }
+    if let Some(known) = known {
+        return Ok((samples::carried_over(bench, known)?, samples.missed()));
     }
     // One level, or several kinds of pages that hide the other.
     let missed = samples.settled(bench)?;

@@ -199,7 +199,7 @@ pub(super) fn choose(
 pub(super) fn by_kind(bench: &mut Bench<'_>, samples: &Samples) -> Result<Option<Levels>, Stop> {
     let fast_ns = stats::quantile(&samples.near, 0.1);
     let below_ns = KIND * fast_ns;
-    let Some(kept_pages) = kept::learned(bench, fast_ns)? else {
+    let Some(kept_pages) = kept::learned(bench)? else {
         return Ok(None);
     };
     let pool = pool(bench, below_ns)?;
@@ -223,6 +223,19 @@ pub(super) fn by_kind(bench: &mut Bench<'_>, samples: &Samples) -> Result<Option
     }
     let found = Levels::of_kind(&warm, &cold, below_ns);
     Ok(found.map(|levels| Levels {
+        kept_pages,
+        ..levels
+    }))
+}
+
+/// Levels of another state of host memory, as they are here: what pushes a page out of a read cache is learned anew, for a
+/// cache in host memory is in one state only. Nothing where that cannot be known.
+pub(super) fn carried_over(bench: &mut Bench<'_>, levels: Levels) -> Result<Option<Levels>, Stop> {
+    if levels.pages_below_ns.is_none() {
+        return Ok(Some(levels));
+    }
+    let kept_pages = kept::learned(bench)?;
+    Ok(kept_pages.map(|kept_pages| Levels {
         kept_pages,
         ..levels
     }))

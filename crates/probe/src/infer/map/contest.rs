@@ -18,6 +18,9 @@ const SPAN_MIN: f64 = (1u64 << 30) as f64;
 const HIT_SAME: f64 = 1.12;
 /// Slow reads that wait for less than this share of what they wait for without host memory do not wait for flash.
 const WAIT_SAME: f64 = 0.85;
+/// Two counts of the same units differ by less than so many: an age ends one unit sooner or later in each state, and host memory
+/// must add a whole one beyond that.
+const MISCOUNTED: f64 = 3.0;
 /// What waits for its entry for less than this may wait for host memory: memory as far away as any that was met, 26 us, takes
 /// as much of a longer wait as does not pass for the whole.
 const FAR_WAIT_NS: f64 = 32_000.0;
@@ -53,8 +56,31 @@ pub(super) fn against_flat(findings: &Findings, arm: &MapArm) -> Option<String> 
 
 /// What speaks against "farther with host memory" where the same page of each place was read again and again: a read
 /// cache in host memory holds those very pages.
-pub(super) fn against_farther(findings: &Findings, on: &MapArm) -> Option<String> {
-    against_unknown_cache(findings).or_else(|| against_known_cache(findings, on))
+pub(super) fn against_farther(findings: &Findings, arms: (&MapArm, &MapArm)) -> Option<String> {
+    against_unknown_cache(findings).or_else(|| against_known_cache(findings, arms))
+}
+
+/// What speaks against "farther with host memory" where it is farther by a few units: of two large units, one state counted
+/// two and the other none, and an edge that is not sharp ended anywhere between two and six.
+pub(super) fn by_few_units(on: &MapArm, off: &MapArm, capacity: f64) -> Option<String> {
+    let bytes = |arm: &MapArm| super::unit_of(arm).map_or(0.0, |unit| unit.estimate);
+    let unit = bytes(on).max(bytes(off));
+    let least = match on.reach_bytes {
+        Held::UpTo(reach) => reach.low,
+        _ => capacity,
+    };
+    let most = match off.reach_bytes {
+        Held::UpTo(reach) => reach.high,
+        // Not even two of them.
+        _ => unit,
+    };
+    let surely = least - most;
+    (surely < MISCOUNTED * unit || surely <= 0.0).then(|| {
+        let [unit, surely] = [unit, surely.max(0.0)].map(crate::infer::size_text);
+        format!(
+            "it is surely farther by {surely} only, and units of {unit} are counted to one of them in either state at best"
+        )
+    })
 }
 
 /// Reading a page again saves more with host memory on than off, and of how many pages is not known: noise hid it.
@@ -71,7 +97,7 @@ fn against_unknown_cache(findings: &Findings) -> Option<String> {
     })
 }
 
-fn against_known_cache(findings: &Findings, on: &MapArm) -> Option<String> {
+fn against_known_cache(findings: &Findings, (on, off): (&MapArm, &MapArm)) -> Option<String> {
     let kept = |state: &str| {
         let arm = findings.roles.read_cache.arms.get(state)?;
         Some(arm.bytes.amount())
@@ -81,11 +107,16 @@ fn against_known_cache(findings: &Findings, on: &MapArm) -> Option<String> {
         _ => on.reach_bytes.most() / TRANSLATED_BYTES,
     };
     let (with, without) = (kept("on")?, kept("off")?);
-    let read_bytes = pages * PAGE_BYTES;
-    (read_bytes <= ALIKE * with && read_bytes > without).then(|| {
+    // What the drive's own memory holds comes on top of what such a cache answers for.
+    let own = match (off.units, off.reach_bytes) {
+        (Held::UpTo(units), Held::UpTo(_)) => units.estimate.min(pages),
+        _ => 0.0,
+    };
+    let read_bytes = (pages - own) * PAGE_BYTES;
+    (read_bytes <= ALIKE * with && pages * PAGE_BYTES > without).then(|| {
         let [read, with] = [read_bytes, with].map(crate::infer::size_text);
         format!(
-            "the pages read for that, {read}, are no more than is read again fast with host memory on, {with}, \
+            "the pages read for what is beyond the drive's own memory, {read}, are no more than is read again fast with host memory on, {with}, \
              so that they may have come from there (read-cache)"
         )
     })
@@ -256,6 +287,7 @@ mod tests {
         near_mean_ns: 60_000.0,
         missed: Estimate::new(0.0, -0.02, 0.02),
         units: Held::Everything(0.0),
+        unit_is_told: true,
         reach_bytes: Held::Everything(512.0 * GIB),
         hit_ns: 60_000.0,
         slow_again_ns: None,

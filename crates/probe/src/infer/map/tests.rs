@@ -1,6 +1,7 @@
 //! What sizes are told from, each defect by the seed that showed it.
 
 use super::grants::bytes_per_entry;
+use super::taken::by_one_amount;
 use super::*;
 
 const MIB: f64 = 1_048_576.0;
@@ -107,6 +108,7 @@ fn an_entry_that_the_largest_amount_has_no_room_for_is_none() {
         near_mean_ns: 0.0,
         missed: Estimate::new(0.0, 0.0, 0.0),
         units: Held::Everything(0.0),
+        unit_is_told: true,
         reach_bytes: Held::UpTo(Estimate::new(GIB, GIB, GIB)),
         hit_ns: 0.0,
         slow_again_ns: None,
