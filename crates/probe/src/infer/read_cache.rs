@@ -99,9 +99,13 @@ const FEW_BYTES: f64 = 65_536.0;
 const SAVED: f64 = 0.1;
 /// Unless it surely saves so much: firmware of half a millisecond hides what flash of 40 us takes.
 const SAVED_SURELY: f64 = 0.03;
-/// Memory that a drive reaches over a link and the work for it may take as long, ns: flash that is read in less (of
-/// low latency, 3 to 12 us with its way over the channel) hides a cache there.
-const FAR_MEMORY_NS: f64 = 20_000.0;
+/// Memory that a drive reaches over a link and the work for it take no longer, ns, beside what the data takes on that link: 26 us
+/// were met. Flash that is read in less hides a cache there.
+const FAR_MEMORY_NS: f64 = 26_000.0;
+/// A page crosses the slowest link of such drives, PCIe 1.0 with one lane (250 MB/s), in so long.
+const CROSSING_NS: f64 = 16_400.0;
+/// What is taken for granted in any case, however little a read takes besides its flash, ns.
+const LEAST_FAR_NS: f64 = 20_000.0;
 /// What is said beside a size.
 const SIZE_SHOWS: &str = "";
 const MAY_BE_LARGER: &str = "; the map ends there, so that the cache may be larger";
@@ -175,21 +179,35 @@ pub(super) fn verdict(findings: &Findings, about: &Description) -> Verdict {
 /// Nothing is saved by reading the same page again, and there is flash.
 fn not_read_again(findings: &Findings) -> Verdict {
     let text = "a read again takes as long as the first time";
-    if flash_is_fast(findings) {
-        let why = "the flash is read as fast as memory that is far away";
-        return Verdict::undecided(format!("{text}, but {why}"));
+    match flash_ns(findings).zip(far_memory_ns(findings)) {
+        Some((flash, far)) if flash < far => Verdict::undecided(format!(
+            "{text}, but the flash is read in {:.1} us, as fast as memory that is far away, which may take {:.1} us to hand \
+             over a page",
+            flash / 1e3,
+            far / 1e3
+        )),
+        _ => Verdict::new(Tier::None, rules::NOT_READ_AGAIN, text),
     }
-    Verdict::new(Tier::None, rules::NOT_READ_AGAIN, text)
 }
 
-/// Whether a read of flash, which a map miss adds and the second of two reads of one die waits for, takes no longer
-/// than memory may.
-fn flash_is_fast(findings: &Findings) -> bool {
+/// What a read of flash takes: no more than a map miss adds, nor than the second of two reads of one die waits.
+fn flash_ns(findings: &Findings) -> Option<f64> {
     let arms = findings.roles.map.arms.values();
     let added = arms.filter_map(|arm| arm.levels.map(|levels| levels.slow_ns - levels.fast_ns));
-    added
-        .chain(findings.flash_wait_ns)
-        .any(|ns| ns < FAR_MEMORY_NS)
+    added.chain(findings.flash_wait_ns).reduce(f64::min)
+}
+
+/// What a page from host memory takes at most. Its data crosses the link, as that of every read does: no faster than pages
+/// come when many are read at once. And a command comes from host memory, and its data goes there: both together take no
+/// longer than all that a read takes besides its flash.
+fn far_memory_ns(findings: &Findings) -> Option<f64> {
+    let flash = flash_ns(findings)?;
+    let most = findings.quantities.get("random_read_most");
+    let crossing = most.map_or(CROSSING_NS, |rate| 1e9 / rate.value.estimate.max(1e-9));
+    let near = findings.roles.map.arms.values().map(|arm| arm.near_ns);
+    let besides = near.reduce(f64::max).map_or(f64::MAX, |near| near - flash);
+    let most = FAR_MEMORY_NS + crossing.min(CROSSING_NS);
+    Some(most.min(besides).max(LEAST_FAR_NS))
 }
 
 /// Whether the map reaches about as far, in any state of host memory: a page that the drive keeps is read as
