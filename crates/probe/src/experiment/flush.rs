@@ -49,7 +49,7 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
         let start = bench.capacity() / 2 / page * page;
         // New places in every run as well.
         let place = (bench.run() - 1) * 2 + arm;
-        let (old_read_ns, fresh) = reads_of_new_data(bench, place as u64)?;
+        let (old, fresh) = reads_of_new_data(bench, place as u64)?;
         let (mut writes, mut dirty, mut clean) = (Vec::new(), Vec::new(), Vec::new());
         bench.flush()?;
         for i in 0..32 {
@@ -63,7 +63,7 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
             write_ns: stats::median(&writes),
             flush_dirty_ns: stats::median(&dirty),
             flush_clean_ns: stats::median(&clean),
-            old_read_ns,
+            old_read_ns: stats::median(&old),
             fresh_read_ns: stats::median(&fresh),
             bytes: None,
             fill_rate: 0.0,
@@ -72,6 +72,7 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
                 writes: writes.clone(),
                 dirty: dirty.clone(),
                 clean: clean.clone(),
+                old,
                 fresh,
             },
         };
@@ -93,9 +94,9 @@ pub fn run(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Stop> {
 /// Pages that are read, written, and read again.
 const FRESH: u64 = 64;
 
-/// Median read of pages as they were found, and reads of them once they are new, ns. Each arm has its own stretch,
+/// Reads of pages as they were found, and of the same once they are new, ns. Each arm has its own stretch,
 /// so that its pages are as they were found.
-fn reads_of_new_data(bench: &mut Bench<'_>, place: u64) -> Result<(f64, Vec<f64>), Stop> {
+fn reads_of_new_data(bench: &mut Bench<'_>, place: u64) -> Result<(Vec<f64>, Vec<f64>), Stop> {
     let page = bench.page();
     let stretch = 2 * FRESH * page;
     let room = bench.capacity().saturating_sub(stretch);
@@ -113,5 +114,5 @@ fn reads_of_new_data(bench: &mut Bench<'_>, place: u64) -> Result<(f64, Vec<f64>
     bench.idle(Duration::from_millis(5))?;
     bench.read_pages([start + page], 1, &mut ignored)?;
     bench.read_pages(order.iter().copied(), 1, &mut fresh)?;
-    Ok((stats::median(&old), fresh))
+    Ok((old, fresh))
 }

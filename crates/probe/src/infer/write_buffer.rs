@@ -107,7 +107,9 @@ pub struct WriteLooks {
     pub dirty: Vec<f64>,
     /// Flushes right after those, with nothing to do.
     pub clean: Vec<f64>,
-    /// Reads of pages just written and flushed.
+    /// Reads of pages as they were found.
+    pub old: Vec<f64>,
+    /// Reads of the same once they were written and flushed.
     pub fresh: Vec<f64>,
 }
 
@@ -208,8 +210,12 @@ pub mod rules {
 const SINGLE_BIT_NS_MAX: f64 = 500_000.0;
 /// Less than the least of these: no flash was waited for.
 const SINGLE_BIT_NS_MIN: f64 = 100_000.0;
+/// Flash with several bits a cell takes so long at least. What lies between the two may be either, with its way over the bus.
+const SEVERAL_BITS_NS_MIN: f64 = 600_000.0;
 /// Reads of new data faster than those of old by this factor come from faster flash.
 const FASTER: f64 = 0.92;
+/// Standard deviations by which new data is read faster that are no chance: one drive in a thousand.
+const FASTER_SURELY: f64 = 3.0;
 /// A ratio of single writes beyond this, up or down, means that host memory is in their way: data that
 /// crosses the link once more takes longer by a third and more.
 const THROUGH: f64 = 1.1;
@@ -346,10 +352,26 @@ fn waits_for_flash(findings: &Findings, arm: &WriteBufferArm) -> Verdict {
         (false, true) => Verdict::unclear(format!(
             "{text}, as slow as with several bits a cell, yet {reads}"
         )),
+        // Firmware and link may take most of a read, and flash that is read faster save little of it.
+        (false, false) if is_read_faster(looks) => Verdict::unclear(format!(
+            "{text}, as slow as with several bits a cell, yet {reads}, which is no chance: faster flash, beside slow firmware or \
+             a slow link"
+        )),
+        (false, false) if arm.write_ns - arm.flush_clean_ns < SEVERAL_BITS_NS_MIN => {
+            Verdict::undecided(format!(
+                "{text}, longer than flash in single-bit mode takes and less than flash with several bits a cell: with its way \
+                 over a slow bus, it may be either; {reads}"
+            ))
+        }
         (false, false) => {
             Verdict::new(Tier::None, rules::WAITS, format!("{text}; {reads}")).borne_out(fit)
         }
     }
+}
+
+/// Whether new data is read faster than old beyond chance, by however little.
+fn is_read_faster(looks: &WriteLooks) -> bool {
+    stats::rank_z(&looks.old, &looks.fresh) > FASTER_SURELY
 }
 
 /// Whether the data of writes goes through host memory.
