@@ -465,8 +465,7 @@ fn measure(
         slow_again_ns: None,
     };
     let Some(mut levels) = levels else {
-        let is_flat = missed.high < FLAT_MAX;
-        took.flat = is_flat.then(|| stats::median_interval(&samples.far));
+        took.flat = (missed.high < FLAT_MAX).then(|| stats::median_interval(&samples.far));
         return Ok((one_level, took));
     };
     // What was asked for far and wide may still be on its way.
@@ -480,8 +479,7 @@ fn measure(
         low,
         high,
     } = survey(bench, &levels, renewed)?;
-    walk.renewed = renewed;
-    walk.own = before.own;
+    (walk.renewed, walk.own) = (renewed, before.own);
     if walk.is_blind || levels.pages_below_ns.is_some() && unit.is_none() {
         return Ok((one_level, took));
     }
