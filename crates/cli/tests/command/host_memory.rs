@@ -326,3 +326,30 @@ fn drives_with_a_comma_between_are_told_apart() {
     let hint = "--drive tiny --drive bg4 --drive a80";
     assert!(refused.stderr.contains(hint), "{}", refused.stderr);
 }
+
+/// HMMINDS was looked at only where the host could not allocate: a drive that wants 38 MiB in one piece got 16.
+#[test]
+fn a_drive_that_wants_longer_pieces_than_linux_has_gets_no_host_memory() {
+    let sandbox = Sandbox::new();
+    sandbox.file("j.fio", "[j]\nrw=randread\nsize=16m\nnumber_ios=10\n");
+    let granted = |least: &str, given: &[&str]| {
+        let set = format!("tier.hmb.min_descriptor={least}");
+        let simulate = ["simulate", "j.fio", "--drive", "rc100-480", "--set", &set];
+        let json = ["--output-format", "json"];
+        let outcome = sandbox.ok(&[&simulate[..], &json, given].concat());
+        let found: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+        let bytes = found["lodger"]["hmb"]["granted_bytes"].as_u64();
+        (bytes.unwrap() >> 20, outcome.stderr)
+    };
+    for given in [&["--hmb", "16MiB"][..], &["--hmb-offer", "16MiB"], &[]] {
+        for least in ["5MiB", "38MiB"] {
+            let (mib, told) = granted(least, given);
+            assert_eq!(mib, 0, "{least} {given:?}");
+            assert!(told.contains("`tier.hmb.min_descriptor`"), "{told}");
+        }
+        let all = if given.is_empty() { 38 } else { 16 };
+        assert_eq!(granted("0B", given).0, all);
+        // The last piece of 38 MiB has 2, and is none.
+        assert_eq!(granted("4MiB", given).0, all / 4 * 4);
+    }
+}

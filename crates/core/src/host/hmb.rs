@@ -112,6 +112,13 @@ pub enum Outcome {
         /// What the host gives at most, bytes.
         cap_bytes: u64,
     },
+    /// The drive's smallest useful piece is above the largest that the host gives.
+    PiecesTooShort {
+        /// The drive's smallest useful piece, bytes.
+        least_bytes: u64,
+        /// The host's largest, bytes.
+        largest_bytes: u64,
+    },
     /// The host could not allocate the drive's minimum in pieces that the drive accepts.
     AllocationFailed {
         /// What it tried to allocate, bytes.
@@ -149,8 +156,17 @@ impl Outcome {
                 size(min_bytes),
                 size(cap_bytes)
             )),
+            Outcome::PiecesTooShort {
+                least_bytes,
+                largest_bytes,
+            } => Some(format!(
+                "the drive has no use for pieces of host memory below {} (`tier.hmb.min_descriptor`) and the \
+                 host gives none above {}: it runs without",
+                size(least_bytes),
+                size(largest_bytes)
+            )),
             Outcome::AllocationFailed { wanted_bytes } => Some(format!(
-                "the host could not allocate {} of its memory: the drive runs without",
+                "the host could not allocate {} of its memory in pieces that the drive takes: it runs without",
                 size(wanted_bytes)
             )),
             _ => None,
@@ -184,15 +200,36 @@ pub fn negotiate(drive: &HmbSpec, host: &HostPolicy) -> Outcome {
         return Outcome::AllocationFailed { wanted_bytes };
     }
     let smallest = drive.min_descriptor_bytes.max(CHUNK_BYTES_MIN);
+    let largest = wanted_bytes
+        .min(CHUNK_BYTES_MAX)
+        .min(host.largest_chunk_bytes);
+    if largest < drive.min_descriptor_bytes {
+        return Outcome::PiecesTooShort {
+            least_bytes: drive.min_descriptor_bytes,
+            largest_bytes: largest,
+        };
+    }
     let mut chunk_bytes = wanted_bytes.min(CHUNK_BYTES_MAX);
-    loop {
+    while chunk_bytes >= smallest {
         if let Some(grant) = allocate(drive, host, wanted_bytes, chunk_bytes) {
-            return Outcome::Granted(grant);
+            return of_use(drive, grant, wanted_bytes);
         }
         chunk_bytes = chunk_bytes / 2 / PAGE_BYTES * PAGE_BYTES;
-        if chunk_bytes < smallest {
-            return Outcome::AllocationFailed { wanted_bytes };
-        }
+    }
+    Outcome::AllocationFailed { wanted_bytes }
+}
+
+/// What the drive has of a grant. Linux hands the rest over as a last piece, however short it is; the drive passes over
+/// pieces below its smallest (HMMINDS), and the host has no say in it any more.
+fn of_use(drive: &HmbSpec, mut grant: Grant, wanted_bytes: u64) -> Outcome {
+    grant
+        .chunks
+        .retain(|chunk| chunk.bytes >= drive.min_descriptor_bytes);
+    grant.total_bytes = grant.chunks.iter().map(|chunk| chunk.bytes).sum();
+    if grant.total_bytes > 0 && grant.total_bytes >= drive.min_bytes {
+        Outcome::Granted(grant)
+    } else {
+        Outcome::AllocationFailed { wanted_bytes }
     }
 }
 
@@ -370,20 +407,69 @@ mod tests {
             min_descriptor_bytes: 68 * KIB,
             ..rc100()
         };
-        let outcome = negotiate(&too_large, &host);
         assert_eq!(
-            outcome,
-            Outcome::AllocationFailed {
-                wanted_bytes: 38 * MIB
+            negotiate(&too_large, &host),
+            Outcome::PiecesTooShort {
+                least_bytes: 68 * KIB,
+                largest_bytes: 64 * KIB
             }
         );
-        assert!(outcome.warning().unwrap().contains("38 MiB"));
         // Two pages are the least.
         let page = HostPolicy {
             largest_chunk_bytes: PAGE_BYTES,
             ..HostPolicy::linux()
         };
         assert_eq!(negotiate(&rc100(), &page).granted_bytes(), 0);
+    }
+
+    /// `tier.hmb.min_descriptor` was looked at only after the host had failed to allocate.
+    #[test]
+    fn a_drive_whose_smallest_piece_is_above_the_hosts_largest_gets_nothing() {
+        let of = |min_descriptor_bytes| HmbSpec {
+            min_descriptor_bytes,
+            ..rc100()
+        };
+        for host in [HostPolicy::linux(), HostPolicy::offering(38 * MIB)] {
+            // The last of the pieces that Linux makes has 2 MiB, and is none.
+            assert_eq!(sizes(&negotiate(&of(4 * MIB), &host)), [4 * MIB; 9]);
+            assert_eq!(
+                negotiate(&of(2 * MIB), &host).granted_bytes(),
+                38 * MIB,
+                "{host:?}"
+            );
+            let outcome = negotiate(&of(4 * MIB + PAGE_BYTES), &host);
+            assert_eq!(outcome.granted_bytes(), 0);
+            assert_eq!(
+                outcome.warning().unwrap(),
+                "the drive has no use for pieces of host memory below 4100 KiB (`tier.hmb.min_descriptor`) and the \
+                 host gives none above 4 MiB: it runs without"
+            );
+        }
+        // A grant below it is one piece that is too short.
+        let small = HmbSpec {
+            min_bytes: 64 * KIB,
+            ..of(256 * KIB)
+        };
+        let granted = |bytes| negotiate(&small, &HostPolicy::offering(bytes)).granted_bytes();
+        assert_eq!(granted(128 * KIB), 0);
+        assert_eq!(granted(256 * KIB), 256 * KIB);
+        // What is left of the pieces that count must be enough.
+        let tight = HmbSpec {
+            min_bytes: 38 * MIB,
+            ..of(4 * MIB)
+        };
+        assert_eq!(negotiate(&tight, &HostPolicy::linux()).granted_bytes(), 0);
+    }
+
+    #[test]
+    fn linux_asks_for_no_piece_of_a_single_page() {
+        let drive = HmbSpec {
+            min_bytes: PAGE_BYTES,
+            ..rc100()
+        };
+        let granted = |bytes| negotiate(&drive, &HostPolicy::offering(bytes)).granted_bytes();
+        assert_eq!(granted(PAGE_BYTES), 0);
+        assert_eq!(granted(CHUNK_BYTES_MIN), CHUNK_BYTES_MIN);
     }
 
     #[test]
@@ -487,6 +573,7 @@ mod tests {
             for chunk in &grant.chunks {
                 prop_assert!(chunk.bytes.is_multiple_of(PAGE_BYTES) && chunk.bytes > 0);
                 prop_assert!(chunk.bytes <= host.largest_chunk_bytes);
+                prop_assert!(chunk.bytes >= drive.min_descriptor_bytes);
             }
             // All pieces but the last have one size.
             let first = grant.chunks[0].bytes;

@@ -313,7 +313,7 @@ pub(in crate::spec) const KEYS: &[Key] = &[
     key("tier.hmb.min", size(4 * KIB, 16 * TIB, 4 * KIB), Required,
         "Least it can use (HMMIN)"),
     key("tier.hmb.min_descriptor", size(0, 16 * TIB, 4 * KIB), Is("0B"),
-        "Smallest useful piece (HMMINDS); 0 for no limit"),
+        "Smallest useful piece (HMMINDS); 0 for no limit. Linux gives none above 4MiB"),
     key("tier.hmb.max_descriptors", count(0, 65_535), Is("0"),
         "Most pieces (HMMAXD); 0 for no limit"),
     key("tier.hmb.rounding", Kind::Choice(Rounding::CHOICES), Is("none"),
