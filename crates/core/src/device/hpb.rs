@@ -250,7 +250,8 @@ impl Hpb {
             command.missed |= covered;
             let pages = u64::from(covered.count_ones());
             board.counters.hpb.used -= pages;
-            board.counters.map.misses += pages;
+            // It counts again, as a miss.
+            board.counters.map.lookups -= pages;
             refuse(board, refusal);
         }
     }

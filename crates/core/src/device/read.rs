@@ -31,7 +31,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let tracer = &mut self.board.engine.tracer;
         tracer.looks_up(id, Part::MapHost, check_ps);
         core_ps += check_ps;
-        self.board.counters.map.lookups += u64::from(last + 1 - first);
+        // Those that miss count as the read starts, with those that join: what is counted between two instants is then
+        // of the same look-ups.
+        let mut missed = 0;
         for page in first..last + 1 {
             let page_id = TranslationPage(page);
             let found = self.map.look_up(&self.ftl, page_id);
@@ -49,12 +51,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 }
                 None if self.is_covered(id, page_id) => {}
                 None => {
-                    self.board.counters.map.misses += 1;
+                    missed += 1;
                     self.commands[id].missed |= 1 << (page - first);
                     core_ps += map_fill_ps;
                 }
             }
         }
+        self.board.counters.map.lookups += u64::from(last + 1 - first - missed);
         core_ps
     }
 
@@ -263,8 +266,13 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 self.read_pages(id, from, to);
                 continue;
             }
-            if self.await_map(id, page) {
-                self.board.counters.map.shared_misses += 1;
+            let joins = self.await_map(id, page);
+            // What failed its check was a look-up, and a hit, before.
+            if command.rejected >> (page - first) & 1 == 0 {
+                let map = &mut self.board.counters.map;
+                map.lookups += 1;
+                map.misses += 1;
+                map.shared_misses += u64::from(joins);
             }
         }
         self.dispatch_map();
