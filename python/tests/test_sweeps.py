@@ -79,7 +79,7 @@ def test_an_option_may_be_of_one_job(job: Path) -> None:
 
 
 def test_a_key_of_drives_need_not_have_a_value_yet(job: Path) -> None:
-    key = "role.map.bytes_per_page.dram"
+    key = "role.map.bytes_per_page.sram"
     assert key not in lodger.Drive("tiny").values
     (point,) = lodger.sweep(job, "tiny", vary={key: 4})
     assert point.result.lodger.spec[key] == 4

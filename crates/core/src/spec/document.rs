@@ -30,6 +30,8 @@ pub(super) struct Entry {
     pub item: Item,
     pub place: Place,
     pub source: Source,
+    /// Which layer gives it: files before those that extend them, and `--set` last.
+    pub layer: usize,
 }
 
 /// What a drive file, the drives it extends and `--set` give together.
@@ -38,6 +40,8 @@ pub(super) struct Entries {
     pub given: BTreeMap<&'static str, Entry>,
     /// Optional tables that are there, even when empty.
     pub tables: BTreeSet<&'static str>,
+    /// Files so far.
+    layers: usize,
 }
 
 impl Entries {
@@ -64,8 +68,10 @@ impl Entries {
         let mut entries = layer.entries;
         entries.sort_by_key(|(key, _)| (follows(key.path), key.path.len()));
         for (key, entry) in &mut entries {
+            entry.layer = self.layers;
             self.keep_fits(key, entry);
         }
+        self.layers += 1;
         for (key, entry) in entries {
             self.give(key, entry);
         }
@@ -162,6 +168,7 @@ pub(super) fn read(
             item: Item::from_argument(value.trim()),
             place,
             source,
+            layer: entries.layers,
         };
         entries.keep_fits(key, &mut entry);
         entries.give(key, entry);
@@ -277,6 +284,7 @@ impl Layer {
                 item,
                 place,
                 source,
+                layer: 0,
             },
         ));
         Ok(())

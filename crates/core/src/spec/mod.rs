@@ -13,6 +13,7 @@ mod build;
 mod document;
 mod error;
 mod flash;
+mod idle;
 mod integrity;
 mod keys;
 pub mod layout;

@@ -3,6 +3,7 @@
 use super::build;
 use super::document::{self, Entries};
 use super::error::{Place, Problem, SpecError};
+use super::idle;
 use super::keys::{self, Absent, KEYS, Key};
 use super::source::{Source, SourceKind};
 use super::value::{Item, Value};
@@ -96,10 +97,13 @@ impl ParsedDrive {
         if has_below(path) {
             return None;
         }
+        let is_there = |table: &str| self.values.iter().any(|value| value.key == table);
         let above = path
             .rsplit_once('.')
             .map(|(above, _)| above)
-            .filter(|above| has_below(above));
+            .filter(|above| has_below(above))
+            // Of a memory that the drive lacks nothing may be said.
+            .filter(|_| idle::memory_of(path).is_none_or(is_there));
         stated(path).or_else(|| stated(above?))
     }
 }
@@ -125,6 +129,7 @@ pub fn parse(
 ) -> Result<ParsedDrive, SpecError> {
     let entries = document::read(text, file, sets, extends)?;
     let mut values = Values::resolve(entries, file)?;
+    idle::refuse(&mut values)?;
     let spec = build::drive(&mut values)?;
     let values = KEYS
         .iter()
@@ -148,6 +153,19 @@ pub(super) struct Resolved {
     pub value: Value,
     pub place: Place,
     pub source: Source,
+    /// Which layer gives it ([`document::Entry`]); none for defaults and what follows from others.
+    pub layer: Option<usize>,
+}
+
+impl Resolved {
+    fn default_of(key: &Key, text: &str, file: &Place) -> Result<Self, SpecError> {
+        Ok(Resolved {
+            value: Value::read(key, &Item::from_argument(text), file)?,
+            place: file.clone(),
+            source: Source::default(),
+            layer: None,
+        })
+    }
 }
 
 /// All values that hold: given ones and defaults.
@@ -171,6 +189,7 @@ impl Values {
                         value,
                         place,
                         source,
+                        layer: Some(entry.layer),
                     },
                 );
             }
@@ -188,16 +207,7 @@ impl Values {
                 Absent::Required => return Err(missing(key, table, &file)),
                 Absent::From(_) => {}
                 Absent::Is(text) => {
-                    let value = Value::read(key, &Item::from_argument(text), &file)?;
-                    let (place, source) = (file.clone(), Source::default());
-                    map.insert(
-                        key.path,
-                        Resolved {
-                            value,
-                            place,
-                            source,
-                        },
-                    );
+                    map.insert(key.path, Resolved::default_of(key, text, &file)?);
                 }
             }
         }
@@ -279,8 +289,34 @@ impl Values {
                 value,
                 place,
                 source,
+                layer: None,
             },
         );
+    }
+
+    /// The layer that gives a value, if one does.
+    pub(super) fn layer(&self, path: &str) -> Option<usize> {
+        self.map.get(path)?.layer
+    }
+
+    /// What holds of a key that nobody gives.
+    pub(super) fn default_of(&self, key: &Key) -> Result<Option<Value>, SpecError> {
+        match key.absent {
+            Absent::Is(text) => {
+                Resolved::default_of(key, text, &self.file).map(|it| Some(it.value))
+            }
+            Absent::Required | Absent::From(_) => Ok(None),
+        }
+    }
+
+    /// As if nobody gave the key.
+    pub(super) fn forget(&mut self, key: &'static Key) -> Result<(), SpecError> {
+        self.map.remove(key.path);
+        if let Absent::Is(text) = key.absent {
+            let value = Resolved::default_of(key, text, &self.file)?;
+            self.map.insert(key.path, value);
+        }
+        Ok(())
     }
 
     /// How the value of `path` reads in a message.

@@ -109,6 +109,19 @@ impl Value {
                 let times = items.iter().map(|item| number(key, item, place));
                 times.collect::<Result<_, _>>().map(Value::Times)
             }
+            // As `drives show` prints it: times without quotes are no TOML.
+            (Kind::PageTimes { .. }, Raw::Text(text))
+                if place.line.is_none() && text.starts_with('[') && text.ends_with(']') =>
+            {
+                let part = |text: &str| Item {
+                    raw: Raw::Text(text.trim().to_owned()),
+                    shown: text.trim().to_owned(),
+                };
+                let items = text[1..text.len() - 1].split(',').map(part).collect();
+                let raw = Raw::List(items);
+                let shown = item.shown.clone();
+                Value::read(key, &Item { raw, shown }, place)
+            }
             (Kind::PageTimes { .. }, _) => Ok(Value::Times(vec![number(key, item, place)?])),
             (Kind::Pcie, Raw::Text(text)) => Pcie::parse(text).map(Value::Pcie).ok_or_else(form),
             (Kind::Ratio { min, max }, raw) => match ratio(raw) {

@@ -35,7 +35,10 @@ pub(super) fn hpb(values: &mut Values, capacity_bytes: u64) -> Result<Option<Hpb
         let must = format!("must be a multiple of `hpb.group` ({group})");
         return Err(values.contradiction("hpb.region", &must));
     }
-    let blocks_max = blocks_max(values, is_jedec)?;
+    let blocks_max = match values.choice("hpb.version") {
+        HpbVersion::One => 1,
+        HpbVersion::Two => values.small("hpb.max_blocks"),
+    };
     let pinned_regions = values.small("hpb.pinned_regions");
     if is_jedec {
         let region_groups = region_pages / group_pages;
@@ -46,7 +49,7 @@ pub(super) fn hpb(values: &mut Values, capacity_bytes: u64) -> Result<Option<Hpb
             region_groups,
         )?;
     }
-    let give_back = give_back(values, is_jedec, group_bytes, groups)?;
+    let give_back = give_back(values, group_bytes, groups)?;
     if !values.flag("hpb.enabled") {
         return Ok(None);
     }
@@ -100,33 +103,15 @@ fn pinned_fit(
     Err(values.contradiction("hpb.pinned_regions", &must))
 }
 
-/// The largest read that has entries, in pages.
-fn blocks_max(values: &Values, is_jedec: bool) -> Result<u32, SpecError> {
-    match values.choice("hpb.version") {
-        HpbVersion::One => Ok(1),
-        HpbVersion::Two if is_jedec => Ok(values.small("hpb.max_blocks")),
-        HpbVersion::Two => Err(values.contradiction(
-            "hpb.version",
-            "must be \"1.0\" unless `hpb.protocol` is \"jedec\"",
-        )),
-    }
-}
-
 /// What of the host's memory its kernel gets while it runs.
 fn give_back(
     values: &Values,
-    is_jedec: bool,
     group_bytes: u64,
     groups: u64,
 ) -> Result<Option<GiveBack>, SpecError> {
     let given_bytes = values.number("hpb.give_back");
     if given_bytes == 0 {
         return Ok(None);
-    }
-    if is_jedec {
-        // There the drive says how many regions may be active (JESD220-3), and the driver has memory for those.
-        let must = "must be 0 unless `hpb.protocol` is \"paper\"";
-        return Err(values.contradiction("hpb.give_back", must));
     }
     let kept_bytes = values.number("hpb.host_cache").saturating_sub(given_bytes);
     let host_groups = (kept_bytes / group_bytes).min(groups) as u32;

@@ -119,7 +119,7 @@ pub fn with_entries_in_the_host(
 ) -> DriveSpec {
     let (protocol, version) = protocol.split_once(' ').unwrap_or((protocol, "1.0"));
     let bit = choice(shape);
-    let sets = [
+    let mut sets = vec![
         ("capacity", "48MiB"),
         ("nand.pages_per_block", bit(0, "12", "24")),
         ("ftl.gc_own_stream", bit(1, "true", "false")),
@@ -143,12 +143,6 @@ pub fn with_entries_in_the_host(
         ("hpb.idle", "30us"),
         ("hpb.integrity", integrity),
         ("hpb.protocol", protocol),
-        ("hpb.version", version),
-        ("hpb.max_blocks", bit(2, "5", "255")),
-        ("hpb.region", "1MiB"),
-        ("hpb.control", bit(7, "host", "device")),
-        ("hpb.pinned_regions", bit(3, "1", "0")),
-        ("hpb.recommend_misses", "2"),
         (
             "hpb.boot",
             if shape.is_multiple_of(3) {
@@ -158,6 +152,18 @@ pub fn with_entries_in_the_host(
             },
         ),
     ];
+    if protocol == "jedec" {
+        sets.extend([
+            ("hpb.version", version),
+            ("hpb.region", "1MiB"),
+            ("hpb.control", bit(7, "host", "device")),
+            ("hpb.pinned_regions", bit(3, "1", "0")),
+            ("hpb.recommend_misses", "2"),
+        ]);
+    }
+    if version == "2.0" {
+        sets.push(("hpb.max_blocks", bit(2, "5", "255")));
+    }
     // UFS or PCIe: the protocol does not depend on the link.
     drive(bit(6, "galaxy-s7", "tiny"), &sets)
 }

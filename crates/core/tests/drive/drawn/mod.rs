@@ -406,6 +406,12 @@ pub fn draw(rng: &mut Rng) -> (Keys, DriveSpec) {
                 keys.retain(|key, _| *key == whole || !key.starts_with(&whole));
             }
         }
+        for memory in ["dram", "hmb", "cxl"] {
+            let (table, own) = (format!("tier.{memory}."), format!(".{memory}"));
+            if !keys.keys().any(|key| key.starts_with(&table)) {
+                keys.retain(|key, _| !key.starts_with("role.map.") || !key.ends_with(&own));
+            }
+        }
         if rng.below(3) != 0 {
             keys.remove("link.ufs");
         }
