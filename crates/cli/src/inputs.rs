@@ -137,12 +137,20 @@ pub fn workloads(
     args: &TraceArgs,
 ) -> Result<WorkloadFile, Error> {
     let mut all = paths.iter().map(|path| workload(path, args));
+    let mut line = fio.line();
     let first = match all.next() {
         Some(first) => first?,
-        None => files().command_line(&trace_options(args)?)?,
+        None => {
+            // Nothing is replayed: given before the first `--name`, it is of all jobs, as any option of fio's.
+            let mut options = trace_options(args)?;
+            if let Some(depth) = options.iodepth.take() {
+                line.insert(0, ("iodepth".to_owned(), Some(depth.to_string())));
+            }
+            files().command_line(&options)?
+        }
     };
     let more = all.collect::<Result<_, _>>()?;
-    first.with_beside(more, fio.line(), fio.sections.clone())
+    first.with_beside(more, line, fio.sections.clone())
 }
 
 /// What messages call the workloads.

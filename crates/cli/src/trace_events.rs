@@ -33,7 +33,7 @@ impl TraceEventsFile {
         };
         if !(LIMIT_BYTES_MIN..=LIMIT_BYTES_MAX).contains(&limit_bytes) {
             let [min, max] = [LIMIT_BYTES_MIN, LIMIT_BYTES_MAX].map(size::show);
-            let found = size::show(limit_bytes);
+            let found = size::show_exact(limit_bytes);
             let message = format!("`{option}` must be from {min} to {max}, found {found}");
             return Err(
                 Error::input(message).hint("the trace stands in memory while the run lasts")

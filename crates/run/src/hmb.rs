@@ -89,7 +89,7 @@ impl HmbChoice {
                 let message = format!(
                     "`--hmb-offer` must be at most {}, found {}",
                     size::show(limit),
-                    size::show(bytes)
+                    size::show_exact(bytes)
                 );
                 let hint = "a host gives no more than its memory: `--hmb-offer 64MiB`";
                 return Err(Error::input(message).hint(hint));

@@ -60,6 +60,20 @@ pub struct LoggingChoice {
     pub transaction_bytes: Option<u64>,
 }
 
+impl LoggingChoice {
+    /// The first option of the command that is given.
+    #[must_use]
+    pub fn option(&self) -> Option<&'static str> {
+        let given = [
+            (self.commit.is_some(), "--commit"),
+            (self.clients.is_some(), "--clients"),
+            (self.transaction_bytes.is_some(), "--transaction-size"),
+        ];
+        let first = given.iter().find(|(given, _)| *given);
+        first.map(|(_, option)| *option)
+    }
+}
+
 /// Captured distributions that come with the program.
 const CAPTURED: [(&str, &str); 3] = [
     (

@@ -115,6 +115,18 @@ pub fn show(bytes: u64) -> String {
     format!("{} {}", tenths(power) / 10.0, units[power])
 }
 
+/// Bytes for people, to the last: `4097 MiB`, where [`show`] has `4 GiB`. For what is beside a limit, and must not look as if
+/// it were within.
+#[must_use]
+pub fn show_exact(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let power = match bytes {
+        0 => 0,
+        _ => (bytes.trailing_zeros() / 10) as usize,
+    };
+    format!("{} {}", bytes >> (10 * power), units[power])
+}
+
 /// Bytes of a drive, which is sold by powers of 1000: `480 GB`, `512 MiB`.
 #[must_use]
 pub fn show_decimal(bytes: u64) -> String {
@@ -185,5 +197,12 @@ mod tests {
         assert_eq!(show((32 << 20) - 20_000), "32 MiB");
         assert_eq!(show((1 << 20) - 1), "1 MiB");
         assert_eq!(show(1100), "1.1 KiB");
+        assert_eq!(show_exact(4097 << 20), "4097 MiB");
+        assert_eq!(show_exact(4 << 30), "4 GiB");
+        assert_eq!(show_exact((4 << 30) + 1), "4294967297 B");
+        assert_eq!(
+            [0, 1 << 60, u64::MAX].map(show_exact),
+            ["0 B", "1 EiB", "18446744073709551615 B"]
+        );
     }
 }

@@ -131,13 +131,7 @@ impl WorkloadFile {
             WorkloadFile::Fio { name, .. } => format!("`{name}` is a fio job file"),
             WorkloadFile::Trace { trace, .. } => format!("`{}` is a trace", trace.name()),
         };
-        let given = [
-            (chosen.commit.is_some(), "--commit"),
-            (chosen.clients.is_some(), "--clients"),
-            (chosen.transaction_bytes.is_some(), "--transaction-size"),
-        ];
-        let option = given.iter().find(|(given, _)| *given);
-        let option = option.map_or("transactions", |(_, option)| option);
+        let option = chosen.option().unwrap_or("transactions");
         let message = format!("`{option}` is for models of database logging, and {is}");
         Err(Error::input(message)
             .hint("leave it out, or give a model such as `workloads/logging/redis.toml`"))
@@ -287,7 +281,7 @@ impl Files {
         let name = path.display().to_string();
         let (mut reader, head) = self.head(path, "workload")?;
         if is_logging_file(path, &head) {
-            refuse_trace_options(options, &name, "logging model")?;
+            refuse_trace_options(options, &format!("`{name}` is a logging model"))?;
             let text = text_of(&mut reader, &name, "logging model")?;
             return Ok(WorkloadFile::Logging {
                 name,
@@ -297,7 +291,7 @@ impl Files {
             });
         }
         if is_job_file(path, &head) {
-            refuse_trace_options(options, &name, "fio job file")?;
+            refuse_trace_options(options, &format!("`{name}` is a fio job file"))?;
             let text = text_of(&mut reader, &name, "fio job file")?;
             return Ok(WorkloadFile::Fio {
                 name,
@@ -354,10 +348,12 @@ impl Files {
     /// # Errors
     /// If options for traces are given.
     pub fn command_line(self, options: &TraceOptions) -> Result<WorkloadFile, Error> {
-        let name = "command line".to_owned();
-        refuse_trace_options(options, &name, "fio job")?;
+        if let Some(option) = option_given(options) {
+            let message = format!("`{option}` is for traces, and the command line has fio jobs");
+            return Err(Error::input(message).hint("leave it out, or name the trace's file"));
+        }
         Ok(WorkloadFile::Fio {
-            name,
+            name: "command line".to_owned(),
             text: String::new(),
             files: self,
             beside: Beside::default(),
@@ -381,7 +377,8 @@ impl Files {
             return Ok(None);
         }
         let name = path.display().to_string();
-        refuse_trace_options(options, &name, "recording of a live drive")?;
+        let is = format!("`{name}` is a recording of a live drive");
+        refuse_trace_options(options, &is)?;
         crate::replay::open(reader, &name).map(Some)
     }
 
@@ -401,8 +398,13 @@ impl Files {
     fn trace_reader(self, path: &Path) -> Result<Box<dyn BufRead>, Error> {
         let name = path.display();
         let (reader, head) = self.head(path, "trace")?;
-        if is_job_file(path, &head) {
-            let message = format!("`{name}` is a fio job file, not a trace");
+        let is = match (is_logging_file(path, &head), is_job_file(path, &head)) {
+            (true, _) => Some("logging model"),
+            (false, true) => Some("fio job file"),
+            (false, false) => None,
+        };
+        if let Some(is) = is {
+            let message = format!("`{name}` is a {is}, not a trace");
             return Err(Error::input(message).hint(format!(
                 "`lodger simulate {name} --drive rc100-480` runs it"
             )));
@@ -490,8 +492,8 @@ fn mode(options: &TraceOptions) -> Result<Mode, Error> {
     }
 }
 
-/// Options that would silently do nothing are refused.
-fn refuse_trace_options(options: &TraceOptions, name: &str, what: &str) -> Result<(), Error> {
+/// The first option for traces that is given.
+fn option_given(options: &TraceOptions) -> Option<&'static str> {
     let read = &options.read;
     let given = [
         (options.replay.is_some(), "--replay"),
@@ -503,10 +505,16 @@ fn refuse_trace_options(options: &TraceOptions, name: &str, what: &str) -> Resul
         (read.action.is_some(), "--action"),
         (read.skip_malformed, "--skip-malformed"),
     ];
-    match given.iter().find(|(given, _)| *given) {
+    let first = given.iter().find(|(given, _)| *given);
+    first.map(|(_, option)| *option)
+}
+
+/// Options that would silently do nothing are refused; `is` says what the file is.
+fn refuse_trace_options(options: &TraceOptions, is: &str) -> Result<(), Error> {
+    match option_given(options) {
         None => Ok(()),
-        Some((_, option)) => {
-            let message = format!("`{option}` is for traces, and `{name}` is a {what}");
+        Some(option) => {
+            let message = format!("`{option}` is for traces, and {is}");
             Err(Error::input(message).hint("the file says all of this itself"))
         }
     }

@@ -12,7 +12,7 @@ pub struct FioArgs {
     /// A job on the command line: `--name=JOB --rw=randread --bs=4k ...`, with any option of fio job files
     ///
     /// Options before the first `--name`, or after `--name=global`, hold for all jobs, those of job files among them.
-    /// After `--name`, `--iodepth` is the job's. `docs/reference/fio-options.md` lists the options.
+    /// `--iodepth` is the jobs' after `--name`, and where no file is given. `docs/reference/fio-options.md` lists the options.
     #[arg(long = "name", value_name = "JOB")]
     pub names: Vec<String>,
     /// Options of jobs, `KEY` or `KEY=VALUE`: `fio_line` makes them of what was typed, `--name` among it.

@@ -5,7 +5,7 @@ mod columns;
 use self::columns::{Column, Columns};
 use super::Streams;
 use crate::args::{CompareArgs, TableFormat};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::inputs;
 use crate::interrupt;
 use crate::output::{self, OutputFile};
@@ -64,6 +64,22 @@ struct Planned<'a> {
 }
 
 impl Planned<'_> {
+    fn made(&self) -> Result<(), Error> {
+        let made = self.source.workload(self.config.spec(), self.config.seed);
+        made.map(drop)
+    }
+
+    /// An error of this run, which has others beside it.
+    fn blamed(&self, error: Error) -> Error {
+        if error.kind != ErrorKind::Input || error.message.contains(&self.config.drive.name) {
+            return error;
+        }
+        Error {
+            message: format!("{}: {}", self.called(), error.message),
+            ..error
+        }
+    }
+
     /// What messages call it.
     fn called(&self) -> String {
         let mut options = Vec::new();
@@ -131,7 +147,16 @@ fn planned<'a>(
     // Read before any output is begun, with all that is included; not every drive can commit in every way.
     for (at, run) in runs.iter().enumerate() {
         if at == 0 || run.source.is_logging() {
-            run.source.workload(run.config.spec(), run.config.seed)?;
+            run.made().map_err(|error| {
+                // What is wrong for every drive is wrong with the workload.
+                let is_of_drive = runs
+                    .iter()
+                    .any(|other| other.made().err().as_ref() != Some(&error));
+                match is_of_drive {
+                    true => run.blamed(error),
+                    false => error,
+                }
+            })?;
         }
     }
     Ok(runs)
@@ -221,8 +246,9 @@ fn run_all(
         },
     );
     ended.map_err(|(error, notes)| {
-        columns.beside(|| tell(&called(results.len()), &notes, &[], streams));
-        error
+        let at = results.len();
+        columns.beside(|| tell(&called(at), &notes, &[], streams));
+        runs[at].blamed(error)
     })?;
     Ok((results, over_time))
 }

@@ -153,7 +153,7 @@ fn what_is_wrong_with_a_job_of_the_line_is_said() {
     );
     let error = refused("--name=x --rw=read --replay closed");
     assert!(
-        error.starts_with("error: `--replay` is for traces, and `command line` is a fio job\n"),
+        error.starts_with("error: `--replay` is for traces, and the command line has fio jobs\n"),
         "{error}"
     );
 }
@@ -220,4 +220,26 @@ fn terse_lines_have_fio_s_columns() {
         }
         assert_eq!(line[121], "tiny");
     }
+}
+
+/// Before the first `--name` it was taken for that of a replay, and refused beside jobs.
+#[test]
+fn a_depth_given_before_the_first_name_is_of_all_jobs() {
+    let sandbox = Sandbox::new();
+    let job = [
+        "--name=j",
+        "--rw=randread",
+        "--size=16m",
+        "--number_ios=64",
+        "--ioengine=libaio",
+    ];
+    let of = |depth: &[&str], after: &[&str]| {
+        let args = [&["simulate", "--drive", "tiny"], depth, &job, after].concat();
+        sandbox.ok(&args).stdout
+    };
+    let before = of(&["--iodepth=8"], &[]);
+    assert_eq!(before, of(&[], &["--iodepth=8"]));
+    assert_ne!(before, of(&[], &[]), "it holds");
+    // A job's own wins.
+    assert_eq!(before, of(&["--iodepth=4"], &["--iodepth=8"]));
 }

@@ -71,6 +71,15 @@ fn a_live_drive_is_recorded_and_done_again() {
     ] {
         refused(&sandbox, &[&simulate[..], more].concat(), more[0]);
     }
+    // Each by its own name.
+    for more in [
+        ["--commit", "async"],
+        ["--clients", "2"],
+        ["--transaction-size", "4KiB"],
+    ] {
+        let told = format!("`{}` is for other workloads", more[0]);
+        refused(&sandbox, &[&simulate[..], &more].concat(), &told);
+    }
     refused(
         &sandbox,
         &["trace", "info", "run.rec"],

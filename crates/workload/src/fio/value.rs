@@ -61,6 +61,17 @@ pub(super) fn bytes(text: &str, kb_base: u64) -> Option<u64> {
 
 /// A time in picoseconds; a number without a unit is in `default` units (picoseconds each).
 pub(super) fn time_ps(text: &str, default: u64) -> Option<u64> {
+    let (number, unit) = number_and_unit_ps(text, default)?;
+    number.checked_mul(unit)
+}
+
+/// Whether it is a time, and longer than the clock goes.
+pub(super) fn is_too_long(text: &str, default: u64) -> bool {
+    number_and_unit_ps(text, default)
+        .is_some_and(|(number, unit)| number.checked_mul(unit).is_none())
+}
+
+fn number_and_unit_ps(text: &str, default: u64) -> Option<(u64, u64)> {
     let (number, suffix) = number_and_suffix(text)?;
     let unit = match suffix.to_ascii_lowercase().as_str() {
         "" => default,
@@ -72,13 +83,16 @@ pub(super) fn time_ps(text: &str, default: u64) -> Option<u64> {
         "d" => 86_400_000_000_000_000,
         _ => return None,
     };
-    number.checked_mul(unit)
+    Some((number, unit))
 }
 
 /// A finite number.
 pub(super) fn float(text: &str) -> Option<f64> {
     text.trim().parse().ok().filter(|x: &f64| x.is_finite())
 }
+
+/// What the clock counts, in picoseconds.
+pub(super) const TIME_MAX: &str = "a time of at most 213 days";
 
 impl Setting {
     /// The value, empty where the option has none.
@@ -152,8 +166,11 @@ impl Setting {
 
     /// A time in picoseconds; `default` is the unit of a bare number, in picoseconds.
     pub(super) fn time_ps(&self, default: u64) -> Result<u64, WorkloadError> {
-        time_ps(self.text(), default)
-            .ok_or_else(|| self.must("a time such as `10s` (units us, ms, s, m, h, d)"))
+        let text = self.text();
+        time_ps(text, default).ok_or_else(|| match is_too_long(text, default) {
+            true => self.must(TIME_MAX),
+            false => self.must("a time such as `10s` (units us, ms, s, m, h, d)"),
+        })
     }
 
     /// Values for reads, writes and trims: what is left out after the last comma given keeps the

@@ -9,7 +9,7 @@ use crate::watch::Watch;
 use crate::{inputs, interrupt, output};
 use lodger_run::replay::{self, Replayed};
 use lodger_run::report::Report;
-use lodger_run::{FioLogs, HmbChoice, LoggingChoice};
+use lodger_run::{FioLogs, HmbChoice};
 use lodger_workload::live::Reader;
 use std::io::BufRead;
 use std::path::Path;
@@ -20,12 +20,10 @@ pub(super) fn run(
     streams: &mut Streams<'_>,
 ) -> Result<(), Error> {
     let name = inputs::named(&args.workload);
+    let logging = args.logging.choice(args.commit.as_deref())?.option();
     let given = [
         (args.hmb.choice()? != HmbChoice::default(), "--hmb"),
-        (
-            args.logging.choice(args.commit.as_deref())? != LoggingChoice::default(),
-            "--commit",
-        ),
+        (logging.is_some(), logging.unwrap_or_default()),
         (
             args.run.precondition != PreconditionArg::default(),
             "--precondition",

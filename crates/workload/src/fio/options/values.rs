@@ -295,8 +295,12 @@ impl Options {
             "time_based" => self.time_based = s.flag()?,
             "ramp_time" => self.ramp_ps = s.time_ps(S)?,
             "startdelay" => {
-                let must = || s.must("a time such as `10s`, or a range such as `5s-10s`");
                 let (low, high) = s.text().split_once('-').unwrap_or((s.text(), s.text()));
+                let is_too_long = [low, high].iter().any(|text| value::is_too_long(text, S));
+                let must = || match is_too_long {
+                    true => s.must(value::TIME_MAX),
+                    false => s.must("a time such as `10s`, or a range such as `5s-10s`"),
+                };
                 let low = value::time_ps(low, S).ok_or_else(must)?;
                 let high = value::time_ps(high, S).ok_or_else(must)?;
                 if low > high {
