@@ -29,7 +29,7 @@ pub struct HmbResult {
     pub granted_bytes: u64,
     /// What the drive can use of it after its own rounding.
     pub usable_bytes: u64,
-    /// What was in use at the end.
+    /// What roles had reserved of it at the end, filled or not.
     pub used_bytes: u64,
 }
 

@@ -63,7 +63,7 @@ pub struct RunResult {
     pub map_tiers: Vec<Tier>,
     /// Share of the time that counts that each kind of resource was busy, mean of its instances.
     pub utilisation: Vec<(&'static str, f64)>,
-    /// Simulated time from the first request to the last completion, picoseconds.
+    /// Simulated time from the start of the run to its end, picoseconds.
     pub simulated_ps: u64,
     /// Part of it that counts: without the time in which every job that ran was in its ramp.
     pub measured_ps: u64,

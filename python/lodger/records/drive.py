@@ -235,7 +235,7 @@ class HmbStats(HmbTraffic):
     usable_bytes: int
     """What the drive can use of it after its rounding."""
     used_bytes: int
-    """In use at the end."""
+    """What roles had reserved of it at the end, filled or not."""
     dma_bytes: int
     """Copied by the host's DMA engine between it and the commands' pages."""
     dma_polls: int

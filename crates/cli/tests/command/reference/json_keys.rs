@@ -17,7 +17,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
     (
         "simulated_s",
-        "Simulated time from the first request to the last completion, seconds",
+        "Simulated time from the start of the run to its end, seconds: what comes before the first request (`startdelay`) and after the last completion (`runtime`) is in it",
     ),
     (
         "measured_s",
@@ -36,7 +36,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("together.<direction>.bw_bytes", "Bytes a second, likewise"),
     (
         "map.lookups",
-        "Look-ups of the address map: one per read and 4 MiB of addresses it touches; writes and trims find what they replace without one",
+        "Look-ups of the address map: one per read command, as the drive gets it (the host splits requests by `host.max_request`), and 4 MiB of addresses it touches; writes and trims find what they replace without one",
     ),
     ("map.hits.<tier>", "Look-ups answered by this memory"),
     (
@@ -245,7 +245,10 @@ const MEANINGS: &[(&str, &str)] = &[
         "hmb.usable_bytes",
         "What the drive can use of it after its rounding",
     ),
-    ("hmb.used_bytes", "What was in use at the end"),
+    (
+        "hmb.used_bytes",
+        "What roles had reserved of it at the end, filled or not: a unit of the map counts from the time its place is taken",
+    ),
     ("hmb.read_bytes", "Bytes the drive read from it"),
     ("hmb.written_bytes", "Bytes the drive wrote to it"),
     (
