@@ -54,6 +54,12 @@ impl OutputFile {
     /// If `path` cannot be written, or is also read or written otherwise by this command.
     pub fn create(path: &Path) -> Result<Self, Error> {
         let shown = path.display().to_string();
+        if path == Path::new("-") {
+            // Workloads are read from it: a file of that name is hardly what is meant.
+            let message = "cannot write `-`: it is not the name of a file";
+            return Err(Error::input(message)
+                .hint("results go to standard output where `--output` is left out, and `/dev/stdout` names it; a file of that name is `./-`"));
+        }
         let failed = |error: &io::Error| cannot_write(&shown, &reason(error));
         let mut has_name = true;
         let target = match std::fs::canonicalize(path) {

@@ -350,6 +350,8 @@ fn wrong_output() {
         tiny(&["--output", "folder"]),
         tiny(&["--output", "job.fio/report"]),
         tiny(&["--latency-log", "no/such/place.log"]),
+        tiny(&["--output", "-"]),
+        tiny(&["--latency-log", "-"]),
         tiny(&["--output", "/dev/full"]),
         tiny(&["--output", "good.json", "--latency-log", "/dev/full"]),
     ];
@@ -360,4 +362,35 @@ fn wrong_output() {
         ["folder", "job.fio"],
         "nothing is left behind"
     );
+}
+
+/// What is wrong is told by its own name: the file's kind, the value as it was given, the drive of several.
+#[test]
+fn wrong_things_by_their_names() {
+    let sandbox = Sandbox::new();
+    sandbox.file("job.fio", JOB);
+    sandbox.file("log.toml", "[logging]\n");
+    sandbox.file("large.fio", "[a]\nrw=randread\nsize=1g\nnumber_ios=10\n");
+    sandbox.file("wrong.fio", "[a]\nrw=randred\n");
+    let tiny = ["--drive", "tiny"];
+    let both = ["--drive", "bg4", "--drive", "tiny"];
+    let limit = ["--trace-events", "out.pf", "--trace-events-limit"];
+    let cases: Vec<Vec<&str>> = vec![
+        [&["simulate", "log.toml", "--stream"], &tiny[..]].concat(),
+        [&["simulate", "job.fio"], &tiny[..], &limit, &["4097MiB"]].concat(),
+        [
+            &["simulate", "job.fio"],
+            &tiny[..],
+            &["--hmb-offer", "4097GiB"],
+        ]
+        .concat(),
+        [&["compare", "large.fio"], &both[..]].concat(),
+        // The first refuses, and the last would not.
+        [&["compare", "large.fio"], &tiny[..], &["--drive", "bg4"]].concat(),
+        // No drive would take it.
+        [&["compare", "wrong.fio"], &both[..]].concat(),
+        [&["simulate", "--replay", "closed", "--name=j"], &tiny[..]].concat(),
+    ];
+    let cases: Vec<&[&str]> = cases.iter().map(Vec::as_slice).collect();
+    insta::assert_snapshot!(transcript(&sandbox, &cases));
 }
