@@ -107,23 +107,6 @@ fn a_ramp_leaves_out_what_the_drive_did_in_it_and_nothing_else() {
     assert!(ramped > whole + 0.2, "{ramped} {whole}");
 }
 
-/// A look-up of the ramp that joins a read after it: only the joining was counted.
-#[test]
-fn what_joins_a_read_under_way_is_a_miss_of_the_same_time() {
-    let mut joined = 0;
-    for (block, depth, ramp) in [("1m", 300, "5ms"), ("4k", 300, "5ms"), ("1m", 64, "2ms")] {
-        let result = simulate(&format!(
-            "[j]\nrw=randread\nbs={block}\nsize=256m\niodepth={depth}\nramp_time={ramp}\nruntime=20ms"
-        ));
-        let map = &result.counters.map;
-        assert!(map.shared_misses <= map.misses, "{block}: {map:?}");
-        let hits: u64 = map.hits.iter().sum();
-        assert_eq!(hits + map.misses, map.lookups, "{block}: {map:?}");
-        joined += map.shared_misses;
-    }
-    assert!(joined > 0, "something joins");
-}
-
 /// As a user would check it: one run as long as the ramp, and one as long as ramp and runtime.
 #[test]
 fn the_write_amplification_is_that_of_two_runs_difference() {

@@ -30,9 +30,6 @@ pub(super) struct Command {
     pub(super) pending: u32,
     /// Bit i: the i-th translation page it spans was not at hand.
     pub(super) missed: u64,
-    /// Bit i: of these, it was, and its entry failed its check.
-    #[serde(default)]
-    pub(super) rejected: u64,
     /// An entry must come from host memory first.
     pub(super) awaits_entry: bool,
     /// A piece of a pin or flush of the byte window: the drive's own, its tag is the entry.
@@ -97,7 +94,6 @@ impl Command {
             data_end_ps: 0,
             pending: 0,
             missed: 0,
-            rejected: 0,
             awaits_entry: false,
             window_io: false,
             slots_taken: 0,

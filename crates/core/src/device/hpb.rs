@@ -250,8 +250,7 @@ impl Hpb {
             command.missed |= covered;
             let pages = u64::from(covered.count_ones());
             board.counters.hpb.used -= pages;
-            // It counts again, as a miss.
-            board.counters.map.lookups -= pages;
+            board.counters.map.misses += pages;
             refuse(board, refusal);
         }
     }

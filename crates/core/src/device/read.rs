@@ -31,9 +31,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let tracer = &mut self.board.engine.tracer;
         tracer.looks_up(id, Part::MapHost, check_ps);
         core_ps += check_ps;
-        // Those that miss count as the read starts, with those that join: what is counted between two instants is then
-        // of the same look-ups.
-        let mut missed = 0;
+        self.board.counters.map.lookups += u64::from(last + 1 - first);
         for page in first..last + 1 {
             let page_id = TranslationPage(page);
             let found = self.map.look_up(&self.ftl, page_id);
@@ -51,13 +49,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 }
                 None if self.is_covered(id, page_id) => {}
                 None => {
-                    missed += 1;
+                    self.board.counters.map.misses += 1;
                     self.commands[id].missed |= 1 << (page - first);
                     core_ps += map_fill_ps;
                 }
             }
         }
-        self.board.counters.map.lookups += u64::from(last + 1 - first - missed);
         core_ps
     }
 
@@ -266,13 +263,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 self.read_pages(id, from, to);
                 continue;
             }
-            let joins = self.await_map(id, page);
-            // What failed its check was a look-up, and a hit, before.
-            if command.rejected >> (page - first) & 1 == 0 {
-                let map = &mut self.board.counters.map;
-                map.lookups += 1;
-                map.misses += 1;
-                map.shared_misses += u64::from(joins);
+            if self.await_map(id, page) {
+                self.board.counters.map.shared_misses += 1;
             }
         }
         self.dispatch_map();

@@ -170,7 +170,7 @@ impl Hpb {
                 self.state(id).covered &= !bit;
                 command.missed |= bit;
                 board.counters.hpb.used -= 1;
-                board.counters.map.lookups -= 1;
+                board.counters.map.misses += 1;
                 refuse(board, refusal);
             }
         }

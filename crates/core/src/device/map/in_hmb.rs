@@ -164,7 +164,6 @@ impl Map {
         if missed == command.missed {
             return None;
         }
-        command.rejected |= missed & !command.missed;
         command.missed = missed;
         // In the path, the check has been charged already.
         let end_ps = board.cores.book(board.engine.now(), self.costs.fill_ps);
