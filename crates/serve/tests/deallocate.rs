@@ -106,12 +106,15 @@ fn a_reset_ends_what_is_being_deallocated() {
         port.controller.poll(port.now_ps);
     }
     port.write(offset::CC, 0);
+    port.controller.poll(port.now_ps);
+    let before = port.controller.deallocated_pages();
     for _ in 0..4 {
         port.now_ps += PS_PER_MS;
         port.controller.poll(port.now_ps);
     }
     assert_eq!(port.read(offset::CSTS) & 1, 0, "CSTS.RDY");
-    assert!(port.controller.deallocated_pages() < PAGES);
+    // The piece that was under way, at most.
+    assert!(port.controller.deallocated_pages() <= before + (1 << 16));
     // And the drive is as good as ever.
     busy(&mut driver, 1);
     while driver.reap(1).is_empty() {

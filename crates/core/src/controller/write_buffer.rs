@@ -63,6 +63,8 @@ struct Slot {
     known: u8,
     /// The operation that reads the rest, until somebody asks for it.
     rest_read: Maybe<FlashOpId>,
+    /// A command reads the rest.
+    is_hurried: bool,
     // Only with a log.
     log: LogState,
     /// A newer version of its page is safe.
@@ -91,6 +93,7 @@ impl Slot {
             cold: false,
             known: 0,
             rest_read: Maybe::NONE,
+            is_hurried: false,
             log: LogState::None,
             superseded: false,
             written: false,

@@ -176,7 +176,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.buffer.slots.merged(slot, false);
             return;
         };
-        let class = match self.buffer.slots.is_awaited(slot) {
+        let class = match self.buffer.slots.is_urgent(slot) {
             true => Class::HostRead,
             false => Class::UpdateRead,
         };
@@ -191,13 +191,16 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if self.buffer.slots.hurry_rest(slot) {
             self.start_merge(slot);
         }
-        let page = translation_page(self.buffer.slots.lpn(slot));
-        self.map.hurry(&mut self.board, page);
-        if let Some(read) = self.buffer.slots.take_rest_read(slot) {
-            let board = &mut self.board;
-            board
-                .array
-                .promote(&mut board.engine, read, Class::HostRead);
+        let board = &mut self.board;
+        match self.buffer.slots.take_rest_read(slot) {
+            Some(read) => {
+                let engine = &mut board.engine;
+                board.array.promote(engine, read, Class::HostRead);
+            }
+            None => {
+                let page = translation_page(self.buffer.slots.lpn(slot));
+                self.map.hurry(board, page);
+            }
         }
         self.dispatch_map();
     }

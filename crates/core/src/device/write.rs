@@ -194,7 +194,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         } else {
             self.protect(lpn);
             self.buffer.slots.merged(slot, false);
-            self.go_on(Vec::new());
+            self.log_changed(Vec::new());
         }
         true
     }
@@ -473,7 +473,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.log_changed(done);
     }
 
-    /// The log holds something else: who waited for it goes on, and what is to make room does.
+    /// The log, or the buffer, holds something else: who waited for it goes on, and what is to make room does.
     fn log_changed(&mut self, done: Vec<CommandId>) {
         self.go_on(done);
         self.dispatch();

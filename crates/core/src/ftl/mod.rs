@@ -296,14 +296,15 @@ impl Ftl {
         if !relocating && !self.has_room(stream) {
             return None;
         }
+        let stream = self.with_room(stream, relocating);
         let open = self.open[stream as usize];
         if open.superblock.is_none() || open.next_slot == usable {
             // The full one was closed when its last unit was given out; a free one comes next.
-            match self.blocks.open(stream) {
-                Some(superblock) => self.open[stream as usize] = Open::at_start(superblock),
-                None if relocating => self.adopt(stream)?,
-                None => return None,
-            }
+            let superblock = self.blocks.open(stream)?;
+            self.open[stream as usize] = Open {
+                superblock: Some(superblock),
+                next_slot: 0,
+            };
         }
         self.follow_map();
         let sequence = self.next_sequence();

@@ -91,7 +91,8 @@ pub enum Contradiction {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Rest {
     blocks: Superblocks,
-    open: [Open; STREAMS],
+    /// By stream; drives of before have none for the last ones.
+    open: Vec<Open>,
     sequence: u32,
     lifespan: Lifespan,
     found_stale: FoundStale,
@@ -103,7 +104,7 @@ impl Ftl {
     pub fn rest(&self) -> Rest {
         Rest {
             blocks: self.blocks.without_slots(),
-            open: self.open,
+            open: self.open.to_vec(),
             sequence: self.sequence,
             lifespan: self.lifespan,
             found_stale: self.found_stale.clone(),
@@ -125,7 +126,9 @@ impl Ftl {
         self.check_found(&found)?;
         rest.check(self)?;
         self.blocks = rest.blocks.clone();
-        self.open = rest.open;
+        for (open, was) in self.open.iter_mut().zip(&rest.open) {
+            *open = *was;
+        }
         self.sequence = rest.sequence;
         self.lifespan = rest.lifespan;
         self.found_stale = rest.found_stale.clone();
@@ -231,7 +234,11 @@ impl Rest {
         let is_whole = own.len() == all.len() && is_same;
         let exists = |open: &Open| open.superblock.is_none_or(|s| s.index() < all.len());
         let pages = ftl.directory.pages();
-        match is_whole && self.open.iter().all(exists) && self.found_stale.is_within(pages) {
+        match is_whole
+            && self.open.len() <= STREAMS
+            && self.open.iter().all(exists)
+            && self.found_stale.is_within(pages)
+        {
             true => Ok(()),
             false => Err(Contradiction::Rest),
         }

@@ -1,7 +1,6 @@
 //! Streams: what lies together in a superblock.
 
-use super::{Ftl, Open};
-use crate::ids::Superblock;
+use super::Ftl;
 use crate::nand::CellMode;
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +18,8 @@ pub enum Stream {
     Map = 3,
     /// Host data on its way through the single-bit cache.
     Slc = 4,
-    /// Data moved by static wear levelling: it has lain still, and beside what was relocated because it is written it would be
-    /// relocated with that again and again.
+    /// Data moved by static wear levelling, or written anew before it cannot be read: it has lain still, and beside what was relocated
+    /// because it is written it would be relocated with that again and again.
     Wear = 5,
 }
 
@@ -39,27 +38,19 @@ impl Stream {
 /// How many there are.
 pub(super) const STREAMS: usize = 6;
 
-impl Open {
-    /// Of a superblock that was just opened.
-    pub(super) fn at_start(superblock: Superblock) -> Self {
-        Open {
-            superblock: Some(superblock),
-            next_slot: 0,
-        }
-    }
-}
-
 impl Ftl {
-    /// Where nothing is free, what garbage collection and wear levelling have open is there for the moves of either.
-    pub(super) fn adopt(&mut self, stream: Stream) -> Option<()> {
-        let from = match stream {
+    /// Whose superblock moves go to: where nothing is free, what garbage collection and wear levelling have open is there for either.
+    pub(super) fn with_room(&self, stream: Stream, moves: bool) -> Stream {
+        let other = match stream {
+            _ if !moves => return stream,
             Stream::Wear => self.relocation_stream,
             _ if stream == self.relocation_stream => Stream::Wear,
-            _ => return None,
+            _ => return stream,
         };
-        let open = std::mem::take(&mut self.open[from as usize]);
-        self.blocks[open.superblock?].stream = stream;
-        self.open[stream as usize] = open;
-        Some(())
+        let has_none = self.left_in(stream) == 0 && self.blocks.free_count(CellMode::Native) == 0;
+        match has_none && self.left_in(other) > 0 {
+            true => other,
+            false => stream,
+        }
     }
 }

@@ -50,8 +50,8 @@ fn beside(spec: &DriveSpec, count: u64, length_ps: u64) -> [Latencies; 2] {
     seen
 }
 
-/// A read waited behind the rest of every page that was buffered in part: on a BG4 20 ms each, 49 reads a second where there are 5,393
-/// beside writes of whole pages; beside 64 MiB of buffer one waited 264 ms.
+/// A read waited behind the rest of every page that was buffered in part: on a BG4 18 ms each, 27 in half a second where there are 2,597
+/// beside writes of whole pages; beside 64 MiB of buffer one waited 239 ms.
 #[test]
 fn reads_do_not_wait_for_the_rest_of_what_others_wrote() {
     let drives: [(&str, &[(&str, &str)]); 5] = [
@@ -86,7 +86,7 @@ fn reads_do_not_wait_for_the_rest_of_what_others_wrote() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The rest of all that fits into the buffer was read before anything was programmed: 764 ms without a write.
+/// The rest of all that fits into the buffer was read before anything was programmed: 755 ms without a write.
 #[test]
 fn writes_do_not_wait_until_the_rest_of_all_that_is_buffered_is_read() {
     let mut sets = LARGE_BUFFER.to_vec();
@@ -99,7 +99,7 @@ fn writes_do_not_wait_until_the_rest_of_all_that_is_buffered_is_read() {
     let longest_ms = writes.longest_ps() / MS;
     println!("{} writes, the longest {longest_ms} ms", writes.count());
     assert!(writes.count() > 15_000, "the buffer is filled");
-    assert!(longest_ms < 200, "{longest_ms} ms");
+    assert!(longest_ms < 70, "{longest_ms} ms");
 }
 
 /// Who asks for the rest of a page that is not there yet is a reader like any: before the rest of all others.

@@ -114,8 +114,6 @@ fn what_a_later_layer_switches_off_is_forgotten() {
     // Given beside what switches it off, it is refused, as in a single file.
     let beside = over(base, paper, &[("hpb.control", "host")]).expect_err("it can do nothing");
     assert!(beside.to_string().contains("unless `hpb.protocol`"));
-    let beside = over(base, &format!("{paper}[tier.hmb]\n"), &[]);
-    assert_eq!(beside.err(), None);
 }
 
 #[test]

@@ -381,6 +381,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
                 self.interrupts |= vector.map_or(0, bit);
             }
             Ok(Posted::QueueGone) => return,
+            // What ends as the drive is shut down without it is heard of by nobody.
+            Err(_) if !self.may_access_host => {}
             Err(_) => self.registers.fail(),
         }
         if let Some(Some(submission)) = self.queues.submissions.get_mut(index(submission)) {

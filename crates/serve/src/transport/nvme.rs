@@ -153,7 +153,9 @@ impl NvmeFunction {
 
     /// Whether an interrupt that is due waits for more.
     pub fn holds_interrupts(&self) -> bool {
-        self.is_heard && self.gather.as_ref().is_some_and(Gather::is_waiting)
+        self.is_bus_master()
+            && self.is_heard
+            && self.gather.as_ref().is_some_and(Gather::is_waiting)
     }
 
     /// Interrupts that are to be raised now.

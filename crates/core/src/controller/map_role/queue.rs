@@ -3,7 +3,7 @@
 //!
 //! A host's read waits for one update at most before it is its turn. In one queue it would wait behind all that writes and trims have
 //! changed, long after they were acknowledged: at 16 updates for each read in flight, for milliseconds; behind the 700 pages of 512 B
-//! each that a BG4 buffers, for 20 ms. The other way round, updates have every second turn, so that readers that miss the map
+//! each that a BG4 buffers, for 18 ms. The other way round, updates have every second turn, so that readers that miss the map
 //! without end do not stop those who write.
 
 use crate::ids::{FlashOpId, Maybe, TranslationPage};

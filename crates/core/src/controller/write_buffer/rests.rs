@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 /// Slots whose rest is in flash.
 #[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub(super) struct Rests {
-    /// To be read: those that commands wait for (FUA), then the oldest first.
+    /// To be read: those that commands wait for (FUA, or a drive whose writes are done once in flash), then the oldest first.
     waiting: VecDeque<BufferSlot>,
     /// How many are being read.
     pub(super) under_way: u32,
@@ -68,6 +68,7 @@ impl WriteBuffer {
 
     /// A command reads the rest of a slot's page. Whether that is not being read yet: it is from then on.
     pub fn hurry_rest(&mut self, slot: BufferSlot) -> bool {
+        self.slots[slot].is_hurried = true;
         let is_new = self.state(slot) == SlotState::Partial && self.remove_rest(slot);
         if is_new {
             self.begin_rest(slot);
@@ -75,11 +76,18 @@ impl WriteBuffer {
         is_new
     }
 
-    /// Whether commands wait for a slot alone (FUA).
+    /// Whether commands wait until a slot is in flash.
     #[inline]
     #[must_use]
     pub fn is_awaited(&self, slot: BufferSlot) -> bool {
         self.slots[slot].waiter.is_some()
+    }
+
+    /// Whether a host waits for the rest of a slot's page: a write that is done once it is in flash, or a read.
+    #[inline]
+    #[must_use]
+    pub fn is_urgent(&self, slot: BufferSlot) -> bool {
+        self.is_awaited(slot) || self.slots[slot].is_hurried
     }
 
     /// The rest of a slot's page is read by this operation.
@@ -106,6 +114,7 @@ impl WriteBuffer {
         assert!(state.is_partial());
         self.rests.under_way -= u32::from(state == SlotState::Merging);
         self.slots[slot].rest_read = Maybe::NONE;
+        self.slots[slot].is_hurried = false;
         let epoch_closed = self.slots[slot].epoch + 1 < self.first_epoch + self.epochs.len() as u64;
         self.merging[if epoch_closed { CLOSED } else { OPEN }] -= 1;
         let awaited = self.is_awaited(slot);
