@@ -114,7 +114,7 @@ fn a_reset_ends_what_is_being_deallocated() {
     }
     assert_eq!(port.read(offset::CSTS) & 1, 0, "CSTS.RDY");
     // The piece that was under way, at most.
-    assert!(port.controller.deallocated_pages() <= before + (1 << 16));
+    assert!(port.controller.deallocated_pages() <= before + AT_ONCE);
     // And the drive is as good as ever.
     busy(&mut driver, 1);
     while driver.reap(1).is_empty() {
