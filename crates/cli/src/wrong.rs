@@ -138,6 +138,10 @@ fn word(error: &clap::Error, option: &str, args: &[OsString]) -> Option<Error> {
     let Some(ContextValue::Strings(allowed)) = error.get(ContextKind::ValidValue) else {
         return None;
     };
+    if allowed.is_empty() {
+        // Not a word is asked for, but a value.
+        return None;
+    }
     let allowed = allowed.iter().map(|word| format!("`{word}`"));
     let allowed = allowed.collect::<Vec<_>>().join(", ");
     let message = match found.is_empty() {

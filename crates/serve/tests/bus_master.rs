@@ -194,6 +194,25 @@ fn a_reset_without_bus_mastering_comes_to_its_end() {
     driver.run(1, read).expect("a read");
 }
 
+/// What was under way has ended by then, and could not be told: that was taken for a failure.
+#[test]
+fn a_shutdown_without_bus_mastering_comes_to_its_end() {
+    let mut driver = at_work();
+    driver.port.set_command(MEMORY_SPACE);
+    let before = driver.port.all_memory();
+    driver
+        .port
+        .write(offset::CC, 4 << 20 | 6 << 16 | 1 << 14 | 1);
+    while driver.port.read(offset::CSTS) >> 2 & 3 != 2 {
+        assert!(driver.port.wait(), "CSTS.SHST");
+    }
+    assert_eq!(driver.port.read(offset::CSTS) & 2, 0, "CSTS.CFS");
+    assert!(
+        driver.port.all_memory() == before,
+        "host memory was written"
+    );
+}
+
 #[test]
 fn in_d3hot_only_configuration_space_answers() {
     let mut driver = at_work();

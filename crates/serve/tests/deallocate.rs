@@ -13,7 +13,7 @@ use simulated::{Simulated, ram, spec};
 
 /// 4 GiB.
 const PAGES: u64 = 1 << 20;
-/// What the drive goes through in one go, with what is counted for the pieces.
+/// What the drive goes through in one go, 256 MiB, with what is counted for the pieces.
 const AT_ONCE: u64 = (1 << 16) + 64;
 const PS_PER_MS: u64 = 1_000_000_000;
 

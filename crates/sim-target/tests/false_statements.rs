@@ -1,42 +1,21 @@
 //! Statements of the prober that were false, each with the drive on which it made them, and with one on which the
 //! same statement is right and must still be made.
 
-use lodger_core::Precondition;
-use lodger_probe::stats::Estimate;
-use lodger_probe::{Options, Outcome, Tier, probe};
-use lodger_run::{Drive, HmbChoice, RunConfig};
-use lodger_sim_target::{Noise, SimTarget};
-use std::time::Duration;
+mod probed;
 
-type Set<'a> = &'a [(&'a str, &'a str)];
+use lodger_probe::stats::Estimate;
+use lodger_probe::{Outcome, Tier};
+use lodger_run::Drive;
+use probed::{Set, fixture, of_collection};
 
 /// The plain drive with some of its keys changed.
 fn plain(set: Set<'_>) -> Drive {
-    let text = include_str!("fixtures/plain.toml");
-    Drive::parse("plain", text, set).unwrap_or_else(|e| panic!("{e}"))
-}
-
-fn of_collection(name: &str, set: Set<'_>) -> Drive {
-    Drive::open(name, set).unwrap_or_else(|e| panic!("{e}"))
+    fixture(include_str!("fixtures/plain.toml"), set)
 }
 
 /// A probe of some experiments, of which each is done once; all of them if none is named.
 fn probed(drive: Drive, experiments: &[&str], seed: u64) -> Outcome {
-    let config = RunConfig {
-        drive,
-        hmb: HmbChoice::Negotiated,
-        precondition: Precondition::Sequential,
-        seed: 1,
-    };
-    let mut target = SimTarget::open(&config, Noise::default(), seed).expect("it opens");
-    let options = Options {
-        experiments: experiments.iter().map(|&name| name.to_owned()).collect(),
-        budget: Duration::from_secs(1 << 20),
-        may_write: true,
-        seed,
-        confidence: 0.0,
-    };
-    probe(&mut target, &options, &mut |_| true)
+    probed::probed(drive, 1, experiments, seed)
 }
 
 fn number(outcome: &Outcome, name: &str) -> Option<Estimate> {

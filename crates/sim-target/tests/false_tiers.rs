@@ -1,44 +1,20 @@
 //! Is a tier or a unit that was told with confidence, and was false, left open now? Each on the drive on which it was told, and
 //! beside it one on which the same is right and must still be told.
 
-use lodger_core::Precondition;
-use lodger_probe::{Options, Tier, Verdict, probe};
-use lodger_run::{Drive, HmbChoice, RunConfig};
-use lodger_sim_target::{Noise, SimTarget};
-use std::time::Duration;
+mod probed;
 
-type Set<'a> = &'a [(&'a str, &'a str)];
+use lodger_probe::{Tier, Verdict};
+use lodger_run::Drive;
+use probed::{fixture, of_collection, probed};
 
 /// What the experiments of a role rest on.
 const MAP: &[&str] = &["map-cache"];
 const READ_CACHE: &[&str] = &["map-cache", "parallelism", "read-cache"];
 const WRITES: &[&str] = &["parallelism", "flush"];
 
-fn fixture(text: &str, set: Set<'_>) -> Drive {
-    Drive::parse("fixture", text, set).unwrap_or_else(|e| panic!("{e}"))
-}
-
-fn tiny(set: Set<'_>) -> Drive {
-    Drive::open("tiny", set).unwrap_or_else(|e| panic!("{e}"))
-}
-
 /// What a probe says of a role that does each of some experiments once.
 fn verdict(drive: Drive, role: &str, experiments: &[&str], seed: u64) -> Verdict {
-    let config = RunConfig {
-        drive,
-        hmb: HmbChoice::Negotiated,
-        precondition: Precondition::Sequential,
-        seed,
-    };
-    let mut target = SimTarget::open(&config, Noise::default(), seed).expect("it opens");
-    let options = Options {
-        experiments: experiments.iter().map(|&name| name.to_owned()).collect(),
-        budget: Duration::from_secs(1 << 20),
-        may_write: true,
-        seed,
-        confidence: 0.0,
-    };
-    let mut outcome = probe(&mut target, &options, &mut |_| true);
+    let mut outcome = probed(drive, seed, experiments, seed);
     outcome.roles.remove(role).expect("it was looked for")
 }
 
@@ -108,7 +84,7 @@ fn places_in_units_that_others_brought_are_no_units() {
     for policy in ["random", "s3-fifo", "2q"] {
         for seed in 1..4 {
             let policy = format!("\"{policy}\"");
-            let drive = tiny(&[("role.map.replacement", &policy)]);
+            let drive = of_collection("tiny", &[("role.map.replacement", &policy)]);
             let found = verdict(drive, "map", MAP, seed);
             let is_true = |unit: f64| (unit / 4_194_304.0 - 1.0).abs() < 0.05;
             assert!(
@@ -125,7 +101,7 @@ fn places_in_units_that_others_brought_are_no_units() {
 fn the_unit_is_told_where_pairs_show_it() {
     for policy in ["lru", "fifo", "clock"] {
         let policy = format!("\"{policy}\"");
-        let drive = tiny(&[("role.map.replacement", &policy)]);
+        let drive = of_collection("tiny", &[("role.map.replacement", &policy)]);
         let unit = verdict(drive, "map", MAP, 1).unit_bytes.expect("a unit");
         assert!((unit.estimate / 4_194_304.0 - 1.0).abs() < 0.01, "{unit:?}");
     }

@@ -28,4 +28,4 @@ pub use migrations::TierMigrations;
 pub use read_ahead::ReadAhead;
 pub use read_cache::ReadCache;
 pub use window::{Entry, Verdict, Window};
-pub use write_buffer::{Fate, Flusher, Landing, SlotState, Wanted, WriteBuffer};
+pub use write_buffer::{Fate, Flusher, Landing, Rest, SlotState, Wanted, WriteBuffer};

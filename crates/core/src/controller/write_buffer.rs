@@ -7,6 +7,7 @@ mod rests;
 mod wanted;
 
 pub use log::Fate;
+pub use rests::Rest;
 pub use wanted::Wanted;
 
 use crate::ids::{BufferSlot, CommandId, FlashOpId, Lpn, Maybe};
@@ -61,9 +62,9 @@ struct Slot {
     cold: bool,
     /// Sectors that were written, by bit, while the rest of its page is in flash.
     known: u8,
-    /// The operation that reads the rest, until somebody asks for it.
+    /// The operation that reads the rest.
     rest_read: Maybe<FlashOpId>,
-    /// A command reads the rest.
+    /// A command waits for the rest.
     is_hurried: bool,
     // Only with a log.
     log: LogState,
@@ -496,7 +497,6 @@ impl WriteBuffer {
     pub fn wait_for(&mut self, slot: BufferSlot, command: CommandId, at_once: bool) {
         let next = self.slots[slot].waiter;
         self.slots[slot].waiter = self.waiters.insert(Waiter { command, next }).into();
-        self.advance_rest(slot);
         if at_once {
             self.hurry();
         }

@@ -5,7 +5,7 @@ use super::board::Board;
 use super::erases::Erases;
 use super::map::translation_page;
 use super::{Contents, Device, HostMemory, Lent, wear};
-use crate::controller::{Lookup, ReadCache, Waiter, WriteBuffer};
+use crate::controller::{Lookup, ReadCache, Rest, Waiter, WriteBuffer};
 use crate::engine::{EventKind, INDEX_MAX};
 use crate::ftl::{Collector, Ftl, Move, Mover, Owned, Pacer};
 use crate::ids::{BufferSlot, Lpn, ProgramId, Superblock};
@@ -157,7 +157,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             }
             Lookup::Tier(_) | Lookup::Waiting | Lookup::Unmapped | Lookup::Nowhere => {
                 self.map.fill(&mut self.board, page, Waiter::Merge(slot));
-                if self.buffer.slots.is_awaited(slot) {
+                if self.buffer.slots.is_hurried(slot) {
                     self.map.hurry(&mut self.board, page);
                 }
             }
@@ -176,7 +176,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.buffer.slots.merged(slot, false);
             return;
         };
-        let class = match self.buffer.slots.is_urgent(slot) {
+        let class = match self.buffer.slots.is_hurried(slot) {
             true => Class::HostRead,
             false => Class::UpdateRead,
         };
@@ -186,21 +186,19 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.buffer.slots.rest_is_read_by(slot, op);
     }
 
-    /// A command reads the rest of a partly written page: what is read for the write alone is as urgent from now on.
+    /// A command waits for the rest of a partly written page: what is read for the write alone is as urgent from now on.
     pub(super) fn hurry_merge(&mut self, slot: BufferSlot) {
-        if self.buffer.slots.hurry_rest(slot) {
-            self.start_merge(slot);
-        }
+        let Some(rest) = self.buffer.slots.hurry_rest(slot) else {
+            return;
+        };
         let board = &mut self.board;
-        match self.buffer.slots.take_rest_read(slot) {
-            Some(read) => {
-                let engine = &mut board.engine;
-                board.array.promote(engine, read, Class::HostRead);
-            }
-            None => {
+        match rest {
+            Rest::Unread => self.start_merge(slot),
+            Rest::Unlocated => {
                 let page = translation_page(self.buffer.slots.lpn(slot));
                 self.map.hurry(board, page);
             }
+            Rest::Read(op) => board.array.promote(&mut board.engine, op, Class::HostRead),
         }
         self.dispatch_map();
     }

@@ -422,6 +422,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.background.steps += 1;
         let mut batch = std::mem::take(&mut self.background.batch);
         self.collect_moves(mover, pages, unit_slots, &mut batch);
+        // Where moves of both kinds meet, the first decides: one operation of each victim.
         let evens_wear = batch.first().is_some_and(|m| m.cause == Cause::Wear);
         let stream = match pages {
             true => Stream::Map,

@@ -277,6 +277,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.board.counters.buffer_drains += u64::from(fua);
             let at_once = fua || self.buffer.tier.is_flash();
             self.buffer.slots.wait_for(held, id, at_once);
+            self.hurry_merge(held);
         }
         held
     }

@@ -83,14 +83,10 @@ impl Ftl {
     /// Slots of ordinary flash that can be written before an erase.
     fn erased_slots(&self) -> i64 {
         let slots = i64::from(self.geometry.superblock_slots);
-        let native = [
-            Stream::Host,
-            Stream::Cold,
-            Stream::Gc,
-            Stream::Map,
-            Stream::Wear,
-        ];
-        let open: i64 = native.iter().map(|&stream| self.left_in(stream)).sum();
+        let native = Stream::ALL
+            .into_iter()
+            .filter(|stream| !stream.mode().is_slc());
+        let open: i64 = native.map(|stream| self.left_in(stream)).sum();
         i64::from(self.blocks.free_count(CellMode::Native)) * slots + open
     }
 
@@ -273,10 +269,9 @@ impl Ftl {
             .map(|victim| i64::from(self.blocks[victim.superblock].valid))
             .sum();
         let slots = i64::from(self.geometry.superblock_slots);
-        let open =
-            [self.relocation_stream, Stream::Wear, Stream::Map].map(|stream| self.left_in(stream));
-        i64::from(self.blocks.free_count(CellMode::Native)) * slots + open.iter().sum::<i64>()
-            - moving
+        let streams = [self.relocation_stream, Stream::Wear, Stream::Map];
+        let open: i64 = streams.iter().map(|&stream| self.left_in(stream)).sum();
+        i64::from(self.blocks.free_count(CellMode::Native)) * slots + open - moving
     }
 
     /// Slots that will be erased without anything more being moved.

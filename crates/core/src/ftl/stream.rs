@@ -24,6 +24,16 @@ pub enum Stream {
 }
 
 impl Stream {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Stream; 6] = [
+        Stream::Host,
+        Stream::Cold,
+        Stream::Gc,
+        Stream::Map,
+        Stream::Slc,
+        Stream::Wear,
+    ];
+
     /// That its superblocks run in.
     #[inline]
     #[must_use]
@@ -36,7 +46,7 @@ impl Stream {
 }
 
 /// How many there are.
-pub(super) const STREAMS: usize = 6;
+pub(super) const STREAMS: usize = Stream::ALL.len();
 
 impl Ftl {
     /// Whose superblock moves go to: where nothing is free, what garbage collection and wear levelling have open is there for either.

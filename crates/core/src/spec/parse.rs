@@ -3,9 +3,9 @@
 use super::build;
 use super::document::{self, Entries};
 use super::error::{Place, Problem, SpecError};
-use super::idle;
 use super::keys::{self, Absent, KEYS, Key};
 use super::source::{Source, SourceKind};
+use super::unused;
 use super::value::{Item, Value};
 use super::words::Words;
 use super::{DriveSpec, Tier};
@@ -103,7 +103,7 @@ impl ParsedDrive {
             .map(|(above, _)| above)
             .filter(|above| has_below(above))
             // Of a memory that the drive lacks nothing may be said.
-            .filter(|_| idle::memory_of(path).is_none_or(is_there));
+            .filter(|_| unused::memory_of(path).is_none_or(is_there));
         stated(path).or_else(|| stated(above?))
     }
 }
@@ -129,7 +129,7 @@ pub fn parse(
 ) -> Result<ParsedDrive, SpecError> {
     let entries = document::read(text, file, sets, extends)?;
     let mut values = Values::resolve(entries, file)?;
-    idle::refuse(&mut values)?;
+    unused::refuse(&mut values)?;
     let spec = build::drive(&mut values)?;
     let values = KEYS
         .iter()

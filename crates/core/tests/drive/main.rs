@@ -44,7 +44,7 @@ mod slc_dynamic;
 mod small_writes;
 mod spec_errors;
 mod spec_hints;
-mod spec_idle;
+mod spec_unused;
 mod spec_values;
 mod steady;
 mod steady_drawn;

@@ -171,15 +171,6 @@ pub struct Record {
 /// So that nothing but zeros is what zeros say.
 const SIGN: u16 = 0x4c64;
 
-const STREAMS: [Stream; 6] = [
-    Stream::Host,
-    Stream::Cold,
-    Stream::Gc,
-    Stream::Map,
-    Stream::Slc,
-    Stream::Wear,
-];
-
 fn checked(bytes: &[u8], place: u64) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(bytes);
@@ -231,7 +222,7 @@ impl Record {
             return Ok(None);
         }
         let [owner, sequence, unit, settled_to, data, epoch, signs, check] = words(bytes);
-        let stream = STREAMS.get((signs & 0xff) as usize).ok_or(())?;
+        let stream = Stream::ALL.get((signs & 0xff) as usize).ok_or(())?;
         if checked(&bytes[..28], ppn.0.into()) != check || signs >> 16 != u32::from(SIGN) {
             return Err(());
         }

@@ -62,17 +62,8 @@ impl Events {
         let masked = self.masked;
         let is_told = |event: &AsyncEvent| masked >> event.kind() & 1 == 0;
         let at = self.events.iter().position(is_told)?;
-        let permit = match queues.take_up(self.requests.pop_front()?) {
-            Ok(permit) => permit,
-            Err(request) => {
-                self.requests.push_front(request);
-                return None;
-            }
-        };
-        let Some(event) = self.events.remove(at) else {
-            permit.abandon();
-            return None;
-        };
+        let permit = self.take_up(0, queues)?;
+        let event = self.events.remove(at)?;
         self.masked |= 1 << event.kind();
         Some((event, permit))
     }
@@ -81,6 +72,10 @@ impl Events {
     fn take(&mut self, command: CommandId, queues: &mut Queues) -> Option<Permit> {
         let is_it = |request: &SetAside| request.command() == command;
         let at = self.requests.iter().position(is_it)?;
+        self.take_up(at, queues)
+    }
+
+    fn take_up(&mut self, at: usize, queues: &mut Queues) -> Option<Permit> {
         match queues.take_up(self.requests.remove(at)?) {
             Ok(permit) => Some(permit),
             Err(request) => {

@@ -2,7 +2,7 @@
 
 mod deallocate;
 
-pub(super) use deallocate::PAGES_AT_ONCE;
+pub use deallocate::PAGES_AT_ONCE;
 
 use super::namespaces::Namespace;
 use super::window::Call;

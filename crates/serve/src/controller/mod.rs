@@ -52,6 +52,7 @@ use faults::Kept;
 use features::Features;
 use identity::{Identity, Unservable};
 use io::Flights;
+pub use io::PAGES_AT_ONCE;
 use keep::Keeping;
 pub use keep::{ComeBack, Division};
 use lodger_core::device::{News, Sent};

@@ -21,7 +21,7 @@ pub use vfio::VfioUser;
 
 use crate::clock::{Clock, Speed};
 use crate::controller::identity::Unservable;
-use crate::controller::{Controller, Statistics};
+use crate::controller::{Controller, PAGES_AT_ONCE, Statistics};
 use crate::metrics;
 use lodger_core::observe::Histogram;
 use lodger_wire::memory::GuestMemory;
@@ -42,8 +42,6 @@ const SLEEP_MAX: Duration = Duration::from_millis(100);
 const FILE_LOOKS: Duration = Duration::from_micros(100);
 /// Polls between two looks at the sockets, while there is work.
 const POLLS_PER_LOOK: u32 = 8;
-/// Pages that are deallocated between two such looks at most: they take some milliseconds.
-const PAGES_PER_LOOK: u64 = 1 << 16;
 /// Between two savings of what a drive has counted, by the wall clock.
 const SAVE_EVERY: Duration = Duration::from_secs(10);
 /// Steps of a drive that answers at once, before other things are looked at.
@@ -201,7 +199,7 @@ impl<F: FrontEnd> Server<F> {
             let mut worked = self.poll();
             polls += 1;
             let pages_now = self.front.controller().deallocated_pages();
-            if !worked || polls >= POLLS_PER_LOOK || pages_now.wrapping_sub(pages) >= PAGES_PER_LOOK
+            if !worked || polls >= POLLS_PER_LOOK || pages_now.wrapping_sub(pages) >= PAGES_AT_ONCE
             {
                 (polls, pages) = (0, pages_now);
                 worked |= self.front.look();
@@ -242,7 +240,7 @@ impl<F: FrontEnd> Server<F> {
         let mut worked = controller.poll(now_ps);
         if self.clock.speed().is_at_once() {
             let mut jumps = 0;
-            let pages_max = controller.deallocated_pages() + PAGES_PER_LOOK;
+            let pages_max = controller.deallocated_pages() + PAGES_AT_ONCE;
             while controller.is_waited_for()
                 && jumps < JUMPS_MAX
                 && controller.deallocated_pages() < pages_max

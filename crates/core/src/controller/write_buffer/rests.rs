@@ -12,10 +12,21 @@ use std::collections::VecDeque;
 /// Slots whose rest is in flash.
 #[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub(super) struct Rests {
-    /// To be read: those that commands wait for (FUA, or a drive whose writes are done once in flash), then the oldest first.
+    /// To be read, the oldest first.
     waiting: VecDeque<BufferSlot>,
     /// How many are being read.
-    pub(super) under_way: u32,
+    under_way: u32,
+}
+
+/// Where the rest of a page is that a command waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// In flash, and nobody has asked for it.
+    Unread,
+    /// In flash, and its map entry is on the way.
+    Unlocated,
+    /// It is read by this operation.
+    Read(FlashOpId),
 }
 
 impl WriteBuffer {
@@ -32,31 +43,15 @@ impl WriteBuffer {
         self.rests.waiting.push_back(slot);
     }
 
-    /// A command waits for a slot that may wait for its rest: before others.
-    pub(super) fn advance_rest(&mut self, slot: BufferSlot) {
-        if self.state(slot) == SlotState::Partial && self.remove_rest(slot) {
-            self.rests.waiting.push_front(slot);
-        }
-    }
-
-    fn remove_rest(&mut self, slot: BufferSlot) -> bool {
-        // It was mostly written of late.
-        let at = self.rests.waiting.iter().rposition(|&other| other == slot);
-        at.and_then(|at| self.rests.waiting.remove(at)).is_some()
-    }
-
     /// The next slot whose rest is to be read now: it is being read from then on. `at_once`: most that are being read; `ahead`: pages
-    /// that wait to be programmed, whole or being read, with which none is wanted that nobody waits for.
+    /// that wait to be programmed, whole or being read, with which none is wanted unless a flush waits.
     pub fn next_rest(&mut self, at_once: u32, ahead: u32) -> Option<BufferSlot> {
-        let &slot = self.rests.waiting.front()?;
-        if !self.is_awaited(slot) {
-            let whole: u32 = self.dirty_count.iter().sum();
-            let is_wanted = self.merging[CLOSED] > 0 || whole + self.rests.under_way < ahead;
-            if self.rests.under_way >= at_once || !is_wanted {
-                return None;
-            }
+        let whole: u32 = self.dirty_count.iter().sum();
+        let is_wanted = self.merging[CLOSED] > 0 || whole + self.rests.under_way < ahead;
+        if self.rests.under_way >= at_once || !is_wanted {
+            return None;
         }
-        self.rests.waiting.pop_front();
+        let slot = self.rests.waiting.pop_front()?;
         self.begin_rest(slot);
         Some(slot)
     }
@@ -66,38 +61,33 @@ impl WriteBuffer {
         self.rests.under_way += 1;
     }
 
-    /// A command reads the rest of a slot's page. Whether that is not being read yet: it is from then on.
-    pub fn hurry_rest(&mut self, slot: BufferSlot) -> bool {
-        self.slots[slot].is_hurried = true;
-        let is_new = self.state(slot) == SlotState::Partial && self.remove_rest(slot);
-        if is_new {
-            self.begin_rest(slot);
+    /// A command waits for the rest of a slot's page: where that is, unless one has waited already. A slot whose rest was to be read is
+    /// being read from then on.
+    pub fn hurry_rest(&mut self, slot: BufferSlot) -> Option<Rest> {
+        let held = &mut self.slots[slot];
+        if !held.state.is_partial() || std::mem::replace(&mut held.is_hurried, true) {
+            return None;
         }
-        is_new
+        if held.state == SlotState::Merging {
+            return Some(held.rest_read.get().map_or(Rest::Unlocated, Rest::Read));
+        }
+        // Mostly it was written of late.
+        let at = self.rests.waiting.iter().rposition(|&other| other == slot);
+        at.and_then(|at| self.rests.waiting.remove(at));
+        self.begin_rest(slot);
+        Some(Rest::Unread)
     }
 
-    /// Whether commands wait until a slot is in flash.
+    /// Whether a command waits for the rest of a slot's page.
     #[inline]
     #[must_use]
-    pub fn is_awaited(&self, slot: BufferSlot) -> bool {
-        self.slots[slot].waiter.is_some()
-    }
-
-    /// Whether a host waits for the rest of a slot's page: a write that is done once it is in flash, or a read.
-    #[inline]
-    #[must_use]
-    pub fn is_urgent(&self, slot: BufferSlot) -> bool {
-        self.is_awaited(slot) || self.slots[slot].is_hurried
+    pub fn is_hurried(&self, slot: BufferSlot) -> bool {
+        self.slots[slot].is_hurried
     }
 
     /// The rest of a slot's page is read by this operation.
     pub fn rest_is_read_by(&mut self, slot: BufferSlot, op: FlashOpId) {
         self.slots[slot].rest_read = op.into();
-    }
-
-    /// The operation that reads the rest of a slot's page, if it was not asked for before.
-    pub fn take_rest_read(&mut self, slot: BufferSlot) -> Option<FlashOpId> {
-        self.slots[slot].rest_read.take()
     }
 
     /// Whether some of these sectors are still in flash alone.
@@ -117,7 +107,7 @@ impl WriteBuffer {
         self.slots[slot].is_hurried = false;
         let epoch_closed = self.slots[slot].epoch + 1 < self.first_epoch + self.epochs.len() as u64;
         self.merging[if epoch_closed { CLOSED } else { OPEN }] -= 1;
-        let awaited = self.is_awaited(slot);
+        let awaited = self.slots[slot].waiter.is_some();
         self.queue(slot, cold);
         if epoch_closed || awaited {
             self.hurry();

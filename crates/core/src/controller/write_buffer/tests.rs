@@ -109,33 +109,26 @@ fn the_rest_of_pages_is_read_in_the_order_of_need() {
         let mut rng = crate::rng::Rng::new(seed);
         let (at_once, ahead) = (1 + rng.below(4), 1 + rng.below(12));
         let mut buffer = buffer(SLOTS, 0);
-        // To be read: slot, whether a command waits for it, whether a flush does; and those being read.
-        let mut waiting: Vec<(BufferSlot, bool, bool)> = Vec::new();
-        let mut reading: Vec<(BufferSlot, bool)> = Vec::new();
+        // To be read, and being read: slot, and whether a flush waits for it.
+        let (mut waiting, mut reading) = (Vec::<(BufferSlot, bool)>::new(), Vec::new());
         for page in 0..400 {
             match rng.below(8) {
                 0..=2 if buffer.used() < SLOTS => {
                     let slot = buffer.take(page..page + 1).0.expect("there is room");
                     buffer.land(slot, true, false);
                     buffer.want_rest(slot);
-                    let is_fua = rng.below(5) == 0;
-                    if is_fua {
-                        buffer.wait_for(slot, CommandId(1), true);
-                        waiting.insert(0, (slot, true, false));
-                    } else {
-                        waiting.push((slot, false, false));
-                    }
+                    waiting.push((slot, false));
                 }
                 3 if rng.below(8) == 0 => {
                     buffer.flush(CommandId(0));
-                    waiting.iter_mut().for_each(|rest| rest.2 = true);
-                    reading.iter_mut().for_each(|rest| rest.1 = true);
+                    let all = waiting.iter_mut().chain(&mut reading);
+                    all.for_each(|rest| rest.1 = true);
                 }
                 4 if !waiting.is_empty() => {
-                    let at = rng.below(waiting.len() as u32) as usize;
-                    let (slot, _, flushed) = waiting.remove(at);
-                    assert!(buffer.hurry_rest(slot) && !buffer.hurry_rest(slot));
-                    reading.push((slot, flushed));
+                    let rest = waiting.remove(rng.below(waiting.len() as u32) as usize);
+                    assert_eq!(buffer.hurry_rest(rest.0), Some(Rest::Unread));
+                    assert_eq!(buffer.hurry_rest(rest.0), None, "as urgent as can be");
+                    reading.push(rest);
                 }
                 5 if !reading.is_empty() => {
                     let at = rng.below(reading.len() as u32) as usize;
@@ -146,17 +139,13 @@ fn the_rest_of_pages_is_read_in_the_order_of_need() {
                     buffer.programmed(slot, &mut Vec::new());
                 }
                 _ => {
-                    let is_flushed =
-                        waiting.iter().any(|rest| rest.2) || reading.iter().any(|rest| rest.1);
+                    let is_flushed = waiting.iter().chain(&reading).any(|rest| rest.1);
                     let held = buffer.dirty(false) + reading.len() as u32;
                     let may = (reading.len() as u32) < at_once && (is_flushed || held < ahead);
-                    let next = waiting.first().copied().filter(|rest| rest.1 || may);
+                    let next = (may && !waiting.is_empty()).then(|| waiting.remove(0));
                     let slot = buffer.next_rest(at_once, ahead);
                     assert_eq!(slot, next.map(|rest| rest.0), "seed {seed}");
-                    if let Some((slot, _, flushed)) = next {
-                        waiting.remove(0);
-                        reading.push((slot, flushed));
-                    }
+                    reading.extend(next);
                 }
             }
         }

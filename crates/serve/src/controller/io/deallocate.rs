@@ -14,8 +14,9 @@ use lodger_wire::memory::GuestMemory;
 use lodger_wire::status::Status;
 use std::collections::VecDeque;
 
-/// Pages in the drive's hands at once: some milliseconds of this machine's where each has bytes.
-pub(in crate::controller) const PAGES_AT_ONCE: u64 = 1 << 16;
+/// Pages in the drive's hands at once, and those after which others are looked after: some milliseconds of this machine's where
+/// each has bytes.
+pub const PAGES_AT_ONCE: u64 = 1 << 16;
 /// What a piece takes beside its pages counts as so many.
 const PIECE: u64 = 64;
 
@@ -36,7 +37,7 @@ pub(super) struct Deallocations {
     waiting: VecDeque<Waiting>,
     /// Pages in the drive's hands, as [`weight`] counts them.
     under_way: u64,
-    /// And those that it is done with, ever.
+    /// And those that it is done with, since power came.
     done: u64,
 }
 
@@ -157,25 +158,20 @@ impl<M: GuestMemory + Clone> Controller<M> {
         let bytes = &mut bytes[..dsm.ranges() * DsmRange::BYTES];
         parsed.data.read(&self.memory, self.page, bytes)?;
         let (ranges, _) = bytes.as_chunks();
-        let mut ranges_bytes = Vec::with_capacity(ranges.len());
+        let mut places = Vec::with_capacity(ranges.len());
         for range in ranges {
             let range = DsmRange::decode(range).range();
             let range = self.namespace_of(parsed)?.place(range)?;
-            ranges_bytes.extend((range.1 > 0).then_some(range));
+            places.extend((range.1 > 0).then_some(range));
         }
         if !dsm.deallocate {
             return Ok(());
         }
         self.can_write()?;
         self.deallocates_when_safe(tag, false);
-        let pages = union(
-            ranges_bytes
-                .iter()
-                .copied()
-                .filter_map(whole_pages)
-                .collect(),
-        );
-        match ranges_bytes.first() {
+        let pages = places.iter().copied().filter_map(whole_pages);
+        let pages = union(pages.collect());
+        match places.first() {
             // Nothing changes, which takes the drive its time.
             Some((start, length)) if pages.is_empty() => {
                 self.deallocate(tag, queue, vec![(*start, start + length)]);
@@ -221,8 +217,8 @@ impl<M: GuestMemory + Clone> Controller<M> {
         self.go_on_deallocating();
     }
 
-    /// Pages that it has gone through to deallocate them, ever, and a few for each piece of them: whoever has others to look
-    /// after does so before there are 65536 more.
+    /// Pages that it has gone through to deallocate them since power came, and a few for each piece of them: whoever has others
+    /// to look after does so before there are [`PAGES_AT_ONCE`] more.
     #[must_use]
     pub fn deallocated_pages(&self) -> u64 {
         self.flights.deallocations.done
