@@ -60,6 +60,8 @@ struct Slot {
     released: bool,
     /// In the second queue.
     cold: bool,
+    /// A command waits for it alone (FUA): it does not wait behind what came before.
+    forced: bool,
     /// Sectors that were written, by bit, while the rest of its page is in flash.
     known: u8,
     /// The operation that reads the rest.
@@ -92,6 +94,7 @@ impl Slot {
             trimmed_at: 0,
             released: false,
             cold: false,
+            forced: false,
             known: 0,
             rest_read: Maybe::NONE,
             is_hurried: false,
@@ -163,6 +166,9 @@ pub struct WriteBuffer {
     newest: Table,
     /// Slots waiting to be programmed; with hot/cold streams, cold ones in the second queue.
     dirty: [Queue<BufferSlot>; 2],
+    /// Those of either queue that a command waits for alone, in queues of their own.
+    forced: [Queue<BufferSlot>; 2],
+    /// Those that wait, forced or not.
     dirty_count: [u32; 2],
     used: u32,
     capacity: u32,
@@ -194,6 +200,7 @@ impl WriteBuffer {
             waiters: Slab::default(),
             newest: Table::with_capacity(slots as usize),
             dirty: [Queue::default(); 2],
+            forced: [Queue::default(); 2],
             dirty_count: [0; 2],
             used: 0,
             capacity: 0,
@@ -241,6 +248,7 @@ impl WriteBuffer {
         self.waiters = Slab::default();
         self.pace = self.pace.is_some().then(|| Pace::new(self.capacity));
         self.dirty = [Queue::default(); 2];
+        self.forced = [Queue::default(); 2];
         self.dirty_count = [0; 2];
         self.used = slots.len() as u32;
         self.writing_back = false;
@@ -254,6 +262,7 @@ impl WriteBuffer {
         for &slot in &slots {
             self.slots[slot].epoch = 0;
             self.slots[slot].waiter = Maybe::NONE;
+            self.slots[slot].forced = false;
             self.slots[slot].released = false;
             self.queue(slot, false);
         }
@@ -378,23 +387,19 @@ impl WriteBuffer {
     #[inline]
     fn queue(&mut self, slot: BufferSlot, cold: bool) {
         let which = usize::from(cold);
-        self.slots[slot].state = SlotState::Dirty;
-        self.slots[slot].cold = cold;
-        self.slots[slot].order = self.next_order;
+        let queued = &mut self.slots[slot];
+        queued.state = SlotState::Dirty;
+        queued.cold = cold;
+        queued.order = self.next_order;
         self.next_order += 1;
-        self.dirty[which].push_back(&mut self.slots, slot);
+        let queues = match queued.forced {
+            true => &mut self.forced,
+            false => &mut self.dirty,
+        };
+        queues[which].push_back(&mut self.slots, slot);
         self.dirty_count[which] += 1;
         if self.has_log() {
             self.enter_list(slot);
-        }
-    }
-
-    /// Everything in the buffer is to be safe soon: in the log, or else in flash.
-    fn hurry(&mut self) {
-        if self.has_log() {
-            self.log.before = self.next_order;
-        } else {
-            self.drain_before = self.next_order;
         }
     }
 
@@ -493,13 +498,10 @@ impl WriteBuffer {
         self.slots.remove(slot);
     }
 
-    /// A command waits until this slot is in flash, which must be soon if `at_once` (FUA).
-    pub fn wait_for(&mut self, slot: BufferSlot, command: CommandId, at_once: bool) {
+    /// A command waits until this slot is in flash.
+    pub fn wait_for(&mut self, slot: BufferSlot, command: CommandId) {
         let next = self.slots[slot].waiter;
         self.slots[slot].waiter = self.waiters.insert(Waiter { command, next }).into();
-        if at_once {
-            self.hurry();
-        }
     }
 
     /// A flush waits until everything acknowledged so far is in flash, or in the log. Returns true

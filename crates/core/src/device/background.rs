@@ -7,7 +7,7 @@ use super::map::translation_page;
 use super::{Contents, Device, HostMemory, Lent, wear};
 use crate::controller::{Lookup, ReadCache, Rest, Waiter, WriteBuffer};
 use crate::engine::{EventKind, INDEX_MAX};
-use crate::ftl::{Collector, Ftl, Move, Mover, Owned, Pacer};
+use crate::ftl::{Collector, Ftl, Move, Mover, Owned, Pacer, Stream, WHOLE};
 use crate::ids::{BufferSlot, Lpn, ProgramId, Superblock};
 use crate::nand::{Cause, CellMode, Class, FlashOp};
 use crate::observe::Tracer;
@@ -54,6 +54,37 @@ pub(super) struct Background {
 }
 
 impl Background {
+    /// Nothing is being collected: waiting for it would be in vain.
+    pub fn collects_nothing(&self, ftl: &Ftl) -> bool {
+        let mut victims = ftl.blocks.victims().iter();
+        self.collectors[Mover::Gc as usize].is_idle() && victims.all(|victim| victim.is_apart)
+    }
+
+    /// New data has been given room.
+    pub fn take_turn(&mut self, ftl: &Ftl, stream: Stream, share: i64) {
+        if stream != Stream::Slc && share < WHOLE {
+            self.pacer.take_turn(ftl.geometry().unit_slots, share);
+        }
+    }
+
+    /// How many pages' worth of room there is for trims, of which each has a page of the map written: as many as data has been given, while
+    /// data waits for room, and else data's share.
+    pub fn turns_of_trims(&mut self, ftl: &Ftl, most: u32, data_has_given: Option<u32>) -> u32 {
+        let share = ftl.new_data_share();
+        if share == WHOLE || self.collects_nothing(ftl) {
+            return most;
+        }
+        if let Some(given) = data_has_given {
+            return given.min(most);
+        }
+        let mut turns = 0;
+        while turns < most && self.pacer.has_turn(1, share) {
+            self.pacer.take_turn(1, share);
+            turns += 1;
+        }
+        turns
+    }
+
     /// A victim has been chosen.
     pub fn note_victim<T: Tracer>(&mut self, board: &mut Board<T>, ftl: &Ftl, mover: Mover) {
         let Some(read) = self.collectors[mover as usize].current else {
@@ -201,12 +232,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             Rest::Read(op) => board.array.promote(&mut board.engine, op, Class::HostRead),
         }
         self.dispatch_map();
-    }
-
-    pub(super) fn on_merged(&mut self, slot: BufferSlot) {
-        self.buffer.slots.merged(slot, false);
-        self.dispatch();
-        self.read_merged();
     }
 
     /// Starts the reads and writes of translation pages that can start now.

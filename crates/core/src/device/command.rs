@@ -42,6 +42,8 @@ pub(super) struct Command {
     pub(super) told_by_host: ToldByHost,
     /// It is a READ BUFFER or HPB WRITE BUFFER of the host's driver, not a request.
     pub(super) hpb_command: bool,
+    /// The controller has taken another command in its place.
+    pub(super) has_left: bool,
     pub(super) status: Status,
 }
 
@@ -100,6 +102,7 @@ impl Command {
             part_bytes: 0,
             told_by_host: ToldByHost::Nothing,
             hpb_command: false,
+            has_left: false,
             status,
         }
     }

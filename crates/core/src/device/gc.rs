@@ -33,25 +33,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if share == WHOLE || self.background.pacer.has_turn(slots, share) {
             return Some(share);
         }
-        if self.gc_has_nothing() {
+        if self.background.collects_nothing(&self.ftl) {
             self.dispatch_mover(Mover::Gc);
         }
-        self.gc_has_nothing().then(|| self.ftl.new_data_share())
-    }
-
-    /// New data has been given room.
-    pub(super) fn take_turn(&mut self, stream: Stream, share: i64) {
-        if stream != Stream::Slc && share < WHOLE {
-            let slots = self.ftl.geometry().unit_slots;
-            self.background.pacer.take_turn(slots, share);
-        }
-    }
-
-    /// Nothing is being collected: waiting for it would be in vain.
-    fn gc_has_nothing(&self) -> bool {
-        let mut victims = self.ftl.blocks.victims().iter();
-        self.background.collectors[Mover::Gc as usize].is_idle()
-            && victims.all(|victim| victim.is_apart)
+        let is_idle = self.background.collects_nothing(&self.ftl);
+        is_idle.then(|| self.ftl.new_data_share())
     }
 
     /// Reads from victims, and programs what was read.
@@ -143,7 +129,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         // superblock stays: a power cut makes moves under way undone and closes what they went to, and
         // without a place to move anything to, nothing would ever be erased again.
         let slots = i64::from(self.ftl.geometry().superblock_slots);
-        if !self.gc_has_nothing() && self.ftl.gc_slots_left() < 2 * slots {
+        if !self.background.collects_nothing(&self.ftl) && self.ftl.gc_slots_left() < 2 * slots {
             return false;
         }
         if self.waits_for_map_victim() {

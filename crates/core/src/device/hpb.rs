@@ -185,16 +185,25 @@ impl Hpb {
         })
     }
 
-    /// A look-up missed the map and no entry of the host made up for it.
-    #[inline]
-    pub(super) fn note_map_miss(&mut self, command: &Command) {
-        let group = self.device.group(Lpn(command.first_lpn()));
-        self.device.missed(group);
-    }
-
-    /// Whether what came with a read makes up for a translation page that is not at hand.
+    /// Whether what came with a read makes up for a translation page that is not at hand. Else the map was missed.
     #[inline]
     pub(super) fn covers(
+        &mut self,
+        board: &mut Board<impl Tracer>,
+        id: CommandId,
+        command: &mut Command,
+        page: TranslationPage,
+    ) -> bool {
+        let covers = self.makes_up_for(board, id, command, page);
+        if !covers {
+            let group = self.device.group(Lpn(command.first_lpn()));
+            self.device.missed(group);
+        }
+        covers
+    }
+
+    #[inline]
+    fn makes_up_for(
         &mut self,
         board: &mut Board<impl Tracer>,
         id: CommandId,

@@ -390,7 +390,15 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             }
             window.leave_gate(&mut self.board, command);
         }
+        let has_left = self.commands[command].has_left;
         self.respond(command);
+        if !has_left {
+            self.take_next();
+        }
+    }
+
+    /// A command of the controller's has given its place up: the next is fetched.
+    fn take_next(&mut self) {
         let now_ps = self.board.engine.now().ps();
         if !self.board.link.host_frees_slots()
             && let Some((next, known_ps)) = self.front.queues.release(now_ps)

@@ -63,12 +63,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let Some(hpb) = &mut self.hpb else {
             return false;
         };
-        let command = &mut self.commands[id];
-        let covers = hpb.covers(&mut self.board, id, command, page);
-        if !covers {
-            hpb.note_map_miss(command);
-        }
-        covers
+        hpb.covers(&mut self.board, id, &mut self.commands[id], page)
     }
 
     /// Core time of a command of the host's HPB driver; what it needs of the map is looked up.
@@ -93,9 +88,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     pub(super) fn fetch_map_entry(&mut self, command: CommandId) {
         let page = TranslationPage(self.commands[command].translation_pages().0);
         let at_ps = self.map.fetch_entry(&mut self.board, page);
-        self.board
-            .engine
-            .schedule(at_ps, EventKind::ReadInformed, command);
+        let engine = &mut self.board.engine;
+        engine.schedule(at_ps, EventKind::ReadInformed, command);
     }
 
     /// The map says where the data is, or is asked to find out.
@@ -436,8 +430,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
     }
 
+    fn on_merged(&mut self, slot: BufferSlot) {
+        self.buffer.slots.merged(slot, false);
+        self.dispatch();
+        self.read_merged();
+    }
+
     /// Reads that waited for the rest of pages look again: it is in the buffer, or has been trimmed meanwhile.
-    pub(super) fn read_merged(&mut self) {
+    fn read_merged(&mut self) {
         while let Some((lpn, id)) = self.buffer.next_merged() {
             let engine = &mut self.board.engine;
             engine.tracer.adopt(id, engine.now().ps());

@@ -3,7 +3,9 @@
 //! A trim programs nothing where the data is, so recovery would find the data again. Firmware keeps
 //! records of trims and writes them, by the page, to blocks of its own: when a flush asks for it,
 //! when a page is full of them, and before a superblock is erased whose data was trimmed (else an
-//! older copy elsewhere would come back to life). Until then a cut may undo a trim.
+//! older copy elsewhere would come back to life). Until then a cut may undo a trim. There is room for one page that is being
+//! written and one that is being filled: trims that come faster than flash takes their records wait, or a flush would wait
+//! for all of those behind which it came.
 
 use super::board::Board;
 use super::programs::Programs;
@@ -35,8 +37,10 @@ pub(super) struct Trims {
     saved_to: u32,
     /// Flushes, each with the last trim it waits for.
     waiters: Vec<(u32, CommandId)>,
-    /// Trims that have taken effect, and are done when the map has caught up.
+    /// Trims that have taken effect, and are done when the map has caught up and there is room for more records.
     held: Vec<CommandId>,
+    /// How many may be done before new data that waits has its next turn.
+    pub turns: u32,
     /// Die that takes the next records.
     pub die: u32,
     records_per_program: usize,
@@ -125,6 +129,7 @@ impl Trims {
         self.saved_to = self.saved.last().map_or(0, |trim| trim.sequence);
         self.waiters.clear();
         self.held.clear();
+        self.turns = 0;
         lost
     }
 
@@ -140,23 +145,35 @@ impl Trims {
             return false;
         }
         self.pending.push(trim);
+        self.is_full()
+    }
+
+    /// There is no room for more records.
+    #[inline]
+    fn is_full(&self) -> bool {
         self.pending.len() >= self.records_per_program
     }
 
-    /// A trim has taken effect, and is done when the map has caught up with it.
+    /// A trim has taken effect, and is done when the map has caught up with it and there is room for more.
     pub fn hold(&mut self, command: CommandId) {
         self.held.push(command);
     }
 
-    /// Whether some wait for the map.
+    /// Whether some wait for nothing but the map.
     #[inline]
     pub fn are_held(&self) -> bool {
-        !self.held.is_empty()
+        !self.held.is_empty() && !self.is_full()
     }
 
-    /// The map has caught up: `done` are those that have waited for it.
-    pub fn release(&mut self, done: &mut Vec<CommandId>) {
-        done.append(&mut self.held);
+    /// How many wait.
+    pub fn held(&self) -> u32 {
+        self.held.len() as u32
+    }
+
+    /// The map has caught up: `done` are the first of those that have waited for it.
+    pub fn release(&mut self, count: u32, done: &mut Vec<CommandId>) {
+        self.turns = self.turns.saturating_sub(count);
+        done.extend(self.held.drain(..count as usize));
     }
 
     /// A flush waits for the records of all trims so far, if they are not in flash.
@@ -180,7 +197,7 @@ impl Trims {
         programs.start_trims(board, ftl, DieId(self.die));
     }
 
-    /// Records are in flash. `done`: flushes that have waited for them. Returns whether others wait on.
+    /// Records are in flash. `done`: flushes that have waited for them. Returns whether more are to be written now.
     pub fn on_saved(&mut self, done: &mut Vec<CommandId>) -> bool {
         self.saved_to = self.writing.last().map_or(0, |trim| trim.sequence);
         let written = std::mem::take(&mut self.writing);
@@ -192,7 +209,7 @@ impl Trims {
             }
             last > saved_to
         });
-        !self.waiters.is_empty()
+        !self.waiters.is_empty() || self.is_full()
     }
 }
 
@@ -245,19 +262,22 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.map.measure_changed_pages(&mut self.board, &self.ftl);
         self.commands[id].pending = 1;
         self.trims.hold(id);
+        // What is to be kept of it is its number: 256 that waited for the map had all who read wait for one of their places.
+        self.commands[id].has_left = true;
+        self.take_next();
         self.dispatch();
     }
 
     pub(super) fn on_trims_saved(&mut self) {
         let mut done = std::mem::take(&mut self.scratch);
-        let others_wait = self.trims.on_saved(&mut done);
+        let more_wait = self.trims.on_saved(&mut done);
         self.contents.record_trims(&self.trims.saved);
         self.discard_dead();
         for command in done.drain(..) {
             self.end_part(command);
         }
         self.scratch = done;
-        if others_wait {
+        if more_wait {
             self.trims
                 .write(&mut self.board, &mut self.programs, &self.ftl);
         }

@@ -79,13 +79,22 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.serve_buffer_queue();
     }
 
-    /// Trims are done once the map has caught up with what they change. They program nothing and would else be as fast as
-    /// firmware is, and have whoever needs the map wait behind them for seconds.
+    /// Trims are done once the map has caught up with what they change, and as far as there is room for that. They program nothing and
+    /// would else be as fast as firmware is, and have whoever needs the map wait behind them for seconds, or room: a trimmer that has
+    /// one in flight had those who write wait for 2.5 s.
     #[inline]
     fn complete_trims(&mut self) {
         if self.trims.are_held() && !self.map.is_behind(&self.ftl) {
+            let unit_slots = self.ftl.geometry().unit_slots;
+            let dirty = self.buffer.slots.dirty(false) + self.buffer.slots.dirty(true);
+            let data_waits = dirty >= unit_slots || self.buffer.queue.front().is_some();
+            let data_has_given = data_waits.then_some(self.trims.turns);
+            let held = self.trims.held();
+            let turns = self
+                .background
+                .turns_of_trims(&self.ftl, held, data_has_given);
             let mut done = std::mem::take(&mut self.scratch);
-            self.trims.release(&mut done);
+            self.trims.release(turns, &mut done);
             self.go_on(done);
         }
     }
@@ -269,17 +278,29 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.buffer.slots.knows(slot, sectors);
             self.buffer.slots.want_rest(slot);
         }
-        // Power-protected memory is non-volatile to the host.
-        let fua = command.request.fua && !self.buffer.survives_power_cut(&self.spec.tiers);
-        let unbuffered = self.spec.roles.write_buffer.acknowledges_programmed;
-        if fua || unbuffered || self.buffer.tier.is_flash() {
-            self.commands[id].pending += 1;
-            self.board.counters.buffer_drains += u64::from(fua);
-            let at_once = fua || self.buffer.tier.is_flash();
-            self.buffer.slots.wait_for(held, id, at_once);
-            self.hurry_merge(held);
-        }
+        self.await_flash(id, command.request.fua, held);
         held
+    }
+
+    /// A command may have to wait until its page is in flash.
+    #[inline]
+    fn await_flash(&mut self, id: CommandId, fua: bool, held: BufferSlot) {
+        // Power-protected memory is non-volatile to the host.
+        let fua = fua && !self.buffer.survives_power_cut(&self.spec.tiers);
+        let unbuffered = self.spec.roles.write_buffer.acknowledges_programmed;
+        let is_flash = self.buffer.tier.is_flash();
+        if !(fua || unbuffered || is_flash) {
+            return;
+        }
+        self.commands[id].pending += 1;
+        self.board.counters.buffer_drains += u64::from(fua);
+        self.buffer.slots.wait_for(held, id);
+        if fua {
+            self.buffer.slots.force(held);
+        } else if is_flash {
+            self.buffer.slots.hurry();
+        }
+        self.hurry_merge(held);
     }
 
     /// A command brings a page's data into a slot.
@@ -354,7 +375,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 self.background.steps += 1;
                 return;
             };
-            self.take_turn(stream, share);
+            self.background.take_turn(&self.ftl, stream, share);
+            self.trims.turns = unit_slots;
             self.program_host_data(unit, wanted, cold);
         }
     }

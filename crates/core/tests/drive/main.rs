@@ -2,7 +2,9 @@
 //! One file of it: `cargo test -p lodger-core --test drive truth::`.
 
 mod ageing;
+mod beside_others;
 mod branch;
+mod clients_drawn;
 mod common;
 mod compressed_map;
 mod cut_again;

@@ -5,6 +5,7 @@
 
 use crate::common::drives::text;
 use crate::steady::{Arrival, Load, Seen, run};
+use crate::steady_state::{SILENCE_PS, longest_operation_ps};
 use lodger_core::DriveSpec;
 use lodger_core::rng::Rng;
 use lodger_core::spec::SLOT_BYTES;
@@ -12,11 +13,9 @@ use lodger_core::spec::SLOT_BYTES;
 /// Drives in the ordinary tests.
 const CASES: u32 = 24;
 const REQUESTS: u64 = 30_000;
-/// As in `steady_state.rs`.
-const SILENCE_PS: u64 = 20_000_000_000;
 const HMB_BYTES: u64 = 128 << 20;
 
-type Sets = Vec<(&'static str, String)>;
+pub type Sets = Vec<(&'static str, String)>;
 
 fn one<'a>(rng: &mut Rng, of: &[&'a str]) -> &'a str {
     of[rng.below(of.len() as u32) as usize]
@@ -51,7 +50,7 @@ fn shape(rng: &mut Rng, sets: &mut Sets) {
     put("capacity", format!("{}KiB", superblock_kib * superblocks));
 }
 
-fn draw(rng: &mut Rng) -> Sets {
+pub fn draw(rng: &mut Rng) -> Sets {
     let mut sets = Sets::new();
     shape(rng, &mut sets);
     let flags = &["true", "false"];
@@ -84,7 +83,16 @@ fn draw(rng: &mut Rng) -> Sets {
     sets
 }
 
-fn build(sets: &Sets) -> Option<DriveSpec> {
+/// As they are given to the command.
+pub fn shown(sets: &Sets) -> String {
+    let sets: Vec<String> = sets
+        .iter()
+        .map(|(key, value)| format!("--set {key}={value}"))
+        .collect();
+    sets.join(" ")
+}
+
+pub fn build(sets: &Sets) -> Option<DriveSpec> {
     let sets: Vec<(&str, &str)> = sets
         .iter()
         .map(|(key, value)| (*key, value.as_str()))
@@ -98,13 +106,9 @@ fn build(sets: &Sets) -> Option<DriveSpec> {
 /// data's turn again on a drive that hardly gets to it.
 fn bound_ps(spec: &DriveSpec, seen: &Seen) -> u64 {
     let nand = &spec.nand;
-    let program_ps = match nand.one_shot {
-        true => nand.program_ps.iter().sum(),
-        false => nand.program_ps.iter().copied().max().unwrap_or(0),
-    };
     let program_slots = (nand.program_bytes() / SLOT_BYTES) as f64;
     let turn_ps = program_slots / seen.iops() * 1e12;
-    SILENCE_PS + nand.erase_ps.max(program_ps) + turn_ps as u64
+    SILENCE_PS + longest_operation_ps(spec) + turn_ps as u64
 }
 
 #[test]
@@ -131,20 +135,16 @@ fn no_drive_drawn_at_random_falls_silent() {
         let (mean_ps, iops) = (seen.writes.mean_ps(), seen.iops());
         let p9999_ps = seen.writes.quantile_ps(0.9999) as f64;
         let (part, share) = seen.narrowest();
-        let set: Vec<String> = sets
-            .iter()
-            .map(|(key, value)| format!("{key}={value}"))
-            .collect();
         let found = format!(
             "{seed}: silent {:.1} ms of {:.1}, p99.99 {:.1} times the mean of {:.2} ms, {depth} in flight, {iops:.0} writes/s, \
-             {part} {:.0} %, amplification {:.2}: --set {}",
+             {part} {:.0} %, amplification {:.2}: {}",
             seen.silence_ps as f64 / 1e9,
             bound_ps as f64 / 1e9,
             p9999_ps / mean_ps,
             mean_ps / 1e9,
             share * 100.0,
             seen.amplification,
-            set.join(" --set ")
+            shown(&sets)
         );
         println!("{found}");
         if seen.silence_ps > bound_ps {

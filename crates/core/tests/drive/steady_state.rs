@@ -16,12 +16,12 @@ use lodger_core::{DriveSpec, Host, Op, Precondition};
 use std::io::Write;
 
 /// Longest silence that nothing but the drive's own operations explains.
-const SILENCE_PS: u64 = 20_000_000_000;
+pub const SILENCE_PS: u64 = 20_000_000_000;
 /// What Linux gives at most by default. With half of that a drive that takes all or nothing had none in these tests.
 const HMB_BYTES: u64 = 128 << 20;
 
 /// The longest single operation of the flash.
-fn longest_operation_ps(spec: &DriveSpec) -> u64 {
+pub fn longest_operation_ps(spec: &DriveSpec) -> u64 {
     let nand = &spec.nand;
     let program_ps = match nand.one_shot {
         true => nand.program_ps.iter().sum(),

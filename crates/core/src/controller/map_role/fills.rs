@@ -1,5 +1,6 @@
 //! Pages that are asked for, from the first who asks to their arrival.
 
+use super::queue::Update;
 use super::{Fill, MapRole, Waiter, Waiting};
 use crate::ids::{FlashOpId, Maybe, TranslationPage};
 
@@ -23,7 +24,10 @@ impl MapRole {
         });
         match waiter {
             Some(Waiter::Command(_)) => self.await_fill(fill),
-            Some(Waiter::Merge(_)) | None if known.is_none() => self.fill_queue.update(page),
+            Some(Waiter::Merge(_)) if self.is_yet_to_be_read(fill) => {
+                self.fill_queue.update(page, Update::Rest);
+            }
+            None if known.is_none() => self.fill_queue.update(page, Update::Change),
             Some(Waiter::Merge(_)) | None => {}
         }
         let asked = &mut self.fills[fill];
@@ -43,12 +47,17 @@ impl MapRole {
         known.is_some()
     }
 
+    /// No read of it has begun, nor comes before updates as a command waits for it.
+    fn is_yet_to_be_read(&self, fill: u32) -> bool {
+        let asked = &self.fills[fill];
+        !asked.issued && !asked.is_awaited
+    }
+
     fn await_fill(&mut self, fill: u32) {
-        let asked = &mut self.fills[fill];
-        if !asked.issued && !asked.is_awaited {
-            self.fill_queue.await_page(asked.page);
+        if self.is_yet_to_be_read(fill) {
+            self.fill_queue.await_page(self.fills[fill].page);
         }
-        asked.is_awaited = true;
+        self.fills[fill].is_awaited = true;
     }
 
     /// A command waits for a page, too, if it was asked for. Returns the operation that reads it, as for updates alone.

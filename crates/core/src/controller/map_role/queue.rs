@@ -29,14 +29,27 @@ pub struct Fill {
     pub(super) update_read: Maybe<FlashOpId>,
 }
 
-/// Pages that are to be read, in two queues.
+/// What a page is read for that no command waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Update {
+    /// The rest of a page that was written in part. It takes turns with changes: of these a thousand may wait, of data that is moved, and
+    /// new data would wait behind all of them.
+    Rest = 0,
+    /// Entries of the page have changed.
+    Change = 1,
+}
+
+/// Pages that are to be read, in a queue for those who wait and two for updates.
 #[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub(super) struct FillQueue {
     awaited: VecDeque<TranslationPage>,
-    /// May name pages that have been read meanwhile, as somebody came to wait for them: whoever takes one looks.
-    updates: VecDeque<TranslationPage>,
+    /// For the rest of what was written in part, and for entries that have changed. They may name pages that have been read meanwhile, as
+    /// somebody came to wait for them: whoever takes one looks.
+    updates: [VecDeque<TranslationPage>; 2],
     /// The last turn was that of a command.
     owes_update: bool,
+    /// The last turn of an update was that of a rest.
+    owes_change: bool,
     /// Pages that are being read for updates alone, and how many may be: a command that comes to wait for one waits behind the others on
     /// its die.
     pub(super) updates_under_way: u32,
@@ -52,14 +65,15 @@ impl FillQueue {
 
     /// Updates alone wait for a page.
     #[inline]
-    pub(super) fn update(&mut self, page: TranslationPage) {
-        self.updates.push_back(page);
+    pub(super) fn update(&mut self, page: TranslationPage, of: Update) {
+        self.updates[of as usize].push_back(page);
     }
 
     /// Whether [`FillQueue::next`] may have one.
     #[inline]
     pub(super) fn has_next(&self) -> bool {
-        !self.awaited.is_empty() || (!self.updates.is_empty() && self.may_update())
+        let has_update = self.updates.iter().any(|queue| !queue.is_empty());
+        !self.awaited.is_empty() || (has_update && self.may_update())
     }
 
     #[inline]
@@ -73,16 +87,26 @@ impl FillQueue {
         &mut self,
         is_due: impl Fn(TranslationPage) -> bool,
     ) -> Option<TranslationPage> {
-        while self.updates.front().is_some_and(|&page| !is_due(page)) {
-            self.updates.pop_front();
+        for queue in &mut self.updates {
+            while queue.front().is_some_and(|&page| !is_due(page)) {
+                queue.pop_front();
+            }
         }
-        let has_update = !self.updates.is_empty() && self.may_update();
+        let [has_rest, has_change] = [0, 1].map(|of: usize| !self.updates[of].is_empty());
+        let has_update = (has_rest || has_change) && self.may_update();
         let is_update = has_update && (self.owes_update || self.awaited.is_empty());
         self.owes_update = !is_update && has_update;
-        match is_update {
-            true => self.updates.pop_front(),
-            false => self.awaited.pop_front(),
+        if !is_update {
+            return self.awaited.pop_front();
         }
+        let is_rest = has_rest && !(has_change && self.owes_change);
+        self.owes_change = is_rest;
+        let of = if is_rest {
+            Update::Rest
+        } else {
+            Update::Change
+        };
+        self.updates[of as usize].pop_front()
     }
 }
 
@@ -101,7 +125,7 @@ mod tests {
     #[test]
     fn one_who_waits_comes_after_one_update_at_most() {
         let mut queue = queue();
-        (0..96).for_each(|page| queue.update(TranslationPage(page)));
+        (0..96).for_each(|page| queue.update(TranslationPage(page), Update::Change));
         for page in 1000..1010 {
             queue.await_page(TranslationPage(page));
             let turns: Vec<_> = (0..2).filter_map(|_| queue.next(|_| true)).collect();
@@ -112,7 +136,7 @@ mod tests {
     #[test]
     fn updates_have_every_second_turn_beside_those_who_wait_without_end() {
         let mut queue = queue();
-        (0..100).for_each(|page| queue.update(TranslationPage(page)));
+        (0..100).for_each(|page| queue.update(TranslationPage(page), Update::Change));
         (1000..2000).for_each(|page| queue.await_page(TranslationPage(page)));
         let turns: Vec<_> = (0..200).filter_map(|_| queue.next(|_| true)).collect();
         assert_eq!(turns.iter().filter(|page| page.0 < 1000).count(), 100);
@@ -127,7 +151,7 @@ mod tests {
     #[test]
     fn what_was_read_for_one_who_came_to_wait_is_not_read_again() {
         let mut queue = queue();
-        (0..4).for_each(|page| queue.update(TranslationPage(page)));
+        (0..4).for_each(|page| queue.update(TranslationPage(page), Update::Change));
         let left: Vec<_> = std::iter::from_fn(|| queue.next(|page| page.0 % 2 == 1))
             .map(|page| page.0)
             .collect();

@@ -8,20 +8,59 @@ impl WriteBuffer {
     /// then, with their pages.
     #[inline]
     pub fn pop_dirty(&mut self, cold: bool, count: u32, into: &mut Vec<(BufferSlot, Lpn)>) {
-        let which = usize::from(cold);
-        self.dirty_count[which] -= count;
+        self.dirty_count[usize::from(cold)] -= count;
         into.clear();
         for _ in 0..count {
-            let slot = self.dirty[which]
-                .pop_front(&mut self.slots)
-                .expect("as many dirty slots as were announced");
+            let slot = self.pop_first(cold, into.len());
             let popped = &mut self.slots[slot];
             self.log.popped(popped);
             popped.state = SlotState::Programming;
-            into.push((slot, popped.lpn));
+            popped.next = Maybe::NONE;
+            let lpn = popped.lpn;
+            if let Some(&(before, _)) = into.last() {
+                self.slots[before].next = slot.into();
+            }
+            into.push((slot, lpn));
         }
-        if let Some(&(last, _)) = into.last() {
-            self.slots[last].next = Maybe::NONE;
+    }
+
+    /// What is forced takes turns with what has waited longest, so that neither keeps the other waiting.
+    #[inline]
+    fn pop_first(&mut self, cold: bool, taken: usize) -> BufferSlot {
+        let which = usize::from(cold);
+        let mut queues = [&mut self.forced[which], &mut self.dirty[which]];
+        if !taken.is_multiple_of(2) {
+            queues.swap(0, 1);
         }
+        let first = queues
+            .into_iter()
+            .find_map(|queue| queue.pop_front(&mut self.slots));
+        first.expect("as many dirty slots as were announced")
+    }
+
+    /// Everything in the buffer is to be safe soon: in the log, or else in flash.
+    pub fn hurry(&mut self) {
+        if self.has_log() {
+            self.log.before = self.next_order;
+        } else {
+            self.drain_before = self.next_order;
+        }
+    }
+
+    /// A slot that a command waits for alone (FUA) is to be safe soon. Not before what came before it where there is a log: that is
+    /// copied in order.
+    pub fn force(&mut self, slot: BufferSlot) {
+        if self.has_log() {
+            self.hurry();
+            return;
+        }
+        let forced = &mut self.slots[slot];
+        if std::mem::replace(&mut forced.forced, true) || forced.state != SlotState::Dirty {
+            return;
+        }
+        let which = usize::from(forced.cold);
+        let is_there = self.dirty[which].remove(&mut self.slots, slot);
+        assert!(is_there, "a dirty slot is in its queue");
+        self.forced[which].push_back(&mut self.slots, slot);
     }
 }

@@ -107,7 +107,7 @@ impl WriteBuffer {
         self.slots[slot].is_hurried = false;
         let epoch_closed = self.slots[slot].epoch + 1 < self.first_epoch + self.epochs.len() as u64;
         self.merging[if epoch_closed { CLOSED } else { OPEN }] -= 1;
-        let awaited = self.slots[slot].waiter.is_some();
+        let awaited = self.slots[slot].waiter.is_some() && !self.slots[slot].forced;
         self.queue(slot, cold);
         if epoch_closed || awaited {
             self.hurry();

@@ -152,6 +152,98 @@ fn the_rest_of_pages_is_read_in_the_order_of_need() {
     }
 }
 
+/// The first so many, one of what is forced and one of what is not in turn.
+fn in_turns([plain, forced]: &mut [Vec<BufferSlot>; 2], count: u32) -> Vec<BufferSlot> {
+    let mut next = |taken: u32| {
+        let is_forced = plain.is_empty() || (taken.is_multiple_of(2) && !forced.is_empty());
+        if is_forced {
+            forced.remove(0)
+        } else {
+            plain.remove(0)
+        }
+    };
+    (0..count).map(&mut next).collect()
+}
+
+fn are_chained(buffer: &WriteBuffer, slots: &[BufferSlot]) -> bool {
+    let next = |&slot: &BufferSlot| buffer.slots[slot].next.get();
+    std::iter::successors(slots.first().copied(), next).eq(slots.iter().copied())
+}
+
+/// What goes to flash next, beside two lists of each kind of data that are looked through: what commands wait for alone takes turns with what
+/// has waited longest, in the order in which each came, whatever is absorbed, forced late, merged and programmed.
+#[test]
+fn what_is_forced_takes_turns_with_what_has_waited_longest() {
+    const SLOTS: u32 = 40;
+    for seed in 0..300 {
+        let mut rng = crate::rng::Rng::new(seed);
+        let mut buffer = buffer(SLOTS, 0);
+        // Of each kind of data, plain and forced.
+        let mut waiting: [[Vec<BufferSlot>; 2]; 2] = Default::default();
+        let mut merging: Vec<(BufferSlot, bool)> = Vec::new();
+        for page in 0..400 {
+            let kind = rng.below(2) as usize;
+            let [plain, forced] = &mut waiting[kind];
+            match rng.below(6) {
+                0..=1 if buffer.used() < SLOTS => {
+                    let slot = buffer.take(page..page + 1).0.expect("there is room");
+                    let is_forced = rng.below(3) == 0;
+                    match rng.below(4) {
+                        0 => merging.push((slot, is_forced)),
+                        _ if is_forced => forced.push(slot),
+                        _ => plain.push(slot),
+                    }
+                    let merges = merging.last().is_some_and(|last| last.0 == slot);
+                    buffer.land(slot, merges, kind == 1);
+                    if merges {
+                        buffer.want_rest(slot);
+                    }
+                    if is_forced {
+                        buffer.force(slot);
+                    }
+                }
+                2 if !plain.is_empty() => {
+                    let slot = plain.remove(rng.below(plain.len() as u32) as usize);
+                    forced.push(slot);
+                    buffer.force(slot);
+                    buffer.force(slot);
+                }
+                3 if !merging.is_empty() => {
+                    let at = rng.below(merging.len() as u32) as usize;
+                    let (slot, is_forced) = merging.remove(at);
+                    waiting[kind][usize::from(is_forced)].push(slot);
+                    buffer.merged(slot, kind == 1);
+                }
+                _ => {
+                    let count = plain.len() + forced.len();
+                    let unit = 1 + rng.below(12);
+                    let wanted = match (forced.is_empty(), count as u32 >= unit) {
+                        (_, true) => Wanted::Now(unit),
+                        (false, false) => Wanted::OnceIdle(count as u32),
+                        (true, false) => Wanted::Nothing,
+                    };
+                    let found = buffer.wanted(kind == 1, unit);
+                    if buffer.used() < SLOTS {
+                        assert_eq!(found, wanted, "seed {seed}");
+                    }
+                    let (Wanted::Now(take) | Wanted::OnceIdle(take)) = found else {
+                        continue;
+                    };
+                    let expected = in_turns(&mut waiting[kind], take);
+                    let mut popped = Vec::new();
+                    buffer.pop_dirty(kind == 1, take, &mut popped);
+                    let slots: Vec<BufferSlot> = popped.iter().map(|&(slot, _)| slot).collect();
+                    assert_eq!(slots, expected, "seed {seed}");
+                    assert!(are_chained(&buffer, &slots), "seed {seed}");
+                    for slot in slots {
+                        buffer.programmed(slot, &mut Vec::new());
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_flush_of_an_empty_buffer_is_done_at_once() {
     assert!(buffer(8, 0).flush(CommandId(1)));

@@ -22,10 +22,16 @@ impl WriteBuffer {
     pub fn wanted(&mut self, cold: bool, unit_slots: u32) -> Wanted {
         self.unit_slots = unit_slots;
         let which = usize::from(cold);
+        let is_full = self.dirty_count[which] >= unit_slots;
+        if !self.forced[which].is_empty() {
+            return match is_full {
+                true => Wanted::Now(unit_slots),
+                false => Wanted::OnceIdle(self.dirty_count[which]),
+            };
+        }
         let Some(front) = self.dirty[which].front() else {
             return Wanted::Nothing;
         };
-        let is_full = self.dirty_count[which] >= unit_slots;
         if self.slots[front].order < self.drain_before {
             return match is_full {
                 true => Wanted::Now(unit_slots),
@@ -60,16 +66,25 @@ impl WriteBuffer {
     /// Whether the second queue's first slot has waited longer than that of the first.
     #[must_use]
     pub fn cold_is_older(&self) -> bool {
-        let [hot, cold] = self
-            .dirty
-            .map(|queue| queue.front().map(|slot| self.slots[slot].order));
+        let [hot, cold] = [false, true].map(|cold| self.oldest(cold));
         cold.is_some_and(|cold| hot.is_none_or(|hot| cold < hot))
     }
 
     /// Whether what waits for a program operation has seen enough data for another come after it.
     #[must_use]
     pub fn is_overtaken(&self, cold: bool, unit_slots: u32) -> bool {
-        let front = self.dirty[usize::from(cold)].front();
-        front.is_some_and(|slot| self.slots[slot].order + u64::from(unit_slots) <= self.next_order)
+        let oldest = self.oldest(cold);
+        oldest.is_some_and(|order| order + u64::from(unit_slots) <= self.next_order)
+    }
+
+    /// When what has waited longest was queued.
+    fn oldest(&self, cold: bool) -> Option<u64> {
+        let which = usize::from(cold);
+        let fronts = [self.dirty[which].front(), self.forced[which].front()];
+        let orders = fronts
+            .into_iter()
+            .flatten()
+            .map(|slot| self.slots[slot].order);
+        orders.min()
     }
 }
