@@ -397,3 +397,38 @@ fn a_socket_is_its_owners_alone() {
     served.end();
     assert!(!path.exists());
 }
+
+/// How many of so many clients get in at once, where nobody has accepted any yet.
+fn come_in(path: &std::path::Path, clients: usize) -> usize {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+    let address = SocketAddrUnix::new(path).expect("an address");
+    let come = || {
+        let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
+        let socket = rustix::net::socket_with(family, kind, SocketFlags::NONBLOCK, None);
+        let socket = socket.expect("a socket");
+        rustix::net::connect(&socket, &address)
+            .is_ok()
+            .then_some(socket)
+    };
+    // All of them stay until the last has come.
+    let sockets: Vec<_> = (0..clients).filter_map(|_| come()).collect();
+    sockets.len()
+}
+
+/// Of 16 clients that came quickly, and did not wait, 5 got in: so long was the queue before the socket. The null: a backlog of 4.
+#[test]
+fn as_many_clients_as_there_may_be_get_in_before_the_first_is_accepted() {
+    let folder = std::env::temp_dir().join(format!("lodger-backlog-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let tiny = include_str!("../../../drives/tiny.toml");
+    let spec = lodger_core::spec::parse(tiny, "tiny.toml", &[], &|_| None);
+    let spec = spec.expect("a drive").spec;
+    let address = lodger_serve::server::Address::Unix(folder.join("nbd"));
+    let settings = lodger_serve::controller::Settings::default();
+    let nbd = lodger_serve::nbd::Nbd::new(&spec, &settings, 0, &address).expect("a drive");
+    let control = lodger_serve::server::Control::new(&folder.join("ctl"), false).expect("a socket");
+    assert_eq!(come_in(&folder.join("nbd"), 16), 16);
+    assert_eq!(come_in(&folder.join("ctl"), 8), 8);
+    drop((nbd, control));
+    let _ = std::fs::remove_dir_all(&folder);
+}

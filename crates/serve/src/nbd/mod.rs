@@ -75,7 +75,7 @@ impl Nbd {
         let mut controller = Controller::new(spec, settings, memory.clone())?;
         let command_bytes_max = SLOT_BYTES << controller.identity_mut().mdts;
         Ok(Nbd {
-            listener: Listener::new(address)?,
+            listener: Listener::new(address, CLIENTS_MAX)?,
             controller,
             host: Host::new(memory.clone(), CLIENTS_MAX as u16),
             memory,

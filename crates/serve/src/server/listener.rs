@@ -13,10 +13,11 @@ pub(crate) enum Listener {
 }
 
 impl Listener {
-    pub(crate) fn new(address: &Address) -> Result<Self, ServeError> {
+    /// One there. At a path, so many clients can have come before the first is accepted; at a port, 128.
+    pub(crate) fn new(address: &Address, backlog: usize) -> Result<Self, ServeError> {
         let (host, port) = match address {
             Address::Unix(path) => {
-                let socket = PrivateSocket::new(path);
+                let socket = PrivateSocket::new(path, backlog);
                 return socket
                     .map(Listener::Unix)
                     .map_err(|error| ServeError::socket(path, error));

@@ -7,9 +7,6 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// Clients that wait while another is there.
-const BACKLOG: i32 = 4;
-
 /// A socket that its owner alone can connect to. Nothing waits at it.
 #[derive(Debug)]
 pub struct PrivateSocket {
@@ -19,11 +16,11 @@ pub struct PrivateSocket {
 }
 
 impl PrivateSocket {
-    /// One at that path.
+    /// One at that path. So many clients can have come before the first is accepted; more are told to try again.
     ///
     /// # Errors
     /// If something else is there, or nothing can be.
-    pub fn new(path: &Path) -> io::Result<Self> {
+    pub fn new(path: &Path, backlog: usize) -> io::Result<Self> {
         remove_stale(path)?;
         let flags = rustix::net::SocketFlags::CLOEXEC | rustix::net::SocketFlags::NONBLOCK;
         let kind = (AddressFamily::UNIX, SocketType::STREAM);
@@ -35,7 +32,7 @@ impl PrivateSocket {
             path: path.to_owned(),
         };
         rustix::fs::chmod(path, Mode::RUSR | Mode::WUSR)?;
-        rustix::net::listen(&made.listener, BACKLOG)?;
+        rustix::net::listen(&made.listener, backlog as i32)?;
         Ok(made)
     }
 }

@@ -8,6 +8,9 @@ use lodger_core::DriveSpec;
 use rustix::event::{PollFd, PollFlags};
 use std::path::Path;
 
+/// Clients that wait while another is there.
+const BACKLOG: usize = 4;
+
 /// A PCI function at a socket.
 #[allow(missing_debug_implementations)]
 pub struct VfioUser {
@@ -30,7 +33,8 @@ impl VfioUser {
         let memory = GuestRam::default();
         let controller = Controller::new(spec, settings, memory.clone())?;
         let function = NvmeFunction::new(spec, controller, memory);
-        let socket = PrivateSocket::new(path).map_err(|error| ServeError::socket(path, error))?;
+        let socket = PrivateSocket::new(path, BACKLOG);
+        let socket = socket.map_err(|error| ServeError::socket(path, error))?;
         Ok(VfioUser {
             socket,
             connection: None,

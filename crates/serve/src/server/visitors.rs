@@ -74,7 +74,7 @@ impl Visitors {
     /// At that place.
     pub fn new(address: &Address) -> Result<Self, ServeError> {
         Ok(Visitors {
-            listener: Listener::new(address)?,
+            listener: Listener::new(address, VISITORS_MAX)?,
             visitors: Vec::new(),
             looked: Instant::now(),
         })
