@@ -490,7 +490,7 @@ fn keep<F: FrontEnd>(
         (false, 0) => "it was not switched off: what was not flushed may be gone".to_owned(),
         (false, torn) => {
             format!(
-                "the machine had stopped, or the file was changed: {torn} pages that are not whole are gone"
+                "it was not switched off: what was not flushed may be gone, and {torn} pages that are not whole are (flushed or not, if an older version has written the file)"
             )
         }
     };

@@ -4,6 +4,7 @@ use super::BackingError;
 use super::disk::Disk;
 use super::inventory::{Inventory, Tally};
 use super::layout::{self, Layout, MARKER_AT, Marker, PAGE, Record, SPARE, TRIM, WEAR};
+use super::ledger::{self, Noted};
 use super::log::TrimList;
 use lodger_core::DriveSpec;
 use lodger_core::ftl::{Found, FoundSuperblock, Oob, Trim, Written};
@@ -25,6 +26,8 @@ pub struct Flash {
     /// What lies beside the pages of each superblock; and of that what was there when the inventory was made.
     pub tallies: Vec<Tally>,
     known: Vec<Tally>,
+    /// How far lists had got when they were synced.
+    pub noted: Noted,
 }
 
 fn damaged(what: impl Into<String>) -> BackingError {
@@ -62,9 +65,12 @@ pub fn read(
         torn: Vec::new(),
         tallies: vec![Tally::default(); layout.superblocks as usize],
         known: vec![Tally::default(); layout.superblocks as usize],
+        noted: Noted::default(),
     };
-    let inventory = read_inventory(disk, layout, marker)?;
-    let known_to = inventory.as_ref().map_or(0, |inventory| inventory.epoch);
+    let mut inventory = read_inventory(disk, layout, marker)?;
+    flash.epoch = flash.epoch.max(inventory.epoch);
+    flash.noted = ledger::read(disk, layout, marker.epoch, &mut inventory)?;
+    flash.epoch = flash.epoch.max(flash.noted.epoch);
     let geometry = Geometry::new(&spec.nand);
     let ordinary = layout.superblocks - spec.ftl.slc_superblocks;
     for number in 0..layout.superblocks {
@@ -77,6 +83,7 @@ pub fn read(
         };
         let (usable, unit) = (geometry.usable_slots(mode), geometry.unit_slots(mode));
         let place = (number, usable, unit);
+        let known_to = inventory.superblocks[number as usize].epoch;
         let written = read_superblock(disk, layout, place, known_to, &mut flash)?;
         let erases = flash.wear[number as usize];
         flash
@@ -84,10 +91,8 @@ pub fn read(
             .superblocks
             .push(FoundSuperblock { erases, written });
     }
-    if let Some(inventory) = inventory {
-        let has = Inventory::new(known_to, list, &flash.wear, &flash.known);
-        inventory.missing(&has).map_err(damaged)?;
-    }
+    let has = Inventory::new(inventory.epoch, list, &flash.wear, &flash.known);
+    inventory.missing(&has, layout).map_err(damaged)?;
     if !marker.is_clean {
         clear(disk, layout, &flash)?;
     }
@@ -99,12 +104,12 @@ fn read_inventory(
     disk: &dyn Disk,
     layout: &Layout,
     marker: Marker,
-) -> Result<Option<Inventory>, BackingError> {
+) -> Result<Inventory, BackingError> {
     match Inventory::read(disk, layout)? {
-        Some(Ok(inventory)) => Ok(Some(inventory).filter(|had| had.epoch <= marker.epoch)),
+        Some(Ok(inventory)) if inventory.epoch <= marker.epoch => Ok(inventory),
         Some(Err(())) if marker.is_clean => Err(damaged("what it says of what it had")),
         // It was being written as the machine stopped.
-        Some(Err(())) | None => Ok(None),
+        _ => Ok(Inventory::unknown(layout.superblocks)),
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! What is missing in a file reads as zeros, and so does what was never written. So what is there is counted each time that the
 //! drive is switched off, and when it is found again after a power cut. What was there then, and was not erased since, must still
-//! be there. Of what was written since nothing is known: to count that would take another write for each program operation.
+//! be there. What was synced since is noted superblock by superblock ([`super::ledger`]).
 
 use super::disk::Disk;
 use super::layout::Layout;
@@ -20,9 +20,9 @@ const CHECK: usize = 4;
 /// Records of a superblock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    records: u32,
+    pub records: u32,
     /// Sum of their checks.
-    check: u32,
+    pub check: u32,
 }
 
 impl Tally {
@@ -36,6 +36,16 @@ impl Tally {
     }
 }
 
+/// What a superblock had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Had {
+    /// The last epoch of the records that are counted.
+    pub epoch: u32,
+    /// Times it was erased.
+    pub erases: u32,
+    pub tally: Tally,
+}
+
 /// What the file had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inventory {
@@ -43,17 +53,29 @@ pub struct Inventory {
     pub epoch: u32,
     /// The list of trims that counted, and its records.
     pub trims: (u32, u32),
-    /// Of each superblock: times it was erased, and its records.
-    pub superblocks: Vec<(u32, Tally)>,
+    pub superblocks: Vec<Had>,
 }
 
 impl Inventory {
     pub fn new(epoch: u32, trims: TrimList, wear: &[u32], tallies: &[Tally]) -> Self {
-        let superblocks = wear.iter().copied().zip(tallies.iter().copied());
+        let superblocks = wear.iter().zip(tallies).map(|(erases, tally)| Had {
+            epoch,
+            erases: *erases,
+            tally: *tally,
+        });
         Inventory {
             epoch,
             trims: (trims.generation, trims.count as u32),
             superblocks: superblocks.collect(),
+        }
+    }
+
+    /// That of a file of which nothing is known.
+    pub fn unknown(superblocks: u32) -> Self {
+        Inventory {
+            epoch: 0,
+            trims: (0, 0),
+            superblocks: vec![Had::default(); superblocks as usize],
         }
     }
 
@@ -65,7 +87,8 @@ impl Inventory {
     pub fn write(&self, disk: &dyn Disk, layout: &Layout) -> io::Result<()> {
         let head = [SIGN, self.epoch, self.trims.0, self.trims.1];
         let superblocks = self.superblocks.iter();
-        let superblocks = superblocks.flat_map(|(erases, had)| [*erases, had.records, had.check]);
+        let superblocks =
+            superblocks.flat_map(|had| [had.erases, had.tally.records, had.tally.check]);
         let words = head.into_iter().chain(superblocks);
         let mut bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
         bytes.extend_from_slice(&crc32fast::hash(&bytes).to_le_bytes());
@@ -92,7 +115,12 @@ impl Inventory {
         let (sign, epoch, trims) = (next(), next(), (next(), next()));
         let mut each = || {
             let (erases, records, check) = (next(), next(), next());
-            (erases, Tally { records, check })
+            let tally = Tally { records, check };
+            Had {
+                epoch,
+                erases,
+                tally,
+            }
         };
         let superblocks = (0..layout.superblocks).map(|_| each()).collect();
         let found = Inventory {
@@ -106,27 +134,31 @@ impl Inventory {
     /// What of it is missing in what is there now: superblocks, with records of its time alone, and a list of trims.
     ///
     /// # Errors
-    /// What, in words.
-    pub fn missing(&self, now: &Inventory) -> Result<(), String> {
-        for (number, (had, has)) in self.superblocks.iter().zip(&now.superblocks).enumerate() {
-            let ((had_erases, had), (has_erases, has)) = (had, has);
-            if has_erases < had_erases {
+    /// What and where, in words.
+    pub fn missing(&self, now: &Inventory, layout: &Layout) -> Result<(), String> {
+        for (number, (had, has)) in (0..).zip(self.superblocks.iter().zip(&now.superblocks)) {
+            if has.erases < had.erases {
                 return Err(format!(
-                    "superblock {number} was erased {had_erases} times, and {has_erases} are noted"
+                    "superblock {number} was erased {} times, and {} are noted (at byte {} of the file)",
+                    had.erases,
+                    has.erases,
+                    layout.wear(number)
                 ));
             }
             // An erased one has had its time.
-            if has_erases == had_erases && has.records != had.records {
-                return Err(format!(
-                    "of what lies beside the pages of superblock {number}, {} of {} records are there",
-                    has.records, had.records
-                ));
+            if has.erases > had.erases || has.tally == had.tally {
+                continue;
             }
-            if has_erases == had_erases && has != had {
-                return Err(format!(
-                    "beside the pages of superblock {number} is not what was written there"
-                ));
-            }
+            let from = layout.spare(layout.first(number));
+            let end = layout.spare(layout.first(number + 1));
+            let place = format!("superblock {number} (bytes {from} to {end} of the file)");
+            return Err(match has.tally.records == had.tally.records {
+                true => format!("beside the pages of {place} is not what was written there"),
+                false => format!(
+                    "of what lies beside the pages of {place}, {} of {} records are there",
+                    has.tally.records, had.tally.records
+                ),
+            });
         }
         match now.trims < self.trims {
             true => Err("records of trims are missing".to_owned()),

@@ -2,8 +2,10 @@
 //!
 //! ```text
 //! header        4 KiB     whose file it is
-//! marker        4 KiB     up to where it is synced, and whether the drive was switched off properly
-//! rest, twice             what the drive keeps beside flash, in turns; at the end of the second one what the file had
+//! marker        4 KiB     up to where it is synced, and whether the drive was switched off properly; behind that, how
+//!                         far lists are known to be synced
+//! rest, twice             what the drive keeps beside flash, in turns; at the end of the second one what the file had,
+//!                         and before that 32 bytes a superblock: what of it is known to be synced
 //! wear                    8 bytes a superblock: times it was erased
 //! trims, twice            16 bytes a record, in turns
 //! spare                   32 bytes a page: what lies in flash beside its data
@@ -30,6 +32,8 @@ pub const SPARE: u64 = 32;
 pub const WEAR: u64 = 8;
 /// Bytes of a record of a trim.
 pub const TRIM: u64 = 16;
+/// Bytes of a note of what is known to be synced: they divide a sector.
+pub const NOTE: u64 = 32;
 /// Where the marker is.
 pub const MARKER_AT: u64 = PAGE;
 const REST_AT: u64 = 2 * PAGE;
@@ -109,6 +113,22 @@ impl Layout {
     /// What the file had ([`super::inventory`]).
     pub fn inventory(&self) -> u64 {
         self.wear_at - Inventory::bytes(self.superblocks)
+    }
+
+    /// Where it is noted what of superblocks is known to be synced ([`super::ledger`]), and how long that is.
+    pub fn notes_of_superblocks(&self) -> (u64, u64) {
+        let bytes = u64::from(self.superblocks) * NOTE;
+        let end = self.inventory() / PAGE * PAGE;
+        ((end - bytes) / PAGE * PAGE, bytes)
+    }
+
+    pub fn note_of_superblock(&self, superblock: u32) -> u64 {
+        self.notes_of_superblocks().0 + u64::from(superblock) * NOTE
+    }
+
+    /// Where it is noted how far a list is known to be synced: in the marker's page, which is written with each sync anyway.
+    pub fn note_of_list(list: u64) -> u64 {
+        MARKER_AT + (1 + list) * NOTE
     }
 
     pub fn wear(&self, superblock: u32) -> u64 {

@@ -8,6 +8,7 @@
 use super::disk::Disk;
 use super::inventory::{Inventory, Tally};
 use super::layout::{self, Layout, MARKER_AT, Marker, PAGE, Record, SPARE, TRIM};
+use super::ledger::{self, Ledger};
 use super::protected::{self, ENTRY, Entries, List};
 use super::rest;
 use super::syncer::Syncer;
@@ -41,6 +42,8 @@ pub enum Op {
     Clear(u32),
     /// Its data goes, once nothing says any more that it is there.
     Punch(u32),
+    /// What is noted of protected pages goes, as they will.
+    ForgetProtected,
     /// All data goes.
     PunchAll,
     /// Records of trims, behind so many of a list.
@@ -108,11 +111,18 @@ pub struct Log {
     pub wear: Vec<u32>,
     /// What lies beside the pages of each superblock.
     pub tallies: Vec<Tally>,
+    /// What is noted of what is synced.
+    pub ledger: Ledger,
     /// The list that records are added to.
     pub trims: TrimList,
+    /// The generation of the list of trims that counts in the file, and when it began to.
+    pub trims_kept: u32,
+    trims_since: u64,
     /// The list of protected pages that counts, and when it began to.
     pub protected: List,
     protected_since: u64,
+    /// How far the list that was written to last has got.
+    protected_reached: ledger::Reached,
     /// Which place of the rest is next, its generation, and when the last one was written.
     pub rest: (bool, u32),
     rest_written: u64,
@@ -147,9 +157,13 @@ impl Log {
             marker: Marker::default(),
             wear: vec![0; layout.superblocks as usize],
             tallies: vec![Tally::default(); layout.superblocks as usize],
+            ledger: Ledger::default(),
             trims: TrimList::default(),
+            trims_kept: 0,
+            trims_since: 0,
             protected: List::default(),
             protected_since: 0,
+            protected_reached: (0, 0),
             rest: (false, 1),
             rest_written: 0,
             marked: 0,
@@ -307,6 +321,9 @@ impl Log {
     fn begin_sync(&mut self) {
         self.syncing = Some(self.written);
         self.unsynced_bytes = 0;
+        let (wear, tallies) = (&self.wear, &self.tallies);
+        self.ledger
+            .sync_begins(self.epoch, &self.layout, wear, tallies);
         self.epoch += 1;
         self.syncer.begin();
     }
@@ -316,6 +333,7 @@ impl Log {
         self.marker.epoch = self.epoch - 1;
         // It is safe with the next sync; until then more is checked than needs to be.
         let _ = self.disk.write(MARKER_AT, &self.marker.encode());
+        let _ = self.ledger.sync_ended(&*self.disk);
     }
 
     fn fail_barriers(&mut self) {
@@ -353,7 +371,10 @@ impl Log {
             Op::Protect(entries) if entries.list.generation > self.protected.generation => {
                 self.protected_since > self.synced
             }
-            Op::Protect(_) => false,
+            Op::Trims { list, .. } if list.generation > self.trims_kept => {
+                self.trims_since > self.synced
+            }
+            Op::Protect(_) | Op::ForgetProtected => false,
             Op::Program { .. }
             | Op::Erase(_)
             | Op::Trims { .. }
@@ -402,12 +423,14 @@ impl Log {
                 let at = self.layout.spare(self.layout.first(*superblock));
                 self.disk.punch(at, bytes)?;
                 self.tallies[*superblock as usize] = Tally::default();
+                self.ledger.changed(*superblock);
             }
             Op::Punch(superblock) => {
                 let bytes = u64::from(self.layout.superblock_slots) * PAGE;
                 let at = self.layout.data(self.layout.first(*superblock));
                 self.disk.punch(at, bytes)?;
             }
+            Op::ForgetProtected => self.ledger.forget(ledger::List::Protected, &*self.disk)?,
             Op::PunchAll => {
                 for (at, bytes) in [self.layout.all_data(), self.layout.all_protected()] {
                     if bytes > 0 {
@@ -457,14 +480,34 @@ impl Log {
     fn follow(&mut self, number: u64, op: Op) {
         match op {
             Op::Program { pages, .. } => self.unsynced_bytes += pages.len() as u64 * PAGE,
-            Op::Protect(entries) => self.unsynced_bytes += entries.entries.len() as u64 * ENTRY,
+            Op::Trims { list, trims } if list.generation == self.trims_kept => {
+                let reached = (list.generation, (list.count + trims.len()) as u32);
+                self.ledger.reached(ledger::List::Trims, reached);
+            }
+            Op::SwitchTrims(list) => {
+                let reached = (list.generation, list.count as u32);
+                self.ledger.reached(ledger::List::Trims, reached);
+                (self.trims_kept, self.trims_since) = (list.generation, self.written);
+            }
+            Op::Protect(Entries { list, entries }) => {
+                let count = entries.len() as u64;
+                self.unsynced_bytes += count * ENTRY;
+                if list.generation == self.protected.generation {
+                    let reached = (list.generation, (list.count + count) as u32);
+                    self.ledger.reached(ledger::List::Protected, reached);
+                }
+                self.protected_reached = (list.generation, (list.count + count) as u32);
+            }
             Op::SwitchProtected(list) => {
+                self.ledger
+                    .reached(ledger::List::Protected, self.protected_reached);
                 self.protected = list;
                 self.protected_since = self.written;
             }
             Op::Erase(superblock) => self.ops.push_front((number, Op::Clear(superblock))),
             Op::Clear(superblock) => self.ops.push_front((number, Op::Punch(superblock))),
             Op::Rest(_) => {
+                self.ledger.reached(ledger::List::Rest, (self.rest.1, 0));
                 self.rest = (!self.rest.0, self.rest.1 + 1);
                 self.rest_written = self.written;
             }
@@ -514,7 +557,9 @@ impl Log {
             self.buffer.extend_from_slice(&bytes);
         }
         self.disk.write(self.layout.spare(first), &self.buffer)?;
-        let tally = &mut self.tallies[(first.0 / self.layout.superblock_slots) as usize];
+        let superblock = first.0 / self.layout.superblock_slots;
+        self.ledger.changed(superblock);
+        let tally = &mut self.tallies[superblock as usize];
         let records = self.buffer.chunks_exact(SPARE as usize);
         records.for_each(|record| tally.add(record));
         Ok(())
@@ -525,6 +570,7 @@ impl Log {
         let at = self.layout.wear(superblock);
         self.disk.write(at, &layout::encode_number(worn, at))?;
         self.wear[superblock as usize] = worn;
+        self.ledger.erased(superblock);
         Ok(())
     }
 

@@ -16,7 +16,7 @@
 //! Of pages that were written after the last sync nothing is certain when the machine has stopped. They carry the number of that
 //! sync and a check of their data, and those that are not whole are taken for never programmed. What must
 //! be safe before something else is not left to that: `log` says what waits for what. What must be there and is missing is known
-//! from what the file had (`inventory`).
+//! from what the file had (`inventory`) and what was synced since (`ledger`).
 
 pub mod disk;
 #[cfg(target_os = "linux")]
@@ -24,6 +24,7 @@ mod file;
 mod find;
 mod inventory;
 mod layout;
+mod ledger;
 mod log;
 mod protected;
 mod rest;
@@ -39,6 +40,7 @@ use crate::contents::Page;
 use disk::Disk;
 use inventory::Inventory;
 use layout::{Layout, MARKER_AT, Marker, PAGE};
+use ledger::Ledger;
 use lodger_core::DriveSpec;
 use lodger_core::device::Spare;
 use lodger_core::ftl::{Contradiction, Found, Owned, Trim};
@@ -201,6 +203,12 @@ impl Backing {
             let what = "what its protected buffer holds";
             return Err(BackingError::Damaged(what.to_owned()));
         };
+        let lists = [
+            (flash.trims.generation, flash.trims.count as u32),
+            (list.generation, list.count as u32),
+            (generation, 0),
+        ];
+        check_lists(&flash.noted, lists)?;
         let was_clean = flash.marker.is_clean;
         let left = protected::left(landed, &flash.found);
         // What is counted holds once the marker says that its epoch is synced, which comes after: one that no marker has said yet.
@@ -209,6 +217,7 @@ impl Backing {
             let (wear, tallies) = (&flash.wear, &flash.tallies);
             Inventory::new(epoch, flash.trims, wear, tallies).write(&*disk, &layout)?;
         }
+        let ledger = Ledger::begin(&*disk, &layout, lists, (!was_clean).then_some(epoch))?;
         // What was there and not synced is from now on.
         disk.sync()?;
         let marker = Marker {
@@ -220,8 +229,8 @@ impl Backing {
         (log.wear, log.tallies) = (flash.wear, flash.tallies);
         (log.marker, log.epoch) = (marker, epoch + 1);
         log.rest = (!which && generation > 0, generation + 1);
-        log.trims = flash.trims;
-        log.protected = list;
+        (log.trims, log.trims_kept) = (flash.trims, flash.trims.generation);
+        (log.protected, log.ledger) = (list, ledger);
         let protected = Protected::new(list, &left);
         let last_trim = flash.found.trims.last().map_or(0, |trim| trim.sequence);
         if !was_clean && flash.trims.generation > 0 {
@@ -316,6 +325,7 @@ impl Backing {
     pub(crate) fn forget_all(&mut self) {
         self.protected.forget_all();
         self.log.forget_pages();
+        self.log.push(Op::ForgetProtected);
         self.log.push(Op::PunchAll);
     }
 
@@ -365,6 +375,19 @@ impl Backing {
         }
         !self.log.is_failing()
     }
+}
+
+/// Of lists, what was synced must be there.
+fn check_lists(noted: &ledger::Noted, lists: [ledger::Reached; 3]) -> Result<(), BackingError> {
+    let what = [
+        "records of trims",
+        "pages of its protected buffer",
+        "what the drive keeps beside its flash",
+    ];
+    for ((list, now), what) in ledger::List::ALL.into_iter().zip(lists).zip(what) {
+        noted.has(list, now, what).map_err(BackingError::Damaged)?;
+    }
+    Ok(())
 }
 
 /// The newer of the two rests: which it is, its generation, and what was kept; `None`: the drive has done nothing yet.
