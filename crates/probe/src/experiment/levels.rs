@@ -73,11 +73,15 @@ impl Levels {
         let least_slow_ns = stats::quantile(&slow, 0.05);
         let threshold_ns = (beyond * least_slow_ns).sqrt();
         let above = |values: &[f64]| values.iter().filter(|v| **v > threshold_ns).count() as f64;
+        // Misses as fast as hits were left out of the slow ones. Noise acts on both alike: the median miss, with what
+        // hits differ from theirs by.
+        let noise = |ns: &&f64| levels.slow_ns * **ns / levels.fast_ns <= threshold_ns;
+        let left_out = warm.iter().filter(noise).count() as f64 / warm.len().max(1) as f64;
         let found = Levels {
             least_slow_ns,
             threshold_ns,
             false_slow: above(warm) / warm.len().max(1) as f64,
-            false_fast: 1.0 - above(&slow) / slow.len().max(1) as f64,
+            false_fast: left_out.max(1.0 - above(&slow) / slow.len().max(1) as f64),
             pages_below_ns: Some(below_ns),
             ..levels
         };
@@ -92,6 +96,12 @@ impl Levels {
         let share = above as f64 / latencies.len().max(1) as f64;
         let power = 1.0 - self.false_slow - self.false_fast;
         ((share - self.false_slow) / power).clamp(0.0, 1.0)
+    }
+
+    /// Share of reads that are told wrongly, of that level of which more are.
+    #[must_use]
+    pub fn overlap(&self) -> f64 {
+        self.false_slow.max(self.false_fast)
     }
 
     /// Whether a sample has more slow reads than chance and noise explain.

@@ -27,8 +27,11 @@ const LOOKS_MIN: usize = 36;
 pub(super) const FINE: f64 = 0.003;
 /// Times that an edge is looked at anew.
 const ZOOMS_MAX: usize = 10;
-/// Misses in a row that end a pass.
-const MISSES_MAX: u32 = 4;
+/// Misses in a row that end a pass, at least; where noise makes hits look like misses, as many as come by chance in fewer
+/// looks than this.
+const MISSES_MIN: u32 = 4;
+const MISSES_MAX: u32 = 8;
+const BY_CHANCE: f64 = 1e-5;
 /// Looks on the wrong side of an edge, as a share of all, up to which there is one: with random
 /// replacement it is more than a quarter.
 const WRONG_MAX: f64 = 0.13;
@@ -291,6 +294,7 @@ impl Walk {
     ) -> Result<Vec<Look>, Stop> {
         let mut looks = Vec::new();
         let span = (to - from + 1) as usize;
+        let enough = misses_that_end(levels);
         for pass in 0..PASSES_MAX {
             // Where nothing hits, more of the same tells nothing.
             let is_hopeless =
@@ -318,7 +322,7 @@ impl Walk {
                 if slow {
                     misses += 1;
                     in_a_row += 1;
-                    if in_a_row == MISSES_MAX {
+                    if in_a_row == enough {
                         break;
                     }
                 } else {
@@ -478,6 +482,12 @@ pub(crate) fn page_of(bench: &mut Bench<'_>, start: u64, bytes: u64) -> u64 {
     let page = bench.page();
     let last = bench.capacity() / page - 1;
     (start / page + bench.below((bytes / page).max(1))).min(last) * page
+}
+
+/// Misses in a row that are no chance.
+fn misses_that_end(levels: &Levels) -> u32 {
+    let chance = BY_CHANCE.ln() / levels.false_slow.clamp(1e-6, 0.5).ln();
+    (chance.ceil() as u32).clamp(MISSES_MIN, MISSES_MAX)
 }
 
 /// The edge that leaves the fewest looks on the wrong side.

@@ -2,6 +2,7 @@
 
 mod contest;
 mod grants;
+mod overlap;
 mod taken;
 
 use super::{Arms, INTERRUPTED, Rule, SAME, Tier, Verdict, arms, drifted};
@@ -79,6 +80,8 @@ pub struct Found {
     pub reach_of_grant: Vec<(u64, Held)>,
     /// The drive uses the largest power of two of what it is given.
     pub rounds_down: bool,
+    /// What several amounts of host memory reach contradicts itself.
+    pub is_off_line: bool,
 }
 
 impl role::Finds for Found {
@@ -212,7 +215,9 @@ pub(super) fn verdict(findings: &mut Findings, about: &Description) -> Verdict {
         Arms::Both(on, off) => {
             let (on, off) = (*on, *off);
             let verdict = map_switched(findings, about, &on, &off);
-            contest::by_background(findings, contest::by_copies(about, &off, verdict))
+            let verdict = contest::by_copies(about, &off, verdict);
+            let verdict = contest::by_background(findings, verdict);
+            overlap::allowed_for(findings, verdict)
         }
         Arms::DriveOnly(arm) | Arms::Unswitched(arm, _) if is_open(arm) => Verdict::unclear(KINDS),
         Arms::DriveOnly(arm) if is_flat(arm) && flash => {
@@ -235,7 +240,8 @@ pub(super) fn verdict(findings: &mut Findings, about: &Description) -> Verdict {
         Arms::DriveOnly(arm) => {
             let edges = [rules::EDGE, rules::EDGE_OF_KIND];
             let verdict = with_driver(about, map_on_drive(arm, capacity, edges));
-            contest::by_background(findings, verdict)
+            let verdict = contest::by_background(findings, verdict);
+            overlap::allowed_for(findings, verdict)
         }
         Arms::Unswitched(arm, open) => Verdict::undecided(format!(
             "reads are fast over {}; {open}",

@@ -18,13 +18,24 @@ pub fn of_collection(name: &str, set: Set<'_>) -> Drive {
 
 /// All experiments if none is named. `drive_seed`: which one of its kind the drive is.
 pub fn probed(drive: Drive, drive_seed: u64, experiments: &[&str], seed: u64) -> Outcome {
+    probed_amid(Noise::default(), drive, drive_seed, experiments, seed)
+}
+
+/// The same with noise of one's choice.
+pub fn probed_amid(
+    noise: Noise,
+    drive: Drive,
+    drive_seed: u64,
+    experiments: &[&str],
+    seed: u64,
+) -> Outcome {
     let config = RunConfig {
         drive,
         hmb: HmbChoice::Negotiated,
         precondition: Precondition::Sequential,
         seed: drive_seed,
     };
-    let mut target = SimTarget::open(&config, Noise::default(), seed).expect("it opens");
+    let mut target = SimTarget::open(&config, noise, seed).expect("it opens");
     let options = Options {
         experiments: experiments.iter().map(|&name| name.to_owned()).collect(),
         budget: Duration::from_secs(1 << 20),

@@ -51,6 +51,7 @@ pub(super) fn hmb_size(
         Some((Some(entry), text)) => (entry, text),
         Some((None, _)) => return by_one_amount(findings, granted, (reach, by_itself), verdict),
         None => {
+            findings.roles.map.is_off_line = true;
             verdict.evidence += "; what several amounts of it reach does not lie on a line";
             return by_one_amount(findings, granted, (reach, by_itself), verdict);
         }
