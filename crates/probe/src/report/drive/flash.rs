@@ -11,6 +11,8 @@ const OVERPROVISIONING: f64 = 0.07;
 const PAGES_PER_BLOCK: f64 = 768.0;
 /// Superblocks that this room must have, for garbage collection to find one.
 const SPARE_SUPERBLOCKS: f64 = 8.0;
+/// Fewer of them make no drive that can be simulated (two, and their rounding).
+const LEAST_SUPERBLOCKS: f64 = 3.0;
 /// What one operation writes without a better guess: two planes of three pages of 16 KiB.
 const OPERATION_BYTES: f64 = 96.0 * KIB;
 const PROGRAM_US: f64 = 1700.0;
@@ -235,8 +237,9 @@ impl Flash {
         let rate = format!("{CHANNEL_MT_S:.0}");
         drive.assumed("nand", "channel_mt_s", &rate, seen);
         self.times(outcome, reads, drive);
-        let superblock = superblock_page * pages / programs.bits;
-        self.layout(superblock, drive);
+        let superblock = superblock_page * pages;
+        let room = LEAST_SUPERBLOCKS * superblock / outcome.target.capacity_bytes.max(1) as f64;
+        self.layout(superblock / programs.bits, room, drive);
     }
 
     fn times(&self, outcome: &Outcome, reads: &Reads, drive: &mut Drive) {
@@ -269,10 +272,18 @@ impl Flash {
         }
     }
 
-    fn layout(&self, single_bit_superblock: f64, drive: &mut Drive) {
+    fn layout(&self, single_bit_superblock: f64, room: f64, drive: &mut Drive) {
         drive.section("ftl");
-        let share = format!("{OVERPROVISIONING}");
-        drive.assumed("ftl", "overprovisioning", &share, "the usual share");
+        // Superblocks of the shortest blocks are still large beside a small file or loop device.
+        let (share, why) = if room > OVERPROVISIONING {
+            (
+                (100.0 * room).ceil() / 100.0,
+                "more than the usual share: room for garbage collection on so small a drive",
+            )
+        } else {
+            (OVERPROVISIONING, "the usual share")
+        };
+        drive.assumed("ftl", "overprovisioning", &format!("{share}"), why);
         if let Some(single) = &self.single_bit {
             let blocks = (single.bytes / single_bit_superblock).ceil().max(1.0);
             let how = "bytes written before the rate fell";
