@@ -40,6 +40,10 @@ pub struct NgTarget {
     started: Instant,
 }
 
+/// Of a character device that is something else.
+const NO_DRIVE: &str =
+    "it is not a drive: of character devices only those of NVMe (`/dev/ng0n1`) are";
+
 impl NgTarget {
     /// Opens a generic device; for writing only if `write`, and then no one else can use its block device.
     ///
@@ -55,6 +59,13 @@ impl NgTarget {
             _ => None,
         };
         let (Some(node), Some(disk)) = (node, disk) else {
+            // Only what is called like one may be a drive that is not there: `/dev/null` is none.
+            let is_called_so = path
+                .file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with("ng"));
+            if !is_called_so {
+                return Err(refused(&name, NO_DRIVE));
+            }
             return Err(refused(&name, "`/sys` knows no NVMe drive of that number"));
         };
         let mut options = std::fs::OpenOptions::new();
