@@ -3,6 +3,7 @@
 use crate::args::PlainFormat;
 use crate::error::Error;
 use crate::inputs;
+use lodger_probe::Tier;
 use lodger_run::size;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -28,12 +29,93 @@ fn read(path: &Path) -> Result<Value, Error> {
     let report: Value = serde_json::from_str(&text)
         .map_err(|error| Error::input(format!("`{shown}` is not JSON: {error}")))?;
     if report["roles"].is_object() && report["quantities"].is_object() {
-        return Ok(report);
+        return match impossible(&report) {
+            None => Ok(report),
+            Some(what) => Err(Error::input(format!("`{shown}`: {what}")).hint(
+                "no probe writes that: probe the drive again with `--output-format json --output FILE`",
+            )),
+        };
     }
     Err(
         Error::input(format!("`{shown}` is no report of `lodger probe`"))
             .hint("`lodger probe TARGET --output-format json --output FILE` writes one"),
     )
+}
+
+/// Names that a verdict may have.
+const TIERS: [Tier; 5] = [
+    Tier::Hmb,
+    Tier::Device,
+    Tier::Slc,
+    Tier::None,
+    Tier::Undecided,
+];
+/// More than any drive has, bytes.
+const BYTES_MAX: f64 = 1e18;
+/// The same of any number, up or down.
+const NUMBER_MAX: f64 = 1e18;
+
+/// What of a report cannot be: its key, its value and what would be allowed.
+fn impossible(report: &Value) -> Option<String> {
+    let roles = report["roles"].as_object()?;
+    let of_roles = roles.iter().find_map(|(name, role)| {
+        let tier = &role["tier"];
+        if !TIERS.iter().any(|known| tier == known.name()) {
+            let known = TIERS.map(Tier::name).join(", ");
+            return Some(format!(
+                "`roles.{name}.tier` is {tier}, which is none of {known}"
+            ));
+        }
+        let sure = &role["confidence"];
+        if !is_within(sure, 1.0) {
+            return Some(format!(
+                "`roles.{name}.confidence` is {sure}, not within 0 to 1"
+            ));
+        }
+        let sizes = ["size_bytes", "reach_bytes", "unit_bytes"].into_iter();
+        let mut sizes = sizes.map(|of| (format!("roles.{name}.{of}"), &role[of]));
+        sizes.find_map(|(key, value)| bounds(&key, value, Some(BYTES_MAX)))
+    });
+    let mut quantities = report["quantities"].as_object()?.iter();
+    of_roles.or_else(|| {
+        quantities.find_map(|(name, value)| {
+            let is_bytes = value["unit"] == "bytes";
+            bounds(
+                &format!("quantities.{name}"),
+                value,
+                is_bytes.then_some(BYTES_MAX),
+            )
+        })
+    })
+}
+
+/// Whether it is left out, or a number from 0 on.
+fn is_within(value: &Value, most: f64) -> bool {
+    value.is_null()
+        || value
+            .as_f64()
+            .is_some_and(|number| (0.0..=most).contains(&number))
+}
+
+/// What of an interval cannot be. Of quantities other than bytes ends below 0 are no news, for intervals of what is near 0 reach
+/// there.
+fn bounds(key: &str, value: &Value, most: Option<f64>) -> Option<String> {
+    for end in ["estimate", "low", "high"] {
+        let number = &value[end];
+        let is_allowed = match most {
+            Some(most) => is_within(number, most),
+            None => number.is_null() || number.as_f64().is_some_and(|n| n.abs() <= NUMBER_MAX),
+        };
+        if !is_allowed {
+            let allowed = match most {
+                Some(most) => format!("within 0 to {most:e}"),
+                None => format!("within -{NUMBER_MAX:e} to {NUMBER_MAX:e}"),
+            };
+            return Some(format!("`{key}.{end}` is {number}, not {allowed}"));
+        }
+    }
+    let (low, high) = (value["low"].as_f64()?, value["high"].as_f64()?);
+    (low > high).then(|| format!("`{key}.low` is {low}, not within 0 to its `high`, {high}"))
 }
 
 /// Every name of either, what both say of it, and whether that differs.
@@ -110,4 +192,38 @@ fn text(differences: &Value) -> String {
         }
     }
     out + "\n* differs: another tier, or intervals that have nothing in common\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(key: &str, value: &Value) -> Value {
+        let mut role = json!({
+            "tier": "hmb", "confidence": 0.99, "size_bytes": {"estimate": null, "low": 1.0, "high": null},
+        });
+        match key.split_once('.') {
+            Some((of, end)) => role[of][end] = value.clone(),
+            None => role[key] = value.clone(),
+        }
+        json!({"roles": {"map": role}, "quantities": {"hit_less": {"low": -0.1, "high": 0.2, "unit": "us"}}})
+    }
+
+    /// They were taken for what a drive has. The null: `impossible` that finds nothing.
+    #[test]
+    fn numbers_that_cannot_be_are_refused_in_reports() {
+        assert_eq!(impossible(&report("confidence", &json!(0.5))), None);
+        for (key, value) in [
+            ("size_bytes.estimate", json!(-1)),
+            ("size_bytes.low", json!(-1e308)),
+            ("size_bytes.high", json!("all")),
+            ("confidence", json!(-1)),
+            ("tier", json!("x")),
+        ] {
+            let found = impossible(&report(key, &value)).expect(key);
+            for part in [format!("`roles.map.{key}`"), value.to_string()] {
+                assert!(found.contains(&part), "{found}");
+            }
+        }
+    }
 }
