@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! "LODGER drive state\n"  19 bytes
-//! form                    u32, little endian, 2
+//! form                    u32, little endian
 //! bytes of the state      u64, little endian
 //! CRC-32 of the state     u32, little endian
 //! CRC-32 of its names     u32, little endian: of the state as MessagePack, fields by name

@@ -51,7 +51,7 @@ class BufferStats(Record):
     """Pages that overwrote one still in the buffer, and so never reached flash."""
     read_hits: int
     drains: int
-    """Times it was emptied for a flush, FUA or loss of its memory."""
+    """Flushes that it was emptied for, writes with FUA, and losses of its memory."""
     logged: int
     """Pages copied into its log for a flush or FUA."""
     rejected: int

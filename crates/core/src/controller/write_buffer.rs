@@ -168,6 +168,8 @@ pub struct WriteBuffer {
     dirty: [Queue<BufferSlot>; 2],
     /// Those of either queue that a command waits for alone, in queues of their own.
     forced: [Queue<BufferSlot>; 2],
+    /// The last turn was that of a forced one.
+    had_forced: bool,
     /// Those that wait, forced or not.
     dirty_count: [u32; 2],
     used: u32,
@@ -201,6 +203,7 @@ impl WriteBuffer {
             newest: Table::with_capacity(slots as usize),
             dirty: [Queue::default(); 2],
             forced: [Queue::default(); 2],
+            had_forced: false,
             dirty_count: [0; 2],
             used: 0,
             capacity: 0,
@@ -249,6 +252,7 @@ impl WriteBuffer {
         self.pace = self.pace.is_some().then(|| Pace::new(self.capacity));
         self.dirty = [Queue::default(); 2];
         self.forced = [Queue::default(); 2];
+        self.had_forced = false;
         self.dirty_count = [0; 2];
         self.used = slots.len() as u32;
         self.writing_back = false;
@@ -446,13 +450,6 @@ impl WriteBuffer {
     #[must_use]
     pub fn is_newest(&self, slot: BufferSlot) -> bool {
         self.newest.get(self.slots[slot].lpn.0) == Some(slot.0)
-    }
-
-    /// Slots waiting to be programmed.
-    #[inline]
-    #[must_use]
-    pub fn dirty(&self, cold: bool) -> u32 {
-        self.dirty_count[usize::from(cold)]
     }
 
     /// A slot is in flash (or needs not go there): it is free again. Commands that waited for it

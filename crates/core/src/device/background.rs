@@ -144,9 +144,17 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let has_another = self.background.steps != steps;
         // The long way, which tests take, asks always, and finds nothing to do.
         if has_another || cfg!(debug_assertions) {
-            let before = (self.ftl.sequence(), self.background.steps);
+            let before = (
+                self.ftl.sequence(),
+                self.background.steps,
+                self.trims.held(),
+            );
             self.dispatch_writes();
-            let after = (self.ftl.sequence(), self.background.steps);
+            let after = (
+                self.ftl.sequence(),
+                self.background.steps,
+                self.trims.held(),
+            );
             assert!(has_another || before == after, "new data had another turn");
         }
         self.background.rests_at = self.comes_to_rest().then(|| self.ftl.sequence());

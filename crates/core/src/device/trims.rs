@@ -262,9 +262,12 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.map.measure_changed_pages(&mut self.board, &self.ftl);
         self.commands[id].pending = 1;
         self.trims.hold(id);
-        // What is to be kept of it is its number: 256 that waited for the map had all who read wait for one of their places.
-        self.commands[id].has_left = true;
-        self.take_next();
+        // What is to be kept of it is its number: 256 that waited for the map had all who read wait for one of their places. Where there is
+        // no room for more records, they keep them: else all that is queued would be recorded before a flush.
+        if !self.trims.is_full() {
+            self.commands[id].has_left = true;
+            self.take_next();
+        }
         self.dispatch();
     }
 

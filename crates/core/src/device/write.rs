@@ -86,8 +86,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     fn complete_trims(&mut self) {
         if self.trims.are_held() && !self.map.is_behind(&self.ftl) {
             let unit_slots = self.ftl.geometry().unit_slots;
-            let dirty = self.buffer.slots.dirty(false) + self.buffer.slots.dirty(true);
-            let data_waits = dirty >= unit_slots || self.buffer.queue.front().is_some();
+            let data_waits = self.buffer.queue.front().is_some()
+                || self.buffer.slots.waits_for_flash(unit_slots);
             let data_has_given = data_waits.then_some(self.trims.turns);
             let held = self.trims.held();
             let turns = self
@@ -243,6 +243,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         };
         let merge = !whole && older.is_none() && old_ppn.is_some();
         let cold = self.spec.ftl.hot_cold_streams && self.ftl.expects_to_last(old_ppn);
+        let forced = command.request.fua && !self.buffer.survives_power_cut(&self.spec.tiers);
+        if forced {
+            self.buffer.slots.expect_force(slot);
+        }
         let held = match self.buffer.slots.land(slot, merge, cold) {
             Landing::Absorbed(held) => {
                 self.board.counters.buffer_absorbed += 1;
@@ -278,24 +282,23 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.buffer.slots.knows(slot, sectors);
             self.buffer.slots.want_rest(slot);
         }
-        self.await_flash(id, command.request.fua, held);
+        self.await_flash(id, forced, held);
         held
     }
 
-    /// A command may have to wait until its page is in flash.
+    /// A command may have to wait until its page is in flash: with FUA (`forced`), but for power-protected memory, which is
+    /// non-volatile to the host.
     #[inline]
-    fn await_flash(&mut self, id: CommandId, fua: bool, held: BufferSlot) {
-        // Power-protected memory is non-volatile to the host.
-        let fua = fua && !self.buffer.survives_power_cut(&self.spec.tiers);
+    fn await_flash(&mut self, id: CommandId, forced: bool, held: BufferSlot) {
         let unbuffered = self.spec.roles.write_buffer.acknowledges_programmed;
         let is_flash = self.buffer.tier.is_flash();
-        if !(fua || unbuffered || is_flash) {
+        if !(forced || unbuffered || is_flash) {
             return;
         }
         self.commands[id].pending += 1;
-        self.board.counters.buffer_drains += u64::from(fua);
+        self.board.counters.buffer_drains += u64::from(forced);
         self.buffer.slots.wait_for(held, id);
-        if fua {
+        if forced {
             self.buffer.slots.force(held);
         } else if is_flash {
             self.buffer.slots.hurry();
@@ -377,6 +380,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             };
             self.background.take_turn(&self.ftl, stream, share);
             self.trims.turns = unit_slots;
+            self.background.steps += u64::from(self.trims.are_held());
             self.program_host_data(unit, wanted, cold);
         }
     }

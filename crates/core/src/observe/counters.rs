@@ -204,7 +204,7 @@ pub struct Counters {
     pub buffer_absorbed: u64,
     /// Slots read from the write buffer.
     pub buffer_read_hits: u64,
-    /// Times the write buffer was emptied for a flush, FUA or loss of its memory.
+    /// Flushes that the write buffer was emptied for, writes with FUA, and losses of its memory.
     pub buffer_drains: u64,
     /// Slots copied into the write buffer's log.
     pub buffer_logged: u64,

@@ -2,7 +2,7 @@
 //! who trim; a write with FUA waits for its own page, and not for all that was written before.
 
 use crate::common::drives::drive;
-use crate::common::pages;
+use crate::common::{pages, settle};
 use crate::steady::Latencies;
 use lodger_core::rng::Rng;
 use lodger_core::{Completion, DriveSpec, Host, Op, Precondition, Request};
@@ -40,6 +40,13 @@ fn run<const KINDS: usize>(
             seen[kind].add(completion.completed_ps - completion.submitted_ps);
             host.submit(next(kind));
         }
+    }
+    // What is still in flight has its end, too.
+    let in_flight = host.in_flight();
+    let last = settle(&mut host);
+    assert_eq!(last.len(), in_flight);
+    for completion in last {
+        seen[completion.tag as usize].add(completion.completed_ps - completion.submitted_ps);
     }
     for (kind, seen) in seen.iter_mut().enumerate() {
         println!(

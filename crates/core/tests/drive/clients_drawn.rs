@@ -3,7 +3,7 @@
 //!
 //! `LODGER_CASES` drives are tried from `LODGER_SEED` on; each prints a line for each kind of client.
 
-use crate::common::pages;
+use crate::common::{pages, settle};
 use crate::steady::Latencies;
 use crate::steady_drawn::{build, draw, shown};
 use crate::steady_state::{SILENCE_PS, longest_operation_ps};
@@ -94,6 +94,13 @@ fn run(spec: &DriveSpec, counts: &[u32; KINDS.len()], seed: u64) -> (Vec<Latenci
             host.submit(clients.next(kind));
         }
     }
+    // What is still in flight has its end, too.
+    let in_flight = host.in_flight();
+    let last = settle(&mut host);
+    assert_eq!(last.len(), in_flight);
+    for completion in last {
+        seen[completion.tag as usize].add(completion.completed_ps - completion.submitted_ps);
+    }
     let programmed = host.counters().programmed_slots_by_cause[Cause::Host as usize];
     (seen, programmed as f64 / (LENGTH_PS as f64 / 1e12))
 }
@@ -103,7 +110,10 @@ fn run(spec: &DriveSpec, counts: &[u32; KINDS.len()], seed: u64) -> (Vec<Latenci
 /// all that is asked for at once, has gone to flash, for what came meanwhile, and for the pages of records before theirs.
 fn bound_ps(spec: &DriveSpec, reads_mean_ps: Option<f64>, in_flight: u64, pages_per_s: f64) -> f64 {
     let pages = spec.roles.write_buffer.bytes / PAGE_BYTES + in_flight;
-    let drain_ps = pages as f64 / pages_per_s * 1e12;
+    let drain_ps = match in_flight {
+        0 => 0.0,
+        _ => pages as f64 / pages_per_s * 1e12,
+    };
     let operations_ps = (3 * SILENCE_PS + longest_operation_ps(spec)) as f64;
     operations_ps + reads_mean_ps.map_or(4.0 * drain_ps, |mean_ps| 8.0 * mean_ps)
 }

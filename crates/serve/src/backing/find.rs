@@ -93,9 +93,6 @@ pub fn read(
     }
     let has = Inventory::new(inventory.epoch, list, &flash.wear, &flash.known);
     inventory.missing(&has, layout).map_err(damaged)?;
-    if !marker.is_clean {
-        clear(disk, layout, &flash)?;
-    }
     Ok(flash)
 }
 
@@ -114,7 +111,7 @@ fn read_inventory(
 }
 
 /// What has not got to the file whole goes.
-fn clear(disk: &dyn Disk, layout: &Layout, flash: &Flash) -> Result<(), BackingError> {
+pub fn clear(disk: &dyn Disk, layout: &Layout, flash: &Flash) -> Result<(), BackingError> {
     for ppn in &flash.torn {
         disk.write(layout.spare(*ppn), &[0; SPARE as usize])?;
     }

@@ -210,6 +210,10 @@ impl Backing {
         ];
         check_lists(&flash.noted, lists)?;
         let was_clean = flash.marker.is_clean;
+        // Not before all that may refuse it has been looked at: then it is as it was.
+        if !was_clean {
+            find::clear(&*disk, &layout, &flash)?;
+        }
         let left = protected::left(landed, &flash.found);
         // What is counted holds once the marker says that its epoch is synced, which comes after: one that no marker has said yet.
         let epoch = flash.epoch + u32::from(!was_clean);

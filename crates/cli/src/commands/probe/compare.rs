@@ -103,6 +103,10 @@ fn bounds(key: &str, value: &Value, most: Option<f64>) -> Option<String> {
     for end in ["estimate", "low", "high"] {
         let number = &value[end];
         let is_allowed = match most {
+            // Intervals of what is near 0 may reach below.
+            Some(most) if end == "low" => {
+                number.is_null() || number.as_f64().is_some_and(|n| n.abs() <= most)
+            }
             Some(most) => is_within(number, most),
             None => number.is_null() || number.as_f64().is_some_and(|n| n.abs() <= NUMBER_MAX),
         };

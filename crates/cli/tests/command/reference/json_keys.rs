@@ -87,7 +87,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("write_buffer.read_hits", "Pages read from the buffer"),
     (
         "write_buffer.drains",
-        "Times it was emptied for a flush, FUA or loss of its memory",
+        "Flushes that it was emptied for, writes with FUA, and losses of its memory",
     ),
     (
         "write_buffer.logged",

@@ -4,6 +4,13 @@ use super::{SlotState, WriteBuffer};
 use crate::ids::{BufferSlot, Lpn, Maybe};
 
 impl WriteBuffer {
+    /// Slots waiting to be programmed.
+    #[inline]
+    #[must_use]
+    pub fn dirty(&self, cold: bool) -> u32 {
+        self.dirty_count[usize::from(cold)]
+    }
+
     /// Takes the first `count` slots of a queue to be programmed. They stay chained to one another; `into` has them
     /// then, with their pages.
     #[inline]
@@ -11,7 +18,7 @@ impl WriteBuffer {
         self.dirty_count[usize::from(cold)] -= count;
         into.clear();
         for _ in 0..count {
-            let slot = self.pop_first(cold, into.len());
+            let slot = self.pop_first(cold);
             let popped = &mut self.slots[slot];
             self.log.popped(popped);
             popped.state = SlotState::Programming;
@@ -26,12 +33,13 @@ impl WriteBuffer {
 
     /// What is forced takes turns with what has waited longest, so that neither keeps the other waiting.
     #[inline]
-    fn pop_first(&mut self, cold: bool, taken: usize) -> BufferSlot {
+    fn pop_first(&mut self, cold: bool) -> BufferSlot {
         let which = usize::from(cold);
         let mut queues = [&mut self.forced[which], &mut self.dirty[which]];
-        if !taken.is_multiple_of(2) {
+        if self.had_forced {
             queues.swap(0, 1);
         }
+        self.had_forced = !self.had_forced;
         let first = queues
             .into_iter()
             .find_map(|queue| queue.pop_front(&mut self.slots));
@@ -45,6 +53,11 @@ impl WriteBuffer {
         } else {
             self.drain_before = self.next_order;
         }
+    }
+
+    /// A command will wait for what is on its way to a slot alone: it is queued as such.
+    pub fn expect_force(&mut self, slot: BufferSlot) {
+        self.slots[slot].forced = !self.has_log();
     }
 
     /// A slot that a command waits for alone (FUA) is to be safe soon. Not before what came before it where there is a log: that is

@@ -153,9 +153,14 @@ fn the_rest_of_pages_is_read_in_the_order_of_need() {
 }
 
 /// The first so many, one of what is forced and one of what is not in turn.
-fn in_turns([plain, forced]: &mut [Vec<BufferSlot>; 2], count: u32) -> Vec<BufferSlot> {
-    let mut next = |taken: u32| {
-        let is_forced = plain.is_empty() || (taken.is_multiple_of(2) && !forced.is_empty());
+fn in_turns(
+    [plain, forced]: &mut [Vec<BufferSlot>; 2],
+    had_forced: &mut bool,
+    count: u32,
+) -> Vec<BufferSlot> {
+    let mut next = |_| {
+        let is_forced = plain.is_empty() || (!*had_forced && !forced.is_empty());
+        *had_forced = !*had_forced;
         if is_forced {
             forced.remove(0)
         } else {
@@ -181,6 +186,7 @@ fn what_is_forced_takes_turns_with_what_has_waited_longest() {
         // Of each kind of data, plain and forced.
         let mut waiting: [[Vec<BufferSlot>; 2]; 2] = Default::default();
         let mut merging: Vec<(BufferSlot, bool)> = Vec::new();
+        let mut had_forced = false;
         for page in 0..400 {
             let kind = rng.below(2) as usize;
             let [plain, forced] = &mut waiting[kind];
@@ -206,7 +212,6 @@ fn what_is_forced_takes_turns_with_what_has_waited_longest() {
                     let slot = plain.remove(rng.below(plain.len() as u32) as usize);
                     forced.push(slot);
                     buffer.force(slot);
-                    buffer.force(slot);
                 }
                 3 if !merging.is_empty() => {
                     let at = rng.below(merging.len() as u32) as usize;
@@ -229,7 +234,7 @@ fn what_is_forced_takes_turns_with_what_has_waited_longest() {
                     let (Wanted::Now(take) | Wanted::OnceIdle(take)) = found else {
                         continue;
                     };
-                    let expected = in_turns(&mut waiting[kind], take);
+                    let expected = in_turns(&mut waiting[kind], &mut had_forced, take);
                     let mut popped = Vec::new();
                     buffer.pop_dirty(kind == 1, take, &mut popped);
                     let slots: Vec<BufferSlot> = popped.iter().map(|&(slot, _)| slot).collect();

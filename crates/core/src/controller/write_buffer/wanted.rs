@@ -63,6 +63,18 @@ impl WriteBuffer {
         }
     }
 
+    /// Whether data that fills a program operation is to go to flash now.
+    #[must_use]
+    pub fn waits_for_flash(&self, unit_slots: u32) -> bool {
+        let waits = |which: usize| {
+            let front = self.dirty[which].front();
+            let is_drained = front.is_some_and(|slot| self.slots[slot].order < self.drain_before);
+            let is_wanted = self.writing_back || is_drained || !self.forced[which].is_empty();
+            self.dirty_count[which] >= unit_slots && is_wanted
+        };
+        waits(0) || waits(1)
+    }
+
     /// Whether the second queue's first slot has waited longer than that of the first.
     #[must_use]
     pub fn cold_is_older(&self) -> bool {
