@@ -96,7 +96,7 @@ fn a_drive_that_was_switched_off_is_as_it_was() {
     }
     let mut naive = Naive::new(BLOCKS, 5);
     work(&mut driver, &mut naive, 3000).expect("it works");
-    while driver.port.wait() {} // What is being erased then would be erased anew.
+    while driver.port.wait() {} // What is being erased then is erased anew.
     driver.port.controller.switch_off().expect("it is written");
     let device = driver.port.controller.device();
     let counters = device.counters();
@@ -116,10 +116,7 @@ fn a_drive_that_was_switched_off_is_as_it_was() {
     let now = device.counters();
     assert_eq!(now.programs_by_cause[0], counters.programs_by_cause[0]);
     assert_eq!(now.host_written_bytes, counters.host_written_bytes);
-    // A superblock whose erase began as the drive was switched off is erased anew: counted as that begins, worn as it ends.
-    let again = now.erases - counters.erases;
-    let dies = u64::from(spec.nand.channels * spec.nand.dies_per_channel);
-    assert!(again == 0 || again == dies, "{again} blocks erased anew");
+    assert!([0, 4].contains(&(now.erases - counters.erases)));
     assert_eq!(driver.admin(10, 0, &[4]), Ok(315));
     assert_eq!(driver.log(0x81, 512)[2] & 7, 1, "it was sanitized");
     let health = driver.log(2, 512);
