@@ -380,7 +380,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             };
             self.background.take_turn(&self.ftl, stream, share);
             self.trims.turns = unit_slots;
-            self.background.steps += u64::from(self.trims.are_held());
             self.program_host_data(unit, wanted, cold);
         }
     }
