@@ -68,21 +68,13 @@ impl Background {
     }
 
     /// How many pages' worth of room there is for trims, of which each has a page of the map written: as many as data has been given, while
-    /// data waits for room, and else data's share.
-    pub fn turns_of_trims(&mut self, ftl: &Ftl, most: u32, data_has_given: Option<u32>) -> u32 {
+    /// data waits for room.
+    pub fn turns_of_trims(&self, ftl: &Ftl, most: u32, data_has_given: Option<u32>) -> u32 {
         let share = ftl.new_data_share();
         if share == WHOLE || self.collects_nothing(ftl) {
             return most;
         }
-        if let Some(given) = data_has_given {
-            return given.min(most);
-        }
-        let mut turns = 0;
-        while turns < most && self.pacer.has_turn(1, share) {
-            self.pacer.take_turn(1, share);
-            turns += 1;
-        }
-        turns
+        data_has_given.map_or(most, |given| given.min(most))
     }
 
     /// A victim has been chosen.
