@@ -67,14 +67,9 @@ impl Background {
         }
     }
 
-    /// How many pages' worth of room there is for trims, of which each has a page of the map written: as many as data has been given, while
-    /// data waits for room.
-    pub fn turns_of_trims(&self, ftl: &Ftl, most: u32, data_has_given: Option<u32>) -> u32 {
-        let share = ftl.new_data_share();
-        if share == WHOLE || self.collects_nothing(ftl) {
-            return most;
-        }
-        data_has_given.map_or(most, |given| given.min(most))
+    /// New data has what garbage collection gives, and no more.
+    pub fn shares_room(&self, ftl: &Ftl) -> bool {
+        ftl.new_data_share() < WHOLE && !self.collects_nothing(ftl)
     }
 
     /// A victim has been chosen.

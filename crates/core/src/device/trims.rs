@@ -165,15 +165,15 @@ impl Trims {
         !self.held.is_empty() && !self.is_full()
     }
 
-    /// How many wait.
-    pub fn held(&self) -> u32 {
-        self.held.len() as u32
-    }
-
-    /// The map has caught up: `done` are the first of those that have waited for it.
-    pub fn release(&mut self, count: u32, done: &mut Vec<CommandId>) {
-        self.turns = self.turns.saturating_sub(count);
-        done.extend(self.held.drain(..count as usize));
+    /// The map has caught up: `done` are those that have waited for it, as far as their turns go if they have them
+    /// with new data (`in_turns`).
+    pub fn release(&mut self, in_turns: bool, done: &mut Vec<CommandId>) {
+        let mut count = self.held.len();
+        if in_turns {
+            count = count.min(self.turns as usize);
+            self.turns -= count as u32;
+        }
+        done.extend(self.held.drain(..count));
     }
 
     /// A flush waits for the records of all trims so far, if they are not in flash.

@@ -79,22 +79,18 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         self.serve_buffer_queue();
     }
 
-    /// Trims are done once the map has caught up with what they change, and as far as there is room for that. They program nothing and
-    /// would else be as fast as firmware is, and have whoever needs the map wait behind them for seconds, or room: a trimmer that has
-    /// one in flight had those who write wait for 2.5 s.
+    /// Trims are done once the map has caught up with what they change. They program nothing and would else be as fast as
+    /// firmware is, and have whoever needs the map wait behind them for seconds. Each has a page of the map written: while data waits for
+    /// room, no more are done in a turn than data has pages, or one trimmer has those who write wait for 2.5 s.
     #[inline]
     fn complete_trims(&mut self) {
         if self.trims.are_held() && !self.map.is_behind(&self.ftl) {
             let unit_slots = self.ftl.geometry().unit_slots;
             let data_waits = self.buffer.queue.front().is_some()
                 || self.buffer.slots.waits_for_flash(unit_slots);
-            let data_has_given = data_waits.then_some(self.trims.turns);
-            let held = self.trims.held();
-            let turns = self
-                .background
-                .turns_of_trims(&self.ftl, held, data_has_given);
+            let in_turns = data_waits && self.background.shares_room(&self.ftl);
             let mut done = std::mem::take(&mut self.scratch);
-            self.trims.release(turns, &mut done);
+            self.trims.release(in_turns, &mut done);
             self.go_on(done);
         }
     }

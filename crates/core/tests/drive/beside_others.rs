@@ -71,6 +71,10 @@ fn trim(page: u64) -> Request {
     pages(Op::Trim, page, 1)
 }
 
+fn flush(_page: u64) -> Request {
+    pages(Op::Flush, 0, 0)
+}
+
 fn forced(page: u64) -> Request {
     let mut request = write(page);
     request.fua = true;
@@ -81,23 +85,18 @@ fn forced(page: u64) -> Request {
 /// waited for up to 431 and 2,473 ms, where they wait for 11 and 17 without it.
 #[test]
 fn one_who_trims_does_not_stop_those_who_write() {
-    for (keys, most_ms) in [
-        (&[("capacity", "40GiB")][..], 60.0),
-        (
-            &[
-                ("capacity", "16GiB"),
-                ("nand.channels", "1"),
-                ("nand.dies_per_channel", "1"),
-            ],
-            60.0,
-        ),
-    ] {
+    let one_die = [
+        ("capacity", "16GiB"),
+        ("nand.channels", "1"),
+        ("nand.dies_per_channel", "1"),
+    ];
+    for keys in [&[("capacity", "40GiB")][..], &one_die] {
         let spec = drive("tiny", keys);
         let clients: [(u32, &dyn Fn(u64) -> Request); 2] = [(1, &trim), (4, &write)];
         let [mut trims, mut writes] = run(&spec, Precondition::Random, 4000, clients);
-        assert!(writes.longest_ps() as f64 / MS < most_ms);
+        assert!(writes.longest_ps() as f64 / MS < 60.0);
         // Nor the other way round.
-        assert!(trims.longest_ps() as f64 / MS < 4.0 * most_ms);
+        assert!(trims.longest_ps() as f64 / MS < 240.0);
     }
 }
 
@@ -109,9 +108,17 @@ fn trims_that_wait_for_the_map_keep_no_command_from_its_place() {
     let slots = spec.controller.command_slots;
     let [fewer, as_many] = [slots - 1, slots].map(|trims| {
         let clients: [(u32, &dyn Fn(u64) -> Request); 2] = [(1, &read), (trims, &trim)];
-        run(&spec, Precondition::Sequential, 300, clients)[0].mean_ps()
+        let [mut reads, _] = run(&spec, Precondition::Sequential, 300, clients);
+        (reads.mean_ps(), reads.longest_ps())
     });
-    assert!(as_many < 1.2 * fewer, "{as_many} ps, {fewer} with one less");
+    assert!(
+        as_many.0 < 1.2 * fewer.0,
+        "{as_many:?} ps, {fewer:?} with one less"
+    );
+    assert!(
+        as_many.1 < 2 * fewer.1,
+        "{as_many:?} ps, {fewer:?} with one less"
+    );
 }
 
 /// Trims were done long before their records were in flash, and a flush waited for all of them: 2.7 s.
@@ -127,11 +134,6 @@ fn a_flush_waits_for_no_more_trims_than_two_pages_of_records_hold() {
     let many = |page| {
         let mut request = trim(page % (spec.capacity_bytes / 4096 - 64));
         request.length_bytes = 64 * 4096;
-        request
-    };
-    let flush = |page| {
-        let mut request = pages(Op::Flush, page, 1);
-        request.length_bytes = 0;
         request
     };
     let clients: [(u32, &dyn Fn(u64) -> Request); 3] = [(16, &many), (4, &write), (1, &flush)];
@@ -156,22 +158,28 @@ fn a_write_with_fua_does_not_wait_for_all_that_was_written_before() {
     }
 }
 
-/// Forced writes that never end do not keep what is flushed beside them from flash: they take turns in each program operation.
+/// Forced writes that never end do not keep what is flushed beside them from flash: they take turns, in each program operation, and across
+/// those of a page each.
 #[test]
 fn a_flush_comes_to_its_end_beside_forced_writes_without_end() {
-    let keys = [
-        ("tier.sram.size", "16MiB"),
-        ("role.write_buffer.size", "8MiB"),
+    let of_a_page = [
+        ("nand.page_size", "4KiB"),
+        ("nand.planes", "1"),
+        ("nand.one_shot", "false"),
+        ("ftl.slc_superblocks", "0"),
     ];
-    let spec = drive("tiny", &keys);
-    let flush = |page| {
-        let mut request = pages(Op::Flush, page, 1);
-        request.length_bytes = 0;
-        request
-    };
-    let clients: [(u32, &dyn Fn(u64) -> Request); 3] = [(512, &forced), (16, &write), (1, &flush)];
-    let [forced, others, mut flushes] = run(&spec, Precondition::Random, 4000, clients);
-    let (forced, others) = (forced.count(), others.count());
-    assert!(others * 2 > forced, "{others} beside {forced}");
-    assert!(flushes.longest_ps() as f64 / MS < 300.0);
+    // Of those of a page each 640 a second: a flush takes up to 1.9 s there, and took 5.6 where turns began anew with each.
+    for (shape, most_ms) in [(&[][..], 300.0), (&of_a_page, 3000.0)] {
+        let buffer = [
+            ("tier.sram.size", "16MiB"),
+            ("role.write_buffer.size", "8MiB"),
+        ];
+        let spec = drive("tiny", &[&buffer, shape].concat());
+        let clients: [(u32, &dyn Fn(u64) -> Request); 3] =
+            [(512, &forced), (16, &write), (1, &flush)];
+        let [forced, others, mut flushes] = run(&spec, Precondition::Random, 4000, clients);
+        let (forced, others) = (forced.count(), others.count());
+        assert!(others * 2 > forced, "{others} beside {forced}");
+        assert!(flushes.longest_ps() as f64 / MS < most_ms);
+    }
 }

@@ -50,7 +50,7 @@ fn shape(rng: &mut Rng, sets: &mut Sets) {
     put("capacity", format!("{}KiB", superblock_kib * superblocks));
 }
 
-pub fn draw(rng: &mut Rng) -> Sets {
+fn draw(rng: &mut Rng) -> Sets {
     let mut sets = Sets::new();
     shape(rng, &mut sets);
     let flags = &["true", "false"];
@@ -92,7 +92,7 @@ pub fn shown(sets: &Sets) -> String {
     sets.join(" ")
 }
 
-pub fn build(sets: &Sets) -> Option<DriveSpec> {
+fn build(sets: &Sets) -> Option<DriveSpec> {
     let sets: Vec<(&str, &str)> = sets
         .iter()
         .map(|(key, value)| (*key, value.as_str()))
@@ -100,6 +100,16 @@ pub fn build(sets: &Sets) -> Option<DriveSpec> {
     let file = text("tiny").expect("a drive of the collection");
     let parsed = lodger_core::spec::parse(&file, "drawn", &sets, &text);
     parsed.ok().map(|parsed| parsed.spec)
+}
+
+/// The next drive that can be, with what makes it.
+pub fn drawn(rng: &mut Rng) -> (Sets, DriveSpec) {
+    loop {
+        let sets = draw(rng);
+        if let Some(spec) = build(&sets) {
+            return (sets, spec);
+        }
+    }
 }
 
 /// The longest silence that the drive's own operations explain: an erase or program, and what passes until it is new
@@ -118,12 +128,7 @@ fn no_drive_drawn_at_random_falls_silent() {
     let mut wrong = Vec::new();
     for seed in first..first + cases {
         let mut rng = Rng::new(seed);
-        let (sets, spec) = loop {
-            let sets = draw(&mut rng);
-            if let Some(spec) = build(&sets) {
-                break (sets, spec);
-            }
-        };
+        let (sets, spec) = drawn(&mut rng);
         let depth = [1, 16, 64][rng.below(3) as usize];
         let load = Load {
             arrival: Arrival::Depth(depth),

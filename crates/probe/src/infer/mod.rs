@@ -32,6 +32,15 @@ pub enum Tier {
 }
 
 impl Tier {
+    /// All of them.
+    pub const ALL: [Tier; 5] = [
+        Tier::Hmb,
+        Tier::Device,
+        Tier::Slc,
+        Tier::None,
+        Tier::Undecided,
+    ];
+
     /// Its name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {

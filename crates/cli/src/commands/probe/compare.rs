@@ -42,17 +42,7 @@ fn read(path: &Path) -> Result<Value, Error> {
     )
 }
 
-/// Names that a verdict may have.
-const TIERS: [Tier; 5] = [
-    Tier::Hmb,
-    Tier::Device,
-    Tier::Slc,
-    Tier::None,
-    Tier::Undecided,
-];
-/// More than any drive has, bytes.
-const BYTES_MAX: f64 = 1e18;
-/// The same of any number, up or down.
+/// More than any number of a report is, up or down.
 const NUMBER_MAX: f64 = 1e18;
 
 /// What of a report cannot be: its key, its value and what would be allowed.
@@ -60,66 +50,49 @@ fn impossible(report: &Value) -> Option<String> {
     let roles = report["roles"].as_object()?;
     let of_roles = roles.iter().find_map(|(name, role)| {
         let tier = &role["tier"];
-        if !TIERS.iter().any(|known| tier == known.name()) {
-            let known = TIERS.map(Tier::name).join(", ");
+        if !Tier::ALL.iter().any(|known| tier == known.name()) {
+            let known = Tier::ALL.map(Tier::name).join(", ");
             return Some(format!(
                 "`roles.{name}.tier` is {tier}, which is none of {known}"
             ));
         }
-        let sure = &role["confidence"];
-        if !is_within(sure, 1.0) {
-            return Some(format!(
-                "`roles.{name}.confidence` is {sure}, not within 0 to 1"
-            ));
-        }
         let sizes = ["size_bytes", "reach_bytes", "unit_bytes"].into_iter();
         let mut sizes = sizes.map(|of| (format!("roles.{name}.{of}"), &role[of]));
-        sizes.find_map(|(key, value)| bounds(&key, value, Some(BYTES_MAX)))
+        let key = format!("roles.{name}.confidence");
+        outside(&key, &role["confidence"], (0.0, 1.0))
+            .or_else(|| sizes.find_map(|(key, value)| bounds(&key, value, true)))
     });
     let mut quantities = report["quantities"].as_object()?.iter();
     of_roles.or_else(|| {
         quantities.find_map(|(name, value)| {
             let is_bytes = value["unit"] == "bytes";
-            bounds(
-                &format!("quantities.{name}"),
-                value,
-                is_bytes.then_some(BYTES_MAX),
-            )
+            bounds(&format!("quantities.{name}"), value, is_bytes)
         })
     })
 }
 
-/// Whether it is left out, or a number from 0 on.
-fn is_within(value: &Value, most: f64) -> bool {
-    value.is_null()
-        || value
-            .as_f64()
-            .is_some_and(|number| (0.0..=most).contains(&number))
+/// That a number is there and outside what is allowed, or that something else is.
+fn outside(key: &str, value: &Value, (least, most): (f64, f64)) -> Option<String> {
+    let is_allowed = value.is_null() || value.as_f64().is_some_and(|n| (least..=most).contains(&n));
+    (!is_allowed).then(|| format!("`{key}` is {value}, not within {least:e} to {most:e}"))
 }
 
-/// What of an interval cannot be. Of quantities other than bytes ends below 0 are no news, for intervals of what is near 0 reach
-/// there.
-fn bounds(key: &str, value: &Value, most: Option<f64>) -> Option<String> {
-    for end in ["estimate", "low", "high"] {
-        let number = &value[end];
-        let is_allowed = match most {
-            // Intervals of what is near 0 may reach below.
-            Some(most) if end == "low" => {
-                number.is_null() || number.as_f64().is_some_and(|n| n.abs() <= most)
-            }
-            Some(most) => is_within(number, most),
-            None => number.is_null() || number.as_f64().is_some_and(|n| n.abs() <= NUMBER_MAX),
+/// What of an interval cannot be. That of what is near 0 may begin below it, and end there if it is a difference.
+fn bounds(key: &str, value: &Value, is_bytes: bool) -> Option<String> {
+    let ends = ["estimate", "low", "high"].into_iter();
+    let wrong = ends.filter_map(|end| {
+        let least = match is_bytes && end != "low" {
+            true => 0.0,
+            false => -NUMBER_MAX,
         };
-        if !is_allowed {
-            let allowed = match most {
-                Some(most) => format!("within 0 to {most:e}"),
-                None => format!("within -{NUMBER_MAX:e} to {NUMBER_MAX:e}"),
-            };
-            return Some(format!("`{key}.{end}` is {number}, not {allowed}"));
-        }
-    }
+        outside(&format!("{key}.{end}"), &value[end], (least, NUMBER_MAX))
+    });
+    wrong.chain(crossed(key, value)).next()
+}
+
+fn crossed(key: &str, value: &Value) -> Option<String> {
     let (low, high) = (value["low"].as_f64()?, value["high"].as_f64()?);
-    (low > high).then(|| format!("`{key}.low` is {low}, not within 0 to its `high`, {high}"))
+    (low > high).then(|| format!("`{key}.low` is {low}, above its `high`, {high}"))
 }
 
 /// Every name of either, what both say of it, and whether that differs.

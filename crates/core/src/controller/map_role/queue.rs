@@ -99,13 +99,11 @@ impl FillQueue {
         if !is_update {
             return self.awaited.pop_front();
         }
-        let is_rest = has_rest && !(has_change && self.owes_change);
-        self.owes_change = is_rest;
-        let of = if is_rest {
-            Update::Rest
-        } else {
-            Update::Change
+        let of = match has_change && (self.owes_change || !has_rest) {
+            true => Update::Change,
+            false => Update::Rest,
         };
+        self.owes_change = of == Update::Rest;
         self.updates[of as usize].pop_front()
     }
 }
@@ -146,6 +144,18 @@ mod tests {
                 .into_iter()
                 .all(|pair| pair[0].0 >= 1000 && pair[1].0 < 1000)
         );
+    }
+
+    /// The null: both in one queue, as they were.
+    #[test]
+    fn the_rest_of_what_was_written_comes_after_one_change_at_most() {
+        let mut queue = queue();
+        (0..1000).for_each(|page| queue.update(TranslationPage(page), Update::Change));
+        (1000..1010).for_each(|page| queue.update(TranslationPage(page), Update::Rest));
+        let turns: Vec<_> = (0..20).filter_map(|_| queue.next(|_| true)).collect();
+        assert_eq!(turns.iter().filter(|page| page.0 >= 1000).count(), 10);
+        // And changes go on without them.
+        assert_eq!(queue.next(|_| true), Some(TranslationPage(10)));
     }
 
     #[test]
