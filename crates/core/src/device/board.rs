@@ -6,9 +6,9 @@ use crate::engine::Engine;
 use crate::ftl::{Ftl, Stream};
 use crate::ids::FlashOpId;
 use crate::memory::{Memories, PROTECTED};
-use crate::nand::{Array, Cause, CellMode, FlashOp};
+use crate::nand::{Array, Cause, CellMode, Class, FlashOp};
 use crate::observe::{Counters, Tracer};
-use crate::spec::{DriveSpec, MOVES_PROGRAMMED_PER_DIE};
+use crate::spec::{DriveSpec, HOST_PROGRAMS_PER_DIE, MOVES_PROGRAMMED_PER_DIE};
 use crate::transport::Link;
 use serde::{Deserialize, Serialize};
 
@@ -74,8 +74,20 @@ impl<T: Tracer> Board<T> {
         if stream != Stream::Gc {
             return false;
         }
-        let next = ftl.next_place(stream);
-        self.array
-            .has_moves_waiting(next, 2 * MOVES_PROGRAMMED_PER_DIE)
+        let least = 2 * MOVES_PROGRAMMED_PER_DIE;
+        self.has_programs_waiting(ftl, stream, Class::Background, least)
+    }
+
+    /// Whether the die that comes next for new data has enough of it waiting. What a buffer of many MiB holds would else be handed to the
+    /// dies at once, in an order that nothing can change any more: who has to have a page in flash soon (FUA) would wait for all of it.
+    #[inline]
+    pub fn is_behind_with_new_data(&self, ftl: &Ftl, stream: Stream) -> bool {
+        let class = Class::HostProgram;
+        self.has_programs_waiting(ftl, stream, class, HOST_PROGRAMS_PER_DIE)
+    }
+
+    fn has_programs_waiting(&self, ftl: &Ftl, stream: Stream, class: Class, least: u32) -> bool {
+        let (next, mode) = (ftl.next_place(stream), stream.mode());
+        self.array.has_programs_waiting(next, mode, class, least)
     }
 }

@@ -10,6 +10,7 @@ use crate::ids::{BufferSlot, CommandId, FetchId, Lpn, Ppn, ProgramId, TransferId
 use crate::nand::{Cause, FlashOp};
 use crate::observe::Tracer;
 use crate::request::Status;
+use crate::spec::HOST_PROGRAMS_PER_DIE;
 
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     pub(super) fn start_write(&mut self, id: CommandId) {
@@ -363,6 +364,9 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 }
                 Wanted::OnceIdle(_) | Wanted::Nothing => return,
             };
+            if self.has_programs_ahead(stream) {
+                return;
+            }
             let Some(share) = self.may_write(stream) else {
                 return;
             };
@@ -378,6 +382,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             self.trims.turns = unit_slots;
             self.program_host_data(unit, wanted, cold);
         }
+    }
+
+    /// Whether enough has been handed to the dies for now, and to the one that comes next. What is on its way from host memory will be.
+    #[inline]
+    fn has_programs_ahead(&self, stream: Stream) -> bool {
+        let dies = self.ftl.geometry().dies;
+        self.programs.of_host_data() >= 2 * HOST_PROGRAMS_PER_DIE * dies
+            || self.board.is_behind_with_new_data(&self.ftl, stream)
     }
 
     /// What does not fill a program operation and is waited for is not kept waiting while a die has nothing to do for the host;

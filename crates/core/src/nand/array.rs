@@ -98,12 +98,11 @@ impl Array {
         index
     }
 
-    /// Whether at least so many program operations of moved data, one or more, wait for the die of `ppn`.
+    /// Whether at least so many program operations of a class, one or more, wait for the die of `ppn`.
     #[must_use]
-    pub fn has_moves_waiting(&self, ppn: Ppn, least: u32) -> bool {
-        let die = self.geometry.place(ppn, CellMode::Native).die;
-        let queue = &self.dies[die.index()].queues[Class::Background as usize];
-        let waiting = queue.iter(&self.ops);
+    pub fn has_programs_waiting(&self, ppn: Ppn, mode: CellMode, class: Class, least: u32) -> bool {
+        let die = self.geometry.place(ppn, mode).die;
+        let waiting = self.dies[die.index()].queues[class as usize].iter(&self.ops);
         let mut programs = waiting.filter(|index| self.ops[*index].kind == OpKind::Program);
         programs.nth(least as usize - 1).is_some()
     }

@@ -31,7 +31,7 @@ pub use flash::{AgeingSpec, ErrorSpec, VariationSpec};
 pub use integrity::{LINE_BYTES, VERSIONS_PER_LINE};
 pub use keys::{KeyReference, reference, reference_markdown, words_markdown};
 pub use layout::Layout;
-pub(crate) use layout::{MOVES_PROGRAMMED_PER_DIE, MOVES_STAGED_PER_DIE};
+pub(crate) use layout::{HOST_PROGRAMS_PER_DIE, MOVES_PROGRAMMED_PER_DIE, MOVES_STAGED_PER_DIE};
 pub use parse::{ParsedDrive, ResolvedValue, parse};
 pub use policies::{GcPolicy, Replacement};
 pub use source::{Source, SourceKind};

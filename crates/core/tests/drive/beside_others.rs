@@ -158,6 +158,23 @@ fn a_write_with_fua_does_not_wait_for_all_that_was_written_before() {
     }
 }
 
+/// All that a buffer of many MiB held was handed to the dies at once, in an order that nothing changes any more: a write with FUA waited up to
+/// 131 ms behind 64 MiB, and for seconds where flash is slow.
+#[test]
+fn a_write_with_fua_does_not_wait_for_all_that_a_large_buffer_was_to_program() {
+    let slow = [
+        ("tier.sram.size", "20MiB"),
+        ("role.write_buffer.size", "16MiB"),
+        ("nand.program", "2ms"),
+    ];
+    for (name, keys, most_ms) in [("hong-device-buffer", &[][..], 20.0), ("tiny", &slow, 60.0)] {
+        let spec = drive(name, keys);
+        let clients: [(u32, &dyn Fn(u64) -> Request); 2] = [(32, &write), (1, &forced)];
+        let [_, mut forced] = run(&spec, Precondition::Random, 3000, clients);
+        assert!((forced.longest_ps() as f64) / MS < most_ms, "{name}");
+    }
+}
+
 /// Forced writes that never end do not keep what is flushed beside them from flash: they take turns, in each program operation, and across
 /// those of a page each.
 #[test]
