@@ -185,7 +185,7 @@ fn the_speed_guard_of_each_regime() {
             "sequential reads",
             ("970-pro", Sequential, 100, 32, 1, 11.012),
         ),
-        ("sequential writes", ("970-pro", Empty, 0, 32, 1, 18.704)),
+        ("sequential writes", ("970-pro", Empty, 0, 32, 1, 13.934)),
         ("HPB", ("ufs21-64", Sequential, 100, 1, 1 << 20, 5.0)),
         ("trace", ("970-pro", Sequential, 75, 1, 4 << 20, 5.287)),
     ];
