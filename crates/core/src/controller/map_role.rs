@@ -449,6 +449,12 @@ impl MapRole {
         Some(page)
     }
 
+    /// Whether a memory of the drive holds the whole map: no page of it gives way, so that none is written to flash while the drive works.
+    #[must_use]
+    pub fn holds_all(&self) -> bool {
+        self.tiers.iter().any(|tier| tier.holds_all)
+    }
+
     /// Changed pages that may wait to be written beside those that the memories hold: a quarter of them. `None` where they
     /// have room for none.
     #[must_use]

@@ -275,6 +275,12 @@ impl Map {
         self.fills_are_behind() || self.writebacks_are_behind(ftl)
     }
 
+    /// Whether changes take room in flash, as pages of the map that are written sooner or later.
+    #[inline]
+    pub(super) fn takes_room(&self) -> bool {
+        !self.role.holds_all()
+    }
+
     /// Whether moved data must wait: not for writes that themselves wait for what garbage collection
     /// will bring.
     pub(super) fn delays_moves(&self, ftl: &Ftl) -> bool {

@@ -81,15 +81,16 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     }
 
     /// Trims are done once the map has caught up with what they change. They program nothing and would else be as fast as
-    /// firmware is, and have whoever needs the map wait behind them for seconds. Each has a page of the map written: while data waits for
-    /// room, no more are done in a turn than data has pages, or one trimmer has those who write wait for 2.5 s.
+    /// firmware is, and have whoever needs the map wait behind them for seconds. Each has a page of the map written, unless memory holds all of
+    /// it: while data waits for room, no more are done in a turn than data has pages, or one trimmer has those who write wait for 2.5 s.
     #[inline]
     fn complete_trims(&mut self) {
         if self.trims.are_held() && !self.map.is_behind(&self.ftl) {
             let unit_slots = self.ftl.geometry().unit_slots;
             let data_waits = self.buffer.queue.front().is_some()
                 || self.buffer.slots.waits_for_flash(unit_slots);
-            let in_turns = data_waits && self.background.shares_room(&self.ftl);
+            let takes_room = self.map.takes_room() && self.background.shares_room(&self.ftl);
+            let in_turns = data_waits && takes_room;
             let mut done = std::mem::take(&mut self.scratch);
             self.trims.release(in_turns, &mut done);
             self.go_on(done);

@@ -13,7 +13,7 @@
 //! given has failed by the rated endurance.
 
 use super::geometry::{CellMode, Geometry};
-use super::operation::{Cause, FlashOp, OpKind};
+use super::operation::{Cause, FlashOp, OpKind, SlotMask, slot_mask};
 use crate::ids::{DieId, Ppn, Superblock};
 use crate::rng::mix;
 use crate::spec::AgeingSpec;
@@ -49,7 +49,7 @@ pub enum Decoded {
 struct History {
     /// Erases in this drive's run.
     erases: u32,
-    /// Reads since its first program operation.
+    /// Pages sensed since its first program operation, each plane's for itself.
     reads: u32,
     /// When that was, milliseconds; before 0 where data was there from the start.
     born_ms: i64,
@@ -94,6 +94,8 @@ pub struct Ageing {
     rates: Rates,
     seed: u64,
     geometry: Geometry,
+    /// Slots of a page, of one plane.
+    page_slots: u32,
     blocks: Vec<History>,
     /// Spare blocks of each die.
     spares: Vec<u16>,
@@ -125,6 +127,7 @@ impl Ageing {
         Ageing {
             rates: Rates::new(spec),
             seed,
+            page_slots: (geometry.group_slots / planes).max(1),
             blocks: vec![history; geometry.superblocks as usize],
             spares: bad
                 .iter()
@@ -162,8 +165,8 @@ impl Ageing {
 
     /// Sets how often a read must be repeated and what its decoding takes beyond the least.
     fn read(&mut self, op: &mut FlashOp, now_ps: u64) {
-        let block = &mut self.blocks[op.superblock.index()];
-        block.reads = block.reads.saturating_add(1);
+        let pages = self.pages_of(op);
+        self.disturb(op.superblock, pages);
         let mut errors = self.errors(op.superblock, op.ppn, now_ps);
         let mut tries = 0;
         while errors > self.rates.correctable && tries < self.spec.retries {
@@ -184,12 +187,34 @@ impl Ageing {
         } else if tries == 0 {
             op.end_ps = self.rates.decode_ps(self.spec.decode_ps, errors);
         }
+        // Each try senses the cells anew, soft decoding several times.
+        let soft = u32::from(op.tries & SOFT != 0) * self.spec.soft_reads.saturating_sub(1);
+        self.disturb(op.superblock, pages * (u32::from(op.tries & TRIES) + soft));
+    }
+
+    /// Pages, of one plane each, that a read takes data of.
+    fn pages_of(&self, op: &FlashOp) -> u32 {
+        // One slot is what most reads are of.
+        if op.mask & op.mask.wrapping_sub(1) == 0 {
+            return 1;
+        }
+        let pages = SlotMask::BITS / self.page_slots;
+        let page = |number: u32| slot_mask(number * self.page_slots, self.page_slots);
+        (0..pages)
+            .map(|number| u32::from(op.mask & page(number) != 0))
+            .sum()
+    }
+
+    fn disturb(&mut self, superblock: Superblock, pages: u32) {
+        let block = &mut self.blocks[superblock.index()];
+        block.reads = block.reads.saturating_add(pages);
     }
 
     /// A read takes its data from the page register: its cells are not disturbed.
     pub(super) fn joined(&mut self, op: &FlashOp) {
+        let pages = self.pages_of(op);
         let block = &mut self.blocks[op.superblock.index()];
-        block.reads = block.reads.saturating_sub(1);
+        block.reads = block.reads.saturating_sub(pages);
     }
 
     /// A read has come to its last try: soft reads and their decoding.
@@ -204,7 +229,7 @@ impl Ageing {
         if self.spec.refresh == 0 || u32::from(op.tries & TRIES) < self.spec.refresh {
             return false;
         }
-        let anew = self.rates.of(self.erases(op.superblock), 0, 0);
+        let anew = self.rates.of(self.wear(op.superblock), 0, 0);
         anew < self.mean(op.superblock, now_ps) / 4 * 3
     }
 
@@ -223,7 +248,12 @@ impl Ageing {
         let in_run_ms = (now_ps / PS_PER_MS).min(age_ms);
         let before_ms = age_ms - in_run_ms;
         let age_ms = before_ms + in_run_ms.saturating_mul(u64::from(self.spec.acceleration));
-        self.rates.of(self.erases(superblock), age_ms, block.reads)
+        self.rates.of(self.wear(superblock), age_ms, block.reads)
+    }
+
+    /// Erases that errors follow from: what holds data has been erased once, if only to be ready for it.
+    fn wear(&self, superblock: Superblock) -> u64 {
+        self.erases(superblock).max(1)
     }
 
     /// Erases of a superblock's blocks, with those before the run.

@@ -54,7 +54,7 @@ pub struct AgeingSpec {
     pub program_failures: f64,
     /// Share of blocks whose erase has failed by then.
     pub erase_failures: f64,
-    /// Pages of a superblock, all planes of a die being one.
+    /// Pages of a superblock, each plane's for itself.
     pub pages_per_superblock: u32,
 }
 

@@ -341,7 +341,7 @@ fn data_that_is_read_again_and_again_is_written_anew_before_it_is_lost() {
             ],
         );
         let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
-        // 48 pages a superblock: after 48 times 8000 reads its errors pass eight times the limit.
+        // 96 pages a superblock: after 96 times 8000 senses, tries included, its errors pass eight times the limit.
         closed_loop(&mut host, 1, 600_000, |rng| {
             pages(Op::Read, u64::from(rng.below(100)), 1)
         });
@@ -353,6 +353,90 @@ fn data_that_is_read_again_and_again_is_written_anew_before_it_is_lost() {
     assert!(never.refreshes == 0 && never.uncorrectable > 0);
     assert!(in_time.refreshes > 3 && in_time.uncorrectable == 0);
     assert!(in_time.retries < never.retries / 100);
+}
+
+/// Reads of so many pages in order until one is tried again, whose superblock is disturbed into errors by ten senses of each of its pages.
+fn reads_until_disturbed(planes: &str, length: u64, more: &[(&str, &str)]) -> u64 {
+    let disturbed = [
+        ("nand.planes", planes),
+        ("capacity", "64MiB"),
+        ("nand.pages_per_block", "12"),
+        ("ftl.overprovisioning", "0.5"),
+        ("nand.ageing.errors.disturb", "0.00099"),
+        ("nand.ageing.errors.disturb_power", "1"),
+    ];
+    let spec = with_errors("0.0001", &[&disturbed, more].concat());
+    let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
+    let mut reads = 0;
+    let mut retries = 0;
+    while host.counters().ageing.retries == retries {
+        retries = host.counters().ageing.retries;
+        let at = reads % (64 / length) * length;
+        closed_loop(&mut host, 1, 1, |_| pages(Op::Read, at, length));
+        reads += 1;
+        assert!(reads < 100_000, "none of them was tried again");
+    }
+    reads
+}
+
+/// A read of 4 KiB senses a page of one plane; it was counted as one of all planes.
+#[test]
+fn reads_disturb_the_pages_that_they_sense_and_no_other_planes() {
+    // Four dies with blocks of twelve pages; a plane's page has four slots.
+    let pages_of_plane = 4 * 12;
+    for (planes, count) in [("1", 1), ("2", 2), ("4", 4)] {
+        let one = reads_until_disturbed(planes, 1, &[]);
+        let all = reads_until_disturbed(planes, 4 * count, &[]);
+        assert!(
+            one.abs_diff(10 * pages_of_plane * count) <= 1,
+            "{planes}: {one}"
+        );
+        assert!(all.abs_diff(10 * pages_of_plane) <= 1, "{planes}: {all}");
+    }
+}
+
+/// Each try senses the cells, as the first does.
+#[test]
+fn reads_that_are_tried_again_disturb_for_each_try() {
+    // Until the first try fails, then each read has one more, until what ten more senses add takes a third.
+    let spec = |disturb| {
+        let more = [
+            ("capacity", "64MiB"),
+            ("nand.pages_per_block", "12"),
+            ("ftl.overprovisioning", "0.5"),
+            ("nand.ageing.errors.disturb", disturb),
+            ("nand.ageing.errors.disturb_power", "1"),
+        ];
+        let mut host = Host::new(&with_errors("0.012", &more), Precondition::Sequential, 0, 1);
+        closed_loop(&mut host, 1, 960, |rng| {
+            pages(Op::Read, u64::from(rng.below(100)), 1)
+        });
+        host.counters().ageing.retries
+    };
+    // Two planes: 96 pages. Of 0.012 one try more leaves 0.006; of 0.020 it takes two: 0.008 more is 8 senses of each page, which
+    // two a read are after 384 reads.
+    assert_eq!(spec("0"), 960);
+    let retries = spec("0.001");
+    let second = 960 - 384;
+    assert!(retries.abs_diff(960 + second) < 20, "{retries}");
+}
+
+/// Flash that holds data has been erased before: a drive that was never used had data that did not age at all.
+#[test]
+fn data_on_a_new_drive_ages_as_on_one_that_was_erased_once() {
+    let retries = |erased| {
+        let old = [
+            ("nand.ageing.erased", erased),
+            ("nand.ageing.age_days", "3650"),
+            ("nand.ageing.errors.retention", "0.001"),
+            ("nand.ageing.errors.retention_wear_power", "0.2"),
+            ("nand.ageing.errors.retention_power", "0.5"),
+        ];
+        let (_, host) = read(&with_errors("0.0001", &old));
+        host.counters().ageing.retries
+    };
+    assert!(retries("1") > 0);
+    assert_eq!(retries("0"), retries("1"));
 }
 
 #[test]

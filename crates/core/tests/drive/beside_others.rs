@@ -100,6 +100,23 @@ fn one_who_trims_does_not_stop_those_who_write() {
     }
 }
 
+/// Where memory holds the whole map, no page of it is written for a trim: it has nothing to wait for. It took turns with the data that waits for
+/// room, 1.2 ms on average and up to 9.4, on a drive whose writes took 37 us.
+#[test]
+fn a_trim_waits_for_no_room_where_memory_holds_the_whole_map() {
+    let keys = [
+        ("tier.sram.size", "8MiB"),
+        ("role.map.size.sram", "2MiB"),
+        ("ftl.slc_superblocks", "0"),
+    ];
+    let clients: [(u32, &dyn Fn(u64) -> Request); 2] = [(8, &trim), (8, &write)];
+    let spec = drive("tiny", &keys);
+    let [mut trims, mut writes] = run(&spec, Precondition::Random, 2000, clients);
+    assert!(trims.mean_ps() / MS < 0.2);
+    assert!((trims.longest_ps() as f64) / MS < 8.0);
+    assert!((writes.longest_ps() as f64) / MS < 40.0);
+}
+
 /// With as many trims in flight as the controller keeps commands, a reader beside them had a place only when one of them was done: 4.2 ms for
 /// each read, where it is 0.3 with one trim fewer.
 #[test]

@@ -26,11 +26,19 @@ struct Worn {
 }
 
 fn worn(threshold: &str, own_stream: &str) -> Worn {
+    let key = ("ftl.wear_static_threshold", threshold);
+    let worn = worn_with(&[key, ("ftl.gc_own_stream", own_stream)]);
+    println!(
+        "{threshold} apart, a stream of its own {own_stream}: amplification {:.2}, {} to {} erases",
+        worn.amplification, worn.least, worn.most
+    );
+    worn
+}
+
+fn worn_with(keys: &[(&str, &str)]) -> Worn {
     const WRITES: u64 = 3 << 18;
-    let mut sets = SMALL.to_vec();
-    sets.push(("ftl.wear_static_threshold", threshold));
-    sets.push(("ftl.gc_own_stream", own_stream));
-    let mut host = Host::new(&drive("tiny", &sets), Precondition::Sequential, 0, 1);
+    let spec = drive("tiny", &[&SMALL, keys].concat());
+    let mut host = Host::new(&spec, Precondition::Sequential, 0, 1);
     closed_loop(&mut host, 16, WRITES, |rng: &mut Rng| {
         pages(Op::Write, u64::from(rng.below(5120)), 1)
     });
@@ -40,16 +48,11 @@ fn worn(threshold: &str, own_stream: &str) -> Worn {
     let blocks = host.drive.ftl().blocks.all().iter();
     let closed = blocks.filter(|block| block.state != State::Open);
     let erases = closed.map(|block| block.erases);
-    let worn = Worn {
+    Worn {
         amplification: programmed as f64 / WRITES as f64,
         least: erases.clone().min().expect("it has superblocks"),
         most: erases.max().expect("it has superblocks"),
-    };
-    println!(
-        "{threshold} apart, a stream of its own {own_stream}: amplification {:.2}, {} to {} erases",
-        worn.amplification, worn.least, worn.most
-    );
-    worn
+    }
 }
 
 /// What lay still was moved into the superblocks of what is relocated because it is written, and was relocated with that again and
@@ -69,4 +72,20 @@ fn data_that_lies_still_is_moved_no_more_than_wear_asks_for() {
         assert!(with.most - with.least <= apart + 4);
         assert!(with.most < without.most / 2 && with.least > 0);
     }
+}
+
+/// Erases of a run that stand for ten of a life each: 200 apart are 20 of them. They were taken for 200, and in a life within a run
+/// nothing was ever moved.
+#[test]
+fn erases_that_stand_for_many_count_as_many() {
+    let threshold = |erases| ("ftl.wear_static_threshold", erases);
+    let plain = worn_with(&[threshold("20")]);
+    let tenfold = worn_with(&[
+        threshold("200"),
+        ("nand.ageing.acceleration", "10"),
+        ("nand.ageing.endurance", "3000"),
+        ("nand.ageing.correctable", "0.01"),
+    ]);
+    assert!(plain.least > 0);
+    assert_eq!((plain.least, plain.most), (tenfold.least, tenfold.most));
 }

@@ -101,8 +101,7 @@ impl MapRole {
                 .as_ref()
                 .map(|held| held.sizes[page.index()])
         };
-        self.tiers.iter().any(|tier| tier.holds_all)
-            && self.tiers.iter().any(|tier| sizes(tier) == Some(0))
+        self.holds_all() && self.tiers.iter().any(|tier| sizes(tier) == Some(0))
     }
 
     /// Whether host memory holds a page.

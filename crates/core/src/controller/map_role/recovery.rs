@@ -6,7 +6,7 @@ use crate::ids::TranslationPage;
 impl MapRole {
     /// After a power cut: a page's copy in flash is older than the map, and must be written.
     pub fn recover(&mut self, page: TranslationPage) {
-        if !self.tiers.iter().any(|tier| tier.holds_all) {
+        if !self.holds_all() {
             self.stage(page);
         }
     }

@@ -62,7 +62,7 @@ pub(super) fn ageing(
         factory_bad: ratio("factory_bad"),
         program_failures: ratio("program_failures"),
         erase_failures: ratio("erase_failures"),
-        pages_per_superblock: nand.dies() * nand.pages_per_block,
+        pages_per_superblock: nand.dies() * nand.planes * nand.pages_per_block,
     };
     if ageing.soft_reads > 0 && ageing.soft_correctable < ageing.correctable {
         let must = "must not be less than `nand.ageing.correctable`";
