@@ -62,6 +62,8 @@ pub enum EventKind {
     Scanned,
     /// A write that was held back may have room in the buffer. No index.
     Paced,
+    /// The link has taken translation pages on their way to host memory: there is room for more. No index.
+    MapPagesSent,
     /// A call of the byte window, or a CPU's read of it, goes on in the drive. Index: call.
     Window,
     /// An alarm of the host's: its completion handler has run. Index: command.
@@ -88,7 +90,7 @@ impl EventKind {
         all
     };
 
-    const KINDS: [EventKind; 22] = [
+    const KINDS: [EventKind; 23] = [
         EventKind::Fetched,
         EventKind::Processed,
         EventKind::ReadInformed,
@@ -107,6 +109,7 @@ impl EventKind {
         EventKind::Idle,
         EventKind::Scanned,
         EventKind::Paced,
+        EventKind::MapPagesSent,
         EventKind::Window,
         EventKind::HostHandled,
         EventKind::HostCall,

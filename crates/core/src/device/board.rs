@@ -74,20 +74,20 @@ impl<T: Tracer> Board<T> {
         if stream != Stream::Gc {
             return false;
         }
-        let least = 2 * MOVES_PROGRAMMED_PER_DIE;
-        self.has_programs_waiting(ftl, stream, Class::Background, least)
+        let (next, mode) = (ftl.next_place(stream), stream.mode());
+        let mut moves = self.array.programs_waiting(next, mode, Class::Background);
+        moves
+            .nth(2 * MOVES_PROGRAMMED_PER_DIE as usize - 1)
+            .is_some()
     }
 
     /// Whether the die that comes next for new data has enough of it waiting. What a buffer of many MiB holds would else be handed to the
     /// dies at once, in an order that nothing can change any more: who has to have a page in flash soon (FUA) would wait for all of it.
     #[inline]
     pub fn is_behind_with_new_data(&self, ftl: &Ftl, stream: Stream) -> bool {
-        let class = Class::HostProgram;
-        self.has_programs_waiting(ftl, stream, class, HOST_PROGRAMS_PER_DIE)
-    }
-
-    fn has_programs_waiting(&self, ftl: &Ftl, stream: Stream, class: Class, least: u32) -> bool {
         let (next, mode) = (ftl.next_place(stream), stream.mode());
-        self.array.has_programs_waiting(next, mode, class, least)
+        let waiting = self.array.programs_waiting(next, mode, Class::HostProgram);
+        let mut data = waiting.filter(|cause| *cause == Cause::Host);
+        data.nth(HOST_PROGRAMS_PER_DIE as usize - 1).is_some()
     }
 }

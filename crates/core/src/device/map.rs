@@ -4,6 +4,7 @@
 mod changes;
 mod compressed;
 mod in_hmb;
+mod outgoing;
 
 use super::board::Board;
 use super::programs::{Carries, Fetched, Program, Programs};
@@ -16,6 +17,7 @@ use crate::memory::Access;
 use crate::nand::{Cause, Class, FlashOp, slot_mask};
 use crate::observe::Tracer;
 use crate::spec::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, Integrity, Tier};
+use outgoing::Outgoing;
 use serde::{Deserialize, Serialize};
 
 /// Map updates that may wait for their translation page before programs of new data pause, as a
@@ -97,6 +99,8 @@ pub(super) struct Map {
     hmb_bytes: u64,
     /// Pages being read for those who wait.
     reads: Occupancy,
+    /// Pages that have been read, and are on their way to host memory.
+    outgoing: Outgoing,
     /// Those who wait for a page that has come; empty in between.
     waiting: Vec<Waiter>,
     /// Compressed pages whose entries have changed in this batch.
@@ -124,6 +128,7 @@ impl Map {
             costs: Costs::new(spec),
             hmb_bytes: 0,
             reads: Occupancy::default(),
+            outgoing: Outgoing::default(),
             waiting: Vec::new(),
             changed_pages: Vec::new(),
             drains: false,
@@ -323,7 +328,12 @@ impl Map {
         board: &mut Board<impl Tracer>,
         ftl: &mut Ftl,
     ) -> Option<u32> {
-        while let Some((fill, page, is_awaited)) = self.role.next_fill() {
+        while self.role.may_fill()
+            && self
+                .outgoing
+                .has_room(&mut board.engine, self.role.fills_in_flight())
+            && let Some((fill, page, is_awaited)) = self.role.next_fill()
+        {
             self.reads.enter(board.engine.now());
             let Some(ppn) = ftl.locate_translation(page) else {
                 return Some(fill);
@@ -345,7 +355,11 @@ impl Map {
 
     /// Reads on for units of which only one page was asked for.
     pub(super) fn start_background_fills(&mut self, board: &mut Board<impl Tracer>, ftl: &mut Ftl) {
-        while let Some((first, end)) = self.role.next_background() {
+        while let Some((first, end)) = self.role.next_background()
+            && self
+                .outgoing
+                .has_room(&mut board.engine, self.role.background_reads())
+        {
             let Some(ppn) = ftl.locate_translation(first) else {
                 self.role.background_absent();
                 continue;
@@ -449,7 +463,8 @@ impl Map {
         if self.hmb_bytes > 0 && self.role.spreads_to_host() {
             let bytes = self.whole_page_bytes(page);
             board.counters.hmb_written_bytes += bytes;
-            board.link.write(board.engine.now(), bytes);
+            let left_ps = board.link.write(board.engine.now(), bytes);
+            self.outgoing.add(1, left_ps);
         }
         if M::KEEPS_BYTES {
             // Repaired, where it stood there and failed its check.
@@ -484,10 +499,17 @@ impl Map {
     /// Pages of a unit have been read in the background.
     pub(super) fn background_filled(&mut self, board: &mut Board<impl Tracer>, op: &FlashOp) {
         if self.role.background_done(FillingId(op.owner)).is_granted() {
-            let bytes = u64::from(op.mask.count_ones()) * self.costs.page_bytes;
+            let pages = op.mask.count_ones();
+            let bytes = u64::from(pages) * self.costs.page_bytes;
             board.counters.hmb_written_bytes += bytes;
-            board.link.write(board.engine.now(), bytes);
+            let left_ps = board.link.write(board.engine.now(), bytes);
+            self.outgoing.add(pages, left_ps);
         }
+    }
+
+    /// The link has taken some on their way to host memory.
+    pub(super) fn on_sent(&mut self) {
+        self.outgoing.on_sent();
     }
 
     // Saving all of it.

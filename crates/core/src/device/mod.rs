@@ -221,6 +221,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             EventKind::Idle => self.on_idle(index),
             EventKind::Scanned => self.on_scanned(),
             EventKind::Paced => self.on_paced(),
+            EventKind::MapPagesSent => {
+                self.map.on_sent();
+                self.dispatch();
+            }
             EventKind::Window => self.on_window(WindowCallId(index)),
             EventKind::HostHandled | EventKind::HostCall | EventKind::HostIdle => {
                 unreachable!("the host's alarms go to the host")

@@ -430,12 +430,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
     }
 
-    fn on_merged(&mut self, slot: BufferSlot) {
-        self.buffer.slots.merged(slot, false);
-        self.dispatch();
-        self.read_merged();
-    }
-
     /// Reads that waited for the rest of pages look again: it is in the buffer, or has been trimmed meanwhile.
     fn read_merged(&mut self) {
         while let Some((lpn, id)) = self.buffer.next_merged() {
@@ -588,11 +582,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 }
             }
             (Cause::Map, Class::MapRead | Class::UpdateRead) => self.on_filled(op.owner),
-            (Cause::Map, _) => {
-                self.map.background_filled(&mut self.board, &op);
+            (Cause::Map | Cause::Merge, _) => {
+                match op.cause {
+                    Cause::Merge => self.buffer.slots.merged(BufferSlot(op.owner), false),
+                    _ => self.map.background_filled(&mut self.board, &op),
+                }
                 self.dispatch();
+                self.read_merged();
             }
-            (Cause::Merge, _) => self.on_merged(BufferSlot(op.owner)),
             (Cause::Gc | Cause::Wear | Cause::Fold, _) => self.on_victim_read(&op),
         }
         self.end_read(&op);

@@ -3,7 +3,7 @@
 use super::ageing::{Ageing, FlashAge, SOFT, TRIES};
 use super::die::{Die, OVERTAKES_MAX, READS, SUSPENDING};
 use super::geometry::{CellMode, Geometry};
-use super::operation::{Class, FlashOp, OpKind, slots_of};
+use super::operation::{Cause, Class, FlashOp, OpKind, slots_of};
 use super::variation::Variation;
 use crate::engine::{Engine, EventKind, Timeline};
 use crate::ids::{DieId, FlashOpId, Maybe, Ppn, Superblock};
@@ -98,13 +98,18 @@ impl Array {
         index
     }
 
-    /// Whether at least so many program operations of a class, one or more, wait for the die of `ppn`.
-    #[must_use]
-    pub fn has_programs_waiting(&self, ppn: Ppn, mode: CellMode, class: Class, least: u32) -> bool {
+    /// Program operations of a class that wait for the die of `ppn`: what each is for.
+    pub fn programs_waiting(
+        &self,
+        ppn: Ppn,
+        mode: CellMode,
+        class: Class,
+    ) -> impl Iterator<Item = Cause> + '_ {
         let die = self.geometry.place(ppn, mode).die;
         let waiting = self.dies[die.index()].queues[class as usize].iter(&self.ops);
-        let mut programs = waiting.filter(|index| self.ops[*index].kind == OpKind::Program);
-        programs.nth(least as usize - 1).is_some()
+        let waiting = waiting.map(|index| &self.ops[index]);
+        let programs = waiting.filter(|op| op.kind == OpKind::Program);
+        programs.map(|op| op.cause)
     }
 
     /// A read is waited for by more than was known as it came. If it has not begun, it waits among those of this class from now on.

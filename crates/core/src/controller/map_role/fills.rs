@@ -86,6 +86,12 @@ impl MapRole {
         self.spec.fills_in_flight
     }
 
+    /// Reads that may be under way at once to complete units of a memory.
+    #[must_use]
+    pub fn background_reads(&self) -> u32 {
+        self.spec.background_reads
+    }
+
     /// Whether [`MapRole::next_fill`] has one.
     #[inline]
     #[must_use]
