@@ -60,7 +60,9 @@ pub(super) struct Options {
     pub(super) align: [Option<u64>; 3],
     pub(super) iodepth: u64,
     pub(super) iodepth_low: u64,
+    pub(super) batch_submit: u64,
     pub(super) batch_complete_min: u64,
+    pub(super) batch_complete_max: u64,
     /// The engine named completes every request before it takes the next.
     pub(super) synchronous: bool,
     /// The engine's name, empty for none.
@@ -142,7 +144,9 @@ impl Default for Options {
             align: [None; 3],
             iodepth: 1,
             iodepth_low: 0,
+            batch_submit: 1,
             batch_complete_min: 1,
+            batch_complete_max: 0,
             synchronous: false,
             engine: String::new(),
             offload: false,
@@ -295,6 +299,11 @@ impl Options {
     /// who asks for more depth than that has means another.
     pub(super) fn waits(&self) -> bool {
         self.synchronous || (self.engine.is_empty() && self.iodepth == 1)
+    }
+
+    /// Whether the job's thread waits in a flush, as it does with libaio.
+    pub(super) fn flush_holds(&self) -> bool {
+        self.engine == "libaio"
     }
 
     /// How long requests of a direction are.

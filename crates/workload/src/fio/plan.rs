@@ -3,6 +3,7 @@
 use super::latency::LatencyGoal;
 use super::offsets::{Direction, Layout};
 use super::pacing::Pace;
+use super::reaping::Reaping;
 
 /// How a job chooses between reading, writing and trimming.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub(super) struct Plan {
     pub(super) depth: u32,
     /// Once full, the queue is filled again when this many are in flight, or fewer.
     pub(super) refill_at: u32,
+    /// Where completions are not taken one by one as they arrive.
+    pub(super) reaping: Option<Reaping>,
     pub(super) choice: Choice,
     pub(super) layout: Layout,
     /// Writes are FUA.
