@@ -48,6 +48,8 @@ pub struct Generator {
     pass_left_bytes: u64,
     total_left_bytes: u64,
     requests_left: u64,
+    /// From here on they count anew: the end of the ramp, where their number is what ends the job.
+    count_anew_ps: u64,
     deadline_ps: u64,
     /// What was issued last is a write whose number calls for a flush; and whether a flush was the last thing done.
     flush_due: bool,
@@ -67,7 +69,7 @@ pub struct Generator {
     flow: Option<Box<Flow>>,
     latency: Option<Box<Search>>,
     reaper: Option<Box<Reaper>>,
-    /// Other jobs, what was written or a latency to be kept may decide what is next.
+    /// Other jobs, what was written, a latency to be kept or the end of the ramp may decide what is next.
     is_bound: bool,
     backlog: Backlog,
     plan: Plan,
@@ -96,6 +98,7 @@ impl Generator {
             pass_left_bytes: plan.pass_bytes,
             total_left_bytes: plan.limit_bytes.saturating_mul(plan.loops),
             requests_left: plan.requests_max,
+            count_anew_ps: u64::MAX,
             deadline_ps: u64::MAX,
             flush_due: false,
             flushed_last: false,
@@ -114,7 +117,7 @@ impl Generator {
                 .reaping
                 .clone()
                 .map(|reaping| Box::new(Reaper::new(reaping))),
-            is_bound: plan.backlog.0 > 0 || plan.latency.is_some(),
+            is_bound: plan.backlog.0 > 0 || plan.latency.is_some() || plan.counts_after_ramp(),
             backlog: Backlog::new(plan.backlog),
             start_ps: 0,
             passes_left: plan.loops,
@@ -266,6 +269,9 @@ impl Generator {
 
     #[cold]
     fn next_bound(&mut self, now_ps: u64) -> Option<Next> {
+        if now_ps >= self.count_anew_ps {
+            (self.requests_left, self.count_anew_ps) = (self.plan.requests_max, u64::MAX);
+        }
         if let Some(search) = &mut self.latency {
             match search.look(now_ps, self.in_flight) {
                 Wish::Go => {}

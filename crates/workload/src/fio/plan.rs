@@ -67,3 +67,11 @@ pub(super) struct Plan {
     pub(super) backlog: (u64, u64),
     pub(super) seed: u64,
 }
+
+impl Plan {
+    /// Whether a number of requests ends the job that counts from the end of its ramp, as in fio. Where so many are issued in
+    /// the ramp it ends there.
+    pub(super) fn counts_after_ramp(&self) -> bool {
+        self.ramp_ps > 0 && self.requests_max < u64::MAX
+    }
+}

@@ -99,6 +99,9 @@ impl Generator {
             let after_ramp_ps = self.start_ps.saturating_add(self.plan.ramp_ps);
             self.deadline_ps = after_ramp_ps.saturating_add(runtime_ps);
         }
+        if self.plan.counts_after_ramp() {
+            self.count_anew_ps = self.start_ps.saturating_add(self.plan.ramp_ps);
+        }
         if let Some(pacer) = &mut self.pacer {
             pacer.start(self.start_ps);
         }

@@ -94,6 +94,33 @@ fn the_ramp_comes_before_the_runtime_and_the_delay_before_both() {
     assert_eq!(log.len(), 15);
 }
 
+/// fio: 1000 reads from the end of the ramp on, or twice as many in two loops; and 300 where the ramp has that many.
+#[test]
+fn a_number_of_requests_counts_from_the_end_of_the_ramp() {
+    for (options, in_ramp, after) in [
+        ("number_ios=1000", 500, 1000),
+        ("number_ios=700\nloops=2", 500, 1400),
+        ("number_ios=1000\nstartdelay=1", 500, 1000),
+        ("number_ios=300", 300, 0),
+        // The null: bytes count from the start.
+        ("size=4m", 500, 524),
+    ] {
+        let mut job = job(&format!("rw=read\nrate_iops=500\nramp_time=1\n{options}"));
+        assert_eq!(job.requests_expected.is_some(), after == 524, "{options}");
+        let ramp_ps = job.ramp_ps.max(S);
+        let log = run_with(&mut job, US);
+        let counted = starts(&log)
+            .iter()
+            .filter(|at_ps| **at_ps >= ramp_ps)
+            .count();
+        assert_eq!(
+            (log.len() - counted, counted),
+            (in_ramp, after),
+            "{options}"
+        );
+    }
+}
+
 #[test]
 fn a_range_of_delays_is_drawn_for_each_clone() {
     let mut workload = parsed("[a]\nnumjobs=8\nsize=4k\nstartdelay=5ms-10ms");
