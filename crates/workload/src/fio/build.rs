@@ -257,7 +257,8 @@ impl Builder<'_> {
             low => low.min(depth),
         };
         let writes = o.writes();
-        let limit_bytes = match o.io_size {
+        let io_size = self.io_size();
+        let limit_bytes = match io_size {
             None => bytes,
             Some(Extent::Bytes(bytes)) => bytes,
             Some(Extent::Percent(percent)) => percent_of(layout.span, percent),
@@ -288,7 +289,7 @@ impl Builder<'_> {
                 .then_some(layout.visits != Visits::Any && !o.lfsr),
             pass_bytes: self.pass_bytes(&layout, bytes, limit_bytes),
             limit_bytes,
-            has_io_size: o.io_size.is_some(),
+            has_io_size: io_size.is_some(),
             loops: o.loops,
             requests_max: match o.number_ios {
                 0 => u64::MAX,
@@ -308,6 +309,14 @@ impl Builder<'_> {
             seed: rng.next_u64(),
             layout,
         })
+    }
+
+    /// As in fio, where `filesize` says how large the file is and `size` in bytes how much of it is read or written, a share says
+    /// nothing.
+    fn io_size(&self) -> Option<Extent> {
+        let o = self.options;
+        let in_file = o.filesize.is_some() && matches!(o.size, Some(Extent::Bytes(_)));
+        (o.io_size).filter(|io_size| !in_file || matches!(io_size, Extent::Bytes(_)))
     }
 
     /// Jobs draw independent streams. With `randrepeat=0` fio draws a fresh seed for every run;
