@@ -191,7 +191,7 @@ pub struct JobResult {
     pub trim: Direction,
     /// Flushes.
     pub sync: Direction,
-    /// Requests in flight at each submission, that one included: 1, 2-3, 4-7, ... 64 and more.
+    /// Requests in flight at each submission, that one included (of a batch, all of it): 1, 2-3, 4-7, ... 64 and more.
     pub depth_levels: [u64; 7],
     /// How often so many requests were handed over at once: 0, 1-4, 5-8, 9-16, 17-32, 33-64 and more.
     pub handed_over: [u64; 7],

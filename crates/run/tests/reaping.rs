@@ -75,10 +75,6 @@ fn a_batch_that_is_taken_at_once_ends_at_once() {
     watched("rw=randread", &mut ends);
     let (first, last) = (ends.0[0], ends.0[15]);
     assert!(first < last);
-    // What the drive did is the drive's: nothing of it tells when the host looks.
-    let two_by_two = simulate("rw=randread\niodepth=2\niodepth_batch_complete_min=2");
-    let one_by_one = simulate("rw=randread\niodepth=2\niodepth_low=1\niodepth_batch=2");
-    assert_eq!(two_by_two.counters.requests, one_by_one.counters.requests);
 }
 
 #[test]
@@ -102,6 +98,38 @@ fn beside_flushes_of_libaio_writes_end_late() {
         ends.0
     });
     assert_eq!(plain, libaio);
+}
+
+/// The depth that keeps a latency keeps the one that is reported.
+#[test]
+fn the_depth_that_is_looked_for_keeps_the_latency_that_is_seen() {
+    let sought = "rw=randwrite\nnorandommap\nfsync=4\nlatency_target=500us\nlatency_window=50ms\nlatency_percentile=90\n\
+                  time_based\nruntime=5\n";
+    let found = |engine: &str| {
+        let result = simulate(&format!("{sought}ioengine={engine}"));
+        let clat = result.jobs[0].write.clat().expect("writes");
+        let kept = clat.percentile_ns(90.0) <= 500_000;
+        (result.jobs[0].latency.expect("it was sought").depth, kept)
+    };
+    // Beside flushes of 240 us each, one after every fourth write, twice four writes wait for two of them.
+    let (depth, kept) = found("libaio");
+    assert!((8..=9).contains(&depth) && kept, "{depth}");
+    assert_eq!(found("io_uring"), (16, true));
+}
+
+#[test]
+fn batches_in_a_ramp_do_not_count() {
+    let ramped = simulate(&format!("{BATCHES}\nramp_time=10ms"));
+    let whole = simulate(BATCHES);
+    let sums = |result: &RunResult| {
+        let job = &result.jobs[0];
+        [job.handed_over, job.taken, job.depth_levels].map(|counts| counts.iter().sum::<u64>())
+    };
+    // Of those that count, which are as many; the first may have been handed over in the ramp.
+    assert_eq!(sums(&whole), [125, 125, 2000]);
+    let [handed_over, taken, levels] = sums(&ramped);
+    assert!((125..=126).contains(&handed_over) && (125..=126).contains(&taken));
+    assert!((2000..=2016).contains(&levels), "{levels}");
 }
 
 #[test]
