@@ -6,6 +6,24 @@
 use super::options::Options;
 use crate::Next;
 
+/// What a job section says: fio's `iodepth_batch`, `iodepth_batch_complete_min` and `iodepth_batch_complete_max`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BatchOptions {
+    pub(super) submit: u64,
+    pub(super) least: u64,
+    pub(super) most: u64,
+}
+
+impl Default for BatchOptions {
+    fn default() -> Self {
+        Self {
+            submit: 1,
+            least: 1,
+            most: 0,
+        }
+    }
+}
+
 /// How many requests a job's thread hands over and takes at once; validated by the caller.
 #[derive(Clone, Debug)]
 pub(super) struct Reaping {
@@ -24,11 +42,11 @@ pub(super) struct Reaping {
 impl Reaping {
     /// Of a job with so many requests in flight; `None` where each completion is taken as it arrives.
     pub(super) fn of(o: &Options, depth: u32, low: u32) -> Option<Self> {
-        let batch = match o.batch_submit as u32 {
+        let batch = match o.batches.submit as u32 {
             0 => depth,
             batch => batch.min(depth),
         };
-        let (least, most) = (o.batch_complete_min as u32, o.batch_complete_max as u32);
+        let (least, most) = (o.batches.least as u32, o.batches.most as u32);
         let held = o.flush_holds() && o.writes() && o.flush_every != [0; 2];
         let one_by_one = batch == 1 && least == 1 && most <= 1 && !held;
         // With `io_submit_mode=offload` another thread takes them.
