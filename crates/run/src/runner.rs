@@ -7,6 +7,7 @@
 mod counting;
 mod difference;
 mod host_flushes;
+mod later;
 mod measured;
 mod observer;
 mod order;
@@ -32,7 +33,7 @@ use lodger_workload::{Counting, Job, Next, Workload};
 pub use measured::{Ramp, Worn};
 pub use observer::{DriveState, Observer, Progress};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::ops::ControlFlow;
 use summary::expected_ps;
 pub(crate) use summary::{busy_ps, hmb_used_bytes, refused, utilisation};
@@ -153,6 +154,8 @@ pub fn run_traced<O: Observer, T: Tracer>(
 struct InFlight {
     request: Request,
     job: u32,
+    /// Its job takes the completion when it looks.
+    later: bool,
 }
 
 /// A request that has completed, and where its time went, if that is followed.
@@ -179,6 +182,8 @@ struct Runner<'o, O, T> {
     wake_at_ps: Vec<u64>,
     /// Of each job, the request that counts only with the one after it.
     heads: Vec<Option<Done>>,
+    /// Of each job, what has arrived and is not taken.
+    arrived: Vec<VecDeque<Done>>,
     /// Jobs that run.
     left: usize,
     order: order::Order,
@@ -216,6 +221,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
             wakes: BinaryHeap::new(),
             wake_at_ps: vec![u64::MAX; jobs.len()],
             heads: vec![None; jobs.len()],
+            arrived: vec![VecDeque::new(); jobs.len()],
             left: 0,
             order: order::Order::new(&jobs),
             host_flushes: HostFlushes::new(host.spec()),
@@ -320,6 +326,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
                         self.calls += 1;
                         self.host.call_on(cpu, index as u32, call);
                     }
+                    Next::Reap(completions) => self.reap(index, completions),
                     Next::At(at_ps) => {
                         // Beyond the end of time is as good as just beyond what can be simulated.
                         let at_ps = at_ps.min(SIMULATED_PS_MAX + 1);
@@ -367,6 +374,7 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
         let entry = InFlight {
             request,
             job: index as u32,
+            later: self.jobs[index].takes_later(request.op),
         };
         let tag = match self.free.pop() {
             Some(tag) => {
@@ -401,7 +409,11 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
     /// A request is over; `parts_ps` tells where its time went, and is asked here: carried along, it costs every request.
     #[inline(always)]
     fn route(&mut self, completion: Completion, parts_ps: impl Fn(&mut Self) -> Option<PartsPs>) {
-        let InFlight { request, job } = self.in_flight[completion.tag as usize];
+        let InFlight {
+            request,
+            job,
+            later,
+        } = self.in_flight[completion.tag as usize];
         self.free.push(completion.tag);
         self.done_requests += 1;
         if request.op == Op::Trim {
@@ -415,6 +427,10 @@ impl<'o, O: Observer, T: Tracer> Runner<'o, O, T> {
             tag: request.tag,
             ..completion
         };
+        if later {
+            let parts_ps = parts_ps(self);
+            return self.keep(index, request, completion, parts_ps);
+        }
         let counting = self.jobs[index].counting(request.op);
         self.jobs[index].complete(&completion);
         self.results[index].returned();

@@ -191,8 +191,12 @@ pub struct JobResult {
     pub trim: Direction,
     /// Flushes.
     pub sync: Direction,
-    /// Requests in flight at each submission, that one included: 1, 2-3, 4-7, ... 64 and more.
+    /// Requests in flight at each submission, that one included (of a batch, all of it): 1, 2-3, 4-7, ... 64 and more.
     pub depth_levels: [u64; 7],
+    /// How often so many requests were handed over at once: 0, 1-4, 5-8, 9-16, 17-32, 33-64 and more.
+    pub handed_over: [u64; 7],
+    /// How often so many completions were taken at once, likewise.
+    pub taken: [u64; 7],
     /// What the host takes from submission to doorbell (fio's slat), nanoseconds.
     pub slat_ns: u64,
     /// From here on requests count: the start of the job after its delay and ramp, picoseconds.
@@ -225,6 +229,8 @@ pub struct JobResult {
     read_back_ps: u64,
     /// It reads otherwise.
     reads: bool,
+    /// The job counts itself how many requests it hands over and takes at once, and how many are in flight then.
+    has_batches: bool,
 }
 
 impl JobResult {
@@ -245,6 +251,7 @@ impl JobResult {
             },
             trace: job.recorded.clone(),
             slat_ps,
+            has_batches: matches!(&job.source, Source::Fio(generator) if generator.has_batches()),
             ..Self::recorded(&job.name)
         }
     }
@@ -265,6 +272,8 @@ impl JobResult {
             trim: Direction::default(),
             sync: Direction::default(),
             depth_levels: [0; 7],
+            handed_over: [0; 7],
+            taken: [0; 7],
             slat_ns: 0,
             start_ps: 0,
             end_ps: 0,
@@ -283,6 +292,7 @@ impl JobResult {
             reading_back_since_ps: None,
             read_back_ps: 0,
             reads: false,
+            has_batches: false,
         }
     }
 
@@ -337,6 +347,7 @@ impl JobResult {
             *direction = Direction::default();
         }
         self.depth_levels = [0; 7];
+        (self.handed_over, self.taken) = ([0; 7], [0; 7]);
         (self.reads, self.read_back_ps) = (false, 0);
         (self.errors, self.first_error) = (0, None);
     }
@@ -348,6 +359,14 @@ impl JobResult {
             && generator.found_its_depth()
         {
             self.forget(now_ps);
+        }
+        if self.has_batches
+            && let Source::Fio(generator) = &mut job.source
+            && let Some(batches) = generator.batches()
+        {
+            add_all(&mut self.depth_levels, &batches.levels);
+            add_all(&mut self.handed_over, &batches.handed_over);
+            add_all(&mut self.taken, &batches.taken);
         }
         if job.is_reading_back() != self.reading_back_since_ps.is_some() {
             self.turned(now_ps);
@@ -379,6 +398,10 @@ impl JobResult {
 
     /// Nothing more comes: the runtime of each direction.
     pub(crate) fn close(&mut self) {
+        if !self.has_batches {
+            // One by one.
+            (self.handed_over[1], self.taken[1]) = (self.completed, self.completed);
+        }
         if self.reading_back_since_ps.is_some() {
             self.turned(self.end_ps);
         }
@@ -425,7 +448,10 @@ impl JobResult {
         if now_ps >= self.ramp_end_ps {
             self.end_ramp();
         }
-        if now_ps >= self.start_ps && matches!(counting, Counting::Yes | Counting::Head) {
+        if now_ps >= self.start_ps
+            && !self.has_batches
+            && matches!(counting, Counting::Yes | Counting::Head)
+        {
             self.depth_levels[self.in_flight.ilog2().min(6) as usize] += 1;
         }
     }
@@ -493,9 +519,9 @@ impl JobResult {
         self.write.merge(&other.write);
         self.trim.merge(&other.trim);
         self.sync.merge(&other.sync);
-        for (level, more) in self.depth_levels.iter_mut().zip(other.depth_levels) {
-            *level += more;
-        }
+        add_all(&mut self.depth_levels, &other.depth_levels);
+        add_all(&mut self.handed_over, &other.handed_over);
+        add_all(&mut self.taken, &other.taken);
         // fio takes the longest runtime of a group.
         if other.runtime_ps() > self.runtime_ps() {
             self.start_ps = other.start_ps;
@@ -505,6 +531,13 @@ impl JobResult {
         self.completed += other.completed;
         self.errors += other.errors;
         self.first_error = self.first_error.or(other.first_error);
+    }
+}
+
+/// Adds lists up, place by place.
+fn add_all(sums: &mut [u64; 7], more: &[u64; 7]) {
+    for (sum, more) in sums.iter_mut().zip(more) {
+        *sum += more;
     }
 }
 

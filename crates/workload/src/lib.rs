@@ -28,6 +28,9 @@ pub enum Next {
         /// The call.
         call: WindowCall,
     },
+    /// Take so many of the job's completions that have [arrived](Job::arrived), the first of them, as completed now, then
+    /// ask again.
+    Reap(u32),
     /// Nothing before this instant (picoseconds); ask again then, or after a completion.
     At(u64),
     /// Nothing until one of the job's own requests completes, or another job of its flow does something.
@@ -183,6 +186,24 @@ impl Job {
         match &self.source {
             Source::Fio(generator) => generator.counting(op),
             Source::Trace(_) | Source::Logging(_) => Counting::Yes,
+        }
+    }
+
+    /// Whether the job takes the completion of the request submitted last when it looks: it is told that it has
+    /// [arrived](Self::arrived), and later asks to [take](Next::Reap) it.
+    #[inline]
+    #[must_use]
+    pub fn takes_later(&self, op: Op) -> bool {
+        match &self.source {
+            Source::Fio(generator) => generator.takes_later(op),
+            Source::Trace(_) | Source::Logging(_) => false,
+        }
+    }
+
+    /// Tells the job that a completion has arrived that it takes later.
+    pub fn arrived(&mut self) {
+        if let Source::Fio(generator) = &mut self.source {
+            generator.arrived();
         }
     }
 

@@ -134,7 +134,9 @@ class Job(Record):
     iodepth_level: Mapping[str, float]
     """Per cent of submissions by requests then in flight."""
     iodepth_submit: Mapping[str, float]
+    """Per cent of the times that requests were handed over, by how many at once."""
     iodepth_complete: Mapping[str, float]
+    """Per cent of the times that completions were taken, by how many at once."""
     latency_ns: Mapping[str, float]
     """Per cent of requests by latency below so many ns; ``latency_us`` and ``latency_ms`` go on."""
     latency_us: Mapping[str, float]

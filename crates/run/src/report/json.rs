@@ -1,8 +1,8 @@
 //! fio's JSON, key by key as fio 3.33 writes it, and the object `lodger`.
 
 use super::{
-    DIRECTIONS, Entry, FIO_VERSION, GroupDirection, RANGE_LIMITS, Ranges, Report, depth_shares,
-    drive, entries, percent, whole_ms,
+    DIRECTIONS, Entry, FIO_VERSION, GroupDirection, RANGE_LIMITS, Ranges, Report, batch_shares,
+    depth_shares, drive, entries, percent, whole_ms,
 };
 use crate::stats::{Direction, Samples};
 use lodger_core::observe::Histogram;
@@ -88,12 +88,10 @@ fn job(
     }
     let levels = ["1", "2", "4", "8", "16", "32", ">=64"];
     put("iodepth_level", shares(&levels, &depth_shares(entry)));
-    // Requests are submitted and reaped one at a time.
     let batches = ["0", "4", "8", "16", "32", "64", ">=64"];
-    let one = if entry.job.completed > 0 { 100.0 } else { 0.0 };
-    let single = shares(&batches, &[0.0, one, 0.0, 0.0, 0.0, 0.0, 0.0]);
-    put("iodepth_submit", single.clone());
-    put("iodepth_complete", single);
+    let [submit, complete] = batch_shares(entry);
+    put("iodepth_submit", shares(&batches, &submit));
+    put("iodepth_complete", shares(&batches, &complete));
     let ranges = Ranges::of(entry);
     let mut names: Vec<String> = RANGE_LIMITS.iter().map(u64::to_string).collect();
     names.push(">=2000".to_owned());

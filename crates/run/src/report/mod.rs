@@ -262,3 +262,11 @@ pub(crate) fn depth_shares(entry: &Entry) -> [f64; 7] {
         .sum();
     entry.job.depth_levels.map(|level| percent(level, ios))
 }
+
+/// Shares of how many requests were handed over, and completions taken, at once.
+pub(crate) fn batch_shares(entry: &Entry) -> [[f64; 7]; 2] {
+    [entry.job.handed_over, entry.job.taken].map(|counts| {
+        let all = counts.iter().sum();
+        counts.map(|count| percent(count, all))
+    })
+}

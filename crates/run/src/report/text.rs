@@ -2,8 +2,8 @@
 
 use super::number::{bandwidth, short};
 use super::{
-    DIRECTIONS, Entry, GroupDirection, RANGE_LIMITS, Ranges, Report, depth_shares, drive, entries,
-    recorded, whole_ms,
+    DIRECTIONS, Entry, GroupDirection, RANGE_LIMITS, Ranges, Report, batch_shares, depth_shares,
+    drive, entries, recorded, whole_ms,
 };
 use crate::size;
 use crate::stats::{Direction, Samples};
@@ -119,10 +119,12 @@ fn write_entry(out: &mut String, entry: &Entry, entries: &[Entry]) -> fmt::Resul
         "  IO depths    : 1={a:.1}%, 2={b:.1}%, 4={c:.1}%, 8={d:.1}%, 16={e:.1}%, 32={f:.1}%, \
          >=64={g:.1}%"
     )?;
-    for batch in ["submit  ", "complete"] {
+    for (batch, shares) in ["submit  ", "complete"].iter().zip(batch_shares(entry)) {
+        let [a, b, c, d, e, f, g] = shares;
         writeln!(
             out,
-            "     {batch}  : 0=0.0%, 4=100.0%, 8=0.0%, 16=0.0%, 32=0.0%, 64=0.0%, >=64=0.0%"
+            "     {batch}  : 0={a:.1}%, 4={b:.1}%, 8={c:.1}%, 16={d:.1}%, 32={e:.1}%, 64={f:.1}%, \
+             >=64={g:.1}%"
         )?;
     }
     writeln!(

@@ -1,6 +1,8 @@
 //! From a job's options to its clones: everything is resolved and checked here, so that the
 //! generator may assume it.
 
+mod range;
+
 use super::Context;
 use super::distribution::below;
 use super::expected::requests_expected;
@@ -12,6 +14,7 @@ use super::offsets::{Layout, READ, Sizes, Spread, TRIM, Visits, WRITE};
 use super::options::{Access, Options};
 use super::pacing::{Pace, Rate};
 use super::plan::{Choice, Plan};
+use super::reaping::Reaping;
 use super::replay;
 use super::value::Extent;
 use crate::{Job, Source, WorkloadError};
@@ -253,9 +256,9 @@ impl Builder<'_> {
             0 => depth,
             low => low.min(depth),
         };
-        let reaped = (o.batch_complete_min as u32).clamp(1, depth);
         let writes = o.writes();
-        let limit_bytes = match o.io_size {
+        let io_size = self.io_size();
+        let limit_bytes = match io_size {
             None => bytes,
             Some(Extent::Bytes(bytes)) => bytes,
             Some(Extent::Percent(percent)) => percent_of(layout.span, percent),
@@ -264,7 +267,8 @@ impl Builder<'_> {
         Ok(Plan {
             queue: clone as u16,
             depth,
-            refill_at: (depth - reaped).min(low),
+            refill_at: (depth - 1).min(low),
+            reaping: Reaping::of(o, depth, low),
             choice: match o.access {
                 Access::Read => Choice::Always(READ),
                 Access::Write => Choice::Always(WRITE),
@@ -277,7 +281,7 @@ impl Builder<'_> {
             },
             fua: o.sync || o.writefua,
             flush_every: if writes { o.flush_every } else { [0; 2] },
-            flush_holds: o.engine == "libaio",
+            flush_holds: o.flush_holds(),
             // What Linux does for `O_SYNC` after each write that is waited for.
             write_flushes: o.sync && waits,
             flush_at_end: writes && o.flush_at_end,
@@ -285,7 +289,7 @@ impl Builder<'_> {
                 .then_some(layout.visits != Visits::Any && !o.lfsr),
             pass_bytes: self.pass_bytes(&layout, bytes, limit_bytes),
             limit_bytes,
-            has_io_size: o.io_size.is_some(),
+            has_io_size: io_size.is_some(),
             loops: o.loops,
             requests_max: match o.number_ios {
                 0 => u64::MAX,
@@ -307,6 +311,14 @@ impl Builder<'_> {
         })
     }
 
+    /// As in fio, where `filesize` says how large the file is and `size` in bytes how much of it is read or written, a share says
+    /// nothing.
+    fn io_size(&self) -> Option<Extent> {
+        let o = self.options;
+        let in_file = o.filesize.is_some() && matches!(o.size, Some(Extent::Bytes(_)));
+        (o.io_size).filter(|io_size| !in_file || matches!(io_size, Extent::Bytes(_)))
+    }
+
     /// Jobs draw independent streams. With `randrepeat=0` fio draws a fresh seed for every run;
     /// here a run is always repeatable, and the stream differs from that of `randrepeat=1`.
     fn rng(&self, number: u64) -> Xoshiro256PlusPlus {
@@ -325,30 +337,6 @@ impl Builder<'_> {
                 .rotate_left(29);
         }
         Xoshiro256PlusPlus::seed_from_u64(seed)
-    }
-
-    /// Where the file ends: the drive's end, or where `filesize` says, as in fio, which makes nothing of a range that has
-    /// the drive's size in it.
-    fn file_bytes(&self, rng: &mut Xoshiro256PlusPlus) -> Result<u64, WorkloadError> {
-        let drive_bytes = self.context.drive_bytes;
-        let Some((low, high)) = self.options.filesize else {
-            return Ok(drive_bytes);
-        };
-        let all = |bytes: u64| bytes.saturating_mul(self.files());
-        let (low, high) = (all(low), all(high));
-        if low > drive_bytes {
-            let message =
-                format!("`filesize` is at least {low} B, but the drive has only {drive_bytes} B");
-            return Err(self.error(&["filesize"], message).hint(FIT));
-        }
-        if high >= drive_bytes {
-            return Ok(drive_bytes);
-        }
-        let drawn = match high - low {
-            0 => low,
-            more => low + below(rng, more + 1),
-        };
-        Ok(drawn - drawn % 512)
     }
 
     /// Where and how long requests are, and the bytes of a pass.
@@ -469,90 +457,6 @@ impl Builder<'_> {
         }
     }
 
-    /// First byte of a clone's range, and how far clones are apart.
-    fn base(&self, clone: u64, smallest: u64) -> (u128, u64) {
-        let o = self.options;
-        let drive_bytes = self.context.drive_bytes;
-        let (mut base, percent) = match o.offset {
-            Extent::Bytes(bytes) => (u128::from(bytes), false),
-            Extent::Percent(percent) => (u128::from(percent_of(drive_bytes, percent)), true),
-        };
-        let (increment, increment_percent) = match o.offset_increment {
-            Extent::Bytes(bytes) => (bytes, false),
-            Extent::Percent(percent) => (percent_of(drive_bytes, percent), true),
-        };
-        base += u128::from(increment) * u128::from(clone);
-        if percent || increment_percent {
-            let align = match o.offset_align {
-                0 => smallest,
-                align => align,
-            };
-            base = base.next_multiple_of(u128::from(align));
-        }
-        (base, increment)
-    }
-
-    /// First byte and length of a clone's range, and how much of it a pass covers: without `filesize` all of it.
-    fn range(
-        &self,
-        clone: u64,
-        file_bytes: u64,
-        smallest: u64,
-        largest: u64,
-    ) -> Result<(u64, u64, u64), WorkloadError> {
-        let o = self.options;
-        let drive_bytes = self.context.drive_bytes;
-        let (base, increment) = self.base(clone, smallest);
-        let moved: &[&str] = match (clone, increment) {
-            (0, _) | (_, 0) => &["offset"],
-            _ => &["offset_increment", "offset"],
-        };
-        if base % 512 != 0 {
-            let message = format!("the job must begin at a multiple of 512 B, not at {base} B");
-            let hint = "the drive's sectors have 512 B: `offset=4k`";
-            return Err(self.error(moved, message).hint(hint));
-        }
-        let (end_bytes, what) = match file_bytes == drive_bytes {
-            true => (drive_bytes, "drive"),
-            false => (file_bytes, "file, by `filesize`,"),
-        };
-        if base >= u128::from(end_bytes) {
-            let message =
-                format!("the job begins at {base} B, but the {what} has only {end_bytes} B");
-            return Err(self.error(moved, message).hint(FIT));
-        }
-        let base = base as u64;
-        let room = end_bytes - base;
-        let span = match o.size {
-            // With `filesize`, `size` says how much, and not where.
-            Some(Extent::Bytes(_)) if o.filesize.is_some() => room,
-            None => room,
-            Some(Extent::Bytes(bytes)) => bytes,
-            Some(Extent::Percent(percent)) => {
-                let bytes = percent_of(end_bytes, percent).min(room);
-                bytes - bytes % smallest
-            }
-        };
-        let bytes = match o.size {
-            Some(Extent::Bytes(bytes)) => bytes.min(span),
-            _ => span,
-        };
-        if span > room {
-            let end = u128::from(base) + u128::from(span);
-            let message =
-                format!("the job ends at {end} B, but the drive has only {drive_bytes} B");
-            let blame = ["size", "offset_increment", "offset"];
-            return Err(self.error(&blame, message).hint(FIT));
-        }
-        if (span / self.files()).min(bytes) < largest {
-            let message =
-                format!("the job's range of {bytes} B is smaller than one block of {largest} B");
-            let error = self.error(&["size", "filesize", "offset"], message);
-            return Err(error.hint("give a larger `size`, or a smaller `bs`"));
-        }
-        Ok((base, span, bytes))
-    }
-
     fn pace(&self, layout: &Layout, seed: u64) -> Option<Pace> {
         let o = self.options;
         let rates = std::array::from_fn(|d| {
@@ -588,9 +492,6 @@ impl Builder<'_> {
 
 /// Half a gigabyte of bits.
 const MAP_BLOCKS_MAX: u64 = 1 << 32;
-
-const FIT: &str = "use a smaller `size` or `offset`, give them in per cent of the drive, such as \
-                   `size=50%`, or choose a larger drive; `--fit` applies to traces only";
 
 pub(super) fn percent_of(bytes: u64, percent: u64) -> u64 {
     (u128::from(bytes) * u128::from(percent) / 100) as u64

@@ -124,6 +124,7 @@ const HONOURED: &[&str] = &[
     "io_size",
     "io_submit_mode",
     "iodepth",
+    "iodepth_batch",
     "iodepth_batch_complete_max",
     "iodepth_batch_complete_min",
     "iodepth_low",

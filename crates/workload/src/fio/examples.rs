@@ -32,6 +32,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("io_size", "20g"),
     ("io_submit_mode", "inline"),
     ("iodepth", "32"),
+    ("iodepth_batch", "16"),
     ("iodepth_batch_complete_max", "16"),
     ("iodepth_batch_complete_min", "1"),
     ("iodepth_low", "16"),

@@ -20,6 +20,7 @@ pub(super) fn requests_expected(plan: &Plan) -> Option<u64> {
         && layout.strides.is_none()
         && plan.backlog == (0, 0)
         && plan.latency.is_none()
+        && !plan.counts_after_ramp()
         // Two positions move through the range: which one ends the pass is chance.
         && (!matches!(plan.choice, Choice::Mix { .. }) || layout.random)
         && !matches!(layout.visits, Visits::Cut { .. })

@@ -1,5 +1,7 @@
 //! The state machine of one fio job.
 
+mod passes;
+
 use super::backlog::Backlog;
 use super::distribution::below;
 use super::files::Files;
@@ -9,6 +11,7 @@ use super::offsets::{Direction, READ, TRIM, WRITE};
 use super::pacing::{Gate, Pacer};
 use super::plan::{Choice, Plan};
 use super::read_back::Written;
+use super::reaping::{Batches, Reaper};
 use crate::{Counting, Next};
 use lodger_core::{Completion, Op, Request};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -45,6 +48,8 @@ pub struct Generator {
     pass_left_bytes: u64,
     total_left_bytes: u64,
     requests_left: u64,
+    /// From here on they count anew: the end of the ramp, where their number is what ends the job.
+    count_anew_ps: u64,
     deadline_ps: u64,
     /// What was issued last is a write whose number calls for a flush; and whether a flush was the last thing done.
     flush_due: bool,
@@ -63,7 +68,8 @@ pub struct Generator {
     pacer: Option<Box<Pacer>>,
     flow: Option<Box<Flow>>,
     latency: Option<Box<Search>>,
-    /// Other jobs, what was written or a latency to be kept may decide what is next.
+    reaper: Option<Box<Reaper>>,
+    /// Other jobs, what was written, a latency to be kept or the end of the ramp may decide what is next.
     is_bound: bool,
     backlog: Backlog,
     plan: Plan,
@@ -92,6 +98,7 @@ impl Generator {
             pass_left_bytes: plan.pass_bytes,
             total_left_bytes: plan.limit_bytes.saturating_mul(plan.loops),
             requests_left: plan.requests_max,
+            count_anew_ps: u64::MAX,
             deadline_ps: u64::MAX,
             flush_due: false,
             flushed_last: false,
@@ -106,7 +113,11 @@ impl Generator {
             pacer: plan.pace.clone().map(|pace| Box::new(Pacer::new(pace))),
             flow: None,
             latency: (plan.latency).map(|goal| Box::new(Search::new(goal, plan.depth))),
-            is_bound: plan.backlog.0 > 0 || plan.latency.is_some(),
+            reaper: plan
+                .reaping
+                .clone()
+                .map(|reaping| Box::new(Reaper::new(reaping))),
+            is_bound: plan.backlog.0 > 0 || plan.latency.is_some() || plan.counts_after_ramp(),
             backlog: Backlog::new(plan.backlog),
             start_ps: 0,
             passes_left: plan.loops,
@@ -175,7 +186,11 @@ impl Generator {
         if self.phase != Phase::Running {
             return self.next_outside(now_ps);
         }
-        if self.in_flight >= self.in_flight_limit {
+        if self.reaper.is_some() {
+            if let Some(next) = self.look() {
+                return next;
+            }
+        } else if self.in_flight >= self.in_flight_limit {
             self.in_flight_limit = self.plan.refill_at + 1;
             return Next::Blocked;
         }
@@ -190,7 +205,7 @@ impl Generator {
         {
             return match thinking {
                 Gate::At(at_ps) => Next::At(at_ps),
-                _ => Next::Blocked,
+                _ => self.quiesce(),
             };
         }
         if now_ps >= self.deadline_ps {
@@ -209,7 +224,7 @@ impl Generator {
             return self.next_paced(now_ps);
         }
         if self.flush_due {
-            return Next::Submit(self.flush());
+            return self.next_flush();
         }
         let direction = self.choose();
         self.issue(direction, now_ps)
@@ -254,10 +269,13 @@ impl Generator {
 
     #[cold]
     fn next_bound(&mut self, now_ps: u64) -> Option<Next> {
+        if now_ps >= self.count_anew_ps {
+            (self.requests_left, self.count_anew_ps) = (self.plan.requests_max, u64::MAX);
+        }
         if let Some(search) = &mut self.latency {
             match search.look(now_ps, self.in_flight) {
                 Wish::Go => {}
-                Wish::Blocked => return Some(Next::Blocked),
+                Wish::Blocked => return Some(self.quiesce()),
                 Wish::End => {
                     self.finished = true;
                     return Some(self.end_pass(now_ps));
@@ -269,7 +287,7 @@ impl Generator {
                 None => {}
                 Some(Held::At(at_ps)) => return Some(Next::At(at_ps.min(self.deadline_ps))),
                 Some(Held::Blocked) if self.deadline_ps == u64::MAX || self.in_flight > 0 => {
-                    return Some(Next::Blocked);
+                    return Some(self.quiesce());
                 }
                 Some(Held::Blocked) => return Some(Next::At(self.deadline_ps)),
             }
@@ -300,17 +318,12 @@ impl Generator {
 
     fn next_paced(&mut self, now_ps: u64) -> Next {
         let in_flight = self.in_flight;
-        let deadline_ps = self.deadline_ps;
-        let gate = |gate| match gate {
-            Gate::At(at_ps) => Next::At(at_ps.min(deadline_ps)),
-            _ => Next::Blocked,
-        };
         let Some(pacer) = &mut self.pacer else {
             unreachable!("only asked of a paced job");
         };
         let waiting = pacer.waiting();
         if self.flush_due {
-            return Next::Submit(self.flush());
+            return self.next_flush();
         }
         let chosen = match waiting {
             Some(direction) => direction,
@@ -323,7 +336,8 @@ impl Generator {
         };
         match pacer.gate(chosen, mixed, now_ps, in_flight) {
             Gate::Go(direction) => self.issue(direction, now_ps),
-            wait => gate(wait),
+            Gate::At(at_ps) => Next::At(at_ps.min(self.deadline_ps)),
+            Gate::Quiesce => self.quiesce(),
         }
     }
 
@@ -408,6 +422,11 @@ impl Generator {
             self.fresh_tag - 1
         });
         self.in_flight += 1;
+        if let Some(reaper) = &mut self.reaper
+            && op != Op::Flush
+        {
+            reaper.issued();
+        }
         Request {
             tag,
             queue: self.plan.queue,
@@ -421,7 +440,73 @@ impl Generator {
     fn flush(&mut self) -> Request {
         (self.flush_due, self.flushed_last) = (false, true);
         self.flush_in_flight = self.plan.flush_holds;
-        self.request(Op::Flush, 0, 0)
+        let request = self.request(Op::Flush, 0, 0);
+        // That at the end of a pass is none of the thread's requests, as in fio.
+        if let Some(reaper) = &mut self.reaper
+            && self.phase == Phase::Running
+        {
+            match self.plan.flush_holds {
+                true => reaper.flushes(self.in_flight),
+                false => reaper.issued(),
+            }
+        }
+        request
+    }
+
+    /// A flush that is due.
+    #[cold]
+    fn next_flush(&mut self) -> Next {
+        if let Some(reaper) = &mut self.reaper
+            && self.plan.flush_holds
+            && let Some(next) = reaper.look_before_flush(self.in_flight)
+        {
+            return next;
+        }
+        Next::Submit(self.flush())
+    }
+
+    /// Until nothing is in flight.
+    #[cold]
+    fn quiesce(&mut self) -> Next {
+        match &mut self.reaper {
+            Some(reaper) => reaper.quiesce(self.in_flight),
+            None => Next::Blocked,
+        }
+    }
+
+    /// What the thread of a job that takes completions when it looks does before it issues anything. In a flush it does nothing.
+    #[cold]
+    fn look(&mut self) -> Option<Next> {
+        if self.flush_in_flight {
+            return Some(Next::Blocked);
+        }
+        (self.reaper.as_mut()?).look(self.in_flight)
+    }
+
+    /// Whether the thread takes the completion of what was submitted last when it looks, and not as it arrives.
+    #[inline]
+    #[must_use]
+    pub fn takes_later(&self, op: Op) -> bool {
+        self.reaper.is_some()
+            && (op != Op::Flush || (!self.plan.flush_holds && self.phase == Phase::Running))
+    }
+
+    /// Whether it counts [`Self::batches`].
+    #[must_use]
+    pub fn has_batches(&self) -> bool {
+        self.reaper.is_some()
+    }
+
+    /// What was handed over and taken at once since this was asked last.
+    pub fn batches(&mut self) -> Option<Batches> {
+        self.reaper.as_mut().map(|reaper| reaper.batches())
+    }
+
+    /// A completion has arrived that is to be [taken](Next::Reap) when the thread looks.
+    pub fn arrived(&mut self) {
+        if let Some(reaper) = &mut self.reaper {
+            reaper.arrived();
+        }
     }
 
     /// The flush that a write ends with, or the wait for a flush that holds everything up.
@@ -449,134 +534,5 @@ impl Generator {
     #[must_use]
     pub fn is_reading_back(&self) -> bool {
         self.phase == Phase::Verifying
-    }
-
-    #[cold]
-    fn end_pass(&mut self, now_ps: u64) -> Next {
-        self.phase = Phase::Draining;
-        self.next_outside(now_ps)
-    }
-
-    /// Everything but the issuing of requests.
-    #[cold]
-    fn next_outside(&mut self, now_ps: u64) -> Next {
-        if self.phase == Phase::New {
-            self.start_ps = now_ps.saturating_add(self.plan.delay_ps);
-            self.phase = Phase::Delayed;
-        }
-        if self.phase == Phase::Delayed {
-            if now_ps < self.start_ps {
-                return Next::At(self.start_ps);
-            }
-            self.start();
-            return self.next(now_ps);
-        }
-        if self.phase == Phase::Done {
-            return Next::Done;
-        }
-        if self.phase == Phase::Verifying
-            && let Some(read) = self.read_back(now_ps)
-        {
-            return read;
-        }
-        if self.in_flight > 0 {
-            return Next::Blocked;
-        }
-        if self.phase == Phase::Draining && self.plan.flush_at_end && !self.flushed_last {
-            self.phase = Phase::Flushing;
-            return Next::Submit(self.flush());
-        }
-        if matches!(self.phase, Phase::Draining | Phase::Flushing)
-            && !self.finished
-            && self.has_written()
-        {
-            self.phase = Phase::Verifying;
-            return self.next_outside(now_ps);
-        }
-        if self.finished || !self.begin_pass() {
-            return self.done();
-        }
-        self.phase = Phase::Running;
-        self.next(now_ps)
-    }
-
-    fn has_written(&self) -> bool {
-        let written = self.written.as_ref();
-        written.is_some_and(|written| !written.is_empty())
-    }
-
-    /// The next block to read back; `None` when there is none left, or no time.
-    fn read_back(&mut self, now_ps: u64) -> Option<Next> {
-        if now_ps >= self.deadline_ps {
-            self.finished = true;
-            return None;
-        }
-        if self.in_flight >= self.plan.depth {
-            return Some(Next::Blocked);
-        }
-        let (offset, length) = self.written.as_mut()?.take()?;
-        Some(self.read_again(offset, length))
-    }
-
-    /// A read of what was written. fio counts it against `io_size` and `number_ios`, too.
-    fn read_again(&mut self, offset: u64, length: u64) -> Next {
-        if !self.plan.time_based {
-            self.verified_bytes = self.verified_bytes.saturating_add(length);
-        }
-        self.requests_left = self.requests_left.saturating_sub(1);
-        if let Some(pacer) = &mut self.pacer {
-            pacer.read_back(length);
-        }
-        if let Some(flow) = &mut self.flow {
-            flow.issued();
-        }
-        Next::Submit(self.request(Op::Read, offset + self.plan.layout.base, length))
-    }
-
-    fn start(&mut self) {
-        self.phase = Phase::Running;
-        if let Some(runtime_ps) = self.plan.runtime_ps {
-            let after_ramp_ps = self.start_ps.saturating_add(self.plan.ramp_ps);
-            self.deadline_ps = after_ramp_ps.saturating_add(runtime_ps);
-        }
-        if let Some(pacer) = &mut self.pacer {
-            pacer.start(self.start_ps);
-        }
-        if let Some(flow) = &mut self.flow {
-            flow.join();
-        }
-        if let Some(search) = &mut self.latency {
-            search.start(self.start_ps);
-        }
-    }
-
-    /// Begins another pass if there is one: fio's `keep_running`.
-    fn begin_pass(&mut self) -> bool {
-        let plan = &self.plan;
-        if self.total_left_bytes == 0 || self.requests_left == 0 || self.issued_in_pass == 0 {
-            return false;
-        }
-        self.passes_left = self.passes_left.saturating_sub(1);
-        if self.passes_left == 0 {
-            let all_bytes = plan.limit_bytes.saturating_mul(plan.loops);
-            let issued_bytes = all_bytes - self.total_left_bytes + self.verified_bytes;
-            let missing = plan.limit_bytes.saturating_sub(issued_bytes);
-            let largest = (0..3).filter(|&d| plan.layout.active[d]);
-            let largest = largest.map(|d| plan.layout.sizes[d].max()).max();
-            if missing < largest.unwrap_or(0).max(1)
-                || (self.pass_was_exhausted && !plan.has_io_size)
-            {
-                return false;
-            }
-            self.passes_left = 1;
-        }
-        self.pass_left_bytes = plan.pass_bytes;
-        self.pass_was_exhausted = false;
-        self.issued_in_pass = 0;
-        self.trimmed = None;
-        self.starts = [None; 2];
-        self.flushed_last = false;
-        self.offsets.restart(plan.repeat);
-        true
     }
 }

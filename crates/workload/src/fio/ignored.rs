@@ -72,7 +72,6 @@ pub(super) const IGNORED: &[(&str, &[&str])] = &[
             "gpu_dev_ids",
             "hipri",
             "hipri_percentage",
-            "iodepth_batch",
             "libaio_vectored",
             "nonvectored",
             "nowait",

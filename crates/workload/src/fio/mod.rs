@@ -30,6 +30,7 @@ mod plan;
 mod power;
 mod random_map;
 mod read_back;
+mod reaping;
 mod replay;
 mod steady;
 mod value;
@@ -43,6 +44,7 @@ pub use catalog::{KnownOption, Standing, is_known, known_options, of_the_program
 pub use generator::Generator;
 pub use latency::LatencyGoal;
 pub use logs::Logs;
+pub use reaping::Batches;
 pub use steady::Steady;
 
 use crate::{Workload, WorkloadError};

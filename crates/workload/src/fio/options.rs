@@ -9,6 +9,7 @@ use super::ini::Setting;
 use super::latency::LatencyOptions;
 use super::logs::LogOptions;
 use super::offsets::{Between, Direction, READ, Sizes, Spread, TRIM, WRITE};
+use super::reaping::BatchOptions;
 use super::replay::ReplayOptions;
 use super::steady::SteadyOptions;
 use super::value::{Extent, KB_BASE};
@@ -60,7 +61,7 @@ pub(super) struct Options {
     pub(super) align: [Option<u64>; 3],
     pub(super) iodepth: u64,
     pub(super) iodepth_low: u64,
-    pub(super) batch_complete_min: u64,
+    pub(super) batches: BatchOptions,
     /// The engine named completes every request before it takes the next.
     pub(super) synchronous: bool,
     /// The engine's name, empty for none.
@@ -142,7 +143,7 @@ impl Default for Options {
             align: [None; 3],
             iodepth: 1,
             iodepth_low: 0,
-            batch_complete_min: 1,
+            batches: BatchOptions::default(),
             synchronous: false,
             engine: String::new(),
             offload: false,
@@ -295,6 +296,11 @@ impl Options {
     /// who asks for more depth than that has means another.
     pub(super) fn waits(&self) -> bool {
         self.synchronous || (self.engine.is_empty() && self.iodepth == 1)
+    }
+
+    /// Whether the job's thread waits in a flush, as it does with libaio.
+    pub(super) fn flush_holds(&self) -> bool {
+        self.engine == "libaio"
     }
 
     /// How long requests of a direction are.

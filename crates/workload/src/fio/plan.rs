@@ -3,6 +3,7 @@
 use super::latency::LatencyGoal;
 use super::offsets::{Direction, Layout};
 use super::pacing::Pace;
+use super::reaping::Reaping;
 
 /// How a job chooses between reading, writing and trimming.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub(super) struct Plan {
     pub(super) depth: u32,
     /// Once full, the queue is filled again when this many are in flight, or fewer.
     pub(super) refill_at: u32,
+    /// Where completions are not taken one by one as they arrive.
+    pub(super) reaping: Option<Reaping>,
     pub(super) choice: Choice,
     pub(super) layout: Layout,
     /// Writes are FUA.
@@ -63,4 +66,12 @@ pub(super) struct Plan {
     /// After how many writes some are read back, and how many.
     pub(super) backlog: (u64, u64),
     pub(super) seed: u64,
+}
+
+impl Plan {
+    /// Whether a number of requests ends the job that counts from the end of its ramp, as in fio. Where so many are issued in
+    /// the ramp it ends there.
+    pub(super) fn counts_after_ramp(&self) -> bool {
+        self.ramp_ps > 0 && self.requests_max < u64::MAX
+    }
 }

@@ -144,9 +144,23 @@ impl Setting {
 
     /// A number of bytes, a positive multiple of 512.
     pub(super) fn block_bytes(&self, text: &str, kb_base: u64) -> Result<u64, WorkloadError> {
-        bytes(text, kb_base)
-            .filter(|n| (512..=BLOCK_BYTES_MAX).contains(n) && n.is_multiple_of(512))
-            .ok_or_else(|| self.must("a multiple of 512 B between 512 and 1g"))
+        const ALLOWED: &str = "a multiple of 512 B between 512 and 1g";
+        let is_block = |n: &u64| (512..=BLOCK_BYTES_MAX).contains(n) && n.is_multiple_of(512);
+        let found = bytes(text, kb_base);
+        let meant = || bytes(text, KB_BASE).filter(is_block);
+        found
+            .filter(is_block)
+            .ok_or_else(|| match (found, meant()) {
+                // `4k` looks right.
+                (Some(found), Some(meant)) => {
+                    let key = &self.key;
+                    let what =
+                        format!("found `{text}`, which is {found} B with `kb_base={kb_base}`");
+                    let error = self.error(format!("`{key}` must be {ALLOWED}, {what}"));
+                    error.hint(format!("for example `{key}={meant}`"))
+                }
+                _ => self.must(ALLOWED),
+            })
     }
 
     /// A number of bytes with an optional unit.

@@ -287,6 +287,7 @@ fn run(settings: Settings, captured: Captured) -> (Model, Drive, Vec<u64>) {
             }
             Next::At(at_ps) => at_ps,
             Next::Blocked => u64::MAX,
+            Next::Reap(_) => panic!("a model takes what arrives"),
             Next::Done => break,
         };
         match drive.due.peek() {

@@ -217,11 +217,9 @@ impl Options {
             "numjobs" => self.numjobs = s.whole(1..=JOBS_MAX as u64)?,
             "iodepth" => self.iodepth = s.whole(1..=65535)?,
             "iodepth_low" => self.iodepth_low = s.whole(0..=65535)?,
-            "iodepth_batch_complete_min" => self.batch_complete_min = s.whole(0..=65535)?,
-            // The largest number reaped at once: reaping takes no simulated time.
-            "iodepth_batch_complete_max" => {
-                s.whole(0..=65535)?;
-            }
+            "iodepth_batch_complete_min" => self.batches.least = s.whole(0..=65535)?,
+            "iodepth_batch_complete_max" => self.batches.most = s.whole(0..=65535)?,
+            "iodepth_batch" => self.batches.submit = s.whole(0..=65535)?,
             "io_submit_mode" => {
                 self.offload = match s.text() {
                     "inline" => false,

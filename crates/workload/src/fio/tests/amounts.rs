@@ -243,6 +243,17 @@ fn the_size_of_the_file_says_where_and_size_says_how_much() {
             (640, 256, 3),
             (640, 128, 5),
         ),
+        // A share of nothing that fio says.
+        (
+            "filesize=16m\nsize=8m\nio_size=5%",
+            (128, 128, 1),
+            (128, 128, 1),
+        ),
+        (
+            "filesize=16m\nsize=50%\nio_size=50%",
+            (64, 64, 1),
+            (64, 64, 1),
+        ),
         ("fill_device=1", (1024, 1024, 1), (1024, 1024, 1)),
     ] {
         for rw in ["read", "randread", "randwrite"] {

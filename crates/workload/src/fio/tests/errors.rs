@@ -155,6 +155,23 @@ fn values_of_distributions_and_the_rest() {
 }
 
 #[test]
+fn a_length_that_looks_right_says_what_it_is() {
+    for (value, found, meant) in [("4k", 4000, 4096), ("1k", 1000, 1024)] {
+        let error = try_parse(&format!("[job]\nkb_base=1000\nbs={value}\n")).unwrap_err();
+        let expected = format!(
+            "`bs` must be a multiple of 512 B between 512 and 1g, found `{value}`, which is {found} B with `kb_base=1000` \
+             (job.fio:3)"
+        );
+        assert_eq!(error.to_string(), expected);
+        let hint = format!("for example `bs={meant}`");
+        assert_eq!(error.hint, Some(hint), "{value}");
+    }
+    // The null: what is wrong by any measure.
+    let error = try_parse("[job]\nkb_base=1000\nbs=100\n").unwrap_err();
+    assert_eq!(error.hint.as_deref(), Some("for example `bs=4k`"));
+}
+
+#[test]
 fn aliases_are_named_as_typed() {
     let expected = "`blocksize` must be a multiple of 512 B between 512 and 1g, found `1` \
                     (job.fio:3)";

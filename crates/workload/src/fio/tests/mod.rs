@@ -5,6 +5,7 @@ mod errors;
 mod order;
 mod parsing;
 mod properties;
+mod reaping;
 mod replay;
 mod timing;
 mod verify;
@@ -70,37 +71,50 @@ struct Done {
     completed_ps: u64,
 }
 
+fn completion(done: &Done) -> Completion {
+    Completion {
+        tag: done.request.tag,
+        op: done.request.op,
+        status: Status::Success,
+        submitted_ps: done.submitted_ps,
+        completed_ps: done.completed_ps,
+    }
+}
+
 /// Runs a job to its end against a drive that takes the same time for everything.
 fn run_with(job: &mut Job, latency_ps: u64) -> Vec<Done> {
     let mut now_ps = 0;
     let mut log: Vec<Done> = Vec::new();
-    let mut in_flight: std::collections::VecDeque<usize> = Default::default();
-    let complete_first = |now_ps: &mut u64,
-                          job: &mut Job,
-                          log: &[Done],
-                          queue: &mut std::collections::VecDeque<usize>| {
-        let done = log[queue.pop_front().expect("blocked with nothing in flight")];
-        *now_ps = done.completed_ps;
-        job.complete(&Completion {
-            tag: done.request.tag,
-            op: done.request.op,
-            status: Status::Success,
-            submitted_ps: done.submitted_ps,
-            completed_ps: done.completed_ps,
-        });
-    };
+    let mut in_flight: std::collections::VecDeque<(usize, bool)> = Default::default();
+    let mut arrived: std::collections::VecDeque<usize> = Default::default();
+    let complete_first =
+        |now_ps: &mut u64,
+         job: &mut Job,
+         log: &[Done],
+         queue: &mut std::collections::VecDeque<(usize, bool)>,
+         arrived: &mut std::collections::VecDeque<usize>| {
+            let (first, later) = queue.pop_front().expect("blocked with nothing in flight");
+            *now_ps = log[first].completed_ps;
+            if later {
+                arrived.push_back(first);
+                job.arrived();
+            } else {
+                job.complete(&completion(&log[first]));
+            }
+        };
     loop {
         match job.next(now_ps) {
             Next::Submit(request) => {
+                let mut known = in_flight.iter().map(|&(i, _)| i).chain(arrived.clone());
                 assert!(
-                    in_flight.iter().all(|&i| log[i].request.tag != request.tag),
+                    known.all(|i| log[i].request.tag != request.tag),
                     "a tag in flight was reused"
                 );
                 // Replays number their requests through.
                 let numbered = matches!(job.source, crate::Source::Trace(_));
                 assert!(numbered || request.tag < job.queue_depth);
-                in_flight.push_back(log.len());
-                assert!(in_flight.len() <= job.queue_depth as usize);
+                in_flight.push_back((log.len(), job.takes_later(request.op)));
+                assert!(in_flight.len() + arrived.len() <= job.queue_depth as usize);
                 log.push(Done {
                     request,
                     submitted_ps: now_ps,
@@ -108,19 +122,30 @@ fn run_with(job: &mut Job, latency_ps: u64) -> Vec<Done> {
                 });
                 assert!(log.len() < 5_000_000, "does not end");
             }
+            Next::Reap(completions) => {
+                for index in arrived.drain(..completions as usize) {
+                    log[index].completed_ps = now_ps;
+                    job.complete(&completion(&log[index]));
+                }
+            }
             Next::At(at_ps) => {
                 assert!(at_ps > now_ps, "asked to wait for the past");
                 match in_flight.front() {
-                    Some(&first) if log[first].completed_ps <= at_ps => {
-                        complete_first(&mut now_ps, job, &log, &mut in_flight);
+                    Some(&(first, _)) if log[first].completed_ps <= at_ps => {
+                        complete_first(&mut now_ps, job, &log, &mut in_flight, &mut arrived);
                     }
                     _ => now_ps = at_ps,
                 }
             }
             Next::Call { .. } => panic!("a fio job knows no byte window"),
-            Next::Blocked => complete_first(&mut now_ps, job, &log, &mut in_flight),
+            Next::Blocked => {
+                complete_first(&mut now_ps, job, &log, &mut in_flight, &mut arrived);
+            }
             Next::Done => {
-                assert!(in_flight.is_empty(), "done with requests in flight");
+                assert!(
+                    in_flight.is_empty() && arrived.is_empty(),
+                    "done with requests in flight"
+                );
                 assert_eq!(job.next(now_ps), Next::Done);
                 return log;
             }

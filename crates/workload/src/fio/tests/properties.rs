@@ -6,15 +6,28 @@ use proptest::prelude::*;
 /// Runs a job for at most `limit` requests, completing in random order.
 fn run_some(job: &mut Job, limit: usize, mut order: u64) -> Vec<Request> {
     let mut now_ps = 0;
-    let mut in_flight: Vec<Request> = Vec::new();
+    let mut in_flight: Vec<(Request, bool)> = Vec::new();
+    let mut arrived = std::collections::VecDeque::new();
+    let completion = |request: Request, completed_ps| Completion {
+        tag: request.tag,
+        op: request.op,
+        status: Status::Success,
+        submitted_ps: 0,
+        completed_ps,
+    };
     let mut log = Vec::new();
     for _ in 0..limit * 3 {
         let mut complete = false;
         match job.next(now_ps) {
             Next::Submit(request) => {
-                in_flight.push(request);
+                in_flight.push((request, job.takes_later(request.op)));
                 log.push(request);
-                assert!(in_flight.len() <= job.queue_depth as usize);
+                assert!(in_flight.len() + arrived.len() <= job.queue_depth as usize);
+            }
+            Next::Reap(completions) => {
+                for request in arrived.drain(..completions as usize) {
+                    job.complete(&completion(request, now_ps));
+                }
             }
             Next::At(at_ps) => now_ps = at_ps.max(now_ps),
             Next::Call { .. } => panic!("a fio job knows no byte window"),
@@ -23,7 +36,7 @@ fn run_some(job: &mut Job, limit: usize, mut order: u64) -> Vec<Request> {
                 complete = true;
             }
             Next::Done => {
-                assert!(in_flight.is_empty());
+                assert!(in_flight.is_empty() && arrived.is_empty());
                 return log;
             }
         }
@@ -31,15 +44,14 @@ fn run_some(job: &mut Job, limit: usize, mut order: u64) -> Vec<Request> {
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
         if !in_flight.is_empty() && (complete || order >> 62 == 0) {
-            let request = in_flight.swap_remove((order >> 32) as usize % in_flight.len());
+            let (request, later) = in_flight.swap_remove((order >> 32) as usize % in_flight.len());
             now_ps += order >> 50;
-            job.complete(&Completion {
-                tag: request.tag,
-                op: request.op,
-                status: Status::Success,
-                submitted_ps: 0,
-                completed_ps: now_ps,
-            });
+            if later {
+                arrived.push_back(request);
+                job.arrived();
+            } else {
+                job.complete(&completion(request, now_ps));
+            }
         }
         if log.len() >= limit {
             break;
@@ -91,7 +103,9 @@ const KEYS: &[&str] = &[
     "loops=",
     "iodepth=",
     "iodepth_low=",
+    "iodepth_batch=",
     "iodepth_batch_complete_min=",
+    "iodepth_batch_complete_max=",
     "numjobs=",
     "runtime=",
     "startdelay=",
@@ -231,6 +245,7 @@ proptest! {
         more in prop_oneof![
             Just(""), Just("ioengine=libaio"), Just("ioengine=psync\nsync=1"), Just("verify=md5"),
             Just("random_generator=lfsr"), Just("end_fsync=1"), Just("fdatasync=3"),
+            Just("ioengine=libaio\niodepth=8\niodepth_batch=5\niodepth_batch_complete_min=3"),
         ],
     ) {
         let mut options = format!("rw={rw}\nsize={}\nloops={loops}", blocks * 4096 + tail * 512);

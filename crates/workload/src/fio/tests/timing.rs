@@ -38,29 +38,27 @@ fn a_synchronous_engine_has_depth_one() {
 }
 
 #[test]
-fn batches_are_refilled_together() {
-    for options in ["iodepth_low=1", "iodepth_batch_complete_min=3"] {
-        let mut job = job(&format!("rw=randread\nsize=64k\niodepth=4\n{options}"));
-        let tag = |next| match next {
-            Next::Submit(request) => request.tag,
-            other => panic!("{other:?}"),
-        };
-        let tags: Vec<u32> = (0..4).map(|_| tag(job.next(0))).collect();
-        assert_eq!(job.next(0), Next::Blocked);
-        for (i, tag) in tags.into_iter().enumerate() {
-            job.complete(&Completion {
-                tag,
-                op: Op::Read,
-                status: Status::Success,
-                submitted_ps: 0,
-                completed_ps: 1,
-            });
-            if i < 2 {
-                assert_eq!(job.next(1), Next::Blocked, "{options}");
-            } else {
-                assert!(matches!(job.next(1), Next::Submit(_)));
-                break;
-            }
+fn a_full_queue_drains_to_its_mark() {
+    let mut job = job("rw=randread\nsize=64k\niodepth=4\niodepth_low=1");
+    let tag = |next| match next {
+        Next::Submit(request) => request.tag,
+        other => panic!("{other:?}"),
+    };
+    let tags: Vec<u32> = (0..4).map(|_| tag(job.next(0))).collect();
+    assert_eq!(job.next(0), Next::Blocked);
+    for (i, tag) in tags.into_iter().enumerate() {
+        job.complete(&Completion {
+            tag,
+            op: Op::Read,
+            status: Status::Success,
+            submitted_ps: 0,
+            completed_ps: 1,
+        });
+        if i < 2 {
+            assert_eq!(job.next(1), Next::Blocked);
+        } else {
+            assert!(matches!(job.next(1), Next::Submit(_)));
+            break;
         }
     }
 }
@@ -94,6 +92,33 @@ fn the_ramp_comes_before_the_runtime_and_the_delay_before_both() {
     let log = run_with(&mut job, MS);
     assert_eq!(log[0].submitted_ps, 3 * MS);
     assert_eq!(log.len(), 15);
+}
+
+/// fio: 1000 reads from the end of the ramp on, or twice as many in two loops; and 300 where the ramp has that many.
+#[test]
+fn a_number_of_requests_counts_from_the_end_of_the_ramp() {
+    for (options, in_ramp, after) in [
+        ("number_ios=1000", 500, 1000),
+        ("number_ios=700\nloops=2", 500, 1400),
+        ("number_ios=1000\nstartdelay=1", 500, 1000),
+        ("number_ios=300", 300, 0),
+        // The null: bytes count from the start.
+        ("size=4m", 500, 524),
+    ] {
+        let mut job = job(&format!("rw=read\nrate_iops=500\nramp_time=1\n{options}"));
+        assert_eq!(job.requests_expected.is_some(), after == 524, "{options}");
+        let ramp_ps = job.ramp_ps.max(S);
+        let log = run_with(&mut job, US);
+        let counted = starts(&log)
+            .iter()
+            .filter(|at_ps| **at_ps >= ramp_ps)
+            .count();
+        assert_eq!(
+            (log.len() - counted, counted),
+            (in_ramp, after),
+            "{options}"
+        );
+    }
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn a_log_that_was_used_again_is_read_from_its_oldest_byte() {
                     });
                 }
                 Next::At(at_ps) => now_ps = at_ps,
-                Next::Blocked => panic!("nothing is under way"),
+                Next::Blocked | Next::Reap(_) => panic!("nothing is under way"),
                 Next::Done => break,
             }
         }
