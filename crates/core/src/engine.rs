@@ -62,7 +62,7 @@ pub enum EventKind {
     Scanned,
     /// A write that was held back may have room in the buffer. No index.
     Paced,
-    /// The link has taken translation pages on their way to host memory: there is room for more. No index.
+    /// Translation pages have arrived in host memory: there is room for more. No index.
     MapPagesSent,
     /// A call of the byte window, or a CPU's read of it, goes on in the drive. Index: call.
     Window,

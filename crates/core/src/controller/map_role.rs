@@ -401,6 +401,22 @@ impl MapRole {
         Some((TranslationPage(pages.start), pages.end))
     }
 
+    /// Whether the pages announced by [`MapRole::next_background`] are to be sent to the host.
+    #[must_use]
+    pub fn next_background_is_sent(&self) -> bool {
+        let memory = self.filling.next_memory();
+        memory.is_some_and(|place| self.tiers[place].tier.is_granted())
+    }
+
+    /// Units in memory that the host granted are not read on for now, or are again.
+    pub fn hold_sent_units(&mut self, held: bool) {
+        for (place, tier) in self.tiers.iter().enumerate() {
+            if tier.tier.is_granted() {
+                self.filling.hold(place, held);
+            }
+        }
+    }
+
     /// `pages` pages of the unit announced by [`MapRole::next_background`] are being read. Returns the
     /// unit, for [`MapRole::background_done`].
     pub fn background_issued(&mut self, pages: u32) -> FillingId {

@@ -81,13 +81,23 @@ impl<T: Tracer> Board<T> {
             .is_some()
     }
 
-    /// Whether the die that comes next for new data has enough of it waiting. What a buffer of many MiB holds would else be handed to the
-    /// dies at once, in an order that nothing can change any more: who has to have a page in flash soon (FUA) would wait for all of it.
+    /// Program operations of new data that may wait for a die: those of single-bit flash carry less, and take less time.
     #[inline]
-    pub fn is_behind_with_new_data(&self, ftl: &Ftl, stream: Stream) -> bool {
+    pub fn host_programs_per_die(ftl: &Ftl, stream: Stream) -> u32 {
+        let geometry = ftl.geometry();
+        let [native, of_stream] =
+            [CellMode::Native, stream.mode()].map(|mode| geometry.unit_slots(mode));
+        HOST_PROGRAMS_PER_DIE * native / of_stream
+    }
+
+    /// Whether so many program operations of new data wait for the die that comes next for it. What a buffer of many MiB holds would else be
+    /// handed to the dies at once, in an order that nothing can change any more: who has to have a page in flash soon (FUA) would wait for
+    /// all of it.
+    #[inline]
+    pub fn is_behind_with_new_data(&self, ftl: &Ftl, stream: Stream, most: u32) -> bool {
         let (next, mode) = (ftl.next_place(stream), stream.mode());
         let waiting = self.array.programs_waiting(next, mode, Class::HostProgram);
         let mut data = waiting.filter(|cause| *cause == Cause::Host);
-        data.nth(HOST_PROGRAMS_PER_DIE as usize - 1).is_some()
+        data.nth(most as usize - 1).is_some()
     }
 }

@@ -99,8 +99,10 @@ pub(super) struct Map {
     hmb_bytes: u64,
     /// Pages being read for those who wait.
     reads: Occupancy,
-    /// Pages that have been read, and are on their way to host memory.
-    outgoing: Outgoing,
+    /// Pages on their way to host memory that were read for those who wait for them, or gave way to others.
+    sent: Outgoing,
+    /// Reads whose pages are on their way to complete units there.
+    sent_for_units: Outgoing,
     /// Those who wait for a page that has come; empty in between.
     waiting: Vec<Waiter>,
     /// Compressed pages whose entries have changed in this batch.
@@ -128,7 +130,8 @@ impl Map {
             costs: Costs::new(spec),
             hmb_bytes: 0,
             reads: Occupancy::default(),
-            outgoing: Outgoing::default(),
+            sent: Outgoing::default(),
+            sent_for_units: Outgoing::default(),
             waiting: Vec::new(),
             changed_pages: Vec::new(),
             drains: false,
@@ -328,10 +331,9 @@ impl Map {
         board: &mut Board<impl Tracer>,
         ftl: &mut Ftl,
     ) -> Option<u32> {
+        let most = self.role.fills_in_flight();
         while self.role.may_fill()
-            && self
-                .outgoing
-                .has_room(&mut board.engine, self.role.fills_in_flight())
+            && self.sent.has_room(&mut board.engine, most)
             && let Some((fill, page, is_awaited)) = self.role.next_fill()
         {
             self.reads.enter(board.engine.now());
@@ -355,11 +357,15 @@ impl Map {
 
     /// Reads on for units of which only one page was asked for.
     pub(super) fn start_background_fills(&mut self, board: &mut Board<impl Tracer>, ftl: &mut Ftl) {
-        while let Some((first, end)) = self.role.next_background()
-            && self
-                .outgoing
-                .has_room(&mut board.engine, self.role.background_reads())
-        {
+        // What one has brought is sent while the next is read: with no more room than for those read at once, a link that keeps up with flash
+        // would have it wait.
+        let most = self.role.background_reads() + 1;
+        while let Some((first, end)) = self.role.next_background() {
+            let is_sent = self.role.next_background_is_sent();
+            if is_sent && !self.sent_for_units.has_room(&mut board.engine, most) {
+                self.role.hold_sent_units(true);
+                continue;
+            }
             let Some(ppn) = ftl.locate_translation(first) else {
                 self.role.background_absent();
                 continue;
@@ -463,8 +469,8 @@ impl Map {
         if self.hmb_bytes > 0 && self.role.spreads_to_host() {
             let bytes = self.whole_page_bytes(page);
             board.counters.hmb_written_bytes += bytes;
-            let left_ps = board.link.write(board.engine.now(), bytes);
-            self.outgoing.add(1, left_ps);
+            let arrival_ps = board.link.write(board.engine.now(), bytes);
+            self.sent.add(1, arrival_ps);
         }
         if M::KEEPS_BYTES {
             // Repaired, where it stood there and failed its check.
@@ -502,14 +508,17 @@ impl Map {
             let pages = op.mask.count_ones();
             let bytes = u64::from(pages) * self.costs.page_bytes;
             board.counters.hmb_written_bytes += bytes;
-            let left_ps = board.link.write(board.engine.now(), bytes);
-            self.outgoing.add(pages, left_ps);
+            let arrival_ps = board.link.write(board.engine.now(), bytes);
+            self.sent_for_units.add(1, arrival_ps);
         }
     }
 
-    /// The link has taken some on their way to host memory.
-    pub(super) fn on_sent(&mut self) {
-        self.outgoing.on_sent();
+    /// Some have arrived in host memory.
+    pub(super) fn on_sent(&mut self, now: Now) {
+        self.sent.on_sent(now);
+        if self.sent_for_units.on_sent(now) {
+            self.role.hold_sent_units(false);
+        }
     }
 
     // Saving all of it.

@@ -222,7 +222,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             EventKind::Scanned => self.on_scanned(),
             EventKind::Paced => self.on_paced(),
             EventKind::MapPagesSent => {
-                self.map.on_sent();
+                self.map.on_sent(self.board.engine.now());
                 self.dispatch();
             }
             EventKind::Window => self.on_window(WindowCallId(index)),

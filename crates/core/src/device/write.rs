@@ -1,5 +1,6 @@
 //! Writes and flushes: from the host's memory into the buffer, and from there to flash.
 
+use super::board::Board;
 use super::buffer::Transfer;
 use super::programs::{Carries, Program};
 use super::{Command, Contents, Device, HostMemory, PageBytes, Source, spare, wear};
@@ -363,9 +364,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 Wanted::OnceIdle(slots) if slots > 0 && self.has_idle_die(cold, unit_slots) => {
                     slots
                 }
-                Wanted::OnceIdle(_) | Wanted::Nothing => return,
+                Wanted::OnceIdle(_) | Wanted::Nothing => {
+                    self.buffer.slots.wait_for_dies(false);
+                    return;
+                }
             };
-            if self.has_programs_ahead(stream) {
+            let waits_for_dies = self.has_programs_ahead(stream);
+            self.buffer.slots.wait_for_dies(waits_for_dies);
+            if waits_for_dies {
                 return;
             }
             let Some(share) = self.may_write(stream) else {
@@ -388,9 +394,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     /// Whether enough has been handed to the dies for now, and to the one that comes next. What is on its way from host memory will be.
     #[inline]
     fn has_programs_ahead(&self, stream: Stream) -> bool {
-        let dies = self.ftl.geometry().dies;
-        self.programs.of_host_data() >= 2 * HOST_PROGRAMS_PER_DIE * dies
-            || self.board.is_behind_with_new_data(&self.ftl, stream)
+        let under_way = self.programs.of_host_data();
+        // Fewer than a die alone may have: mostly there is nothing to look for.
+        if under_way < HOST_PROGRAMS_PER_DIE {
+            return false;
+        }
+        let most = Board::<T>::host_programs_per_die(&self.ftl, stream);
+        under_way >= 2 * most * self.ftl.geometry().dies
+            || self.board.is_behind_with_new_data(&self.ftl, stream, most)
     }
 
     /// What does not fill a program operation and is waited for is not kept waiting while a die has nothing to do for the host;

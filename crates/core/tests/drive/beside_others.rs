@@ -137,11 +137,15 @@ fn a_read_does_not_wait_behind_all_pages_of_the_map_that_others_have_had_read() 
         request.length_bytes = 16 * 4096;
         request
     };
+    let slow = ("link.pcie", "1.0 x1");
+    // What gives way in one memory goes to the other.
+    let exclusive = [slow, ("role.map.exclusive", "true")];
     for (name, keys) in [
-        ("a80", ("link.pcie", "1.0 x1")),
-        ("rc100-240", ("link.rate", "40MB/s")),
+        ("a80", &[slow][..]),
+        ("a80", &exclusive),
+        ("rc100-240", &[("link.rate", "40MB/s")]),
     ] {
-        let spec = drive(name, &[keys]);
+        let spec = drive(name, keys);
         let clients: [(u32, &dyn Fn(u64) -> Request); 2] = [(1, &read), (32, &many)];
         let [mut reads, _] = run(&spec, Precondition::Random, 1000, clients);
         assert!((reads.longest_ps() as f64) / MS < 6.0, "{name}");

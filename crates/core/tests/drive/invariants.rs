@@ -176,16 +176,16 @@ fn the_speed_guard_of_each_regime() {
         ("map hit", ("970-pro", Sequential, 100, 1, 0, 5.0)),
         (
             "map miss",
-            ("rc100-480", Sequential, 100, 1, 6 << 20, 6.643),
+            ("rc100-480", Sequential, 100, 1, 6 << 20, 6.555),
         ),
-        ("beyond reach", ("rc100-480", Sequential, 100, 1, 0, 7.554)),
-        ("mixed", ("rc100-480", Random, 70, 1, 0, 7.429)),
-        ("steady writes", ("rc100-480", Random, 0, 1, 0, 8.236)),
+        ("beyond reach", ("rc100-480", Sequential, 100, 1, 0, 7.499)),
+        ("mixed", ("rc100-480", Random, 70, 1, 0, 7.384)),
+        ("steady writes", ("rc100-480", Random, 0, 1, 0, 8.193)),
         (
             "sequential reads",
             ("970-pro", Sequential, 100, 32, 1, 11.012),
         ),
-        ("sequential writes", ("970-pro", Empty, 0, 32, 1, 13.929)),
+        ("sequential writes", ("970-pro", Empty, 0, 32, 1, 18.704)),
         ("HPB", ("ufs21-64", Sequential, 100, 1, 1 << 20, 5.0)),
         ("trace", ("970-pro", Sequential, 75, 1, 4 << 20, 5.287)),
     ];

@@ -44,6 +44,8 @@ pub(super) struct Filling {
     reads: [u32; TIERS_MAX],
     /// The most of them in one memory.
     reads_max: u32,
+    /// Bit a memory: none of its units is read on for now.
+    held: u8,
     started: u64,
 }
 
@@ -55,6 +57,7 @@ impl Filling {
             unread: [Queue::default(); TIERS_MAX],
             reads: [0; TIERS_MAX],
             reads_max,
+            held: 0,
             started: 0,
         }
     }
@@ -96,9 +99,21 @@ impl Filling {
     /// so that neither the large units of one nor the many misses of another hold up the rest.
     #[inline]
     fn turn(&self) -> Option<FillingId> {
-        let may_read = (0..TIERS_MAX).filter(|&place| self.reads[place] < self.reads_max);
+        let is_held = |place: usize| self.held >> place & 1 != 0;
+        let may_read =
+            (0..TIERS_MAX).filter(|&place| self.reads[place] < self.reads_max && !is_held(place));
         let fronts = may_read.filter_map(|place| self.unread[place].front());
         fronts.min_by_key(|&index| self.units[index].order)
+    }
+
+    /// The memory of the unit whose turn it is.
+    pub(super) fn next_memory(&self) -> Option<usize> {
+        self.turn().map(|unit| self.memory_of(unit))
+    }
+
+    /// Units of a memory have no turn for now, or have again.
+    pub(super) fn hold(&mut self, place: usize, held: bool) {
+        self.held = self.held & !(1 << place) | u8::from(held) << place;
     }
 
     /// Pages of the unit whose turn it is that no read has been issued for.
@@ -189,13 +204,15 @@ mod tests {
         units: VecDeque<(u32, Range<u32>, Vec<u32>)>,
         reads: [u32; TIERS_MAX],
         reads_max: u32,
+        held: [bool; TIERS_MAX],
         issued: u32,
     }
 
     impl Naive {
         fn turn(&self) -> Option<usize> {
             self.units.iter().position(|(key, pages, _)| {
-                !pages.is_empty() && self.reads[Filling::place(*key)] < self.reads_max
+                let place = Filling::place(*key);
+                !pages.is_empty() && self.reads[place] < self.reads_max && !self.held[place]
             })
         }
 
@@ -233,6 +250,7 @@ mod tests {
                 units: VecDeque::new(),
                 reads: [0; TIERS_MAX],
                 reads_max,
+                held: [false; TIERS_MAX],
                 issued: 0,
             };
             let mut under_way = Vec::new();
@@ -249,6 +267,10 @@ mod tests {
 
     fn step(rng: &mut Rng, filling: &mut Filling, naive: &mut Naive, under_way: &mut Vec<Read>) {
         let place = rng.below(3) as usize;
+        if rng.below(8) == 0 {
+            naive.held[place] = rng.below(3) == 0;
+            filling.hold(place, naive.held[place]);
+        }
         match rng.below(100) {
             0..30 => {
                 let unit = rng.below(40);

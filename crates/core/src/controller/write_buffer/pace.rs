@@ -21,8 +21,9 @@ const FULL_TIMES: u128 = 4;
 pub struct Load {
     /// In use: on the way, waiting or being programmed.
     pub used: u32,
-    /// Waiting in full program operations: flash alone is what they wait for. Were others counted, a writer held back
-    /// could be what they wait for, which would look as if flash were slow and hold it back ever longer. None in a buffer
+    /// Waiting in full program operations, for room: flash alone is what they wait for. Were others counted, a writer held back
+    /// could be what they wait for, which would look as if flash were slow and hold it back ever longer. None while it is dies that have enough
+    /// to program, as what they have been handed does not count either; nor in a buffer
     /// that is to fill before it is emptied (`role.write_buffer.high`): emptying it slows down by itself.
     pub waiting: u32,
     /// Free.
@@ -55,6 +56,8 @@ pub struct Pace {
     next_ps: u64,
     /// An alarm is set for it.
     is_alarm_set: bool,
+    /// What waits, waits for dies that have enough to program.
+    waits_for_dies: bool,
 }
 
 impl Pace {
@@ -149,6 +152,18 @@ impl WriteBuffer {
         }
     }
 
+    /// What could be programmed now waits for dies that have enough to program, or not.
+    #[inline]
+    pub fn wait_for_dies(&mut self, waits: bool) {
+        if let Some(pace) = &mut self.pace {
+            pace.waits_for_dies = waits;
+        }
+    }
+
+    fn waits_for_dies(&self) -> bool {
+        self.pace.as_ref().is_some_and(|pace| pace.waits_for_dies)
+    }
+
     fn load(&self) -> Load {
         // Mostly one of the two has not even one: that needs no division.
         let full = |slots: u32| match slots < self.unit_slots {
@@ -157,9 +172,9 @@ impl WriteBuffer {
         };
         Load {
             used: self.used,
-            waiting: match self.high_slots {
-                0 => self.dirty_count.map(full).iter().sum(),
-                _ => 0,
+            waiting: match self.high_slots == 0 && !self.waits_for_dies() {
+                true => self.dirty_count.map(full).iter().sum(),
+                false => 0,
             },
             free: self.capacity.saturating_sub(self.used),
         }

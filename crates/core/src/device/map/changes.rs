@@ -132,7 +132,9 @@ impl Map {
         let compressed = (migrations.to_host_bytes > 0).then_some(migrations.to_host_bytes);
         for bytes in compressed.into_iter().chain(each) {
             board.counters.hmb_written_bytes += bytes;
-            board.link.write(now, bytes);
+            let arrival_ps = board.link.write(now, bytes);
+            let pages = bytes.div_ceil(page_bytes.max(1)) as u32;
+            self.sent.add(pages, arrival_ps);
         }
     }
 }

@@ -1,53 +1,57 @@
-//! Translation pages on their way to host memory. Each stands in the drive until the link has taken it, so that there is room for few: without
+//! Translation pages on their way to host memory. Each has room in the drive until it has arrived, and there is room for few: without
 //! a bound, flash brings them faster than a slow link takes them, and all that hosts read waits behind them.
 
-use crate::engine::{Engine, EventKind};
+use crate::engine::{Engine, EventKind, Now};
 use crate::observe::Tracer;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
+/// Those that are sent for one reason: pages that somebody waits for do not wait behind those that complete units.
 #[derive(Clone, Serialize, Deserialize, Debug, Default)]
 pub(super) struct Outgoing {
-    /// When each has left, in order.
-    left_ps: VecDeque<u64>,
-    /// An event tells when there is room.
-    is_awaited: bool,
+    /// When each page, or what a read has brought, arrives, in order.
+    arrival_ps: VecDeque<u64>,
+    /// When an event tells that there is room.
+    alarm_ps: Option<u64>,
 }
 
 impl Outgoing {
-    /// The link takes so many pages, the last of them until `left_ps`.
-    pub fn add(&mut self, pages: u32, left_ps: u64) {
-        let pages = std::iter::repeat_n(left_ps, pages as usize);
-        self.left_ps.extend(pages);
+    /// So many more are sent, the last of which arrives then.
+    pub fn add(&mut self, pages: u32, arrival_ps: u64) {
+        let pages = std::iter::repeat_n(arrival_ps, pages as usize);
+        self.arrival_ps.extend(pages);
     }
 
     /// Whether fewer than `most` are on their way. If not, [`EventKind::MapPagesSent`] comes when they are.
     #[inline]
     pub fn has_room(&mut self, engine: &mut Engine<impl Tracer>, most: u32) -> bool {
-        self.left_ps.is_empty() || self.has_room_beside(engine, most)
+        self.arrival_ps.is_empty() || self.has_room_beside(engine, most)
     }
 
     fn has_room_beside(&mut self, engine: &mut Engine<impl Tracer>, most: u32) -> bool {
         let now_ps = engine.now().ps();
-        while self
-            .left_ps
-            .front()
-            .is_some_and(|left_ps| *left_ps <= now_ps)
-        {
-            self.left_ps.pop_front();
+        let has_arrived = |arrival_ps: &u64| *arrival_ps <= now_ps;
+        while self.arrival_ps.front().is_some_and(has_arrived) {
+            self.arrival_ps.pop_front();
         }
-        let Some(over) = self.left_ps.len().checked_sub(most.max(1) as usize) else {
+        let Some(over) = self.arrival_ps.len().checked_sub(most.max(1) as usize) else {
             return true;
         };
-        if !std::mem::replace(&mut self.is_awaited, true) {
-            engine.schedule(self.left_ps[over], EventKind::MapPagesSent, 0);
+        if self.alarm_ps.is_none() {
+            let at_ps = self.arrival_ps[over];
+            self.alarm_ps = Some(at_ps);
+            engine.schedule(at_ps, EventKind::MapPagesSent, 0);
         }
         false
     }
 
-    /// There is room for those who have asked.
-    pub fn on_sent(&mut self) {
-        self.is_awaited = false;
+    /// An event has come. Returns whether it was of these, and there is room.
+    pub fn on_sent(&mut self, now: Now) -> bool {
+        let is_due = self.alarm_ps.is_some_and(|at_ps| at_ps <= now.ps());
+        if is_due {
+            self.alarm_ps = None;
+        }
+        is_due
     }
 }
 
@@ -70,12 +74,12 @@ mod tests {
             let until_ps = step * 10;
             while let Some((now, kind, _)) = engine.pop(until_ps) {
                 assert_eq!(kind, EventKind::MapPagesSent);
-                outgoing.on_sent();
-                let left = naive.iter().filter(|left_ps| **left_ps > now.ps());
+                assert!(outgoing.on_sent(now));
+                let left = naive.iter().filter(|arrival_ps| **arrival_ps > now.ps());
                 assert!(left.count() < MOST as usize);
             }
             engine.idle_until(until_ps);
-            naive.retain(|left_ps| *left_ps > until_ps);
+            naive.retain(|arrival_ps| *arrival_ps > until_ps);
             let has_room = outgoing.has_room(&mut engine, MOST);
             assert_eq!(has_room, naive.len() < MOST as usize);
             refused += u32::from(!has_room);
