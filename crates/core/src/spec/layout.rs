@@ -24,6 +24,7 @@ use super::{DriveSpec, ENTRIES_PER_TRANSLATION_PAGE, FtlSpec, NandSpec, SLOT_BYT
 /// Program operations of moved data that may be under way for each die: one runs, the data of the next
 /// is loaded, and one waits so that a die whose turn it is always finds work.
 pub(crate) const MOVES_PROGRAMMED_PER_DIE: u32 = 3;
+
 /// Program operations of new data that wait for a die before no more are handed to it. One would keep a die busy that serves nothing else;
 /// beside reads, erases and pages of the map, two cost a WD Black 5 % of its random writes and four an EX900 without host memory 3 %; eight
 /// cost none.

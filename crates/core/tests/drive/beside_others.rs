@@ -224,7 +224,7 @@ fn a_write_with_fua_does_not_wait_for_all_that_was_written_before() {
 }
 
 /// All that a buffer of many MiB held was handed to the dies at once, in an order that nothing changes any more: a write with FUA waited up to
-/// 131 ms behind 64 MiB, and for seconds where flash is slow.
+/// 131 ms behind 64 MiB.
 #[test]
 fn a_write_with_fua_does_not_wait_for_all_that_a_large_buffer_was_to_program() {
     let slow = [
