@@ -225,7 +225,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         // An erase of the run stands for so many of a life.
         let ageing = &self.spec.nand.ageing;
         let counts = ageing.as_ref().map_or(1, |ageing| ageing.acceleration);
-        let threshold = self.spec.ftl.wear_static_threshold.div_ceil(counts.max(1));
+        let threshold = self.spec.ftl.wear_static_threshold.div_ceil(counts);
         let worn = self.ftl.blocks.worn_unevenly(threshold)?;
         (!self.background.wear_turn_taken && !self.is_in_need()).then_some(worn)
     }

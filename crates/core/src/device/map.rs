@@ -469,8 +469,9 @@ impl Map {
         if self.hmb_bytes > 0 && self.role.spreads_to_host() {
             let bytes = self.whole_page_bytes(page);
             board.counters.hmb_written_bytes += bytes;
-            let arrival_ps = board.link.write(board.engine.now(), bytes);
-            self.sent.add(1, arrival_ps);
+            let now = board.engine.now();
+            let arrival_ps = board.link.write(now, bytes);
+            self.sent.add(now, 1, arrival_ps);
         }
         if M::KEEPS_BYTES {
             // Repaired, where it stood there and failed its check.
@@ -505,11 +506,11 @@ impl Map {
     /// Pages of a unit have been read in the background.
     pub(super) fn background_filled(&mut self, board: &mut Board<impl Tracer>, op: &FlashOp) {
         if self.role.background_done(FillingId(op.owner)).is_granted() {
-            let pages = op.mask.count_ones();
-            let bytes = u64::from(pages) * self.costs.page_bytes;
+            let bytes = u64::from(op.mask.count_ones()) * self.costs.page_bytes;
             board.counters.hmb_written_bytes += bytes;
-            let arrival_ps = board.link.write(board.engine.now(), bytes);
-            self.sent_for_units.add(1, arrival_ps);
+            let now = board.engine.now();
+            let arrival_ps = board.link.write(now, bytes);
+            self.sent_for_units.add(now, 1, arrival_ps);
         }
     }
 

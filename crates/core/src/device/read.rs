@@ -582,6 +582,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 }
             }
             (Cause::Map, Class::MapRead | Class::UpdateRead) => self.on_filled(op.owner),
+            // What the drive reads for itself: the rest of a unit of the map, the rest of a page.
             (Cause::Map | Cause::Merge, _) => {
                 match op.cause {
                     Cause::Merge => self.buffer.slots.merged(BufferSlot(op.owner), false),

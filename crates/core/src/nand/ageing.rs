@@ -13,7 +13,7 @@
 //! given has failed by the rated endurance.
 
 use super::geometry::{CellMode, Geometry};
-use super::operation::{Cause, FlashOp, OpKind, SlotMask, slot_mask};
+use super::operation::{Cause, FlashOp, OpKind, slot_mask};
 use crate::ids::{DieId, Ppn, Superblock};
 use crate::rng::mix;
 use crate::spec::AgeingSpec;
@@ -198,7 +198,7 @@ impl Ageing {
         if op.mask & op.mask.wrapping_sub(1) == 0 {
             return 1;
         }
-        let pages = SlotMask::BITS / self.page_slots;
+        let pages = self.geometry.group_slots / self.page_slots;
         let page = |number: u32| slot_mask(number * self.page_slots, self.page_slots);
         (0..pages)
             .map(|number| u32::from(op.mask & page(number) != 0))

@@ -133,8 +133,8 @@ impl Map {
         for bytes in compressed.into_iter().chain(each) {
             board.counters.hmb_written_bytes += bytes;
             let arrival_ps = board.link.write(now, bytes);
-            let pages = bytes.div_ceil(page_bytes.max(1)) as u32;
-            self.sent.add(pages, arrival_ps);
+            let pages = bytes.div_ceil(page_bytes) as u32;
+            self.sent.add(now, pages, arrival_ps);
         }
     }
 }

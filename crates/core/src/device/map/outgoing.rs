@@ -17,7 +17,9 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     /// So many more are sent, the last of which arrives then.
-    pub fn add(&mut self, pages: u32, arrival_ps: u64) {
+    pub fn add(&mut self, now: Now, pages: u32, arrival_ps: u64) {
+        // Where hits alone exchange units, nobody asks for room.
+        self.forget_arrived(now);
         let pages = std::iter::repeat_n(arrival_ps, pages as usize);
         self.arrival_ps.extend(pages);
     }
@@ -29,11 +31,7 @@ impl Outgoing {
     }
 
     fn has_room_beside(&mut self, engine: &mut Engine<impl Tracer>, most: u32) -> bool {
-        let now_ps = engine.now().ps();
-        let has_arrived = |arrival_ps: &u64| *arrival_ps <= now_ps;
-        while self.arrival_ps.front().is_some_and(has_arrived) {
-            self.arrival_ps.pop_front();
-        }
+        self.forget_arrived(engine.now());
         let Some(over) = self.arrival_ps.len().checked_sub(most.max(1) as usize) else {
             return true;
         };
@@ -43,6 +41,13 @@ impl Outgoing {
             engine.schedule(at_ps, EventKind::MapPagesSent, 0);
         }
         false
+    }
+
+    fn forget_arrived(&mut self, now: Now) {
+        let has_arrived = |arrival_ps: &u64| *arrival_ps <= now.ps();
+        while self.arrival_ps.front().is_some_and(has_arrived) {
+            self.arrival_ps.pop_front();
+        }
     }
 
     /// An event has come. Returns whether it was of these, and there is room.
@@ -61,7 +66,7 @@ mod tests {
     use crate::observe::Untraced;
     use crate::rng::Rng;
 
-    /// Beside a list of when each page leaves: there is room exactly while fewer are on their way, and who has been told that there is none
+    /// Beside a list of when each page arrives: there is room exactly while fewer are on their way, and who has been told that there is none
     /// is told as soon as there is.
     #[test]
     fn whoever_finds_no_room_is_told_once_there_is() {
@@ -87,10 +92,22 @@ mod tests {
             if has_room && rng.below(2) == 0 {
                 let pages = 1 + rng.below(3);
                 free_ps = free_ps.max(until_ps) + 1 + u64::from(rng.below(60));
-                outgoing.add(pages, free_ps);
+                outgoing.add(engine.now(), pages, free_ps);
                 naive.extend(std::iter::repeat_n(free_ps, pages as usize));
             }
         }
         assert!(refused > 1_000);
+    }
+
+    /// Units that are exchanged with host memory at each hit are sent without anybody asking for room: what had arrived was kept for good.
+    #[test]
+    fn what_has_arrived_is_forgotten_though_nobody_asks_for_room() {
+        let mut engine = Engine::new(Untraced);
+        let mut outgoing = Outgoing::default();
+        for step in 1..1_000 {
+            engine.idle_until(step * 10);
+            outgoing.add(engine.now(), 1, step * 10 + 25);
+            assert!(outgoing.arrival_ps.len() <= 3);
+        }
     }
 }
