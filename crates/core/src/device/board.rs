@@ -81,15 +81,6 @@ impl<T: Tracer> Board<T> {
             .is_some()
     }
 
-    /// Program operations of new data that may wait for a die: those of single-bit flash carry less, and take less time.
-    #[inline]
-    pub fn host_programs_per_die(ftl: &Ftl, stream: Stream) -> u32 {
-        let geometry = ftl.geometry();
-        let [native, of_stream] =
-            [CellMode::Native, stream.mode()].map(|mode| geometry.unit_slots(mode));
-        HOST_PROGRAMS_PER_DIE * native / of_stream
-    }
-
     /// Whether so many program operations of new data wait for the die that comes next for it. What a buffer of many MiB holds would else be
     /// handed to the dies at once, in an order that nothing can change any more: who has to have a page in flash soon (FUA) would wait for
     /// all of it.
@@ -100,4 +91,12 @@ impl<T: Tracer> Board<T> {
         let mut data = waiting.filter(|cause| *cause == Cause::Host);
         data.nth(most as usize - 1).is_some()
     }
+}
+
+/// Program operations of new data that may wait for a die: those of single-bit flash carry less, and take less time.
+#[inline]
+pub(super) fn host_programs_per_die(ftl: &Ftl, stream: Stream) -> u32 {
+    let geometry = ftl.geometry();
+    HOST_PROGRAMS_PER_DIE * geometry.unit_slots(CellMode::Native)
+        / geometry.unit_slots(stream.mode())
 }

@@ -1,6 +1,6 @@
 //! Writes and flushes: from the host's memory into the buffer, and from there to flash.
 
-use super::board::Board;
+use super::board::host_programs_per_die;
 use super::buffer::Transfer;
 use super::programs::{Carries, Program};
 use super::{Command, Contents, Device, HostMemory, PageBytes, Source, spare, wear};
@@ -399,7 +399,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         if under_way < HOST_PROGRAMS_PER_DIE {
             return false;
         }
-        let most = Board::<T>::host_programs_per_die(&self.ftl, stream);
+        let most = host_programs_per_die(&self.ftl, stream);
         under_way >= 2 * most * self.ftl.geometry().dies
             || self.board.is_behind_with_new_data(&self.ftl, stream, most)
     }

@@ -393,7 +393,7 @@ pub(in crate::spec) const KEYS: &[Key] = &[
     key("role.map.fills_in_flight", count(1, 4_096), Is("64"),
         "Translation pages read at once for waiting requests; further misses wait, also while as many pages are on their way to host memory"),
     key("role.map.background_reads", count(0, 4_096), Is("4"),
-        "Flash reads in flight, for each tier, that complete units larger than the page a request waited for; none begins while what more of them have brought is on its way to host memory"),
+        "Flash reads in flight, for each tier, that complete units larger than the page a request waited for; none begins while what one more than that have brought is still on its way to host memory"),
     key("role.read_cache.tier", DATA_TIERS, Is("sram"),
         "Memory that holds data read before"),
     key("role.read_cache.size", size(0, TIB, 1), Required,
