@@ -53,6 +53,15 @@ impl Files {
         text_of(&mut file, &path.display().to_string(), what)
     }
 
+    /// As [`Files::text`], for a reader that says itself which file it could not read.
+    pub(crate) fn text_within(self, path: &Path, what: &str) -> io::Result<String> {
+        let said = format!("cannot read the {what} `{}`: ", path.display());
+        let text = self.text(path, what);
+        text.map_err(|Error { message, .. }| {
+            io::Error::other(message.strip_prefix(&said).unwrap_or(&message).to_owned())
+        })
+    }
+
     /// Opens a file for reading; a directory is an error here, not at the first read.
     fn open(self, path: &Path, what: &str) -> Result<Box<dyn Read>, Error> {
         let shown = path.display();

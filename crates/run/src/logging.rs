@@ -12,7 +12,6 @@ use lodger_workload::logging::{self, Commit, Model, RecoveryPath, Statistics};
 use lodger_workload::{Workload, WorkloadError};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
-use std::io;
 
 /// What a workload must know of the drive it is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,10 +107,7 @@ pub(crate) fn parse(
             let found = CAPTURED.iter().find(|(known, _)| *known == name);
             found.map(|(_, text)| *text)
         },
-        include: &|path| {
-            let text = files.text(path, "file of captured distributions");
-            text.map_err(|error| io::Error::other(error.message))
-        },
+        include: &|path| files.text_within(path, "file of captured distributions"),
         drive_bytes: target.bytes,
         volatile_cache: target.volatile_cache,
         window_bytes: target.window_bytes,

@@ -7,7 +7,7 @@ use lodger_workload::fio::Beside;
 use lodger_workload::live::{self, Reader};
 use lodger_workload::trace::{self, Description, Fit, Mode, Trace};
 use lodger_workload::{Workload, WorkloadError, fio};
-use std::io::{self, BufRead};
+use std::io::BufRead;
 use std::path::Path;
 
 /// A workload as it was read, before it is fitted to a drive: it can be run many times.
@@ -424,10 +424,7 @@ fn parse_fio(
     let context = fio::Context {
         file_name: name,
         env: &|variable| std::env::var(variable).ok(),
-        include: &|file| {
-            let text = files.text(Path::new(file), "included file");
-            text.map_err(|error| io::Error::other(error.message))
-        },
+        include: &|file| files.text_within(Path::new(file), "included file"),
         drive_bytes,
         seed,
     };

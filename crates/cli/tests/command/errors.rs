@@ -203,6 +203,7 @@ fn wrong_job_file() {
         ),
         ("promise.fio", "[a]\nrw=randread\nlatency_target=1ms\n"),
         ("include.fio", "[a]\ninclude missing.fio\nrw=read\n"),
+        ("iolog.fio", "[a]\nread_iolog=missing.log\n"),
         ("unaligned.fio", "[a]\nrw=randread\nbs=1000\nsize=1m\n"),
         (
             "late.fio",
@@ -228,6 +229,7 @@ fn wrong_job_file() {
         "contradiction.fio",
         "promise.fio",
         "include.fio",
+        "iolog.fio",
         "unaligned.fio",
         "late.fio",
         "stray.fio",
