@@ -67,6 +67,8 @@ pub(super) struct Hpb {
     protocol: LinkProtocol,
     /// The host keeps entries.
     enabled: bool,
+    /// When the host will have heard all that it was sent so far.
+    heard_ps: u64,
     states: Vec<CommandState>,
 }
 
@@ -78,6 +80,7 @@ impl Hpb {
             spec: spec.clone(),
             protocol: drive.link.protocol,
             enabled: true,
+            heard_ps: 0,
             states: Vec::new(),
         }))
     }
@@ -93,6 +96,7 @@ impl Hpb {
     pub(super) fn restart(&mut self, ftl: &Ftl, seed: u64, buffered: &[Lpn]) {
         self.device = HpbDevice::new(&self.spec, ftl.user_slots(), physical_slots(ftl), seed);
         self.states.fill_with(CommandState::default);
+        self.heard_ps = 0;
         self.device.void_all();
         for &lpn in buffered {
             self.device.changed(lpn);
@@ -303,7 +307,7 @@ impl Hpb {
             let bytes = self.hand_out(ftl, id);
             command.data_end_ps = board.link.write(board.engine.now(), bytes);
         }
-        if !self.enabled {
+        if !self.enabled || self.would_overtake(board, command) {
             return 0;
         }
         let message = self.device.next_message(|lpn| ftl.locate(lpn));
@@ -316,6 +320,22 @@ impl Hpb {
         }
         self.state(id).message = message;
         message_bytes(self.protocol)
+    }
+
+    /// Whether what a response says would be heard before what was said earlier, and mean nothing: an entry stands on the
+    /// version before it. Responses without data pass others' data, those with it do not; the next in order says it instead.
+    fn would_overtake(&self, board: &Board<impl Tracer>, command: &Command) -> bool {
+        let earliest_ps = board.engine.now().ps().max(command.data_end_ps);
+        !board.link.keeps_order() && earliest_ps < self.heard_ps
+    }
+
+    /// The response to a command arrives at `arrives_ps`.
+    #[inline]
+    pub(super) fn responded(&mut self, id: CommandId, arrives_ps: u64) {
+        let state = self.state(id);
+        if state.message != Message::None || state.group_entries.is_some() {
+            self.heard_ps = self.heard_ps.max(arrives_ps);
+        }
     }
 
     /// The entries of the group that a READ BUFFER asks for; returns how many bytes that is.

@@ -415,27 +415,22 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
     #[inline]
     fn respond(&mut self, command: CommandId) {
         let now = self.board.engine.now();
-        let (entry_end_ps, extra_bytes) = match &mut self.hpb {
-            // What its messages say must be heard in order.
-            Some(hpb) => {
-                let answered = &mut self.commands[command];
-                let extra_bytes = hpb.respond(&mut self.board, &self.ftl, command, answered);
-                let link = &mut self.board.link;
-                (link.respond_in_order(now, extra_bytes), extra_bytes)
-            }
-            None => {
-                let answered = &self.commands[command];
-                // Data of the window does not cross the link.
-                let sent_ps = if answered.window_io {
-                    0
-                } else {
-                    answered.data_end_ps
-                };
-                (self.board.link.respond(now, sent_ps), 0)
-            }
+        let answered = &mut self.commands[command];
+        let mut extra_bytes = 0;
+        if let Some(hpb) = &mut self.hpb {
+            extra_bytes = hpb.respond(&mut self.board, &self.ftl, command, answered);
+        }
+        // Data of the window does not cross the link.
+        let sent_ps = match answered.window_io {
+            true => 0,
+            false => answered.data_end_ps,
         };
+        let entry_end_ps = self.board.link.respond(now, sent_ps, extra_bytes);
         let data_end_ps = self.commands[command].data_end_ps;
         let arrives_ps = entry_end_ps.max(data_end_ps);
+        if let Some(hpb) = &mut self.hpb {
+            hpb.responded(command, arrives_ps);
+        }
         if T::ON {
             let alone_ps = self.board.link.response_ps(extra_bytes);
             let tracer = &mut self.board.engine.tracer;

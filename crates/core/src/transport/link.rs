@@ -146,31 +146,28 @@ impl Link {
         arrives_ps.max(self.in_memory(now, bytes, 0) + answer_ps)
     }
 
-    /// Completion entry or response UPIU with `extra_bytes` beyond the usual, behind all that was sent before; returns when it has
-    /// arrived.
+    /// Completion entry or response UPIU with `extra_bytes` beyond the usual; returns when it has arrived. A completion entry
+    /// goes behind the command's own data alone, which arrives at `data_end_ps`: of others' data it waits for the packet under
+    /// way. Response UPIUs stay in order with all that was sent before.
     #[inline]
-    pub fn respond_in_order(&mut self, now: Now, extra_bytes: u64) -> u64 {
-        match self.spec.protocol {
-            LinkProtocol::Pcie => self.write(now, COMPLETION_ENTRY_BYTES + extra_bytes),
-            LinkProtocol::Ufs => {
-                self.to_host_bytes += UPIU_HEADER_BYTES;
-                self.write(now, extra_bytes)
-            }
+    pub fn respond(&mut self, now: Now, data_end_ps: u64, extra_bytes: u64) -> u64 {
+        if self.keeps_order() {
+            self.to_host_bytes += UPIU_HEADER_BYTES;
+            return self.write(now, extra_bytes);
         }
+        let bytes = COMPLETION_ENTRY_BYTES + extra_bytes;
+        let wire_ps = self.wire_ps(bytes);
+        self.to_host_bytes += bytes;
+        let sent_ps = self.to_host.book_between(now, wire_ps, self.packet_ps);
+        let alone_ps = self.in_memory(now, bytes, sent_ps) + self.spec.one_way_ps;
+        alone_ps.max(data_end_ps + wire_ps)
     }
 
-    /// Like [`Link::respond_in_order`], but behind the command's own data alone, which arrives at `data_end_ps`: of others'
-    /// data a completion entry waits for the packet under way. Response UPIUs stay in order.
+    /// Whether a response arrives after all that was sent before it.
     #[inline]
-    pub fn respond(&mut self, now: Now, data_end_ps: u64) -> u64 {
-        if self.spec.protocol == LinkProtocol::Ufs {
-            return self.respond_in_order(now, 0);
-        }
-        let wire_ps = self.wire_ps(COMPLETION_ENTRY_BYTES);
-        self.to_host_bytes += COMPLETION_ENTRY_BYTES;
-        let sent_ps = self.to_host.book_between(now, wire_ps, self.packet_ps);
-        let alone_ps = self.in_memory(now, COMPLETION_ENTRY_BYTES, sent_ps) + self.spec.one_way_ps;
-        alone_ps.max(data_end_ps + wire_ps)
+    #[must_use]
+    pub fn keeps_order(&self) -> bool {
+        self.spec.protocol == LinkProtocol::Ufs
     }
 
     /// Duration of [`Link::respond`] on an idle link.

@@ -20,6 +20,7 @@ mod hpb_boot;
 mod hpb_chunks;
 mod hpb_give_back;
 mod hpb_jedec;
+mod hpb_over_nvme;
 mod hpb_replay;
 mod hpb_safety;
 mod in_order;

@@ -26,7 +26,7 @@ impl<P: Default> WindowRole<P> {
         id: WindowCallId,
         result: Result<WindowReply, WindowError>,
     ) {
-        let entry_end_ps = board.link.respond(board.engine.now(), 0);
+        let entry_end_ps = board.link.respond(board.engine.now(), 0, 0);
         self.answer(id, result, entry_end_ps);
     }
 
