@@ -249,7 +249,7 @@ impl WriteBuffer {
         let slots: Vec<BufferSlot> = newest.iter().map(|&(_, slot)| slot).collect();
         self.slots.keep_only(&slots);
         self.waiters = Slab::default();
-        self.pace = self.pace.is_some().then(|| Pace::new(self.capacity));
+        self.pace = self.pace.as_ref().map(Pace::anew);
         self.dirty = [Queue::default(); 2];
         self.forced = [Queue::default(); 2];
         self.had_forced = false;
@@ -282,7 +282,7 @@ impl WriteBuffer {
         self.low_slots = share(spec.low_permille);
         let room = at_once.min((slots - self.low_slots) / 2);
         self.high_slots = share(spec.high_permille).min(slots - room);
-        self.pace = spec.paces.then(|| Pace::new(self.capacity));
+        self.pace = spec.paces.then(|| Pace::new(self.capacity, at_once));
     }
 
     /// Slots that a buffer of `bytes` bytes has.

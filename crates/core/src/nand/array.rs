@@ -1,11 +1,12 @@
-//! When flash operations start and end: dies are scheduled, buses serve in turn.
+//! When flash operations start and end: dies are scheduled, and buses serve in turn what has begun on them.
 
 use super::ageing::{Ageing, FlashAge, SOFT, TRIES};
-use super::die::{Die, OVERTAKES_MAX, READS, SUSPENDING};
+use super::bus::{Bus, LOADS_OF_MOVES};
+use super::die::{Die, MOVES, OVERTAKES_MAX, READS, SUSPENDING};
 use super::geometry::{CellMode, Geometry};
 use super::operation::{Cause, Class, FlashOp, OpKind, slots_of};
 use super::variation::Variation;
-use crate::engine::{Engine, EventKind, Timeline};
+use crate::engine::{Engine, EventKind, Now};
 use crate::ids::{DieId, FlashOpId, Maybe, Ppn, Superblock};
 use crate::observe::{OpInfo, OpStep, Tracer};
 use crate::slab::Slab;
@@ -19,7 +20,7 @@ pub struct Array {
     geometry: Geometry,
     nand: NandSpec,
     dies: Vec<Die>,
-    channels: Vec<Timeline>,
+    channels: Vec<Bus>,
     slot_transfer_ps: u64,
     page_load_ps: u64,
     variation: Option<Variation>,
@@ -38,7 +39,7 @@ impl Array {
         Array {
             geometry,
             dies: vec![Die::default(); geometry.dies as usize],
-            channels: vec![Timeline::default(); geometry.channels as usize],
+            channels: vec![Bus::default(); geometry.channels as usize],
             slot_transfer_ps: transfer_ps(slot_bytes, nand.channel_bytes_per_s),
             page_load_ps: transfer_ps(slot_bytes * slots_per_page, nand.channel_bytes_per_s),
             variation: nand.variation.map(|spec| Variation::new(spec, seed)),
@@ -257,8 +258,48 @@ impl Array {
             self.start_held(engine, die_id);
             return;
         }
-        let class = die.pick(die.waiting);
-        self.start(engine, die_id, class);
+        let able = self.able(die_id);
+        if able != 0 {
+            let class = self.dies[die_id.index()].pick(able);
+            self.start(engine, die_id, class);
+        }
+    }
+
+    /// Classes of what waits for a die that may begin now, as bits.
+    #[inline]
+    fn able(&self, die_id: DieId) -> u8 {
+        let die = &self.dies[die_id.index()];
+        let bus = &self.channels[self.geometry.channel(die_id) as usize];
+        if die.waiting & MOVES == 0 || bus.loads_of_moves < LOADS_OF_MOVES {
+            return die.waiting;
+        }
+        let front = die.queues[Class::Background as usize].front();
+        match front.is_some_and(|op| self.ops[op].kind == OpKind::Program) {
+            true => die.waiting & !MOVES,
+            false => die.waiting,
+        }
+    }
+
+    /// A die has been loaded with a program of moved data: the next one of its channel may be.
+    fn end_load_of_moves(&mut self, engine: &mut Engine<impl Tracer>, loaded: DieId) {
+        let channel = self.geometry.channel(loaded) as usize;
+        self.channels[channel].loads_of_moves -= 1;
+        let mut die_id = loaded;
+        for _ in 0..self.geometry.dies / self.geometry.channels {
+            die_id = DieId((die_id.0 + self.geometry.channels) % self.geometry.dies);
+            let die = &self.dies[die_id.index()];
+            if die.waiting & MOVES == 0 {
+                continue;
+            }
+            if !die.running {
+                self.dispatch(engine, die_id);
+            } else if die.current.is_some() {
+                self.load_next(engine, die_id);
+            }
+            if self.channels[channel].loads_of_moves == LOADS_OF_MOVES {
+                return;
+            }
+        }
     }
 
     /// What is suspended, or was chosen during the last program, comes now, unless reads overtake it.
@@ -293,8 +334,8 @@ impl Array {
 
     /// While a program runs, the data of the next one is loaded (cache program).
     fn load_next(&mut self, engine: &mut Engine<impl Tracer>, die_id: DieId) {
+        let others = self.able(die_id) & !READS;
         let die = &mut self.dies[die_id.index()];
-        let others = die.waiting & !READS;
         let current = die.current.get();
         let runs_program = current.is_some_and(|op| self.ops[op].kind == OpKind::Program);
         let is_chosen = die.next_program.is_some() || die.next_class.is_some();
@@ -316,20 +357,40 @@ impl Array {
         engine
             .tracer
             .step(index, OpStep::Started, engine.now().ps());
+        self.begin_load(index);
         self.load_piece(engine, index);
+    }
+
+    /// A die begins to be loaded with a program.
+    fn begin_load(&mut self, index: FlashOpId) {
+        let op = &self.ops[index];
+        if op.cause.is_move() {
+            let channel = self.geometry.channel(op.die) as usize;
+            self.channels[channel].loads_of_moves += 1;
+        }
     }
 
     /// The next page of a program's data goes over the bus.
     fn load_piece(&mut self, engine: &mut Engine<impl Tracer>, index: FlashOpId) {
         let op = &mut self.ops[index];
         op.pieces_left -= 1;
-        let channel = self.geometry.channel(op.die);
-        let end_ps = self.channels[channel as usize].book(engine.now(), self.page_load_ps);
+        let (die, cause) = (op.die, op.cause);
+        let end_ps = self.transfer(engine.now(), die, cause, self.page_load_ps);
         if !self.nand.cache_program {
             // The die is held meanwhile.
-            self.dies[op.die.index()].busy_ps += end_ps - engine.now().ps();
+            self.dies[die.index()].busy_ps += end_ps - engine.now().ps();
         }
         engine.schedule(end_ps, EventKind::DataLoaded, index);
+    }
+
+    /// A die's data goes over the bus, no more than a page; returns when it is through.
+    #[inline]
+    fn transfer(&mut self, now: Now, die: DieId, cause: Cause, duration_ps: u64) -> u64 {
+        let bus = &mut self.channels[self.geometry.channel(die) as usize];
+        match cause.is_move() {
+            true => bus.book(now, duration_ps),
+            false => bus.book_ahead(now, duration_ps, self.page_load_ps),
+        }
     }
 
     /// Starts the next operation of a class. A read of the page that the read before it brought, whose data is still on
@@ -356,6 +417,7 @@ impl Array {
             }
             OpKind::Program => {
                 die.read_came = false;
+                self.begin_load(index);
                 self.load_piece(engine, index);
             }
             OpKind::Erase => self.run_array(engine, index, 0),
@@ -386,14 +448,18 @@ impl Array {
             return;
         }
         engine.tracer.step(index, OpStep::Loaded, engine.now().ps());
+        let (die_id, is_move) = (op.die, op.cause.is_move());
         if die.next_program == index.into() {
             die.next_is_loaded = true;
-            return;
+        } else {
+            let read_came = die.read_came;
+            self.run_array(engine, index, 0);
+            if read_came {
+                self.try_suspend(engine, die_id);
+            }
         }
-        let (die_id, read_came) = (op.die, die.read_came);
-        self.run_array(engine, index, 0);
-        if read_came {
-            self.try_suspend(engine, die_id);
+        if is_move {
+            self.end_load_of_moves(engine, die_id);
         }
     }
 
@@ -407,8 +473,8 @@ impl Array {
         let die = &mut self.dies[die_id.index()];
         if op.kind == OpKind::Read {
             let transfer_ps = self.slot_transfer_ps * u64::from(slots_of(op.mask));
-            let channel = self.geometry.channel(die_id) as usize;
-            let end_ps = self.channels[channel].book(now, transfer_ps);
+            let end_ps = self.transfer(now, die_id, op.cause, transfer_ps);
+            let (op, die) = (&self.ops[index], &mut self.dies[die_id.index()]);
             let tracer = &mut engine.tracer;
             tracer.step(index, OpStep::ArrayDone, now.ps());
             tracer.step(index, OpStep::Transfer, end_ps - transfer_ps);
@@ -497,7 +563,7 @@ impl Array {
     /// Power is gone: every die is idle.
     pub fn drop_all(&mut self) {
         self.ops = Slab::default();
-        self.channels.iter_mut().for_each(Timeline::drop_all);
+        self.channels.iter_mut().for_each(Bus::drop_all);
         self.dies.iter_mut().for_each(Die::drop_all);
     }
 
@@ -517,7 +583,7 @@ impl Array {
     pub fn busy_ps(&self) -> (Vec<u64>, Vec<u64>) {
         (
             self.dies.iter().map(|die| die.busy_ps).collect(),
-            self.channels.iter().map(Timeline::busy_ps).collect(),
+            self.channels.iter().map(Bus::busy_ps).collect(),
         )
     }
 }

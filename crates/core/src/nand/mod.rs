@@ -2,6 +2,7 @@
 
 mod ageing;
 mod array;
+mod bus;
 mod die;
 mod divisor;
 mod geometry;

@@ -96,6 +96,13 @@ impl Cause {
             Cause::Merge => "merge",
         }
     }
+
+    /// The drive moves data of its own accord, and nobody waits for the one operation.
+    #[inline]
+    #[must_use]
+    pub const fn is_move(self) -> bool {
+        matches!(self, Cause::Gc | Cause::Wear | Cause::Fold)
+    }
 }
 
 /// Slots of a group, a bit each. Eight planes with pages of 64 KiB have 128.

@@ -43,6 +43,7 @@ mod reference;
 mod restore;
 mod run_often;
 mod scatter;
+mod shares;
 mod slc_dynamic;
 mod small_writes;
 mod spec_errors;

@@ -16,6 +16,9 @@ use serde::{Deserialize, Serialize};
 /// flash: in between, writes come as fast as room does where that is five eighths, so that it runs neither full nor dry.
 const FULL_TIMES: u128 = 4;
 
+/// Eighths of the time that its room took to come back that a write waits at most.
+const LONGEST_EIGHTHS: u128 = 10;
+
 /// What a buffer holds, in slots.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
@@ -43,6 +46,8 @@ impl Load {
 pub struct Pace {
     /// Slots of the buffer.
     capacity: u32,
+    /// Those of them that are to be free, or it runs full whenever flash is busy otherwise for a while.
+    reserve: u32,
     /// When it was last looked at, picoseconds, slots in use then, and whether more waited than was free.
     at_ps: u64,
     used: u32,
@@ -61,10 +66,20 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// That of a buffer of `capacity` slots.
-    pub fn new(capacity: u32) -> Self {
+    /// That of a buffer of `capacity` slots, from which flash takes `at_once`.
+    pub fn new(capacity: u32, at_once: u32) -> Self {
         Pace {
             capacity,
+            reserve: 3 * at_once,
+            ..Pace::default()
+        }
+    }
+
+    /// The same, of which nothing is known yet.
+    pub fn anew(&self) -> Self {
+        Pace {
+            capacity: self.capacity,
+            reserve: self.reserve,
             ..Pace::default()
         }
     }
@@ -123,7 +138,13 @@ impl Pace {
         }
         let of = u128::from(load.waiting + load.free);
         let back_ps = back_ps_times_freed(slots) / freed;
-        self.next_ps = now_ps + (back_ps * FULL_TIMES * u128::from(over) / of) as u64;
+        let by_share_ps = back_ps * FULL_TIMES * u128::from(over) / of;
+        let by_reserve_ps = match self.reserve.saturating_sub(load.free) {
+            0 => 0,
+            lacking => back_ps * FULL_TIMES * u128::from(lacking) / u128::from(self.reserve),
+        };
+        let longest_ps = by_reserve_ps.max(back_ps * LONGEST_EIGHTHS / 8);
+        self.next_ps = now_ps + by_share_ps.min(longest_ps) as u64;
     }
 
     /// The time that a write waited for has come.
@@ -204,7 +225,7 @@ mod tests {
         fn no_write_is_held_back_beside_room_or_for_longer_than_its_room_takes_to_come_back(
             writes in prop::collection::vec((1_u32..=16, 0_u64..100), 1..400),
         ) {
-            let mut pace = Pace::new(CAPACITY);
+            let mut pace = Pace::new(CAPACITY, 16);
             let (mut now_ps, mut used, mut flash_ps) = (0, 0_u32, 16 * SLOT_PS);
             for (slots, gap) in writes {
                 now_ps += gap * SLOT_PS / 50;
