@@ -36,7 +36,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::ops::ControlFlow;
 use summary::expected_ps;
-pub(crate) use summary::{busy_ps, hmb_used_bytes, refused, utilisation};
+pub(crate) use summary::{busy_ps, hmb_used_bytes, refused, share_into_room, utilisation};
 
 /// Simulated time must stay below this: a `u64` of picoseconds ends at 213 days.
 const SIMULATED_PS_MAX: u64 = 200 * 24 * 3600 * S;

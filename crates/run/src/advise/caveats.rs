@@ -1,10 +1,11 @@
 //! What the answer does not say by itself: of single jobs, of less memory that would be better, of a drive that does not keep up.
 
 use super::goal::Goal;
-use super::measure::Run;
+use super::measure::{Run, Subject};
 use super::report::{achieved, with};
 use super::text::{count, grouped, percent, short, size, time};
 use super::{Advice, Loss};
+use lodger_core::Precondition;
 
 /// What is worth a word where the goal does not say how much is lost.
 const LOSS_MIN: f64 = 0.05;
@@ -20,21 +21,86 @@ const LOOKUPS_PER_PART_MIN: f64 = 10.0;
 const WAF_DIFFERS: f64 = 0.05;
 /// Of fewer writes it says little.
 const WRITES_MIN: u64 = 1000;
+/// Share of the parts of the map from which on those of one job are worth a word.
+const WORTH_A_WORD_OF_PARTS: f64 = 0.05;
+/// Share of what was written into empty room from which on a run tells of that more than of anything else.
+const INTO_ROOM_MIN: f64 = 0.5;
 
-/// A run that is over before memory is filled tells little of what it is worth.
-pub(super) fn cold_start(advice: &Advice) -> Option<String> {
+/// A run that is over before memory is filled, or before what is written has met garbage collection, tells little of what
+/// memory is worth.
+pub(super) fn short_run(advice: &Advice) -> Option<String> {
+    cold_start(advice).or_else(|| empty_cache(advice))
+}
+
+fn cold_start(advice: &Advice) -> Option<String> {
     let curve = advice.curve.as_ref()?;
+    let is_cold = |lookups: u64, parts: u64| {
+        lookups > 0 && (lookups as f64) < LOOKUPS_PER_PART_MIN * parts.max(1) as f64
+    };
+    if curve.hit_ratio(0) >= 1.0 - WORTH_NAMING {
+        return None;
+    }
     let (lookups, parts) = (curve.asked().lookups, curve.touched_pages());
-    let each = lookups as f64 / parts.max(1) as f64;
-    let may_miss = curve.hit_ratio(0) < 1.0 - WORTH_NAMING;
-    (lookups > 0 && may_miss && each < LOOKUPS_PER_PART_MIN).then(|| {
+    let all = is_cold(lookups, parts).then_some((lookups, parts, String::new()));
+    // What one job asks for often hides what another has hardly begun to.
+    let (lookups, parts, whose) = all.or_else(|| {
+        let mut groups = curve.groups().iter();
+        let cold = groups.find(|group| {
+            group.parts as f64 >= WORTH_A_WORD_OF_PARTS * parts as f64
+                && is_cold(group.lookups, group.parts)
+        })?;
+        let job = &advice.reference.jobs.get(cold.job?)?.name;
+        Some((
+            cold.lookups,
+            cold.parts,
+            format!(" that job `{job}` alone asks for"),
+        ))
+    })?;
+    Some(format!(
+        "short runs are cold starts: {} look-ups of {} parts of the map (4 MiB of addresses each){whose} are {} for each, and \
+         memory is filled as a part is first asked for; where the load goes on for longer, let it here, too, before less \
+         memory is called enough",
+        grouped(lookups),
+        grouped(parts),
+        short(lookups as f64 / parts.max(1) as f64),
+    ))
+}
+
+/// `--precondition random` names a steady state: what was written outside it has a warning of its own.
+fn empty_cache(advice: &Advice) -> Option<String> {
+    let run = &advice.reference;
+    let are_many = run.write.count >= WRITES_MIN && run.write.count >= run.read.count;
+    if !are_many || advice.precondition != Precondition::Sequential || run.into_room < INTO_ROOM_MIN
+    {
+        return None;
+    }
+    let room = match advice.drive.parsed.spec.ftl.slc_superblocks > 0 {
+        true => "the single-bit cache, which is",
+        false => "free flash, which is",
+    };
+    Some(format!(
+        "short runs fill what is empty: {} of what was written went into {room} so at the start, before anything had to be \
+         moved for it; where the load goes on for longer, let it here, too, or begin in the steady state (`--precondition \
+         random`), before less memory is called enough",
+        percent(run.into_room),
+    ))
+}
+
+/// Writes that the size found costs more than the goal allows, where reads and all together lose less.
+fn writes_that_lose(advice: &Advice, allowed: f64) -> Option<String> {
+    let bytes = advice.found.enough_bytes()?;
+    let (run, then) = (advice.run(bytes)?, &advice.reference);
+    if run.subject != Subject::Reads {
+        return None;
+    }
+    let loss = run.write.mean_ns / then.write.mean_ns - 1.0;
+    (loss.is_finite() && loss > allowed).then(|| {
         format!(
-            "short runs are cold starts: {} look-ups of {} parts of the map (4 MiB of addresses each) are {} for each, and \
-             memory is filled as a part is first asked for; where the load goes on for longer, let it here, too, before less \
-             memory is called enough",
-            grouped(lookups),
-            grouped(parts),
-            short(each),
+            "the answer is about reads, and all requests together: {} a write takes {} and not {} ({} longer)",
+            with(bytes),
+            time(run.write.mean_ns),
+            time(then.write.mean_ns),
+            percent(loss),
         )
     })
 }
@@ -68,7 +134,7 @@ pub(super) fn jobs_that_lose(advice: &Advice) -> Option<String> {
     };
     let then = &advice.reference.jobs;
     if then.len() < 2 {
-        return None;
+        return writes_that_lose(advice, allowed);
     }
     let pairs = run.jobs.iter().zip(then);
     let mut losing: Vec<_> = pairs

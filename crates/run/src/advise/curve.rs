@@ -1,5 +1,6 @@
 //! The share of map look-ups that need no read from flash, against the size of host memory.
 
+use super::parts::Group;
 use super::place::Place;
 use super::stream::{Asked, Hits, Learnt, Method};
 
@@ -101,6 +102,12 @@ impl Curve {
     #[must_use]
     pub fn touched_pages(&self) -> u64 {
         self.learnt.touched_pages
+    }
+
+    /// Those that reads look up, by the jobs that do, most first.
+    #[must_use]
+    pub fn groups(&self) -> &[Group] {
+        &self.learnt.groups
     }
 
     /// Share of the map's units that was followed; 1 when exact.
@@ -219,6 +226,7 @@ mod tests {
                 ..Asked::default()
             },
             touched_pages: sampled.keys(),
+            groups: Vec::new(),
             hits: Hits::Every {
                 share: 1.0,
                 histogram: sampled.histogram(),

@@ -6,7 +6,8 @@ use crate::report::forms;
 
 /// Answer, table and notes.
 pub(super) fn markdown(advice: &Advice) -> String {
-    let mut head = report::header(advice).map(str::to_owned).to_vec();
+    let names = report::header(advice).into_iter();
+    let mut head: Vec<String> = names.map(str::to_owned).collect();
     head.push("remark".to_owned());
     let row = |(bytes, run): &(u64, Run)| {
         let mut cells = report::cells(advice, *bytes, run);

@@ -10,8 +10,8 @@ use std::str::FromStr;
 pub enum Goal {
     /// A service level objective (`--slo`).
     Slo(Slo),
-    /// As close as this share to the drive with what a host gives it by default (`--within`): so much longer on average, so
-    /// much less a second, and no more.
+    /// As close as this share to the drive with what a host gives it by default (`--within`): requests take so much longer
+    /// on average, all of them and reads by themselves, so many fewer are done a second, and no more.
     Within(f64),
 }
 
@@ -99,7 +99,7 @@ impl Goal {
             Goal::Slo(Slo::Iops(limit)) => run.iops >= limit,
             Goal::Within(share) => {
                 let is_fast = run.rate() >= reference.rate() * (1.0 - share);
-                is_fast && run.mean_ns() <= reference.mean_ns() * (1.0 + share)
+                is_fast && run.longer_than(reference) <= share
             }
         }
     }
@@ -112,7 +112,7 @@ impl Goal {
             Goal::Slo(Slo::Percentile(..)) => None,
             Goal::Slo(Slo::Mean(limit_ns)) => Some((run.mean_ns(), limit_ns as f64)),
             Goal::Slo(Slo::Iops(limit)) => Some((1.0 / run.iops.max(1e-9), 1.0 / limit)),
-            Goal::Within(share) => Some((run.mean_ns(), reference.mean_ns() * (1.0 + share))),
+            Goal::Within(share) => Some((1.0 + run.longer_than(reference), 1.0 + share)),
         }
     }
 

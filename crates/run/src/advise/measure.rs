@@ -14,6 +14,9 @@ use lodger_workload::Workload;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Share of the requests from which on reads must keep up by themselves, and not as a part of all alone.
+const COUNTS_ALONE_MIN: f64 = 0.01;
+
 /// Latencies of one kind of request, nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Latency {
@@ -184,6 +187,8 @@ pub struct Run {
     pub evictions: u64,
     /// Bytes programmed for each that the host wrote, the map's and moved ones included; `None` where it wrote nothing.
     pub waf: Option<f64>,
+    /// Share of the bytes written that found room from the start, before anything had to be collected for it.
+    pub into_room: f64,
     /// Bytes read that had never been written.
     pub unwritten_bytes: u64,
     /// Bytes read.
@@ -243,6 +248,7 @@ impl Run {
             lookups,
             evictions,
             waf: crate::report::waf(counters),
+            into_room: crate::runner::share_into_room(counters),
             unwritten_bytes: counters.unwritten_slots * lodger_core::spec::SLOT_BYTES,
             read_bytes: counters.host_read_bytes,
             queue_depth: depths.max().unwrap_or(0),
@@ -284,6 +290,35 @@ impl Run {
     #[must_use]
     pub fn mean_ns(&self) -> f64 {
         self.decisive.mean_ns()
+    }
+
+    /// Mean latency of all requests, whatever they are; of commits of a database.
+    #[must_use]
+    pub fn mean_of_all_ns(&self) -> f64 {
+        if self.subject == Subject::Commits {
+            return self.mean_ns();
+        }
+        let sum_ns = |latency: Latency| latency.mean_ns * latency.count as f64;
+        let all = self.read.count + self.write.count;
+        (sum_ns(self.read) + sum_ns(self.write)) / all.max(1) as f64
+    }
+
+    /// Whether there are enough of those that a load is judged by to count for themselves.
+    #[must_use]
+    fn counts_alone(&self) -> bool {
+        let (reads, writes) = (self.read.count as f64, self.write.count as f64);
+        self.subject != Subject::Reads || reads >= (reads + writes) * COUNTS_ALONE_MIN
+    }
+
+    /// Share by which requests take longer on average than in another run: all of them, or reads, whichever is more.
+    #[must_use]
+    pub fn longer_than(&self, other: &Run) -> f64 {
+        let longer = |now: f64, then: f64| if then > 0.0 { now / then - 1.0 } else { 0.0 };
+        let all = longer(self.mean_of_all_ns(), other.mean_of_all_ns());
+        match self.counts_alone() {
+            true => all.max(longer(self.mean_ns(), other.mean_ns())),
+            false => all,
+        }
     }
 
     /// Whose latencies these are, to follow their name where a load reads and writes, so that nobody takes them for all
@@ -395,9 +430,9 @@ struct Watched<'w> {
 
 impl Observer for Watched<'_> {
     #[inline]
-    fn submitted(&mut self, _now_ps: u64, _job: usize, request: &Request) {
+    fn submitted(&mut self, _now_ps: u64, job: usize, request: &Request) {
         if let Some(stream) = &mut self.stream {
-            stream.submitted(request);
+            stream.submitted(job, request);
         }
     }
 

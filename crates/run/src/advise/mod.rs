@@ -17,6 +17,7 @@ mod goal;
 mod json;
 mod measure;
 mod page;
+mod parts;
 mod place;
 mod report;
 mod search;
@@ -37,6 +38,7 @@ use crate::drives::Drive;
 use crate::hmb::HmbChoice;
 use crate::size;
 use curve::Curve;
+use lodger_core::Precondition;
 use lodger_core::host::hmb::LINUX_CAP_BYTES;
 use lodger_core::spec::{DriveSpec, Encoding, Tier};
 use lodger_workload::{Source, Workload};
@@ -59,6 +61,8 @@ pub struct Advice {
     drive: Drive,
     /// Seed of the runs.
     seed: u64,
+    /// What was written before.
+    precondition: Precondition,
     /// What the workload was taken for.
     workload: String,
     /// What was asked for.
@@ -138,6 +142,7 @@ pub fn advise(
         simulations: runs.all().count(),
         drive: config.drive.clone(),
         seed: config.seed,
+        precondition: config.precondition,
         workload: description,
         goal,
         found,
@@ -318,6 +323,17 @@ impl Advice {
             mean: change(run.mean_ns(), reference.mean_ns()),
             p99: change(p99(run), p99(reference)),
         }
+    }
+
+    /// Whether all requests together miss the goal at some size where reads, whose latencies are shown, do not.
+    fn all_decide(&self) -> bool {
+        let Goal::Within(share) = self.goal else {
+            return false;
+        };
+        let misses = |run: &Run| run.longer_than(&self.reference) > share;
+        self.rows
+            .iter()
+            .any(|(_, run)| misses(run) && self.loss(run).mean <= share)
     }
 
     /// Requests come at instants of their own, so the rate is the workload's, not the drive's.

@@ -15,6 +15,8 @@ use std::fmt::Write;
 const BAR_COLUMNS: usize = 40;
 /// Less than this share is the same.
 const WORTH_A_WORD: f64 = 0.02;
+/// Share of the look-ups that the drive's own memory serves from which on the working set fits there.
+const FITS_MIN: f64 = 0.9;
 /// Most lines of the plot.
 const BARS_MAX: usize = 16;
 
@@ -69,7 +71,7 @@ pub(super) fn answer(advice: &Advice) -> String {
     };
     let with_all = format!("{} with {all}", self::achieved(advice, reference));
     // Who reads no further is not to take it for more.
-    let enough = match caveats::cold_start(advice) {
+    let enough = match caveats::short_run(advice) {
         Some(_) => "Enough for so short a run",
         None => "Enough",
     };
@@ -114,12 +116,16 @@ pub(super) fn with(bytes: u64) -> String {
 
 /// A run's value in the goal's terms; a rate that the workload sets itself says nothing.
 pub(super) fn achieved(advice: &Advice, run: &Run) -> String {
-    match advice.goal {
+    let mut words = match advice.goal {
         Goal::Within(_) if advice.is_open_loop() => {
             format!("mean{} {}", run.of_subject(), time(run.mean_ns()))
         }
         goal => goal.achieved(run),
+    };
+    if advice.all_decide() {
+        let _ = write!(words, ", of all requests {}", time(run.mean_of_all_ns()));
     }
+    words
 }
 
 /// What was asked of the drive.
@@ -137,39 +143,36 @@ pub(super) fn workload(advice: &Advice) -> String {
 }
 
 /// Names of the columns.
-pub(super) fn header(advice: &Advice) -> [&'static str; 7] {
+pub(super) fn header(advice: &Advice) -> Vec<&'static str> {
     let (rate, change) = match advice.reference.subject {
         Subject::Commits => (Subject::Commits.rate(), "change"),
         other => (other.rate(), "IOPS change"),
     };
-    [
-        "host memory",
-        "map hits",
-        rate,
-        "mean",
-        "p99",
-        change,
-        "p99 change",
-    ]
+    let mut names = vec!["host memory", "map hits", rate, "mean", "p99"];
+    names.extend(advice.all_decide().then_some("mean of all"));
+    names.extend([change, "p99 change"]);
+    names
 }
 
 /// What stands in a row for each size; the remark comes after these.
 pub(super) fn cells(advice: &Advice, bytes: u64, run: &Run) -> Vec<String> {
     let loss = advice.loss(run);
-    vec![
+    let mut cells = vec![
         size(bytes),
         run.lookups.hit_ratio().map_or("-".to_owned(), percent),
         count(run.rate()),
         time(run.mean_ns()),
         time(run.percentile_ns(99.0) as f64),
-        change(-loss.rate),
-        change(loss.p99),
-    ]
+    ];
+    cells.extend(advice.all_decide().then(|| time(run.mean_of_all_ns())));
+    cells.extend([change(-loss.rate), change(loss.p99)]);
+    cells
 }
 
 fn table(advice: &Advice, out: &mut String) {
     let header = header(advice);
-    let mut lines = vec![(header.map(str::to_owned).to_vec(), String::new())];
+    let names = header.iter().map(|name| (*name).to_owned());
+    let mut lines = vec![(names.collect(), String::new())];
     for (bytes, run) in &advice.rows {
         lines.push((cells(advice, *bytes, run), remark(advice, *bytes)));
     }
@@ -314,7 +317,7 @@ pub(super) fn notes(advice: &Advice) -> Vec<String> {
     let mut notes = advice.reference.warnings.clone();
     notes.extend(caveats::falls_behind(advice).or_else(|| rate_note(advice)));
     notes.extend(caveats::driver_keeps(advice));
-    notes.extend(caveats::cold_start(advice));
+    notes.extend(caveats::short_run(advice));
     notes.extend(caveats::jobs_that_lose(advice));
     notes.extend(caveats::less_is_better(advice));
     notes.extend(beyond_help(advice));
@@ -387,7 +390,9 @@ fn own_memory(advice: &Advice) -> Option<String> {
     } = curve.asked();
     let lost = advice.run(0).map_or(0.0, |off| {
         let loss = advice.loss(off);
-        loss.rate.max(loss.mean)
+        loss.rate
+            .max(loss.mean)
+            .max(off.longer_than(&advice.reference))
     });
     if lookups == 0 {
         let mut note = "nothing is read, so no read looks the map up".to_owned();
@@ -398,12 +403,17 @@ fn own_memory(advice: &Advice) -> Option<String> {
     }
     let served = (absent + near) as f64 / lookups as f64;
     let gain = curve.hit_ratio(curve.useful_bytes) - curve.hit_ratio(0);
+    // Of what is looked up once, nothing is served by any.
+    let fits = match served >= FITS_MIN {
+        true => "the working set fits there",
+        false => "host memory serves no more of them here",
+    };
     let buys = match (lost < WORTH_A_WORD, caveats::jobs_that_lose(advice)) {
-        (true, None) => ": the working set fits there, and host memory buys nothing",
+        (true, None) => format!(": {fits}, and host memory buys nothing"),
         // A few look-ups may be all of a job's.
-        (true, Some(_)) => "",
+        (true, Some(_)) => String::new(),
         (false, _) => {
-            ": the working set fits there; host memory helps the writes, whose entries change there"
+            format!(": {fits}; host memory helps the writes, whose entries change there")
         }
     };
     (curve.method == Method::StackDistances && gain < 0.005).then(|| {

@@ -1,6 +1,7 @@
 //! The references to the map that a workload makes, and what they tell about every size of host
 //! memory: the single pass behind the curve.
 
+use super::parts::{Group, Parts};
 use super::place::Place;
 use super::shadow::Shadow;
 use super::stack::{Histogram, KEYS_MAX, KEYS_MAX_LONG, LONG, Sampled};
@@ -48,6 +49,7 @@ pub struct Stream {
     written: Vec<u64>,
     /// Bit per translation page: looked up or changed.
     touched: Vec<u64>,
+    parts: Parts,
     near: Near,
     counter: Counter,
 }
@@ -114,6 +116,7 @@ impl Stream {
             capacity_bytes: spec.capacity_bytes,
             written: vec![if written { u64::MAX } else { 0 }; bits],
             touched: vec![0; bits],
+            parts: Parts::new(place.pages),
             near,
             counter,
         }
@@ -144,8 +147,8 @@ impl Stream {
         }
     }
 
-    /// A request was submitted.
-    pub fn submitted(&mut self, request: &Request) {
+    /// A job has submitted a request.
+    pub fn submitted(&mut self, job: usize, request: &Request) {
         match request.op {
             Op::Read => self.asked.reads += 1,
             Op::Write => self.asked.writes += 1,
@@ -159,7 +162,10 @@ impl Stream {
         let last = ((end_bytes - 1) / PAGE_SPAN_BYTES) as u32;
         for page in first..=last {
             match request.op {
-                Op::Read => self.read(page),
+                Op::Read => {
+                    self.parts.look_up(job, page);
+                    self.read(page);
+                }
                 Op::Write => self.write(page, first, last, request),
                 Op::Trim => self.trim(page, request.offset_bytes, end_bytes),
                 Op::Flush => {}
@@ -261,6 +267,7 @@ impl Stream {
         Learnt {
             asked: self.asked,
             touched_pages: touched.sum(),
+            groups: self.parts.groups(),
             hits,
         }
     }
@@ -334,6 +341,8 @@ pub struct Learnt {
     pub asked: Asked,
     /// Different translation pages in use.
     pub touched_pages: u64,
+    /// Those that reads look up, by who does.
+    pub groups: Vec<Group>,
     /// Hits by size.
     pub hits: Hits,
 }

@@ -70,11 +70,16 @@ pub(crate) fn too_slow(jobs: &[JobResult]) -> impl Iterator<Item = String> + '_ 
 /// Share of what was written from which on the room that it found is worth a word.
 const INTO_ROOM_MIN: f64 = 0.05;
 
+/// Share of the bytes written that found room from the start, before anything had to be collected for it.
+pub(crate) fn share_into_room(counters: &Counters) -> f64 {
+    counters.written_into_room_bytes as f64 / counters.host_written_bytes.max(1) as f64
+}
+
 /// A word about writes that met nothing of the steady state that `--precondition random` names.
 pub(super) fn nothing_collected(config: &RunConfig, counters: &Counters) -> Option<String> {
     let written_bytes = counters.host_written_bytes;
     let is_written = written_bytes > counters.host_read_bytes / 10;
-    let share = counters.written_into_room_bytes as f64 / written_bytes.max(1) as f64;
+    let share = share_into_room(counters);
     if config.precondition != Precondition::Random || !is_written || share < INTO_ROOM_MIN {
         return None;
     }

@@ -4,6 +4,7 @@
 mod advice;
 mod curve;
 mod traces;
+mod whole_load;
 
 use super::measure::{self, Run, Tally};
 use super::place::Place;
