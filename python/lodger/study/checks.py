@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
@@ -22,6 +23,8 @@ _KEYS = (
 )
 VERDICTS = ("met", "missed", "undecided", "none")
 _PERCENT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?)\s*%\s*")
+_LARGEST = sys.float_info.max
+"""Files may have whole numbers beyond it, which no figure is held against; nor is `inf` or `nan`."""
 _SLACK = 1e-9
 """Of a limit, so that a figure that is the limit does not miss it by rounding."""
 
@@ -301,12 +304,35 @@ def _goal(table: Table, cited: bool) -> tuple[str, Any]:
     goal = given[0]
     if goal == "between":
         pair = table.take(goal, (list,), "two numbers")
-        if len(pair) != 2 or not all(_is_number(one) for one in pair) or pair[0] > pair[1]:
-            raise table.error("`check.between` must be two numbers, the smaller first", goal)
-        return goal, (float(pair[0]), float(pair[1]))
+        if len(pair) != 2 or not all(map(_is_number, pair)) or not pair[0] <= pair[1]:
+            found = f"`check.between` must be two numbers, the smaller first, found {_listed(pair)}"
+            raise table.error(found, goal, "such as `between = [14.9, 29.8]`")
+        if not any(abs(end) <= _LARGEST for end in pair):
+            message = f"`check.between` must have a finite end, found {_listed(pair)}"
+            raise table.error(message, goal, "every figure meets it, or none")
+        low, high = map(_limit, pair)
+        return goal, (low, high)
     kinds = (int, float, bool) if goal == "target" else (int, float)
     target = table.take(goal, kinds, "a number" + (", true or false" * (goal == "target")))
-    return goal, target if isinstance(target, bool) else float(target)
+    return goal, target if isinstance(target, bool) else _finite(table, goal, target)
+
+
+def _finite(table: Table, key: str, value: float) -> float:
+    """A number that figures can be held against."""
+    if not abs(value) <= _LARGEST:
+        hint = "write the limit that the figure must keep"
+        raise table.error(f"`{table.name(key)}` must be a finite number, found {value}", key, hint)
+    return float(value)
+
+
+def _limit(end: float) -> float:
+    """An end of a range; one that no figure reaches is none."""
+    return float(end) if abs(end) <= _LARGEST else math.inf * (1 if end > 0 else -1)
+
+
+def _listed(values: Sequence[Any]) -> str:
+    """A list as files have it."""
+    return f"[{', '.join(map(str, values))}]"
 
 
 def _is_number(value: Any) -> bool:
@@ -330,7 +356,7 @@ def _tolerance(table: Table, goal: str, target: Any) -> tuple[float | None, str 
         return abs(target) * float(share[1]) / 100, f"{float(share[1]):g} %"
     if given < 0:
         raise table.error("`tolerance` must not be negative", "tolerance")
-    return float(given), f"{float(given):g}"
+    return _finite(table, "tolerance", given), f"{float(given):g}"
 
 
 def judge(check: Check, values: Mapping[str, Any]) -> Outcome:
