@@ -14,7 +14,7 @@ import pytest
 import lodger
 from lodger import study
 from lodger.study import Series
-from lodger.study.checks import judge
+from lodger.study.checks import judge, over_seeds
 from lodger.study.command import reproduce
 from lodger.study.command import study as study_command
 from lodger.study.expression import Expression
@@ -113,6 +113,45 @@ def test_a_figure_that_there_is_not_is_told_with_the_reason(value: str) -> None:
     assert (outcome.measured, outcome.verdict) == (None, "missed")
     said = notes(outcome)[0]
     assert said.startswith(f"`{value}` has no value here: it divides by 0, is too large, or looks")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "knee(on) != 5",
+        "not (knee(on) <= 3)",
+        "not knee(on) <= 3 and last(on) > 0",
+        "knee(on) > 3 or last(on) > 0",
+        "last(on) > 0 or knee(on) > 3",
+        "all(last(on) > 0, knee(on) != 3)",
+        "any(last(on) > 0, knee(on) > 3)",
+        "max(1, knee(on)) >= 1",
+        "not rises(on / (on - 1))",
+        "x_of_max(on / (on - 1)) == 1",
+        "not all(on / (on - 1) < 9)",
+        "1 / (1 / (last(on) - 1)) == 0",
+        "last(1 / (on / (on - 1))) == 0",
+        "at(on, knee(on)) == 1",
+        "crossing(on / (on - 1), 3) != 1",
+        "not spread(on - 1) < 3",
+    ],
+)
+@pytest.mark.parametrize("target", ["true", "false"])
+def test_what_is_made_of_a_figure_that_there_is_not_is_missed(value: str, target: str) -> None:
+    """`knee(on) != 5` and `not (knee(on) <= 3)` were met by a series without a knee."""
+    goal = f"target = {target}"
+    text = TINY.replace("last(on) / first(on)", value).replace("at_least = 2", goal)
+    (check,) = study.parse(text).checks
+    outcome = judge(check, {"on": series(1, 1, 1)})
+    assert (outcome.measured, outcome.verdict, outcome.has_figure) == (None, "missed", False)
+
+
+def test_a_condition_that_some_seeds_alone_have_is_undecided() -> None:
+    text = TINY.replace("last(on) / first(on)", "knee(on) != 9")
+    (check,) = study.parse(text.replace("at_least = 2", "target = true")).checks
+    flat, step = (judge(check, {"on": one}) for one in (series(1, 1, 1), series(1, 1, 9)))
+    assert [one.verdict for one in (flat, step)] == ["missed", "met"]
+    assert over_seeds([flat, step]).verdict == over_seeds([step, flat]).verdict == "undecided"
 
 
 def verdict(goal: str, value: str = "one") -> study.Outcome:

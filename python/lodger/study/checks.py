@@ -370,13 +370,15 @@ def judge(check: Check, values: Mapping[str, Any]) -> Outcome:
     if isinstance(found, complex):
         hint = "the root of a negative number is none: `abs(...)` takes the sign away"
         raise InputError(f"`{check.value.text}` is not a real number", hint)
-    if isinstance(check.target, bool) != isinstance(found, bool):
+    has_value = isinstance(found, bool) or math.isfinite(found)
+    is_condition = isinstance(found, bool) if has_value else check.value.is_condition
+    if isinstance(check.target, bool) != is_condition:
         kinds = "a number" if isinstance(check.target, bool) else "a condition"
         raise InputError(f"`{check.value.text}` is {kinds}, and its target is not")
+    if not has_value:
+        return replace(_outcome(check, None, False), has_figure=False)
     if isinstance(found, bool):
         return _outcome(check, found, found == check.target)
-    if not math.isfinite(found):
-        return replace(_outcome(check, None, False), has_figure=False)
     low, high = check.limits
     slack = _SLACK * max(abs(one) for one in (low, high) if math.isfinite(one))
     return _outcome(check, float(found), low - slack <= found <= high + slack)
