@@ -136,6 +136,15 @@ def test_what_a_file_says_is_what_is_run() -> None:
         ("last(on)", "__import__('os')", 28, "there is no function `__import__`", None),
         ("last(on)", "(lambda: 1)()", 28, "is not allowed in an expression", "allowed are"),
         ("last(on) /", "last(on) /* ", 28, "is not an expression", "allowed are"),
+        # These were met whatever was measured.
+        ("last(on) / first(on)", "1", 28, "`1` names no series: nothing", "last(on)"),
+        ("last(on) / first(on)", "True", 28, "`True` names no series", "last(on)"),
+        ("last(on) / first(on)", "all(on)", 28, "`on` is none", "`all(on > 0)`"),
+        ("last(on) / first(on)", "any(on > 1, on * 2)", 28, "`on * 2` is none", "any(on * 2 > 0)"),
+        ("last(on) / first(on)", "all([within(on, 1, 4)])", 28, "`on` is none", "`all(on > 0)`"),
+        ("last(on) / first(on)", "knee(on) > 0 or 1 > 0", 28, "`1 > 0` names no series", "last"),
+        ("last(on) / first(on)", "rises(on) or True", 28, "`True` names no series", "last"),
+        ("last(on) / first(on)", "any(on > 1, True)", 28, "`True` names no series", "last"),
         ("at_least = 2", "target = 2", 29, "needs a `tolerance`", None),
         ("at_least = 2", "target = 2\ntolerance = '5'", 30, "`tolerance` must be", None),
         ("at_least = 2", "between = [3, 2]", 29, "the smaller first", None),
@@ -284,9 +293,18 @@ def test_a_check_that_cannot_be_judged_is_told_before_the_runs() -> None:
 
 def test_a_check_whose_value_is_no_real_number_is_told_with_its_line() -> None:
     """It was a traceback of `TypeError: must be real number, not complex`."""
-    text = TINY.replace("last(on) / first(on)", "(0 - 1) ** 0.5")
+    text = TINY.replace("last(on) / first(on)", "(first(on) - 2) ** 0.5")
     with pytest.raises(lodger.InputError, match=r"is not a real number \(s\.toml:\d+\)"):
         study.parse(text, "s.toml")
+
+
+@pytest.mark.parametrize(
+    "value", ["all([on > 1])", "all(within(on > off, 1, 4), rises(on))", "any(not falls(on))"]
+)
+def test_all_and_any_take_whatever_is_a_condition(value: str) -> None:
+    text = TINY.replace("last(on) / first(on)", value).replace("at_least = 2", "target = true")
+    (check,) = study.parse(text).checks
+    assert check.value.text == value
 
 
 def test_a_check_without_a_value_names_its_place_once() -> None:

@@ -217,6 +217,7 @@ def check_from(table: Table, cites: str | None, nulls: Nulls) -> Check:
     text = table.text("value")
     try:
         value = Expression(text, FUNCTIONS)
+        value.refuse_what_cannot_fail()
     except InputError as error:
         raise table.error(error.message, "value", error.hint) from error
     citations = _citations(table, cites)

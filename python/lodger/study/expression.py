@@ -112,6 +112,24 @@ class Expression:
         """Whether its value is true or false, if it has one."""
         return _is_condition(self._tree)
 
+    def refuse_what_cannot_fail(self) -> None:
+        """Raises if no measurement decides it, or a part of it that is to hold or not."""
+        asked: list[ast.expr] = [self._tree]
+        for node in ast.walk(self._tree):
+            match node:
+                case ast.Compare() as whole:
+                    asked.append(whole)
+                case ast.BoolOp(values=parts):
+                    asked += parts
+                case ast.Call(func=ast.Name(id="all" | "any" as name), args=parts):
+                    asked += parts
+                    for part in parts:
+                        _refuse_numbers(part, name)
+        for part in asked:
+            if _names_nothing(part):
+                what = f"`{ast.unparse(part)}` names no series: nothing that is measured decides it"
+                raise InputError(what, "name what is measured, such as `last(on) > 0`")
+
     def compute(self, values: Mapping[str, Any]) -> Any:
         """Its value, given what its names stand for; not a number if it has none."""
         try:
@@ -197,6 +215,25 @@ def _is_condition(node: ast.expr) -> bool:
         case ast.Call(func=ast.Name(id=name)):
             return name in CONDITIONS
     return False
+
+
+def _refuse_numbers(node: ast.expr, name: str) -> None:
+    """Of what `all` and `any` are given: each number but 0 would count as true."""
+    match node:
+        case ast.List(elts=parts):
+            for part in parts:
+                _refuse_numbers(part, name)
+        case ast.Call(func=ast.Name(id="within"), args=[part, *_]):
+            _refuse_numbers(part, name)
+        case _ if not _is_condition(node):
+            shown = ast.unparse(node)
+            hint = f"write a condition, such as `{name}({shown} > 0)`"
+            raise InputError(f"`{name}` takes conditions, and `{shown}` is none", hint)
+
+
+def _names_nothing(node: ast.expr) -> bool:
+    called = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
+    return not any(isinstance(one, ast.Name) and one not in called for one in ast.walk(node))
 
 
 def _has_value(value: Any) -> bool:
