@@ -171,6 +171,7 @@ def test_what_a_file_says_is_what_is_run() -> None:
         ("at_least = 2", "between = [-inf, inf]", 29, "must have a finite end", "every figure"),
         ("at_least = 2", 'at_least = 2\nexpected = "missed"', 30, "needs a `reason`", "say why"),
         ("over = { depth", "over = { deep = [], depth", 15, "`over` must be", None),
+        ("[1, 4, 16]", "[1, 4, 1.0]", 15, "`over.depth` has the value `1.0` twice", "once"),
         ("measure = ", "# ", None, "nothing says what to measure", "jobs[0]"),
         ("y = ", "#", 22, "`plot.y` is missing", None),
         ("[series.off]", "[series.off]\nworkload = 3", 20, "`series.off.workload` must be", None),
@@ -305,6 +306,14 @@ def test_all_and_any_take_whatever_is_a_condition(value: str) -> None:
     text = TINY.replace("last(on) / first(on)", value).replace("at_least = 2", "target = true")
     (check,) = study.parse(text).checks
     assert check.value.text == value
+
+
+def test_a_hint_lists_each_name_once() -> None:
+    """A variable `drive` stood there twice: "known are `drive`, `drive`, ..."."""
+    text = TINY.replace('"tiny"', '"${drive}"\nvariables = { drive = "tiny" }')
+    with pytest.raises(lodger.InputError, match="`zzzz` in `zzzz=1`") as found:
+        study.parse(text.replace("at_least = 2", 'at_least = 2\nnull = "zzzz=1"'))
+    assert (found.value.hint or "").count("`drive`") == 1
 
 
 def test_a_check_without_a_value_names_its_place_once() -> None:

@@ -14,11 +14,12 @@ import pytest
 import lodger
 from lodger import study
 from lodger.study import Series
-from lodger.study.checks import judge, over_seeds
+from lodger.study.checks import judge, number, over_seeds
 from lodger.study.command import reproduce
 from lodger.study.command import study as study_command
 from lodger.study.expression import Expression
-from lodger.study.report import notes
+from lodger.study.page import page
+from lodger.study.report import notes, summary, to_markdown
 from lodger.study.series import FUNCTIONS
 
 from .conftest import output
@@ -247,8 +248,22 @@ def test_a_study_that_cannot_run_spares_the_others(capsys: pytest.CaptureFixture
     found = study.run([bad, good])
     assert [one.error is None for one in found] == [False, True]
     (outcome,) = found[0].outcomes
-    assert (outcome.verdict, outcome.regression) == ("missed", True)
+    assert (outcome.verdict, outcome.regression) == ("not run", False)
     assert "nothing" in (outcome.reason or "")
+    # It was `1 missed` and `unexpectedly missed`, though nothing was measured.
+    for said in ("\n".join(summary(found)), page(found), to_markdown(found)):
+        assert "not run" in said
+        assert "missed: bad" not in said and ">missed" not in said and "1 missed" not in said
+    assert "  not run: bad: series `on`: no drive is called `nothing`" in "\n".join(summary(found))
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(999.96, "1000"), (123456, "123,500"), (1e300, "1e+300"), (-2e15, "-2e+15")],
+)
+def test_large_numbers_are_written_with_an_exponent(value: float, shown: str) -> None:
+    """A limit of 1e300 had 300 digits."""
+    assert number(value) == shown
 
 
 def test_an_experiment_is_called_with_its_parameters(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,8 +21,10 @@ _KEYS = (
     *("claim", "value", "unit", "tolerance", "source", "cites", "place", "words"),
     *("same_as", "null", "structural", "expected", "reason", "mark", "plot"),
 )
-VERDICTS = ("met", "missed", "undecided", "none")
+VERDICTS = ("met", "missed", "undecided", "none", "not run")
 _PERCENT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?)\s*%\s*")
+_LONGEST = 1e15
+"""Numbers from here on are written with their exponent: nobody counts more digits."""
 _LARGEST = sys.float_info.max
 """Files may have whole numbers beyond it, which no figure is held against; nor is `inf` or `nan`."""
 _SLACK = 1e-9
@@ -111,7 +113,8 @@ class Outcome:
     """`None` where there is no such figure: no knee, or the study could not be run. Of several
     seeds the median."""
     verdict: str
-    """``met``, ``missed``, ``undecided``; ``none`` where the source gives no limit."""
+    """``met``, ``missed``, ``undecided``; ``none`` where the source gives no limit, ``not run``
+    where the study could not be run."""
     reason: str | None
     has_figure: bool = True
     """Whether there is such a figure, for all that was run."""
@@ -130,6 +133,11 @@ class Outcome:
         return self.verdict == "met"
 
     @property
+    def failed(self) -> bool:
+        """Whether it was seen not to hold, on some seed at least."""
+        return self.verdict in ("missed", "undecided")
+
+    @property
     def kind(self) -> str:
         """One of :data:`lodger.study.claims.KINDS`."""
         check = self.check
@@ -138,7 +146,7 @@ class Outcome:
         if check.goal == "none":
             return "not comparable"
         # What was said to hold by construction and then failed does not.
-        can_fail = self.survives_null is False or not self.met
+        can_fail = self.survives_null is False or self.failed
         if self.survives_null or (check.structural and not can_fail):
             return "structural"
         if self.fits:
@@ -149,7 +157,7 @@ class Outcome:
     @property
     def regression(self) -> bool:
         """Whether it is not met although the study does not say so."""
-        return self.verdict in ("missed", "undecided") and self.check.expected == "met"
+        return self.failed and self.check.expected == "met"
 
     @property
     def shown(self) -> str:
@@ -199,7 +207,7 @@ def number(value: float) -> str:
     """Four significant digits, as people write them."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    if abs(value) >= 1000:
+    if 1000 <= abs(value) < _LONGEST:
         return f"{float(f'{value:.4g}'):,.0f}"
     return f"{value:.4g}"
 
@@ -281,7 +289,7 @@ def _null(table: Table, nulls: Nulls) -> Null:
 
 def _expected(table: Table, goal: str) -> tuple[str, str | None]:
     expected = table.words("expected") or ("none" if goal == "none" else "met")
-    known = VERDICTS[3:] if goal == "none" else VERDICTS[:3]
+    known = VERDICTS[3:4] if goal == "none" else VERDICTS[:3]
     if expected not in known:
         listed = ", ".join(f"`{one}`" for one in known)
         raise table.error(f"`check.expected` must be one of {listed}", "expected")
@@ -436,4 +444,4 @@ def _another_seed(numbers: Sequence[float]) -> tuple[float, float]:
 
 def not_run(check: Check, why: str) -> Outcome:
     """The outcome of a check whose study could not be run."""
-    return Outcome(check, None, "none" if check.goal == "none" else "missed", why)
+    return Outcome(check, None, "not run", why)

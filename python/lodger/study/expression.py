@@ -47,7 +47,7 @@ def near(word: str, known: Sequence[str]) -> str | None:
     found = get_close_matches(word, known, n=1, cutoff=0.5)
     if found:
         return f"did you mean `{found[0]}`?"
-    return f"known are {', '.join(f'`{name}`' for name in sorted(known))}" if known else None
+    return f"known are {', '.join(f'`{name}`' for name in sorted(set(known)))}" if known else None
 
 
 class Expression:
