@@ -8,6 +8,7 @@ from html import escape
 
 from .. import _page
 from .._native import __version__
+from .._show import writable
 from .chart import figure
 from .checks import Outcome, number
 from .claims import KINDS
@@ -38,7 +39,7 @@ def page(found: Sequence[Found], published: bool = True) -> str:
         *(_section(one, published) for one in found),
         _page.foot(),
     ]
-    return "\n".join(part for part in parts if part)
+    return writable("\n".join(part for part in parts if part))
 
 
 _MISSED_ONLY = (
