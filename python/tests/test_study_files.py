@@ -11,6 +11,7 @@ import pytest
 import lodger
 from lodger import study
 from lodger.study import command
+from lodger.study.chart import figure
 from lodger.study.series import FUNCTIONS
 from lodger.study.tasks import find
 
@@ -331,3 +332,13 @@ def test_what_was_measured_is_kept_where_a_check_cannot_be_judged(
     (found,) = study.run([study.parse(text, "s.toml")])
     assert found.error is not None
     assert set(found.to_dict()["series"]) == {"on", "off"}
+
+
+def test_a_linear_axis_has_numbers_without_exponents() -> None:
+    """Its labels were 1e+2, 1.5e+2, 2e+2, ..."""
+    pytest.importorskip("vl_convert")
+    (found,) = study.run([study.parse(TINY.replace("[1, 4, 16]", "[100, 600, 1200]"))])
+    drawn = figure(found, found.study.plots[0], 0)
+    labels = re.findall(r">([^<>]*\d[^<>]*)</text>", drawn)
+    assert {"200", "600", "1,000", "1,200"} <= set(labels)
+    assert not [label for label in labels if "e" in label]
