@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +234,20 @@ def test_a_study_from_end_to_end(tmp_path: Path, command: list[str]) -> None:
     status, text, _ = output([*command, "study", "run", str(file), "--output-format", "json"])
     assert status == 1
     assert json.loads(text)["studies"][0]["checks"][0]["verdict"] == "missed"
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="names of files are UTF-8 there")
+def test_a_study_whose_name_is_no_text_is_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its page ended in a traceback: `surrogates not allowed`."""
+    pytest.importorskip("vl_convert")
+    file = os.fsdecode(os.fsencode(tmp_path) + b"/s\xff.toml")
+    Path(file).write_text(TINY)
+    made = [tmp_path / name for name in ("it.html", "it.json", "it.txt")]
+    options = zip(("--report", "--json", "--output"), map(str, made), strict=True)
+    assert study_command(["run", file, *(word for pair in options for word in pair)]) == 0
+    assert all("s\\udcff" in one.read_text(encoding="utf-8") for one in made)
 
 
 def test_figures_are_the_same_however_many_run_at_a_time() -> None:
