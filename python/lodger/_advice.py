@@ -66,7 +66,13 @@ class Advice(Advised):
         return self.report.answer.enough_bytes
 
     def curve(self) -> Iterator[tuple[int, float]]:
-        """Host memory in bytes and the map's hit ratio (0 to 1) with it, ascending."""
+        """Host memory in bytes and the hit ratio (0 to 1) of the map's look-ups, learnt in one pass.
+
+        Not the drive's: ascending, what a cache of that size would find of the look-ups of one run,
+        each done before the next. It is an LRU cache unless ``report.curve.method`` is
+        ``"direct"``: then it has the drive's policy. What the drive found, with requests side by side
+        and memory that it writes to, is in :meth:`rows` (``hit_ratio``); the answer rests on that.
+        """
         curve = self.report.curve
         points = [] if curve is None else curve.points
         return ((point.hmb_bytes, point.hit_ratio) for point in points)

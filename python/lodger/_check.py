@@ -159,11 +159,23 @@ def kind(allowed: str, *kinds: type, none: bool = True) -> Callable[[str, Any], 
     """Something of certain types."""
 
     def check(name: str, value: Any) -> Any:
-        if (value is None and none) or isinstance(value, kinds):
+        if value is None and none:
             return value
-        raise wrong(name, value, allowed)
+        if not isinstance(value, kinds):
+            raise wrong(name, value, allowed)
+        return text(name, value, allowed, os.PathLike in kinds) if isinstance(value, str) else value
 
     return check
+
+
+def text(name: str, value: str, allowed: str, path: bool = False) -> str:
+    """A text that is one, or a path: half of a pair of UTF-16's, ``"\\ud800"``, is no character. Paths
+    may have bytes that are none, as Python has them."""
+    try:
+        os.fsencode(value) if path else value.encode()
+    except UnicodeEncodeError:
+        raise wrong(name, value, allowed) from None
+    return value
 
 
 def function(name: str, value: Any) -> Any:

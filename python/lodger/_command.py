@@ -8,9 +8,10 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from ._files import write_whole
+from ._show import writable
 from .errors import Error, InputError
 
 _STYLES = {"error": "31", "warning": "33", "note": "36", "hint": "32"}
@@ -65,11 +66,19 @@ class Parser(argparse.ArgumentParser):
             super()._print_message(message, file)
 
 
+def _write(stream: TextIO, text: str) -> None:
+    """Writes all of a text now, whatever the stream's encoding has."""
+    try:
+        stream.write(text)
+    except UnicodeEncodeError:
+        stream.write(writable(text, stream.encoding))
+    stream.flush()
+
+
 def say(text: str) -> None:
     """To standard output, now: what nobody can read is no success."""
     try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        _write(sys.stdout, text)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -83,8 +92,7 @@ def say(text: str) -> None:
 def talk(text: str) -> None:
     """To standard error. That nobody listens is no reason to stop."""
     try:
-        sys.stderr.write(text)
-        sys.stderr.flush()
+        _write(sys.stderr, text)
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
@@ -106,7 +114,7 @@ def path(text: str) -> Path:
 def replace(path: Path, text: str) -> None:
     """Writes a file whole or not at all."""
     try:
-        write_whole(path, text.encode())
+        write_whole(path, writable(text).encode())
     except OSError as error:
         raise InputError(f"cannot write `{path}`: {error.strerror}") from error
 

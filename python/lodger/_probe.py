@@ -24,6 +24,7 @@ from ._run import (
 )
 from ._show import size
 from ._table import Tabular
+from .errors import Error
 from .records.probe import Estimate, ProbeReport
 
 _DAY_S = 24 * 3600.0
@@ -33,8 +34,14 @@ class Probed(Tabular):
     """What was found inside a drive. As a table: a row for each quantity measured."""
 
     def __init__(self, probed: _native.Probed) -> None:
-        self._native = probed
-        self.report = ProbeReport(json.loads(probed.json()))
+        # Not the native findings themselves, which cannot be sent to other processes.
+        self._json, self._text, self._page = probed.json(), probed.text(), probed.page()
+        self._drive_file: str | Error
+        try:
+            self._drive_file = probed.drive_file()
+        except Error as error:
+            self._drive_file = error
+        self.report = ProbeReport(json.loads(self._json))
         """The whole of ``lodger probe --output-format json``: ``report.roles["map"].tier``,
         ``report.quantities``, ``report.usage``."""
 
@@ -50,16 +57,16 @@ class Probed(Tabular):
 
     def to_json(self) -> str:
         """What ``lodger probe --output-format json`` prints."""
-        return self._native.json()
+        return self._json
 
     def text(self) -> str:
         """What ``lodger probe`` prints."""
-        return self._native.text()
+        return self._text
 
     def page(self) -> str:
         """What ``lodger probe --report`` writes: plots and raw data, HTML that needs nothing
         else."""
-        return self._native.page()
+        return self._page
 
     def drive(self, *, name: str = "probed.toml") -> Drive:
         """The drive that the findings describe, as ``lodger probe --emit-drive`` writes it.
@@ -67,7 +74,9 @@ class Probed(Tabular):
         Raises:
             SimulationError: The findings make no drive.
         """
-        return Drive.from_toml(self._native.drive_file(), name=name)
+        if isinstance(self._drive_file, Error):
+            raise self._drive_file
+        return Drive.from_toml(self._drive_file, name=name)
 
     def __repr__(self) -> str:
         return self.text()

@@ -74,9 +74,9 @@ _BARE = re.compile(r"\s*[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?\s*")
 
 def hmb_text(hmb: Hmb) -> str | None:
     """Host memory as the command takes it."""
-    if hmb is None or isinstance(hmb, str):
-        return hmb
     allowed = "a size such as `64MiB`, a number of bytes, `off`, `default` or None"
+    if hmb is None or isinstance(hmb, str):
+        return hmb and _check.text("hmb", hmb, allowed)
     number = _bytes("hmb", hmb, allowed)
     if 0 < number < _PAGE_BYTES:
         hint = f'a number is bytes: `hmb="{number}MiB"` gives so many MiB'
@@ -86,9 +86,10 @@ def hmb_text(hmb: Hmb) -> str | None:
 
 def offer_text(offer: str | int | None) -> str | None:
     """An exact amount of host memory as the command takes it."""
+    allowed = "a size such as `64MiB`, a number of bytes or None"
     if offer is None or isinstance(offer, str):
-        return offer
-    return f"{_bytes('hmb_offer', offer, 'a size such as `64MiB`, a number of bytes or None')}B"
+        return offer and _check.text("hmb_offer", offer, allowed)
+    return f"{_bytes('hmb_offer', offer, allowed)}B"
 
 
 def _bytes(name: str, value: object, allowed: str) -> int:
@@ -116,9 +117,10 @@ def _interval(name: str, value: object) -> object:
     """How long the intervals of a timeline are."""
     if isinstance(value, bool):
         return "auto" if value else None
+    allowed = "True, False or a time such as `100ms`"
     if value is None or isinstance(value, str):
-        return value
-    raise _check.wrong(name, value, "True, False or a time such as `100ms`")
+        return value and _check.text(name, value, allowed)
+    raise _check.wrong(name, value, allowed)
 
 
 # What is checked of every question about a run, and of those that take long.
@@ -341,7 +343,7 @@ def _per_cent(within: str | float | None) -> str | None:
     if _BARE.fullmatch(within):
         hint = f"`{within.strip()}%` is per cent, and a number that is no text, such as 0.05, a share"
         raise InputError(f"`within` as text needs a per cent sign, found `{within}`", hint)
-    return within
+    return _check.text("within", within, "a share such as `5%` or 0.05, or None")
 
 
 @public(**_RUN, **_WATCHED)

@@ -1,8 +1,13 @@
-"""Numbers for people."""
+"""Numbers and texts for people."""
 
 from __future__ import annotations
 
 import math
+
+
+def writable(text: str, encoding: str = "utf-8") -> str:
+    """What can be written of a text: of names that are no text, bytes as Python shows them."""
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def _scaled(value: float, base: int, units: tuple[str, ...]) -> str:

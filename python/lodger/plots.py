@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ._advice import Advice
     from ._sweep import Point
 
+_LEARNT = {"stack_distances": "an LRU cache's", "direct": "the drive's policy"}
+"""What curves are of, by how they were made."""
 _SAMPLES_MAX = 5_000
 """Points of a scatter plot: more cannot be told apart, and make the file slow to open."""
 
@@ -200,18 +202,35 @@ def log(result: Result) -> altair.Chart:
 
 @public(found=_advice)
 def advice(found: Advice) -> altair.Chart:
-    """The map's hit ratio over host memory, and the answer."""
+    """The map's hits over host memory, as simulated (a point is a run) and as learnt in one pass,
+    and the answer, which rests on what was simulated."""
     alt = _altair()
-    rows = [{"mib": size / 2**20, "ratio": 100 * ratio} for size, ratio in found.curve()]
-    curve = (
-        _chart(rows, "what host memory buys")
-        .mark_line(interpolate="step-after")
+    report = found.report
+    curve_ends, whose = 0, None
+    if report.curve is not None:
+        curve_ends, whose = report.curve.useful_bytes, _LEARNT.get(report.curve.method)
+    # As on the page: beyond twice what anybody asks for there is nothing to see.
+    end = 2 * max(curve_ends, report.drive.preferred_bytes)
+    lines: dict[str, list[tuple[int, float | None]]] = {
+        "simulated": [(run.hmb_bytes, run.hit_ratio) for run in report.runs],
+        f"learnt in one pass: {whose}": [*found.curve()],
+    }
+    rows = [
+        {"mib": size / 2**20, "ratio": 100 * ratio, "hits": name}
+        for name, points in lines.items()
+        for size, ratio in points
+        if ratio is not None and size <= end
+    ]
+    curves = (
+        _chart(rows, "the map's hits over host memory")
+        .mark_line(point=True)
         .encode(
             x=alt.X("mib:Q", title="host memory (MiB)"),
-            y=alt.Y("ratio:Q", title="map hits (%)"),
+            y=alt.Y("ratio:Q", title="map look-ups found in memory (%)"),
+            color=alt.Color("hits:N", title=None, sort=None).legend(orient="bottom", labelLimit=0),
         )
     )
     if not found.enough_bytes:
-        return curve
+        return curves
     rule = _chart([{"mib": found.enough_bytes / 2**20}], "").mark_rule(strokeDash=[4, 4])
-    return curve + rule.encode(x="mib:Q")
+    return curves + rule.encode(x="mib:Q")

@@ -97,6 +97,7 @@ def test_no_value_at_all_makes_a_raw_error(name: str, tmp_path: Path) -> None:
         2**70,
         "",
         "no such",
+        "\ud800",
         (),
         {},
         {1: 2},
@@ -112,6 +113,21 @@ def test_no_value_at_all_makes_a_raw_error(name: str, tmp_path: Path) -> None:
                 function(**given)
             except lodger.Error:
                 continue
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *((key, "\ud800") for key in ("hmb", "hmb_offer", "precondition", "out", "cluster")),
+        ("measures", {"\ud800": "1"}),
+        *(("changes", value) for value in (0, "", "x", False, [0], [{}, 0])),
+        *((key, np.array([1, 2])) for key in ("seeds", "random", "trials", "search_seed")),
+    ],
+)
+def test_a_wrong_value_of_a_sweep_is_told(key: str, value: Any) -> None:
+    """Half of a pair of UTF-16's ended in `UnicodeEncodeError`; `changes=0` was taken for none."""
+    with pytest.raises(lodger.InputError, match=f"`{key}` must be .*, found"):
+        lodger.sweep(JOB, "tiny", optimise="p99_us:min", **{key: value})
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "sweep"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import threading
 from pathlib import Path
 from typing import Any
@@ -160,3 +161,17 @@ def test_what_cannot_be_converted_is_said(tmp_path: Path) -> None:
         lodger.trace_convert(flush, "msr", place)
     assert place.read_text() == "kept"
     assert {file.name for file in tmp_path.iterdir()} == {"kept", "trace.csv"}
+
+
+def test_what_a_probe_found_can_be_sent_elsewhere() -> None:
+    """`cannot pickle 'lodger._native.Probed' object`, though advice and results could."""
+    found = lodger.probe("tiny", experiments=["read-ahead"])
+    again = pickle.loads(pickle.dumps(found))
+    assert again.to_json() == found.to_json() and again.text() == found.text()
+    assert again.page() == found.page() and again.rows() == found.rows()
+    for one in (found, again):
+        with pytest.raises(lodger.SimulationError, match="the map cache was not measured"):
+            one.drive()
+    whole = lodger.probe("tiny")
+    copy = pickle.loads(pickle.dumps(whole))
+    assert copy.drive().to_toml() == whole.drive().to_toml()

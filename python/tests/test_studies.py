@@ -120,6 +120,26 @@ def test_the_first_error_ends_a_sweep(endless: Path) -> None:
         lodger.sweep(endless, ["tiny", "970-pro"], hmb_offer=["1MiB"], workers=2)
 
 
+def test_the_plot_of_an_advice_tells_what_was_simulated_from_what_was_learnt() -> None:
+    """It drew an ideal LRU cache's hits as the map's: 99 % where the drive had 43."""
+    pytest.importorskip("altair")
+    span = lodger.Workload.from_fio(SPAN.replace("${size}", "512m"))
+    found = lodger.advise(span, "tiny", within=0.05)
+    assert found.enough_bytes
+    chart = lodger.plots.advice(found).to_dict()
+    drawn: dict[str, dict[float, float]] = {}
+    for row in chart["layer"][0]["data"]["values"]:
+        drawn.setdefault(row["hits"], {})[row["mib"] * 2**20] = row["ratio"] / 100
+    ran = {row["hmb_bytes"]: row["hit_ratio"] for row in found.rows()}
+    learnt = dict(found.curve())
+    assert found.report.curve is not None and found.report.curve.method == "stack_distances"
+    assert drawn["learnt in one pass: an LRU cache's"] == pytest.approx(learnt)
+    simulated = {size: ratio for size, ratio in ran.items() if size <= 2**20}
+    assert drawn.pop("simulated") == pytest.approx(simulated)
+    assert len(drawn) == 1
+    assert any(abs(ratio - learnt[size]) > 1e-3 for size, ratio in simulated.items())
+
+
 def test_plots_are_made_of_results(jobs: Path) -> None:
     pytest.importorskip("altair")
     workload = lodger.Workload.from_fio(SPAN)

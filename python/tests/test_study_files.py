@@ -11,6 +11,7 @@ import pytest
 import lodger
 from lodger import study
 from lodger.study import command
+from lodger.study.chart import figure
 from lodger.study.series import FUNCTIONS
 from lodger.study.tasks import find
 
@@ -136,11 +137,42 @@ def test_what_a_file_says_is_what_is_run() -> None:
         ("last(on)", "__import__('os')", 28, "there is no function `__import__`", None),
         ("last(on)", "(lambda: 1)()", 28, "is not allowed in an expression", "allowed are"),
         ("last(on) /", "last(on) /* ", 28, "is not an expression", "allowed are"),
+        # These were met whatever was measured.
+        ("last(on) / first(on)", "1", 28, "`1` names no series: nothing", "last(on)"),
+        ("last(on) / first(on)", "True", 28, "`True` names no series", "last(on)"),
+        ("last(on) / first(on)", "all(on)", 28, "`on` is none", "`all(on > 0)`"),
+        ("last(on) / first(on)", "any(on > 1, on * 2)", 28, "`on * 2` is none", "any(on * 2 > 0)"),
+        ("last(on) / first(on)", "all([within(on, 1, 4)])", 28, "`on` is none", "`all(on > 0)`"),
+        ("last(on) / first(on)", "knee(on) > 0 or 1 > 0", 28, "`1 > 0` names no series", "last"),
+        ("last(on) / first(on)", "rises(on) or True", 28, "`True` names no series", "last"),
+        ("last(on) / first(on)", "any(on > 1, True)", 28, "`True` names no series", "last"),
         ("at_least = 2", "target = 2", 29, "needs a `tolerance`", None),
         ("at_least = 2", "target = 2\ntolerance = '5'", 30, "`tolerance` must be", None),
         ("at_least = 2", "between = [3, 2]", 29, "the smaller first", None),
+        # These were accepted, and ended in `max() arg is an empty sequence` after the runs.
+        (
+            "at_least = 2",
+            "at_least = inf",
+            29,
+            "at_least` must be a finite number, found inf",
+            "limit",
+        ),
+        ("at_least = 2", "at_least = nan", 29, "must be a finite number, found nan", "limit"),
+        ("at_least = 2", "at_most = -inf", 29, "`check.at_most` must be a finite number", "limit"),
+        (
+            "at_least = 2",
+            "target = nan\ntolerance = 1",
+            29,
+            "`check.target` must be a fin",
+            "limit",
+        ),
+        ("at_least = 2", "target = 1\ntolerance = inf", 30, "tolerance` must be a finite", "limit"),
+        ("at_least = 2", f"at_least = 1{'0' * 400}", 29, "must be a finite number", "limit"),
+        ("at_least = 2", "between = [nan, nan]", 29, "smaller first, found [nan, nan]", "such as"),
+        ("at_least = 2", "between = [-inf, inf]", 29, "must have a finite end", "every figure"),
         ("at_least = 2", 'at_least = 2\nexpected = "missed"', 30, "needs a `reason`", "say why"),
         ("over = { depth", "over = { deep = [], depth", 15, "`over` must be", None),
+        ("[1, 4, 16]", "[1, 4, 1.0]", 15, "`over.depth` has the value `1.0` twice", "once"),
         ("measure = ", "# ", None, "nothing says what to measure", "jobs[0]"),
         ("y = ", "#", 22, "`plot.y` is missing", None),
         ("[series.off]", "[series.off]\nworkload = 3", 20, "`series.off.workload` must be", None),
@@ -263,9 +295,26 @@ def test_a_check_that_cannot_be_judged_is_told_before_the_runs() -> None:
 
 def test_a_check_whose_value_is_no_real_number_is_told_with_its_line() -> None:
     """It was a traceback of `TypeError: must be real number, not complex`."""
-    text = TINY.replace("last(on) / first(on)", "(0 - 1) ** 0.5")
+    text = TINY.replace("last(on) / first(on)", "(first(on) - 2) ** 0.5")
     with pytest.raises(lodger.InputError, match=r"is not a real number \(s\.toml:\d+\)"):
         study.parse(text, "s.toml")
+
+
+@pytest.mark.parametrize(
+    "value", ["all([on > 1])", "all(within(on > off, 1, 4), rises(on))", "any(not falls(on))"]
+)
+def test_all_and_any_take_whatever_is_a_condition(value: str) -> None:
+    text = TINY.replace("last(on) / first(on)", value).replace("at_least = 2", "target = true")
+    (check,) = study.parse(text).checks
+    assert check.value.text == value
+
+
+def test_a_hint_lists_each_name_once() -> None:
+    """A variable `drive` stood there twice: "known are `drive`, `drive`, ..."."""
+    text = TINY.replace('"tiny"', '"${drive}"\nvariables = { drive = "tiny" }')
+    with pytest.raises(lodger.InputError, match="`zzzz` in `zzzz=1`") as found:
+        study.parse(text.replace("at_least = 2", 'at_least = 2\nnull = "zzzz=1"'))
+    assert (found.value.hint or "").count("`drive`") == 1
 
 
 def test_a_check_without_a_value_names_its_place_once() -> None:
@@ -283,3 +332,13 @@ def test_what_was_measured_is_kept_where_a_check_cannot_be_judged(
     (found,) = study.run([study.parse(text, "s.toml")])
     assert found.error is not None
     assert set(found.to_dict()["series"]) == {"on", "off"}
+
+
+def test_a_linear_axis_has_numbers_without_exponents() -> None:
+    """Its labels were 1e+2, 1.5e+2, 2e+2, ..."""
+    pytest.importorskip("vl_convert")
+    (found,) = study.run([study.parse(TINY.replace("[1, 4, 16]", "[100, 600, 1200]"))])
+    drawn = figure(found, found.study.plots[0], 0)
+    labels = re.findall(r">([^<>]*\d[^<>]*)</text>", drawn)
+    assert {"200", "600", "1,000", "1,200"} <= set(labels)
+    assert not [label for label in labels if "e" in label]

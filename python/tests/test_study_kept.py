@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -152,6 +154,78 @@ def test_a_file_that_holds_something_else_is_left_as_it_is(tmp_path: Path, text:
     with pytest.raises(InputError, match=r"runs? of a?\s?stud"):
         Kept(file)
     assert file.read_text() == text
+
+
+def kept_of(file: Path, data: bytes) -> dict[str, str]:
+    """What is read of a kept file with these bytes."""
+    file.write_bytes(data)
+    with Kept(file) as kept:
+        return {key: repr(values) for key, values in kept._values.items()}
+
+
+def test_no_damage_of_a_kept_run_goes_unnoticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flipped bit of a figure was another figure."""
+    monkeypatch.setattr("lodger.study.kept._build", lambda: "ours")
+    file = tmp_path / "runs.jsonl"
+    found(STUDY, file)
+    data = file.read_bytes()
+    whole = kept_of(file, data)
+    assert len(whole) == 4
+    draw = random.Random(0)
+    damaged = [
+        data[: bit // 8] + bytes([data[bit // 8] ^ 1 << bit % 8]) + data[bit // 8 + 1 :]
+        for bit in draw.sample(range(8 * len(data)), 500)
+    ]
+    damaged += [
+        data[:start] + bytes(len(data[start : start + 512])) + data[start + 512 :]
+        for start in range(0, len(data), 512)
+    ]
+    lost = 0
+    for other in damaged:
+        left = kept_of(file, other)
+        assert left.items() <= whole.items()
+        lost += len(left) < len(whole)
+    assert lost > 400, "what has no checksum any more is read as a line of before"
+
+
+def test_a_damaged_run_is_done_again(
+    tmp_path: Path, ran: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its figure was taken as it stood, or the whole file was refused."""
+    file = tmp_path / "runs.jsonl"
+    (tmp_path / "s.toml").write_text(STUDY)
+    call = ["run", str(tmp_path / "s.toml"), "--keep", str(file)]
+    assert study_command(call) == 0
+    first = capsys.readouterr().out
+    lines = file.read_bytes().splitlines(keepends=True)
+    lines[1] = re.sub(rb"\d(?=\.)", lambda digit: b"12"[digit[0] == b"1" :][:1], lines[1])
+    lines[2] = bytes(40) + lines[2][40:]
+    file.write_bytes(b"".join(lines))
+    ran.clear()
+    assert study_command(call) == 0
+    again = capsys.readouterr()
+    assert again.out == first
+    for line in (2, 3):
+        said = f"note: line {line} of `{file}` was damaged: its run is done again"
+        assert said in again.err
+    assert len(ran) == 2
+    ran.clear()
+    assert study_command([*call, "-q"]) == 0
+    assert ran == []
+
+
+def test_runs_of_before_there_were_checksums_are_read(tmp_path: Path, ran: list[str]) -> None:
+    file = tmp_path / "runs.jsonl"
+    first = found(STUDY, file)
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    for row in rows:
+        assert len(row.pop("crc32")) == 8
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    ran.clear()
+    assert found(STUDY, file) == first
+    assert ran == []
 
 
 def test_the_command_keeps_and_goes_on(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,12 @@ import pytest
 import lodger
 from lodger import study
 from lodger.study import Series
-from lodger.study.checks import judge
+from lodger.study.checks import judge, number, over_seeds
 from lodger.study.command import reproduce
 from lodger.study.command import study as study_command
 from lodger.study.expression import Expression
-from lodger.study.report import notes
+from lodger.study.page import page
+from lodger.study.report import notes, summary, to_markdown
 from lodger.study.series import FUNCTIONS
 
 from .conftest import output
@@ -115,6 +118,45 @@ def test_a_figure_that_there_is_not_is_told_with_the_reason(value: str) -> None:
     assert said.startswith(f"`{value}` has no value here: it divides by 0, is too large, or looks")
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "knee(on) != 5",
+        "not (knee(on) <= 3)",
+        "not knee(on) <= 3 and last(on) > 0",
+        "knee(on) > 3 or last(on) > 0",
+        "last(on) > 0 or knee(on) > 3",
+        "all(last(on) > 0, knee(on) != 3)",
+        "any(last(on) > 0, knee(on) > 3)",
+        "max(1, knee(on)) >= 1",
+        "not rises(on / (on - 1))",
+        "x_of_max(on / (on - 1)) == 1",
+        "not all(on / (on - 1) < 9)",
+        "1 / (1 / (last(on) - 1)) == 0",
+        "last(1 / (on / (on - 1))) == 0",
+        "at(on, knee(on)) == 1",
+        "crossing(on / (on - 1), 3) != 1",
+        "not spread(on - 1) < 3",
+    ],
+)
+@pytest.mark.parametrize("target", ["true", "false"])
+def test_what_is_made_of_a_figure_that_there_is_not_is_missed(value: str, target: str) -> None:
+    """`knee(on) != 5` and `not (knee(on) <= 3)` were met by a series without a knee."""
+    goal = f"target = {target}"
+    text = TINY.replace("last(on) / first(on)", value).replace("at_least = 2", goal)
+    (check,) = study.parse(text).checks
+    outcome = judge(check, {"on": series(1, 1, 1)})
+    assert (outcome.measured, outcome.verdict, outcome.has_figure) == (None, "missed", False)
+
+
+def test_a_condition_that_some_seeds_alone_have_is_undecided() -> None:
+    text = TINY.replace("last(on) / first(on)", "knee(on) != 9")
+    (check,) = study.parse(text.replace("at_least = 2", "target = true")).checks
+    flat, step = (judge(check, {"on": one}) for one in (series(1, 1, 1), series(1, 1, 9)))
+    assert [one.verdict for one in (flat, step)] == ["missed", "met"]
+    assert over_seeds([flat, step]).verdict == over_seeds([step, flat]).verdict == "undecided"
+
+
 def verdict(goal: str, value: str = "one") -> study.Outcome:
     text = TINY.replace("at_least = 2", goal).replace("last(on) / first(on)", "last(on)")
     (check,) = study.parse(text).checks
@@ -194,6 +236,20 @@ def test_a_study_from_end_to_end(tmp_path: Path, command: list[str]) -> None:
     assert json.loads(text)["studies"][0]["checks"][0]["verdict"] == "missed"
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="names of files are UTF-8 there")
+def test_a_study_whose_name_is_no_text_is_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its page ended in a traceback: `surrogates not allowed`."""
+    pytest.importorskip("vl_convert")
+    file = os.fsdecode(os.fsencode(tmp_path) + b"/s\xff.toml")
+    Path(file).write_text(TINY)
+    made = [tmp_path / name for name in ("it.html", "it.json", "it.txt")]
+    options = zip(("--report", "--json", "--output"), map(str, made), strict=True)
+    assert study_command(["run", file, *(word for pair in options for word in pair)]) == 0
+    assert all("s\\udcff" in one.read_text(encoding="utf-8") for one in made)
+
+
 def test_figures_are_the_same_however_many_run_at_a_time() -> None:
     made = study.parse(TINY)
     first, second = (study.run([made], workers=n)[0].to_dict() for n in (1, 4))
@@ -208,8 +264,22 @@ def test_a_study_that_cannot_run_spares_the_others(capsys: pytest.CaptureFixture
     found = study.run([bad, good])
     assert [one.error is None for one in found] == [False, True]
     (outcome,) = found[0].outcomes
-    assert (outcome.verdict, outcome.regression) == ("missed", True)
+    assert (outcome.verdict, outcome.regression) == ("not run", False)
     assert "nothing" in (outcome.reason or "")
+    # It was `1 missed` and `unexpectedly missed`, though nothing was measured.
+    for said in ("\n".join(summary(found)), page(found), to_markdown(found)):
+        assert "not run" in said
+        assert "missed: bad" not in said and ">missed" not in said and "1 missed" not in said
+    assert "  not run: bad: series `on`: no drive is called `nothing`" in "\n".join(summary(found))
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(999.96, "1000"), (123456, "123,500"), (1e300, "1e+300"), (-2e15, "-2e+15")],
+)
+def test_large_numbers_are_written_with_an_exponent(value: float, shown: str) -> None:
+    """A limit of 1e300 had 300 digits."""
+    assert number(value) == shown
 
 
 def test_an_experiment_is_called_with_its_parameters(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,31 @@ def test_the_page_needs_nothing_else(jobs: Path, tmp_path: Path) -> None:
     assert "http" not in page.replace("http://www.w3.org", "")
     assert "prefers-color-scheme:dark" in page
     assert "lodger sweep" in page
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="names of files are UTF-8 there")
+def test_names_that_are_no_text_end_no_sweep(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    """All points ran, then the page ended in a traceback: `surrogates not allowed`."""
+    pytest.importorskip("pyarrow")
+    job, out = (os.fsdecode(os.fsencode(tmp_path) + name) for name in (b"/d\xff.fio", b"/o\xff"))
+    Path(job).write_text("[j]\nrw=randread\nbs=4k\nnumber_ios=50\nsize=64m\n")
+    run = [job, "--drive", "tiny", "--vary", "iodepth=1,2"]
+    assert sweep_command([*run, "--out", out]) == 0
+    said = capsys.readouterr()
+    assert "2 of 2 settings" in said.out
+    page = (Path(out) / "report.html").read_text(encoding="utf-8")
+    assert "o\\udcff/points" in page and "d\\udcff.fio" in page
+    assert len(list((Path(out) / "points").iterdir())) == 2
+    # Where nobody but UTF-8 is spoken, and to a file.
+    ran = subprocess.run(
+        [*command, "sweep", *run, "--output", f"{out}/table", "--report", f"{out}/page"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"},
+        timeout=120,
+    )
+    assert ran.returncode == 0, ran.stderr
 
 
 def figures(page: str) -> list[str]:

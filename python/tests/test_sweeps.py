@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -372,6 +373,22 @@ def test_a_search_says_that_a_setting_was_suggested_again(
     assert "6 trials gave 2 settings" in said
     assert sweep_command([*run, "--trials", "6", "--quiet"]) == 0
     assert "note" not in capsys.readouterr().err
+
+
+def test_a_search_that_goes_on_counts_all_that_was_finished(
+    job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It said `2 of 20 points are finished already`, which were those of its first batch."""
+    pytest.importorskip("optuna")
+    run = [str(job), "--drive", "tiny", "--vary", "iodepth=1,2,4,8", "--vary", "bs=4k,8k,16k"]
+    run += ["--optimise", "p99_us:min", "--trials", "20", "--out", str(tmp_path / "out")]
+    assert sweep_command(run) == 0
+    assert "finished already" not in capsys.readouterr().err
+    there = len(list((tmp_path / "out" / "points").iterdir()))
+    assert there > 2
+    assert sweep_command(run) == 0
+    said = re.findall("note: (.*) finished already", capsys.readouterr().err)
+    assert said == [f"{there} of {there} points were"]
 
 
 def test_a_wrong_value_names_its_place_once(job: Path) -> None:

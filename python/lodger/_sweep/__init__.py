@@ -169,6 +169,8 @@ def _measured(measures: object) -> Mapping[str, str]:
         isinstance(text, str) for pair in measures.items() for text in pair
     ):
         raise _check.wrong("measures", measures, "a mapping of names to expressions or None")
+    for name in measures:
+        _check.text("measures", name, "names that are text, and expressions")
     return measures
 
 
@@ -232,6 +234,9 @@ def _lists(given: Mapping[str, Any], seeds: int | None) -> dict[str, Sequence[An
             raise InputError(message, "each is a point at least, and a sweep has no more than that")
         if key in (*METRICS, *TEXTS, "point"):
             raise InputError(f"`{key}` is a column of results", "give the variable another name")
+        if key == "changes":
+            for value in values:
+                _check.changes(key, value)
         _once(key, values)
     if seeds is not None:
         if "seed" in lists:

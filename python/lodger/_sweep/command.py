@@ -9,6 +9,7 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from .._command import (
@@ -174,7 +175,10 @@ class _Progress:
     def __init__(self) -> None:
         self.done = 0
         self.total = 0
-        self.out = False
+        self.out: Path | None = None
+        self.search = False
+        """Whether it learns as it goes which points there are, and meets those of before one by
+        one."""
         self._told = 0.0
         self._terminal = sys.stderr.isatty()
 
@@ -185,14 +189,16 @@ class _Progress:
 
     def kept(self) -> str | None:
         """What is on disk of a sweep that came to an early end."""
-        if not self.out:
+        if self.out is None:
             return None
-        return f"{self.done} of {self.total} points are kept, and the same command goes on"
+        kept = len(list((self.out / "points").glob("*.parquet")))
+        of = "" if self.search else f" of {self.total}"
+        return f"{kept}{of} points are kept, and the same command goes on"
 
     def __call__(self, done: int, total: int, left_s: float | None) -> None:
         first = not self.total
         self.done, self.total = done, total
-        if first and done:
+        if first and done and not self.search:
             note(f"{done} of {total} points are finished already")
         now = time.monotonic()
         if not self._told:
@@ -213,7 +219,7 @@ def _work(options: argparse.Namespace, progress: _Progress, typed: Sequence[str]
         if target is not None and not target.absolute().parent.is_dir():
             raise InputError(f"`{target.parent}` is no folder", f"mkdir -p {target.parent}")
     vary = _varied(options)
-    progress.out = options.out is not None
+    progress.out, progress.search = options.out, options.trials is not None
     found = sweep(
         _workload(options),
         _drives(options.drive),
@@ -237,6 +243,8 @@ def _work(options: argparse.Namespace, progress: _Progress, typed: Sequence[str]
             f"{options.trials} trials gave {len(found) // seeds} settings: one that is suggested "
             "again counts as a trial, and is not run again"
         )
+    if progress.search and found.finished_before:
+        note(f"{found.finished_before} of {len(found)} points were finished already")
     for name in found.damaged:
         note(f"`{name}` was damaged: its point was run again")
     _written(options, found, shlex.join(["lodger", "sweep", *typed]))

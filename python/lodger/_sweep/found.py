@@ -63,13 +63,17 @@ class Point(Mapping[str, Any]):
             raise self.error
         if self._result is None and self._store is not None:
             row = self._store.load(self.number, texts=True)
-            if row is not None:
-                warnings = row["warnings"] or []
-                said = {
-                    "hmb": hmb_text(self.setting.get("hmb")),
-                    "hmb_offer": offer_text(self.setting.get("hmb_offer")),
-                }
-                self._result = Result.restored(row["result"], row["report"], warnings, **said)
+            if row is None:
+                hint = "the same sweep runs the point again"
+                where = self._store.points
+                message = f"point {self.number} in `{where}` was removed or damaged meanwhile"
+                raise Error(message, hint)
+            said = {
+                "hmb": hmb_text(self.setting.get("hmb")),
+                "hmb_offer": offer_text(self.setting.get("hmb_offer")),
+            }
+            warnings = row["warnings"] or []
+            self._result = Result.restored(row["result"], row["report"], warnings, **said)
         if self._result is None:
             raise Error(f"the result of point {self.number} is not kept")
         return self._result

@@ -13,8 +13,8 @@ _LATENCY = ("mean_us", "p50_us", "p99_us", "p999_us", "max_us")
 
 METRICS: Mapping[str, str] = {
     "requests": "requests completed",
-    "iops": "requests/s of all jobs together; jobs one after the other over all their time",
-    "bw_bytes": "bytes/s of all jobs together, likewise",
+    "iops": "requests/s of all jobs together, from the first that counts to the end of the last",
+    "bw_bytes": "bytes/s, likewise",
     "mean_us": "completion latency, microseconds: mean",
     "p50_us": "half of the requests took no longer",
     "p99_us": "99 % of them",
@@ -30,9 +30,9 @@ METRICS: Mapping[str, str] = {
     "hmb_used_bytes": "host memory in use at the end, bytes",
     "map_hit_share": "map look-ups found in memory, 0 to 1",
     "map_misses": "map look-ups that went to flash",
-    "flash_reads": "pages read",
-    "programs": "pages programmed",
-    "erases": "blocks erased",
+    "flash_reads": "reads asked of the flash",
+    "programs": "program operations",
+    "erases": "erase operations, one per die",
     "days_per_1000_cycles": "days of this load until flash was programmed 1000 times; none without writes",
     "transactions_per_s": "of a model of database logging",
     "commit_mean_us": "of a model of database logging",

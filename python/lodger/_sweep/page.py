@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _page
 from .._native import __version__
+from .._show import writable
 from ..errors import Error
 from .front import Objective
 from .report import cell, columns, errors, headline
@@ -46,7 +47,7 @@ def page(sweep: Sweep, command: str) -> str:
         _about(sweep, command),
         _page.foot(),
     ]
-    return "\n".join(part for part in parts if part)
+    return writable("\n".join(part for part in parts if part))
 
 
 def _goal(one: Objective) -> str:

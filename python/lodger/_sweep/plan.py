@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, cast
 
+from .. import _check
 from .._native import Drive, Workload, __version__, check_run, hmb_choice
 from .._run import hmb_text, offer_text
 from .._table import number_type
@@ -60,6 +61,8 @@ def failure(error: Exception) -> Error:
 def host_of(setting: Mapping[str, Any]) -> dict[str, Any]:
     """What a setting says of the host, as `simulate` takes it."""
     state = setting.get("precondition", "sequential")
+    if isinstance(state, str):
+        _check.text("precondition", state, "`none`, `sequential` or `random`")
     return {
         "hmb": hmb_text(setting.get("hmb")),
         "hmb_offer": offer_text(setting.get("hmb_offer")),

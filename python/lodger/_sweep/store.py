@@ -1,7 +1,7 @@
 """A sweep on disk: a plan, and a Parquet file for each finished point.
 
 ``plan.json`` says which sweep the folder is of. ``points/`` is a data set of files of one row each,
-written beside their place and renamed: what has such a name is whole.
+written beside their place and renamed, with a checksum: what was damaged afterwards is noticed.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import errno
 import io
 import json
 import os
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,13 @@ from .measure import METRICS
 
 FIXED = ("point", "drive")
 TEXTS = ("error", "hint", "warnings", "result", "report")
+
+_FORMAT = 2
+"""Of a folder. In those of format 1, whose plan does not say so, points have no checksum."""
+_SUM = "crc32:"
+_DIGITS = 8
+_BLANK = "0" * _DIGITS
+"""Stands in the place of a checksum while it is taken."""
 
 
 def _pyarrow() -> Any:
@@ -38,7 +46,8 @@ class Store:
         self._pa = _pyarrow()
         self.folder = Path(folder)
         self.points = self.folder / "points"
-        self._plan = dict(plan)
+        self._plan = {"format": _FORMAT, **plan}
+        self._format = _FORMAT
         self._schema = self._columns(measures)
         self.damaged: list[str] = []
         """Files that could not be read, whose points are run again."""
@@ -52,7 +61,8 @@ class Store:
         fields += [(name, pa.float64()) for name in (*METRICS, *measures)]
         fields += [(name, pa.string()) for name in TEXTS if name != "warnings"]
         fields.append(("warnings", pa.list_(pa.string())))
-        return pa.schema(fields)
+        # Metadata of the schema stands at the end of a file, as it is.
+        return pa.schema(fields, {"lodger": _SUM + _BLANK})
 
     def open(self) -> None:
         """Makes the folder, or finds the same sweep in it.
@@ -122,7 +132,14 @@ class Store:
                 raise ValueError
         except ValueError as error:
             raise InputError(f"`{place}` is damaged", hint)._about("out") from error
+        self._format = there.pop("format", 1)
+        if self._format not in (1, _FORMAT):
+            message = (
+                f"`{place}` is of format {self._format}, and this version knows 1 and {_FORMAT}"
+            )
+            raise InputError(message, hint)._about("out")
         ours = json.loads(json.dumps(self._plan))
+        del ours["format"]
         for name in ours:
             # As texts: the order of keys is that of the points.
             if json.dumps(there.get(name)) != json.dumps(ours[name]):
@@ -142,15 +159,28 @@ class Store:
     def load(self, number: int, texts: bool = False) -> dict[str, Any] | None:
         """The row of a point, if it is finished; without its texts unless they are asked for."""
         place = self._part(number)
-        if not place.exists():
+        try:
+            row = self.row(place.read_bytes(), texts)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            row = None
+        if row is None:
+            self.damaged.append(place.name)
+        return row
+
+    def row(self, data: bytes, texts: bool = False) -> dict[str, Any] | None:
+        """The row of a file; none if that is not what was written."""
+        if not _is_whole(data, self._format == _FORMAT):
             return None
         names = [name for name in self._schema.names if texts or name not in ("result", "report")]
         try:
+            file = self._pa.parquet.ParquetFile(self._pa.BufferReader(data))
+            if not file.schema_arrow.equals(self._schema):
+                return None
             # One row needs no threads, which would take more time to start than to read it.
-            table = self._pa.parquet.ParquetFile(place).read(names, use_threads=False)
-            (row,) = table.to_pylist()
+            (row,) = file.read(names, use_threads=False).to_pylist()
         except (OSError, ValueError, self._pa.ArrowException):
-            self.damaged.append(place.name)
             return None
         return dict(row)
 
@@ -165,9 +195,29 @@ class Store:
         )
         try:
             # After a power cut it may be damaged, which is noticed: no need to wait for the disk.
-            write_whole(self._part(row["point"]), data.getvalue(), sync=False)
+            write_whole(self._part(row["point"]), _summed(data.getvalue()), sync=False)
         except OSError as error:
             raise self._failed(error) from error
+
+
+def _summed(data: bytes) -> bytes:
+    """A file with its checksum, which is of all its bytes."""
+    start = data.rindex((_SUM + _BLANK).encode()) + len(_SUM)
+    return data[:start] + _checksum(data) + data[start + _DIGITS :]
+
+
+def _is_whole(data: bytes, summed: bool) -> bool:
+    """Whether the checksum of a file is right; or, if it may be without one, there is none."""
+    before = data.rfind(_SUM.encode())
+    if before < 0:
+        return not summed
+    start = before + len(_SUM)
+    blank = data[:start] + _BLANK.encode() + data[start + _DIGITS :]
+    return data[start : start + _DIGITS] == _checksum(blank)
+
+
+def _checksum(data: bytes) -> bytes:
+    return f"{zlib.crc32(data):0{_DIGITS}x}".encode()
 
 
 _WORDS = {

@@ -60,7 +60,7 @@ class Answer(Record):
 
 
 class CurvePoint(Record):
-    """What an amount of host memory brings the map."""
+    """What a cache in so much host memory would find of the look-ups."""
 
     __slots__ = ()
     hmb_bytes: int
@@ -69,11 +69,12 @@ class CurvePoint(Record):
 
 
 class Curve(Record):
-    """The map's hits over host memory."""
+    """The map's hits over host memory, learnt in one pass over the look-ups of a run: no drive has
+    them exactly."""
 
     __slots__ = ()
     method: str
-    """``stack_distances`` or ``direct``."""
+    """``stack_distances``, those of an LRU cache, or ``direct``, those of the drive's policy."""
     sampled_share: float
     unit_bytes: int | None
     useful_bytes: int
@@ -100,9 +101,11 @@ class TriedSize(Record):
     simulated_at_bytes: int
     """Sizes of equal effect share a run."""
     hit_ratio: float | None
+    """As simulated."""
     hit_ratio_own_memory: float | None
     joined_ratio: float | None
     curve_hit_ratio: float | None
+    """As the curve has it."""
     iops: float
     transactions_per_second: float | None
     """Of a database, which is judged by this."""

@@ -350,9 +350,9 @@ class Inside(Record):
     requests: int
     """Those of the ramp included."""
     together: Mapping[str, Rates]
-    """Rates of all jobs: ``"all"``, and by direction. Jobs at the same time add up, from the first
-    that counts to the end of the last; stages that follow each other (``stonewall``) are taken over
-    all their time."""
+    """Rates of all jobs: ``"all"``, and by direction. All that jobs at the same time did, over the
+    time from the first that counts to the end of the last; stages that follow each other
+    (``stonewall``) over all their time."""
     map: MapStats
     read_cache: CacheStats
     write_buffer: BufferStats

@@ -73,7 +73,7 @@ def specification(found: Found, plot: Plot, place: int) -> dict[str, Any]:
     x["type"] = "quantitative" if numeric else "nominal"
     if numeric:
         x["scale"] = {"type": "log", "base": 2} if plot.log_x else {"zero": False, "nice": False}
-        x["axis"] = {"tickCount": 10, "format": "~g" if plot.log_x else ","}
+        x["axis"] = {"tickCount": 10, "format": "~g" if plot.log_x else ",~f"}
     elif all(row["x"] == row["series"] for row in rows):
         x["axis"] = {"labelAngle": 0, "labelLimit": 220}
     else:

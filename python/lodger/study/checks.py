@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
@@ -20,8 +21,12 @@ _KEYS = (
     *("claim", "value", "unit", "tolerance", "source", "cites", "place", "words"),
     *("same_as", "null", "structural", "expected", "reason", "mark", "plot"),
 )
-VERDICTS = ("met", "missed", "undecided", "none")
+VERDICTS = ("met", "missed", "undecided", "none", "not run")
 _PERCENT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?)\s*%\s*")
+_LONGEST = 1e15
+"""Numbers from here on are written with their exponent: nobody counts more digits."""
+_LARGEST = sys.float_info.max
+"""Files may have whole numbers beyond it, which no figure is held against; nor is `inf` or `nan`."""
 _SLACK = 1e-9
 """Of a limit, so that a figure that is the limit does not miss it by rounding."""
 
@@ -108,7 +113,8 @@ class Outcome:
     """`None` where there is no such figure: no knee, or the study could not be run. Of several
     seeds the median."""
     verdict: str
-    """``met``, ``missed``, ``undecided``; ``none`` where the source gives no limit."""
+    """``met``, ``missed``, ``undecided``; ``none`` where the source gives no limit, ``not run``
+    where the study could not be run."""
     reason: str | None
     has_figure: bool = True
     """Whether there is such a figure, for all that was run."""
@@ -127,6 +133,11 @@ class Outcome:
         return self.verdict == "met"
 
     @property
+    def failed(self) -> bool:
+        """Whether it was seen not to hold, on some seed at least."""
+        return self.verdict in ("missed", "undecided")
+
+    @property
     def kind(self) -> str:
         """One of :data:`lodger.study.claims.KINDS`."""
         check = self.check
@@ -135,7 +146,7 @@ class Outcome:
         if check.goal == "none":
             return "not comparable"
         # What was said to hold by construction and then failed does not.
-        can_fail = self.survives_null is False or not self.met
+        can_fail = self.survives_null is False or self.failed
         if self.survives_null or (check.structural and not can_fail):
             return "structural"
         if self.fits:
@@ -146,7 +157,7 @@ class Outcome:
     @property
     def regression(self) -> bool:
         """Whether it is not met although the study does not say so."""
-        return self.verdict in ("missed", "undecided") and self.check.expected == "met"
+        return self.failed and self.check.expected == "met"
 
     @property
     def shown(self) -> str:
@@ -196,7 +207,7 @@ def number(value: float) -> str:
     """Four significant digits, as people write them."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    if abs(value) >= 1000:
+    if 1000 <= abs(value) < _LONGEST:
         return f"{float(f'{value:.4g}'):,.0f}"
     return f"{value:.4g}"
 
@@ -214,6 +225,7 @@ def check_from(table: Table, cites: str | None, nulls: Nulls) -> Check:
     text = table.text("value")
     try:
         value = Expression(text, FUNCTIONS)
+        value.refuse_what_cannot_fail()
     except InputError as error:
         raise table.error(error.message, "value", error.hint) from error
     citations = _citations(table, cites)
@@ -277,7 +289,7 @@ def _null(table: Table, nulls: Nulls) -> Null:
 
 def _expected(table: Table, goal: str) -> tuple[str, str | None]:
     expected = table.words("expected") or ("none" if goal == "none" else "met")
-    known = VERDICTS[3:] if goal == "none" else VERDICTS[:3]
+    known = VERDICTS[3:4] if goal == "none" else VERDICTS[:3]
     if expected not in known:
         listed = ", ".join(f"`{one}`" for one in known)
         raise table.error(f"`check.expected` must be one of {listed}", "expected")
@@ -301,12 +313,35 @@ def _goal(table: Table, cited: bool) -> tuple[str, Any]:
     goal = given[0]
     if goal == "between":
         pair = table.take(goal, (list,), "two numbers")
-        if len(pair) != 2 or not all(_is_number(one) for one in pair) or pair[0] > pair[1]:
-            raise table.error("`check.between` must be two numbers, the smaller first", goal)
-        return goal, (float(pair[0]), float(pair[1]))
+        if len(pair) != 2 or not all(map(_is_number, pair)) or not pair[0] <= pair[1]:
+            found = f"`check.between` must be two numbers, the smaller first, found {_listed(pair)}"
+            raise table.error(found, goal, "such as `between = [14.9, 29.8]`")
+        if not any(abs(end) <= _LARGEST for end in pair):
+            message = f"`check.between` must have a finite end, found {_listed(pair)}"
+            raise table.error(message, goal, "every figure meets it, or none")
+        low, high = map(_limit, pair)
+        return goal, (low, high)
     kinds = (int, float, bool) if goal == "target" else (int, float)
     target = table.take(goal, kinds, "a number" + (", true or false" * (goal == "target")))
-    return goal, target if isinstance(target, bool) else float(target)
+    return goal, target if isinstance(target, bool) else _finite(table, goal, target)
+
+
+def _finite(table: Table, key: str, value: float) -> float:
+    """A number that figures can be held against."""
+    if not abs(value) <= _LARGEST:
+        hint = "write the limit that the figure must keep"
+        raise table.error(f"`{table.name(key)}` must be a finite number, found {value}", key, hint)
+    return float(value)
+
+
+def _limit(end: float) -> float:
+    """An end of a range; one that no figure reaches is none."""
+    return float(end) if abs(end) <= _LARGEST else math.inf * (1 if end > 0 else -1)
+
+
+def _listed(values: Sequence[Any]) -> str:
+    """A list as files have it."""
+    return f"[{', '.join(map(str, values))}]"
 
 
 def _is_number(value: Any) -> bool:
@@ -330,7 +365,7 @@ def _tolerance(table: Table, goal: str, target: Any) -> tuple[float | None, str 
         return abs(target) * float(share[1]) / 100, f"{float(share[1]):g} %"
     if given < 0:
         raise table.error("`tolerance` must not be negative", "tolerance")
-    return float(given), f"{float(given):g}"
+    return _finite(table, "tolerance", given), f"{float(given):g}"
 
 
 def judge(check: Check, values: Mapping[str, Any]) -> Outcome:
@@ -344,13 +379,15 @@ def judge(check: Check, values: Mapping[str, Any]) -> Outcome:
     if isinstance(found, complex):
         hint = "the root of a negative number is none: `abs(...)` takes the sign away"
         raise InputError(f"`{check.value.text}` is not a real number", hint)
-    if isinstance(check.target, bool) != isinstance(found, bool):
+    has_value = isinstance(found, bool) or math.isfinite(found)
+    is_condition = isinstance(found, bool) if has_value else check.value.is_condition
+    if isinstance(check.target, bool) != is_condition:
         kinds = "a number" if isinstance(check.target, bool) else "a condition"
         raise InputError(f"`{check.value.text}` is {kinds}, and its target is not")
+    if not has_value:
+        return replace(_outcome(check, None, False), has_figure=False)
     if isinstance(found, bool):
         return _outcome(check, found, found == check.target)
-    if not math.isfinite(found):
-        return replace(_outcome(check, None, False), has_figure=False)
     low, high = check.limits
     slack = _SLACK * max(abs(one) for one in (low, high) if math.isfinite(one))
     return _outcome(check, float(found), low - slack <= found <= high + slack)
@@ -407,4 +444,4 @@ def _another_seed(numbers: Sequence[float]) -> tuple[float, float]:
 
 def not_run(check: Check, why: str) -> Outcome:
     """The outcome of a check whose study could not be run."""
-    return Outcome(check, None, "none" if check.goal == "none" else "missed", why)
+    return Outcome(check, None, "not run", why)

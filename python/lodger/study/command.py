@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-from .._command import Parser, add_quiet, count, guarded, is_quiet, path, replace, say, talk
+from .._command import Parser, add_quiet, count, guarded, is_quiet, note, path, replace, say, talk
 from ..errors import InputError
 from . import report
 from .claims import units
@@ -197,8 +197,8 @@ def study(arguments: Sequence[str] | None = None) -> int:
             return _run(studies, options, values=True, published=False)
         for one in studies:
             null_tasks(one)
-            for note in [] if is_quiet() else _notes(one):
-                talk(f"note: {one.file}: {note}\n")
+            for what in _notes(one):
+                note(f"{one.file}: {what}")
         shown = (report.described(one, len(one.tasks())) for one in studies)
         say("\n".join(shown))
         return 0
@@ -232,6 +232,8 @@ def _run(
         if target is not None and not target.absolute().parent.is_dir():
             raise InputError(f"`{target.parent}` is no folder", f"mkdir -p {target.parent}")
     with nullcontext() if options.keep is None else Kept(options.keep) as kept:
+        for line in () if kept is None else kept.damaged:
+            note(f"line {line} of `{options.keep}` was damaged: its run is done again")
         found = run(
             studies,
             workers=options.workers,

@@ -1,6 +1,8 @@
 """Expressions of study files: arithmetic, comparisons and named functions; nothing else of Python.
 
 An expression is parsed when its file is read, so that a wrong name is found before anything runs.
+What has no value, such as the knee of a series without one, is not a number, and neither is anything
+that is made of it, a condition included.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .series import Series
+from .series import CONDITIONS, Series
 
 _LENGTH_MAX = 2000
 """Characters; nobody reads longer ones, and a parser's stack has an end."""
@@ -45,7 +47,7 @@ def near(word: str, known: Sequence[str]) -> str | None:
     found = get_close_matches(word, known, n=1, cutoff=0.5)
     if found:
         return f"did you mean `{found[0]}`?"
-    return f"known are {', '.join(f'`{name}`' for name in sorted(known))}" if known else None
+    return f"known are {', '.join(f'`{name}`' for name in sorted(set(known)))}" if known else None
 
 
 class Expression:
@@ -105,8 +107,31 @@ class Expression:
         for part in parts:
             self._check(part)
 
+    @property
+    def is_condition(self) -> bool:
+        """Whether its value is true or false, if it has one."""
+        return _is_condition(self._tree)
+
+    def refuse_what_cannot_fail(self) -> None:
+        """Raises if no measurement decides it, or a part of it that is to hold or not."""
+        asked: list[ast.expr] = [self._tree]
+        for node in ast.walk(self._tree):
+            match node:
+                case ast.Compare() as whole:
+                    asked.append(whole)
+                case ast.BoolOp(values=parts):
+                    asked += parts
+                case ast.Call(func=ast.Name(id="all" | "any" as name), args=parts):
+                    asked += parts
+                    for part in parts:
+                        _refuse_numbers(part, name)
+        for part in asked:
+            if _names_nothing(part):
+                what = f"`{ast.unparse(part)}` names no series: nothing that is measured decides it"
+                raise InputError(what, "name what is measured, such as `last(on) > 0`")
+
     def compute(self, values: Mapping[str, Any]) -> Any:
-        """Its value, given what its names stand for."""
+        """Its value, given what its names stand for; not a number if it has none."""
         try:
             return self._value(self._tree, values)
         except (ArithmeticError, ValueError) as error:
@@ -139,6 +164,8 @@ class Expression:
                 return _signed(op, self._value(operand, values), self.text)
             case ast.BoolOp(op=op, values=parts):
                 truths = [_truth(self._value(part, values), self.text) for part in parts]
+                if not _has_value(truths):
+                    return math.nan
                 return all(truths) if isinstance(op, ast.And) else any(truths)
             case ast.Compare(left=left, ops=ops, comparators=others):
                 return self._compared([left, *others], ops, values)
@@ -148,6 +175,8 @@ class Expression:
 
     def _call(self, name: str, given: list[Any]) -> Any:
         function, form = self._functions[name]
+        if not all(isinstance(one, Series) or _has_value(one) for one in given):
+            return math.nan
         try:
             return function(*given)
         except TypeError as error:
@@ -157,6 +186,8 @@ class Expression:
         self, nodes: list[ast.expr], ops: list[ast.cmpop], values: Mapping[str, Any]
     ) -> Any:
         items = [self._value(node, values) for node in nodes]
+        if not _has_value(items):
+            return math.nan
         found: Any = True
         for op, left, right in zip(ops, items, items[1:], strict=False):
             one = _combined(_COMPARE[type(op)], left, right)
@@ -177,22 +208,64 @@ def _dotted(node: ast.AST) -> str | None:
     return None
 
 
+def _is_condition(node: ast.expr) -> bool:
+    match node:
+        case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()) | ast.Constant(value=bool()):
+            return True
+        case ast.Call(func=ast.Name(id=name)):
+            return name in CONDITIONS
+    return False
+
+
+def _refuse_numbers(node: ast.expr, name: str) -> None:
+    """Of what `all` and `any` are given: each number but 0 would count as true."""
+    match node:
+        case ast.List(elts=parts):
+            for part in parts:
+                _refuse_numbers(part, name)
+        case ast.Call(func=ast.Name(id="within"), args=[part, *_]):
+            _refuse_numbers(part, name)
+        case _ if not _is_condition(node):
+            shown = ast.unparse(node)
+            hint = f"write a condition, such as `{name}({shown} > 0)`"
+            raise InputError(f"`{name}` takes conditions, and `{shown}` is none", hint)
+
+
+def _names_nothing(node: ast.expr) -> bool:
+    called = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
+    return not any(isinstance(one, ast.Name) and one not in called for one in ast.walk(node))
+
+
+def _has_value(value: Any) -> bool:
+    """Whether there is such a figure: all of it, of a list or a series."""
+    if isinstance(value, list):
+        return all(map(_has_value, value))
+    if isinstance(value, Series):
+        return value.whole
+    return not isinstance(value, float) or math.isfinite(value)
+
+
 def _combined(operation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
     if isinstance(left, Series):
         return left.combined(right, operation, swap=False)
     if isinstance(right, Series):
         return right.combined(left, operation, swap=True)
-    return operation(left, right)
+    made = operation(left, right)
+    return made if _has_value(made) else math.nan
 
 
 def _signed(op: ast.unaryop, value: Any, text: str) -> Any:
     if isinstance(op, ast.Not):
-        return not _truth(value, text)
+        truth = _truth(value, text)
+        return not truth if _has_value(truth) else math.nan
     sign = -1.0 if isinstance(op, ast.USub) else 1.0
     return _combined(operator.mul, sign, value)
 
 
-def _truth(value: Any, text: str) -> bool:
+def _truth(value: Any, text: str) -> bool | float:
+    """Whether it holds; not a number if that has no value."""
+    if not isinstance(value, Series) and not _has_value(value):
+        return math.nan
     if not isinstance(value, (bool, np.bool_)):
         raise InputError(
             f"`{text}` asks whether {value!r} holds", "write `all(...)` around a series"

@@ -266,10 +266,7 @@ def _setting(
         raise table.error(f"series `{name}` has no drive", None, 'write `drive = "rc100-480"`')
     over = values["over"]
     if over is not None:
-        good = bool(over) and all(isinstance(x, list) and x for x in over.values())
-        if not good:
-            home = table if table.has("over") else common
-            raise home.error(f"`over` must be {_RUN_KEYS['over'][1]}", "over")
+        _check_over(over, table if table.has("over") else common)
     measures = None if source == "experiment" else _measures(values["measure"], table, common)
     state = values["precondition"]
     if state not in (None, *_PRECONDITIONS) and "${" not in state:
@@ -297,6 +294,21 @@ def _setting(
         fitted_to=tuple(dict.fromkeys((*_fitted_to(common), *_fitted_to(table)))),
     )
     return setting, over or {}
+
+
+def _check_over(over: Mapping[str, Any], home: Table) -> None:
+    """Lists of values, each of them once."""
+    if not over or not all(isinstance(some, list) and some for some in over.values()):
+        raise home.error(f"`over` must be {_RUN_KEYS['over'][1]}", "over")
+    for name, some in over.items():
+        seen: set[str] = set()
+        for value in some:
+            # As it is filled in; a point at 1.0 is one at 1.
+            same = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+            if same in seen:
+                message = f"`over.{name}` has the value `{value}` twice"
+                raise home.error(message, "over", "give each value once")
+            seen.add(same)
 
 
 def _fitted_to(home: Table) -> tuple[str, ...]:

@@ -1,13 +1,14 @@
 """What runs of studies measured, kept in a file, so that what was cut off goes on.
 
 A line of JSON for each run, written when it ends: a digest of all that decides what it measures,
-and its values. Of a last line that was cut off nothing is taken.
+its values, and a checksum of the line. Of a line that was damaged or cut off nothing is taken.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +20,8 @@ from .series import Series
 from .tasks import Task
 
 _HEAD = "lodger-runs"
+_SUM = b', "crc32": "'
+"""What stands behind it is no part of what is summed. Lines of before end without one."""
 _HINT = "give the name of a file that is not there yet, or of one that `--keep` made"
 
 
@@ -29,13 +32,17 @@ class Kept:
         self._path = path
         self._build = _build()
         self._values: dict[str, dict[str, Any]] = {}
+        self.damaged: list[int] = []
+        """Lines that are not what was written; their runs are done again."""
         try:
             text = path.read_bytes() if path.exists() else b""
             whole = text[: text.rfind(b"\n") + 1]
             for number, line in enumerate(whole.splitlines(), 1):
-                key, values = _read(line, f"{path}:{number}")
-                self._values[key] = values
-            if text and not whole:
+                if (run := _read(line)) is None:
+                    self.damaged.append(number)
+                else:
+                    self._values[run[0]] = run[1]
+            if text and not self._values and _SUM not in whole:
                 raise InputError(f"`{path}` holds no runs of studies", _HINT)
             self._file = path.open("r+b" if path.exists() else "w+b")
             self._file.truncate(len(whole))
@@ -70,7 +77,7 @@ class Kept:
         plain = {name: _plain(value) for name, value in values.items()}
         line = json.dumps({_HEAD: key, "series": f"{task.study}/{task.series}", "values": plain})
         try:
-            self._file.write(line.encode() + b"\n")
+            self._file.write(_summed(line.encode()) + b"\n")
             self._file.flush()
         except OSError as error:
             raise InputError(f"cannot write `{self._path}`: {error.strerror}") from error
@@ -109,15 +116,24 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _read(line: bytes, place: str) -> tuple[str, dict[str, Any]]:
+def _summed(line: bytes) -> bytes:
+    """A line of JSON with its checksum in it."""
+    return line[:-1] + _SUM + f'{zlib.crc32(line):08x}"}}'.encode()
+
+
+def _read(line: bytes) -> tuple[str, dict[str, Any]] | None:
+    """A run; none if the line is not what was written."""
+    bare, is_summed, _ = line.rpartition(_SUM)
+    if is_summed and line != _summed(bare + b"}"):
+        return None
     try:
         row = json.loads(line)
         key, values = row[_HEAD], row["values"]
         if not isinstance(key, str):
-            raise TypeError
+            return None
         return key, {name: _value(value) for name, value in values.items()}
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise InputError(f"{place} is no run of a study", _HINT) from error
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
 
 
 def _value(value: Any) -> Any:

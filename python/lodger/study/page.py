@@ -8,6 +8,7 @@ from html import escape
 
 from .. import _page
 from .._native import __version__
+from .._show import writable
 from .chart import figure
 from .checks import Outcome, number
 from .claims import KINDS
@@ -38,7 +39,7 @@ def page(found: Sequence[Found], published: bool = True) -> str:
         *(_section(one, published) for one in found),
         _page.foot(),
     ]
-    return "\n".join(part for part in parts if part)
+    return writable("\n".join(part for part in parts if part))
 
 
 _MISSED_ONLY = (
@@ -49,9 +50,7 @@ _MISSED_ONLY = (
 
 def _all_met(found: Found) -> bool:
     """Nothing here is missed, or open."""
-    return found.error is None and all(
-        outcome.verdict not in ("missed", "undecided") for outcome in found.outcomes
-    )
+    return found.error is None and not any(outcome.failed for outcome in found.outcomes)
 
 
 def _data_met(met: bool) -> str:
@@ -110,9 +109,11 @@ def _summary(found: Sequence[Found]) -> str:
     rows = []
     for one in found:
         made = tally([one])
-        rest = sum(outcome.verdict in ("missed", "undecided") for outcome in one.outcomes)
+        rest = sum(outcome.failed for outcome in one.outcomes)
         kind = "met" if not rest else "missed" if one.regressions else "known"
         verdict = "all met" if not rest else f"{rest} not met"
+        if one.error is not None:
+            kind, verdict = "missed", "not run"
         others = sum(sum(made[name].values()) for name in made if name not in PUBLISHED)
         cells = {
             "calibrated, met": _share(made["calibrated"]),
@@ -198,7 +199,7 @@ def _row(outcome: Outcome) -> str:
     if check.words:
         claim += f'<div class="small">&ldquo;{escape(check.words)}&rdquo;</div>'
     claim += "".join(f'<div class="small">{escape(note)}</div>' for note in notes(outcome))
-    met = outcome.verdict not in ("missed", "undecided")
+    met = outcome.verdict in ("met", "none")
     return (
         f"<tr{_data_met(met)}><td>{claim}</td>"
         f'<td data-name="wanted">{escape(wanted(outcome))}</td>'

@@ -172,6 +172,7 @@ def summary(found: Sequence[Found]) -> list[str]:
         lines.append(f"  {said}")
     survivors = [(one, o) for one in found for o in one.survivors]
     lines += [f"  survives its null: {one.study.id}: {o.check.claim}" for one, o in survivors]
+    lines += [f"  not run: {one.study.id}: {one.error}" for one in found if one.error is not None]
     for one in found:
         lines += [
             f"  unexpectedly {o.verdict}: {one.study.id}: {o.check.claim}" for o in one.regressions

@@ -200,7 +200,7 @@ class _Plan:
         return sum(map(which, self.tasks)) - done
 
     def _failed(self, error: Error, values: Values | None = None) -> Found:
-        outcomes = [not_run(check, f"not run: {error}") for check in self.study.checks]
+        outcomes = [not_run(check, str(error)) for check in self.study.checks]
         return self._found(outcomes, values or {}, error)
 
     def _found(self, outcomes: list[Outcome], values: Values, error: Error | None = None) -> Found:

@@ -33,15 +33,20 @@ class Series:
         """Whether the settings are numbers."""
         return all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in self.x)
 
+    @property
+    def whole(self) -> bool:
+        """Whether it has a value at every setting."""
+        return bool(np.all(np.isfinite(self.y)))
+
     def combined(self, other: Any, operation: Callable[[Any, Any], Any], swap: bool) -> Series:
         """``operation`` with a number or with a series over the same settings."""
+        if isinstance(other, Series) and self.x != other.x:
+            raise InputError("series over different settings cannot be combined")
+        factor = other.y if isinstance(other, Series) else other
         with np.errstate(all="ignore"):
-            if not isinstance(other, Series):
-                made = operation(other, self.y) if swap else operation(self.y, other)
-                return Series(self.x, made)
-            if self.x != other.x:
-                raise InputError("series over different settings cannot be combined")
-            return Series(self.x, operation(self.y, other.y))
+            made = operation(factor, self.y) if swap else operation(self.y, factor)
+            # A number divided by 0 is none, and dividing by that must not make it one.
+            return Series(self.x, np.where(np.isfinite(made), made, math.nan))
 
 
 Value: TypeAlias = float | bool | str | Series | list[Any]
@@ -54,6 +59,14 @@ def _series(value: Any, name: str) -> Series:
     if not len(value.x):
         raise InputError(f"`{name}` was given a series without values")
     return value
+
+
+def _whole(value: Any, name: str) -> Series:
+    """A series to be taken as a whole: if a part has no value, it has none."""
+    known = _series(value, name)
+    if not known.whole:
+        raise ArithmeticError(f"`{name}` was given a series with settings without a value")
+    return known
 
 
 def _number(value: Any, name: str) -> float:
@@ -69,7 +82,7 @@ def _kind(value: Any) -> str:
 def _values(arguments: Sequence[Any], name: str) -> npt.NDArray[np.float64]:
     """The values of one series, one list, or several numbers."""
     if len(arguments) == 1 and isinstance(arguments[0], Series):
-        return _series(arguments[0], name).y
+        return _whole(arguments[0], name).y
     if len(arguments) == 1 and isinstance(arguments[0], list):
         arguments = arguments[0]
     if not arguments:
@@ -111,20 +124,20 @@ def within(series: Any, low: Any, high: Any) -> Series:
 
 def of_max(series: Any) -> Any:
     """Setting at which it is largest."""
-    known = _series(series, "x_of_max")
+    known = _whole(series, "x_of_max")
     return known.x[int(np.argmax(known.y))]
 
 
 def of_min(series: Any) -> Any:
     """Setting at which it is smallest."""
-    known = _series(series, "x_of_min")
+    known = _whole(series, "x_of_min")
     return known.x[int(np.argmin(known.y))]
 
 
 def _split(series: Any, name: str) -> tuple[Series, int]:
     """Where the one change of level is: the split into two runs of values that leaves the least
     sum of squares about their means. Exact, as every split is tried."""
-    known = _series(series, name)
+    known = _whole(series, name)
     n = len(known.y)
     if n < 2:
         raise InputError(f"`{name}` needs a series of two values at least")
@@ -168,7 +181,7 @@ def level_after(series: Any) -> float:
 
 def crossing(series: Any, level: Any) -> float:
     """First setting at which it passes `level`, on a straight line between values."""
-    known, wanted = _series(series, "crossing"), _number(level, "crossing")
+    known, wanted = _whole(series, "crossing"), _number(level, "crossing")
     over = known.y >= wanted
     for n in range(1, len(over)):
         if over[n] != over[n - 1]:
@@ -179,27 +192,27 @@ def crossing(series: Any, level: Any) -> float:
 
 def rises(series: Any, slack: Any = 0.0) -> bool:
     """Whether no value is below the one before it by more than the share `slack` of that (0)."""
-    known, share = _series(series, "rises"), _number(slack, "rises")
+    known, share = _whole(series, "rises"), _number(slack, "rises")
     return bool(np.all(known.y[1:] >= known.y[:-1] - share * np.abs(known.y[:-1])))
 
 
 def falls(series: Any, slack: Any = 0.0) -> bool:
     """Whether no value is above the one before it by more than the share `slack` of that (0)."""
-    known, share = _series(series, "falls"), _number(slack, "falls")
+    known, share = _whole(series, "falls"), _number(slack, "falls")
     return bool(np.all(known.y[1:] <= known.y[:-1] + share * np.abs(known.y[:-1])))
 
 
 def spread(*values: Any) -> float:
     """Largest over smallest value, less one: 0.03 is flat within 3 %."""
     known = _values(values, "spread")
-    return float(known.max() / known.min() - 1) if known.min() else math.inf
+    return float(known.max() / known.min() - 1) if known.min() else math.nan
 
 
 def cloud(series: Any) -> float:
     """Median distance of a value from the line through its two neighbours, over the median value:
     0 for a line, bent or broken as it may be, four fifths of their deviation where values
     scatter."""
-    known = _series(series, "cloud")
+    known = _whole(series, "cloud")
     if len(known.y) < 3:
         raise InputError("`cloud` needs a series of three values at least")
     x = settings(series).y
@@ -313,3 +326,5 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "any": (_any, "any(condition, ...)"),
 }
 """What a check may call: the function, and how it is written."""
+CONDITIONS = ("rises", "falls", "all", "any")
+"""Those that say whether something holds."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._native import Drive, Stop, Workload
 from .._run import as_drive, simulate
+from .._show import writable
 from ..errors import Error, InputError
 from ..records.fio import Latency
 from .expression import Expression, near
@@ -275,10 +276,11 @@ def _task(study: str, setting: Setting, over: str, x: Any) -> Task:
 
 
 def _workload(setting: Setting, filled: Callable[[Any], Any]) -> Workload:
+    name = writable(setting.place.rpartition(":")[0])
     if setting.source == "fio":
-        return Workload.from_fio(filled(setting.body), name=setting.place.rpartition(":")[0])
+        return Workload.from_fio(filled(setting.body), name=name)
     if setting.source == "logging":
-        return Workload.from_logging(filled(setting.body), name=setting.place.rpartition(":")[0])
+        return Workload.from_logging(filled(setting.body), name=name)
     path = Path(setting.folder) / filled(setting.body)
     if path.suffix != ".fio":
         return Workload(path)
