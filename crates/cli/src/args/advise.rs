@@ -29,7 +29,7 @@ pub struct AdviseArgs {
     #[arg(long, value_name = "NAME=LIMIT", allow_hyphen_values = true)]
     pub slo: Option<String>,
     /// How much worse than with the host memory that Linux gives by default: requests take so much longer on average at
-    /// most, all of them and reads by themselves, and so many fewer of them are done a second [default: 5%]
+    /// most, all of them, and reads by themselves if they are one in a hundred, and so many fewer of them are done a second [default: 5%]
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub within: Option<String>,
     #[command(flatten)]

@@ -68,7 +68,7 @@ pub(super) struct Hpb {
     /// The host keeps entries.
     enabled: bool,
     /// When the host will have heard all that it was sent so far.
-    heard_ps: u64,
+    all_heard_ps: u64,
     states: Vec<CommandState>,
 }
 
@@ -80,7 +80,7 @@ impl Hpb {
             spec: spec.clone(),
             protocol: drive.link.protocol,
             enabled: true,
-            heard_ps: 0,
+            all_heard_ps: 0,
             states: Vec::new(),
         }))
     }
@@ -96,7 +96,7 @@ impl Hpb {
     pub(super) fn restart(&mut self, ftl: &Ftl, seed: u64, buffered: &[Lpn]) {
         self.device = HpbDevice::new(&self.spec, ftl.user_slots(), physical_slots(ftl), seed);
         self.states.fill_with(CommandState::default);
-        self.heard_ps = 0;
+        self.all_heard_ps = 0;
         self.device.void_all();
         for &lpn in buffered {
             self.device.changed(lpn);
@@ -322,11 +322,11 @@ impl Hpb {
         message_bytes(self.protocol)
     }
 
-    /// Whether what a response says would be heard before what was said earlier, and mean nothing: an entry stands on the
-    /// version before it. Responses without data pass others' data, those with it do not; the next in order says it instead.
+    /// Whether what a response says would be heard before what was said earlier. It would mean nothing then, as an entry stands
+    /// on the version before it. Responses without data pass others' data, those with it do not: another one says it, in order.
     fn would_overtake(&self, board: &Board<impl Tracer>, command: &Command) -> bool {
         let earliest_ps = board.engine.now().ps().max(command.data_end_ps);
-        !board.link.keeps_order() && earliest_ps < self.heard_ps
+        !board.link.keeps_order() && earliest_ps < self.all_heard_ps
     }
 
     /// The response to a command arrives at `arrives_ps`.
@@ -334,7 +334,7 @@ impl Hpb {
     pub(super) fn responded(&mut self, id: CommandId, arrives_ps: u64) {
         let state = self.state(id);
         if state.message != Message::None || state.group_entries.is_some() {
-            self.heard_ps = self.heard_ps.max(arrives_ps);
+            self.all_heard_ps = self.all_heard_ps.max(arrives_ps);
         }
     }
 

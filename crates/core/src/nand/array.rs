@@ -2,7 +2,7 @@
 
 use super::ageing::{Ageing, FlashAge, SOFT, TRIES};
 use super::bus::{Bus, LOADS_OF_MOVES};
-use super::die::{Die, MOVES, OVERTAKES_MAX, READS, SUSPENDING};
+use super::die::{BACKGROUND, Die, OVERTAKES_MAX, READS, SUSPENDING};
 use super::geometry::{CellMode, Geometry};
 use super::operation::{Cause, Class, FlashOp, OpKind, slots_of};
 use super::variation::Variation;
@@ -270,12 +270,12 @@ impl Array {
     fn able(&self, die_id: DieId) -> u8 {
         let die = &self.dies[die_id.index()];
         let bus = &self.channels[self.geometry.channel(die_id) as usize];
-        if die.waiting & MOVES == 0 || bus.loads_of_moves < LOADS_OF_MOVES {
+        if die.waiting & BACKGROUND == 0 || bus.loads_of_moves < LOADS_OF_MOVES {
             return die.waiting;
         }
         let front = die.queues[Class::Background as usize].front();
         match front.is_some_and(|op| self.ops[op].kind == OpKind::Program) {
-            true => die.waiting & !MOVES,
+            true => die.waiting & !BACKGROUND,
             false => die.waiting,
         }
     }
@@ -288,7 +288,7 @@ impl Array {
         for _ in 0..self.geometry.dies / self.geometry.channels {
             die_id = DieId((die_id.0 + self.geometry.channels) % self.geometry.dies);
             let die = &self.dies[die_id.index()];
-            if die.waiting & MOVES == 0 {
+            if die.waiting & BACKGROUND == 0 {
                 continue;
             }
             if !die.running {
@@ -383,14 +383,21 @@ impl Array {
         engine.schedule(end_ps, EventKind::DataLoaded, index);
     }
 
-    /// A die's data goes over the bus, no more than a page; returns when it is through.
+    /// A die's data goes over the bus; returns when it is through. Of what is moved a page of one plane comes before it at most: planes are
+    /// read out and loaded one by one, and others have their turn in between.
     #[inline]
     fn transfer(&mut self, now: Now, die: DieId, cause: Cause, duration_ps: u64) -> u64 {
+        let register_ps = self.dies[die.index()].transfer_end_ps;
         let bus = &mut self.channels[self.geometry.channel(die) as usize];
-        match cause.is_move() {
-            true => bus.book(now, duration_ps),
-            false => bus.book_ahead(now, duration_ps, self.page_load_ps),
+        if cause.is_move() {
+            return bus.book(now, duration_ps);
         }
+        // Moved data in the die's own register, of all planes, leaves first, for the sake of what comes behind it.
+        let own_ps = match register_ps > bus.ahead_ends_ps().max(now.ps()) {
+            true => u64::from(self.nand.planes) * self.page_load_ps,
+            false => 0,
+        };
+        bus.book_ahead(now, duration_ps, own_ps + self.page_load_ps)
     }
 
     /// Starts the next operation of a class. A read of the page that the read before it brought, whose data is still on
@@ -482,7 +489,7 @@ impl Array {
             let decoded_ps = end_ps + self.nand.ecc_ps + op.end_ps;
             engine.schedule(decoded_ps, EventKind::DataReady, index);
             die.free_at_ps = if self.nand.cache_read {
-                now.ps().max(die.transfer_end_ps)
+                now.ps().max(die.transfer_end_ps.min(end_ps - transfer_ps))
             } else {
                 // The transfer holds the die, too.
                 die.busy_ps += end_ps - now.ps();

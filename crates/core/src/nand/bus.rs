@@ -1,13 +1,13 @@
 //! The bus of a channel, on which its dies take turns.
 //!
 //! Dies serve what a host waits for first, and a bus that took all transfers as they come would undo that: of eight dies that
-//! fold, each has a page on its way, and the ninth page, which a host waits for, would have an eighth of the bus. With eight
-//! dies a channel writes of 20 MB/s waited for 66 ms so, where with two they wait for 2.
+//! fold, each has a page on its way, and a ninth page, which a host waits for, would have a ninth of the bus. Writes of 20 MB/s
+//! to a channel with eight dies waited for 66 ms because of that, and to one with two dies for 2.
 
 use crate::engine::{Now, Timeline};
 use serde::{Deserialize, Serialize};
 
-/// Dies of a channel that are loaded with programs of moved data at once. A page register is taken for as long as its loading takes: who is
+/// Dies of a channel that are loaded with programs of moved data at once. A page register is taken for as long as its loading takes: a die that is
 /// loaded beside fifteen others keeps the host from its die for fifteen times as long, and is ready no sooner.
 pub const LOADS_OF_MOVES: u32 = 2;
 
@@ -37,6 +37,13 @@ impl Bus {
         let begins_ps = self.all.free_at_ps().clamp(now.ps(), turn_ps);
         self.all.book(now, duration_ps);
         self.ahead_ends_ps = begins_ps + duration_ps;
+        self.ahead_ends_ps
+    }
+
+    /// When the last that went ahead is through.
+    #[inline]
+    #[must_use]
+    pub fn ahead_ends_ps(&self) -> u64 {
         self.ahead_ends_ps
     }
 

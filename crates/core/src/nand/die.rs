@@ -33,7 +33,7 @@ pub const SUSPENDING: u8 = 1 << Class::HostRead as u8
     | 1 << Class::UpdateRead as u8;
 
 /// Programs of moved data, and map read-ahead.
-pub const MOVES: u8 = 1 << Class::Background as u8;
+pub const BACKGROUND: u8 = 1 << Class::Background as u8;
 
 /// What a die is doing, and what waits for it.
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, Default)]

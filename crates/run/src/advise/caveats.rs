@@ -70,24 +70,29 @@ fn cold_start(advice: &Advice) -> Option<String> {
 fn empty_cache(advice: &Advice) -> Option<String> {
     let run = &advice.reference;
     let are_many = run.write.count >= WRITES_MIN && run.write.count >= run.read.count;
-    if !are_many || advice.precondition != Precondition::Sequential || run.into_room < INTO_ROOM_MIN
-    {
+    // What has been erased with nothing to be moved will be so again: that is the load itself.
+    let goes_on = run.into_room >= 1.0 && run.has_erased;
+    let is_empty = advice.precondition == Precondition::Sequential && !goes_on;
+    if !are_many || !is_empty || run.into_room < INTO_ROOM_MIN {
         return None;
     }
     let room = match advice.drive.parsed.spec.ftl.slc_superblocks > 0 {
-        true => "the single-bit cache, which is",
-        false => "free flash, which is",
+        true => "the single-bit cache",
+        false => "free flash",
     };
     Some(format!(
-        "short runs fill what is empty: {} of what was written went into {room} so at the start, before anything had to be \
-         moved for it; where the load goes on for longer, let it here, too, or begin in the steady state (`--precondition \
+        "short runs fill what is empty: {} of what was written went into {room}, which is empty at the start, before anything \
+         had to be moved for it; where the load goes on for longer, let it here, too, or begin in the steady state (`--precondition \
          random`), before less memory is called enough",
         percent(run.into_room),
     ))
 }
 
 /// Writes that the size found costs more than the goal allows, where reads and all together lose less.
-fn writes_that_lose(advice: &Advice, allowed: f64) -> Option<String> {
+fn writes_that_lose(advice: &Advice) -> Option<String> {
+    let Goal::Within(allowed) = advice.goal else {
+        return None;
+    };
     let bytes = advice.found.enough_bytes()?;
     let (run, then) = (advice.run(bytes)?, &advice.reference);
     if run.subject != Subject::Reads {
@@ -134,7 +139,7 @@ pub(super) fn jobs_that_lose(advice: &Advice) -> Option<String> {
     };
     let then = &advice.reference.jobs;
     if then.len() < 2 {
-        return writes_that_lose(advice, allowed);
+        return writes_that_lose(advice);
     }
     let pairs = run.jobs.iter().zip(then);
     let mut losing: Vec<_> = pairs
@@ -142,7 +147,9 @@ pub(super) fn jobs_that_lose(advice: &Advice) -> Option<String> {
         .filter(|(_, _, loss)| loss.is_finite() && *loss > allowed)
         .collect();
     losing.sort_by(|a, b| b.2.total_cmp(&a.2));
-    let (now, then, loss) = losing.first()?;
+    let Some((now, then, loss)) = losing.first() else {
+        return writes_that_lose(advice);
+    };
     let others = match losing.len() - 1 {
         0 => String::new(),
         1 => ", and one more job".to_owned(),

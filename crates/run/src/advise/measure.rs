@@ -189,6 +189,8 @@ pub struct Run {
     pub waf: Option<f64>,
     /// Share of the bytes written that found room from the start, before anything had to be collected for it.
     pub into_room: f64,
+    /// Something was erased.
+    pub has_erased: bool,
     /// Bytes read that had never been written.
     pub unwritten_bytes: u64,
     /// Bytes read.
@@ -249,6 +251,7 @@ impl Run {
             evictions,
             waf: crate::report::waf(counters),
             into_room: crate::runner::share_into_room(counters),
+            has_erased: counters.erases > 0,
             unwritten_bytes: counters.unwritten_slots * lodger_core::spec::SLOT_BYTES,
             read_bytes: counters.host_read_bytes,
             queue_depth: depths.max().unwrap_or(0),
@@ -292,7 +295,7 @@ impl Run {
         self.decisive.mean_ns()
     }
 
-    /// Mean latency of all requests, whatever they are; of commits of a database.
+    /// Mean latency of reads and writes together; of commits of a database.
     #[must_use]
     pub fn mean_of_all_ns(&self) -> f64 {
         if self.subject == Subject::Commits {
@@ -305,17 +308,18 @@ impl Run {
 
     /// Whether there are enough of those that a load is judged by to count for themselves.
     #[must_use]
-    fn counts_alone(&self) -> bool {
+    pub fn counts_alone(&self) -> bool {
         let (reads, writes) = (self.read.count as f64, self.write.count as f64);
         self.subject != Subject::Reads || reads >= (reads + writes) * COUNTS_ALONE_MIN
     }
 
-    /// Share by which requests take longer on average than in another run: all of them, or reads, whichever is more.
+    /// Share by which requests take longer on average than in another run: all of them, or reads, whichever is more. Reads count
+    /// by themselves where they do in the other run.
     #[must_use]
     pub fn longer_than(&self, other: &Run) -> f64 {
         let longer = |now: f64, then: f64| if then > 0.0 { now / then - 1.0 } else { 0.0 };
         let all = longer(self.mean_of_all_ns(), other.mean_of_all_ns());
-        match self.counts_alone() {
+        match other.counts_alone() {
             true => all.max(longer(self.mean_ns(), other.mean_ns())),
             false => all,
         }

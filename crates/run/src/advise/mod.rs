@@ -325,11 +325,14 @@ impl Advice {
         }
     }
 
-    /// Whether all requests together miss the goal at some size where reads, whose latencies are shown, do not.
+    /// Whether all requests together decide, where latencies of reads are shown: these are few, or do not miss the goal at some size where all do.
     fn all_decide(&self) -> bool {
         let Goal::Within(share) = self.goal else {
             return false;
         };
+        if !self.reference.counts_alone() {
+            return true;
+        }
         let misses = |run: &Run| run.longer_than(&self.reference) > share;
         self.rows
             .iter()

@@ -53,25 +53,25 @@ impl Parts {
 
     /// The parts by who looks them up, most parts first.
     pub fn groups(&self) -> Vec<Group> {
+        // Several first, then each job by its number.
         let mut groups: Vec<Group> = Vec::new();
         for (asker, lookups) in self.askers.iter().zip(&self.lookups) {
-            let job = match asker {
+            let at = match asker {
                 Asker::Nobody => continue,
-                Asker::Job(job) => Some(usize::from(*job)),
-                Asker::Several => None,
+                Asker::Several => 0,
+                Asker::Job(job) => usize::from(*job) + 1,
             };
-            let at = groups.iter().position(|group| group.job == job);
-            let at = at.unwrap_or_else(|| {
+            while groups.len() <= at {
                 groups.push(Group {
-                    job,
+                    job: groups.len().checked_sub(1),
                     parts: 0,
                     lookups: 0,
                 });
-                groups.len() - 1
-            });
+            }
             groups[at].parts += 1;
             groups[at].lookups += u64::from(*lookups);
         }
+        groups.retain(|group| group.parts > 0);
         groups.sort_by_key(|group| std::cmp::Reverse(group.parts));
         groups
     }

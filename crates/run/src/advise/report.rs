@@ -195,8 +195,12 @@ fn table(advice: &Advice, out: &mut String) {
 /// What the numbers of the table are.
 pub(super) fn legend(advice: &Advice) -> String {
     let kind = advice.reference.subject.name();
+    let but = match advice.all_decide() {
+        true => ", but for the mean of all",
+        false => "",
+    };
     format!(
-        "latencies are those of {kind}; changes are against {}; {} simulated",
+        "latencies are those of {kind}{but}; changes are against {}; {} simulated",
         size(advice.place.yardstick_bytes()),
         match advice.simulations {
             1 => "1 run".to_owned(),

@@ -162,10 +162,7 @@ impl Stream {
         let last = ((end_bytes - 1) / PAGE_SPAN_BYTES) as u32;
         for page in first..=last {
             match request.op {
-                Op::Read => {
-                    self.parts.look_up(job, page);
-                    self.read(page);
-                }
+                Op::Read => self.read(job, page),
                 Op::Write => self.write(page, first, last, request),
                 Op::Trim => self.trim(page, request.offset_bytes, end_bytes),
                 Op::Flush => {}
@@ -173,10 +170,11 @@ impl Stream {
         }
     }
 
-    fn read(&mut self, page: u32) {
+    fn read(&mut self, job: usize, page: u32) {
         self.asked.lookups += 1;
         if is_set(&self.written, page) {
             set(&mut self.touched, page);
+            self.parts.look_up(job, page);
         } else {
             self.asked.absent += 1;
         }

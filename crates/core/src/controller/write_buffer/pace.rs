@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// flash: in between, writes come as fast as room does where that is five eighths, so that it runs neither full nor dry.
 const FULL_TIMES: u128 = 4;
 
-/// Eighths of the time that its room took to come back that a write waits at most.
+/// Eighths of the time that its room took to come back that a write waits at most, while the reserve is free.
 const LONGEST_EIGHTHS: u128 = 10;
 
 /// What a buffer holds, in slots.
@@ -46,7 +46,7 @@ impl Load {
 pub struct Pace {
     /// Slots of the buffer.
     capacity: u32,
-    /// Those of them that are to be free, or it runs full whenever flash is busy otherwise for a while.
+    /// Those of them that are to be free, three program operations of all dies: or it runs full whenever flash is busy otherwise for a while.
     reserve: u32,
     /// When it was last looked at, picoseconds, slots in use then, and whether more waited than was free.
     at_ps: u64,
