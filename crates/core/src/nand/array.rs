@@ -269,8 +269,11 @@ impl Array {
     #[inline]
     fn able(&self, die_id: DieId) -> u8 {
         let die = &self.dies[die_id.index()];
+        if die.waiting & BACKGROUND == 0 {
+            return die.waiting;
+        }
         let bus = &self.channels[self.geometry.channel(die_id) as usize];
-        if die.waiting & BACKGROUND == 0 || bus.loads_of_moves < LOADS_OF_MOVES {
+        if bus.loads_of_moves < LOADS_OF_MOVES {
             return die.waiting;
         }
         let front = die.queues[Class::Background as usize].front();

@@ -40,6 +40,7 @@ mod read_ahead;
 mod recorded;
 mod recovery;
 mod reference;
+mod registers;
 mod restore;
 mod run_often;
 mod scatter;

@@ -158,8 +158,9 @@ fn a_page_that_is_written_whole_before_it_is_programmed_is_not_read() {
     assert!(read < 300, "{read}");
 }
 
-/// The map entry of a page that was written in part was read after all those that moved data had changed, a thousand of them: where no
-/// program is suspended, 2,796 writes of a sector a second had silences of 130 to 164 ms, and 4,869 of whole pages none beyond 22.
+/// The map entry of a page that was written in part was read after all those that moved data had changed, a thousand of them. Where no
+/// program is suspended, one write of a sector in a hundred then takes 182 ms or more (six seeds: 182 to 198; the longest 275 to 300), and
+/// 31 to 35 with both taking turns.
 #[test]
 fn small_writes_do_not_wait_for_the_map_entries_of_moved_data() {
     let keys = [
@@ -170,14 +171,17 @@ fn small_writes_do_not_wait_for_the_map_entries_of_moved_data() {
     let [small, whole] = [1, SECTORS].map(|count| {
         let [_, mut writes] = beside(&spec, count, 3_000_000_000_000);
         println!(
-            "{} writes of {count} sectors, {:.2} ms, the longest {:.2}",
+            "{} writes of {count} sectors, {:.2} ms, one in a hundred {:.2}, the longest {:.2}",
             writes.count(),
             writes.mean_ps() / MS as f64,
+            writes.quantile_ps(0.99) as f64 / MS as f64,
             writes.longest_ps() as f64 / MS as f64
         );
         writes
     });
     assert!(small.count() as f64 > 0.75 * whole.count() as f64);
-    // One silence as long as its neighbours allow is left, and how long is chance: 34 to 112 ms were seen.
-    assert!({ small }.longest_ps() < 125 * MS);
+    let mut small = small;
+    assert!(small.quantile_ps(0.99) < 60 * MS);
+    // A silence as long as its neighbours allow is left, and how long is chance: 73 to 137 ms over the same seeds.
+    assert!(small.longest_ps() < 200 * MS);
 }

@@ -1,0 +1,78 @@
+//! A page that a die has read leaves by the die's register. Does what is behind it wait for that?
+
+use crate::common::drives::drive;
+use lodger_core::engine::{Engine, EventKind};
+use lodger_core::ids::{DieId, FlashOpId, Ppn};
+use lodger_core::nand::{Array, Cause, CellMode, Class, FlashOp, Geometry, Place, slot_mask};
+use lodger_core::time::transfer_ps;
+
+const PLANES: u32 = 2;
+const DIES: u32 = 4;
+
+/// First place of a superblock that is on a die.
+fn on(geometry: &Geometry, die: u32, superblock: u32) -> Place {
+    let slots = superblock * geometry.superblock_slots..;
+    let places = slots.map(|slot| geometry.place(Ppn(slot), CellMode::Native));
+    let mut places = places.filter(|place| place.die == DieId(die));
+    places.next().expect("each die has a part of a superblock")
+}
+
+/// Lets the array work until a read's data is ready, or until no array works; returns when that was.
+fn until(array: &mut Array, engine: &mut Engine, ready: Option<FlashOpId>) -> u64 {
+    let mut sensed = 0;
+    loop {
+        let (now, kind, index) = engine.pop(u64::MAX).expect("data comes");
+        match kind {
+            EventKind::ArrayDone => {
+                array.on_array_done(engine, FlashOpId(index));
+                sensed += 1;
+                if ready.is_none() && sensed == DIES {
+                    return now.ps();
+                }
+            }
+            EventKind::DieFree => array.on_die_free(engine, DieId(index)),
+            EventKind::DataReady if ready == Some(FlashOpId(index)) => return now.ps(),
+            EventKind::DataReady => {}
+            _ => panic!("{kind:?}"),
+        }
+    }
+}
+
+/// How long a host's page takes from a die once others have read what is to be moved: all but one, which has its register empty.
+fn read_ps(array: &mut Array, empty: u32) -> u64 {
+    let (geometry, mut engine) = (*array.geometry(), Engine::default());
+    let moved = slot_mask(0, geometry.group_slots);
+    for die in (0..=DIES).filter(|&die| die != empty) {
+        let place = on(&geometry, die, 0);
+        let op = FlashOp::read(Class::GcRead, Cause::Gc, 0, &place, moved);
+        array.enqueue(&mut engine, op, CellMode::Native);
+    }
+    let began_ps = until(array, &mut engine, None);
+    let place = on(&geometry, 0, 1);
+    let op = FlashOp::read(Class::HostRead, Cause::Host, 0, &place, slot_mask(0, 1));
+    let read = array.enqueue(&mut engine, op, CellMode::Native);
+    until(array, &mut engine, Some(read)) - began_ps
+}
+
+/// What a host waits for goes ahead of what other dies have to move, but its own register is full: the pages in it, of all planes, go first.
+#[test]
+fn a_page_waits_for_what_its_own_die_has_to_move() {
+    let keys = [
+        ("nand.channels", "1"),
+        ("nand.dies_per_channel", "5"),
+        ("nand.planes", "2"),
+        ("nand.page_size", "16KiB"),
+        // Pages are longer on the bus than in the array.
+        ("nand.channel_mt_s", "50"),
+        ("nand.cache_read", "true"),
+    ];
+    let spec = drive("tiny", &keys);
+    let nand = &spec.nand;
+    let [empty_ps, full_ps] = [0, DIES].map(|empty| read_ps(&mut Array::new(nand, 1), empty));
+    let page_bytes = u64::from(nand.codeword_bytes) * 4;
+    let page_ps = transfer_ps(page_bytes, nand.channel_bytes_per_s);
+    println!("{empty_ps} ps with the register empty, {full_ps} with it full, a page {page_ps}");
+    assert_eq!(full_ps, empty_ps + u64::from(PLANES) * page_ps);
+    // Not for all that is to be moved.
+    assert!(full_ps < u64::from(PLANES * DIES) * page_ps);
+}
