@@ -43,6 +43,7 @@ use command::{Command, Commands, Held};
 pub use contents::{Contents, MapEntries, NoContents, Source};
 pub use hpb::HpbAnswer;
 pub use interface::{Alarm, News, Sent};
+use pieces::is_at_hand;
 pub use power::Recovery;
 pub use spare::{Programmed, Rest, Spare};
 use window::Next;
@@ -191,7 +192,7 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         match kind {
             EventKind::Fetched => self.on_fetched(CommandId(index)),
             EventKind::Processed => self.on_processed(CommandId(index)),
-            EventKind::ReadInformed => self.start_read(CommandId(index)),
+            EventKind::ReadInformed => self.begin_read(CommandId(index)),
             EventKind::HpbEntriesArrived => self.on_hpb_entries_arrived(CommandId(index)),
             EventKind::PartReady => self.on_part_ready(CommandId(index)),
             EventKind::DataArrived => self.on_data_arrived(TransferId(index)),
@@ -250,6 +251,14 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         {
             return;
         }
+        let now_ps = self.board.engine.now().ps();
+        self.board.engine.tracer.mark(command, Part::Gate, now_ps);
+        self.process(command);
+    }
+
+    /// A core takes a command apart.
+    #[inline(always)]
+    fn process(&mut self, command: CommandId) {
         let Command {
             request, status, ..
         } = *self.commands[command];
@@ -264,14 +273,10 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
             // A flush; and to refuse a command takes as little: a look at it, and none at the map.
             _ => costs.flush_ps,
         };
-        let now = self.board.engine.now();
-        let end_ps = self.board.cores.book(now, core_ps);
-        let tracer = &mut self.board.engine.tracer;
-        tracer.mark(command, Part::Gate, now.ps());
-        tracer.firmware(command, end_ps - core_ps, end_ps);
-        self.board
-            .engine
-            .schedule(end_ps, EventKind::Processed, command);
+        let engine = &mut self.board.engine;
+        let end_ps = self.board.cores.book(engine.now(), core_ps);
+        engine.tracer.firmware(command, end_ps - core_ps, end_ps);
+        engine.schedule(end_ps, EventKind::Processed, command);
     }
 
     #[inline(always)]
@@ -288,11 +293,22 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         }
         match request.op {
             Op::Read if awaits_entry => self.fetch_map_entry(command),
-            Op::Read => self.start_read(command),
+            Op::Read => self.begin_read(command),
             Op::Write => self.start_write(command),
             Op::Flush => self.start_flush(command),
             Op::Trim => self.start_trim(command),
         }
+    }
+
+    /// A read starts, or anew if what was at hand as it was taken apart has left since: it asks the map then.
+    #[inline]
+    fn begin_read(&mut self, id: CommandId) {
+        let (command, buffer) = (&self.commands[id], &self.buffer.slots);
+        if command.at_hand && !is_at_hand(command, buffer, self.read_cache.as_ref()) {
+            self.process(id);
+            return;
+        }
+        self.start_read(id);
     }
 
     /// A call of the byte window goes on.

@@ -1,5 +1,6 @@
 //! What a read is put together from: runs of slots on flash, and pieces from memory.
 
+use super::Command;
 use crate::controller::{ReadCache, WriteBuffer};
 use crate::ftl::Ftl;
 use crate::ids::{Lpn, Ppn};
@@ -95,4 +96,29 @@ pub(super) fn read_cache_serves(
         }),
         _ => true,
     }
+}
+
+/// Whether all that a command reads is in the write buffer or in the read cache. Both go by logical addresses and ask no map.
+#[inline]
+pub(super) fn is_at_hand(
+    command: &Command,
+    buffer: &WriteBuffer,
+    cache: Option<&ReadCache>,
+) -> bool {
+    let mut pages = (command.first_lpn()..command.end_lpn()).map(Lpn);
+    pages.all(|lpn| buffer.find(lpn).is_some() || cache.is_some_and(|cache| cache.contains(lpn)))
+}
+
+/// Where a page lies that is neither at hand nor on its way.
+pub(super) fn to_be_read_ahead(
+    cache: Option<&ReadCache>,
+    buffer: &WriteBuffer,
+    ftl: &Ftl,
+    lpn: Lpn,
+) -> Option<Ppn> {
+    let cache = cache?;
+    if cache.contains(lpn) || buffer.find(lpn).is_some() {
+        return None;
+    }
+    ftl.locate(lpn).filter(|&ppn| !cache.is_coming(ppn))
 }

@@ -1,7 +1,9 @@
 //! Reads: what is at hand, what comes from flash, and when all of it is with the host.
 
 use super::command::ToldByHost;
-use super::pieces::{FromMemory, PIECE_BYTES, Run, pieces, read_cache_serves};
+use super::pieces::{
+    FromMemory, PIECE_BYTES, Run, is_at_hand, pieces, read_cache_serves, to_be_read_ahead,
+};
 use super::{Command, Contents, Device, HostMemory, Source};
 use crate::controller::{Lookup, ReadAhead, Waiter};
 use crate::engine::EventKind;
@@ -14,7 +16,7 @@ use crate::spec::{ENTRIES_PER_TRANSLATION_PAGE, SLOT_BYTES, Tier};
 use std::ops::Range;
 
 impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
-    /// Looks the command's map entries up and returns the core time it takes.
+    /// Looks the command's map entries up, unless its data is at hand, and returns the core time it takes.
     #[inline(always)]
     pub(super) fn read_core_ps(&mut self, id: CommandId) -> u64 {
         let command = &self.commands[id];
@@ -26,6 +28,11 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
         let (first, last) = command.translation_pages();
         let costs = &self.spec.controller;
         let mut core_ps = costs.read_ps + (slots - 1) * costs.next_slot_ps;
+        let at_hand = is_at_hand(command, &self.buffer.slots, self.read_cache.as_ref());
+        self.commands[id].at_hand = at_hand;
+        if at_hand {
+            return core_ps;
+        }
         let map_fill_ps = costs.map_fill_ps;
         let check_ps = self.hpb.as_ref().map_or(0, |hpb| hpb.check_ps(id));
         let tracer = &mut self.board.engine.tracer;
@@ -176,7 +183,8 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
                 break;
             }
             looked_up = Some(page);
-            let Some(ppn) = self.to_be_read_ahead(Lpn(lpn)) else {
+            let cache = self.read_cache.as_ref();
+            let Some(ppn) = to_be_read_ahead(cache, &self.buffer.slots, &self.ftl, Lpn(lpn)) else {
                 continue;
             };
             if run
@@ -197,15 +205,6 @@ impl<C: Contents, M: HostMemory, T: Tracer> Device<C, M, T> {
 
     fn read_ahead_state(&mut self) -> Option<&mut ReadAhead> {
         self.read_cache.as_mut()?.ahead.as_mut()
-    }
-
-    /// Where a page lies that is neither at hand nor on its way.
-    fn to_be_read_ahead(&self, lpn: Lpn) -> Option<Ppn> {
-        let cache = self.read_cache.as_ref()?;
-        if cache.contains(lpn) || self.buffer.slots.find(lpn).is_some() {
-            return None;
-        }
-        self.ftl.locate(lpn).filter(|&ppn| !cache.is_coming(ppn))
     }
 
     /// Whether a page is on its way; then the command waits for it.
