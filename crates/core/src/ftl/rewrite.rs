@@ -86,14 +86,17 @@ impl Ftl {
         matches!(stream, Stream::Map | Stream::Wear) || stream == self.relocation_stream
     }
 
-    /// Whether so many slots of that room can be done without now, because a block has failed: another victim can still be
-    /// emptied then. Each loss is checked so, what is being erased included: one that is not allowed does not happen, since
+    /// Whether so many slots of that room can be done without now, because a block has failed: a victim can still be
+    /// emptied then, and the reserve stays, without which the map that has to follow takes no room ([`Ftl::has_room`]). Each
+    /// loss is checked so, what is being erased included: one that is not allowed does not happen, since
     /// with it the drive's life has ended. So what counts as room always is. What is open for translation pages is none for data.
     #[must_use]
     pub fn can_lose(&self, slots: u32) -> bool {
         let of_map = self.left_in(Stream::Map) + i64::from(slots);
         let left = self.gc_slots_left() + self.erasing_slots() - of_map;
-        left >= i64::from(self.geometry.superblock_slots)
+        // What the victim under way still takes is out of that already.
+        let victims = u32::from(self.blocks.victims().iter().all(|victim| victim.is_apart));
+        left >= i64::from(self.reserve + victims) * i64::from(self.geometry.superblock_slots)
     }
 
     /// Whether a superblock that has been erased can be done without: in the long run, and now.
