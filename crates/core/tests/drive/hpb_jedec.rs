@@ -1,11 +1,11 @@
 //! What has a drive recommend a sub-region by JEDEC's protocol? Map misses, as many as `hpb.recommend_misses` says.
 
-use crate::common::drives::text;
-use crate::common::{closed_loop, pages};
+use crate::common::drives::{drive, text};
+use crate::common::{closed_loop, latency, pages};
 use crate::hpb_boot::{GROUPS, host};
 use lodger_core::rng::Rng;
 use lodger_core::spec::parse;
-use lodger_core::{Host, Op, Request};
+use lodger_core::{Host, Op, Precondition, Request};
 
 const JEDEC: (&str, &str) = ("hpb.protocol", "jedec");
 
@@ -77,4 +77,29 @@ fn regions_that_are_always_kept_must_have_room() {
         error("65").unwrap(),
         "`hpb.pinned_regions` must be at most the 64 regions of the drive, found `65` (--set)"
     );
+}
+
+/// All READ BUFFERs of a boot were sent at once, and the first reads waited behind them: 57 us for each region that is always kept.
+#[test]
+fn reads_beside_the_load_of_regions_that_are_always_kept_wait_for_a_queue_at_most() {
+    let longest_ps = |pinned: &str, control: &str| {
+        let sets = [
+            JEDEC,
+            ("hpb.host_cache", "256MiB"),
+            ("hpb.pinned_regions", pinned),
+            ("hpb.control", control),
+        ];
+        let mut host = Host::new(&drive("ufs21-64", &sets), Precondition::Sequential, 0, 1);
+        let mut rng = Rng::new(1);
+        let read = |_| {
+            let page = u64::from(rng.below(1 << 20));
+            latency(&mut host, pages(Op::Read, page, 1))
+        };
+        (0..1000).map(read).max().expect("there are some")
+    };
+    for control in ["device", "host"] {
+        let [few, many] = ["33", "600"].map(|pinned| longest_ps(pinned, control));
+        println!("{control}: {few} ps beside 33 regions, {many} beside 600");
+        assert!(many < few + few / 4, "{control}");
+    }
 }

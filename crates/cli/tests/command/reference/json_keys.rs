@@ -249,8 +249,11 @@ const MEANINGS: &[(&str, &str)] = &[
         "hmb.used_bytes",
         "What roles had reserved of it at the end, filled or not: a unit of the map counts from the time its place is taken",
     ),
-    ("hmb.read_bytes", "Bytes the drive read from it"),
-    ("hmb.written_bytes", "Bytes the drive wrote to it"),
+    (
+        "hmb.read_bytes",
+        "Bytes read from it, by the drive or, `hmb.dma_bytes` of both, by the host's own engine for it",
+    ),
+    ("hmb.written_bytes", "Bytes written to it, likewise"),
     (
         "hmb.dma_bytes",
         "Bytes the host's DMA engine copied between it and the commands' pages",

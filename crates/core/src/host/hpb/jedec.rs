@@ -28,8 +28,9 @@ const READ_TIMEOUT_PS: u64 = 1_000 * 1_000_000_000;
 const READ_TIMEOUT_EXPIRIES: u32 = 100;
 /// How often timeouts are looked at (`timeout_polling_interval_ms`).
 const POLL_PS: u64 = 500 * 1_000_000_000;
-/// Map requests under way at once in host control mode (`inflight_map_req`).
-const MAP_REQUESTS: u32 = 1;
+/// Map requests under way at once in host control mode (`inflight_map_req`), and in device control mode: they have the tags of the
+/// queue, of which UFS has 32, but whoever waits for one gets the next.
+const MAP_REQUESTS: [u32; 2] = [1, 31];
 
 #[derive(Clone, Serialize, Deserialize, Copy, Debug, Default, PartialEq, Eq)]
 enum RegionState {
@@ -381,7 +382,7 @@ impl JedecDriver {
     /// The next sub-region to be fetched now.
     pub fn next_fetch(&mut self, now_ps: u64) -> Option<u32> {
         loop {
-            if self.host_control && self.in_flight >= MAP_REQUESTS {
+            if self.in_flight >= MAP_REQUESTS[usize::from(!self.host_control)] {
                 return None;
             }
             let sub = self.listed.pop_front()?;

@@ -6,6 +6,9 @@ use crate::spec::units::Pcie;
 use crate::spec::value::Value;
 use crate::spec::{LinkProtocol, LinkSpec, ufs};
 
+/// Of drives that say nothing; no maker does.
+const COMMAND_SLOTS: u32 = 256;
+
 pub(super) fn link(values: &mut Values) -> Result<LinkSpec, SpecError> {
     let is_ufs = values.has("link.ufs");
     if is_ufs && values.has("link.pcie") {
@@ -13,6 +16,10 @@ pub(super) fn link(values: &mut Values) -> Result<LinkSpec, SpecError> {
         return Err(values.contradiction("link.ufs", must));
     }
     let slots = ufs::TRANSFER_REQUEST_SLOTS;
+    if !values.has("controller.command_slots") {
+        let number = if is_ufs { slots } else { COMMAND_SLOTS };
+        values.derive("controller.command_slots", Value::Number(u64::from(number)));
+    }
     if is_ufs && values.small("controller.command_slots") > slots {
         let must = format!("must be at most {slots} with `link.ufs`");
         return Err(values.contradiction("controller.command_slots", &must));

@@ -140,7 +140,7 @@ pub(in crate::spec) const KEYS: &[Key] = &[
         "Core time of a deallocate"),
     key("controller.map_fill", time(0, MS), Is("1us"),
         "Core time of starting one map fill (a map miss)"),
-    key("controller.command_slots", count(1, 65_536), Is("256"),
+    key("controller.command_slots", count(1, 65_536), From("256; 32 with `link.ufs`"),
         "Commands the drive works on at once"),
     key("controller.arbitration_burst", count(1, 128), Is("8"),
         "Commands fetched from one submission queue before the next has its turn"),
@@ -294,7 +294,7 @@ pub(in crate::spec) const KEYS: &[Key] = &[
     key("ftl.slc_dynamic", Kind::Ratio { min: 0.0, max: 1.0 }, From("nothing: no such cache"),
         "Share of the flash that holds nothing which new data is written to in single-bit mode first, beside or in place of `ftl.slc_superblocks`; it takes nothing from `ftl.overprovisioning`, and is emptied where room is short, or in idle time"),
     key("ftl.slc_idle", time(0, 3_600 * S), Is("1s"),
-        "Idle time after which the single-bit cache is folded"),
+        "Idle time after which the single-bit cache is folded; 0: never"),
     // Memories.
     key("tier.sram.size", size(KIB, 1 << 30, 1), Required,
         "Size of the controller's SRAM"),
