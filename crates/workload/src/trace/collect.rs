@@ -83,6 +83,8 @@ pub(crate) struct Collector<'o> {
     malformed: u64,
     /// Ends of requests, of whatever device, whose beginnings are missing.
     ends_only: u64,
+    /// The last request was too far from the first.
+    was_too_far: bool,
     latencies: Latencies,
 }
 
@@ -127,6 +129,7 @@ impl<'o> Collector<'o> {
             skipped: [0; SKIPS],
             malformed: 0,
             ends_only: 0,
+            was_too_far: false,
             latencies: Latencies::default(),
         }
     }
@@ -138,6 +141,11 @@ impl<'o> Collector<'o> {
     /// Whether no further request may be kept: not a fault of one line.
     pub(crate) fn is_full(&self) -> bool {
         self.records.len() >= self.records_max
+    }
+
+    /// Whether the last request was not taken because its time is too far from the first one's.
+    pub(crate) fn was_too_far(&self) -> bool {
+        self.was_too_far
     }
 
     /// Why no further request is taken, if that is no fault of one line.
@@ -163,7 +171,9 @@ impl<'o> Collector<'o> {
                 grouped(raw.offset_bytes)
             )));
         };
-        let time_ps = self.relative_time(raw.time_ps)?;
+        let time_ps = self.relative_time(raw.time_ps);
+        self.was_too_far = time_ps.is_err();
+        let time_ps = time_ps?;
         let id = self.stream(raw.device, raw.rank)?;
         let stream = &mut self.streams[id];
         stream.requests += 1 + u64::from(raw.preflush);

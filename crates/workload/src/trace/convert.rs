@@ -7,7 +7,6 @@ use super::text::{duration, plural};
 use super::{Record, Trace, has_address};
 use crate::WorkloadError;
 use lodger_core::Op;
-use lodger_core::time::US;
 use std::io::Write;
 
 /// What a format could not hold.
@@ -64,7 +63,6 @@ pub fn convert(trace: &Trace, to: Format, out: &mut dyn Write) -> Result<Losses,
             .sum()
     });
     losses.note(to);
-    losses.note_ambiguous(trace, to);
     Ok(losses)
 }
 
@@ -99,19 +97,6 @@ fn held(packed: Packed, to: Format, losses: &mut Losses) -> Option<Record> {
 }
 
 impl Losses {
-    /// CloudPhysics times are told apart by their density: see its reader.
-    fn note_ambiguous(&mut self, trace: &Trace, to: Format) {
-        let gaps = trace.len().saturating_sub(1).max(1) as f64;
-        let mean_us = trace.duration_ps() as f64 / US as f64 / gaps;
-        if to == Format::CloudPhysics && format::cloudphysics::counts_seconds(Some(mean_us)) {
-            self.notes.push(format!(
-                "{}: the times, in us, are so dense that readers may take them for seconds; read \
-                 the file with `--time-unit us`",
-                to.title()
-            ));
-        }
-    }
-
     fn note(&mut self, to: Format) {
         let title = to.title();
         let resolution = duration(to.holds().time_resolution_ps);

@@ -15,7 +15,7 @@
 //! and numbers with decimals for DiskSim's milliseconds, and the user is told.
 
 use super::field::{Fault, Parsed, SECTOR_BYTES, sectors, time};
-use super::{About, Holds, Sign, Special, TimeUnit};
+use super::{About, Holds, Sign, Special, Suggested, TimeUnit};
 use crate::trace::record::Record;
 use crate::trace::text::excerpt;
 use lodger_core::Op;
@@ -90,9 +90,17 @@ fn parse(line: &[u8], unit_ps: u64) -> Result<Parsed<'_>, Fault> {
 }
 
 /// Only DiskSim's milliseconds have decimals.
-fn guess_time_unit(lines: &[&[u8]]) -> Option<TimeUnit> {
+fn guess_time_unit(lines: &[&[u8]]) -> Option<Suggested> {
     let at = words(lines.first()?).next()?;
-    at.contains(&b'.').then_some(TimeUnit::Milliseconds)
+    let unit = match at.contains(&b'.') {
+        true => TimeUnit::Milliseconds,
+        false => ABOUT.time_unit,
+    };
+    Some(Suggested {
+        unit,
+        is_said: false,
+        note: None,
+    })
 }
 
 fn assumptions(unit: TimeUnit, said: bool, notes: &mut Vec<String>) {

@@ -1,8 +1,8 @@
 //! Is what was written read back the same, within what the format can hold?
 
 use super::*;
+use crate::trace::Format;
 use crate::trace::convert::convert;
-use crate::trace::{Format, TimeUnit};
 use proptest::prelude::*;
 
 const DAY_PS: u64 = 86_400_000_000_000_000;
@@ -86,9 +86,7 @@ proptest! {
             Err(_) => prop_assert!(expected.is_empty()),
             Ok(losses) => {
                 prop_assert_eq!(losses.written, expected.len() as u64);
-                // Where the unit of time would be guessed from the times, it is said.
-                let time_unit = (format == Format::CloudPhysics).then_some(TimeUnit::Microseconds);
-                let options = Options { format: Some(format), time_unit, ..Options::default() };
+                let options = Options { format: Some(format), ..Options::default() };
                 let (back, _) = load(&text[..], "t", &options).unwrap();
                 prop_assert_eq!(back.records().collect::<Vec<_>>(), expected);
             }
@@ -111,6 +109,19 @@ proptest! {
         let (_, description) = load(&text[..], "t", &Options::default()).unwrap();
         prop_assert_eq!(description.format, format);
     }
+}
+
+/// However dense, the unit of time is in the file.
+#[test]
+fn what_is_written_as_cloudphysics_is_read_in_its_unit_of_time() {
+    let dense = (0..2000).map(|i| record(i / 300 * 1_000_000, Op::Read, i * 4096, 4096));
+    let trace = Trace::from_records("t", dense);
+    let mut text = Vec::new();
+    let losses = convert(&trace, Format::CloudPhysics, &mut text).unwrap();
+    assert_eq!(losses.notes, [""; 0]);
+    let (back, description) = load(&text[..], "t", &Options::default()).unwrap();
+    assert_eq!(description.format, Format::CloudPhysics);
+    assert!(back.records().eq(trace.records()));
 }
 
 #[test]

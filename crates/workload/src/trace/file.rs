@@ -1,0 +1,140 @@
+//! A file is read line by line: what is a request goes to the collector, what cannot be read is an error with its place.
+
+use super::collect::Collector;
+use super::format::field::{Fault, Parsed};
+use super::format::{self, Format, Parser, TimeUnit, recognise};
+use super::lines::{Lines, is_significant};
+use super::text::{excerpt, plural};
+use crate::WorkloadError;
+
+/// A file being read.
+pub(super) struct File<'r, 'o> {
+    pub(super) lines: Lines<'r>,
+    pub(super) parser: Parser,
+    pub(super) collector: Collector<'o>,
+    /// The line that names the columns: files put together with `cat` repeat it.
+    pub(super) header: Option<Vec<u8>>,
+    pub(super) format: Format,
+    /// The unit of its times, if it was guessed.
+    pub(super) guessed: Option<TimeUnit>,
+    pub(super) skip_malformed: bool,
+    /// Nothing more is taken, for what is no fault of one line.
+    pub(super) refused: bool,
+}
+
+impl File<'_, '_> {
+    pub(super) fn read(
+        &mut self,
+        name: &str,
+        notes: &mut Vec<String>,
+    ) -> Result<(), WorkloadError> {
+        let mut first = true;
+        loop {
+            if self.lines.must_read_on() {
+                self.hand_on(name)?;
+            }
+            let Some(line) = self.lines.next_line()? else {
+                return Ok(());
+            };
+            if !is_significant(line.bytes) {
+                let lost = (self.format == Format::Ftrace)
+                    .then(|| format::ftrace::overwritten(line.bytes))
+                    .flatten();
+                notes.extend(lost.map(|lost| {
+                    let lost = plural(lost, "event");
+                    format!("the kernel overwrote {lost} before they were read: buffer too small")
+                }));
+                continue;
+            }
+            if std::mem::take(&mut first) && self.format.may_have_header() {
+                let is_header = recognise::looks_like_header(line.bytes);
+                if self.format == Format::Csv && !recognise::is_csv_header(line.bytes) {
+                    return Err(header_missing(line.bytes).at(name, line.number));
+                }
+                if is_header {
+                    self.header = Some(line.bytes.to_vec());
+                    continue;
+                }
+            }
+            if self.header.as_deref() == Some(line.bytes) {
+                continue;
+            }
+            let parsed = self.parser.line(line.bytes);
+            let fault = match parsed {
+                Ok(Parsed::Request(raw)) => self.collector.push(&raw, line.number).err(),
+                Ok(Parsed::Done(done)) => self.collector.done(&done).err(),
+                Ok(Parsed::Skip(skip)) => {
+                    self.collector.skip(skip);
+                    None
+                }
+                Err(fault) => Some(fault),
+            };
+            let Some(Fault(message)) = fault else {
+                if self.format == Format::Csv && !line.terminated {
+                    notes.push(may_lack_digits(line.number));
+                }
+                continue;
+            };
+            if let Some(refusal) = self.collector.refusal() {
+                self.refused = true;
+                return Err(refusal.at(name, line.number));
+            }
+            if let Some(unit) = self.guessed.filter(|_| self.collector.was_too_far()) {
+                // Most likely no fault of the line: leaving such lines out would leave out good requests.
+                return Err(wrong_unit(message, unit).at(name, line.number));
+            }
+            if self.skip_malformed && !self.collector.is_full() {
+                self.collector.malformed();
+            } else if !line.terminated && self.collector.has_requests() {
+                notes.push(format!(
+                    "the file was cut short: {message} (last line); left out"
+                ));
+            } else {
+                return Err(WorkloadError::new(message).at(name, line.number).hint(format!(
+                    "read as {}; `--format` names another format, `--skip-malformed` leaves such \
+                     lines out",
+                    self.format.title()
+                )));
+            }
+        }
+    }
+
+    /// Reading on may take long: who simulates what is read gets what there is.
+    #[cold]
+    fn hand_on(&mut self, name: &str) -> Result<(), WorkloadError> {
+        if self.collector.hand_on().is_ok() {
+            return Ok(());
+        }
+        let refusal = self.collector.refusal();
+        self.refused = true;
+        Err(refusal
+            .unwrap_or_else(|| WorkloadError::new("the replay has ended"))
+            .at(name, self.lines.number()))
+    }
+}
+
+/// Of the last line of a table: Lodger ends every line of its own.
+fn may_lack_digits(number: u64) -> String {
+    format!("line {number} does not end: if the file was cut short, its last number may be, too")
+}
+
+/// A time is too far from the first one, in a unit that the file does not name.
+fn wrong_unit(message: String, unit: TimeUnit) -> WorkloadError {
+    let other = match unit {
+        TimeUnit::Microseconds => TimeUnit::Nanoseconds,
+        _ => TimeUnit::Microseconds,
+    };
+    let message = format!("{message}; its times were read as {unit}, which the file does not say");
+    WorkloadError::new(message).hint(format!(
+        "`--time-unit {other}` reads them as {other}, `--time-unit {unit}` as they were"
+    ))
+}
+
+fn header_missing(found: &[u8]) -> WorkloadError {
+    let columns = Format::Csv.columns();
+    let message = format!(
+        "the first line must be the header `{columns}`, found `{}`",
+        excerpt(found)
+    );
+    WorkloadError::new(message).hint("the column `flags` may be left out")
+}
