@@ -10,6 +10,7 @@
 
 mod collect;
 pub mod convert;
+mod devices;
 mod file;
 pub mod fit;
 pub mod format;
@@ -18,6 +19,7 @@ mod lines;
 mod record;
 mod recorded;
 mod replay;
+mod skipped;
 mod stream;
 #[cfg(test)]
 mod tests;

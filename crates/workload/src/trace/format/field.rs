@@ -12,6 +12,15 @@ pub(crate) const SECTOR_BYTES: u64 = 512;
 pub(crate) struct Fault(pub(crate) String);
 
 impl Fault {
+    /// Another record follows the first one: a line feed was lost, and with it a request would be.
+    #[cold]
+    pub(crate) fn joined(line: &[u8]) -> Self {
+        let line = excerpt(line);
+        Self(format!(
+            "a line must hold one record, found a second one in `{line}`"
+        ))
+    }
+
     /// A column does not hold what it should.
     #[cold]
     pub(crate) fn column(name: &str, expected: &str, found: &[u8]) -> Self {
@@ -90,11 +99,16 @@ impl Took {
     }
 }
 
-/// A request is done.
+/// A request is done, or the first part of what is left of it, or it was taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Done<'a> {
     pub(crate) time_ps: i128,
+    pub(crate) op: Op,
     pub(crate) offset_bytes: u64,
+    /// 0: all of it.
+    pub(crate) length_bytes: u64,
+    /// The host will issue it again.
+    pub(crate) is_taken_back: bool,
     pub(crate) device: &'a [u8],
     /// Rank of the line that said when it was given to the drive.
     pub(crate) rank: u8,
@@ -245,7 +259,7 @@ pub(crate) fn comma_separated<'a, const N: usize>(
 }
 
 /// Words separated by white space.
-pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
     line.split(u8::is_ascii_whitespace)
         .filter(|word| !word.is_empty())
 }

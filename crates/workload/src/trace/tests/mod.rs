@@ -9,6 +9,7 @@ mod reading;
 mod recognition;
 mod recorded;
 mod replay;
+mod requeued;
 mod round_trip;
 mod stream;
 mod unpacked;

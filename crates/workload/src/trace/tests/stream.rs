@@ -48,7 +48,7 @@ fn ending(job: &mut Job) -> Result<Ending, WorkloadError> {
 }
 
 /// Of both, what is asked for and what is said at the end.
-fn assert_same(text: &str, options: &Options, fit: Fit, mode: Mode) {
+pub(super) fn assert_same(text: &str, options: &Options, fit: Fit, mode: Mode) {
     let (mut trace, description) = load(text.as_bytes(), "t.trace", options).unwrap();
     let fitted = trace.fit(DRIVE_BYTES, fit).unwrap();
     let mut kept = trace.into_workload(mode).unwrap();
