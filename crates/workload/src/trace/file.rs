@@ -1,11 +1,12 @@
 //! A file is read line by line: what is a request goes to the collector, what cannot be read is an error with its place.
 
 use super::collect::Collector;
-use super::format::field::{Fault, Parsed};
+use super::format::field::{Fault, Parsed, Skip};
 use super::format::{self, Format, Parser, TimeUnit, recognise};
 use super::lines::{Lines, is_significant};
 use super::text::{excerpt, plural};
 use crate::WorkloadError;
+use memchr::memchr;
 
 /// A file being read.
 pub(super) struct File<'r, 'o> {
@@ -36,7 +37,9 @@ impl File<'_, '_> {
             let Some(line) = self.lines.next_line()? else {
                 return Ok(());
             };
-            if !is_significant(line.bytes) {
+            // Behind it may stand what is neither comment nor header.
+            let is_broken = memchr(b'\r', line.bytes).is_some();
+            if !is_broken && !is_significant(line.bytes) {
                 let lost = (self.format == Format::Ftrace)
                     .then(|| format::ftrace::overwritten(line.bytes))
                     .flatten();
@@ -46,7 +49,7 @@ impl File<'_, '_> {
                 }));
                 continue;
             }
-            if std::mem::take(&mut first) && self.format.may_have_header() {
+            if std::mem::take(&mut first) && !is_broken && self.format.may_have_header() {
                 let is_header = recognise::looks_like_header(line.bytes);
                 if self.format == Format::Csv && !recognise::is_csv_header(line.bytes) {
                     return Err(header_missing(line.bytes).at(name, line.number));
@@ -59,7 +62,12 @@ impl File<'_, '_> {
             if self.header.as_deref() == Some(line.bytes) {
                 continue;
             }
-            let parsed = self.parser.line(line.bytes);
+            let parsed = match is_broken {
+                false => self.parser.line(line.bytes),
+                true => Err(Fault(CARRIAGE_RETURN.to_owned())),
+            };
+            // A line that never holds a request lacks nothing that counts.
+            let may_lack = !line.terminated && parsed != Ok(Parsed::Skip(Skip::Expected));
             let fault = match parsed {
                 Ok(Parsed::Request(raw)) => self.collector.push(&raw, line.number).err(),
                 Ok(Parsed::Done(done)) => self.collector.done(&done).err(),
@@ -70,7 +78,7 @@ impl File<'_, '_> {
                 Err(fault) => Some(fault),
             };
             let Some(Fault(message)) = fault else {
-                if self.format == Format::Csv && !line.terminated {
+                if may_lack {
                     notes.push(may_lack_digits(line.number));
                 }
                 continue;
@@ -113,7 +121,11 @@ impl File<'_, '_> {
     }
 }
 
-/// Of the last line of a table: Lodger ends every line of its own.
+/// What ends lines on old systems, in the middle of what ends with a line feed.
+const CARRIAGE_RETURN: &str =
+    "a line must end with a line feed, found a carriage return in the middle of one";
+
+/// Of the last line: all that write traces end every line.
 fn may_lack_digits(number: u64) -> String {
     format!("line {number} does not end: if the file was cut short, its last number may be, too")
 }

@@ -204,6 +204,12 @@ pub(crate) fn reject_foreign(head: &[u8], name: &str) -> Result<(), WorkloadErro
         let message = format!("`{name}` is {what}; a trace must be one text");
         return Err(WorkloadError::new(message).hint(format!("try `{unpack} | lodger ... -`")));
     }
+    if head.trim_ascii_end().contains(&b'\r') && !head.contains(&b'\n') {
+        let message = format!(
+            "`{name}` ends its lines with carriage returns alone; a trace's lines must end with line feeds"
+        );
+        return Err(WorkloadError::new(message).hint("try `tr '\\r' '\\n' < FILE | lodger ... -`"));
+    }
     if head.contains(&0) {
         let message = format!("`{name}` is a binary file; a trace must be text");
         let hint = "gzip, zstd and blktrace's binary format are read as they are; write other ones as CSV first";

@@ -1,5 +1,6 @@
 //! Tests by question.
 
+mod damaged;
 mod fits_the_drive;
 mod hostile;
 mod info;
