@@ -1,9 +1,10 @@
 //! From lines to a trace: devices told apart, times made relative and put in order.
 
 use super::DeviceChoice;
-use super::devices::{chosen_note, device_name, is_named, list};
+use super::devices::{Parts, chosen_note, device_name, is_named, list};
 use super::format::Format;
 use super::format::field::{Done, Fault, Raw, Skip, Took};
+use super::order::put_in_order;
 use super::record::{LENGTH_MAX_BYTES, Packed, Record};
 use super::recorded::{Again, Latencies, NO_RECORD, Recorded};
 use super::skipped::Skipped;
@@ -66,6 +67,8 @@ pub(crate) struct Collector<'o> {
     noun: Option<&'static str>,
     /// What it calls them where all are taken together.
     together: Option<&'static str>,
+    /// Those that are parts of one volume.
+    parts: Option<Parts>,
     /// What the places of a request's record are called, by rank.
     actions: [&'static str; 2],
     /// Those of the first alone are requests.
@@ -114,11 +117,17 @@ impl<'o> Collector<'o> {
         records_max: usize,
         flow: Option<Flow>,
     ) -> Self {
-        let apart = *choice != DeviceChoice::All;
+        let (noun, one_volume) = (format.device_noun(), format.is_one_volume());
+        let apart = match choice {
+            DeviceChoice::Named(_) => true,
+            DeviceChoice::Busiest => !one_volume,
+            DeviceChoice::All => false,
+        };
         Self {
             choice,
-            noun: format.device_noun().filter(|_| apart),
-            together: format.device_noun().filter(|_| !apart),
+            noun: noun.filter(|_| apart),
+            together: noun.filter(|_| !apart && !one_volume),
+            parts: noun.filter(|_| !apart && one_volume).map(Parts::new),
             actions: format.actions(action),
             only_first: action == Some(b'Q'),
             records_max,
@@ -153,6 +162,11 @@ impl<'o> Collector<'o> {
     /// Why no further request is taken, if that is no fault of one line.
     pub(crate) fn refusal(&mut self) -> Option<WorkloadError> {
         self.flow.as_mut()?.refusal()
+    }
+
+    /// Whether there is a reason to take no further request.
+    pub(crate) fn is_refusing(&self) -> bool {
+        self.flow.as_ref().is_some_and(Flow::is_refusing)
     }
 
     pub(crate) fn skip(&mut self, skip: Skip) {
@@ -190,27 +204,24 @@ impl<'o> Collector<'o> {
         if !stream.wanted {
             return Ok(());
         }
+        if let Some(parts) = &mut self.parts {
+            parts.add(raw.device);
+        }
         let record = self.records.len() + usize::from(raw.preflush);
         match raw.took {
             Took::Unknown => {}
+            Took::Impossible => self.skip(Skip::ImpossibleLatency),
             Took::Ps(took_ps) => self.latencies.took(id as u16, raw.op, took_ps),
             Took::UntilDone => {
                 let record = u32::try_from(record).unwrap_or(NO_RECORD);
                 self.latencies.issued(id as u16, raw, record, time_ps);
             }
         }
-        let flush = Record {
-            time_ps,
-            op: Op::Flush,
-            fua: false,
-            offset_bytes: 0,
-            length_bytes: 0,
-        };
         if raw.preflush {
-            self.keep(flush, id)?;
+            self.keep(Record::flush(time_ps), id)?;
         }
         let mut record = match raw.op {
-            Op::Flush => flush,
+            Op::Flush => Record::flush(time_ps),
             op => Record {
                 time_ps,
                 op,
@@ -413,6 +424,7 @@ impl<'o> Collector<'o> {
         if let (Some(noun), Some(device), true) = (self.noun, &device, devices.len() > 1) {
             notes.push(chosen_note(noun, device, self.choice, &devices));
         }
+        notes.extend(self.parts.as_ref().and_then(Parts::note));
         if let Some(noun) = self.together {
             notes.push(format!(
                 "all {noun}s are taken as one space of addresses: what several have at the same address counts as the same data"
@@ -434,14 +446,7 @@ impl<'o> Collector<'o> {
             let chosen = chosen as u16;
             records.retain(|_| streams.next() == Some(&chosen));
         }
-        let backwards = put_in_order(&mut records);
-        if backwards > 0 {
-            let are = if backwards == 1 { "is" } else { "are" };
-            notes.push(format!(
-                "{} {are} earlier than one before it in the file; sorted by time",
-                plural(backwards, "request")
-            ));
-        }
+        notes.extend(put_in_order(&mut records).note());
         let (requests, duration_ps) = match &flowed {
             Some(flowed) => (flowed.requests, flowed.duration_ps),
             None => (
@@ -551,24 +556,4 @@ impl<'o> Collector<'o> {
             ));
         }
     }
-}
-
-/// Sorts by time, equal times in the file's order, and makes times relative to the earliest.
-/// Says how many records stood behind a later one.
-pub(crate) fn put_in_order(records: &mut [Packed]) -> u64 {
-    let mut latest_ps = 0;
-    let mut backwards = 0;
-    let mut first_ps = u64::MAX;
-    for record in records.iter() {
-        backwards += u64::from(record.time_ps < latest_ps);
-        latest_ps = latest_ps.max(record.time_ps);
-        first_ps = first_ps.min(record.time_ps);
-    }
-    if backwards > 0 {
-        records.sort_by_key(|record| record.time_ps);
-    }
-    for record in records.iter_mut() {
-        record.time_ps -= first_ps;
-    }
-    backwards
 }

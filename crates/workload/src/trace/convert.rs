@@ -1,6 +1,6 @@
 //! Writing a trace in another format, and saying what that loses.
 
-use super::fit::widened;
+use super::fit::whole_blocks;
 use super::format::{self, Format};
 use super::record::Packed;
 use super::text::{duration, plural};
@@ -20,8 +20,12 @@ pub struct Losses {
     pub trims: u64,
     /// Writes written without their FUA.
     pub fua: u64,
-    /// Requests widened to whole sectors.
+    /// Reads and writes widened to whole sectors.
     pub widened: u64,
+    /// Trims narrowed to the whole sectors inside them.
+    pub narrowed: u64,
+    /// Trims left out that have no whole sector inside.
+    pub emptied: u64,
     /// Requests whose time was rounded down to the format's resolution.
     pub rounded: u64,
     /// Recorded latencies that were not written: formats with a column for them get 0.
@@ -85,8 +89,15 @@ fn held(packed: Packed, to: Format, losses: &mut Losses) -> Option<Record> {
         && (!record.offset_bytes.is_multiple_of(holds.offset_unit_bytes)
             || !record.length_bytes.is_multiple_of(holds.length_unit_bytes))
     {
-        losses.widened += 1;
-        record = widened(packed).record();
+        let Some(whole) = whole_blocks(packed) else {
+            losses.emptied += 1;
+            return None;
+        };
+        match record.op {
+            Op::Trim => losses.narrowed += 1,
+            _ => losses.widened += 1,
+        }
+        record = whole.record();
     }
     if record.fua && !holds.fua {
         losses.fua += 1;
@@ -116,6 +127,16 @@ impl Losses {
                 self.widened,
                 "request",
                 "widened to whole sectors of 512 B".to_owned(),
+            ),
+            (
+                self.narrowed,
+                "trim",
+                "narrowed to the whole sectors of 512 B inside".to_owned(),
+            ),
+            (
+                self.emptied,
+                "trim",
+                "of less than a whole sector of 512 B left out".to_owned(),
             ),
             (
                 self.rounded,

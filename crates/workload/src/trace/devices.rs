@@ -2,6 +2,56 @@
 
 use super::text::{excerpt, grouped, plural};
 use super::{DeviceChoice, DeviceCount};
+use std::collections::HashMap;
+
+/// Most devices counted of one volume, and the longest name: more can be no devices.
+const PARTS_MAX: usize = 1 << 10;
+const NAME_MAX_BYTES: usize = 64;
+
+/// The devices of a format whose devices are parts of one volume.
+#[derive(Debug)]
+pub(super) struct Parts {
+    noun: &'static str,
+    counts: HashMap<Box<[u8]>, u64>,
+}
+
+impl Parts {
+    pub(super) fn new(noun: &'static str) -> Self {
+        let counts = HashMap::new();
+        Parts { noun, counts }
+    }
+
+    pub(super) fn add(&mut self, device: &[u8]) {
+        if let Some(count) = self.counts.get_mut(device) {
+            *count += 1;
+        } else if device.len() <= NAME_MAX_BYTES && self.counts.len() < PARTS_MAX {
+            self.counts.insert(device.into(), 1);
+        }
+    }
+
+    /// What there is to say, if there are several.
+    pub(super) fn note(&self) -> Option<String> {
+        if self.counts.len() < 2 {
+            return None;
+        }
+        let devices = self.counts.iter().map(|(name, &requests)| DeviceCount {
+            name: device_name(name),
+            requests,
+        });
+        let mut devices: Vec<DeviceCount> = devices.collect();
+        devices.sort_by(|a, b| {
+            b.requests
+                .cmp(&a.requests)
+                .then_with(|| a.name.cmp(&b.name))
+        });
+        Some(format!(
+            "the file names {}: {}; all are taken, as MQSim takes them, as one space of addresses; choose one with \
+             `--device NAME`",
+            plural(devices.len() as u64, self.noun),
+            list(&devices)
+        ))
+    }
+}
 
 /// Whether the user means this device. Between host and disk of MSR (`hm,1` in the file) people
 /// write a dot or, like the files' names, an underscore.

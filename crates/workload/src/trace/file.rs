@@ -16,7 +16,7 @@ pub(super) struct File<'r, 'o> {
     /// The line that names the columns: files put together with `cat` repeat it.
     pub(super) header: Option<Vec<u8>>,
     pub(super) format: Format,
-    /// The unit of its times, if it was guessed.
+    /// The unit of its times, if it was guessed and is not the format's own.
     pub(super) guessed: Option<TimeUnit>,
     pub(super) skip_malformed: bool,
     /// Nothing more is taken, for what is no fault of one line.
@@ -77,34 +77,51 @@ impl File<'_, '_> {
                 }
                 Err(fault) => Some(fault),
             };
-            let Some(Fault(message)) = fault else {
-                if may_lack {
-                    notes.push(may_lack_digits(line.number));
+            let (number, terminated) = (line.number, line.terminated);
+            match fault {
+                Some(Fault(message)) if !terminated && self.may_leave_out_the_last() => {
+                    notes.push(cut_short(&message));
                 }
-                continue;
-            };
-            if let Some(refusal) = self.collector.refusal() {
-                self.refused = true;
-                return Err(refusal.at(name, line.number));
-            }
-            if let Some(unit) = self.guessed.filter(|_| self.collector.was_too_far()) {
-                // Most likely no fault of the line: leaving such lines out would leave out good requests.
-                return Err(wrong_unit(message, unit).at(name, line.number));
-            }
-            if self.skip_malformed && !self.collector.is_full() {
-                self.collector.malformed();
-            } else if !line.terminated && self.collector.has_requests() {
-                notes.push(format!(
-                    "the file was cut short: {message} (last line); left out"
-                ));
-            } else {
-                return Err(WorkloadError::new(message).at(name, line.number).hint(format!(
-                    "read as {}; `--format` names another format, `--skip-malformed` leaves such \
-                     lines out",
-                    self.format.title()
-                )));
+                Some(Fault(message)) => self
+                    .leave_out(message)
+                    .map_err(|error| error.at(name, number))?,
+                None if may_lack => notes.push(may_lack_digits(number)),
+                None => {}
             }
         }
+    }
+
+    /// Whether the last line may be one that was cut.
+    fn may_leave_out_the_last(&mut self) -> bool {
+        !self.skip_malformed
+            && self.collector.has_requests()
+            && !self.collector.is_refusing()
+            && !self.was_guessed_wrongly()
+    }
+
+    fn was_guessed_wrongly(&self) -> bool {
+        self.guessed.is_some() && self.collector.was_too_far()
+    }
+
+    /// Counts a line that cannot be read, if that was asked for.
+    #[cold]
+    fn leave_out(&mut self, message: String) -> Result<(), WorkloadError> {
+        if let Some(refusal) = self.collector.refusal() {
+            self.refused = true;
+            return Err(refusal);
+        }
+        if let Some(unit) = self.guessed.filter(|_| self.was_guessed_wrongly()) {
+            // Most likely no fault of the line: leaving such lines out would leave out good requests.
+            return Err(wrong_unit(&message, unit, self.format.time_unit()));
+        }
+        if self.skip_malformed && !self.collector.is_full() {
+            self.collector.malformed();
+            return Ok(());
+        }
+        Err(WorkloadError::new(message).hint(format!(
+            "read as {}; `--format` names another format, `--skip-malformed` leaves such lines out",
+            self.format.title()
+        )))
     }
 
     /// Reading on may take long: who simulates what is read gets what there is.
@@ -125,20 +142,20 @@ impl File<'_, '_> {
 const CARRIAGE_RETURN: &str =
     "a line must end with a line feed, found a carriage return in the middle of one";
 
+fn cut_short(message: &str) -> String {
+    format!("the file was cut short: {message} (last line); left out")
+}
+
 /// Of the last line: all that write traces end every line.
 fn may_lack_digits(number: u64) -> String {
     format!("line {number} does not end: if the file was cut short, its last number may be, too")
 }
 
 /// A time is too far from the first one, in a unit that the file does not name.
-fn wrong_unit(message: String, unit: TimeUnit) -> WorkloadError {
-    let other = match unit {
-        TimeUnit::Microseconds => TimeUnit::Nanoseconds,
-        _ => TimeUnit::Microseconds,
-    };
+fn wrong_unit(message: &str, unit: TimeUnit, usual: TimeUnit) -> WorkloadError {
     let message = format!("{message}; its times were read as {unit}, which the file does not say");
     WorkloadError::new(message).hint(format!(
-        "`--time-unit {other}` reads them as {other}, `--time-unit {unit}` as they were"
+        "`--time-unit {usual}` reads them as {usual}, `--time-unit {unit}` as they were"
     ))
 }
 

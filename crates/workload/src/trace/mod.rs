@@ -16,6 +16,7 @@ pub mod fit;
 pub mod format;
 pub mod info;
 mod lines;
+mod order;
 mod record;
 mod recorded;
 mod replay;
@@ -35,10 +36,11 @@ pub use replay::{CLOSED_QUEUE_DEPTH, Mode, PERCENTILES, Replay};
 pub use stream::{Ending, stream};
 
 use crate::WorkloadError;
+use crate::live::MAGIC;
 use collect::{Collected, Collector};
 use file::File;
 use format::Parser;
-use format::recognise;
+use format::{Suggested, recognise};
 use lines::{Lines, damaged, read_error};
 use lodger_core::Op;
 use record::Packed;
@@ -162,7 +164,7 @@ impl Trace {
         records: impl IntoIterator<Item = Record>,
     ) -> Self {
         let mut records: Vec<Packed> = records.into_iter().map(Packed::new).collect();
-        collect::put_in_order(&mut records);
+        order::put_in_order(&mut records);
         Self {
             name: name.into(),
             title: format!("trace, {}", plural(records.len() as u64, "request")),
@@ -252,20 +254,17 @@ fn read_file<'r>(
         .take(HEAD_BYTES as u64)
         .read_to_end(&mut head)
         .map_err(|error| read_error(&error, name))?;
+    if head.starts_with(&MAGIC) {
+        return Err(recording(name, &unpacked.packings));
+    }
     let whole = head.len() < HEAD_BYTES;
     let mut notes = Vec::new();
     let (format, by) = format_of(&head, name, options, &mut notes)
         .map_err(|error| unpacked.damage(name).unwrap_or(error))?;
     let action = check_options(format, options)?;
     let suggested = recognise::time_unit(format, &head, whole);
-    let suggested = suggested.filter(|_| options.time_unit.is_none());
-    let (time_unit, is_guessed) = match &suggested {
-        Some(suggested) => (suggested.unit, !suggested.is_said),
-        None => (options.time_unit.unwrap_or(format.time_unit()), false),
-    };
-    let is_said = options.time_unit.is_some() || suggested.as_ref().is_some_and(|s| s.is_said);
-    notes.extend(suggested.and_then(|suggested| suggested.note));
-    format.note_assumptions(time_unit, is_said, &mut notes);
+    let (time_unit, is_guessed) = time_unit_of(format, options.time_unit, suggested, &mut notes);
+    format.note_assumptions(time_unit, !is_guessed, &mut notes);
 
     let all = std::io::Cursor::new(head).chain(unpacked.text);
     let mut file = File {
@@ -274,7 +273,7 @@ fn read_file<'r>(
         collector: Collector::new((format, action), &options.device, options.records_max, flow),
         header: None,
         format,
-        guessed: is_guessed.then_some(time_unit),
+        guessed: Some(time_unit).filter(|&unit| is_guessed && unit != format.time_unit()),
         skip_malformed: options.skip_malformed,
         refused: false,
     };
@@ -305,6 +304,35 @@ fn read_file<'r>(
         notes,
     };
     Ok((collected, description))
+}
+
+/// The unit of a file's times, and whether it is a guess.
+fn time_unit_of(
+    format: Format,
+    said: Option<TimeUnit>,
+    suggested: Option<Suggested>,
+    notes: &mut Vec<String>,
+) -> (TimeUnit, bool) {
+    match (said, suggested) {
+        (Some(unit), _) => (unit, false),
+        (None, None) => (format.time_unit(), false),
+        (None, Some(suggested)) => {
+            notes.extend(suggested.note);
+            (suggested.unit, !suggested.is_said)
+        }
+    }
+}
+
+/// A recording of a live drive is no trace of requests, and is read only as it was written.
+fn recording(name: &str, packings: &[&str]) -> WorkloadError {
+    let message = format!("`{name}` is a recording of a live drive");
+    match packings.first() {
+        Some(packer) => WorkloadError::new(format!("{message}, packed by {packer}")).hint(format!(
+            "unpack it first: `{packer} -dc FILE > run.rec`, then `lodger simulate run.rec`"
+        )),
+        None => WorkloadError::new(format!("{message}, not a trace"))
+            .hint("`lodger simulate` does again what it holds"),
+    }
 }
 
 /// The format of a file that begins so, and how it was found out.

@@ -1,4 +1,4 @@
-//! Lines of a file that gave no request, counted by why.
+//! What of a file's lines was not taken, counted by why.
 
 use super::format::field::Skip;
 use super::text::plural;
@@ -6,7 +6,7 @@ use super::text::plural;
 /// Number of [`Skip`]s.
 const SKIPS: usize = Skip::Expected as usize + 1;
 
-/// How many lines gave no request.
+/// How many lines gave no request, or not all of it.
 #[derive(Debug, Default)]
 pub(super) struct Skipped {
     counts: [u64; SKIPS],
@@ -39,6 +39,11 @@ impl Skipped {
                 "without a recorded response left out",
             ),
             (Skip::ZeroLength, "request", "of no bytes left out"),
+            (
+                Skip::ImpossibleLatency,
+                "recorded response time",
+                "below zero or above 213 days left out: how long those requests took is not known",
+            ),
             (
                 Skip::Lost,
                 "gap",

@@ -46,6 +46,8 @@ pub(crate) enum Skip {
     ZeroLength,
     /// The tracer says that it lost events here.
     Lost,
+    /// How long a request took cannot be so long, nor less than nothing; the request is taken.
+    ImpossibleLatency,
     /// A line that belongs to the format and never is a request; not told.
     Expected,
 }
@@ -83,6 +85,8 @@ pub(crate) struct Raw<'a> {
 pub(crate) enum Took {
     /// Nothing.
     Unknown,
+    /// What cannot be.
+    Impossible,
     /// So many picoseconds.
     Ps(u64),
     /// It was given to the drive at this moment; another line says when it was done.
@@ -93,8 +97,9 @@ impl Took {
     /// A recorded latency; 0 says that none was recorded.
     pub(crate) fn recorded(latency_ps: i128) -> Self {
         match u64::try_from(latency_ps) {
-            Ok(latency_ps) if latency_ps > 0 => Took::Ps(latency_ps),
-            _ => Took::Unknown,
+            Ok(0) => Took::Unknown,
+            Ok(latency_ps) => Took::Ps(latency_ps),
+            Err(_) => Took::Impossible,
         }
     }
 }

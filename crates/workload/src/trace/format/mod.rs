@@ -136,6 +136,8 @@ struct Special {
     guess_time_unit: fn(&[&[u8]]) -> Option<Suggested>,
     /// What the user should know was assumed; the flag says whether they named the unit of time.
     assumptions: fn(TimeUnit, bool, &mut Vec<String>),
+    /// Its devices are parts of one space of addresses, and taken together unless one is named.
+    one_volume: bool,
     /// Where a format records a request at several places, what the user knows them by, by rank.
     actions: [&'static str; 2],
     /// False for what no honest trace of the format holds, though the columns could be read so.
@@ -159,6 +161,7 @@ impl Special {
         other_headers: &[],
         guess_time_unit: |_| None,
         assumptions: |_, _, _| {},
+        one_volume: false,
         actions: [""; 2],
         plausible: |_| true,
     };
@@ -215,6 +218,11 @@ impl Format {
     /// What one can select in it: the word for its devices, if it has any.
     pub(crate) fn device_noun(self) -> Option<&'static str> {
         self.about().device_noun
+    }
+
+    /// Whether its devices are parts of one space of addresses.
+    pub(crate) fn is_one_volume(self) -> bool {
+        self.about().special.one_volume
     }
 
     /// What the places are called at which it records a request, by rank; `action`: the one that was asked for.

@@ -56,7 +56,15 @@ fn degraded(trace: &Trace, to: Format) -> Vec<Record> {
         record.fua &= fua;
         // These count addresses in sectors but lengths in bytes.
         let both = matches!(to, Format::CloudPhysics | Format::Spc | Format::Biosnoop);
-        if sectors || both && record.offset_bytes % 512 != 0 {
+        if record.op == Op::Trim && sectors {
+            // Nothing beside it may be trimmed.
+            let end = record.end_bytes() / 512 * 512;
+            record.offset_bytes = record.offset_bytes.div_ceil(512) * 512;
+            if end <= record.offset_bytes {
+                continue;
+            }
+            record.length_bytes = end - record.offset_bytes;
+        } else if sectors || both && record.offset_bytes % 512 != 0 {
             let end = record.end_bytes().div_ceil(512) * 512;
             record.offset_bytes = record.offset_bytes / 512 * 512;
             record.length_bytes = end - record.offset_bytes;
@@ -109,6 +117,23 @@ proptest! {
         let (_, description) = load(&text[..], "t", &Options::default()).unwrap();
         prop_assert_eq!(description.format, format);
     }
+}
+
+#[test]
+fn a_trim_is_written_no_longer_than_it_is() {
+    let trims = [(1, 8190), (700, 100)].map(|(at, length)| record(0, Op::Trim, at, length));
+    let trace = Trace::from_records("t", trims);
+    let mut text = Vec::new();
+    let losses = convert(&trace, Format::Blkparse, &mut text).unwrap();
+    assert!(String::from_utf8(text).unwrap().contains(" D 1 + 14 "));
+    assert_eq!((losses.narrowed, losses.emptied, losses.widened), (1, 1, 0));
+    assert_eq!(losses.written, 1);
+    assert!(
+        losses.notes[0].contains("1 trim narrowed"),
+        "{:?}",
+        losses.notes
+    );
+    assert!(losses.notes[1].contains("1 trim of less than a whole sector"));
 }
 
 /// However dense, the unit of time is in the file.

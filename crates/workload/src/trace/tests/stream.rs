@@ -106,6 +106,23 @@ fn long_traces_that_are_wrapped_are_the_same() {
     }
 }
 
+/// Some of them trim nothing, the first and the last among them.
+#[test]
+fn trims_of_no_whole_blocks_are_the_same() {
+    let head = "time_us,op,offset_bytes,length_bytes\n";
+    let nothing = "1,D,1,700\n";
+    let text = format!("{head}{nothing}7,D,1,8190\n9,R,1,8190\n12,D,3,99\n");
+    for mode in [Mode::Timed, Mode::Closed { queue_depth: 2 }] {
+        assert_same(&text, &Options::default(), Fit::Error, mode);
+        assert_same(
+            &format!("{head}{nothing}"),
+            &Options::default(),
+            Fit::Error,
+            mode,
+        );
+    }
+}
+
 fn refused(text: &str, options: &Options, fit: Fit) -> WorkloadError {
     match streamed(text, options, fit, Mode::Timed) {
         Err(error) => error,
